@@ -1,6 +1,6 @@
-"""The two subprotocols: frames into bytes and back.
+"""Codecs of the two WebSocket subprotocols, JSON and MessagePack.
 
-What many sockets get is encoded once: a frame with records is made of records that are bytes already.
+What many sockets receive is encoded once: a `records` frame is assembled from records that are already encoded.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ WHERE = "/v1/ws"
 
 
 class Malformed(Exception):
-    """What came is no frame at all."""
+    """A WebSocket message that cannot be parsed as a frame."""
 
 
 class _RecordsHead(msgspec.Struct, tag="records", tag_field="type"):
@@ -48,7 +48,7 @@ _PACKED_RECORDS = msgspec.msgpack.encode("records")
 
 
 def _array_head(count: int) -> bytes:
-    """How MessagePack begins an array of up to 65535."""
+    """Return the MessagePack header of an array of up to 65535 elements."""
     return bytes((0x90 | count,)) if count < 16 else b"\xdc" + count.to_bytes(2, "big")
 
 
@@ -57,14 +57,14 @@ def _text(value: Any) -> str | None:
 
 
 class _Marks(msgspec.Struct):
-    """What can be told of a frame that is wrong: which answer, and which subscription, it is about."""
+    """The correlation fields of an invalid frame: its request id and subscription."""
 
     id: Any = None
     sub: Any = None
 
 
 class BadFrame(Exception):
-    """A frame that is well-formed and wrong."""
+    """A well-formed frame that fails validation."""
 
     def __init__(self, error: MillstreamError, id_: str | None, sub: str | None) -> None:
         super().__init__(error.detail)
@@ -74,8 +74,10 @@ class BadFrame(Exception):
 
 
 class Wire:
-    """One subprotocol. `binary`: its frames are binary messages, in which bytes travel as they are. `format`: how the
-    feeds write its records."""
+    """Codec of one subprotocol.
+
+    `binary`: frames are binary messages that carry bytes unencoded. `format`: the record format of the feeds.
+    """
 
     def __init__(
         self,
@@ -97,13 +99,16 @@ class Wire:
         self._record = codec.Decoder(record)
 
     def encode(self, frame: ServerFrame) -> bytes:
-        """One frame's bytes."""
+        """Encode one frame."""
         return self._encode(frame)
 
     def decode(self, payload: bytes | str) -> Sequence[ClientFrame]:
-        """The frames of one WebSocket message. Raises Malformed, BadFrame: then none of them counts."""
+        """Decode the frames of one WebSocket message.
+
+        Raises Malformed or BadFrame; then none of the frames is processed.
+        """
         try:
-            found = self._frames.decode(payload)
+            frames = self._frames.decode(payload)
         except msgspec.ValidationError as error:
             marks = self._marks_of(payload)
             raise BadFrame(
@@ -111,19 +116,19 @@ class Wire:
             ) from None
         except (msgspec.DecodeError, UnicodeError, RecursionError):
             raise Malformed from None
-        return found if isinstance(found, list) else (found,)
+        return frames if isinstance(frames, list) else (frames,)
 
     def _marks_of(self, payload: bytes | str) -> _Marks:
         try:
-            found: _Marks = self._marks.decode(payload)
-        except msgspec.ValidationError:  # a list of frames: which one it was is not told
+            marks: _Marks = self._marks.decode(payload)
+        except msgspec.ValidationError:  # a list of frames: msgspec does not report which one
             return _Marks()
-        except (msgspec.DecodeError, RecursionError):  # it was wrong before it ended too early
+        except (msgspec.DecodeError, RecursionError):  # invalid before it was truncated
             raise Malformed from None
-        return found
+        return marks
 
     def message(self, raw: msgspec.Raw) -> NewMessage:
-        """An item of a publish to a queue. Raises ValidationFailed."""
+        """Decode an item of a publish to a queue. Raises ValidationFailed."""
         try:
             wire: MessageIn | PackedMessage = self._message.decode(raw)
         except msgspec.ValidationError as error:
@@ -131,7 +136,7 @@ class Wire:
         return wire.to_domain()
 
     def record(self, raw: msgspec.Raw) -> Record:
-        """An item of a publish to a stream. Raises ValidationFailed."""
+        """Decode an item of a publish to a stream. Raises ValidationFailed."""
         try:
             wire: RecordIn | PackedRecord = self._record.decode(raw)
         except msgspec.ValidationError as error:
@@ -139,13 +144,16 @@ class Wire:
         return wire.to_domain()
 
     def shown(self, message: ReceivedMessage) -> ReceivedMessageOut:
-        """A delivery as it goes out."""
+        """Convert a delivery to its wire form."""
         return ReceivedMessageOut.from_domain(message, self.binary)
 
     def encode_records(
         self, sub: str, seq: int, shard: int, joined: bytes, count: int, next_offset: int, tip: int
     ) -> bytes:
-        """A `records` frame around `count` encoded records; `joined`: with commas between them in JSON."""
+        """Encode a `records` frame around `count` encoded records.
+
+        `joined`: the records, in JSON separated by commas.
+        """
         head = self._encode(_RecordsHead(sub, seq, shard, next_offset, tip))
         if self.binary:
             return _ONE_FIELD_MORE + head[1:] + _PACKED_RECORDS + _array_head(count) + joined
@@ -159,11 +167,11 @@ class Wire:
         sub: str | None = None,
         receipt_handles: list[str] | None = None,
     ) -> bytes:
-        """An `error` frame."""
-        told = msgspec.json.decode(problem(error, instance=WHERE, request_id=id_ or "").body)
+        """Encode an `error` frame."""
+        details = msgspec.json.decode(problem(error, instance=WHERE, request_id=id_ or "").body)
         return self._encode(
             ServerError(
-                problem=told,
+                problem=details,
                 id=msgspec.UNSET if id_ is None else id_,
                 sub=msgspec.UNSET if sub is None else sub,
                 receipt_handles=msgspec.UNSET if receipt_handles is None else receipt_handles,

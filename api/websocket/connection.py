@@ -1,4 +1,4 @@
-"""One socket: frames out in order, and how long it has been stuck."""
+"""One socket: sends frames in order and measures how long a send has been stuck."""
 
 import asyncio
 from collections.abc import Callable
@@ -14,11 +14,11 @@ _REASON_BYTES_MAX = 123  # of a close frame
 
 
 class SocketGone(Exception):
-    """The socket takes no more."""
+    """The socket is closed or lost and accepts no frames."""
 
 
 class Connection:
-    """The sending side of a WebSocket. Its frames go out in the order in which they were sent."""
+    """The sending side of a WebSocket. Frames go out in the order in which they were sent."""
 
     __slots__ = (
         "_clock",
@@ -47,21 +47,21 @@ class Connection:
         self.wire = wire
         self.closed = False
         self.held_in: str | None = None
-        """The namespace whose place it has."""
+        """The namespace whose connection slot it holds."""
         self.address = ""
-        """Of its other end."""
+        """The client's address."""
         self.opened_s = self.heard_s = clock()
         self.pinged_s: float | None = None
         self.stuck_s: float | None = None
-        """Since when something waits to be sent; None while nothing does."""
+        """When the oldest pending send last made progress; None while nothing is being sent."""
 
     @property
     def waiting_bytes(self) -> int:
-        """Of frames that the socket has not taken yet."""
+        """Bytes of the frames that the socket has not accepted yet."""
         return self._waiting_bytes
 
     def heard(self) -> None:
-        """Something came from the client: it is there."""
+        """Record that a frame arrived, so the client is alive."""
         self.heard_s = self._clock()
         self.pinged_s = None
 
@@ -82,7 +82,7 @@ class Connection:
                 await self._send({"type": "websocket.send", "bytes": payload})
             else:
                 await self._send({"type": "websocket.send", "text": payload.decode()})
-        except (OSError, RuntimeError):  # gone, or closed meanwhile
+        except (OSError, RuntimeError):  # lost, or closed concurrently
             self.closed = True
             raise SocketGone from None
         finally:
@@ -91,23 +91,25 @@ class Connection:
             self.stuck_s = self._clock() if self._sending else None
 
     async def close(self, code: int, reason: str) -> None:
-        """Say why, and close; in bounded time, whether the client reads or not."""
+        """Send `bye` with the reason and close, in bounded time even if the client does not read."""
         await self.say_bye(code, reason)
         await self.close_only(code, reason)
 
     async def say_bye(self, code: int, reason: str, after_ms: int = 0) -> None:
-        """Tell why the socket is about to be closed, and whether to come back."""
+        """Send `bye`: why the socket is about to close, and whether to reconnect."""
         bye = Bye(code, reason, is_worth_coming_back(code), after_ms / 1000)
         with suppress(SocketGone, TimeoutError):
             async with asyncio.timeout(_CLOSE_S):
                 await self.send(bye)
 
     async def close_only(self, code: int, reason: str) -> None:
-        """Close without a word."""
+        """Close without a `bye`."""
         if self.closed:
             return
         self.closed = True
-        told = reason.encode()[:_REASON_BYTES_MAX].decode("utf-8", "ignore")
-        with suppress(OSError, RuntimeError, TimeoutError):  # it went first, or cannot be told
+        close_reason = reason.encode()[:_REASON_BYTES_MAX].decode("utf-8", "ignore")
+        with suppress(
+            OSError, RuntimeError, TimeoutError
+        ):  # the client closed first, or is unreachable
             async with asyncio.timeout(_CLOSE_S):
-                await self._send({"type": "websocket.close", "code": code, "reason": told})
+                await self._send({"type": "websocket.close", "code": code, "reason": close_reason})

@@ -69,11 +69,11 @@ from storage.domain.errors import (
 from storage.quotas.connection_slots import ConnectionSlots
 
 PATH = WHERE
-_DRAINED_S = 1.0  # what a client that was told to go may still settle
+_DRAINED_S = 1.0  # grace period in which a draining client may still settle
 
 
 class _Ending(Enum):
-    """How a socket ended."""
+    """Ways in which a socket can end."""
 
     CLOSED = "closed"
     LOST = "lost"
@@ -81,7 +81,7 @@ class _Ending(Enum):
 
 
 class _Violation(Exception):
-    """The socket cannot go on: the client is told why."""
+    """A reason to close the socket; the client receives it."""
 
     def __init__(self, code: int, reason: str) -> None:
         super().__init__(reason)
@@ -90,7 +90,7 @@ class _Violation(Exception):
 
 
 class PushDoor:
-    """Serves `/v1/ws`."""
+    """The WebSocket endpoint at `/v1/ws`."""
 
     def __init__(
         self,
@@ -136,7 +136,10 @@ class PushDoor:
     async def _accept(
         self, scope: Scope, receive: Receive, send: Send
     ) -> tuple[Connection, Principal | None] | None:
-        """The open socket, and whose it is if that was said; None when the upgrade was refused."""
+        """Accept the upgrade and return the connection with its principal, if known.
+
+        Returns None when the upgrade was refused.
+        """
         headers = dict(scope["headers"])
         try:
             principal = await self._admit(headers, scope["query_string"])
@@ -167,7 +170,7 @@ class PushDoor:
         return connection, principal
 
     def _note(self, error: Exception, scope: Scope) -> None:
-        """In the audit log, if nobody knows the caller."""
+        """Record an unauthenticated failure in the audit log."""
         if isinstance(error, Unauthenticated):
             headers = dict(scope["headers"])
             self._auditing.note_stranger(
@@ -175,7 +178,10 @@ class PushDoor:
             )
 
     async def _admit(self, headers: RequestHeaders, query_string: bytes) -> Principal | None:
-        """Whose upgrade it is; None when the hello is still to say that, as in browsers, which can send no header."""
+        """Authenticate the upgrade; None when `hello` is to carry the token.
+
+        Browsers cannot send headers with an upgrade.
+        """
         ticket = dict(parse_qsl(query_string.decode("latin-1"))).get("ticket")
         if ticket is not None:
             return await self._gate.admit_word(ticket, headers)
@@ -197,7 +203,7 @@ class PushDoor:
         principal: Principal | None,
         scope: Scope,
     ) -> "_Socket | None":
-        """The socket with its session; None when it is gone already."""
+        """Process the first frames and return the socket with its session; None if it is closed."""
         sessions = self._sessions()
         sessions.strangers += principal is None
         try:
@@ -215,7 +221,10 @@ class PushDoor:
         return _Socket(session, connection, self._sources(), self._sessions(), rest)
 
     async def _place(self, connection: Connection, principal: Principal) -> None:
-        """See to it that the socket has a place where its owner acts. Raises _Violation."""
+        """Ensure that the socket holds a connection slot in its principal's namespace.
+
+        Raises _Violation.
+        """
         if connection.held_in == principal.namespace:
             return
         try:
@@ -231,7 +240,7 @@ class PushDoor:
             self._places().give_back(before)
 
     async def _named(self, hello: Hello, principal: Principal | None, scope: Scope) -> Principal:
-        """Who says hello. Raises _Violation."""
+        """Return the principal of the `hello`. Raises _Violation."""
         try:
             if hello.token:
                 return await self._gate.admit_word(hello.token, dict(scope["headers"]))
@@ -245,9 +254,9 @@ class PushDoor:
     async def _first_frames(
         self, receive: Receive, connection: Connection
     ) -> Sequence[ClientFrame]:
-        known = self._sessions().limits
+        process_limits = self._sessions().limits
         try:
-            async with asyncio.timeout(known.hello_ms_max / limits.SECOND_MS):
+            async with asyncio.timeout(process_limits.hello_ms_max / limits.SECOND_MS):
                 message = await receive()
         except TimeoutError:
             raise _Violation(Close.HELLO_TIMEOUT, "no 'hello' came in time") from None
@@ -262,7 +271,7 @@ class PushDoor:
             raise _Violation(Close.PROTOCOL_ERROR, bad.error.detail) from None
 
     async def _session(self, connection: Connection, principal: Principal, hello: Hello) -> Session:
-        """The session of a socket, with its welcome sent."""
+        """Resume or open the session of a socket and send its `welcome`."""
         sessions = self._sessions()
         session = None
         if hello.resume is not None:
@@ -270,15 +279,15 @@ class PushDoor:
             WEBSOCKET_RESUMED.labels("false" if session is None else "true").inc()
         resumed = session is not None
         session = session or sessions.open(principal, connection.wire)
-        known = sessions.limits
+        process_limits = sessions.limits
         try:
             await connection.send(
                 Welcome(
                     session.id,
                     resumed,
-                    known.push_heartbeat_ms / limits.SECOND_MS,
-                    known.push_pong_ms_max / limits.SECOND_MS,
-                    known.resume_ms / limits.SECOND_MS,
+                    process_limits.push_heartbeat_ms / limits.SECOND_MS,
+                    process_limits.push_pong_ms_max / limits.SECOND_MS,
+                    process_limits.resume_ms / limits.SECOND_MS,
                     PushLimits(),
                 )
             )
@@ -310,19 +319,19 @@ class _Socket:
         self._connection = connection
         self._sources = sources
         self._sessions = sessions
-        self._first = first  # frames that came together with the hello
+        self._first = first  # frames in the same message as the hello
 
     @property
     def principal(self) -> Principal:
-        """Whose it is."""
+        """The principal that owns the session."""
         return self._session.principal
 
     def expel(self) -> None:
-        """Its owner may not stay."""
+        """End the session because its credential is no longer valid."""
         self._sessions.expel_soon(self._session, self._connection)
 
     async def run(self, receive: Receive) -> None:
-        """Take frames until the socket ends, and see to what becomes of the session then."""
+        """Process frames until the socket ends, then detach or end the session."""
         try:
             self._session.attach(self._connection)
         except SocketGone:
@@ -334,7 +343,7 @@ class _Socket:
             self._first = ()
             while (message := await receive())["type"] == "websocket.receive":
                 await self._take_message(message)
-                del message  # an idle socket keeps as little as it can
+                del message  # an idle socket holds as little memory as it can
             ending = await self._drain(receive) if message["type"] == DRAIN else _ending(message)
         except SocketGone:
             pass
@@ -360,9 +369,9 @@ class _Socket:
                 assert_never(ending)
 
     async def _drain(self, receive: Receive) -> _Ending:
-        """Say goodbye, and hear for a moment what the client has to say."""
+        """Send `bye`, then process frames for a short grace period."""
         await self._session.detach(self._sessions.clock())
-        self._session.connection = self._connection  # for answers; nothing is delivered any more
+        self._session.connection = self._connection  # for answers only; nothing more is delivered
         after_ms = self._sessions.drain_delay_ms()
         await self._connection.say_bye(Close.DRAINING, "the server ends", after_ms)
         try:
@@ -426,10 +435,10 @@ class _Socket:
             self._session.confirm(seq)
 
     def _sub(self, name: str) -> Subscription:
-        found = self._session.subs.get(name)
-        if found is None:
+        subscription = self._session.subs.get(name)
+        if subscription is None:
             raise ValidationFailed.at("/sub", f"There is no subscription '{name}'", "unknown")
-        return found
+        return subscription
 
     async def _settle(self, frame: Settling) -> None:
         sub = self._sub(frame.sub)
@@ -445,11 +454,11 @@ class _Socket:
 
 
 def _nothing() -> None:
-    """Without a way to cut a connection, closing it must do."""
+    """Do nothing: without a way to abort the connection, closing it must suffice."""
 
 
 def _wire(offered: Sequence[str]) -> Wire:
-    """The first subprotocol offered that is ours; JSON for a client that offers none."""
+    """Return the first offered subprotocol that is supported; JSON if none is offered."""
     if not offered:
         return JSON
     for name in offered:
@@ -460,7 +469,7 @@ def _wire(offered: Sequence[str]) -> Wire:
 
 
 def _frames(wire: Wire, message: Message) -> Sequence[ClientFrame]:
-    """Raises BadFrame, _Violation."""
+    """Decode the frames of a WebSocket message. Raises BadFrame, _Violation."""
     payload = message.get("bytes") if wire.binary else message.get("text")
     if payload is None:
         kind = "binary" if wire.binary else "text"
@@ -472,27 +481,32 @@ def _frames(wire: Wire, message: Message) -> Sequence[ClientFrame]:
 
 
 def _ending(message: Message) -> _Ending:
-    """A close frame is a goodbye, whatever its code; a lost connection is not."""
+    """Classify a disconnect.
+
+    A close frame is a deliberate end, whatever its code; a lost connection is not.
+    """
     code = message.get("code", LOST)
     WEBSOCKET_CLOSED.labels(str(code) if 1000 <= code < 5000 else "other").inc()
     return _Ending.LOST if code == LOST else _Ending.CLOSED
 
 
 async def _deny(send: Send, error: Exception, request_id: bytes) -> None:
-    """Refuse the upgrade, with a problem."""
-    told = problem(error, instance=PATH, request_id=request_id.decode())
-    log_failure(error, "push", told.status, request_id)
+    """Refuse the upgrade with a problem response."""
+    refusal = problem(error, instance=PATH, request_id=request_id.decode())
+    log_failure(error, "push", refusal.status, request_id)
     headers = [
         (b"content-type", PROBLEM_JSON.encode()),
-        (b"content-length", b"%d" % len(told.body)),
+        (b"content-length", b"%d" % len(refusal.body)),
         (REQUEST_ID, request_id),
-        *told.headers,
+        *refusal.headers,
     ]
-    await send({"type": "websocket.http.response.start", "status": told.status, "headers": headers})
-    await send({"type": "websocket.http.response.body", "body": told.body})
+    await send(
+        {"type": "websocket.http.response.start", "status": refusal.status, "headers": headers}
+    )
+    await send({"type": "websocket.http.response.body", "body": refusal.body})
 
 
 def upgrade_required() -> Refusal:
-    """What a plain request for the endpoint hears."""
+    """Return the error for a plain HTTP request to the endpoint."""
     headers = ((b"upgrade", b"websocket"),)
     return Refusal(HttpErrorCode.UPGRADE_REQUIRED, "This is a WebSocket endpoint.", headers)

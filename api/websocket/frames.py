@@ -1,15 +1,15 @@
-"""The frames of `millstream.v1`: what a WebSocket says, in both directions.
+"""Frames of the WebSocket protocol `millstream.v1`, in both directions.
 
 A WebSocket message is one frame or a list of frames, as JSON text (`millstream.v1.json`) or as MessagePack
 (`millstream.v1.msgpack`), where bodies and data are bin. Fields are named and spelled as in REST. A frame with an
-`id` is answered by one `ok` or `error` that carries the id; without one, only what goes wrong is told.
+`id` is answered by one `ok` or `error` that carries the id; without one, only failures are reported.
 
     client                                     server
     hello ─────────────────────────────────▶   welcome        within HELLO_MS_MAX of the upgrade
     subscribe ─────────────────────────────▶   ok, then messages or records as far as credit goes
     credit, ack, nack, release, extend, reject, give_up, unsubscribe, publish, ping
                                                ping ──▶ pong  any frame from the client counts as one
-                                               bye            why the server closes, and whether to come back
+                                               bye            why the server closes, and whether to reconnect
 """
 
 from enum import StrEnum
@@ -53,10 +53,10 @@ Offset = Annotated[int, Meta(ge=0, le=limits.OFFSET_MAX)]
 
 
 class Mode(StrEnum):
-    """How a subscription reads.
+    """Read mode of a subscription.
 
     work: a queue's messages, each settled by its receipt handle. group: the shards that a consumer group assigns
-    to this socket; acks commit. read: a stream from any position, for oneself.
+    to this socket; acks commit. read: a stream from any position, independent of other readers.
     """
 
     WORK = "work"
@@ -65,7 +65,7 @@ class Mode(StrEnum):
 
 
 class From(StrEnum):
-    """Where a reading subscription starts without a position."""
+    """Start of a reading subscription that has no position."""
 
     EARLIEST = "earliest"
     LATEST = "latest"
@@ -75,18 +75,21 @@ class From(StrEnum):
 
 
 class Client(msgspec.Struct, tag_field="type"):
-    """What every frame from a client has: its `type`."""
+    """Base of the client's frames, with their `type`."""
 
 
 class Resume(msgspec.Struct, frozen=True):
-    """A session to go on with, and how far its client got."""
+    """The session to resume, and the last frame that its client received."""
 
     session: str
     seq: Seq
 
 
 class Hello(Client, tag="hello"):
-    """The first frame. `token`: a credential, for browsers that can send no header. `client`: who says so, for logs."""
+    """The first frame.
+
+    `token`: a credential, for browsers, which cannot send headers. `client`: the client's name, for logs.
+    """
 
     token: str = ""
     client: Annotated[str, Meta(max_length=limits.PUSH_ID_CHARACTERS_MAX)] = ""
@@ -94,7 +97,7 @@ class Hello(Client, tag="hello"):
 
 
 class CreditIn(msgspec.Struct, frozen=True):
-    """How much more the client wants: messages or records, and bytes of their bodies or data."""
+    """Credit to add: messages or records, and bytes of their bodies or data."""
 
     messages: Annotated[int, Meta(ge=0, le=limits.CREDIT_MESSAGES_MAX)] = (
         limits.CREDIT_MESSAGES_DEFAULT
@@ -103,7 +106,10 @@ class CreditIn(msgspec.Struct, frozen=True):
 
 
 class StartIn(msgspec.Struct, frozen=True, rename={"start": "from"}):
-    """Where reading starts: one of them. `cursor`: as REST gives it, or a `records` frame; `offsets`: by shard."""
+    """Start position: at most one of the fields.
+
+    `cursor`: a cursor from REST or from a `records` frame. `offsets`: one offset for each shard.
+    """
 
     start: From | None = None
     time: Annotated[Moment, Meta(description="What arrived then or later.")] | None = None
@@ -112,7 +118,7 @@ class StartIn(msgspec.Struct, frozen=True, rename={"start": "from"}):
 
 
 class Subscribe(Client, tag="subscribe"):
-    """Begin to get messages of "queue:orders", or records of "stream:clicks"."""
+    """Subscribe to messages of "queue:orders" or records of "stream:clicks"."""
 
     id: Id
     sub: Sub
@@ -131,7 +137,7 @@ class Subscribe(Client, tag="subscribe"):
 
 
 class Credit(Client, tag="credit"):
-    """Add credit. `seq`: so far everything arrived, and need not be kept for a resume."""
+    """Add credit. `seq`: up to here everything arrived, and need not be kept for a resume."""
 
     sub: Sub
     messages: Annotated[int, Meta(ge=0, le=limits.CREDIT_MESSAGES_MAX)] = 0
@@ -140,7 +146,10 @@ class Credit(Client, tag="credit"):
 
 
 class Ack(Client, tag="ack"):
-    """Done: deliveries of a queue by their receipt handles; of a group's shard everything before offset `up_to`."""
+    """Acknowledge deliveries.
+
+    For a queue: by their receipt handles. For a group's shard: everything before offset `up_to`.
+    """
 
     sub: Sub
     id: Id | None = None
@@ -150,7 +159,7 @@ class Ack(Client, tag="ack"):
 
 
 class Nack(Client, tag="nack"):
-    """It failed: try again after `delay_seconds`, or as the queue's back-off says."""
+    """Report failed deliveries: retry after `delay_seconds`, or after the queue's back-off."""
 
     sub: Sub
     receipt_handles: Handles
@@ -159,7 +168,7 @@ class Nack(Client, tag="nack"):
 
 
 class Release(Client, tag="release"):
-    """Not tried: back at once."""
+    """Return deliveries that were not tried; they are available again immediately."""
 
     sub: Sub
     receipt_handles: Handles
@@ -167,7 +176,7 @@ class Release(Client, tag="release"):
 
 
 class Extend(Client, tag="extend"):
-    """Still at work: hide it for so long from now."""
+    """Extend deliveries in progress: hide them for this duration from now."""
 
     sub: Sub
     receipt_handles: Handles
@@ -176,7 +185,7 @@ class Extend(Client, tag="extend"):
 
 
 class Reject(Client, tag="reject"):
-    """Never again: to the dead letters."""
+    """Reject deliveries permanently: move them to the dead letters."""
 
     sub: Sub
     receipt_handles: Handles
@@ -185,17 +194,17 @@ class Reject(Client, tag="reject"):
 
 
 class GiveUp(Client, tag="give_up"):
-    """Shards that were `revoking` are finished with: others may have them now."""
+    """Give up `revoking` shards that are finished, so that other members get them."""
 
     sub: Sub
     shards: Annotated[list[Shard], Meta(min_length=1, max_length=limits.SHARDS_MAX)]
 
 
 class Publish(Client, tag="publish"):
-    """Send messages to "queue:orders", or append records to "stream:clicks"; each item as in REST.
+    """Send messages to "queue:orders" or append records to "stream:clicks".
 
-    `ok` comes when they are as durable as after the HTTP call. A repeat with the same idempotency key within ten
-    minutes adds nothing.
+    Each item is as in REST. `ok` comes when they are as durable as after the HTTP call. A repeat with the same
+    idempotency key within ten minutes adds nothing.
     """
 
     id: Id
@@ -205,18 +214,18 @@ class Publish(Client, tag="publish"):
 
 
 class Unsubscribe(Client, tag="unsubscribe"):
-    """End a subscription; what it has delivered and nobody settled is released."""
+    """End a subscription; its deliveries that are not settled are released."""
 
     id: Id
     sub: Sub
 
 
 class ClientPing(Client, tag="ping"):
-    """Is anybody there? Answered by `pong`."""
+    """Liveness check of the server, answered by `pong`."""
 
 
 class ClientPong(Client, tag="pong"):
-    """The answer to a ping. `seq` as in `credit`."""
+    """Answer to a ping. `seq` as in `credit`."""
 
     seq: Seq | None = None
 
@@ -243,11 +252,11 @@ Settling = Ack | Nack | Release | Extend | Reject
 
 
 class Server(msgspec.Struct, omit_defaults=True, tag_field="type"):
-    """What every frame from the server has: its `type`."""
+    """Base of the server's frames, with their `type`."""
 
 
 class PushLimits(msgspec.Struct, frozen=True):
-    """What a session may ask for."""
+    """Limits of a session."""
 
     subscriptions_max: int = limits.SUBSCRIPTIONS_MAX
     credit_messages_max: int = limits.CREDIT_MESSAGES_MAX
@@ -256,7 +265,10 @@ class PushLimits(msgspec.Struct, frozen=True):
 
 
 class Welcome(Server, tag="welcome"):
-    """The answer to `hello`. `resumed`: the subscriptions of the session go on; otherwise it is a new one."""
+    """Answer to `hello`.
+
+    `resumed`: true if the session was resumed with its subscriptions; otherwise the session is new.
+    """
 
     session: str
     resumed: bool
@@ -267,7 +279,7 @@ class Welcome(Server, tag="welcome"):
 
 
 class ServerOk(Server, tag="ok"):
-    """Done. `results`: one for each item of a `publish` or handle of a settlement, as REST has them."""
+    """Success. `results`: as in REST, one for each item of a `publish` or handle settled."""
 
     id: str
     results: list[Any] | UnsetType = UNSET
@@ -275,7 +287,10 @@ class ServerOk(Server, tag="ok"):
 
 
 class ServerError(Server, tag="error"):
-    """Refused, or failed: a problem, as REST has it. `receipt_handles`: which deliveries it is about."""
+    """A request was refused or failed; `problem` is as in REST.
+
+    `receipt_handles`: the deliveries that it concerns.
+    """
 
     problem: dict[str, Any]
     id: str | UnsetType = UNSET
@@ -284,7 +299,10 @@ class ServerError(Server, tag="error"):
 
 
 class Messages(Server, tag="messages"):
-    """Deliveries of a queue. `seq` counts the session's frames with messages or records, from 1."""
+    """Deliveries of a queue.
+
+    `seq` counts the session's frames with messages or records, from 1.
+    """
 
     sub: str
     seq: int
@@ -292,8 +310,10 @@ class Messages(Server, tag="messages"):
 
 
 class Records(Server, tag="records"):
-    """Records of one shard, in order; `next_offset` is where its reading goes on. Filtered ones are not among them,
-    so that there may be none."""
+    """Records of one shard, in order.
+
+    `next_offset` is where reading continues. Records that the filter excludes are left out, so the list may be empty.
+    """
 
     sub: str
     seq: int
@@ -304,7 +324,10 @@ class Records(Server, tag="records"):
 
 
 class Gap(Server, tag="gap"):
-    """Offsets [first, next) that this subscription will not get: 'expired' by retention, or a 'hole' never filled."""
+    """Offsets [first, next) that this subscription will not receive.
+
+    `reason`: 'expired' by retention, or a 'hole' that was never filled.
+    """
 
     sub: str
     seq: int
@@ -324,14 +347,14 @@ class ShardEnded(Server, tag="shard_ended"):
 
 
 class AssignedPlace(msgspec.Struct, frozen=True):
-    """A shard that is this socket's, and the offset that its records begin with."""
+    """A shard that is assigned to this socket, and the offset where its records begin."""
 
     shard: int
     offset: int
 
 
 class Assigned(Server, tag="assigned"):
-    """Shards of the group that are this socket's from now on."""
+    """Shards of the group that are assigned to this socket from now on."""
 
     sub: str
     generation: int
@@ -339,7 +362,10 @@ class Assigned(Server, tag="assigned"):
 
 
 class Revoking(Server, tag="revoking"):
-    """Shards to be given up: nothing more of them comes. Ack what is done, then `give_up`, before the deadline."""
+    """Shards to give up; no more of their records are delivered.
+
+    Acknowledge what is done, then send `give_up`, before the deadline.
+    """
 
     sub: str
     shards: list[int]
@@ -347,35 +373,38 @@ class Revoking(Server, tag="revoking"):
 
 
 class Revoked(Server, tag="revoked"):
-    """Shards that are this socket's no more: acks of theirs are refused."""
+    """Shards that are no longer assigned to this socket: their acks are refused."""
 
     sub: str
     shards: list[int]
 
 
 class Paused(Server, tag="paused"):
-    """Nothing comes for now: 'storage' is away, or the queue is 'paused'."""
+    """Delivery is paused: 'storage' is unreachable, or the 'queue' is paused."""
 
     sub: str
     reason: str
 
 
 class Resumed(Server, tag="resumed"):
-    """It goes on."""
+    """Delivery has resumed."""
 
     sub: str
 
 
 class ServerPing(Server, tag="ping"):
-    """Is anybody there? To be answered within the pong timeout."""
+    """Liveness check of the client, to be answered within the pong timeout."""
 
 
 class ServerPong(Server, tag="pong"):
-    """The answer to a client's ping."""
+    """Answer to a client's ping."""
 
 
 class Bye(Server, tag="bye"):
-    """The last frame. `code`: what the WebSocket is closed with; `after_seconds`: when to come back at the soonest."""
+    """The last frame.
+
+    `code`: the close code of the WebSocket. `after_seconds`: the earliest time to reconnect, from now.
+    """
 
     code: int
     reason: str
@@ -403,7 +432,7 @@ ServerFrame = (
 
 
 class Close:
-    """The codes that the server closes with. Below 4500 it is worth coming back, from 4500 on it is not."""
+    """Close codes of the server. Clients should reconnect below 4500, and not from 4500 on."""
 
     NORMAL = 1000
     GOING_AWAY = 1001
@@ -423,5 +452,5 @@ class Close:
 
 
 def is_worth_coming_back(code: int) -> bool:
-    """Whether a client that was closed with `code` should connect again, after a while."""
+    """Return whether a client closed with `code` should reconnect after a delay."""
     return code not in (Close.NORMAL, Close.FRAME_TOO_LARGE) and code < Close.PROTOCOL_ERROR

@@ -1,4 +1,4 @@
-"""What has come in over a socket and was not taken yet."""
+"""Queue of received WebSocket events that were not processed yet."""
 
 import asyncio
 from collections import deque
@@ -8,9 +8,9 @@ T = TypeVar("T")
 
 
 class Inbox(Generic[T]):
-    """As much of an `asyncio.Queue` as a socket's protocol needs, for one reader.
+    """The subset of `asyncio.Queue` that a socket's protocol needs, for one reader.
 
-    Small: that one takes 3 KB when it is empty, and most sockets idle.
+    Small: an `asyncio.Queue` takes 3 KB when it is empty, and most sockets idle.
     """
 
     __slots__ = ("_came", "_items")
@@ -20,11 +20,11 @@ class Inbox(Generic[T]):
         self._came: asyncio.Future[None] | None = None
 
     def empty(self) -> bool:
-        """Whether a reader would have to wait."""
+        """Return whether a reader would have to wait."""
         return not self._items
 
     def put_nowait(self, item: T) -> None:
-        """Add one; there is room for any number."""
+        """Add an item; the queue is unbounded."""
         if self._items is None:
             self._items = deque()
         self._items.append(item)
@@ -32,7 +32,7 @@ class Inbox(Generic[T]):
             self._came.set_result(None)
 
     async def get(self) -> T:
-        """The oldest, as soon as there is one. Nothing is lost by a reader that is cancelled."""
+        """Return the oldest item, waiting for one. A cancelled reader loses nothing."""
         while not self._items:
             self._came = asyncio.get_running_loop().create_future()
             try:

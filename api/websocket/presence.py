@@ -14,27 +14,25 @@ from storage.domain.presence import ProcessSeen, SocketSeen, SubscriptionSeen
 
 
 class SocketsHere:
-    """Tells of them, and closes them. As Holder of storage.presence."""
+    """SocketOwner of the sockets of this process: describes and closes them."""
 
     def __init__(self, sessions: Sessions, clock: Clock) -> None:
         self._sessions = sessions
         self._began_ms = clock.now_ms() - round(sessions.clock() * limits.SECOND_MS)
 
     def told(self, process: ProcessSeen) -> ProcessSeen:
-        """As Holder."""
         sessions = len(self._sessions.every())
         return replace(process, sockets=self._sessions.sockets, sessions=sessions)
 
     def sockets(self, process: str) -> Sequence[SocketSeen]:
-        """As Holder: the oldest."""
-        some = islice(self._sessions.every(), limits.PRESENCE_SOCKETS_MAX)
-        return [self._seen(session, process) for session in some]
+        """Return the oldest sockets."""
+        oldest = islice(self._sessions.every(), limits.PRESENCE_SOCKETS_MAX)
+        return [self._seen(session, process) for session in oldest]
 
     async def close(self, sockets: Sequence[str]) -> None:
-        """As Holder."""
-        wanted = set(sockets)
+        ids = set(sockets)
         for session in list(self._sessions.every()):
-            if shown_id(session) in wanted:
+            if shown_id(session) in ids:
                 await self._sessions.send_away(session)
 
     def _seen(self, session: Session, process: str) -> SocketSeen:
@@ -56,7 +54,10 @@ class SocketsHere:
 
 
 def shown_id(session: Session) -> str:
-    """What others call a session: its own id is what resumes it, and for its client alone."""
+    """Return the public id of a session.
+
+    The session's own id is the secret that resumes it, and known to its client alone.
+    """
     return hashlib.blake2b(session.id.encode(), digest_size=8).hexdigest()
 
 

@@ -1,4 +1,7 @@
-"""What a socket publishes: one publish after another, each as durable at its `ok` as after the HTTP call."""
+"""Publishing over a socket, one publish after another.
+
+At its `ok` a publish is as durable as after the HTTP call.
+"""
 
 from contextlib import suppress
 from functools import partial
@@ -28,14 +31,14 @@ from storage.streams.engine import Streams
 
 
 class PublishMetrics(msgspec.Struct, frozen=True):
-    """What is counted of messages and of records."""
+    """Metrics of published messages and records."""
 
     queues: DoorMetrics
     streams: DoorMetrics
 
 
 class Publisher:
-    """Publishes for sessions, for each in the order of its frames."""
+    """Publisher for all sessions; publishes of one session run in the order of its frames."""
 
     def __init__(
         self,
@@ -56,7 +59,7 @@ class Publisher:
         self._metrics = metrics
 
     async def publish(self, session: Session, frame: Publish) -> None:
-        """Have it published; the answer comes by itself."""
+        """Queue a frame for publishing; the answer is sent when it is done."""
         if session.publishing is None:
             session.publishing = SerialBatcher(partial(self._publish_all, session))
         await session.publishing.add(frame)
@@ -68,13 +71,11 @@ class Publisher:
             except Exception as error:
                 around = Circumstances(session.principal)
                 log_failure(error, "publish", _status_of(error), frame.id.encode(), around)
-                told = session.wire.failure(error, id_=frame.id)
+                payload = session.wire.failure(error, id_=frame.id)
             else:
-                told = session.wire.encode(answer)
-            with suppress(
-                SocketGone
-            ):  # it is published all the same; a repeat with its key adds nothing
-                await session.send_bytes(told)
+                payload = session.wire.encode(answer)
+            with suppress(SocketGone):  # it is published anyway; a retry with its key adds nothing
+                await session.send_bytes(payload)
 
     async def _publish(self, session: Session, frame: Publish) -> ServerOk:
         if self._tracing is None:
@@ -126,12 +127,12 @@ class Publisher:
         size_bytes = total_bytes([record.data for record in records])
         await self._spend(session, f"stream/{stream.name}", len(records), size_bytes)
         metrics.received(len(records), size_bytes)
-        found = await self._streams.append(stream, records, idempotency_key=frame.idempotency_key)
-        failed = count_appended(metrics, found)
-        return ServerOk(frame.id, [appended_out(one) for one in found], failed)
+        results = await self._streams.append(stream, records, idempotency_key=frame.idempotency_key)
+        failed = count_appended(metrics, results)
+        return ServerOk(frame.id, [appended_out(one) for one in results], failed)
 
     async def _spend(self, session: Session, resource: str, messages: int, size_bytes: int) -> None:
-        """A publish is one call. Raises QuotaExceeded."""
+        """Charge a publish to the quota as one call. Raises QuotaExceeded."""
         waiting = self._quotas.spend(
             session.principal, resource, messages=messages, size_bytes=size_bytes
         )

@@ -1,4 +1,4 @@
-"""Things to do one after another, of which those that came meanwhile are done together."""
+"""Serial processing in batches: items that arrive during a batch form the next one."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -10,9 +10,9 @@ Item = TypeVar("Item")
 
 
 class SerialBatcher(Generic[Item]):
-    """Hands what was added to `work`, in order and a list at a time; there is one call of it at any time.
+    """Batcher that passes items to `work` in order, a list at a time, one call at any time.
 
-    `work` does not fail. Adding waits while too much waits already.
+    `work` does not raise. Adding waits while too many items are queued.
     """
 
     __slots__ = ("_items", "_room", "_task", "_work")
@@ -24,7 +24,7 @@ class SerialBatcher(Generic[Item]):
         self._room: asyncio.Event | None = None
 
     async def add(self, item: Item) -> None:
-        """Have it done, soon."""
+        """Queue an item for the next batch."""
         while len(self._items) >= limits.PUSH_ASKED_MAX:
             self._room = self._room or asyncio.Event()
             await self._room.wait()
@@ -44,6 +44,6 @@ class SerialBatcher(Generic[Item]):
             self._task = None
 
     async def finished(self) -> None:
-        """Wait until all that was added is done."""
+        """Wait until everything that was added is done."""
         while self._task is not None:
             await asyncio.wait([self._task])

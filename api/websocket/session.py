@@ -1,13 +1,13 @@
-"""A session: what one client has asked for, over one socket after another.
+"""Sessions: the subscriptions of one client, across successive sockets.
 
     opened ──▶ attached ──the socket breaks──▶ detached ──RESUME_MS──▶ ended
                   ▲                                │
                   └────────── resumed ◀────────────┘
-               attached ──closed by the client──▶ ended at once
+               attached ──closed by the client──▶ ended immediately
 
-Frames with messages or records are numbered. The session remembers what went out with each until its arrival is
-known, and sends what a broken socket swallowed again to the next one. Detached, it holds what it has delivered
-and its groups' shards, and delivers nothing. It lives in the process that opened it.
+Frames with messages or records are numbered. The session remembers the content of each until its arrival is
+confirmed, and sends what a broken socket lost again to the next one. Detached, it holds its deliveries and its
+groups' shards, and delivers nothing. It lives in the process that opened it.
 """
 
 import secrets
@@ -27,7 +27,7 @@ from storage.domain.access.permissions import Principal
 
 
 class Sent(msgspec.Struct, frozen=True):
-    """One numbered frame: whose it was, what went out with it, and the bytes that are kept of it."""
+    """A numbered frame: its subscription, its content, and the bytes kept of it."""
 
     seq: int
     sub: "Subscription"
@@ -36,59 +36,62 @@ class Sent(msgspec.Struct, frozen=True):
 
 
 class Subscription(Protocol):
-    """What a session delivers from."""
+    """A source of deliveries in a session."""
 
     @property
     def name(self) -> str:
-        """The client's word for it."""
+        """The subscription's name, chosen by the client."""
         ...
 
     @property
     def source(self) -> str:
-        """`queue:orders`, or `stream:clicks`."""
+        """The resource to read, such as `queue:orders` or `stream:clicks`."""
         ...
 
     @property
     def mode(self) -> Mode:
-        """How it is read."""
+        """The read mode."""
         ...
 
     @property
     def group(self) -> str | None:
-        """The consumer group that it reads for."""
+        """The consumer group whose shards it reads, if any."""
         ...
 
     @property
     def credit(self) -> Credit:
-        """How much more the client wants."""
+        """The credit that the client has granted."""
         ...
 
     def start(self) -> None:
-        """Deliver, over the socket that is there now."""
+        """Start delivery over the session's current socket."""
 
     async def stop(self) -> None:
-        """Deliver nothing for now."""
+        """Stop delivery until the next start."""
 
     def arrived(self, what: Any) -> None:
-        """What went out with a frame has arrived."""
+        """Handle the arrival of a frame with this content."""
 
     def lost(self, what: Sequence[Any]) -> None:
-        """What went out with these frames, in order, has not arrived: it is delivered again."""
+        """Schedule redelivery of frames, in order, that have not arrived."""
 
     @property
     def is_due(self) -> bool:
-        """Whether time may ask for something."""
+        """Return whether timed work may be due."""
         ...
 
     async def tick(self) -> None:
-        """Do what time asks for; called every second or so."""
+        """Perform the timed work that is due; called about every second."""
 
     async def end(self, *, release: bool) -> None:
-        """It is over. `release`: what is held goes back at once."""
+        """End the subscription. `release`: return held deliveries immediately."""
 
 
 class Session:
-    """See above. Everything happens in one event loop. Small: there are thousands, and most of them idle."""
+    """The state of one session; see the module docstring.
+
+    Everything happens in one event loop. Small: there are thousands, and most of them idle.
+    """
 
     __slots__ = (
         "_forgotten",
@@ -121,14 +124,12 @@ class Session:
         self._sent: deque[Sent] | None = None
         self.publishing: SerialBatcher[Publish] | None = None
         self._kept_bytes = 0
-        self._forgotten = (
-            0  # the number of the last frame of which nothing is remembered, arrived or not
-        )
+        self._forgotten = 0  # number of the last frame that was dropped from memory, arrived or not
 
     # Frames
 
     async def send(self, frame: ServerFrame) -> None:
-        """Send a frame without a number. Raises SocketGone."""
+        """Send an unnumbered frame. Raises SocketGone."""
         await self.send_bytes(self.wire.encode(frame))
 
     async def send_bytes(self, payload: bytes) -> None:
@@ -140,7 +141,10 @@ class Session:
     async def deliver(
         self, sub: Subscription, what: Any, kept_bytes: int, encode: Callable[[int], bytes]
     ) -> None:
-        """Send the frame that `encode` makes of its number. Raises SocketGone: then it comes again, if the session does."""
+        """Send the frame that `encode` builds for its number.
+
+        Raises SocketGone; then the frame is sent again if the session resumes.
+        """
         self._seq += 1
         if self._sent is None:
             self._sent = deque()
@@ -156,11 +160,11 @@ class Session:
 
     @property
     def next_seq(self) -> int:
-        """The number that the next frame gets."""
+        """The number of the next frame."""
         return self._seq + 1
 
     def confirm(self, seq: int) -> None:
-        """Every frame up to `seq` has arrived."""
+        """Mark every frame up to `seq` as arrived."""
         sent = self._sent
         if sent is None:
             return
@@ -176,19 +180,22 @@ class Session:
         return sent.seq
 
     async def published(self) -> None:
-        """Wait until all that the client has published is done."""
+        """Wait until everything that the client has published is done."""
         if self.publishing is not None:
             await self.publishing.finished()
 
     @property
     def queued_bytes(self) -> int:
-        """What was sent, and is not known to have arrived."""
+        """Bytes that were sent and whose arrival is not confirmed."""
         return self._kept_bytes
 
     # Sockets
 
     def attach(self, connection: Connection) -> None:
-        """Deliver over this socket. Raises SocketGone when another one has been quicker, or the session is over."""
+        """Deliver over this socket.
+
+        Raises SocketGone when another socket was faster, or the session has ended.
+        """
         if self.ended or self.connection is not None:
             raise SocketGone
         self.connection = connection
@@ -196,11 +203,11 @@ class Session:
             sub.start()
 
     def can_resume(self, seq: int) -> bool:
-        """Whether everything after frame `seq` can be sent again."""
+        """Return whether everything after frame `seq` can be sent again."""
         return not self.ended and self._forgotten <= seq <= self._seq
 
     def rewind(self, seq: int) -> None:
-        """The client has everything up to `seq`, and nothing after it."""
+        """Resume after `seq`: the client has every frame up to it, and none after it."""
         self.confirm(seq)
         lost: dict[str, list[Any]] = {}
         for sent in self._sent or ():
@@ -212,7 +219,7 @@ class Session:
             self.subs[name].lost(what)
 
     async def detach(self, now_s: float) -> None:
-        """The socket is gone; another one may come."""
+        """Detach from the lost socket; another one may attach."""
         self.connection = None
         self.detached_s = now_s
         for sub in list(self.subs.values()):
@@ -225,7 +232,10 @@ class Session:
         await sub.end(release=release)
 
     async def end(self, *, release: bool) -> None:
-        """End all of it. `release`: what is held goes back at once, rather than when its time is over."""
+        """End the session and its subscriptions.
+
+        `release`: return held deliveries immediately, rather than when their visibility timeout ends.
+        """
         if self.ended:
             return
         self.ended = True
@@ -235,11 +245,11 @@ class Session:
 
     @property
     def is_due(self) -> bool:
-        """Whether time may ask for something, and is not being attended to."""
+        """Return whether timed work may be due and no tick is running."""
         return not self._ticking and any(sub.is_due for sub in self.subs.values())
 
     async def tick(self) -> None:
-        """Do what time asks for."""
+        """Perform the timed work of all subscriptions."""
         self._ticking = True
         try:
             for sub in list(self.subs.values()):

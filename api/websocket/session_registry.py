@@ -1,4 +1,4 @@
-"""The sessions of a process: opened, taken up again, looked at every second, ended."""
+"""Registry of a process's sessions: opens, resumes, checks every second, and ends them."""
 
 import asyncio
 import random
@@ -28,10 +28,10 @@ _log = get_logger("push")
 
 
 class Sessions:
-    """All that are open, with a socket or without."""
+    """All open sessions, with a socket or without."""
 
-    def __init__(self, known: Limits, clock: Callable[[], float]) -> None:
-        self.limits = known
+    def __init__(self, process_limits: Limits, clock: Callable[[], float]) -> None:
+        self.limits = process_limits
         self.clock = clock
         self.sockets = 0
         self.strangers = 0
@@ -40,7 +40,7 @@ class Sessions:
         self._ticking = asyncio.create_task(self._tick_on())
 
     async def close(self) -> None:
-        """End all of them; what they hold comes back when its time is over."""
+        """End all sessions; held deliveries return when their visibility timeout ends."""
         await end(self._ticking, *self._tasks)
         for session in list(self._sessions.values()):
             await self.end(session, release=False)
@@ -48,12 +48,12 @@ class Sessions:
     # Sockets
 
     def connected(self, _: Connection) -> None:
-        """A socket is open."""
+        """Count an opened socket."""
         self.sockets += 1
         WEBSOCKET_CONNECTIONS.inc()
 
     def disconnected(self, connection: Connection) -> None:
-        """It is not."""
+        """Count a closed socket."""
         connection.closed = True
         self.sockets -= 1
         WEBSOCKET_CONNECTIONS.dec()
@@ -61,16 +61,16 @@ class Sessions:
     # Sessions
 
     def open(self, principal: Principal, wire: Wire) -> Session:
-        """A new one."""
+        """Open a new session."""
         session = Session(principal, wire, self.limits.push_kept_bytes)
         session.detached_s = self.clock()
         self._sessions[session.id] = session
         return session
 
     async def resume(self, asked: Resume, principal: Principal, wire: Wire) -> Session | None:
-        """The session to go on with, as far as its client got; None when that cannot be.
+        """Return the session to resume, rewound to the last frame its client received.
 
-        A socket that still has it is closed: its client has come back another way.
+        Returns None if it cannot be resumed. A socket that still has the session is closed: its client has reconnected.
         """
         session = self._sessions.get(asked.session)
         if (
@@ -90,37 +90,37 @@ class Sessions:
         return session
 
     async def end(self, session: Session, *, release: bool) -> None:
-        """It is over."""
+        """End a session and forget it."""
         self._sessions.pop(session.id, None)
         await session.end(release=release)
 
     def every(self) -> Collection[Session]:
-        """All of them, the oldest first."""
+        """Return all sessions, the oldest first."""
         return self._sessions.values()
 
     async def send_away(self, session: Session) -> None:
-        """An operator wants it gone: it is over, and what it holds goes back."""
+        """End a session at an operator's request and release what it holds."""
         connection = session.connection
         await self.end(session, release=True)
         if connection is not None:
             await self.cut(connection, Close.CLOSED_BY_OPERATOR, "an operator closed it")
 
     async def expel(self, session: Session, connection: Connection) -> None:
-        """Who has the socket may not stay: the session is over, and what it holds goes back."""
+        """End a session whose credential is no longer valid and release what it holds."""
         await self.end(session, release=True)
         await self.cut(connection, Close.CREDENTIAL_ENDED, "the credential has ended or changed")
 
     def expel_soon(self, session: Session, connection: Connection) -> None:
-        """The same, without waiting for it."""
+        """Expel in the background."""
         self._soon(self.expel(session, connection))
 
     async def cut(self, connection: Connection, code: int, reason: str) -> None:
-        """Close a socket from here, and for certain."""
+        """Close a socket from this side, aborting the connection if the client does not answer."""
         await connection.close(code, reason)
         cut_soon(connection)
 
     def drain_delay_ms(self) -> int:
-        """When a client of a server that ends should come back: not all at one time."""
+        """Return a random reconnect delay, so that clients of a draining server spread out."""
         return random.randrange(limits.DRAIN_SPREAD_MS)  # noqa: S311
 
     # Time
@@ -163,20 +163,20 @@ class Sessions:
             self._soon(self.cut(connection, Close.HEARTBEAT_MISSED, "no answer to a ping"))
 
     def _soon(self, work: Coroutine[None, None, None]) -> None:
-        """Do it beside the others: it may have to wait for a client that reads slowly."""
+        """Run a coroutine in the background: it may have to wait for a client that reads slowly."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
 
-def _is_same(one: Principal, other: Principal) -> bool:
-    """Whether who comes back is who was there."""
-    words = [(who.name, who.namespace, who.credential) for who in (one, other)]
-    return words[0] == words[1]
+def _is_same(owner: Principal, other: Principal) -> bool:
+    """Return whether the resuming principal is the session's owner."""
+    identities = [(who.name, who.namespace, who.credential) for who in (owner, other)]
+    return identities[0] == identities[1]
 
 
 def cut_soon(connection: Connection) -> None:
-    """A client that has been told that its socket is closed has a moment to say so, too."""
+    """Abort the connection after a grace period for the client's close frame."""
     asyncio.get_running_loop().call_later(_GOODBYE_S, connection.abort)
 
 

@@ -1,4 +1,7 @@
-"""What a subscription does while there is nothing to be had: say so once, ask again more and more seldom."""
+"""Retry with exponential backoff while a subscription's source is unavailable.
+
+The client is notified once.
+"""
 
 import asyncio
 
@@ -12,7 +15,7 @@ QUEUE = "queue"
 
 
 class RetryBackoff:
-    """Of one subscription."""
+    """Backoff state of one subscription."""
 
     __slots__ = ("_pause_ms", "_session", "_sub", "_told")
 
@@ -23,23 +26,26 @@ class RetryBackoff:
         self._pause_ms = limits.PUSH_BACKOFF_MS_MIN
 
     async def outlived(self, error: MillstreamError) -> bool:
-        """Whether asking again makes sense; by then a pause is over. Raises SocketGone."""
+        """Wait out the backoff and return whether to retry. Raises SocketGone."""
         if not error.code.retryable:
             return False
-        if error.code is not ErrorCode.IN_FLIGHT_LIMIT_REACHED:  # which its own acks end
+        if error.code is not ErrorCode.IN_FLIGHT_LIMIT_REACHED:  # ended by the client's own acks
             await self.begun(STORAGE)
         await asyncio.sleep(self._pause_ms / limits.SECOND_MS)
         self._pause_ms = min(self._pause_ms * 2, limits.PUSH_BACKOFF_MS_MAX)
         return True
 
     async def begun(self, reason: str) -> None:
-        """Say that nothing comes for now. Raises SocketGone."""
+        """Notify the client that delivery is paused. Raises SocketGone."""
         if not self._told:
             self._told = reason
             await self._session.send(Paused(self._sub, reason))
 
     async def over(self, reason: str = STORAGE) -> None:
-        """It goes on, if that was why it did not. Raises SocketGone."""
+        """Reset the backoff; notify the client if delivery was paused for this reason.
+
+        Raises SocketGone.
+        """
         self._pause_ms = limits.PUSH_BACKOFF_MS_MIN
         if self._told == reason:
             self._told = ""

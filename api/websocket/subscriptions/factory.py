@@ -22,7 +22,7 @@ from storage.domain.names import GroupName, QueueName, StreamName
 
 
 class Sources(msgspec.Struct, frozen=True):
-    """What there is to subscribe to, and what is needed for it."""
+    """Factory of subscriptions, with the services that they need."""
 
     storage: Storage
     feeds: Feeds
@@ -30,48 +30,51 @@ class Sources(msgspec.Struct, frozen=True):
     publisher: Publisher
     engine: WorkEngine
 
-    async def open(self, session: Session, asked: Subscribe) -> Subscription:
-        """What was asked for, not yet delivering. Raises ValidationFailed, Forbidden, and what is not found."""
-        _check_name(session, asked)
-        kind, _, word = asked.source.partition(":")
-        if kind == "queue":
-            return await self._work(session, asked, word)
-        if _mode(asked) is Mode.GROUP:
-            return await self._share(session, asked, word)
-        return await self._read(session, asked, word)
+    async def open(self, session: Session, request: Subscribe) -> Subscription:
+        """Create the requested subscription, which does not deliver yet.
 
-    async def _work(self, session: Session, asked: Subscribe, word: str) -> Work:
-        _check_queue(asked)
-        queue = QueueName(word, session.principal.namespace)
+        Raises ValidationFailed, Forbidden, and the not-found error of the resource.
+        """
+        _check_name(session, request)
+        kind, _, resource = request.source.partition(":")
+        if kind == "queue":
+            return await self._work(session, request, resource)
+        if _mode(request) is Mode.GROUP:
+            return await self._share(session, request, resource)
+        return await self._read(session, request, resource)
+
+    async def _work(self, session: Session, request: Subscribe, resource: str) -> Work:
+        _check_queue(request)
+        queue = QueueName(resource, session.principal.namespace)
         self.storage.access.authorise(session.principal, Action.QUEUE_RECEIVE, str(queue))
         await self.storage.catalog.queue(queue)
-        return Work(session, asked, queue, self.engine)
+        return Work(session, request, queue, self.engine)
 
-    async def _share(self, session: Session, asked: Subscribe, word: str) -> Share:
-        _check_group(asked)
+    async def _share(self, session: Session, request: Subscribe, resource: str) -> Share:
+        _check_group(request)
         principal = session.principal
-        name = GroupName(asked.group, principal.namespace)
+        name = GroupName(request.group, principal.namespace)
         self.storage.access.authorise(principal, Action.GROUP_COMMIT, str(name))
-        stream = StreamName(word, principal.namespace)
+        stream = StreamName(resource, principal.namespace)
         group = await self.storage.groups.get(name)
-        if group.spec.stream != word:
+        if group.spec.stream != resource:
             detail = f"The group reads stream '{group.spec.stream}'"
             raise ValidationFailed.at("/source", detail, "conflict")
         member = Member(self.storage.groups, name, f"{session.id}.{len(session.subs)}")
         share = Share(
-            session, asked, stream, self.feeds, self.metrics.streams, self.storage.groups, member
+            session, request, stream, self.feeds, self.metrics.streams, self.storage.groups, member
         )
         await share.open()
         return share
 
-    async def _read(self, session: Session, asked: Subscribe, word: str) -> Read:
-        _check_read(asked)
-        stream = StreamName(word, session.principal.namespace)
+    async def _read(self, session: Session, request: Subscribe, resource: str) -> Read:
+        _check_read(request)
+        stream = StreamName(resource, session.principal.namespace)
         self.storage.access.authorise(session.principal, Action.STREAM_READ, str(stream))
-        positions, since_ms = await self._start(stream, asked)
+        positions, since_ms = await self._start(stream, request)
         read = Read(
             session,
-            asked,
+            request,
             stream,
             self.feeds,
             self.metrics.streams,
@@ -82,10 +85,10 @@ class Sources(msgspec.Struct, frozen=True):
         return read
 
     async def _start(
-        self, name: StreamName, asked: Subscribe
+        self, name: StreamName, request: Subscribe
     ) -> tuple[Mapping[int, int], int | None]:
-        """Positions, or a time. Raises InvalidCursor, ValidationFailed."""
-        start = asked.start or StartIn()
+        """Return start positions, or a start time. Raises InvalidCursor, ValidationFailed."""
+        start = request.start or StartIn()
         given = [start.start, start.time, start.cursor, start.offsets]
         if sum(one is not None for one in given) > 1:
             detail = "Only one of 'from', 'time', 'cursor' and 'offsets' is given"
@@ -104,48 +107,48 @@ class Sources(msgspec.Struct, frozen=True):
         return {
             state.shard.index: state.next
             for state in shards
-            if state.shard.is_open or state.shard.index == asked.shard
+            if state.shard.is_open or state.shard.index == request.shard
         }, None
 
 
-def _mode(asked: Subscribe) -> Mode:
-    return asked.mode or (Mode.GROUP if asked.group else Mode.READ)
+def _mode(request: Subscribe) -> Mode:
+    return request.mode or (Mode.GROUP if request.group else Mode.READ)
 
 
-def _check_name(session: Session, asked: Subscribe) -> None:
-    if asked.sub in session.subs:
-        detail = f"The session has a subscription '{asked.sub}' already"
+def _check_name(session: Session, request: Subscribe) -> None:
+    if request.sub in session.subs:
+        detail = f"The session has a subscription '{request.sub}' already"
         raise ValidationFailed.at("/sub", detail, "conflict")
     if len(session.subs) >= limits.SUBSCRIPTIONS_MAX:
         detail = f"A session has at most {limits.SUBSCRIPTIONS_MAX} subscriptions"
         raise ValidationFailed.at("/sub", detail, "too_many")
 
 
-def _refuse(asked: Subscribe, mode: str, *names: str) -> None:
-    """Raise ValidationFailed for what a mode does not know."""
+def _refuse(request: Subscribe, mode: str, *names: str) -> None:
+    """Raise ValidationFailed for fields that the mode does not support."""
     for name in names:
-        if getattr(asked, name):
+        if getattr(request, name):
             raise ValidationFailed.at(f"/{name}", f"This is not for mode '{mode}'", "conflict")
-    if asked.shard is not None and mode != "read":
+    if request.shard is not None and mode != "read":
         raise ValidationFailed.at("/shard", f"This is not for mode '{mode}'", "conflict")
 
 
-def _check_queue(asked: Subscribe) -> None:
-    if asked.mode not in (None, Mode.WORK):
+def _check_queue(request: Subscribe) -> None:
+    if request.mode not in (None, Mode.WORK):
         raise ValidationFailed.at("/mode", "A queue is read by mode 'work'", "conflict")
-    _refuse(asked, "work", "group", "start", "filter")
+    _refuse(request, "work", "group", "start", "filter")
 
 
-def _check_group(asked: Subscribe) -> None:
-    if not asked.group:
+def _check_group(request: Subscribe) -> None:
+    if not request.group:
         raise ValidationFailed.at("/group", "Mode 'group' names its group", "required")
-    _refuse(asked, "group", "start", "filter", "visibility_timeout_seconds", "auto_extend")
+    _refuse(request, "group", "start", "filter", "visibility_timeout_seconds", "auto_extend")
 
 
-def _check_read(asked: Subscribe) -> None:
-    if asked.mode is Mode.WORK:
+def _check_read(request: Subscribe) -> None:
+    if request.mode is Mode.WORK:
         raise ValidationFailed.at("/mode", "Mode 'work' is for queues", "conflict")
-    _refuse(asked, "read", "group", "visibility_timeout_seconds", "auto_extend")
-    faults = asked.filter.faults() if asked.filter is not None else []
+    _refuse(request, "read", "group", "visibility_timeout_seconds", "auto_extend")
+    faults = request.filter.faults() if request.filter is not None else []
     if faults:
         raise ValidationFailed("The filter is not valid.", *faults)

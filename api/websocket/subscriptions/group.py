@@ -1,4 +1,4 @@
-"""A subscription under a consumer group: the shards that the group gives to this socket; acks commit."""
+"""Group subscriptions: deliver the shards assigned to this socket; acks commit offsets."""
 
 import asyncio
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ from storage.groups.engine import Groups
 
 
 class Share(ShardReaders):
-    """Delivers what a group's member reads."""
+    """Subscription that delivers the shards of one group member."""
 
     __slots__ = (
         "_at_end",
@@ -55,19 +55,19 @@ class Share(ShardReaders):
     def __init__(
         self,
         session: Session,
-        asked: Subscribe,
+        request: Subscribe,
         stream: StreamName,
         feeds: Feeds,
         count: DoorMetrics,
         groups: Groups,
         member: Member,
     ) -> None:
-        super().__init__(session, asked, stream, feeds, count)
+        super().__init__(session, request, stream, feeds, count)
         self._groups = groups
         self._member = member
         self._committed: dict[int, int] = {}
-        self._at_end: set[int] = set()  # closed shards of which all was delivered
-        self._told: set[int] = set()  # the shards that the client takes for its own
+        self._at_end: set[int] = set()  # closed shards that were delivered completely
+        self._told: set[int] = set()  # shards that the client considers assigned
         self._commits = SerialBatcher[Ack](self._commit)
         self._beat_now = asyncio.Event()
         self._beats: asyncio.Task[None] | None = None
@@ -75,20 +75,18 @@ class Share(ShardReaders):
 
     @property
     def mode(self) -> Mode:
-        """As Subscription."""
         return Mode.GROUP
 
     @property
     def group(self) -> str | None:
-        """As Subscription."""
         return self._member.name.name
 
     async def open(self) -> None:
-        """Join. Raises GroupNotFound, GroupFull, ValidationFailed."""
+        """Join the group. Raises GroupNotFound, GroupFull, ValidationFailed."""
         await self._take_up(await self._member.beat())
         self._beats = asyncio.create_task(self._beat_on())
 
-    # Membership: it outlives a socket, for as long as its session
+    # Membership: it lives as long as the session, across sockets
 
     async def _beat_on(self) -> None:
         while True:
@@ -132,9 +130,9 @@ class Share(ShardReaders):
 
     async def _add(self, places: Sequence[Place]) -> None:
         for place in places:
-            at = await self._groups.position(self._member.group, place)
-            self._positions[place.shard] = at
-            self._committed[place.shard] = at
+            offset = await self._groups.position(self._member.group, place)
+            self._positions[place.shard] = offset
+            self._committed[place.shard] = offset
         if places and self._running:
             with suppress(SocketGone):
                 await self._tell_assigned([place.shard for place in places])
@@ -142,8 +140,8 @@ class Share(ShardReaders):
 
     async def _tell_assigned(self, shards: Sequence[int]) -> None:
         self._told.update(shards)
-        told = [AssignedPlace(shard, self._positions[shard]) for shard in shards]
-        await self._session.send(Assigned(self.name, self._member.generation, told))
+        assigned = [AssignedPlace(shard, self._positions[shard]) for shard in shards]
+        await self._session.send(Assigned(self.name, self._member.generation, assigned))
 
     async def _tell_revoked(self, shards: Sequence[int]) -> None:
         if self._running:
@@ -152,7 +150,10 @@ class Share(ShardReaders):
                 await self._session.send(Revoked(self.name, list(shards)))
 
     def start(self) -> None:
-        """As Subscription. The client hears first what it has now, which may have changed while it was away."""
+        """Start delivery; the client first receives its assignment.
+
+        The assignment may have changed while the client was disconnected.
+        """
         self._running = True
         self._starting = asyncio.create_task(self._start())
 
@@ -168,13 +169,13 @@ class Share(ShardReaders):
             self._begin(self._positions.keys() - self._member.revoking)
 
     async def stop(self) -> None:
-        """As Subscription. What it holds stays its own."""
+        """Stop delivery; assigned shards stay assigned."""
         if self._starting is not None:
             self._starting.cancel()
         await super().stop()
 
     async def end(self, *, release: bool) -> None:
-        """As Subscription: leave, so that others have the shards at once."""
+        """Leave the group, so that other members get the shards immediately."""
         if self._beats is not None and self._beats is not asyncio.current_task():
             self._beats.cancel()
         await self.stop()
@@ -183,13 +184,13 @@ class Share(ShardReaders):
             await self._member.leave()
 
     async def _survived(self, shard: int, error: MillstreamError) -> bool:
-        """Also a store that was restored from an older copy: it ends before where the group was."""
+        """Also recover when a restored store ends before the group's position."""
         if isinstance(error, OffsetOutOfRange):
             self._positions[shard] = int(error.facts["next_offset"])
             return True
         if isinstance(
             error, ShardNotFound
-        ):  # its records have expired: the next heartbeat says what follows
+        ):  # its records have expired: the next heartbeat assigns what follows
             self._beat_now.set()
             await asyncio.sleep(limits.PUSH_BACKOFF_MS_MAX / limits.SECOND_MS)
             return True
@@ -202,11 +203,11 @@ class Share(ShardReaders):
         return await super()._deliver(shard, chunk)
 
     def _is_done(self, shard: int) -> bool:
-        """Whether all that was delivered of a shard is committed."""
+        """Return whether everything delivered from a shard is committed."""
         return self._committed.get(shard, 0) >= self._positions.get(shard, 0)
 
     async def _followed(self, shard: int) -> None:
-        """A shard that ended with everything committed is finished; its children come by a heartbeat."""
+        """Finish an ended shard if all of it is committed; a heartbeat assigns its children."""
         if shard in self._positions and self._is_done(shard):
             await self._finish(shard)
 
@@ -224,17 +225,17 @@ class Share(ShardReaders):
             self._positions[shard] = offset
             self._at_end.discard(shard)
 
-    # Acks and what is given up
+    # Acks and released shards
 
     async def settle(self, frame: Settling) -> None:
-        """Commit. Raises ValidationFailed for a verdict that a stream does not know."""
+        """Commit an ack. Raises ValidationFailed for a settlement that streams do not support."""
         if not isinstance(frame, Ack) or frame.shard is None or frame.up_to is None:
             detail = "A group's records are acknowledged by 'shard' and 'up_to'"
             raise ValidationFailed.at("/up_to", detail, "required")
         await self._commits.add(frame)
 
     def give_up(self, frame: GiveUp) -> None:
-        """The client is done with shards that are to be given up."""
+        """Release revoking shards that the client has finished."""
         self._give_up(frame.shards)
 
     def _give_up(self, shards: Sequence[int]) -> None:
@@ -260,21 +261,21 @@ class Share(ShardReaders):
             for shard, offset in offsets.items()
         ]
         try:
-            found = await self._groups.commit(member.name, commits)
+            outcomes = await self._groups.commit(member.name, commits)
         except MillstreamError as error:
             return dict.fromkeys(offsets, error)
-        results = dict(zip(offsets, found, strict=True))
+        results = dict(zip(offsets, outcomes, strict=True))
         for shard, result in results.items():
             self._note(shard, result)
             if shard in self._at_end and self._is_done(shard):
-                with suppress(MillstreamError):  # a sweep does what cannot be done now
+                with suppress(MillstreamError):  # otherwise the sweeper does it
                     await self._finish(shard)
         return results
 
     def _note(self, shard: int, result: CommitResult) -> None:
         if not isinstance(result, Committed):
             if result.code in (ErrorCode.STALE_GENERATION, ErrorCode.MEMBER_UNKNOWN):
-                self._beat_now.set()  # what changed is told soon
+                self._beat_now.set()  # the heartbeat reports the change
             return
         if shard in self._positions:
             self._committed[shard] = result.offset

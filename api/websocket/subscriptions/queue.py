@@ -1,4 +1,4 @@
-"""A subscription to a queue: messages as far as credit goes, each settled by its receipt handle."""
+"""Queue subscriptions: deliver within credit, settle each message by its receipt handle."""
 
 import asyncio
 from collections.abc import Sequence
@@ -50,7 +50,7 @@ _RELEASED_AT_ONCE = limits.SETTLEMENTS_MAX
 
 
 class WorkEngine(msgspec.Struct, frozen=True):
-    """What every subscription to a queue needs."""
+    """Services shared by all queue subscriptions."""
 
     queues: Queues
     catalog: Catalog
@@ -60,7 +60,10 @@ class WorkEngine(msgspec.Struct, frozen=True):
 
 
 class Work:
-    """Delivers a queue's messages to one session. Small: there are thousands, and most of them idle."""
+    """Subscription that delivers a queue's messages to one session.
+
+    Small: there are thousands, and most of them idle.
+    """
 
     __slots__ = (
         "_again",
@@ -79,17 +82,17 @@ class Work:
     )
 
     def __init__(
-        self, session: Session, asked: Subscribe, queue: QueueName, engine: WorkEngine
+        self, session: Session, request: Subscribe, queue: QueueName, engine: WorkEngine
     ) -> None:
-        self.name = asked.sub
-        self.credit = Credit(asked.credit.messages, asked.credit.bytes)
+        self.name = request.sub
+        self.credit = Credit(request.credit.messages, request.credit.bytes)
         self._session = session
         self._queue = queue
         self._engine = engine
-        self._visibility_timeout_ms = optional_ms(asked.visibility_timeout_seconds)
-        self._auto_extend = asked.auto_extend
+        self._visibility_timeout_ms = optional_ms(request.visibility_timeout_seconds)
+        self._auto_extend = request.auto_extend
         self._held = Deliveries[ReceivedMessageOut]()
-        self._again: Sequence[Sequence[str]] = ()  # frames that a broken socket swallowed
+        self._again: Sequence[Sequence[str]] = ()  # frames that a broken socket lost
         self._verdicts: SerialBatcher[Settling] | None = None
         self._outages = RetryBackoff(session, self.name)
         self._paused = False
@@ -97,40 +100,39 @@ class Work:
 
     @property
     def source(self) -> str:
-        """As Subscription."""
         return f"queue:{self._queue.name}"
 
     @property
     def mode(self) -> Mode:
-        """As Subscription."""
         return Mode.WORK
 
     @property
     def group(self) -> None:
-        """As Subscription."""
         return None
 
     # Delivery
 
     def start(self) -> None:
-        """As Subscription."""
         self._pump = asyncio.create_task(self._deliver_all())
 
     async def stop(self) -> None:
-        """As Subscription. What a receive under way would still bring is released by it."""
+        """Stop delivery; a pending receive releases what it still obtains."""
         pump, self._pump = self._pump, None
         if pump is not None and pump is not asyncio.current_task():
             await end(pump)
 
     async def _deliver_all(self) -> None:
-        """Until it is cancelled, the socket is gone, or the queue is. Idle, it keeps as little as it can."""
+        """Deliver until cancelled, or until the socket or the queue is gone.
+
+        While idle, it keeps as little memory as it can.
+        """
         try:
             await self._deliver_lost()
             while True:
                 if not self.credit.is_there:
                     await self.credit.wait()
                 try:
-                    found = await self._engine.queues.receive(
+                    messages = await self._engine.queues.receive(
                         self._queue,
                         messages_max=min(self.credit.messages, limits.PUSH_RECORDS_MAX),
                         bytes_max=min(self.credit.bytes, limits.PUSH_BYTES_MAX),
@@ -143,24 +145,24 @@ class Work:
                         return
                     continue
                 await self._outages.over(STORAGE)
-                if found and self._paused:  # it was on its way when the client heard of the pause
-                    await self._engine.queues.release(self._queue, found)
-                elif found:
-                    await self._deliver(found)
-                del found
+                if messages and self._paused:  # received after the client was notified of the pause
+                    await self._engine.queues.release(self._queue, messages)
+                elif messages:
+                    await self._deliver(messages)
+                del messages
         except SocketGone:
             return
 
-    async def _deliver(self, found: list[ReceivedMessage]) -> None:
-        size_bytes = sum([len(message.body) for message in found])
-        self.credit.take(len(found), size_bytes)
-        self._held.hold(self._session.next_seq, found, self._session.wire.shown)
-        self._engine.count.delivered(found)
+    async def _deliver(self, messages: list[ReceivedMessage]) -> None:
+        size_bytes = sum([len(message.body) for message in messages])
+        self.credit.take(len(messages), size_bytes)
+        self._held.hold(self._session.next_seq, messages, self._session.wire.shown)
+        self._engine.count.delivered(messages)
         if self._engine.tracing is not None:
             trace = self._engine.tracing.begin(RECEIVE, "deliver", self._queue.name, b"")
-            trace.found(contexts_of(found), len(found))
+            trace.found(contexts_of(messages), len(messages))
             trace.end(200)
-        handles = [message.receipt_handle for message in found]
+        handles = [message.receipt_handle for message in messages]
         await self._send(handles, size_bytes)
 
     async def _deliver_lost(self) -> None:
@@ -185,23 +187,24 @@ class Work:
         )
 
     async def _fail(self, error: MillstreamError) -> None:
-        """The queue is gone, or may not be read: the client hears so, and the subscription is over."""
+        """Report to the client that the queue is gone or forbidden, and end the subscription."""
         with suppress(SocketGone):
             await self._session.send_bytes(self._session.wire.failure(error, sub=self.name))
         await self._session.unsubscribe(self)
 
     def arrived(self, what: Sequence[str]) -> None:
-        """As Subscription."""
         self._held.arrived(what)
 
     def lost(self, what: Sequence[Sequence[str]]) -> None:
-        """As Subscription."""
         self._again = [*self._again, *what]
 
-    # Verdicts
+    # Settlements
 
     async def settle(self, frame: Settling) -> None:
-        """Take a verdict, together with others. Raises ValidationFailed for one that makes no sense here."""
+        """Queue a settlement, to be applied in a batch with others.
+
+        Raises ValidationFailed for one that is not valid here.
+        """
         if isinstance(frame, Ack) and frame.receipt_handles is None:
             raise ValidationFailed.at(
                 "/receipt_handles", "A queue's messages are settled by handle", "required"
@@ -214,24 +217,24 @@ class Work:
 
     async def _settle(self, frames: list[Settling]) -> None:
         while frames:
-            taken, count = 0, 0
+            batch_frames, count = 0, 0
             for frame in frames:
                 count += len(_handles(frame))
-                if taken and count > limits.SETTLEMENTS_MAX:
+                if batch_frames and count > limits.SETTLEMENTS_MAX:
                     break
-                taken += 1
-            await self._settle_together(frames[:taken])
-            frames = frames[taken:]
+                batch_frames += 1
+            await self._settle_together(frames[:batch_frames])
+            frames = frames[batch_frames:]
 
     async def _settle_together(self, frames: Sequence[Settling]) -> None:
-        asked = [settlement for frame in frames for settlement in _settlements(frame)]
+        settlements = [settlement for frame in frames for settlement in _settlements(frame)]
         try:
-            settled = await self._engine.queues.settle(self._queue, asked)
+            settled = await self._engine.queues.settle(self._queue, settlements)
         except MillstreamError as error:
             for frame in frames:
                 await self._answer_failure(frame, error)
             return
-        count_settled(self._engine.count, asked, settled)
+        count_settled(self._engine.count, settlements, settled)
         answers = iter(settled)
         for frame in frames:
             handles = _handles(frame)
@@ -266,8 +269,8 @@ class Work:
 
     async def _tell_refused(self, code: ErrorCode, handles: list[str]) -> None:
         error = error_of(code)
-        told = self._session.wire.failure(error, sub=self.name, receipt_handles=handles)
-        await self._session.send_bytes(told)
+        payload = self._session.wire.failure(error, sub=self.name, receipt_handles=handles)
+        await self._session.send_bytes(payload)
 
     async def _answer_failure(self, frame: Settling, error: MillstreamError) -> None:
         try:
@@ -283,12 +286,12 @@ class Work:
 
     @property
     def is_due(self) -> bool:
-        """As Subscription: also when the queue's definition has changed since it was looked at."""
+        """Return whether deliveries are held or the queue's definition may have changed."""
         queue = self._engine.catalog.cached_queue(self._queue)
         return len(self._held) > 0 or queue is None or queue.spec.paused is not self._paused
 
     async def tick(self) -> None:
-        """As Subscription: extend what is about to end, forget what has; see what became of the queue."""
+        """Extend expiring deliveries, forget expired ones, and check the queue's definition."""
         now_ms = self._engine.clock.now_ms()
         await self._look_at_queue()
         if self._auto_extend and self._pump is not None:
@@ -313,20 +316,20 @@ class Work:
                     await self._outages.begun(QUEUE)
                 else:
                     await self._outages.over(QUEUE)
-                    await self.stop()  # it waits for something to be sent
+                    await self.stop()  # its receive waits for new messages
                     self.start()
 
     async def _extend(self, now_ms: int) -> None:
         timeout_ms = self._timeout_ms()
         ending = self._held.ending(now_ms + timeout_ms // 2)
-        for at in range(0, len(ending), limits.SETTLEMENTS_MAX):
-            handles = ending[at : at + limits.SETTLEMENTS_MAX]
-            asked = [
+        for start in range(0, len(ending), limits.SETTLEMENTS_MAX):
+            handles = ending[start : start + limits.SETTLEMENTS_MAX]
+            settlements = [
                 Settlement(handle, SettleAction.EXTEND, visibility_timeout_ms=timeout_ms)
                 for handle in handles
             ]
             try:
-                settled = await self._engine.queues.settle(self._queue, asked)
+                settled = await self._engine.queues.settle(self._queue, settlements)
             except MillstreamError:
                 return  # the next tick tries again
             await self._note_extended(handles, settled)
@@ -352,19 +355,18 @@ class Work:
         return self._visibility_timeout_ms or own_ms
 
     async def end(self, *, release: bool) -> None:
-        """As Subscription."""
         await self.stop()
         if self._verdicts is not None:
             await self._verdicts.finished()
         handles = self._held.handles if release else []
-        for at in range(0, len(handles), _RELEASED_AT_ONCE):
-            some = handles[at : at + _RELEASED_AT_ONCE]
+        for start in range(0, len(handles), _RELEASED_AT_ONCE):
+            batch = handles[start : start + _RELEASED_AT_ONCE]
             try:
                 await self._engine.queues.settle(
-                    self._queue, [Settlement(handle, SettleAction.RELEASE) for handle in some]
+                    self._queue, [Settlement(handle, SettleAction.RELEASE) for handle in batch]
                 )
             except MillstreamError:
-                return  # they come back by themselves
+                return  # they return when their visibility timeout ends
 
 
 def _handles(frame: Settling) -> Sequence[str]:

@@ -1,7 +1,7 @@
-"""A subscription to a stream: records of its shards as far as credit goes, from the shared feeds.
+"""Stream subscriptions: records of the stream's shards within credit, from shared feeds.
 
-What is read is shared with every other reader in the process; what is this subscription's own is where it stands,
-what it may still send, and which records it leaves out.
+Reads are shared with every other reader in the process; a subscription has only its own positions, credit and
+filter.
 """
 
 import asyncio
@@ -30,11 +30,11 @@ from storage.domain.streams.stream import Stream
 from storage.streams.engine import Streams
 from storage.streams.seek import offset_since, positions_since
 
-_FOLLOWING = -1  # stands among the readers for what finds the next shards
+_FOLLOWING = -1  # key in the readers of the task that finds the next shards
 
 
 class Mark(msgspec.Struct, frozen=True):
-    """What went out with a frame: of which shard, from which offset on, and what it cost."""
+    """The extent of a delivered frame: its shard, first offset, and credit used."""
 
     shard: int
     offset: int
@@ -43,7 +43,10 @@ class Mark(msgspec.Struct, frozen=True):
 
 
 class ShardReaders:
-    """Delivers records of some shards to one session. What follows a shard is for a subclass to say."""
+    """Delivery of the records of some shards to one session.
+
+    A subclass decides what follows a shard that has ended.
+    """
 
     __slots__ = (
         "_count",
@@ -63,65 +66,57 @@ class ShardReaders:
     def __init__(
         self,
         session: Session,
-        asked: Subscribe,
+        request: Subscribe,
         stream: StreamName,
         feeds: Feeds,
         count: DoorMetrics,
     ) -> None:
-        self.name = asked.sub
-        self.credit = Credit(asked.credit.messages, asked.credit.bytes)
+        self.name = request.sub
+        self.credit = Credit(request.credit.messages, request.credit.bytes)
         self._session = session
         self._stream = stream
         self._feeds = feeds
         self._count = count
         self._selects: Selects | None = None
-        if asked.filter is not None and not asked.filter.takes_all:
-            self._selects = selects(asked.filter)
+        if request.filter is not None and not request.filter.takes_all:
+            self._selects = selects(request.filter)
         self._outages = RetryBackoff(session, self.name)
         self._positions: dict[int, int] = {}  # the next offset to deliver, by shard
-        self._skipped: dict[
-            int, int
-        ] = {}  # records left out since the client last heard of a shard
+        self._skipped: dict[int, int] = {}  # records filtered out since the shard's last frame
         self._readers: dict[int, asyncio.Task[None]] = {}
         self._running = False
 
     @property
     def source(self) -> str:
-        """As Subscription."""
         return f"stream:{self._stream.name}"
 
     @property
     def mode(self) -> Mode:
-        """As Subscription."""
         return Mode.READ
 
     @property
     def group(self) -> str | None:
-        """As Subscription."""
         return None
 
     # Running
 
     def start(self) -> None:
-        """As Subscription."""
         self._running = True
         self._begin(self._positions)
 
     async def stop(self) -> None:
-        """As Subscription."""
         self._running = False
         await self._cease(list(self._readers))
 
     @property
     def is_due(self) -> bool:
-        """As Subscription."""
         return False
 
     async def tick(self) -> None:
-        """As Subscription: time asks for nothing."""
+        """Do nothing: a stream subscription has no timed work."""
 
     async def end(self, *, release: bool) -> None:
-        """As Subscription. Nothing is held of a stream."""
+        """End the subscription; a stream has no deliveries to release."""
         await self.stop()
 
     def _begin(self, shards: Iterable[int]) -> None:
@@ -135,7 +130,10 @@ class ShardReaders:
         await end(*(task for task in tasks if task is not own))
 
     async def _read(self, shard: int) -> None:
-        """Deliver a shard, and begin with what follows it. Idle, it keeps as little as it can."""
+        """Deliver a shard, then start what follows it.
+
+        While idle, it keeps as little memory as it can.
+        """
         try:
             while True:
                 try:
@@ -161,19 +159,19 @@ class ShardReaders:
             await self._fail(error)
 
     async def _take(self, shard: int, chunk: Chunk) -> bool:
-        """Deliver what was found; whether the shard has ended with it."""
+        """Deliver a chunk within credit; return whether the shard has ended with it."""
         await self._outages.over()
-        if not self.credit.is_there:  # another shard has used it meanwhile
+        if not self.credit.is_there:  # another shard used it concurrently
             return False
         if chunk.gap is not None:
             await self._tell_gap(shard, chunk)
-        taken = await self._deliver(shard, chunk)
-        if taken.ended:
-            await self._tell_end(shard, taken)
-        return taken.ended
+        delivered = await self._deliver(shard, chunk)
+        if delivered.ended:
+            await self._tell_end(shard, delivered)
+        return delivered.ended
 
     async def _follow(self, shard: int) -> None:
-        """As _followed, through outages."""
+        """Start what follows an ended shard, retrying through outages."""
         while True:
             try:
                 await self._followed(shard)
@@ -183,11 +181,11 @@ class ShardReaders:
                     raise
 
     async def _survived(self, shard: int, error: MillstreamError) -> bool:
-        """Whether reading goes on after an error."""
+        """Handle a read error and return whether reading continues."""
         return await self._outages.outlived(error)
 
     async def _fail(self, error: MillstreamError) -> None:
-        """The client hears why, and the subscription is over."""
+        """Report the error to the client and end the subscription."""
         with suppress(SocketGone):
             await self._session.send_bytes(self._session.wire.failure(error, sub=self.name))
         await self._session.unsubscribe(self)
@@ -205,37 +203,40 @@ class ShardReaders:
         )
 
     async def _deliver(self, shard: int, chunk: Chunk) -> Chunk:
-        """Deliver as much of it as there is credit for; that much."""
-        taken, chosen, size_bytes = self._part(shard, chunk)
-        count = len(taken) if chosen is None else len(chosen)
+        """Deliver the part of a chunk that the credit covers, and return that part."""
+        part, chosen, size_bytes = self._part(shard, chunk)
+        count = len(part) if chosen is None else len(chosen)
         mark = Mark(shard, self._positions[shard], count, size_bytes)
-        self._positions[shard] = taken.next_offset
-        if not count and not self._has_skipped_much(shard, len(taken)):
-            return taken
+        self._positions[shard] = part.next_offset
+        if not count and not self._has_skipped_much(shard, len(part)):
+            return part
         if self._skipped is not None:
             self._skipped.pop(shard, None)
         self.credit.take(count, size_bytes)
         self._count.read(count)
         wire = self._session.wire
-        joined = taken.joined(wire.format, chosen)
+        joined = part.joined(wire.format, chosen)
         await self._session.deliver(
             self,
             mark,
             0,
             lambda seq: wire.encode_records(
-                self.name, seq, shard, joined, count, taken.next_offset, taken.tip
+                self.name, seq, shard, joined, count, part.next_offset, part.tip
             ),
         )
-        return taken
+        return part
 
     def _has_skipped_much(self, shard: int, count: int) -> bool:
-        """Whether the client should hear how far the reading is, with `count` more records left out."""
+        """Return whether to report the position, with `count` more records filtered out."""
         self._skipped = self._skipped or {}
         self._skipped[shard] = self._skipped.get(shard, 0) + count
         return self._skipped[shard] >= limits.PUSH_SKIPPED_TOLD
 
     def _part(self, shard: int, chunk: Chunk) -> tuple[Chunk, list[int] | None, int]:
-        """What of a chunk is sent: so much of its beginning, there these records or all, and their bytes."""
+        """Select the part of a chunk that the filter and the credit allow.
+
+        Returns the prefix of the chunk, the positions of the selected records in it (None: all), and the bytes of their data.
+        """
         if self._selects is None:
             if len(chunk) <= self.credit.messages and chunk.data_bytes <= self.credit.bytes:
                 return chunk, None, chunk.data_bytes
@@ -261,18 +262,18 @@ class ShardReaders:
         await self._session.deliver(self, mark, 0, lambda seq: wire.encode(frame(seq)))
 
     def _ended(self, shard: int, offset: int) -> None:
-        """All of a closed shard was delivered."""
+        """Handle the complete delivery of a closed shard."""
 
     async def _followed(self, shard: int) -> None:
-        """A shard has ended: what follows it begins."""
+        """Start what follows an ended shard."""
 
     # Resuming
 
     def arrived(self, what: Mark) -> None:
-        """As Subscription."""
+        """Do nothing: arrived records need no state."""
 
     def lost(self, what: Sequence[Mark]) -> None:
-        """As Subscription: go back to the first offset of each shard that has not arrived."""
+        """Rewind each shard to its first offset that has not arrived."""
         for mark in reversed(what):
             self.credit.grant(mark.messages, mark.bytes)
             self._go_back(mark.shard, mark.offset)
@@ -283,29 +284,32 @@ class ShardReaders:
 
 
 class Read(ShardReaders):
-    """Reads a stream for oneself: each shard in order, and after its parents; or one shard alone."""
+    """Subscription that reads a stream independently of other readers.
+
+    Each shard is read in order, and after its parents; or one shard alone.
+    """
 
     __slots__ = ("_alone", "_catalog", "_gone", "_parents", "_streams")
 
     def __init__(
         self,
         session: Session,
-        asked: Subscribe,
+        request: Subscribe,
         stream: StreamName,
         feeds: Feeds,
         count: DoorMetrics,
         streams: Streams,
         catalog: Catalog,
     ) -> None:
-        super().__init__(session, asked, stream, feeds, count)
+        super().__init__(session, request, stream, feeds, count)
         self._streams = streams
         self._catalog = catalog
-        self._alone = asked.shard
-        self._parents: dict[int, tuple[int, ...]] | None = None  # of shards begun with on the way
-        self._gone: dict[int, int] | None = None  # where it stood in shards that are no more
+        self._alone = request.shard
+        self._parents: dict[int, tuple[int, ...]] | None = None  # of shards started while following
+        self._gone: dict[int, int] | None = None  # positions in shards that no longer exist
 
     async def open(self, positions: Mapping[int, int], since_ms: int | None) -> None:
-        """Stand at these positions, or at a time. Raises ShardNotFound, StreamNotFound."""
+        """Seek to these positions, or to a time. Raises ShardNotFound, StreamNotFound."""
         stream = await self._catalog.stream(self._stream)
         if is_behind(stream, positions):
             stream = await self._catalog.fresh_stream(self._stream)
@@ -331,7 +335,10 @@ class Read(ShardReaders):
         return await offset_since(self._streams, self._stream, shard, time_ms)
 
     def start(self) -> None:
-        """As Subscription. A shard may have ended, and the socket broken before its children began."""
+        """Start delivery, including what follows shards that have ended.
+
+        The socket may have broken after a shard ended and before its children started.
+        """
         if self._gone is None:
             super().start()
         self._running = True
@@ -354,7 +361,7 @@ class Read(ShardReaders):
             self._readers.pop(_FOLLOWING, None)
 
     async def _survived(self, shard: int, error: MillstreamError) -> bool:
-        """Also a shard that expired before it was read to its end: its children go on."""
+        """Also survive the expiry of a shard that was not fully read: its children follow."""
         if isinstance(error, ShardNotFound) and self._alone is None:
             if shard in self._positions:
                 await self._lose(shard)
@@ -362,10 +369,15 @@ class Read(ShardReaders):
         return await super()._survived(shard, error)
 
     async def _lose(self, shard: int) -> None:
-        """Tell that a shard is no more; how much of it was left is not known any more. Raises SocketGone."""
-        at = self._positions[shard]
-        self._ended(shard, at)
-        await self._tell(Mark(shard, at), lambda seq: Gap(self.name, seq, shard, at, at, "expired"))
+        """Report a shard that no longer exists as an expired gap. Raises SocketGone.
+
+        The number of its unread records is no longer known.
+        """
+        offset = self._positions[shard]
+        self._ended(shard, offset)
+        await self._tell(
+            Mark(shard, offset), lambda seq: Gap(self.name, seq, shard, offset, offset, "expired")
+        )
 
     def _ended(self, shard: int, offset: int) -> None:
         self._positions[shard] = ENDED
@@ -375,23 +387,23 @@ class Read(ShardReaders):
             return
         stream = await self._catalog.fresh_stream(self._stream)
         standing = dict(self._positions)
-        for child, at in frontier(stream, standing).items():
+        for child, offset in frontier(stream, standing).items():
             if child not in standing:
-                self._positions.setdefault(child, at or 0)
+                self._positions.setdefault(child, offset or 0)
                 self._parents = self._parents or {}
                 self._parents[child] = stream.shard(child).parents
         self._begin(self._positions)
 
     def _go_back(self, shard: int, offset: int) -> None:
-        """Also out of the children of a shard whose end the client has not heard of."""
+        """Rewind a shard, also out of the children whose parent's end has not arrived."""
         self._positions[shard] = offset
         for child in self._descendants(shard):
             self._positions.pop(child, None)
 
     def _descendants(self, shard: int) -> set[int]:
-        found = {shard}
+        lineage = {shard}
         begun = self._parents or {}
-        for child in sorted(begun):  # which have higher numbers than their parents
-            if found.intersection(begun[child]):
-                found.add(child)
-        return found - {shard}
+        for child in sorted(begun):  # children have higher numbers than their parents
+            if lineage.intersection(begun[child]):
+                lineage.add(child)
+        return lineage - {shard}
