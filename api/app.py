@@ -140,9 +140,9 @@ def create_app(
         access=access,
     )
     alike = LikeAmazon(settings.limits == "aws")
-    sqs = AwsDoor(SQS, deployment, protocol="sqs", noun="queue", kept=alike)
+    sqs = AwsDoor(SQS, deployment, protocol="sqs", noun="queue", process_state=alike)
     kept = Kept(settings.limits)
-    kinesis = TargetDoor(KINESIS, deployment, protocol="kinesis", noun="stream", kept=kept)
+    kinesis = TargetDoor(KINESIS, deployment, protocol="kinesis", noun="stream", process_state=kept)
     sts = AwsDoor(STS, deployment, protocol="sts")
     aws = ServiceRouter(sqs, targets=[kinesis], forms=[sts])
     push = PushDoor(

@@ -1,4 +1,4 @@
-"""What an operation's input says of the resource that it is about, for the audit log."""
+"""Audit subjects of AWS calls: the resource that an operation's input names."""
 
 import msgspec
 
@@ -16,18 +16,21 @@ _MEMBERS = (
 )
 
 
-def about(operation: str, action: Action, asked: msgspec.Struct, noun: str) -> About:
-    """What a call wants; its resource as the native path has it. `noun`: `queue` or `stream`."""
-    words = (getattr(asked, member, None) for member in _MEMBERS)
-    name = next((_name(word) for word in words if isinstance(word, str) and word), "")
+def about(operation: str, action: Action, request: msgspec.Struct, noun: str) -> About:
+    """Return the audit subject of a call, with its resource as a native path.
+
+    `noun`: `queue` or `stream`.
+    """
+    values = (getattr(request, member, None) for member in _MEMBERS)
+    name = next((_name(word) for word in values if isinstance(word, str) and word), "")
     nouns = f"{noun}s"
     resource = f"{nouns}/{name}" if name else nouns
     return About(operation, action, resource, name, nouns, name)
 
 
-def _name(word: str) -> str:
-    """The resource that a name, a URL or an ARN names."""
-    if word.startswith("arn:"):
-        _, stream, rest = word.partition(":stream/")
-        return rest.partition("/")[0] if stream else word.rpartition(":")[2]
-    return word.rpartition("/")[2]
+def _name(identifier: str) -> str:
+    """Return the resource that a name, a URL or an ARN identifies."""
+    if identifier.startswith("arn:"):
+        _, stream, rest = identifier.partition(":stream/")
+        return rest.partition("/")[0] if stream else identifier.rpartition(":")[2]
+    return identifier.rpartition("/")[2]

@@ -1,8 +1,8 @@
-"""What the members of an input may be, and AWS's words for one that is not.
+"""Constraints on input members, reported in AWS's format.
 
     1 validation error detected: Value '' at 'streamName' failed to satisfy constraint: Member must …
 
-A shape says it beside the type, as the service's model does; types themselves are the decoder's matter.
+A shape declares them next to the type, as the service's model does; the decoder checks the types themselves.
 
     stream_name: Annotated[str | None, text(1, 128, "[a-z]+"), REQUIRED] = None
 """
@@ -18,16 +18,16 @@ from msgspec import inspect
 
 from api.aws.protocol.errors import AwsError, Fault
 
-ERRORS_MAX = 10  # told at once
-SHOWN_CHARACTERS_MAX = 256  # of a value
+ERRORS_MAX = 10  # in one error message
+SHOWN_CHARACTERS_MAX = 256  # of a value in a message
 _BOUNDS, _REQUIRED = "bounds", "required"
 
 REQUIRED = msgspec.Meta(extra={_REQUIRED: True})
-"""The member must be there."""
+"""The member is required."""
 
 
 class Bounds(NamedTuple):
-    """The least and the most of a number, or of a length; a pattern of the whole text; the words allowed."""
+    """Bounds of a number or length, a pattern of the whole text, and the values allowed."""
 
     least: int | None = None
     most: int | None = None
@@ -35,7 +35,7 @@ class Bounds(NamedTuple):
     choices: tuple[str, ...] = ()
 
     def faults(self, value: Any) -> Iterator[str]:
-        """What the value does not satisfy."""
+        """Yield the constraints that the value does not satisfy."""
         if self.choices and value not in self.choices:
             yield f"Member must satisfy enum value set: [{', '.join(self.choices)}]"
         number = value if isinstance(value, int) else len(value)
@@ -49,17 +49,17 @@ class Bounds(NamedTuple):
             yield f"Member must have {noun} greater than or equal to {self.least}"
 
     def sentence(self) -> str:
-        """All of it, as it is told of the items of a collection."""
-        told = []
+        """Return all constraints, in the form reported for the items of a collection."""
+        constraints = []
         if self.most is not None:
-            told.append(f"Member must have length less than or equal to {self.most}")
+            constraints.append(f"Member must have length less than or equal to {self.most}")
         if self.least is not None:
-            told.append(f"Member must have length greater than or equal to {self.least}")
+            constraints.append(f"Member must have length greater than or equal to {self.least}")
         if self.pattern is not None:
-            told.append(f"Member must satisfy regular expression pattern: {self.pattern}")
+            constraints.append(f"Member must satisfy regular expression pattern: {self.pattern}")
         if self.choices:
-            told.append(f"Member must satisfy enum value set: [{', '.join(self.choices)}]")
-        return f"[{', '.join(told)}]"
+            constraints.append(f"Member must satisfy enum value set: [{', '.join(self.choices)}]")
+        return f"[{', '.join(constraints)}]"
 
 
 def bounds(
@@ -68,7 +68,7 @@ def bounds(
     pattern: str | None = None,
     choices: Sequence[str] = (),
 ) -> msgspec.Meta:
-    """Beside a member's type: what it may be."""
+    """Return the metadata of a member's constraints, for an annotated type."""
     return msgspec.Meta(extra={_BOUNDS: Bounds(least, most, pattern, tuple(choices))})
 
 
@@ -78,13 +78,15 @@ def _matches(pattern: str, value: str) -> bool:
 
 @lru_cache(maxsize=256)
 def _compiled(pattern: str) -> re.Pattern[str]:
-    """The model's pattern, whose parts of an ARN hold no colon: as it stands, one bad ARN keeps the process busy
-    for hundreds of milliseconds."""
+    """Compile the model's pattern, with the parts of an ARN limited to text without colons.
+
+    Unchanged, the pattern keeps the process busy for hundreds of milliseconds with one bad ARN.
+    """
     return re.compile(pattern.replace(".*:", "[^:]*:"))
 
 
 class Rule(NamedTuple):
-    """What is asked of one value, and of those inside it."""
+    """Constraints of a value, and of the values inside it."""
 
     bounds: Bounds | None
     required: bool = False
@@ -97,7 +99,7 @@ class Rule(NamedTuple):
 
 @lru_cache(maxsize=512)
 def rule_of(kind: type[msgspec.Struct]) -> Rule:
-    """The rule of a shape."""
+    """Return the rule of a shape."""
     return _rule(inspect.type_info(kind))
 
 
@@ -120,69 +122,71 @@ def _rule(described: inspect.Type) -> Rule:
             return own
 
 
-def check(asked: msgspec.Struct, fault: Fault) -> None:
-    """Raise AwsError, with `fault`, unless every member is what its shape says it may be."""
-    told: list[str] = []
+def check(request: msgspec.Struct, fault: Fault) -> None:
+    """Raise AwsError, with `fault`, unless every member satisfies its shape's constraints."""
+    violations: list[str] = []
 
-    def tell(words: str) -> None:
-        told.append(words)
-        if len(told) == ERRORS_MAX:
+    def report(violation: str) -> None:
+        violations.append(violation)
+        if len(violations) == ERRORS_MAX:
             raise _Enough
 
     with suppress(_Enough):
-        _check_members(asked, rule_of(type(asked)), "", tell)
-    if told:
-        errors = "error" if len(told) == 1 else "errors"
-        raise AwsError(fault, f"{len(told)} validation {errors} detected: {'; '.join(told)}")
+        _check_members(request, rule_of(type(request)), "", report)
+    if violations:
+        errors = "error" if len(violations) == 1 else "errors"
+        raise AwsError(
+            fault, f"{len(violations)} validation {errors} detected: {'; '.join(violations)}"
+        )
 
 
 class _Enough(Exception):
-    """As many faults were found as are told."""
+    """The maximum number of violations has been collected."""
 
 
-def _check_members(value: Any, rule: Rule, path: str, tell: Callable[[str], None]) -> None:
+def _check_members(value: Any, rule: Rule, path: str, report: Callable[[str], None]) -> None:
     for field, name, below in rule.members:
         member = getattr(value, field)
         place = f"{path}{name[:1].lower()}{name[1:]}"
         if member is None:
             if below.required:
-                tell(_fault("null", place, "Member must not be null"))
+                report(_fault("null", place, "Member must not be null"))
             continue
-        _check_value(member, below, place, tell)
+        _check_value(member, below, place, report)
 
 
-def _check_value(value: Any, rule: Rule, place: str, tell: Callable[[str], None]) -> None:
+def _check_value(value: Any, rule: Rule, place: str, report: Callable[[str], None]) -> None:
     if rule.bounds is not None:
-        for one in rule.bounds.faults(value):
-            tell(_fault(_shown(value), place, one))
+        for violation in rule.bounds.faults(value):
+            report(_fault(_shown(value), place, violation))
     if rule.members:
-        _check_members(value, rule, f"{place}.", tell)
+        _check_members(value, rule, f"{place}.", report)
     elif rule.item is not None and rule.item.members:
         for nth, item in enumerate(value, 1):
-            _check_members(item, rule.item, f"{place}.{nth}.member.", tell)
+            _check_members(item, rule.item, f"{place}.{nth}.member.", report)
     elif rule.item is not None and not _all_fine(rule.item.bounds, value):
         assert rule.item.bounds is not None
-        words = f"Member must satisfy constraint: {rule.item.bounds.sentence()}"
-        tell(_fault(_shown(value), place, words))
+        constraint = f"Member must satisfy constraint: {rule.item.bounds.sentence()}"
+        report(_fault(_shown(value), place, constraint))
     elif rule.entry is not None:
-        for noun, limit, some in zip(
+        for noun, limit, values in zip(
             ("keys", "value"), rule.entry, (value.keys(), value.values()), strict=True
         ):
-            if limit is not None and not _all_fine(limit, some):
-                words = f"Map {noun} must satisfy constraint: {limit.sentence()}"
-                tell(_fault(_shown(value), place, words))
+            if limit is not None and not _all_fine(limit, values):
+                constraint = f"Map {noun} must satisfy constraint: {limit.sentence()}"
+                report(_fault(_shown(value), place, constraint))
 
 
 def _all_fine(limit: Bounds | None, values: Any) -> bool:
     return limit is None or not any(True for value in values for _ in limit.faults(value))
 
 
-def _fault(value: str, place: str, words: str) -> str:
-    return f"Value {value} at '{place}' failed to satisfy constraint: {words}"
+def _fault(value: str, place: str, constraint: str) -> str:
+    return f"Value {value} at '{place}' failed to satisfy constraint: {constraint}"
 
 
 def _shown(value: Any) -> str:
-    """The value as AWS shows it, cut where it is long."""
+    """Return the value as AWS prints it, truncated if it is long."""
     match value:
         case bytes():
             size = len(value)

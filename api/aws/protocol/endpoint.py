@@ -1,11 +1,11 @@
-"""The way of a request through an AWS door: admit → authorise → decode → call → encode.
+"""Endpoint of an AWS service: admit → authorise → decode → call → encode.
 
     POST /                        X-Amz-Target names the operation: JSON; without one: Query
     POST /<12 digits>/<queue>     the same; the path names the queue for Query calls that do not
     GET  /?Action=…               Query
     GET  /<12 digits>/<queue>     Query
 
-In open mode signatures are not looked at: only local callers are let in, and each may do everything.
+In open mode signatures are not checked: only local callers are admitted, and each may do everything.
 """
 
 import re
@@ -57,7 +57,10 @@ _FORM = b"application/x-www-form-urlencoded"
 
 
 class Deployment(msgspec.Struct, frozen=True, kw_only=True):
-    """What all doors of a deployment have alike. `secure`: this process speaks TLS. `public_url`: as Surroundings."""
+    """Settings and services shared by all AWS endpoints of a deployment.
+
+    `secure`: this process serves TLS. `public_url`: as in Surroundings.
+    """
 
     gate: Gate
     standing: Standing
@@ -73,8 +76,11 @@ class Deployment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AwsDoor:
-    """Answers the calls of one service. `protocol`: its word in metrics, in the audit log, and in signatures. `noun`: what
-    its calls are about, `queue` or `stream`; "" for nothing that is counted."""
+    """Endpoint of one AWS service.
+
+    `protocol`: its name in metrics, in the audit log, and in signatures. `noun`: the resource type of its calls, `queue` or
+    `stream`; "" for a service without message metrics.
+    """
 
     def __init__(
         self,
@@ -83,7 +89,7 @@ class AwsDoor:
         *,
         protocol: str,
         noun: str = "",
-        kept: Any = None,
+        process_state: Any = None,
     ) -> None:
         self._service = service
         self._prefix = f"{service.target}.".encode()
@@ -100,7 +106,7 @@ class AwsDoor:
         self._around = Surroundings(
             deployment.region,
             DoorMetrics(counts, noun, protocol, durability) if noun else None,
-            kept,
+            process_state,
             deployment.gate.guards,
             deployment.secure,
             deployment.public_url,
@@ -109,25 +115,25 @@ class AwsDoor:
 
     @property
     def target(self) -> bytes:
-        """What the X-Amz-Target of its calls begins with."""
+        """The prefix of the X-Amz-Target of its calls."""
         return self._service.target.encode()
 
     @property
     def signs_as(self) -> bytes:
-        """The service that its calls are signed for."""
+        """The service for which its calls are signed."""
         return self._signs_as.encode()
 
     def find(self, method: str, path: str, query_string: bytes) -> Place | None:
-        """The place that a path is, or None when it is none of this door's.
+        """Return the route of a path, or None when the path does not belong to this endpoint.
 
-        A GET of `/` is a visit with a browser unless it names an action.
+        A GET of `/` is a browser visit unless it names an action.
         """
-        words = path.split("/")
-        named = len(words) == 3 and _ACCOUNT.fullmatch(words[1]) is not None
+        segments = path.split("/")
+        named = len(segments) == 3 and _ACCOUNT.fullmatch(segments[1]) is not None
         if method == "POST" and (named or path == "/"):
-            return Place(self._answer_post, True, words)
+            return Place(self._answer_post, True, segments)
         if method == "GET" and (named or (path == "/" and b"Action=" in query_string)):
-            return Place(self._answer_get, False, words)
+            return Place(self._answer_get, False, segments)
         return None
 
     async def _answer_post(self, request: HotRequest, receive: Receive | None) -> Answer | None:
@@ -137,7 +143,10 @@ class AwsDoor:
         return await self.answer(JsonWire(self._service, request, target), request, receive)
 
     def _is_form_of_others(self, request: HotRequest, target: bytes) -> bool:
-        """Whether it is Query all the same: some older clients sign every call with a target of their own making."""
+        """Return whether this is a Query call despite a foreign target.
+
+        Some older clients sign every call with a target of their own making.
+        """
         kind = request.headers.get(b"content-type", b"")
         return kind.startswith(_FORM) and not target.startswith(self._prefix)
 
@@ -147,13 +156,13 @@ class AwsDoor:
     async def answer_form(
         self, method: str, request: HotRequest, receive: Receive | None
     ) -> Answer | None:
-        """The answer to a request of the Query protocol."""
+        """Answer a request of the Query protocol."""
         return await self.answer(QueryWire(self._service, request), request, receive, method)
 
     async def answer(
         self, wire: Wire, request: HotRequest, receive: Receive | None, method: str = "POST"
     ) -> Answer | None:
-        """What goes back to the client, refusals included; None when it is gone."""
+        """Return the response, errors included; None when the client has disconnected."""
         started = time.perf_counter()
         request_id = new_request_id()
         status, name = 200, _NO_OPERATION
@@ -167,18 +176,18 @@ class AwsDoor:
             principal = await self._gate.admit_signed(signed)
             operation = wire.operation()
             name = operation.name
-            asked = wire.read(operation)
+            payload = wire.read(operation)
             if self._tracing is not None:
-                trace = self._begin(self._tracing, operation, asked, request)
+                trace = self._begin(self._tracing, operation, payload, request)
                 trace.about({"millstream.namespace": principal.namespace})
             storage = self._storage()
-            await self._spend(storage.quotas, principal, operation, asked, len(request.body))
+            await self._spend(storage.quotas, principal, operation, payload, len(request.body))
             account = ""
             if self._around.guarded:
-                known, home = storage.namespaces, principal.namespace
-                account = (known.table.get(home) or await known.find(home)).account_id
+                namespaces, home = storage.namespaces, principal.namespace
+                account = (namespaces.table.get(home) or await namespaces.find(home)).account_id
             call = Call(
-                asked,
+                payload,
                 storage,
                 principal,
                 operation.action,
@@ -193,9 +202,9 @@ class AwsDoor:
                 answer = await self._audited(call, operation, request, request_id)
             else:
                 answer = await operation.handler(call)
-            told = wire.answer(operation, answer, request_id)
-            if told.pieces is not None:
-                told = told._replace(pieces=self._standing.watched(principal, told.pieces))
+            encoded = wire.answer(operation, answer, request_id)
+            if encoded.pieces is not None:
+                encoded = encoded._replace(pieces=self._standing.watched(principal, encoded.pieces))
         except ClientDisconnected:
             around = Circumstances(principal, trace, started)
             self._ended.note(name, CLIENT_GONE_STATUS, request_id, around)
@@ -204,19 +213,19 @@ class AwsDoor:
             if principal is None and isinstance(error, AwsError | Unauthenticated):
                 client, headers, word = request.client, request.headers, self._spelled(error)
                 self._auditing.note_stranger(error, self._door, client, headers, request_id, word)
-            status, told, failure = self._refused(
+            status, encoded, failure = self._refused(
                 error, wire, name, request_id, Circumstances(principal, trace, started)
             )
         around = Circumstances(principal, trace, started)
         self._ended.note(name, status, request_id, around, failure)
-        more = (*self._more, (HEADER, request_id), *told.headers)
-        return Answer(status, told.kind, told.body, request_id, more, told.pieces)
+        extra_headers = (*self._more, (HEADER, request_id), *encoded.headers)
+        return Answer(status, encoded.kind, encoded.body, request_id, extra_headers, encoded.pieces)
 
     def _begin(
-        self, tracing: Tracing, operation: Operation, asked: Any, request: HotRequest
+        self, tracing: Tracing, operation: Operation, payload: Any, request: HotRequest
     ) -> Trace:
         verb = "" if operation.action is None else verb_of(operation.action, operation.name)
-        _, _, name = self._service.load_of(operation, asked).resource.partition("/")
+        _, _, name = self._service.load_of(operation, payload).resource.partition("/")
         return begin(tracing, verb, operation.name, name, request.headers)
 
     async def _spend(
@@ -224,16 +233,16 @@ class AwsDoor:
         quotas: QuotaEnforcer,
         principal: Principal,
         operation: Operation,
-        asked: Any,
+        payload: Any,
         size_bytes: int,
     ) -> None:
-        """Spend what the call costs. Raises AwsError when that is too much now."""
-        load = self._service.load_of(operation, asked)
+        """Charge the call to the quota. Raises AwsError when it exceeds the quota now."""
+        load = self._service.load_of(operation, payload)
         counted = size_bytes if load.messages else 0
         noun, _, name = load.resource.partition("/")
         mine = principal.policy.allows_something(
             noun, name
-        )  # or it takes nothing from those whose it is
+        )  # callers without permissions must not use up the resource's quota
         try:
             waiting = quotas.spend(
                 principal,
@@ -250,12 +259,12 @@ class AwsDoor:
         self, call: Call[Any], operation: Operation, request: HotRequest, request_id: bytes
     ) -> Answered:
         caller = Caller(call.principal, self._door, address_of(request.client), request_id.decode())
-        wanted = about(operation.name, call.action, call.asked, self._noun)
+        subject = about(operation.name, call.action, call.asked, self._noun)
         handle = partial(operation.handler, call)
-        return await self._auditing.run(caller, wanted, handle, spell=self._spelled)
+        return await self._auditing.run(caller, subject, handle, spell=self._spelled)
 
     def _spelled(self, error: Exception) -> str:
-        """An outcome in this service's own words, where it refuses."""
+        """Return an error's audit outcome, with this service's error code."""
         if isinstance(error, MillstreamError):
             return spelled(error)
         fault = self._service.spell(self._in_their_words(error)).fault
@@ -269,7 +278,7 @@ class AwsDoor:
         request_id: bytes,
         around: Circumstances,
     ) -> tuple[int, Told, str]:
-        """The status, what is told, and the failure in one word."""
+        """Return the status, the encoded error, and the failure's code."""
         refused = self._service.spell(self._in_their_words(error))
         status = refused.fault.status
         log_failure(error, operation, status, request_id, around)

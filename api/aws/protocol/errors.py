@@ -1,7 +1,7 @@
-"""Refusals as Amazon's protocols tell them, and those that every service has.
+"""Errors in AWS's protocols, and those common to every service.
 
-One fault has two names: the shape that JSON errors carry in `__type`, and the code of the older Query
-protocol, which SDKs of a query-compatible service still show to their users.
+One fault has two names: the shape that JSON errors carry in `__type`, and the code of the older Query protocol, which
+SDKs of a query-compatible service still show to their users.
 """
 
 import msgspec
@@ -10,7 +10,7 @@ from api.errors import HttpErrorCode, Refusal
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """A kind of refusal. `code`: its name in the Query protocol."""
+    """A type of error. `code`: its name in the Query protocol."""
 
     shape: str
     code: str
@@ -18,12 +18,12 @@ class Fault(msgspec.Struct, frozen=True):
 
     @property
     def sender(self) -> bool:
-        """Whether the client is to blame."""
+        """Return whether the client caused the error."""
         return self.status < 500
 
 
 class AwsError(Exception):
-    """A call was refused. `query_message`: its words in the Query protocol, where they differ."""
+    """A call was refused. `query_message`: its text in the Query protocol, where it differs."""
 
     def __init__(self, fault: Fault, message: str, *, query_message: str | None = None) -> None:
         self.fault = fault
@@ -37,7 +37,7 @@ def _common(name: str, code: str, status: int = 400) -> Fault:
 
 
 # https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/CommonErrors.html, and what
-# JSON services answer to bytes that they cannot read.
+# JSON services return for bytes that they cannot decode.
 SERIALIZATION = _common("SerializationException", "SerializationException")
 UNKNOWN_OPERATION = _common("UnknownOperationException", "InvalidAction")
 MISSING_ACTION = _common("MissingActionException", "MissingAction")
@@ -61,6 +61,6 @@ UNEXPECTED = AwsError(
 
 
 def from_refusal(refusal: Refusal) -> AwsError:
-    """What HTTP itself refuses, in Amazon's words."""
+    """Translate an HTTP error to an AWS error."""
     too_large = refusal.code is HttpErrorCode.REQUEST_TOO_LARGE
     return AwsError(REQUEST_TOO_LARGE if too_large else BAD_REQUEST, refusal.detail)

@@ -1,4 +1,4 @@
-"""The two protocols of a query-compatible service: what a request asks, and how its answer looks.
+"""The two protocols of a query-compatible service, JSON and Query.
 
           operation                    input                       answer, errors
 JSON      X-Amz-Target: <service>.<n>  a JSON object               JSON, `__type`
@@ -25,7 +25,7 @@ _json = msgspec.json.Encoder()
 
 
 class Told(NamedTuple):
-    """An answer before it has its headers. One that goes on has `pieces` and no body."""
+    """An encoded answer before its final headers. A streaming one has `pieces` and no body."""
 
     kind: str
     body: bytes
@@ -56,15 +56,15 @@ class JsonWire:
         self._target = target
 
     def operation(self) -> Operation:
-        """What the target names."""
+        """Return the operation that the target names."""
         service, _, name = self._target.decode("latin-1").rpartition(".")
-        known = self._service.operations.get(name)
-        if known is None or service != self._service.target:
+        named_operation = self._service.operations.get(name)
+        if named_operation is None or service != self._service.target:
             raise AwsError(UNKNOWN_OPERATION, f"The action {name[:128]} is not valid here.")
-        return known
+        return named_operation
 
     def read(self, operation: Operation) -> Any:
-        """The input."""
+        """Decode the input."""
         check_json(self._request.body)
         try:
             return operation.decode_json(self._request.body or b"{}")
@@ -74,11 +74,11 @@ class JsonWire:
     def answer(
         self, operation: Operation, answer: msgspec.Struct | None, request_id: bytes
     ) -> Told:
-        """The answer; one without content is an empty object."""
+        """Encode the answer; without content it is an empty object."""
         return Told(self._service.json_type, b"{}" if answer is None else _json.encode(answer))
 
     def error(self, error: AwsError, request_id: bytes) -> Told:
-        """The error, with its Query name in a header for clients that show that one."""
+        """Encode the error, with its Query name in a header for clients that show that one."""
         fault = error.fault
         body = _json.encode({"__type": fault.shape, "message": error.message})
         blame = "Sender" if fault.sender else "Receiver"
@@ -97,20 +97,20 @@ class QueryWire:
         self._parameters: dict[str, str] = {}
 
     def operation(self) -> Operation:
-        """What Action names."""
+        """Return the operation that Action names."""
         self._parameters = parse_parameters(self._request.query_string, self._request.body)
         name = self._parameters.get(_ACTION, "")
         if not name:
             raise AwsError(MISSING_ACTION, "The request must contain the parameter Action.")
-        known = self._service.operations.get(name)
-        if known is None:
+        named_operation = self._service.operations.get(name)
+        if named_operation is None:
             raise AwsError(
                 UNKNOWN_OPERATION, f"The action {name[:128]} is not valid for this endpoint."
             )
-        return known
+        return named_operation
 
     def read(self, operation: Operation) -> Any:
-        """The input; the path stands for the queue where no parameter does."""
+        """Decode the input; the path gives the queue if no parameter does."""
         if len(self._request.words) > 2:
             place = f"{base_url_of(self._request.headers)}{'/'.join(self._request.words)}"
             self._parameters.setdefault(self._service.place_name, place)
@@ -119,10 +119,10 @@ class QueryWire:
     def answer(
         self, operation: Operation, answer: msgspec.Struct | None, request_id: bytes
     ) -> Told:
-        """The answer."""
+        """Encode the answer."""
         namespace = self._service.namespace
         return Told(XML, answer_xml(operation.name, answer, request_id.decode(), namespace))
 
     def error(self, error: AwsError, request_id: bytes) -> Told:
-        """The error."""
+        """Encode the error."""
         return Told(XML, error_xml(error, request_id.decode(), self._service.namespace))

@@ -1,4 +1,4 @@
-"""What a door keeps with a queue or a stream for its owner, and what means nothing to the engine: annotations."""
+"""Metadata that a protocol stores with a queue or stream, opaque to the engine."""
 
 from typing import TypeVar
 
@@ -11,19 +11,19 @@ Spec = TypeVar("Spec", QueueSpec, StreamSpec)
 
 
 class Annotations:
-    """Those of one door, whose names begin alike."""
+    """Annotations of one protocol, whose names share a prefix."""
 
     def __init__(self, prefix: str) -> None:
         self._prefix = prefix
 
     def read(self, spec: QueueSpec | StreamSpec, name: str) -> str | None:
-        """What was kept under a name."""
+        """Return the text stored under a name."""
         return spec.annotations.get(self._prefix + name)
 
     def write(self, spec: Spec, name: str, text: str | None) -> Spec:
-        """The specification with `text` kept under the name; None keeps nothing there."""
-        place = self._prefix + name
-        kept = {key: value for key, value in spec.annotations.items() if key != place}
+        """Return the specification with `text` stored under the name; None removes it."""
+        full_name = self._prefix + name
+        annotations = {key: value for key, value in spec.annotations.items() if key != full_name}
         if text is not None:
-            kept[place] = text
-        return spec if kept == spec.annotations else replace(spec, annotations=kept)
+            annotations[full_name] = text
+        return spec if annotations == spec.annotations else replace(spec, annotations=annotations)

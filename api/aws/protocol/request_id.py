@@ -11,5 +11,5 @@ _process = f"{_random[:8]}-{_random[8:12]}-4{_random[12:15]}-8{_random[15:18]}-"
 
 
 def new_request_id() -> bytes:
-    """An id that nothing else has: random for the process, then a number."""
+    """Return a unique id: random for the process, then a sequence number."""
     return b"%b%012x" % (_process.encode(), next(_numbers) & 0xFFFFFFFFFFFF)

@@ -1,4 +1,4 @@
-"""A service as its door knows it: its operations, and one call of them."""
+"""An AWS service: its operations, and a call of one."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -20,9 +20,12 @@ _NO_HEADERS: RequestHeaders = {}
 
 
 class Surroundings(msgspec.Struct, frozen=True):
-    """What a door's calls share. `metrics`: None where nothing is sent or received. `kept`: what a service remembers
-    between them. `guarded`: credentials decide. `secure`: this process speaks TLS. `public_url`: where clients reach the
-    service, whatever their calls say; or ""."""
+    """Context shared by the calls of an endpoint.
+
+    `metrics`: None where nothing is sent or received. `kept`: state that a service keeps between calls. `guarded`: credentials
+    decide on permissions. `secure`: this process serves TLS. `public_url`: the service's address for clients, overriding the
+    address in their calls; or "".
+    """
 
     region: str
     metrics: DoorMetrics | None
@@ -33,10 +36,10 @@ class Surroundings(msgspec.Struct, frozen=True):
 
 
 class Call(Generic[In]):
-    """One request, as an operation sees it. `address` is the service's, as this client wrote it or as the settings have it.
+    """One call of an operation.
 
-    `account`: the only one that its addresses may name; "" in open mode, where any does. `trace`: its span, where
-    somebody collects them. `headers`: the request's.
+    `address`: the service's, as in the client's request or in the settings. `account`: the only account that its addresses may
+    name; "" in open mode, where any is accepted. `trace`: its span, if tracing is enabled. `headers`: the request's.
     """
 
     __slots__ = (
@@ -54,7 +57,7 @@ class Call(Generic[In]):
 
     def __init__(
         self,
-        asked: In,
+        payload: In,
         storage: Storage,
         principal: Principal,
         action: Action | None,
@@ -65,7 +68,7 @@ class Call(Generic[In]):
         trace: Trace | None = None,
         headers: RequestHeaders = _NO_HEADERS,
     ) -> None:
-        self.asked = asked
+        self.asked = payload
         self.storage = storage
         self.principal = principal
         self._action = action
@@ -78,37 +81,43 @@ class Call(Generic[In]):
 
     @property
     def action(self) -> Action:
-        """What it takes to do this. Raises TypeError for an operation of everybody's."""
+        """The permission that the call requires.
+
+        Raises TypeError for an operation that requires none.
+        """
         if self._action is None:
             raise TypeError("an operation that everybody may do has nothing to be authorised")
         return self._action
 
     @property
     def region(self) -> str:
-        """The region that this deployment says it is in."""
+        """The configured region of this deployment."""
         return self._around.region
 
     @property
     def metrics(self) -> DoorMetrics:
-        """What this door counts. Raises TypeError at a door where nothing is sent or received."""
+        """The metrics of this endpoint.
+
+        Raises TypeError at an endpoint where nothing is sent or received.
+        """
         if self._around.metrics is None:
             raise TypeError("this door counts neither messages nor records")
         return self._around.metrics
 
     @property
     def guarded(self) -> bool:
-        """Whether credentials say who may do what."""
+        """Return whether credentials decide on permissions."""
         return self._around.guarded
 
     @property
     def kept(self) -> Any:
-        """What the service remembers between calls, in this process."""
+        """The state that the service keeps between calls, in this process."""
         return self._around.kept
 
     async def account_id(self) -> str:
-        """The caller's account."""
-        found = await self.storage.catalog.namespaces.find(self.principal.namespace)
-        return found.account_id
+        """Return the caller's account."""
+        namespace = await self.storage.catalog.namespaces.find(self.principal.namespace)
+        return namespace.account_id
 
     def authorise(self, resource: str) -> None:
         """Raise Forbidden unless the caller may do this operation on `resource`."""
@@ -119,12 +128,12 @@ class Call(Generic[In]):
         self.storage.access.authorise_list(self.principal, self.action)
 
     def may_see(self, name: str) -> bool:
-        """Whether a list that the caller asks for tells it of `name`."""
+        """Return whether a list may show `name` to the caller."""
         return self.principal.policy.allows(self.action, name)
 
 
 Told = msgspec.Struct | EventStream | None
-"""What a handler answers."""
+"""Result of a handler."""
 
 Out = TypeVar("Out", bound=Told)
 
@@ -132,7 +141,7 @@ Handler = Callable[[Call[Any]], Awaitable[Told]]
 
 
 class Operation(msgspec.Struct, frozen=True):
-    """One operation, and everything that is known of it. `action`: None where whoever is let in may do it."""
+    """One operation of a service. `action`: None if every authenticated caller may call it."""
 
     name: str
     handler: Handler
@@ -143,14 +152,17 @@ class Operation(msgspec.Struct, frozen=True):
 
 
 class Load(NamedTuple):
-    """What a call is about, as quotas name it, `queue/orders` or '' for nothing; and what it adds there."""
+    """Quota cost of a call.
+
+    `resource`: as quotas name it, `queue/orders`, or "" for none. `messages`: the number that the call adds to it.
+    """
 
     resource: str
     messages: int = 0
 
 
 class Operations:
-    """Operations, collected by decoration."""
+    """Operations registered by decorator."""
 
     def __init__(self) -> None:
         self.all: list[Operation] = []
@@ -158,33 +170,33 @@ class Operations:
     def add(
         self,
         name: str,
-        asked: type[In],
+        payload: type[In],
         action: Action | None,
         *,
         looks_right: Callable[[In], bool] | None = None,
     ) -> Callable[[Callable[[Call[In]], Awaitable[Out]]], Callable[[Call[In]], Awaitable[Out]]]:
-        """Declare an operation that reads `asked` and needs the right to `action`; with None, none.
+        """Declare an operation with its input shape and the action it requires, None for none.
 
-        `looks_right`: a quick look at a large input, which spares it the check of its constraints.
+        `looks_right`: a fast check of a large input; if it passes, the check of the constraints is skipped.
         """
 
         def declare(
             handler: Callable[[Call[In]], Awaitable[Out]],
         ) -> Callable[[Call[In]], Awaitable[Out]]:
-            decode = msgspec.json.Decoder(asked).decode
-            self.all.append(Operation(name, handler, asked, action, decode, looks_right))
+            decode = msgspec.json.Decoder(payload).decode
+            self.all.append(Operation(name, handler, payload, action, decode, looks_right))
             return handler
 
         return declare
 
 
 class Service:
-    """A service of Amazon's that this deployment stands for.
+    """An AWS service that this deployment emulates.
 
-    `target` begins its X-Amz-Target; `namespace` is its XML's; `translate` tells an engine's errors in its
-    words, and `spell` those that every service has. `place_name` is the parameter for which the path stands in
-    a Query call that does not give it. `times`: the members of answers that are times. `load_of` tells what a call
-    costs, and `throttled` what is said when a quota has no room for it.
+    `target` begins its X-Amz-Target; `namespace` is its XML's; `translate` converts an engine's errors to the service's, and
+    `spell` the errors common to every service. `place_name` is the parameter that the path supplies in a Query call that does
+    not give it. `times`: the members of answers that are times. `load_of` returns what a call costs, and `throttled` the error
+    when a quota is exhausted.
     """
 
     def __init__(

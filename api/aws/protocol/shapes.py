@@ -1,7 +1,7 @@
-"""What the members of a shape are called and made of.
+"""Names and types of the members of a shape.
 
-A shape is a struct; its fields are named as JSON names them. The Query protocol and its XML have names of
-their own for lists and maps, which stand beside the type:
+A shape is a struct; its fields are named as in JSON. The Query protocol and its XML have their own names for lists and
+maps, which are declared next to the type:
 
     message_attributes: Annotated[dict[str, Value] | None, named("MessageAttribute", "Name", "Value")]
 
@@ -18,20 +18,23 @@ from msgspec import inspect
 
 
 class Input(msgspec.Struct, rename="pascal"):
-    """What a call says. Every member may be missing, or null: what must be there is the operation's rule."""
+    """Input of an operation.
+
+    Every member may be missing or null: the operation decides which are required.
+    """
 
 
 class Output(msgspec.Struct, rename="pascal", omit_defaults=True):
-    """What an answer says; a member that is None is left out."""
+    """Output of an operation; members that are None are left out."""
 
 
 def named(query: str, key: str = "", value: str = "") -> msgspec.Meta:
-    """The Query name of a list or a map, and what the halves of a map's entries are called there."""
+    """Return the Query name of a list or map, and those of a map's keys and values."""
     return msgspec.Meta(extra={"query": query, "key": key, "value": value})
 
 
 class Scalar(NamedTuple):
-    """A member without parts: text, a number, a moment, a truth, or bytes."""
+    """A scalar member: text, a number, a time, a boolean, or bytes."""
 
     kind: type
 
@@ -78,7 +81,7 @@ _SCALARS: dict[type[inspect.Type], type] = {
 
 @lru_cache(maxsize=512)
 def plan_of(kind: type[msgspec.Struct]) -> Structure:
-    """The members of a shape."""
+    """Return the members of a shape."""
     described = inspect.type_info(kind)
     assert isinstance(described, inspect.StructType)
     return _structure(described)
@@ -98,7 +101,7 @@ def _member(field: inspect.Field) -> Member:
 
 
 def _plan(described: inspect.Type, words: dict[str, str]) -> Plan:
-    if isinstance(described, inspect.Metadata):  # of an item: bounds, which are no matter of names
+    if isinstance(described, inspect.Metadata):  # bounds of an item, irrelevant to names
         described = described.type
     if isinstance(described, inspect.UnionType):  # with None: the member may be missing
         [described] = [one for one in described.types if not isinstance(one, inspect.NoneType)]

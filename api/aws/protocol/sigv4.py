@@ -1,13 +1,13 @@
-"""Signature Version 4, checked: in the Authorization header, or in the query of a presigned address.
+"""Verification of Signature Version 4, in the Authorization header or in a presigned URL.
 
     canonical request   method · path · query · headers that are signed · their names · SHA-256 of the body
     string to sign      AWS4-HMAC-SHA256 · time · date/region/service/aws4_request · SHA-256 of the former
     signature           HMAC by a key made of the secret, the date, the region and the service
 
 Source: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html. The path is
-encoded once more, as for every service but S3. The body's digest is always that of the body that came. Any region
-is taken; `host` and every `x-amz-` header have to be signed. What is signed holds for five minutes either way, and a
-presigned address for as long as it says.
+encoded once more, as for every service but S3. The body's digest is always that of the received body. Any region is
+accepted; `host` and every `x-amz-` header have to be signed. A signature is valid for five minutes either way, and a
+presigned URL for the duration that it states.
 """
 
 import hashlib
@@ -58,12 +58,12 @@ _NO_MATCH = AwsError(
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """What a request says of its signature, but for the signature itself: a client's next calls say the same.
+    """The signed claims of a request without the signature; a client's next calls repeat them.
 
-    `scope`: date, region, service. `values` picks the headers that are signed out of all; `amazons` of them begin with
-    `x-amz-`. It is whole when `host` is among them and its two dates are one, and holds from `since_ms` to `until_ms`, in
-    milliseconds since 1970. `headers` and `to_sign` are parts of what is signed, with a place for each value that differs
-    from call to call.
+    `scope`: date, region, service. `values` selects the signed headers out of all; `amazons` of them begin with `x-amz-`. It
+    is whole when `host` is among them and its two dates agree, and is valid from `since_ms` to `until_ms`, in milliseconds
+    since 1970. `headers` and `to_sign` are templates of the signed text, with a placeholder for each value that differs from
+    call to call.
     """
 
     key_id: str
@@ -81,7 +81,7 @@ class Claim(msgspec.Struct, frozen=True):
     def of(
         cls, credential: str, moment: str, signed: str, lasts_ms: int = limits.SIGNATURE_SKEW_MS_MAX
     ) -> "Claim":
-        """As a request words it. Raises AwsError."""
+        """Parse a claim from its parts in a request. Raises AwsError."""
         key_id, scope = _credential(credential)
         names = tuple(name.encode("latin-1") for name in signed.split(";"))
         lines = b"".join(name.replace(b"%", b"%%") + b":%b\n" for name in names)
@@ -103,11 +103,11 @@ class Claim(msgspec.Struct, frozen=True):
 
 
 Signature = tuple[Claim, bytes]
-"""A claim, and what is to prove it, in hexadecimal digits."""
+"""A claim and its signature, in hexadecimal digits."""
 
 
 class SignedRequest:
-    """A whole request at an AWS door, as `api.auth.authenticator.Signed`."""
+    """A complete request to an AWS endpoint, as `api.auth.authenticator.Signed`."""
 
     __slots__ = ("_method", "_request", "_service", "_signature", "headers")
 
@@ -119,15 +119,15 @@ class SignedRequest:
         self._signature: Signature | None = None
 
     def key_id(self) -> str:
-        """As Signed. Raises AwsError."""
+        """Return the id of the key pair that the request names. Raises AwsError."""
         self._signature = read_signature(self._request)
-        # Nothing here gives out temporary keys.
+        # Temporary keys are never issued here.
         if b"x-amz-security-token" in self.headers:
             raise self.unknown()
         return self._signature[0].key_id
 
     def check(self, secret: bytes, now_ms: int) -> None:
-        """As Signed. Raises AwsError."""
+        """Verify the signature. Raises AwsError."""
         claim, proof = self._signature or read_signature(self._request)
         if not (
             claim.is_whole
@@ -145,12 +145,14 @@ class SignedRequest:
             raise _NO_MATCH
 
     def unknown(self) -> AwsError:
-        """As Signed."""
         return UNKNOWN
 
 
 def read_signature(request: HotRequest) -> Signature:
-    """The request's signature, not yet checked. Raises AwsError when it has none, or no whole one."""
+    """Return the request's signature, not yet verified.
+
+    Raises AwsError when it has none, or an incomplete one.
+    """
     header = request.headers.get(b"authorization", b"")
     presigned = request.query_string and _PRESIGNED in request.query_string
     if header and presigned:
@@ -162,46 +164,50 @@ def read_signature(request: HotRequest) -> Signature:
         return _of_query(request.query_string)
     if not header.startswith(_SCHEME):
         raise AwsError(MISSING_SIGNATURE, "Missing Authentication Token")
-    claimed, found, hex_ = header.rpartition(_LAST)
-    if not found or b"," in hex_:  # its signature stands elsewhere, if it has one
+    claimed, separator, hex_ = header.rpartition(_LAST)
+    if not separator or b"," in hex_:  # the signature is not the last parameter, or is missing
         claimed, hex_ = header, _parts(header).get("Signature", "").encode("latin-1")
     claim = _claim_of(claimed, request.headers.get(b"x-amz-date", b""), bool(hex_))
     return claim, hex_.strip()
 
 
 def service_of(request: HotRequest) -> bytes:
-    """The service that a request says it is signed for, not yet checked; b"" when it says none."""
+    """Return the service that the signature names, unverified; b"" when it names none."""
     header = request.headers.get(b"authorization")
-    found = _SERVICE.search(header or unquote_to_bytes(request.query_string))
-    return found[1] if found else b""
+    match = _SERVICE.search(header or unquote_to_bytes(request.query_string))
+    return match[1] if match else b""
 
 
 @lru_cache(maxsize=512)
 def signing_key(
     secret: bytes, scope: tuple[str, str, str]
 ) -> tuple["hashlib._Hash", "hashlib._Hash"]:
-    """The key of a date, a region and a service, as the two halves of an HMAC that have hashed it, to be copied.
+    """Return the signing key of a date, region and service as HMAC halves to be copied.
 
-    RFC 2104: outer key, and the digest of inner key and text. Copies of `hmac.HMAC` cost half as much again.
+    The two halves have hashed the key. RFC 2104: outer key, and the digest of inner key and text. Copies of `hmac.HMAC` cost
+    half as much again.
     """
     key = b"AWS4" + secret
-    for word in (*scope, _END):
-        key = hmac_digest(key, word.encode(), "sha256")
+    for element in (*scope, _END):
+        key = hmac_digest(key, element.encode(), "sha256")
     block = key.ljust(_BLOCK_BYTES, b"\0")
     return hashlib.sha256(block.translate(_INNER)), hashlib.sha256(block.translate(_OUTER))
 
 
-# What the request says
+# Parsing
 
 
 @lru_cache(maxsize=1024)
 def _claim_of(header: bytes, moment: bytes, has_signature: bool) -> Claim:
-    """What a header says before its signature: the same in all calls that a client makes within a second. Raises AwsError."""
+    """Parse the claims of an Authorization header without its signature. Raises AwsError.
+
+    They are the same in all calls that a client makes within a second.
+    """
     parts = _parts(header)
-    there = {name for name, value in parts.items() if value} | (
+    present = {name for name, value in parts.items() if value} | (
         {"Signature"} if has_signature else set()
     )
-    missing = [name for name in ("Credential", "Signature", "SignedHeaders") if name not in there]
+    missing = [name for name in ("Credential", "Signature", "SignedHeaders") if name not in present]
     if missing:
         wants = " ".join(f"Authorization header requires '{name}' parameter." for name in missing)
         raise AwsError(INCOMPLETE_SIGNATURE, wants)
@@ -212,7 +218,7 @@ def _claim_of(header: bytes, moment: bytes, has_signature: bool) -> Claim:
 
 
 def _parts(header: bytes) -> dict[str, str]:
-    """What a header says, by name."""
+    """Return the parameters of an Authorization header, by name."""
     parts = {}
     for part in header[len(_SCHEME) :].decode("latin-1").split(","):
         name, _, value = part.strip().partition("=")
@@ -243,7 +249,7 @@ def _of_query(query_string: bytes) -> Signature:
 
 
 def _credential(credential: str) -> tuple[str, tuple[str, str, str]]:
-    """The key's id, and date, region and service. Raises AwsError."""
+    """Return the key's id, and date, region and service. Raises AwsError."""
     words = credential.split("/")
     if len(words) != 5 or words[4] != _END or not all(words):
         text = "Credential must have exactly 5 slash-delimited elements, e.g. keyid/date/region/service/aws4_request."
@@ -252,11 +258,11 @@ def _credential(credential: str) -> tuple[str, tuple[str, str, str]]:
     return key_id, (date, region, service)
 
 
-# What has to hold
+# Verification
 
 
 def _refuse(claim: Claim, service: str, now_ms: int) -> NoReturn:
-    """Say what does not hold of a claim. Raises AwsError."""
+    """Raise AwsError for the part of a claim that is not valid."""
     if claim.time[:8] != claim.scope[0]:
         text = f"Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date from HTTP: '{claim.time[:8]}'."
     elif now_ms > claim.until_ms:
@@ -265,13 +271,13 @@ def _refuse(claim: Claim, service: str, now_ms: int) -> NoReturn:
         text = f"Signature not yet current: {claim.time} is still to come."
     elif claim.scope[2] != service:
         text = f"Credential should be scoped to correct service: '{service}'."
-    else:  # what decides on an answer has to be signed
+    else:  # headers that affect the answer must be signed
         text = "'Host' and every 'X-Amz-' header must be in SignedHeaders."
     raise AwsError(WRONG_SIGNATURE, text)
 
 
 def moment_s(moment: str) -> int:
-    """Seconds since 1970. Raises AwsError for a thirteenth month."""
+    """Return seconds since 1970. Raises AwsError for an invalid date, such as a thirteenth month."""
     try:
         return timegm(strptime(moment, "%Y%m%dT%H%M%SZ"))
     except ValueError:
@@ -279,7 +285,7 @@ def moment_s(moment: str) -> int:
 
 
 def _amazons(names: Iterable[bytes]) -> int:
-    """How many begin with `x-amz-`."""
+    """Count the names that begin with `x-amz-`."""
     return (b"\n" + b"\n".join(names)).count(b"\nx-amz-")
 
 
@@ -287,14 +293,14 @@ def _amazons(names: Iterable[bytes]) -> int:
 
 
 def _getter(names: Sequence[bytes]) -> Callable[[RequestHeaders], tuple[bytes, ...]]:
-    """What picks the headers of these names, and raises KeyError where one is not there."""
+    """Return a getter of the headers of these names; it raises KeyError for a missing one."""
     if len(names) > 1:
         return itemgetter(*names)
     return lambda headers: (headers[names[0]],)
 
 
 def _canonical(claim: Claim, request: HotRequest, method: str) -> bytes:
-    """Raises AwsError where a header that is signed is not there."""
+    """Build the canonical request. Raises AwsError if a signed header is missing."""
     given = request.headers
     try:
         values = claim.values(given)

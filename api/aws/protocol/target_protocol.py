@@ -1,6 +1,8 @@
-"""The protocols of a service whose operations X-Amz-Target names: JSON 1.1, CBOR 1.1, and event streams in either.
+"""Protocols of a service whose operations X-Amz-Target names.
 
-    decode: bytes → types → constraints        each refuses in AWS's words, in this order
+JSON 1.1, CBOR 1.1, and event streams in either.
+
+    decode: bytes → types → constraints        each refuses with AWS's messages, in this order
 
 The answer is in the request's own type.
 """
@@ -50,40 +52,45 @@ class TargetWire:
         self._cbor = request.headers.get(b"content-type", b"").startswith(_CBOR)
 
     def operation(self) -> Operation:
-        """What the target names. Bytes that nobody could read are told first, as at Amazon."""
+        """Return the operation that the target names.
+
+        Unreadable bytes are reported first, as at Amazon.
+        """
         service, _, name = self._target.decode("latin-1").rpartition(".")
-        known = self._service.operations.get(name)
-        if known is None or service != self._service.target:
+        named_operation = self._service.operations.get(name)
+        if named_operation is None or service != self._service.target:
             self._parse(Any)
             raise AwsError(UNKNOWN_OPERATION, f"The action {name[:128]} is not valid here.")
-        return known
+        return named_operation
 
     def read(self, operation: Operation) -> Any:
-        """The input."""
-        asked = self._parse(operation.asked) if self._cbor else self._decode(operation.decode_json)
-        if operation.looks_right is None or not operation.looks_right(asked):
-            check(asked, BAD_REQUEST)
-        return asked
+        """Decode the input."""
+        payload = (
+            self._parse(operation.asked) if self._cbor else self._decode(operation.decode_json)
+        )
+        if operation.looks_right is None or not operation.looks_right(payload):
+            check(payload, BAD_REQUEST)
+        return payload
 
     def answer(self, operation: Operation, answer: Any, request_id: bytes) -> Told:
-        """The answer; one without content has no body in JSON, as at Amazon."""
+        """Encode the answer; without content it has no body in JSON, as at Amazon."""
         headers = _headers(request_id)
         if isinstance(answer, EventStream):
             kind = CBOR if self._cbor else _EVENT_JSON
 
-            def told(error: Exception) -> tuple[str, bytes]:
+            def encode_error(error: Exception) -> tuple[str, bytes]:
                 refused = error if isinstance(error, AwsError) else UNEXPECTED
                 status = self._service.spell(refused).fault.status
                 log_failure(error, operation.name, status, request_id)
                 return self._spoken(refused)
 
-            return Told(KIND, b"", headers, answer.encoded(kind, self._encoded, told))
+            return Told(KIND, b"", headers, answer.encoded(kind, self._encoded, encode_error))
         if answer is None:
             return Told(self._kind, b"", headers)
         return Told(self._kind, self._encoded(answer), headers)
 
     def error(self, error: AwsError, request_id: bytes) -> Told:
-        """The error."""
+        """Encode the error."""
         _, body = self._spoken(error)
         return Told(self._kind, body, _headers(request_id))
 
@@ -99,7 +106,7 @@ class TargetWire:
         return spelled.fault.shape, self._encoded(_Error(spelled.fault.shape, spelled.message))
 
     def _parse(self, kind: Any) -> Any:
-        """The body as `kind`, by way of plain values."""
+        """Decode the body as `kind`, by way of plain values."""
         payload = self._request.body
         if not self._cbor:
             return self._decode(lambda body: msgspec.json.decode(body, type=kind))
@@ -128,17 +135,19 @@ def _headers(request_id: bytes) -> tuple[tuple[bytes, bytes], ...]:
 
 
 class TargetDoor(AwsDoor):
-    """Answers the calls of one such service; whatever the path, there is one place."""
+    """Endpoint of one such service, with one route for every path."""
 
     async def answer_target(self, request: HotRequest, receive: Receive | None) -> Answer | None:
-        """The answer to a request that names an operation."""
+        """Answer a request whose target names an operation."""
         target = request.headers.get(b"x-amz-target", b"")
         return await self.answer(TargetWire(self._service, request, target), request, receive)
 
 
 class ServiceRouter:
-    """The place `/`, which services share. What a target begins with tells whose call it is; of a form that has none, the
-    service that it is signed for."""
+    """Router of the path `/`, which services share.
+
+    The target's prefix selects the service; for a form without a target, the service that it is signed for.
+    """
 
     def __init__(
         self, otherwise: AwsDoor, targets: Sequence[TargetDoor], forms: Sequence[AwsDoor]
@@ -148,7 +157,7 @@ class ServiceRouter:
         self._forms = {door.signs_as: door for door in forms}
 
     def find(self, method: str, path: str, query_string: bytes) -> Place | None:
-        """The place that a path is, or None when it is none of these doors'."""
+        """Return the route of a path, or None when no endpoint serves it."""
         place = self._otherwise.find(method, path, query_string)
         if place is None or path != "/":
             return place

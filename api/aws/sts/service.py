@@ -1,7 +1,7 @@
-"""The Security Token Service, as far as it tells callers who they are: GetCallerIdentity.
+"""Security Token Service, limited to GetCallerIdentity.
 
-The Kinesis Producer Library makes stream ARNs of its answer before it sends anything, and other programs queue URLs
-and ARNs. Nothing here gives out temporary keys: the other operations are not known.
+The Kinesis Producer Library builds stream ARNs from its answer before it sends anything, and other programs queue URLs
+and ARNs. No temporary keys are issued: the other operations are unknown.
 """
 
 from typing import Any
@@ -25,11 +25,14 @@ operations = Operations()
 
 
 class GetCallerIdentity(Input):
-    """Nothing."""
+    """Input without members."""
 
 
 class GetCallerIdentityResult(Output):
-    """Who is calling. `account`: the namespace's, 12 digits. `user_id`: the id of the key pair."""
+    """The caller's identity.
+
+    `account`: the namespace's, 12 digits. `user_id`: the id of the key pair.
+    """
 
     user_id: str
     account: str
@@ -38,7 +41,7 @@ class GetCallerIdentityResult(Output):
 
 @operations.add("GetCallerIdentity", GetCallerIdentity, None)
 async def get_caller_identity(call: Call[GetCallerIdentity]) -> GetCallerIdentityResult:
-    """Tell who is calling: a user that is called as its key pair is, or in open mode the account's root."""
+    """Return the caller: a user named after its key pair, or in open mode the account's root."""
     account, caller = await call.account_id(), call.principal
     name = f"user/{quote(caller.name, safe='@')}" if call.guarded else "root"
     return GetCallerIdentityResult(
@@ -47,7 +50,7 @@ async def get_caller_identity(call: Call[GetCallerIdentity]) -> GetCallerIdentit
 
 
 def translate(error: MillstreamError) -> AwsError:
-    """An engine's error, of the few that looking up a namespace can have."""
+    """Translate an engine's error; a namespace lookup can raise few."""
     if not error.code.nothing_happened:
         return AwsError(INTERNAL_FAILURE, error.detail)
     if error.code.retryable:
@@ -57,12 +60,12 @@ def translate(error: MillstreamError) -> AwsError:
 
 
 def load_of(_: Operation, __: Any) -> Load:
-    """A call, about nothing."""
+    """Return the cost of a call, which concerns no resource."""
     return Load("")
 
 
 def throttled(_: Operation, error: QuotaExceeded) -> AwsError:
-    """SDKs come back later."""
+    """Return the throttling error, after which SDKs retry."""
     return AwsError(THROTTLING, error.detail)
 
 

@@ -1,7 +1,8 @@
-"""AWS's CBOR 1.1, as the SDK for Java speaks it: maps of text, byte strings for blobs, and times.
+"""AWS CBOR 1.1, as used by the SDK for Java.
 
-A time is tag 1: a whole number of *milliseconds*, or a float of seconds, which is what the tag means elsewhere.
-No other tag has a meaning here; one that stands for itself (55799) is passed over. Indefinite lengths are taken.
+Maps of text, byte strings for blobs, and times. A time is tag 1: an integer of *milliseconds*, or a float of seconds,
+which is the tag's standard meaning. No other tag has a meaning here; the self-described tag (55799) is skipped.
+Indefinite lengths are accepted.
 """
 
 from typing import Any, TypeAlias
@@ -10,9 +11,9 @@ import cbor2
 import msgspec
 
 Plain: TypeAlias = Any
-"""What JSON could hold, and bytes."""
+"""JSON values, and bytes."""
 
-_DEPTH_MAX = 16  # no shape is half as deep
+_DEPTH_MAX = 16  # twice as deep as any shape
 _TIME = 1
 _KNOWN_TO_THE_LIBRARY = (
     0, 2, 3, 4, 5, 25, 28, 29, 30, 35, 36, 37, 52, 54, 100, 256, 258, 260, 261, 1004, 43000,
@@ -20,7 +21,7 @@ _KNOWN_TO_THE_LIBRARY = (
 
 
 class Malformed(ValueError):
-    """The bytes are not the CBOR of a call."""
+    """The bytes are not valid CBOR of a call."""
 
 
 def _refuse(_: Any, __: bool) -> Any:
@@ -37,7 +38,7 @@ _MEANINGS = {**dict.fromkeys(_KNOWN_TO_THE_LIBRARY, _refuse), _TIME: _seconds}
 
 
 def loads(encoded: bytes) -> Plain:
-    """The value. Raises Malformed."""
+    """Decode a value. Raises Malformed."""
     try:
         return cbor2.loads(
             encoded,
@@ -51,7 +52,7 @@ def loads(encoded: bytes) -> Plain:
 
 
 def dumps(answer: msgspec.Struct, times: frozenset[str]) -> bytes:
-    """An answer. `times` are the names of members that hold seconds."""
+    """Encode an answer. `times` are the names of members that hold seconds."""
     return cbor2.dumps(_with_times(msgspec.to_builtins(answer, builtin_types=(bytes,)), times))
 
 

@@ -1,4 +1,4 @@
-"""Amazon's event stream encoding: messages, one after another, in the body of an answer that goes on.
+"""AWS event stream encoding: messages, one after another, in a streaming response body.
 
     total length  u32 ┐
     headers' length u32 ├ prelude        a header: name length u8, name, 7 (a string), value length u16, value
@@ -6,7 +6,7 @@
     headers, payload
     CRC32 of everything before it  u32
 
-The first message is `initial-response`, which is the answer itself; then come events, and at most one exception.
+The first message is `initial-response`, the answer itself; then come events, and at most one exception.
 """
 
 import struct
@@ -24,11 +24,14 @@ Encode: TypeAlias = Callable[[msgspec.Struct], bytes]
 
 
 class Nothing(msgspec.Struct):
-    """An answer without members."""
+    """Answer without members."""
 
 
 class EventStream:
-    """An answer that goes on: `events` are all called `name`. Their end, or an error, ends the stream."""
+    """Streaming answer whose events all have one name.
+
+    The end of `events`, or an error, ends the stream.
+    """
 
     __slots__ = ("events", "name")
 
@@ -37,22 +40,25 @@ class EventStream:
         self.events = events
 
     async def encoded(
-        self, content_type: str, encode: Encode, told: Callable[[Exception], tuple[str, bytes]]
+        self,
+        content_type: str,
+        encode: Encode,
+        encode_error: Callable[[Exception], tuple[str, bytes]],
     ) -> AsyncGenerator[bytes]:
-        """The messages. `told`: the shape of an error, and its body."""
+        """Yield the encoded messages. `encode_error`: returns the shape of an error, and its body."""
         try:
             yield event(INITIAL, content_type, encode(Nothing()))
-            async for one in self.events:
-                yield event(self.name, content_type, encode(one))
+            async for item in self.events:
+                yield event(self.name, content_type, encode(item))
         except Exception as error:
-            shape, body = told(error)
+            shape, body = encode_error(error)
             yield exception(shape, content_type, body)
         finally:
             await self.events.aclose()
 
 
 def event(name: str, content_type: str, payload: bytes) -> bytes:
-    """An event's message."""
+    """Encode an event."""
     headers = [
         (":message-type", "event"),
         (":event-type", name),
@@ -62,7 +68,7 @@ def event(name: str, content_type: str, payload: bytes) -> bytes:
 
 
 def exception(shape: str, content_type: str, payload: bytes) -> bytes:
-    """The message of an error that ends the stream."""
+    """Encode the error that ends the stream."""
     headers = [
         (":message-type", "exception"),
         (":exception-type", shape),
@@ -72,7 +78,7 @@ def exception(shape: str, content_type: str, payload: bytes) -> bytes:
 
 
 def message(headers: list[tuple[str, str]], payload: bytes) -> bytes:
-    """One message."""
+    """Encode a message."""
     packed = b"".join(_header(name, value) for name, value in headers)
     prelude = struct.pack(">II", 16 + len(packed) + len(payload), len(packed))
     prelude += struct.pack(">I", crc32(prelude))

@@ -1,4 +1,4 @@
-"""The Query protocol on its way in: parameters whose dotted names are a tree, flattened.
+"""Decoder of the Query protocol: parameters whose dotted names are a flattened tree.
 
     Attribute.1.Name=DelaySeconds&Attribute.1.Value=5    {"Attributes": {"DelaySeconds": "5"}}
     AttributeName.1=All&AttributeName.2=Policy           {"AttributeNames": ["All", "Policy"]}
@@ -17,7 +17,7 @@ from api.aws.protocol.errors import MALFORMED_QUERY, AwsError, Fault
 from api.aws.protocol.shapes import ListOf, MapOf, Plan, Scalar, Structure, plan_of
 
 PARAMETERS_MAX = 10_000
-DEPTH_MAX = 8  # of a dotted name; the deepest that means something has six parts
+DEPTH_MAX = 8  # of a dotted name; the deepest valid one has six parts
 
 INVALID_PARAMETER = Fault(
     "com.amazon.coral.service#InvalidParameterValueException", "InvalidParameterValue"
@@ -32,7 +32,10 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 
 
 def parse_parameters(query_string: bytes, body: bytes) -> dict[str, str]:
-    """The parameters of a query string and of a form; of a repeated one the last. Raises AwsError."""
+    """Parse the parameters of a query string and of a form. Raises AwsError.
+
+    The last occurrence of a repeated parameter counts.
+    """
     try:
         pairs = [
             pair
@@ -50,7 +53,7 @@ def parse_parameters(query_string: bytes, body: bytes) -> dict[str, str]:
 
 
 def read_parameters(parameters: dict[str, str], kind: type[In]) -> In:
-    """The parameters as a shape. Raises AwsError."""
+    """Decode the parameters as a shape. Raises AwsError."""
     members = _members(plan_of(kind), _tree_of(parameters), "")
     try:
         return msgspec.convert(members, kind)
@@ -75,19 +78,19 @@ def _tree_of(parameters: dict[str, str]) -> Tree:
 
 
 def _members(plan: Structure, tree: Tree, path: str) -> dict[str, Any]:
-    found = {}
+    values = {}
     for member in plan.members:
         node = tree.get(member.query_name)
         if node is not None:
-            found[member.name] = _value(member.plan, node, f"{path}{member.query_name}")
-    return found
+            values[member.name] = _value(member.plan, node, f"{path}{member.query_name}")
+    return values
 
 
 def _value(plan: Plan, node: str | Tree, path: str) -> Any:
     if isinstance(plan, Scalar):
         return _scalar(plan, node, path)
     if isinstance(node, str):
-        if node == "":  # how an empty list or map is said
+        if node == "":  # encodes an empty list or map
             return {} if isinstance(plan, MapOf | Structure) else []
         if isinstance(plan, ListOf) and isinstance(plan.item, Scalar):
             return [_scalar(plan.item, node, path)]
@@ -101,17 +104,17 @@ def _value(plan: Plan, node: str | Tree, path: str) -> Any:
 
 def _map(plan: MapOf, node: Tree, path: str) -> dict[str, Any]:
     entries = [node] if plan.key_name in node else _items(node)
-    found = {}
+    values = {}
     for entry in entries:
         if not isinstance(entry, dict) or not isinstance(entry.get(plan.key_name), str):
             raise _malformed()
         value = entry.get(plan.value_name, "")
-        found[entry[plan.key_name]] = _value(plan.value, value, path)
-    return found
+        values[entry[plan.key_name]] = _value(plan.value, value, path)
+    return values
 
 
 def _items(node: Tree) -> list[Any]:
-    """What is numbered, in the numbers' order."""
+    """Return the numbered members, in the order of their numbers."""
     node = node["member"] if isinstance(node.get("member"), dict) else node
     if not all(_NUMBER.fullmatch(number) for number in node):
         raise _malformed()

@@ -1,4 +1,4 @@
-"""The Query protocol on its way out: XML made from an answer's struct.
+"""Encoder of the Query protocol: XML built from an answer's struct.
 
 Lists and maps are flattened: an element for each item, and nothing around them.
 """
@@ -14,42 +14,40 @@ from api.aws.protocol.errors import AwsError
 from api.aws.protocol.shapes import ListOf, MapOf, Plan, Scalar, Structure, plan_of
 
 FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What XML 1.0 cannot carry."""
+"""Characters that XML 1.0 cannot represent."""
 
-# A parser would make a line feed of a bare carriage return (XML 1.0, 2.11).
+# A parser would turn a bare carriage return into a line feed (XML 1.0, 2.11).
 _MORE_ENTITIES = {'"': "&quot;", "\r": "&#13;"}
 
 
 def answer_xml(
     operation: str, answer: msgspec.Struct | None, request_id: str, namespace: str
 ) -> bytes:
-    """A whole answer; one without content has no result element."""
+    """Encode a complete answer; without content it has no result element."""
     result = ""
     if answer is not None:
         result = _element(f"{operation}Result", _structure(plan_of(type(answer)), answer))
     metadata = _element("ResponseMetadata", _element("RequestId", request_id))
     response = f"{operation}Response"
-    told = f'<{response} xmlns="{namespace}">{result}{metadata}</{response}>'
-    return f'<?xml version="1.0"?>{told}'.encode()
+    element = f'<{response} xmlns="{namespace}">{result}{metadata}</{response}>'
+    return f'<?xml version="1.0"?>{element}'.encode()
 
 
 def error_xml(error: AwsError, request_id: str, namespace: str) -> bytes:
-    """A whole answer that is an error."""
+    """Encode a complete error response."""
     fault = _element("Type", "Sender" if error.fault.sender else "Receiver")
     fault += _element("Code", error.fault.code)
     fault += _element("Message", _text(error.query_message)) + "<Detail/>"
-    told = _element("Error", fault) + _element("RequestId", request_id)
-    return (
-        f'<?xml version="1.0"?><ErrorResponse xmlns="{namespace}">{told}</ErrorResponse>'.encode()
-    )
+    content = _element("Error", fault) + _element("RequestId", request_id)
+    return f'<?xml version="1.0"?><ErrorResponse xmlns="{namespace}">{content}</ErrorResponse>'.encode()
 
 
 def _structure(plan: Structure, value: msgspec.Struct) -> str:
     return "".join(
         [
-            _member(member.query_name, member.plan, told)
+            _member(member.query_name, member.plan, field_value)
             for member in plan.members
-            if (told := getattr(value, member.field)) is not None
+            if (field_value := getattr(value, member.field)) is not None
         ]
     )
 
@@ -65,8 +63,8 @@ def _member(name: str, plan: Plan, value: Any) -> str:
 
 
 def _entry(name: str, plan: MapOf, key: str, value: Any) -> str:
-    told = _element(plan.key_name, _text(key)) + _member(plan.value_name, plan.value, value)
-    return _element(name, told)
+    content = _element(plan.key_name, _text(key)) + _member(plan.value_name, plan.value, value)
+    return _element(name, content)
 
 
 def _scalar(plan: Scalar, value: Any) -> str:
