@@ -1,13 +1,13 @@
-"""What is done as Amazon does it only where its limits are asked for (`limits=aws`)."""
+"""Behaviour that follows AWS only if its limits are enforced (`limits=aws`)."""
 
 from typing import NamedTuple
 
 from storage.domain import limits
 
-NAME_RESTS_MS = limits.MINUTE_MS  # a deleted queue's name
+NAME_RESTS_MS = limits.MINUTE_MS  # before a deleted queue's name can be reused
 
 
 class LikeAmazon(NamedTuple):
-    """Whether Amazon's limits are kept where ours are wider."""
+    """Setting that enforces AWS limits where Millstream's are wider."""
 
     strictly: bool

@@ -1,4 +1,4 @@
-"""What the operations ask of a call: its queue, and what queues are called beyond it."""
+"""Helpers of the operations: the queue of a call, and queue ARNs and URLs."""
 
 from typing import TypeVar
 
@@ -15,7 +15,7 @@ In = TypeVar("In", bound=msgspec.Struct)
 
 
 def queue_name(call: Call[In], url: str | None) -> QueueName:
-    """The queue that a URL names, which the caller may use so. Raises AwsError, Forbidden."""
+    """Return the queue that a URL names, after authorisation. Raises AwsError, Forbidden."""
     address = required(url, "QueueUrl")
     name = queue_of_url(address, call.principal.namespace)
     if call.account and account_of_url(address) not in ("", call.account):
@@ -25,17 +25,20 @@ def queue_name(call: Call[In], url: str | None) -> QueueName:
 
 
 async def queue_at(call: Call[In], url: str | None) -> Queue:
-    """The same, as it is defined. Raises QueueNotFound too."""
+    """Return the definition of the queue that a URL names, after authorisation.
+
+    Raises AwsError, Forbidden, QueueNotFound.
+    """
     name = queue_name(call, url)
     catalog = call.storage.catalog
     return catalog.cached_queue(name) or await catalog.queue(name)
 
 
 async def arns_of(call: Call[In]) -> Arns:
-    """The ARNs of the caller's queues."""
+    """Return the ARNs of the caller's queues."""
     return Arns(call.region, await call.account_id(), call.principal.namespace)
 
 
 async def url_of(call: Call[In], name: str) -> str:
-    """A queue's URL, at the address that the caller used."""
+    """Return a queue's URL, at the address that the caller used."""
     return queue_url(call.address, await call.account_id(), name)

@@ -1,6 +1,6 @@
-"""SQS's words for what went wrong: the shape and code of each fault, and the engine's errors in them.
+"""SQS errors: the shape and code of each fault, and the translation of engine errors.
 
-Texts are what Amazon answers, as far as they are known from records of it.
+Messages are the ones that Amazon returns, as far as they are known from recorded responses.
 """
 
 from typing import NoReturn, assert_never
@@ -20,7 +20,7 @@ def _fault(shape: str, code: str = "", status: int = 400) -> Fault:
 
 
 def _prefixed(shape: str, status: int = 400, code: str = "") -> Fault:
-    """A fault whose Query code carries the service's name of old."""
+    """Return a fault whose Query code has the service's former name as a prefix."""
     return _fault(shape, f"AWS.SimpleQueueService.{code or shape}", status)
 
 
@@ -47,7 +47,7 @@ INVALID_ADDRESS = _fault("InvalidAddress", status=404)
 
 
 def no_such_queue() -> AwsError:
-    """The queue is not there; the Query protocol has always said more than that."""
+    """Return the error for a missing queue; its Query message has always been longer."""
     text = "The specified queue does not exist"
     return AwsError(
         QUEUE_DOES_NOT_EXIST, f"{text}.", query_message=f"{text} for this wsdl version."
@@ -55,22 +55,22 @@ def no_such_queue() -> AwsError:
 
 
 def missing(parameter: str) -> AwsError:
-    """A required parameter is not there."""
+    """Return the error for a missing required parameter."""
     return AwsError(MISSING_PARAMETER, f"The request must contain the parameter {parameter}.")
 
 
 def invalid(message: str) -> AwsError:
-    """A parameter's value is not allowed."""
+    """Return the error for a parameter value that is not allowed."""
     return AwsError(INVALID_PARAMETER_VALUE, message)
 
 
 def invalid_value(parameter: str, value: object, reason: str) -> AwsError:
-    """A parameter's value is not allowed, told in the usual sentence."""
+    """Return the error for a parameter value that is not allowed, in AWS's usual sentence."""
     return invalid(f"Value {value} for parameter {parameter} is invalid. Reason: {reason}")
 
 
 def no_deduplication() -> AwsError:
-    """A FIFO queue cannot tell whether it has a message already."""
+    """Return the error for a FIFO message without a deduplication id."""
     return invalid(
         "The queue should either have ContentBasedDeduplication enabled or "
         "MessageDeduplicationId provided explicitly"
@@ -78,13 +78,13 @@ def no_deduplication() -> AwsError:
 
 
 def wrong_queue_type(parameter: str, value: object) -> AwsError:
-    """A FIFO queue's parameter on a standard queue, or the other way round."""
+    """Return the error for a FIFO parameter on a standard queue, or the reverse."""
     reason = "The request include parameter that is not valid for this queue type."
     return invalid_value(parameter, value, reason)
 
 
 def required(value: str | None, parameter: str) -> str:
-    """The value of a required parameter, which may not be empty either. Raises AwsError."""
+    """Return the value of a required parameter. Raises AwsError if it is missing or empty."""
     if not value:
         raise missing(parameter)
     return value
@@ -96,7 +96,7 @@ def refuse(fault: Fault, message: str) -> NoReturn:
 
 
 def translate(error: MillstreamError) -> AwsError:
-    """An engine's error. Those that an operation tells in more detail do not come here."""
+    """Translate an engine's error, unless its operation reports it in more detail."""
     code = error.code
     match code:
         case ErrorCode.QUEUE_NOT_FOUND:
@@ -168,7 +168,7 @@ def translate(error: MillstreamError) -> AwsError:
             | ErrorCode.SECRET_UNREADABLE
             | ErrorCode.KEY_NOT_FOUND
             | ErrorCode.KEY_REFUSED
-        ):  # no queue says these
+        ):  # never raised by queues
             return AwsError(UNSUPPORTED_OPERATION, error.detail)
         case _:
             assert_never(code)

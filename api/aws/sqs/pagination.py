@@ -1,4 +1,4 @@
-"""Pages of queues: the token is the last name told, in base64."""
+"""Pagination of queue lists: the token is the last name returned, in base64."""
 
 import base64
 import binascii
@@ -11,7 +11,7 @@ RESULTS_MAX = 1_000
 
 
 def page_of(max_results: int | None, token: str | None) -> tuple[int, str]:
-    """How many queues to give at most, and after which name to begin. Raises AwsError."""
+    """Return the page size, and the name after which the page begins. Raises AwsError."""
     if max_results is not None and not 1 <= max_results <= RESULTS_MAX:
         reason = f"MaxResults must be an integer between 1 and {RESULTS_MAX}."
         raise invalid_value("MaxResults", max_results, reason)
@@ -26,12 +26,12 @@ def _name_of(token: str) -> str:
 
 
 def next_token(names: Sequence[str], max_results: int | None) -> str | None:
-    """Where the next page begins; None when nobody asked for pages, or this one is not full."""
+    """Return the token of the next page, if a page size was given and this page is full."""
     if max_results is None or len(names) < max_results:
         return None
     return base64.b64encode(names[-1].rpartition("/")[2].encode()).decode()
 
 
 def bad_token() -> AwsError:
-    """The token was not given by this service."""
+    """Return the error for a token that this service did not issue."""
     return invalid("Invalid or expired next token.")

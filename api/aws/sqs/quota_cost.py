@@ -1,4 +1,4 @@
-"""What calls cost their quotas, and what SQS says when there is no room."""
+"""Quota cost of calls, and the error when a quota is exhausted."""
 
 from typing import Any
 
@@ -9,16 +9,19 @@ from storage.domain.access.permissions import Action
 from storage.domain.errors import QuotaExceeded
 
 
-def load_of(operation: Operation, asked: Any) -> Load:
-    """A send costs its messages; the queue is the one that the URL ends with, or that is to be made."""
-    url = getattr(asked, "queue_url", None) or getattr(asked, "queue_name", None)
+def load_of(operation: Operation, request: Any) -> Load:
+    """Return the cost of a call: a send costs its messages.
+
+    The queue is the one that the URL ends with, or that is to be created.
+    """
+    url = getattr(request, "queue_url", None) or getattr(request, "queue_name", None)
     resource = f"queue/{url.rpartition('/')[2]}" if url else ""
     if operation.action is not Action.QUEUE_SEND:
         return Load(resource)
-    entries = getattr(asked, "entries", None)
+    entries = getattr(request, "entries", None)
     return Load(resource, 1 if entries is None else len(entries))
 
 
 def throttled(_: Operation, error: QuotaExceeded) -> AwsError:
-    """SDKs come back later."""
+    """Return the throttling error, after which SDKs retry."""
     return AwsError(REQUEST_THROTTLED, error.detail)

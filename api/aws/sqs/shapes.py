@@ -1,7 +1,7 @@
-"""The shapes of messages and batches: what SQS calls their members.
+"""Shapes of messages and batches, with the names of their members.
 
-Names are those of the service model that SDKs are made from; the Query names are those it had while Query
-was its protocol.
+Names are those of the service model from which SDKs are generated; the Query names are those that it had while Query was
+its protocol.
 """
 
 from typing import Annotated
@@ -18,7 +18,7 @@ QueueUrls = Annotated[list[str] | None, named("QueueUrl")]
 
 
 class AttributeValue(msgspec.Struct, rename="pascal", omit_defaults=True):
-    """The value of a message attribute, on its way in or out."""
+    """The value of a message attribute, in requests and responses."""
 
     string_value: str | None = None
     binary_value: bytes | None = None
@@ -47,7 +47,7 @@ class MessageFields(Input):
 
 
 class SendMessage(MessageFields):
-    """One message, and the queue it goes to."""
+    """One message, and its queue."""
 
     queue_url: str | None = None
 
@@ -59,14 +59,14 @@ class SendMessageEntry(MessageFields):
 
 
 class SendMessageBatch(Input):
-    """Messages, and the queue they go to."""
+    """Messages, and their queue."""
 
     queue_url: str | None = None
     entries: Annotated[list[SendMessageEntry] | None, named("SendMessageBatchRequestEntry")] = None
 
 
 class SendMessageResult(Output):
-    """Where a message went, and the digests of what arrived."""
+    """The id of a sent message, and the digests of the received content."""
 
     message_id: str | None = None
     md5_of_message_body: str | None = field(name="MD5OfMessageBody", default=None)
@@ -78,13 +78,13 @@ class SendMessageResult(Output):
 
 
 class SendMessageBatchResultEntry(SendMessageResult):
-    """The same, of one message of a batch."""
+    """Result of one message of a batch."""
 
     id: str | None = None
 
 
 class BatchResultErrorEntry(Output):
-    """Why one entry of a batch was refused."""
+    """Error of one entry of a batch."""
 
     id: str
     sender_fault: bool
@@ -96,7 +96,7 @@ Failed = Annotated[list[BatchResultErrorEntry] | None, named("BatchResultErrorEn
 
 
 class SendMessageBatchResult(Output):
-    """An answer for each message of a batch."""
+    """Results for each message of a batch."""
 
     successful: Annotated[
         list[SendMessageBatchResultEntry] | None, named("SendMessageBatchResultEntry")
@@ -105,7 +105,7 @@ class SendMessageBatchResult(Output):
 
 
 class ReceiveMessage(Input):
-    """What a consumer wants of a queue."""
+    """A receive request of a consumer."""
 
     queue_url: str | None = None
     attribute_names: Annotated[Names, named("AttributeName")] = None
@@ -136,7 +136,7 @@ class ReceiveMessageResult(Output):
 
 
 class DeleteMessage(Input):
-    """The delivery that was worked on."""
+    """The delivery to acknowledge."""
 
     queue_url: str | None = None
     receipt_handle: str | None = None
@@ -150,7 +150,7 @@ class DeleteMessageEntry(Input):
 
 
 class DeleteMessageBatch(Input):
-    """The deliveries that were worked on."""
+    """The deliveries to acknowledge."""
 
     queue_url: str | None = None
     entries: Annotated[list[DeleteMessageEntry] | None, named("DeleteMessageBatchRequestEntry")] = (
@@ -159,13 +159,13 @@ class DeleteMessageBatch(Input):
 
 
 class BatchResultEntry(Output):
-    """An entry of a batch that was taken."""
+    """An entry of a batch that succeeded."""
 
     id: str
 
 
 class DeleteMessageBatchResult(Output):
-    """An answer for each delivery of a batch."""
+    """Results for each delivery of a batch."""
 
     successful: Annotated[list[BatchResultEntry] | None, named("DeleteMessageBatchResultEntry")] = (
         None
@@ -174,7 +174,7 @@ class DeleteMessageBatchResult(Output):
 
 
 class ChangeMessageVisibility(Input):
-    """How long a delivery stays hidden from now on."""
+    """The new visibility timeout of a delivery, from now."""
 
     queue_url: str | None = None
     receipt_handle: str | None = None
@@ -182,7 +182,7 @@ class ChangeMessageVisibility(Input):
 
 
 class ChangeMessageVisibilityEntry(Input):
-    """The same, of one delivery of a batch."""
+    """The new visibility timeout of one delivery of a batch."""
 
     id: str | None = None
     receipt_handle: str | None = None
@@ -190,7 +190,7 @@ class ChangeMessageVisibilityEntry(Input):
 
 
 class ChangeMessageVisibilityBatch(Input):
-    """How long deliveries stay hidden from now on."""
+    """The new visibility timeouts of deliveries, from now."""
 
     queue_url: str | None = None
     entries: Annotated[
@@ -200,7 +200,7 @@ class ChangeMessageVisibilityBatch(Input):
 
 
 class ChangeMessageVisibilityBatchResult(Output):
-    """An answer for each delivery of a batch."""
+    """Results for each delivery of a batch."""
 
     successful: Annotated[
         list[BatchResultEntry] | None, named("ChangeMessageVisibilityBatchResultEntry")

@@ -1,7 +1,7 @@
 """ChangeMessageVisibility and ChangeMessageVisibilityBatch.
 
-The new timeout counts from now, and does not carry over to the next delivery. 0 makes the message ready at
-once: no failure is counted, as SQS counts receives only. In all, a delivery lasts 12 hours at most.
+The new timeout counts from now, and does not apply to the next delivery. 0 makes the message ready immediately: no
+failure is counted, as SQS counts receives only. In all, a delivery lasts 12 hours at most.
 """
 
 from api.aws.protocol.errors import AwsError
@@ -30,14 +30,14 @@ _ENTRY = "ChangeMessageVisibilityBatchRequestEntry"
 
 @operations.add("ChangeMessageVisibility", ChangeMessageVisibility, Action.QUEUE_RECEIVE)
 async def change_message_visibility(call: Call[ChangeMessageVisibility]) -> None:
-    """Say how long a delivery stays hidden from now on."""
-    asked = call.asked
-    required(asked.queue_url, "QueueUrl")
-    handle = required(asked.receipt_handle, "ReceiptHandle")
-    if asked.visibility_timeout is None:
+    """Set the remaining visibility timeout of a delivery, counted from now."""
+    request = call.asked
+    required(request.queue_url, "QueueUrl")
+    handle = required(request.receipt_handle, "ReceiptHandle")
+    if request.visibility_timeout is None:
         raise missing("VisibilityTimeout")
-    queue = await queue_at(call, asked.queue_url)
-    change = _settlement(handle, asked.visibility_timeout)
+    queue = await queue_at(call, request.queue_url)
+    change = _settlement(handle, request.visibility_timeout)
     [settled] = await call.storage.queues.settle(queue.name, [change], any_delivery=True)
     if (refused := _refusal(settled, change)) is not None:
         raise refused
@@ -47,7 +47,7 @@ async def change_message_visibility(call: Call[ChangeMessageVisibility]) -> None
 async def change_message_visibility_batch(
     call: Call[ChangeMessageVisibilityBatch],
 ) -> ChangeMessageVisibilityBatchResult:
-    """The same for up to ten deliveries; each is answered for itself."""
+    """Set the visibility timeout of up to ten deliveries; each has its own result."""
     queue = await queue_at(call, call.asked.queue_url)
     entries = named_entries(call.asked.entries, _ENTRY)
     changes: dict[str, Settlement] = {}
@@ -66,17 +66,17 @@ async def change_message_visibility_batch(
         settled = await call.storage.queues.settle(
             queue.name, list(changes.values()), any_delivery=True
         )
-    taken = []
+    successful = []
     for (name, change), verdict in zip(changes.items(), settled, strict=True):
         if (refusal := _refusal(verdict, change)) is not None:
             refused.append(failed(name, refusal))
         else:
-            taken.append(BatchResultEntry(name))
-    return ChangeMessageVisibilityBatchResult(taken or None, refused or None)
+            successful.append(BatchResultEntry(name))
+    return ChangeMessageVisibilityBatchResult(successful or None, refused or None)
 
 
 def _settlement(handle: str, seconds: int) -> Settlement:
-    """The change as a verdict. Raises AwsError."""
+    """Return the change as a settlement. Raises AwsError."""
     if not 0 <= seconds <= VISIBILITY_SECONDS_MAX:
         reason = f"Must be >= 0 and <= {VISIBILITY_SECONDS_MAX}, if provided."
         raise invalid_value("VisibilityTimeout", seconds, reason)
@@ -85,7 +85,7 @@ def _settlement(handle: str, seconds: int) -> Settlement:
 
 
 def _refusal(settled: Settled, change: Settlement) -> AwsError | None:
-    """Why a delivery's timeout did not change; None when it did."""
+    """Return the error if a delivery's timeout did not change; None if it did."""
     handle = change.receipt_handle
     match settled.error:
         case None:

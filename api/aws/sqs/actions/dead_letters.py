@@ -14,7 +14,7 @@ operations = Operations()
 
 
 class ListDeadLetterSourceQueues(Input):
-    """A dead-letter queue, and how many of its sources to list at once."""
+    """A dead-letter queue, and the page size of the list of its sources."""
 
     queue_url: str | None = None
     next_token: str | None = None
@@ -22,7 +22,7 @@ class ListDeadLetterSourceQueues(Input):
 
 
 class ListDeadLetterSourceQueuesResult(Output):
-    """A page of queues; the member's name begins with a small letter, and it is always there."""
+    """A page of queues; the member's name is in lower case, and it is always present."""
 
     queue_urls: QueueUrls = field(name="queueUrls")
     next_token: str | None = None
@@ -33,9 +33,9 @@ async def list_dead_letter_source_queues(
     call: Call[ListDeadLetterSourceQueues],
 ) -> ListDeadLetterSourceQueuesResult:
     """List the queues whose RedrivePolicy names this one."""
-    asked = call.asked
-    queue = await queue_at(call, asked.queue_url)
-    limit, after = page_of(asked.max_results, asked.next_token)
+    request = call.asked
+    queue = await queue_at(call, request.queue_url)
+    limit, after = page_of(request.max_results, request.next_token)
     try:
         sources = await call.storage.catalog.dead_letter_sources(
             queue.name, after=after, limit=limit
@@ -44,4 +44,4 @@ async def list_dead_letter_source_queues(
         raise bad_token() from None
     names = [source.name.name for source in sources]
     urls = [await url_of(call, name) for name in names if call.may_see(name)]
-    return ListDeadLetterSourceQueuesResult(urls, next_token(names, asked.max_results))
+    return ListDeadLetterSourceQueuesResult(urls, next_token(names, request.max_results))

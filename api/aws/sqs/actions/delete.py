@@ -1,7 +1,7 @@
 """DeleteMessage and DeleteMessageBatch: acknowledgements.
 
-On a standard queue any handle ever given for a message deletes it, also a late one; on a FIFO queue a handle
-ends with its delivery. A message that is gone is deleted.
+On a standard queue any handle ever given for a message deletes it, also a late one; on a FIFO queue a handle is valid
+for its delivery only. Deleting a message that no longer exists succeeds.
 """
 
 from collections.abc import Sequence
@@ -29,11 +29,11 @@ _ENTRY = "DeleteMessageBatchRequestEntry"
 
 @operations.add("DeleteMessage", DeleteMessage, Action.QUEUE_RECEIVE)
 async def delete_message(call: Call[DeleteMessage]) -> None:
-    """Delete a message that was worked on."""
-    asked = call.asked
-    required(asked.queue_url, "QueueUrl")
-    handle = required(asked.receipt_handle, "ReceiptHandle")
-    queue = await queue_at(call, asked.queue_url)
+    """Delete a message, acknowledging its delivery."""
+    request = call.asked
+    required(request.queue_url, "QueueUrl")
+    handle = required(request.receipt_handle, "ReceiptHandle")
+    queue = await queue_at(call, request.queue_url)
     [settled] = await _delete(call, queue, [handle])
     if (refused := refusal(settled, handle)) is not None:
         raise refused
@@ -41,7 +41,7 @@ async def delete_message(call: Call[DeleteMessage]) -> None:
 
 @operations.add("DeleteMessageBatch", DeleteMessageBatch, Action.QUEUE_RECEIVE)
 async def delete_message_batch(call: Call[DeleteMessageBatch]) -> DeleteMessageBatchResult:
-    """Delete up to ten messages; each is answered for itself."""
+    """Delete up to ten messages; each has its own result."""
     queue = await queue_at(call, call.asked.queue_url)
     entries = named_entries(call.asked.entries, _ENTRY)
     handles: dict[str, str] = {}
@@ -50,13 +50,13 @@ async def delete_message_batch(call: Call[DeleteMessageBatch]) -> DeleteMessageB
             raise missing(f"{_ENTRY}.{place}.ReceiptHandle")
         handles[name] = entry.receipt_handle
     settled = await _delete(call, queue, list(handles.values()))
-    taken, refused = [], []
+    successful, refused = [], []
     for (name, handle), verdict in zip(handles.items(), settled, strict=True):
         if (error := refusal(verdict, handle)) is not None:
             refused.append(failed(name, error))
         else:
-            taken.append(BatchResultEntry(name))
-    return DeleteMessageBatchResult(taken or None, refused or None)
+            successful.append(BatchResultEntry(name))
+    return DeleteMessageBatchResult(successful or None, refused or None)
 
 
 async def _delete(
@@ -70,7 +70,7 @@ async def _delete(
 
 
 def refusal(settled: Settled, handle: str) -> AwsError | None:
-    """Why a delivery was not deleted; None when it was, or was gone already."""
+    """Return the error if a delivery was not deleted; None if it was, or no longer exists."""
     match settled.error:
         case None | ErrorCode.MESSAGE_NOT_FOUND:
             return None
@@ -81,7 +81,7 @@ def refusal(settled: Settled, handle: str) -> AwsError | None:
 
 
 def bad_handle(handle: str) -> AwsError:
-    """What was given is no receipt handle of this queue."""
+    """Return the error for text that is not a receipt handle of this queue."""
     return AwsError(
         RECEIPT_HANDLE_IS_INVALID,
         f'The input receipt handle "{handle[:256]}" is not a valid receipt handle.',

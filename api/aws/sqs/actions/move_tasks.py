@@ -1,4 +1,4 @@
-"""StartMessageMoveTask, CancelMessageMoveTask and ListMessageMoveTasks: an engine's moves by other names.
+"""StartMessageMoveTask, CancelMessageMoveTask and ListMessageMoveTasks, based on moves.
 
 A TaskHandle is base64 of JSON that names the move and its source, as Amazon's does.
 """
@@ -36,7 +36,7 @@ _REFUSALS = {
 
 
 class StartMessageMoveTask(Input):
-    """A dead-letter queue, where its messages go, and how fast."""
+    """A dead-letter queue, the destination of its messages, and the rate."""
 
     source_arn: str | None = None
     destination_arn: str | None = None
@@ -44,7 +44,7 @@ class StartMessageMoveTask(Input):
 
 
 class StartMessageMoveTaskResult(Output):
-    """The task that was started."""
+    """The started task."""
 
     task_handle: str
 
@@ -56,20 +56,20 @@ class CancelMessageMoveTask(Input):
 
 
 class CancelMessageMoveTaskResult(Output):
-    """How far it came."""
+    """The number of messages that were moved."""
 
     approximate_number_of_messages_moved: int
 
 
 class ListMessageMoveTasks(Input):
-    """A queue, and how many of its tasks to list."""
+    """A queue, and the maximum number of its tasks to list."""
 
     source_arn: str | None = None
     max_results: int | None = None
 
 
 class MoveTask(Output):
-    """One task. Its handle is told while it runs, its failure when it failed."""
+    """One task, with its handle while it runs, and its failure if it failed."""
 
     status: str
     source_arn: str
@@ -89,13 +89,13 @@ class ListMessageMoveTasksResult(Output):
 
 
 class TaskHandle(msgspec.Struct, frozen=True, rename="camel"):
-    """What a handle says."""
+    """The content of a task handle."""
 
     task_id: str
     source_arn: str
 
     def encode(self) -> str:
-        """The word clients keep."""
+        """Encode the handle as clients receive it."""
         return base64.b64encode(msgspec.json.encode(self)).decode()
 
 
@@ -104,19 +104,19 @@ _decoder = msgspec.json.Decoder(TaskHandle)
 
 @operations.add("StartMessageMoveTask", StartMessageMoveTask, Action.QUEUE_REDRIVE)
 async def start_message_move_task(call: Call[StartMessageMoveTask]) -> StartMessageMoveTaskResult:
-    """Move a dead-letter queue's messages back to where they died, or to another queue."""
-    asked = call.asked
+    """Move a dead-letter queue's messages back to their sources, or to another queue."""
+    request = call.asked
     arns = await arns_of(call)
-    source_arn = required(asked.source_arn, "SourceArn")
+    source_arn = required(request.source_arn, "SourceArn")
     source = await _queue(call, source_arn, "SourceArn", arns)
     destination = None
-    if asked.destination_arn:
+    if request.destination_arn:
         destination = await _queue(
-            call, asked.destination_arn, "DestinationArn", arns, Action.QUEUE_SEND
+            call, request.destination_arn, "DestinationArn", arns, Action.QUEUE_SEND
         )
     if destination == source:
         raise invalid("The source queue and the destination queue cannot be the same.")
-    per_second = asked.max_number_of_messages_per_second
+    per_second = request.max_number_of_messages_per_second
     if per_second is not None and not 1 <= per_second <= PER_SECOND_MAX:
         reason = f"Must be between 1 and {PER_SECOND_MAX}, if provided."
         raise invalid_value("MaxNumberOfMessagesPerSecond", per_second, reason)
@@ -131,12 +131,12 @@ async def start_message_move_task(call: Call[StartMessageMoveTask]) -> StartMess
 async def cancel_message_move_task(
     call: Call[CancelMessageMoveTask],
 ) -> CancelMessageMoveTaskResult:
-    """Stop a task; what it moved stays moved."""
+    """Stop a task; moved messages stay moved."""
     handle = _decode(required(call.asked.task_handle, "TaskHandle"))
     source = await _queue(call, handle.source_arn, "SourceArn", await arns_of(call))
     try:
         move = await call.storage.moves.get(handle.task_id)
-        if move.source != source:  # the right to this queue is none to another's moves
+        if move.source != source:  # permission for this queue does not cover another queue's moves
             raise MoveNotFound
         move = await call.storage.moves.cancel(handle.task_id)
     except MoveNotFound:
@@ -149,10 +149,10 @@ async def cancel_message_move_task(
 @operations.add("ListMessageMoveTasks", ListMessageMoveTasks, Action.QUEUE_LIST)
 async def list_message_move_tasks(call: Call[ListMessageMoveTasks]) -> ListMessageMoveTasksResult:
     """List a queue's tasks, the newest first."""
-    asked = call.asked
+    request = call.asked
     arns = await arns_of(call)
-    source = await _queue(call, required(asked.source_arn, "SourceArn"), "SourceArn", arns)
-    limit = 1 if asked.max_results is None else asked.max_results
+    source = await _queue(call, required(request.source_arn, "SourceArn"), "SourceArn", arns)
+    limit = 1 if request.max_results is None else request.max_results
     if not 1 <= limit <= RESULTS_MAX:
         reason = f"Must be between 1 and {RESULTS_MAX}, if provided."
         raise invalid_value("MaxResults", limit, reason)
@@ -168,9 +168,9 @@ async def _queue(
     arns: Arns,
     action: Action | None = None,
 ) -> QueueName:
-    """The queue that an ARN names, which is there. `action`: what it is for, where that is not what is called.
+    """Return the existing queue that an ARN names. Raises AwsError, Forbidden.
 
-    Raises AwsError, Forbidden.
+    `action`: the permission required, where it is not the call's own.
     """
     check_arn(arn, parameter)
     name = arns.queue(arn)

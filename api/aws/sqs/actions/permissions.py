@@ -1,4 +1,7 @@
-"""AddPermission and RemovePermission: statements of a queue's policy, which is kept and not in effect."""
+"""AddPermission and RemovePermission: statements of a queue's policy.
+
+The policy is stored and not in effect.
+"""
 
 from typing import Annotated
 
@@ -19,7 +22,7 @@ operations = Operations()
 
 
 class AddPermission(Input):
-    """Who may do what, under a label."""
+    """Accounts and the actions to allow them, under a label."""
 
     queue_url: str | None = None
     label: str | None = None
@@ -37,17 +40,17 @@ class RemovePermission(Input):
 @operations.add("AddPermission", AddPermission, Action.QUEUE_MANAGE)
 async def add_permission_to_queue(call: Call[AddPermission]) -> None:
     """Add a statement to a queue's policy."""
-    asked = call.asked
-    name = queue_name(call, asked.queue_url)
-    label = required(asked.label, "Label")
-    accounts, actions = asked.account_ids, asked.actions
+    request = call.asked
+    name = queue_name(call, request.queue_url)
+    label = required(request.label, "Label")
+    accounts, actions = request.account_ids, request.actions
     if not accounts:
         raise missing("AWSAccountIds")
     if not actions:
         raise missing("Actions")
     arn = (await arns_of(call)).of(name.name)
 
-    if call.guarded:  # a statement that would not hold is refused before it is kept
+    if call.guarded:  # refuse a statement that would not be enforced before storing it
         await check_honoured(call, add_permission(None, arn, label, accounts, actions))
 
     def add(spec: QueueSpec) -> QueueSpec:
@@ -59,7 +62,7 @@ async def add_permission_to_queue(call: Call[AddPermission]) -> None:
 
 @operations.add("RemovePermission", RemovePermission, Action.QUEUE_MANAGE)
 async def remove_permission_from_queue(call: Call[RemovePermission]) -> None:
-    """Take a statement out of a queue's policy."""
+    """Remove a statement from a queue's policy."""
     name = queue_name(call, call.asked.queue_url)
     label = required(call.asked.label, "Label")
 

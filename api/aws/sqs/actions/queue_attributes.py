@@ -17,31 +17,31 @@ operations = Operations()
 
 
 class GetQueueAttributes(Input):
-    """What to tell of a queue: nothing, unless it is named here."""
+    """The attributes to return; none unless they are named."""
 
     queue_url: str | None = None
     attribute_names: Annotated[Names, named("AttributeName")] = None
 
 
 class GetQueueAttributesResult(Output):
-    """The attributes that were asked for and are set."""
+    """The requested attributes that are set."""
 
     attributes: AttributeMap = None
 
 
 @operations.add("GetQueueAttributes", GetQueueAttributes, Action.QUEUE_LIST)
 async def get_queue_attributes(call: Call[GetQueueAttributes]) -> GetQueueAttributesResult:
-    """Tell how a queue is configured and how many messages it has."""
+    """Return a queue's configuration and message counts."""
     queue = await queue_at(call, call.asked.queue_url)
     names = call.asked.attribute_names or []
     check_names(names)
     stats = await call.storage.queues.stats(queue.name) if wants_counts(names) else None
-    told = told_attributes(queue, stats, names, await arns_of(call))
-    return GetQueueAttributesResult(told or None)
+    attributes = told_attributes(queue, stats, names, await arns_of(call))
+    return GetQueueAttributesResult(attributes or None)
 
 
 class SetQueueAttributes(Input):
-    """What to change of a queue."""
+    """The attributes to change."""
 
     queue_url: str | None = None
     attributes: AttributeMap = None
@@ -49,17 +49,17 @@ class SetQueueAttributes(Input):
 
 @operations.add("SetQueueAttributes", SetQueueAttributes, Action.QUEUE_MANAGE)
 async def set_queue_attributes(call: Call[SetQueueAttributes]) -> None:
-    """Change attributes of a queue; the others stay."""
-    asked = call.asked
-    required(asked.queue_url, "QueueUrl")
-    attributes = asked.attributes
+    """Change attributes of a queue; the others keep their values."""
+    request = call.asked
+    required(request.queue_url, "QueueUrl")
+    attributes = request.attributes
     if attributes is None:
         raise missing("Attributes")
-    queue = await queue_at(call, asked.queue_url)
+    queue = await queue_at(call, request.queue_url)
     arns = await arns_of(call)
-    wanted = apply_attributes(queue.spec, attributes, arns)
+    new_spec = apply_attributes(queue.spec, attributes, arns)
     await check_honoured(call, attributes.get(POLICY))
-    await check_redrive_target(call, queue.name, wanted, attributes)
+    await check_redrive_target(call, queue.name, new_spec, attributes)
     await call.storage.catalog.change_queue(
         queue.name, lambda spec: apply_attributes(spec, attributes, arns)
     )

@@ -1,7 +1,7 @@
 """CreateQueue, DeleteQueue, PurgeQueue, GetQueueUrl and ListQueues.
 
-A name is free again as soon as its queue is deleted: nothing of the old one can reach the new one, so
-nobody has to wait for the 60 seconds that Amazon asks for.
+A name is available again as soon as its queue is deleted: nothing of the old queue can reach the new one, so the 60
+seconds that Amazon requires are not needed.
 """
 
 import re
@@ -45,7 +45,7 @@ from storage.domain.queues.queue import Queue, QueueSpec, QueueType
 
 operations = Operations()
 
-IN_FLIGHT_MAX = 120_000  # then OverLimit, or nothing from a FIFO queue, as Amazon has it
+IN_FLIGHT_MAX = 120_000  # beyond it OverLimit, or no messages from a FIFO queue, as at Amazon
 
 FIFO_SUFFIX = ".fifo"
 PURGE_SECONDS_MIN = 60
@@ -55,7 +55,7 @@ _FIFO_NAME = re.compile(r"[A-Za-z0-9_-]{1,75}\.fifo")
 
 
 class CreateQueue(Input):
-    """A queue's name and what its owner asks of it."""
+    """A queue's name, attributes and tags."""
 
     queue_name: str | None = None
     attributes: AttributeMap = None
@@ -63,17 +63,20 @@ class CreateQueue(Input):
 
 
 class QueueUrlResult(Output):
-    """Where a queue is."""
+    """The URL of a queue."""
 
     queue_url: str
 
 
 @operations.add("CreateQueue", CreateQueue, Action.QUEUE_MANAGE)
 async def create_queue(call: Call[CreateQueue]) -> QueueUrlResult:
-    """Create a queue. One that exists is given back when it has each of the attributes as of now."""
-    asked = call.asked
-    attributes = asked.attributes or {}
-    name = _new_name(required(asked.queue_name, "QueueName"), attributes, call)
+    """Create a queue, or return the existing one if each given attribute matches.
+
+    The attributes are compared with the queue's current values.
+    """
+    request = call.asked
+    attributes = request.attributes or {}
+    name = _new_name(required(request.queue_name, "QueueName"), attributes, call)
     call.authorise(str(name))
     arns = await arns_of(call)
     existing = await _existing(call, name)
@@ -88,7 +91,9 @@ async def create_queue(call: Call[CreateQueue]) -> QueueUrlResult:
 def _new_name(name: str, attributes: dict[str, str], call: Call[CreateQueue]) -> QueueName:
     fifo = attributes.get(FIFO_QUEUE)
     if fifo is not None:
-        if fifo.lower() != "true":  # there is no other value: a standard queue does not have it
+        if (
+            fifo.lower() != "true"
+        ):  # no other value is valid: standard queues do not have the attribute
             refuse(INVALID_ATTRIBUTE_NAME, f"Unknown Attribute {FIFO_QUEUE}.")
         if not _FIFO_NAME.fullmatch(name):
             raise invalid(
@@ -110,7 +115,7 @@ async def _existing(call: Call[CreateQueue], name: QueueName) -> Queue | None:
 
 
 async def _check_rested(call: Call[CreateQueue], name: QueueName) -> None:
-    """Raise AwsError for a name that Amazon would not take again yet, where its limits are asked for."""
+    """Raise AwsError for a name that AWS would not accept yet, if AWS limits are enforced."""
     like = cast(LikeAmazon, call.kept)
     if like.strictly and await call.storage.catalog.queue_deleted_within(name, NAME_RESTS_MS):
         refuse(
@@ -121,12 +126,12 @@ async def _check_rested(call: Call[CreateQueue], name: QueueName) -> None:
 
 
 async def _create(call: Call[CreateQueue], name: QueueName, arns: Arns) -> Queue | None:
-    """The queue that was there after all, or None when it was created."""
-    asked = call.asked
-    tags = asked.tags or {}
+    """Create the queue and return None; return the queue if it was created concurrently."""
+    request = call.asked
+    tags = request.tags or {}
     check_tags(tags)
     fifo = name.name.endswith(FIFO_SUFFIX)
-    attributes = asked.attributes or {}
+    attributes = request.attributes or {}
     spec = QueueSpec(
         type=QueueType.FIFO if fifo else QueueType.STANDARD,
         attempts_max=None,
@@ -138,13 +143,13 @@ async def _create(call: Call[CreateQueue], name: QueueName, arns: Arns) -> Queue
     await check_redrive_target(call, name, spec, attributes)
     try:
         await call.storage.catalog.put_queue(name, spec, create_only=True)
-    except PreconditionFailed:  # someone was faster
+    except PreconditionFailed:  # created concurrently
         return await call.storage.catalog.fresh_queue(name)
     return None
 
 
 def _check_same(existing: Queue, attributes: dict[str, str], arns: Arns) -> None:
-    """Raise AwsError where the queue that exists is not what was asked for."""
+    """Raise AwsError if the existing queue differs from the request."""
     different = first_difference(existing.spec, attributes, arns)
     if different is not None:
         refuse(
@@ -155,7 +160,7 @@ def _check_same(existing: Queue, attributes: dict[str, str], arns: Arns) -> None
 
 
 class QueueOnly(Input):
-    """A queue, and no more."""
+    """Input of an operation that names only a queue."""
 
     queue_url: str | None = None
 
@@ -168,7 +173,7 @@ async def delete_queue(call: Call[QueueOnly]) -> None:
 
 @operations.add("PurgeQueue", QueueOnly, Action.QUEUE_PURGE)
 async def purge_queue(call: Call[QueueOnly]) -> None:
-    """Drop every message of a queue: ready, delayed and in flight."""
+    """Delete every message of a queue: ready, delayed and in flight."""
     name = queue_name(call, call.asked.queue_url)
     seconds = PURGE_SECONDS_MIN
     try:
@@ -181,7 +186,7 @@ async def purge_queue(call: Call[QueueOnly]) -> None:
 
 
 class GetQueueUrl(Input):
-    """A queue's name. Whose it is, the caller's credentials say."""
+    """A queue's name. The caller's credentials determine its owner."""
 
     queue_name: str | None = None
     owner: str | None = field(name="QueueOwnerAWSAccountId", default=None)
@@ -189,7 +194,7 @@ class GetQueueUrl(Input):
 
 @operations.add("GetQueueUrl", GetQueueUrl, Action.QUEUE_LIST)
 async def get_queue_url(call: Call[GetQueueUrl]) -> QueueUrlResult:
-    """Say where a queue is."""
+    """Return the URL of a queue."""
     try:
         name = QueueName(required(call.asked.queue_name, "QueueName"), call.principal.namespace)
     except ValidationFailed:
@@ -202,7 +207,7 @@ async def get_queue_url(call: Call[GetQueueUrl]) -> QueueUrlResult:
 
 
 class ListQueues(Input):
-    """Which queues to list, and how many at once."""
+    """The prefix of the queues to list, and the page size."""
 
     queue_name_prefix: str | None = None
     next_token: str | None = None
@@ -210,7 +215,7 @@ class ListQueues(Input):
 
 
 class ListQueuesResult(Output):
-    """A page of queues. The token comes only where a page's size was given, as at Amazon."""
+    """A page of queues. The token is set only if a page size was given, as at Amazon."""
 
     queue_urls: QueueUrls = None
     next_token: str | None = None
@@ -219,20 +224,20 @@ class ListQueuesResult(Output):
 @operations.add("ListQueues", ListQueues, Action.QUEUE_LIST)
 async def list_queues(call: Call[ListQueues]) -> ListQueuesResult:
     """List queues by name."""
-    asked = call.asked
-    prefix = asked.queue_name_prefix or ""
+    request = call.asked
+    prefix = request.queue_name_prefix or ""
     call.authorise_list()
-    limit, after = page_of(asked.max_results, asked.next_token)
+    limit, after = page_of(request.max_results, request.next_token)
     try:
         names = await _names(call, prefix, after, limit)
     except InvalidCursor:
         raise bad_token() from None
     urls = [await url_of(call, name) for name in names]
-    return ListQueuesResult(urls or None, next_token(urls, asked.max_results))
+    return ListQueuesResult(urls or None, next_token(urls, request.max_results))
 
 
 async def _names(call: Call[ListQueues], prefix: str, after: str, limit: int) -> list[str]:
-    """The first `limit` names that the caller may see."""
+    """Return the first `limit` names that the caller may see."""
     seen: list[str] = []
     while True:
         page = await call.storage.catalog.list_queues(

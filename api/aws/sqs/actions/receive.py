@@ -29,9 +29,7 @@ MESSAGES_MAX = 10
 WAIT_SECONDS_MAX = 20
 VISIBILITY_SECONDS_MAX = 43_200
 ATTEMPT_ID_CHARACTERS_MAX = 128
-ATTRIBUTE_NAMES_MAX = (
-    1_000  # each is looked for in each message; Amazon does not say how many it takes
-)
+ATTRIBUTE_NAMES_MAX = 1_000  # each is matched against each message; Amazon documents no limit
 
 SYSTEM_ATTRIBUTE_NAMES = frozenset(
     {
@@ -51,25 +49,25 @@ SYSTEM_ATTRIBUTE_NAMES = frozenset(
 
 @operations.add("ReceiveMessage", ReceiveMessage, Action.QUEUE_RECEIVE)
 async def receive_message(call: Call[ReceiveMessage]) -> ReceiveMessageResult:
-    """Take messages to work on; each is hidden until its visibility timeout passes.
+    """Receive messages; each is hidden until its visibility timeout passes.
 
-    WaitTimeSeconds says how long to wait for the first one, also when it says 0; without it the queue does.
+    WaitTimeSeconds is the maximum wait for the first one, also if it is 0; without it the queue's own wait applies.
     """
-    asked = call.asked
-    queue = await queue_at(call, asked.queue_url)
-    _check(asked, queue)
-    system_names = _system_names(asked)
-    wait_seconds = asked.wait_time_seconds
+    request = call.asked
+    queue = await queue_at(call, request.queue_url)
+    _check(request, queue)
+    system_names = _system_names(request)
+    wait_seconds = request.wait_time_seconds
     wait_ms = (
         queue.spec.receive_wait_ms if wait_seconds is None else wait_seconds * limits.SECOND_MS
     )
     messages = await call.storage.queues.receive(
         queue.name,
-        messages_max=asked.max_number_of_messages or 1,
-        visibility_timeout_ms=_optional_ms(asked.visibility_timeout),
+        messages_max=request.max_number_of_messages or 1,
+        visibility_timeout_ms=_optional_ms(request.visibility_timeout),
         wait_ms=wait_ms,
         still_wanted=call.client_is_there,
-        attempt_id=asked.receive_request_attempt_id or "",
+        attempt_id=request.receive_request_attempt_id or "",
     )
     if messages or wait_ms:
         await _release_if_gone(call, queue.name, messages)
@@ -79,24 +77,26 @@ async def receive_message(call: Call[ReceiveMessage]) -> ReceiveMessageResult:
     if call.trace is not None:
         call.trace.found(contexts_of(messages), len(messages))
     arns = await arns_of(call) if system_names else None
-    attribute_names = asked.message_attribute_names or ()
-    told = [received_message(one, queue, system_names, attribute_names, arns) for one in messages]
-    return ReceiveMessageResult(told)
+    attribute_names = request.message_attribute_names or ()
+    deliveries = [
+        received_message(one, queue, system_names, attribute_names, arns) for one in messages
+    ]
+    return ReceiveMessageResult(deliveries)
 
 
-def _check(asked: ReceiveMessage, queue: Queue) -> None:
-    _check_range("MaxNumberOfMessages", asked.max_number_of_messages, 1, MESSAGES_MAX)
-    _check_range("WaitTimeSeconds", asked.wait_time_seconds, 0, WAIT_SECONDS_MAX)
-    _check_range("VisibilityTimeout", asked.visibility_timeout, 0, VISIBILITY_SECONDS_MAX)
-    if len(asked.message_attribute_names or ()) > ATTRIBUTE_NAMES_MAX:
+def _check(request: ReceiveMessage, queue: Queue) -> None:
+    _check_range("MaxNumberOfMessages", request.max_number_of_messages, 1, MESSAGES_MAX)
+    _check_range("WaitTimeSeconds", request.wait_time_seconds, 0, WAIT_SECONDS_MAX)
+    _check_range("VisibilityTimeout", request.visibility_timeout, 0, VISIBILITY_SECONDS_MAX)
+    if len(request.message_attribute_names or ()) > ATTRIBUTE_NAMES_MAX:
         raise invalid(f"A call names {ATTRIBUTE_NAMES_MAX} message attributes at most.")
-    attempt_id = asked.receive_request_attempt_id
+    attempt_id = request.receive_request_attempt_id
     if attempt_id is None:
         return
     if queue.spec.type is not QueueType.FIFO:
         raise wrong_queue_type("ReceiveRequestAttemptId", attempt_id[:ATTEMPT_ID_CHARACTERS_MAX])
-    word = attempt_id.isascii() and attempt_id.isprintable() and " " not in attempt_id
-    if not word or not 1 <= len(attempt_id) <= ATTEMPT_ID_CHARACTERS_MAX:
+    is_printable = attempt_id.isascii() and attempt_id.isprintable() and " " not in attempt_id
+    if not is_printable or not 1 <= len(attempt_id) <= ATTEMPT_ID_CHARACTERS_MAX:
         raise invalid(
             "ReceiveRequestAttemptId can only include alphanumeric and punctuation characters. "
             "1 to 128 in length."
@@ -113,15 +113,15 @@ def _check_range(parameter: str, value: int | None, low: int, high: int) -> None
     raise invalid_value(parameter, value, reason)
 
 
-def _system_names(asked: ReceiveMessage) -> frozenset[str]:
-    """What the call asks for by either of the member's names. Raises AwsError."""
-    names = asked.message_system_attribute_names or ()
-    old_names = asked.attribute_names or ()
+def _system_names(request: ReceiveMessage) -> frozenset[str]:
+    """Return the system attributes that either of the two members names. Raises AwsError."""
+    names = request.message_system_attribute_names or ()
+    old_names = request.attribute_names or ()
     for name in names:
         if name not in SYSTEM_ATTRIBUTE_NAMES:
             refuse(INVALID_ATTRIBUTE_NAME, f"Unknown Attribute {name[:80]}.")
     for name in old_names:
-        # The old member's type lists the attributes of queues; those have no meaning here.
+        # The old member's type lists the attributes of queues, which have no effect here.
         if name not in SYSTEM_ATTRIBUTE_NAMES and name not in QUEUE_ATTRIBUTE_NAMES:
             refuse(INVALID_ATTRIBUTE_NAME, f"Unknown Attribute {name[:80]}.")
     return SYSTEM_ATTRIBUTE_NAMES.intersection((*names, *old_names))
@@ -134,7 +134,10 @@ def _optional_ms(seconds: int | None) -> int | None:
 async def _release_if_gone(
     call: Call[ReceiveMessage], name: QueueName, messages: Sequence[ReceivedMessage]
 ) -> None:
-    """Give the messages back at once when nobody is there to read the answer. Raises ClientDisconnected."""
+    """Release the messages immediately if the client has disconnected.
+
+    Raises ClientDisconnected.
+    """
     if not call.client_is_there():
         if messages:
             await call.storage.queues.release(name, messages)

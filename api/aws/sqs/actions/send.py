@@ -29,20 +29,22 @@ from storage.domain.trace_context import context_of
 
 operations = Operations()
 
-_BATCH_BYTES_MAX = limits.MESSAGE_BYTES_MAX  # of all entries together, whatever the queue takes
+_BATCH_BYTES_MAX = (
+    limits.MESSAGE_BYTES_MAX
+)  # of all entries together, whatever the queue's own limit
 _ENTRY = "SendMessageBatchRequestEntry"
 
 
 @operations.add("SendMessage", SendMessage, Action.QUEUE_SEND)
 async def send_message(call: Call[SendMessage]) -> SendMessageResult:
     """Add a message to a queue."""
-    asked = call.asked
-    required(asked.queue_url, "QueueUrl")
-    required(asked.message_body, "MessageBody")
-    queue = await queue_at(call, asked.queue_url)
-    message = new_message(asked, queue, call.headers, call.trace)
+    request = call.asked
+    required(request.queue_url, "QueueUrl")
+    required(request.message_body, "MessageBody")
+    queue = await queue_at(call, request.queue_url)
+    message = new_message(request, queue, call.headers, call.trace)
     [sent] = await _send(call, queue, [message])
-    digests = digests_of(message, asked)
+    digests = digests_of(message, request)
     return SendMessageResult(
         sent.message_id,
         digests.body,
@@ -54,10 +56,10 @@ async def send_message(call: Call[SendMessage]) -> SendMessageResult:
 
 @operations.add("SendMessageBatch", SendMessageBatch, Action.QUEUE_SEND)
 async def send_message_batch(call: Call[SendMessageBatch]) -> SendMessageBatchResult:
-    """Add up to ten messages; each is answered for itself, and those that are good go together."""
-    asked = call.asked
-    queue = await queue_at(call, asked.queue_url)
-    entries = named_entries(asked.entries, _ENTRY)
+    """Add up to ten messages; each has its own result, and the valid ones are added together."""
+    request = call.asked
+    queue = await queue_at(call, request.queue_url)
+    entries = named_entries(request.entries, _ENTRY)
     _check_size(entries)
     if queue.spec.type is QueueType.FIFO:
         check_batch_words([entry for _, entry in entries], queue)
@@ -69,11 +71,11 @@ async def send_message_batch(call: Call[SendMessageBatch]) -> SendMessageBatchRe
         except AwsError as error:
             refused.append(failed(name, error))
     sent = await _send(call, queue, [one for one, _ in messages.values()]) if messages else []
-    taken = [
+    successful = [
         _result(name, digests_of(*messages[name]), where, queue)
         for name, where in zip(messages, sent, strict=True)
     ]
-    return SendMessageBatchResult(taken or None, refused or None)
+    return SendMessageBatchResult(successful or None, refused or None)
 
 
 async def _send(
@@ -111,7 +113,7 @@ def _check_size(entries: list[tuple[str, SendMessageEntry]]) -> None:
 
 
 def _size_bytes(entry: SendMessageEntry) -> int:
-    """Body and attributes: names, types and values."""
+    """Return the size of the body and the attributes: names, types and values."""
     attributes = sum(
         [
             len(name.encode())

@@ -17,14 +17,14 @@ operations = Operations()
 
 
 class TagQueue(Input):
-    """Tags to add, or to give another value."""
+    """Tags to add or to replace."""
 
     queue_url: str | None = None
     tags: TagMap = None
 
 
 class UntagQueue(Input):
-    """Tags to take away."""
+    """Tags to remove."""
 
     queue_url: str | None = None
     tag_keys: Annotated[Names, named("TagKey")] = None
@@ -37,7 +37,7 @@ class ListQueueTags(Input):
 
 
 class ListQueueTagsResult(Output):
-    """Its tags; the member is missing when there are none."""
+    """The tags of a queue; the member is missing when there are none."""
 
     tags: TagMap = None
 
@@ -60,7 +60,7 @@ async def tag_queue(call: Call[TagQueue]) -> None:
 
 @operations.add("UntagQueue", UntagQueue, Action.QUEUE_MANAGE)
 async def untag_queue(call: Call[UntagQueue]) -> None:
-    """Take tags away; one that is not there is away."""
+    """Remove tags from a queue; missing ones are ignored."""
     name = queue_name(call, call.asked.queue_url)
     keys = frozenset(call.asked.tag_keys or ())
     if not keys:
@@ -76,6 +76,6 @@ async def untag_queue(call: Call[UntagQueue]) -> None:
 
 @operations.add("ListQueueTags", ListQueueTags, Action.QUEUE_LIST)
 async def list_queue_tags(call: Call[ListQueueTags]) -> ListQueueTagsResult:
-    """Tell a queue's tags."""
+    """Return a queue's tags."""
     queue = await queue_at(call, call.asked.queue_url)
     return ListQueueTagsResult(queue.spec.tags or None)

@@ -1,4 +1,4 @@
-"""What all batch calls have in common: the faults of a whole call, and an answer for each entry."""
+"""Common parts of batch calls: faults of the whole call, and a result for each entry."""
 
 import re
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ _ID = re.compile(r"[A-Za-z0-9_-]{1,80}")
 
 
 class Entry(Protocol):
-    """One entry of a batch, as it came."""
+    """An entry of a batch request."""
 
     id: str | None
 
@@ -30,9 +30,9 @@ E = TypeVar("E", bound=Entry)
 
 
 def named_entries(entries: Sequence[E] | None, kind: str) -> list[tuple[str, E]]:
-    """The entries with their ids. Raises AwsError for the faults of a whole call.
+    """Return the entries with their ids. Raises AwsError for faults of the whole call.
 
-    `kind` is what the Query protocol calls an entry.
+    `kind` is the Query protocol's name of an entry.
     """
     if not entries:
         refuse(EMPTY_BATCH_REQUEST, f"There should be at least one {kind} in the request.")
@@ -64,5 +64,5 @@ def _id_of(entry: Entry, kind: str, place: int) -> str:
 
 
 def failed(name: str, error: AwsError) -> BatchResultErrorEntry:
-    """Why one entry was refused, in an answer that is otherwise good."""
+    """Return the result of an entry that was refused, in an otherwise successful response."""
     return BatchResultErrorEntry(name, error.fault.sender, error.fault.code, error.message)

@@ -2,7 +2,7 @@
 
     for each attribute, by name:   u32 length, name   u32 length, type   01 or 02   u32 length, value
 
-01 says text (String, Number), 02 bytes (Binary); the type keeps its label.
+01 means text (String, Number), 02 bytes (Binary); the type keeps its label.
 https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-message-metadata.html
 """
 
@@ -15,12 +15,12 @@ _TEXT, _BYTES = b"\x01", b"\x02"
 
 
 def body_digest(body: bytes) -> str:
-    """The digest of a body."""
+    """Return the digest of a body."""
     return hashlib.md5(body, usedforsecurity=False).hexdigest()
 
 
 def attributes_digest(attributes: Sequence[Header]) -> str | None:
-    """The digest of attributes in any order; None when there are none."""
+    """Return the digest of attributes in any order; None when there are none."""
     if not attributes:
         return None
     digest = hashlib.md5(usedforsecurity=False)
@@ -33,7 +33,7 @@ def attributes_digest(attributes: Sequence[Header]) -> str | None:
 
 
 def content_deduplication_id(body: bytes) -> str:
-    """The deduplication id of a message that came without one: the SHA-256 of its body only."""
+    """Return the deduplication id derived from a body: the SHA-256 of the body only."""
     return hashlib.sha256(body).hexdigest()
 
 

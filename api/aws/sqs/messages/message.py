@@ -1,7 +1,7 @@
-"""Messages as SQS has them, into the engine's and back.
+"""Conversion between SQS messages and the engine's.
 
-A body that SQS could not have taken, since it is no UTF-8 or holds what XML cannot carry, comes from another
-door; it is told in base64, without more words, and its digest is that of what is told.
+A body that SQS could not have accepted, because it is not UTF-8 or contains what XML cannot represent, was sent by
+another protocol; it is returned in base64, without further indication, and its digest is that of the returned text.
 """
 
 import base64
@@ -51,7 +51,7 @@ _WORD = re.compile(r"[!-~]{1,128}")
 
 
 class Digests(NamedTuple):
-    """What a sender's answer says of what arrived."""
+    """Digests of a sent message, for the response to its sender."""
 
     body: str
     attributes: str | None
@@ -59,22 +59,28 @@ class Digests(NamedTuple):
 
 
 def check_batch_words(entries: Iterable[MessageFields], queue: Queue) -> None:
-    """A FIFO queue takes no entry of a batch of which one lacks its group or its deduplication id. Raises AwsError."""
-    for asked in entries:
-        if not asked.message_group_id:
+    """Raise AwsError if any entry of a FIFO batch lacks its group or deduplication id.
+
+    Then no entry of the batch is accepted.
+    """
+    for entry in entries:
+        if not entry.message_group_id:
             raise invalid("The request must contain the parameter MessageGroupId.")
-        if asked.message_deduplication_id is None and not queue.spec.deduplicate_by_content:
+        if entry.message_deduplication_id is None and not queue.spec.deduplicate_by_content:
             raise no_deduplication()
 
 
 def new_message(
-    asked: MessageFields,
+    request: MessageFields,
     queue: Queue,
     request_headers: Mapping[bytes, bytes],
     trace: Trace | None = None,
 ) -> NewMessage:
-    """A message for this queue, in the trace of what sends it unless it says another. Raises AwsError."""
-    text = required(asked.message_body, "MessageBody")
+    """Build a message for this queue. Raises AwsError.
+
+    It is in the trace of the sending request, unless it names another trace.
+    """
+    text = required(request.message_body, "MessageBody")
     if not text.isprintable() and FORBIDDEN.search(text):
         refuse(
             INVALID_MESSAGE_CONTENTS,
@@ -82,9 +88,9 @@ def new_message(
             "#xE000 to #xFFFD | #x10000 to #x10FFFF",
         )
     group, dedup_id, delay_seconds = (
-        asked.message_group_id,
-        asked.message_deduplication_id,
-        asked.delay_seconds,
+        request.message_group_id,
+        request.message_deduplication_id,
+        request.delay_seconds,
     )
     if group is not None or dedup_id is not None or queue.spec.type is QueueType.FIFO:
         _check_words(group, dedup_id, queue)
@@ -92,8 +98,8 @@ def new_message(
         _check_delay(delay_seconds, queue)
         if queue.spec.type is QueueType.FIFO:  # 0 means the queue's own delay
             delay_seconds = None
-    headers = attributes_to_headers(asked.message_attributes)
-    system = system_attributes_to_headers(asked.message_system_attributes)
+    headers = attributes_to_headers(request.message_attributes)
+    system = system_attributes_to_headers(request.message_system_attributes)
     message = NewMessage(
         text.encode(),
         headers,
@@ -139,12 +145,15 @@ def _check_delay(delay_seconds: int, queue: Queue) -> None:
         raise wrong_queue_type("DelaySeconds", delay_seconds)
 
 
-def digests_of(message: NewMessage, asked: MessageFields) -> Digests:
-    """The digests of a message that was sent: of system attributes only those that its sender gave as such."""
+def digests_of(message: NewMessage, request: MessageFields) -> Digests:
+    """Return the digests of a sent message.
+
+    System attributes count only if the sender gave them as such.
+    """
     system = [
         (TRACE_HEADER, kind, value)
         for name, kind, value in message.system
-        if name == TRACE_NAME and asked.message_system_attributes
+        if name == TRACE_NAME and request.message_system_attributes
     ]
     return Digests(
         body_digest(message.body), attributes_digest(message.headers), attributes_digest(system)
@@ -152,7 +161,7 @@ def digests_of(message: NewMessage, asked: MessageFields) -> Digests:
 
 
 def sequence_number(sent: SentMessage | ReceivedMessage, queue: Queue) -> str | None:
-    """The place of a FIFO queue's message, as SQS writes it: 20 digits that only grow."""
+    """Return the position of a FIFO queue's message as in SQS: 20 digits that only grow."""
     if queue.spec.type is not QueueType.FIFO:
         return None
     return str(FIRST_SEQUENCE_NUMBER + sent.offset)
@@ -165,18 +174,21 @@ def received_message(
     attribute_names: Sequence[str],
     arns: Arns | None,
 ) -> Message:
-    """One delivery with what was asked for. `arns` is needed for system attributes only."""
-    told, body = message.body, text_of(message.body)
+    """Convert a delivery, with the requested attributes.
+
+    `arns` is needed for system attributes only.
+    """
+    returned_body, body = message.body, text_of(message.body)
     if body is None:
-        told = base64.b64encode(message.body)
-        body = told.decode()
+        returned_body = base64.b64encode(message.body)
+        body = returned_body.decode()
     headers: Headers = ()
     if attribute_names and message.headers:
         headers = chosen(headers_to_tell(message.headers), attribute_names)
     return Message(
         message_id=message.message_id,
         receipt_handle=message.receipt_handle,
-        md5_of_body=body_digest(told),
+        md5_of_body=body_digest(returned_body),
         body=body,
         attributes=_system_attributes(message, queue, system_names, arns) if arns else None,
         md5_of_message_attributes=attributes_digest(headers),
@@ -187,29 +199,31 @@ def received_message(
 def _system_attributes(
     message: ReceivedMessage, queue: Queue, names: Collection[str], arns: Arns
 ) -> dict[str, str] | None:
-    told = {
+    attributes = {
         "SenderId": arns.account_id,
         "SentTimestamp": str(message.sent_at_ms),
         "ApproximateReceiveCount": str(message.receives),
         "ApproximateFirstReceiveTimestamp": str(message.first_received_at_ms),
     }
     if message.group:
-        told["MessageGroupId"] = message.group
+        attributes["MessageGroupId"] = message.group
     number = sequence_number(message, queue)
     if number is not None:
-        told["SequenceNumber"] = number
-        told["MessageDeduplicationId"] = message.dedup_id or content_deduplication_id(message.body)
+        attributes["SequenceNumber"] = number
+        attributes["MessageDeduplicationId"] = message.dedup_id or content_deduplication_id(
+            message.body
+        )
     if message.dead_letter_source:
-        told["DeadLetterQueueSourceArn"] = arns.of(message.dead_letter_source)
+        attributes["DeadLetterQueueSourceArn"] = arns.of(message.dead_letter_source)
     if trace_header := _trace_header(message):
-        told[TRACE_HEADER] = trace_header
+        attributes[TRACE_HEADER] = trace_header
     if ALL not in names:
-        told = {name: value for name, value in told.items() if name in names}
-    return told or None
+        attributes = {name: value for name, value in attributes.items() if name in names}
+    return attributes or None
 
 
 def _trace_header(message: ReceivedMessage) -> str:
-    """As its sender gave it, or in the place of a traceparent that came through another door."""
+    """Return the sender's trace header, or one converted from another protocol's traceparent."""
     for name, _, value in message.system:
         if name == TRACE_NAME:
             return value.decode()

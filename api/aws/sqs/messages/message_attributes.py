@@ -1,9 +1,8 @@
-"""Message attributes as headers, and back.
+"""Conversion between message attributes and headers.
 
-A header is (name, type, value). From this door its type is String, Number or Binary with an optional label,
-and its value is UTF-8 text or bytes; numbers stay the text they came as. A native header has no type: it is
-told as String where it is text that SQS can carry, else as Binary. What SQS has no name for, or what is
-empty, is left out.
+A header is (name, type, value). From SQS its type is String, Number or Binary with an optional label, and its value is
+UTF-8 text or bytes; numbers keep their text. A native header has no type: it is returned as String if it is text that
+SQS can represent, else as Binary. Headers whose name SQS does not allow, and empty ones, are left out.
 """
 
 import re
@@ -19,7 +18,7 @@ from storage.domain.trace_context import noted
 ATTRIBUTES_MAX = 10
 TYPE_CHARACTERS_MAX = 256
 NUMBER_DIGITS_MAX = 38
-TRACE_CHARACTERS_MAX = 2_048  # it does not count as size, so that it needs a limit of its own
+TRACE_CHARACTERS_MAX = 2_048  # not counted in the message size, so it needs its own limit
 TRACE_HEADER = "AWSTraceHeader"
 TRACE_NAME = f":{TRACE_HEADER}"
 TRACE_REQUEST_HEADER = b"x-amzn-trace-id"
@@ -34,7 +33,7 @@ Attributes = Mapping[str, AttributeValue]
 
 
 def attributes_to_headers(attributes: Attributes | None) -> Headers:
-    """Message attributes of a send as headers. Raises AwsError."""
+    """Convert the message attributes of a send to headers. Raises AwsError."""
     if not attributes:
         return ()
     if len(attributes) > ATTRIBUTES_MAX:
@@ -46,7 +45,7 @@ def attributes_to_headers(attributes: Attributes | None) -> Headers:
 
 
 def system_attributes_to_headers(attributes: Attributes | None) -> Headers:
-    """System attributes of a send as headers of this door's own. Raises AwsError."""
+    """Convert the system attributes of a send to SQS's own headers. Raises AwsError."""
     if not attributes:
         return ()
     for name, value in attributes.items():
@@ -64,8 +63,10 @@ def system_attributes_to_headers(attributes: Attributes | None) -> Headers:
 
 
 def trace_to_headers(request_headers: Mapping[bytes, bytes]) -> Headers:
-    """The same of a request's own trace header, which stands for the attribute where a call has none. One that an
-    attribute could not say is left out."""
+    """Convert the request's trace header to SQS's own headers.
+
+    It replaces the system attribute where a call has none. A value that an attribute could not have is left out.
+    """
     value = request_headers.get(TRACE_REQUEST_HEADER)
     if not value or len(value) > TRACE_CHARACTERS_MAX or text_of(value) is None:
         return ()
@@ -73,9 +74,9 @@ def trace_to_headers(request_headers: Mapping[bytes, bytes]) -> Headers:
 
 
 def _traced(kind: str, value: bytes) -> Headers:
-    told: Headers = ((TRACE_NAME, kind, value),)
+    headers: Headers = ((TRACE_NAME, kind, value),)
     context = to_traceparent(value.decode())
-    return (*told, noted(context)) if context else told
+    return (*headers, noted(context)) if context else headers
 
 
 def _header(name: str, value: AttributeValue) -> Header:
@@ -90,13 +91,13 @@ def _header(name: str, value: AttributeValue) -> Header:
         raise invalid(
             f"The message attribute '{name}' must contain non-empty message attribute type."
         )
-    found = _TYPE.fullmatch(kind)
-    if found is None or len(kind) > TYPE_CHARACTERS_MAX or FORBIDDEN.search(kind):
+    type_match = _TYPE.fullmatch(kind)
+    if type_match is None or len(kind) > TYPE_CHARACTERS_MAX or FORBIDDEN.search(kind):
         raise invalid(
             f"The message attribute '{name}' has an invalid message attribute type, the set of "
             "supported type prefixes is Binary, Number, and String."
         )
-    return name, kind, _value_bytes(name, found[1], value)
+    return name, kind, _value_bytes(name, type_match[1], value)
 
 
 def _value_bytes(name: str, kind: str, value: AttributeValue) -> bytes:
@@ -130,7 +131,10 @@ def _empty(name: str, kind: str) -> Exception:
 
 
 def _check_number(name: str, text: str) -> None:
-    """38 digits between -10^128 and 10^126, as Amazon promises; the text itself is what is kept."""
+    """Raise AwsError unless the text is a number within Amazon's documented range.
+
+    38 digits between -10^128 and 10^126; the text itself is stored.
+    """
     digits, _, exponent = text.lower().partition("e")
     bare = digits.lstrip("+-").replace(".", "")
     whole = len(digits.lstrip("+-").partition(".")[0].lstrip("0"))
@@ -143,7 +147,7 @@ def _check_number(name: str, text: str) -> None:
 
 
 def is_name(name: str) -> bool:
-    """Whether this can name a message attribute. Accented letters pass, as at Amazon."""
+    """Return whether this can name a message attribute. Accented letters pass, as at Amazon."""
     return (
         _NAME.fullmatch(name) is not None
         and not name.startswith(".")
@@ -154,15 +158,15 @@ def is_name(name: str) -> bool:
 
 
 def headers_to_tell(headers: Headers) -> Headers:
-    """The headers that SQS can carry, each with its SQS type."""
+    """Return the headers that SQS can represent, each with its SQS type."""
     if not headers:
         return ()
-    told = [
+    typed = [
         header if header[1] else _typed(header)
         for header in headers
         if is_name(header[0]) and header[2]
     ]
-    return tuple(told)
+    return tuple(typed)
 
 
 def _typed(header: Header) -> Header:
@@ -171,7 +175,7 @@ def _typed(header: Header) -> Header:
 
 
 def text_of(value: bytes) -> str | None:
-    """The bytes as text that SQS can carry; None when they are not that."""
+    """Decode bytes to text that SQS can represent; None if that is not possible."""
     try:
         text = value.decode()
     except UnicodeDecodeError:
@@ -182,7 +186,10 @@ def text_of(value: bytes) -> str | None:
 
 
 def chosen(headers: Headers, names: Sequence[str]) -> Headers:
-    """Those of the headers that a receive asks for: exact names, `All`, or a beginning and `.*`; the dot is no part of it."""
+    """Return the headers that a receive requests.
+
+    By exact names, `All`, or a prefix and `.*`; the dot is not part of the prefix.
+    """
     if not headers or not names:
         return ()
     if any(name in ("All", ".*", "*") for name in names):
@@ -192,7 +199,7 @@ def chosen(headers: Headers, names: Sequence[str]) -> Headers:
 
 
 def attribute_values(headers: Headers) -> dict[str, AttributeValue] | None:
-    """Headers as message attributes of an answer; None when there are none."""
+    """Convert headers to the message attributes of an answer; None when there are none."""
     if not headers:
         return None
     return {name: _attribute_value(kind, value) for name, kind, value in headers}

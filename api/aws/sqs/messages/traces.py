@@ -1,9 +1,9 @@
-"""Amazon's form of a trace context, and the W3C's.
+"""Conversion between Amazon's trace context and the W3C's.
 
     Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1
-    00-5759e988bd862e3fe1be46a994272793-53995c3f42cd8ad8-01
+    00-5759e988-bd862e3fe1be46a994272793-53995c3f42cd8ad8-01
 
-What else Amazon's has (Self, Lineage, fields of one's own) has no place in the other.
+The other fields of Amazon's form (Self, Lineage, custom fields) have no equivalent in the W3C's.
 """
 
 import re
@@ -16,7 +16,10 @@ _SAMPLED = 0x01
 
 
 def to_traceparent(header: str) -> bytes:
-    """The traceparent that says the same; empty where that cannot be said, as of a root without a parent."""
+    """Convert an X-Ray trace header to a traceparent; empty where there is no equivalent.
+
+    A root without a parent has none.
+    """
     fields = dict(part.strip().partition("=")[::2] for part in header.split(";"))
     root = _ROOT.fullmatch(fields.get("Root", ""))
     parent = fields.get("Parent", "")
@@ -28,7 +31,7 @@ def to_traceparent(header: str) -> bytes:
 
 
 def from_traceparent(context: bytes) -> str:
-    """Amazon's form of a traceparent; empty where that means nothing."""
+    """Convert a traceparent to an X-Ray trace header; empty if it is not valid."""
     parts = parts_of(context)
     if parts is None:
         return ""

@@ -7,16 +7,16 @@ from storage.domain.names import QueueName
 
 
 class Arns(NamedTuple):
-    """Knows what the queues of a namespace are called beyond it."""
+    """ARNs of the queues of a namespace."""
 
     region: str
     account_id: str
     namespace: str
 
     def of(self, name: str) -> str:
-        """The ARN of a queue."""
+        """Return the ARN of a queue."""
         return queue_arn(self.region, self.account_id, name)
 
     def queue(self, arn: str) -> QueueName | None:
-        """The queue that an ARN names; None when it can be none of this namespace's."""
+        """Return the queue that an ARN names; None when it cannot be in this namespace."""
         return queue_of_arn(arn, self.namespace, self.account_id)

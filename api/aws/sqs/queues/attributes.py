@@ -38,7 +38,7 @@ from storage.domain import limits
 from storage.domain.queues.queue import DedupScope, QueueSpec, QueueType
 
 FIFO_QUEUE = "FifoQueue"
-KMS_KEY_CHARACTERS_MAX = 2_048  # the longest KeyId that KMS takes
+KMS_KEY_CHARACTERS_MAX = 2_048  # the longest KeyId that KMS accepts
 POLICY = "Policy"
 
 _KMS_KEY = "KmsMasterKeyId"
@@ -52,7 +52,7 @@ _SCOPE_WORDS = {scope: word for word, scope in _SCOPES.items()}
 
 
 class Attribute(NamedTuple):
-    """How one attribute is read from a specification, and written to it. Writing raises AwsError."""
+    """Reader and writer of one attribute of a specification. Writing raises AwsError."""
 
     read: Callable[[QueueSpec, Arns], str | None]
     write: Callable[[QueueSpec, str, Arns], QueueSpec]
@@ -60,16 +60,19 @@ class Attribute(NamedTuple):
 
 
 def apply_attributes(spec: QueueSpec, attributes: Mapping[str, str], arns: Arns) -> QueueSpec:
-    """The specification with these attributes. FifoQueue must say what it is. Raises AwsError."""
+    """Return the specification with these attributes. Raises AwsError.
+
+    FifoQueue must match the type of the specification.
+    """
     for name, text in attributes.items():
         fifo = spec.type is QueueType.FIFO
-        known = ATTRIBUTES.get(name)
-        if known is None or (name == FIFO_QUEUE and not fifo):
+        attribute = ATTRIBUTES.get(name)
+        if attribute is None or (name == FIFO_QUEUE and not fifo):
             refuse(INVALID_ATTRIBUTE_NAME, f"Unknown Attribute {name}.")
-        if known.fifo_only and not fifo:
+        if attribute.fifo_only and not fifo:
             message = f"You can specify the {name} only when FifoQueue is set to true."
             refuse(INVALID_ATTRIBUTE_NAME, message)
-        spec = known.write(spec, text, arns)
+        spec = attribute.write(spec, text, arns)
     _check_together(spec, attributes)
     return spec
 
@@ -94,7 +97,7 @@ def _check_together(spec: QueueSpec, attributes: Mapping[str, str]) -> None:
 
 
 def read_attributes(spec: QueueSpec, arns: Arns) -> dict[str, str]:
-    """Every attribute that was set or has a default."""
+    """Return every attribute that was set or has a default."""
     fifo = spec.type is QueueType.FIFO
     return {
         name: text
@@ -104,7 +107,7 @@ def read_attributes(spec: QueueSpec, arns: Arns) -> dict[str, str]:
 
 
 def first_difference(spec: QueueSpec, attributes: Mapping[str, str], arns: Arns) -> str | None:
-    """The first of the attributes that says something else than the specification. Raises AwsError."""
+    """Return the first attribute that differs from the specification. Raises AwsError."""
     for name, text in attributes.items():
         if name == FIFO_QUEUE and _truth(name, text) is not (spec.type is QueueType.FIFO):
             return name
@@ -115,8 +118,8 @@ def first_difference(spec: QueueSpec, attributes: Mapping[str, str], arns: Arns)
 
 def bad_value(name: str, reason: str = "") -> NoReturn:
     """Raise the error of an attribute's value that is not allowed."""
-    more = f" Reason: {reason}" if reason else ""
-    refuse(INVALID_ATTRIBUTE_VALUE, f"Invalid value for the parameter {name}.{more}")
+    suffix = f" Reason: {reason}" if reason else ""
+    refuse(INVALID_ATTRIBUTE_VALUE, f"Invalid value for the parameter {name}.{suffix}")
 
 
 def _number(name: str, text: str, low: int, high: int) -> int:
@@ -137,7 +140,7 @@ def _word(truth: bool) -> str:
 
 
 def _seconds(name: str, field: str, low: int, high: int) -> Attribute:
-    """An attribute in seconds that the specification has in milliseconds."""
+    """Return an attribute in seconds of a field in milliseconds."""
 
     def read(spec: QueueSpec, _: Arns) -> str:
         return str(getattr(spec, field) // limits.SECOND_MS)
@@ -182,7 +185,10 @@ def _write_policy(spec: QueueSpec, text: str, _: Arns) -> QueueSpec:
 
 
 def _write_kms_key(spec: QueueSpec, text: str, _: Arns) -> QueueSpec:
-    """A key ends encryption by SQS's own, which does not come back when the key goes, as at Amazon."""
+    """Write the KMS key, which ends encryption with SQS's own key.
+
+    That does not return when the KMS key is removed, as at Amazon.
+    """
     if not text.isprintable() or len(text) > KMS_KEY_CHARACTERS_MAX:
         bad_value(_KMS_KEY)
     spec = annotated(spec, _KMS_KEY, text or None)
@@ -227,4 +233,4 @@ ATTRIBUTES: dict[str, Attribute] = {
     _KMS_REUSE: Attribute(lambda spec, _: annotation(spec, _KMS_REUSE), _write_kms_reuse),
     _SSE: Attribute(lambda spec, _: annotation(spec, _SSE) or "true", _write_sse),
 }
-"""Those that an owner sets. What is told of a queue beside them is in `actions.queue_attributes`."""
+"""Attributes that an owner can set. The computed ones are in `actions.queue_attributes`."""

@@ -1,6 +1,6 @@
-"""A queue's access policy: kept as text, and edited by AddPermission and RemovePermission.
+"""Access policies of queues, stored as text, with AddPermission and RemovePermission.
 
-`api.aws.protocol.resource_policies` says what of it is honoured.
+`api.aws.protocol.resource_policies` documents which part of them is honoured.
 """
 
 import re
@@ -19,11 +19,11 @@ from api.aws.sqs.errors import (
 )
 
 ACTIONS_MAX = 7
-CHARACTERS_MAX = 20_480  # far more than 20 statements, which is what Amazon takes
+CHARACTERS_MAX = 20_480  # far more than 20 statements, which is Amazon's limit
 LABEL = re.compile(r"[A-Za-z0-9_-]{1,80}")
 
 _ACCOUNT = re.compile(r"[0-9]{12}")
-_VERSION = "2008-10-17"  # of the policies that AddPermission makes
+_VERSION = "2008-10-17"  # of the policies that AddPermission creates
 _ACTIONS = frozenset(
     {
         "*",
@@ -53,7 +53,7 @@ async def check_honoured(call: Call[Any], text: str | None) -> None:
 def add_permission(
     text: str | None, arn: str, label: str, accounts: Sequence[str], actions: Sequence[str]
 ) -> str:
-    """The policy with one more statement. Raises AwsError."""
+    """Return the policy with one more statement. Raises AwsError."""
     _check_permission(label, accounts, actions)
     policy: dict[str, Any] = {"Version": _VERSION, "Id": f"{arn}/SQSDefaultPolicy", "Statement": []}
     if text:
@@ -75,7 +75,7 @@ def add_permission(
 
 
 def remove_permission(text: str | None, label: str) -> str | None:
-    """The policy without the statement; None when none is left. Raises AwsError."""
+    """Return the policy without the statement; None when none is left. Raises AwsError."""
     policy = _parsed(text) if text else {"Statement": []}
     left = [statement for statement in policy["Statement"] if not _labelled(statement, label)]
     if len(left) == len(policy["Statement"]):

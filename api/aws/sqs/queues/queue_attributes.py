@@ -1,4 +1,4 @@
-"""What is told of a queue: what its owner set, and what there is to know of it."""
+"""Attributes of a queue: those that its owner set, and those that are computed."""
 
 from collections.abc import Sequence
 
@@ -14,39 +14,39 @@ COUNTS = {
     "ApproximateNumberOfMessagesNotVisible": ("in_flight", "parked"),
     "ApproximateNumberOfMessagesDelayed": ("delayed",),
 }
-"""The attributes that count messages, and what they count; here they are exact."""
+"""Count attributes, and the counters that they add up; here they are exact."""
 
 _FACTS = frozenset({"QueueArn", "CreatedTimestamp", "LastModifiedTimestamp"})
 QUEUE_ATTRIBUTE_NAMES = frozenset({ALL, *ATTRIBUTES, *COUNTS, *_FACTS})
 
 
 def check_names(names: Sequence[str]) -> None:
-    """Raise AwsError for a name that is no queue attribute's."""
+    """Raise AwsError for a name that is not a queue attribute."""
     for name in names:
         if name not in QUEUE_ATTRIBUTE_NAMES:
             refuse(INVALID_ATTRIBUTE_NAME, f"Unknown Attribute {name[:80]}.")
 
 
 def wants_counts(names: Sequence[str]) -> bool:
-    """Whether messages must be counted to tell these."""
+    """Return whether these attributes require message counts."""
     return any(name == ALL or name in COUNTS for name in names)
 
 
 def told_attributes(
     queue: Queue, stats: QueueStats | None, names: Sequence[str], arns: Arns
 ) -> dict[str, str]:
-    """The named attributes as far as they are set; `stats` where counts are among them."""
-    told = {
+    """Return the named attributes that are set; `stats` is required if counts are among them."""
+    attributes = {
         **read_attributes(queue.spec, arns),
         "QueueArn": arns.of(queue.name.name),
         "CreatedTimestamp": str(queue.created_at_ms // limits.SECOND_MS),
         "LastModifiedTimestamp": str(queue.changed_at_ms // limits.SECOND_MS),
     }
     if stats is not None:
-        told |= {
+        attributes |= {
             name: str(sum(getattr(stats, field) for field in fields))
             for name, fields in COUNTS.items()
         }
     if ALL in names:
-        return told
-    return {name: told[name] for name in names if name in told}
+        return attributes
+    return {name: attributes[name] for name in names if name in attributes}

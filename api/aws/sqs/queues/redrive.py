@@ -1,4 +1,4 @@
-"""RedrivePolicy and RedriveAllowPolicy: JSON text as the engine's dead-letter rules, and back.
+"""RedrivePolicy and RedriveAllowPolicy: JSON text of the engine's dead-letter rules.
 
 {"deadLetterTargetArn": "arn:…", "maxReceiveCount": 3}        the count may be a numeric string
 {"redrivePermission": "allowAll" | "denyAll" | "byQueue", "sourceQueueArns": ["arn:…"]}
@@ -34,7 +34,7 @@ _WORDS = {permission: word for word, permission in _PERMISSIONS.items()}
 
 
 def read_redrive_policy(spec: QueueSpec, arns: Arns) -> str | None:
-    """The policy's text; None when there is none."""
+    """Return the policy's text; None when there is none."""
     target = spec.dead_letters
     if target is None:
         return None
@@ -46,7 +46,7 @@ def read_redrive_policy(spec: QueueSpec, arns: Arns) -> str | None:
 
 
 def write_redrive_policy(spec: QueueSpec, text: str, arns: Arns) -> QueueSpec:
-    """The specification with the policy; an empty one removes it. Raises AwsError."""
+    """Return the specification with the policy; an empty one removes it. Raises AwsError."""
     return replace(spec, dead_letters=_target(text, arns) if text else None)
 
 
@@ -78,7 +78,7 @@ def _receives_max(count: object, text: str) -> int:
 
 
 def check_target(source: QueueName, spec: QueueSpec, target: Queue | None, text: str) -> None:
-    """Raise AwsError unless `target` takes the dead letters of `source`, which is to have `spec`."""
+    """Raise AwsError unless `target` accepts the dead letters of `source` with `spec`."""
     if target is None:
         raise invalid_value(REDRIVE_POLICY, text, "Dead letter target does not exist.")
     if target.name == source:
@@ -92,7 +92,7 @@ def check_target(source: QueueName, spec: QueueSpec, target: Queue | None, text:
 
 
 def read_redrive_allow_policy(spec: QueueSpec, arns: Arns) -> str | None:
-    """The policy's text; None when it was never set."""
+    """Return the policy's text; None when it was never set."""
     allow = spec.redrive_allow
     if allow == RedriveAllow():
         return annotation(spec, REDRIVE_ALLOW_POLICY)
@@ -103,14 +103,16 @@ def read_redrive_allow_policy(spec: QueueSpec, arns: Arns) -> str | None:
 
 
 def write_redrive_allow_policy(spec: QueueSpec, text: str, arns: Arns) -> QueueSpec:
-    """The specification with the policy; an empty one removes it. Raises AwsError.
+    """Return the specification with the policy; an empty one removes it. Raises AwsError.
 
-    That everyone is allowed is also the rule without a policy. The text is kept, since who said it expects
-    to read it again.
+    Without a policy every source is allowed, too. The text of `allowAll` is stored, because its owner expects to read it
+    again.
     """
     allow = _allow(text, arns) if text else RedriveAllow()
-    said = '{"redrivePermission":"allowAll"}' if text and allow == RedriveAllow() else None
-    return annotated(replace(spec, redrive_allow=allow), REDRIVE_ALLOW_POLICY, said)
+    annotation_text = (
+        '{"redrivePermission":"allowAll"}' if text and allow == RedriveAllow() else None
+    )
+    return annotated(replace(spec, redrive_allow=allow), REDRIVE_ALLOW_POLICY, annotation_text)
 
 
 def _allow(text: str, arns: Arns) -> RedriveAllow:

@@ -1,4 +1,4 @@
-"""Whether a queue may be the dead-letter target that an owner names for another."""
+"""Validation of the dead-letter target that an owner sets for a queue."""
 
 from collections.abc import Mapping
 from typing import TypeVar
@@ -18,10 +18,10 @@ In = TypeVar("In", bound=msgspec.Struct)
 async def check_redrive_target(
     call: Call[In], source: QueueName, spec: QueueSpec, attributes: Mapping[str, str]
 ) -> None:
-    """Raise AwsError unless the target that the attributes give `source` takes its dead letters; Forbidden unless the
-    caller may send there.
+    """Raise AwsError unless the target in the attributes accepts the dead letters of `source`.
 
-    It is asked when the source's policy is set, and never again, as at Amazon.
+    Raises Forbidden unless the caller may send there. This is checked when the source's policy is set, and never again, as
+    at Amazon.
     """
     text = attributes.get(REDRIVE_POLICY)
     if not text or spec.dead_letters is None:

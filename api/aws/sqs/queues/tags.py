@@ -1,4 +1,4 @@
-"""Tags of a queue: words of its owner's own."""
+"""Tags of a queue: key-value pairs that its owner chooses."""
 
 from collections.abc import Mapping
 
@@ -18,5 +18,5 @@ def check_tags(tags: Mapping[str, str]) -> None:
 
 
 def _is_text(word: str) -> bool:
-    """Letters, numbers, punctuation and spaces of any script: nothing that does not show."""
+    """Return whether a tag has only letters, numbers, punctuation and spaces of any script."""
     return word.isprintable()

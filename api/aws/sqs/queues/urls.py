@@ -1,9 +1,10 @@
-"""Where a queue is: its URL, and its ARN.
+"""URLs and ARNs of queues.
 
     <scheme>://<host as the client wrote it>/<account>/<name>      arn:aws:sqs:<region>:<account>:<name>
 
-A client may reach the service by another name tomorrow, so any host is taken on the way in, and as at Amazon a name alone.
-In open mode the account is not looked at either; with credentials it is the caller's own, and what is another's is not there.
+A client may reach the service by another name tomorrow, so any host is accepted in requests, and as at Amazon a bare
+name. In open mode the account is not checked either; with credentials it is the caller's own, and another account's
+queues do not exist for the caller.
 """
 
 import re
@@ -21,7 +22,7 @@ _ACCOUNT = re.compile(r"[0-9]{12}")
 
 
 def queue_url(address: str, account_id: str, name: str) -> str:
-    """A queue's URL, below the service's."""
+    """Return a queue's URL, below the service's address."""
     return f"{address}/{account_id}/{name}"
 
 
@@ -31,14 +32,14 @@ def queue_arn(region: str, account_id: str, name: str) -> str:
 
 
 def queue_of_url(url: str, namespace: str) -> QueueName:
-    """The queue that a URL names. Raises AwsError."""
+    """Return the queue that a URL names. Raises AwsError."""
     if len(url) > URL_CHARACTERS_MAX:
         raise _bad_address(url)
     return _queue_of_url(url, namespace)
 
 
 def account_of_url(url: str) -> str:
-    """The account that an address names, which has a queue's form; "" for a name alone."""
+    """Return the account that a valid queue URL names; "" for a bare name."""
     return url.rsplit("/", 2)[1] if "/" in url else ""
 
 
@@ -54,12 +55,12 @@ def _queue_of_url(url: str, namespace: str) -> QueueName:
 
 
 def queue_of_arn(arn: str, namespace: str, account_id: str) -> QueueName | None:
-    """The queue that an ARN names; None for another account's, or what is no ARN of a queue."""
-    found = _ARN.fullmatch(arn)
-    if found is None or found[1] != account_id:
+    """Return the queue that an ARN names; None for another account's, or if it is invalid."""
+    match = _ARN.fullmatch(arn)
+    if match is None or match[1] != account_id:
         return None
     try:
-        return QueueName(found[2], namespace)
+        return QueueName(match[2], namespace)
     except ValidationFailed:
         return None
 
