@@ -14,7 +14,7 @@ _ARN = re.compile(
 
 
 class Named(NamedTuple):
-    """What an ARN names: a stream, or one of its consumers."""
+    """The resource that an ARN names: a stream, or one of its consumers."""
 
     account: str
     stream: str
@@ -23,23 +23,23 @@ class Named(NamedTuple):
 
     @property
     def is_consumer(self) -> bool:
-        """It names a consumer."""
+        """Return whether it names a consumer."""
         return self.consumer is not None
 
 
 def read_arn(arn: str) -> Named | None:
-    """What an ARN names; None when it is none of Kinesis's. The region is not looked at."""
-    found = _ARN.fullmatch(arn)
-    if found is None:
+    """Parse an ARN; None when it is not one of Kinesis. The region is ignored."""
+    match = _ARN.fullmatch(arn)
+    if match is None:
         return None
-    return Named(found["account"], found["stream"], found["consumer"], int(found["second"] or 0))
+    return Named(match["account"], match["stream"], match["consumer"], int(match["second"] or 0))
 
 
 def stream_arn(region: str, account: str, stream: str) -> str:
-    """The ARN of a stream."""
+    """Return the ARN of a stream."""
     return f"arn:aws:kinesis:{region}:{account}:stream/{stream}"
 
 
 def consumer_arn(stream: str, consumer: str, registered_ms: int) -> str:
-    """The ARN of a consumer of the stream with the ARN `stream`."""
+    """Return the ARN of a consumer of the stream with the ARN `stream`."""
     return f"{stream}/consumer/{consumer}:{registered_ms // 1_000}"

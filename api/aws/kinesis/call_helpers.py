@@ -1,4 +1,4 @@
-"""What the operations ask of a call: its stream, its shard, its time, and what they are called at Amazon's."""
+"""Helpers of the operations: the stream, shard and time of a call, and their AWS names."""
 
 import re
 from typing import Any, cast
@@ -15,36 +15,39 @@ _SHARD_ID = re.compile(r"(?:shardId-)?([0-9]{1,12})")
 
 
 def kept(call: Call[Any]) -> Kept:
-    """What the door remembers."""
+    """Return the state that the endpoint keeps between calls."""
     return cast(Kept, call.kept)
 
 
 def now_ms(call: Call[Any]) -> int:
-    """The time."""
+    """Return the time in milliseconds since 1970."""
     return call.storage.registrations.now_ms()
 
 
 async def secret(call: Call[Any]) -> bytes:
-    """What tokens are signed with."""
-    known = call.storage.registrations.known_secret
-    return known or await call.storage.registrations.secret()
+    """Return the secret that signs tokens."""
+    cached = call.storage.registrations.known_secret
+    return cached or await call.storage.registrations.secret()
 
 
 async def pace(call: Call[Any], operation: str, per_second: float, stream: Stream | None) -> None:
-    """Count a control call, of the account's or the stream's. Raises AwsError: LimitExceeded."""
+    """Count a control call against the rate of the account or stream.
+
+    Raises AwsError: LimitExceeded.
+    """
     whose = call.principal.namespace if stream is None else stream.stream_id
     kept(call).pace.control(operation, whose, per_second, now_ms(call) / 1_000)
 
 
 async def stream_of(call: Call[Any], name: str | None, arn: str | None) -> Stream:
-    """The stream that a name and an ARN, or one of them, stand for, which the caller may use so.
+    """Return the stream that a name, an ARN or both name, after authorisation.
 
     Raises AwsError: InvalidArgument, ResourceNotFound; Forbidden.
     """
-    word = await _named(call, name, arn) if arn is not None else name
-    if word is None:
+    stream_name = await _named(call, name, arn) if arn is not None else name
+    if stream_name is None:
         raise invalid("Either StreamName or StreamARN must be provided.")
-    return await stream_named(call, word)
+    return await stream_named(call, stream_name)
 
 
 async def _named(call: Call[Any], name: str | None, arn: str) -> str:
@@ -58,13 +61,13 @@ async def _named(call: Call[Any], name: str | None, arn: str) -> str:
 
 
 async def check_account(call: Call[Any], named: Named) -> None:
-    """Raise AwsError for another account's stream: there is none here."""
+    """Raise AwsError for another account's stream, which does not exist here."""
     if named.account != await call.account_id():
         raise no_such_stream(named.stream, named.account)
 
 
 async def stream_named(call: Call[Any], word: str) -> Stream:
-    """The stream of that name. Raises AwsError: ResourceNotFound; Forbidden."""
+    """Return the stream of that name. Raises AwsError: ResourceNotFound; Forbidden."""
     try:
         name = StreamName(word, call.principal.namespace)
         call.authorise(str(name))
@@ -74,21 +77,21 @@ async def stream_named(call: Call[Any], word: str) -> Stream:
 
 
 async def arn_of(call: Call[Any], stream: Stream) -> str:
-    """The stream's ARN."""
+    """Return the stream's ARN."""
     return stream_arn(call.region, await call.account_id(), stream.name.name)
 
 
 def shard_id(index: int) -> str:
-    """A shard's name: its number in the order of their creation, which is never used again."""
+    """Return a shard's name: its number in order of creation, which is never reused."""
     return f"shardId-{index:012d}"
 
 
-async def shard_of(call: Call[Any], stream: Stream, word: str) -> Shard:
-    """The shard of that name. Raises AwsError: ResourceNotFound."""
-    found = _SHARD_ID.fullmatch(word)
+async def shard_of(call: Call[Any], stream: Stream, name: str) -> Shard:
+    """Return the shard of that name. Raises AwsError: ResourceNotFound."""
+    match = _SHARD_ID.fullmatch(name)
     try:
-        if found is not None:
-            return stream.shard(int(found[1]))
+        if match is not None:
+            return stream.shard(int(match[1]))
     except ShardNotFound:
         pass
-    raise no_such_shard(word, stream.name.name, await call.account_id())
+    raise no_such_shard(name, stream.name.name, await call.account_id())

@@ -1,4 +1,4 @@
-"""Streams as Kinesis tells them."""
+"""Descriptions of streams in the Kinesis format."""
 
 from msgspec import field
 
@@ -75,34 +75,34 @@ class StreamDescriptionSummary(Output):
 
 
 def mode_of(spec: StreamSpec) -> str:
-    """Who sees to its shards: its owner, or its load."""
+    """Return the capacity mode: the owner or the load decides on the shards."""
     return ON_DEMAND if spec.mode is StreamMode.ON_DEMAND else PROVISIONED
 
 
 def metrics_of(spec: StreamSpec) -> list[str]:
-    """The metrics that its owner asked to have for each shard."""
-    kept = annotation(spec, metadata.METRICS)
-    return kept.split(",") if kept else []
+    """Return the shard-level metrics that the owner enabled."""
+    text = annotation(spec, metadata.METRICS)
+    return text.split(",") if text else []
 
 
 def retention_hours(spec: StreamSpec) -> int:
-    """Its retention in whole hours, rounded up; for ever is Amazon's longest."""
+    """Return the retention in whole hours, rounded up; unlimited is Amazon's maximum."""
     return HOURS_MAX if spec.retention_ms is None else -(-spec.retention_ms // limits.HOUR_MS)
 
 
 def warm_throughput(spec: StreamSpec) -> WarmThroughput | None:
-    """What was asked for."""
-    kept = annotation(spec, metadata.WARM_THROUGHPUT)
-    return None if kept is None else WarmThroughput(int(kept), int(kept))
+    """Return the warm throughput that the owner set, if any."""
+    text = annotation(spec, metadata.WARM_THROUGHPUT)
+    return None if text is None else WarmThroughput(int(text), int(text))
 
 
 def status_of(stream: Stream) -> str:
-    """ACTIVE, but for the moments of a reshard. A stream is made and deleted at once."""
+    """Return ACTIVE, except during a reshard. Streams are created and deleted immediately."""
     return UPDATING if stream.shards_target is not None or stream.opening else ACTIVE
 
 
 def summary_of_list(stream: Stream, arn: str) -> StreamSummary:
-    """A stream in a list."""
+    """Describe a stream in a list."""
     return StreamSummary(
         stream.name.name,
         arn,
@@ -113,7 +113,7 @@ def summary_of_list(stream: Stream, arn: str) -> StreamSummary:
 
 
 def description(stream: Stream, arn: str, after: str, limit: int) -> StreamDescription:
-    """A stream with the shards behind the one named `after`."""
+    """Describe a stream, with the shards after the one named `after`."""
     behind = [shard for shard in stream.shards if shard_id(shard.index) > after]
     key = annotation(stream.spec, metadata.KEY)
     return StreamDescription(
@@ -132,7 +132,7 @@ def description(stream: Stream, arn: str, after: str, limit: int) -> StreamDescr
 
 
 def summary(stream: Stream, arn: str, consumers: int) -> StreamDescriptionSummary:
-    """A stream without its shards."""
+    """Describe a stream without its shards."""
     spec = stream.spec
     key = annotation(spec, metadata.KEY)
     strategy = annotation(spec, metadata.DISTRIBUTION) or USER_PARTITION_KEY

@@ -1,7 +1,7 @@
-"""Kinesis's words for what went wrong: its faults, and the engines' errors in them.
+"""Kinesis errors: its faults, and the translation of engine errors.
 
-Every fault of the client's is a 400, throttling included; texts are what Amazon answers, as far as they are
-known from records of it.
+Every client fault is a 400, throttling included; messages are the ones that Amazon returns, as far as they are known from
+recorded responses.
 """
 
 from typing import NoReturn, assert_never
@@ -34,17 +34,17 @@ def refuse(fault: Fault, message: str) -> NoReturn:
 
 
 def invalid(message: str) -> AwsError:
-    """An argument that is not allowed."""
+    """Return the error for an argument that is not allowed."""
     return AwsError(INVALID_ARGUMENT, message)
 
 
 def no_such_stream(name: str, account: str) -> AwsError:
-    """There is no stream of that name."""
+    """Return the error for a stream that does not exist."""
     return AwsError(RESOURCE_NOT_FOUND, f"Stream {name} under account {account} not found.")
 
 
 def no_such_shard(shard_id: str, name: str, account: str) -> AwsError:
-    """The stream has no such shard, or has it no more."""
+    """Return the error for a shard that does not exist, or no longer exists."""
     return AwsError(
         RESOURCE_NOT_FOUND,
         f"Shard {shard_id} in stream {name} under account {account} does not exist",
@@ -52,12 +52,12 @@ def no_such_shard(shard_id: str, name: str, account: str) -> AwsError:
 
 
 def dry_run() -> AwsError:
-    """All was right, and nothing was to be done."""
+    """Return the error for a valid call that was not to be executed."""
     return AwsError(DRY_RUN, "Request would have succeeded, but DryRun flag is set.")
 
 
 def spell(error: AwsError) -> AwsError:
-    """The faults that all services have, as this one tells them: without a prefix, and only 400 or 5xx."""
+    """Convert the common faults to Kinesis's form: without a prefix, and only 400 or 5xx."""
     fault = error.fault
     if not fault.shape.startswith(_COMMON_PREFIX):
         return error
@@ -68,7 +68,7 @@ def spell(error: AwsError) -> AwsError:
 
 
 def translate(error: MillstreamError) -> AwsError:
-    """An engine's error. Those that an operation tells in more detail do not come here."""
+    """Translate an engine's error, unless its operation reports it in more detail."""
     code = error.code
     match code:
         case ErrorCode.STREAM_NOT_FOUND | ErrorCode.SHARD_NOT_FOUND:
@@ -143,7 +143,7 @@ def translate(error: MillstreamError) -> AwsError:
             | ErrorCode.SECRET_UNREADABLE
             | ErrorCode.KEY_NOT_FOUND
             | ErrorCode.KEY_REFUSED
-        ):  # no plain append or read says these
+        ):  # never raised by plain appends and reads
             return AwsError(BAD_REQUEST, error.detail)
         case _:
             assert_never(code)

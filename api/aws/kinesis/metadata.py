@@ -1,10 +1,10 @@
-"""What a stream's owner set at this door and the engine has no use for: the specification's annotations.
+"""Annotations of a stream's specification: settings that the engine does not use.
 
 distribution         AUTO or USER_PARTITION_KEY                AUTO: records go to any shard
-warm_throughput      MiB/s                                     kept
-metrics              words with commas                         kept
-key                  a KMS key                                 kept; nothing is encrypted
-policy               JSON text                                 kept; not in effect
+warm_throughput      MiB/s                                     stored
+metrics              words with commas                         stored
+key                  a KMS key                                 stored; nothing is encrypted
+policy               JSON text                                 stored; not in effect
 """
 
 from api.aws.protocol.metadata import Annotations

@@ -1,4 +1,4 @@
-"""Where lists go on: tokens that name the last thing told, and are good for five minutes."""
+"""List tokens: they name the last item returned, and are valid for five minutes."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from storage.domain.streams.stream import Stream
 
 
 async def list_token(call: Call[Any], text: str, about: str) -> ListToken:
-    """A token for a list `about` something. Raises AwsError."""
+    """Decode a token of a list `about` something. Raises AwsError."""
     try:
         token = unseal(text, ListToken, await secret(call))
     except NotOurs:
@@ -25,7 +25,7 @@ async def list_token(call: Call[Any], text: str, about: str) -> ListToken:
 async def next_token(
     call: Call[Any], about: str, after: str, stream: Stream | None = None, rest: Any = None
 ) -> str:
-    """A token for the rest of a list behind `after`."""
+    """Return a token for the rest of a list after `after`."""
     name, stream_id = ("", "") if stream is None else (stream.name.name, stream.stream_id)
     namespace = call.principal.namespace
     token = ListToken(about, namespace, name, stream_id, after, rest, now_ms(call))

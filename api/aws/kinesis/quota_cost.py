@@ -1,4 +1,4 @@
-"""What calls cost their quotas, and what Kinesis says when there is no room."""
+"""Quota cost of calls, and the error when a quota is exhausted."""
 
 from typing import Any
 
@@ -12,20 +12,26 @@ from storage.domain.errors import QuotaExceeded
 _OF_DATA = frozenset({Action.STREAM_PUT, Action.STREAM_READ})
 
 
-def load_of(operation: Operation, asked: Any) -> Load:
-    """A put costs its records; the stream is the one that is named, or that the ARN names."""
-    name = getattr(asked, "stream_name", None)
-    if name is None and (arn := getattr(asked, "stream_arn", None)) is not None:
+def load_of(operation: Operation, request: Any) -> Load:
+    """Return the cost of a call: a put costs its records.
+
+    The stream is the one that the call's name or ARN names.
+    """
+    name = getattr(request, "stream_name", None)
+    if name is None and (arn := getattr(request, "stream_arn", None)) is not None:
         named = read_arn(arn)
         name = named.stream if named is not None else None
     resource = f"stream/{name}" if name else ""
     if operation.action is not Action.STREAM_PUT:
         return Load(resource)
-    records = getattr(asked, "records", None)
+    records = getattr(request, "records", None)
     return Load(resource, 1 if records is None else len(records))
 
 
 def throttled(operation: Operation, error: QuotaExceeded) -> AwsError:
-    """The words for data and for control calls differ; SDKs come back later with both."""
+    """Return the throttling error, which differs for data and control calls.
+
+    SDKs retry after both.
+    """
     fault = THROUGHPUT_EXCEEDED if operation.action in _OF_DATA else LIMIT_EXCEEDED
     return AwsError(fault, error.detail)

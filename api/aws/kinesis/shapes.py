@@ -1,6 +1,6 @@
-"""What Kinesis calls the members that many operations share, and what they may be.
+"""Members that many operations share, with their constraints.
 
-Names and bounds are those of the service model that SDKs are made from; a test compares the two.
+Names and bounds are those of the service model from which SDKs are generated; a test compares the two.
 """
 
 from typing import Annotated
@@ -75,7 +75,10 @@ SecondsIn = float | None
 
 
 class StreamIdentity(Input):
-    """A stream, by its name or its ARN, or by both where they agree. StreamId is reserved and not looked at."""
+    """A stream, by its name or its ARN, or by both if they agree.
+
+    StreamId is reserved and ignored.
+    """
 
     stream_name: StreamNameIn = None
     stream_arn: StreamArnIn = field(name="StreamARN", default=None)
@@ -83,13 +86,13 @@ class StreamIdentity(Input):
 
 
 class ModeDetails(msgspec.Struct, rename="pascal"):
-    """How a stream's capacity is paid for: by the shard, or by use."""
+    """Capacity mode of a stream: billed by shard, or by use."""
 
     stream_mode: Annotated[str | None, bounds(choices=(PROVISIONED, ON_DEMAND)), REQUIRED] = None
 
 
 class StartingPosition(Input):
-    """Where a subscription starts."""
+    """Start position of a subscription."""
 
     type: PositionIn = None
     sequence_number: SequenceNumberIn = None
@@ -121,7 +124,7 @@ class ShardOut(Output):
 
 
 class ChildShard(Output):
-    """A shard that goes on where another one ended."""
+    """A shard that continues where another one ended."""
 
     shard_id: str
     parent_shards: list[str]
@@ -129,7 +132,7 @@ class ChildShard(Output):
 
 
 class RecordOut(msgspec.Struct, rename="pascal", omit_defaults=True, gc=False):
-    """A record as it is read."""
+    """A record as returned to readers."""
 
     sequence_number: str
     approximate_arrival_timestamp: float
@@ -152,7 +155,7 @@ class EnhancedMetrics(Output):
 
 
 class WarmThroughput(Output):
-    """What a stream takes at once, without growing first."""
+    """The throughput that a stream accepts without scaling first."""
 
     target_mi_bps: int = field(name="TargetMiBps")
     current_mi_bps: int = field(name="CurrentMiBps")

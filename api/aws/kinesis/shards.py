@@ -1,6 +1,6 @@
-"""Shards as Kinesis tells them, and which of them a filter means.
+"""Shards in the Kinesis format, and the filters that select them.
 
-opened ──────────── closed ─────────────── expired (told no more)
+opened ──────────── closed ─────────────── expired (no longer listed)
    records arrive     records are read
 """
 
@@ -34,7 +34,7 @@ FILTERS = (
 
 
 class ShardFilter(Input):
-    """Which shards to list."""
+    """Filter of the shards to list."""
 
     type: Annotated[str | None, bounds(choices=FILTERS), REQUIRED] = None
     shard_id: ShardIdIn = None
@@ -59,18 +59,21 @@ def shard_out(shard: Shard) -> ShardOut:
 
 
 def hash_key_range(shard: Shard) -> HashKeyRange:
-    """The hash keys it takes."""
+    """Return the hash-key range of a shard."""
     return HashKeyRange(str(shard.first_hash_key), str(shard.last_hash_key))
 
 
 def child_shard(shard: Shard) -> ChildShard:
-    """A shard as the end of its parent names it."""
+    """Describe a shard in the end event of its parent."""
     parents = [shard_id(index) for index in shard.parents]
     return ChildShard(shard_id(shard.index), parents, hash_key_range(shard))
 
 
 def chosen_shards(stream: Stream, chosen: ShardFilter | None, now_ms: int) -> Sequence[Shard]:
-    """The shards that a filter means, in the order of their names; without one, all. Raises AwsError."""
+    """Return the shards that a filter selects, ordered by name. Raises AwsError.
+
+    Without a filter all shards are selected.
+    """
     test = _test(stream, chosen, now_ms)
     return [shard for shard in stream.shards if test(shard)]
 
@@ -81,7 +84,7 @@ def _test(stream: Stream, chosen: ShardFilter | None, now_ms: int) -> Callable[[
         horizon_ms = max(horizon_ms, now_ms - kept_ms)
     match "FROM_TRIM_HORIZON" if chosen is None else cast(str, chosen.type):
         case "FROM_TRIM_HORIZON":
-            return lambda _: True  # what is older has expired, and is no shard of the stream's
+            return lambda _: True  # older shards have expired, and are not listed in the stream
         case "AT_TRIM_HORIZON":
             return _open_at(stream, horizon_ms)
         case "AT_LATEST":
@@ -107,8 +110,11 @@ def _open_at(stream: Stream, at_ms: int) -> Callable[[Shard], bool]:
 
 
 def _ends_ms(stream: Stream, shard: Shard) -> int:
-    """When a closed shard was open last: until its children were, which open in a later second than it, so that the ring is
-    covered at every moment."""
+    """Return the last time at which a closed shard counts as open.
+
+    That is until its children were opened, which happens in a later second than its closing: so the ring is covered at every
+    moment.
+    """
     follow_ms = [child.opened_at_ms - 1 for child in stream.children_of(shard.index)]
     return max([cast(int, shard.closed_at_ms), *follow_ms])
 

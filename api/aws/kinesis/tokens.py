@@ -1,9 +1,9 @@
-"""Tokens that a client brings back: shard iterators, and where a list goes on. Signed, and good for five minutes.
+"""Signed tokens for clients: shard iterators and list tokens, valid for five minutes.
 
     base64url( MessagePack of the token ‖ 16 bytes of keyed BLAKE2b )
 
-The key is the deployment's secret, so that a token of one process is good in every other. The signature, which may begin
-with anything, comes last: what begins with "-" is an option to a command line, and `aws` refuses it as an iterator.
+The key is the deployment's secret, so that a token of one process is valid in every other. The signature, which may begin
+with anything, comes last: a value that begins with "-" is an option to a command line, and `aws` refuses it as an iterator.
 """
 
 import base64
@@ -32,7 +32,10 @@ class ShardIterator(msgspec.Struct, frozen=True, array_like=True, tag="i"):
 
 
 class ListToken(msgspec.Struct, frozen=True, array_like=True, tag="l"):
-    """A list goes on behind `after`. `about`: which list, and of what; `rest`: how it was asked for."""
+    """Continuation of a list after `after`.
+
+    `about`: the type of the list and its subject; `rest`: the parameters of the request.
+    """
 
     about: str
     namespace: str
@@ -44,7 +47,7 @@ class ListToken(msgspec.Struct, frozen=True, array_like=True, tag="l"):
 
 
 class NotOurs(ValueError):
-    """The token was not made by this deployment, or is of another kind."""
+    """The token was not created by this deployment, or is of another type."""
 
 
 _encoder = msgspec.msgpack.Encoder()
@@ -54,13 +57,13 @@ _decoders: dict[type[Any], msgspec.msgpack.Decoder[Any]] = {
 
 
 def seal(token: msgspec.Struct, secret: bytes) -> str:
-    """The token as a client sees it."""
+    """Encode and sign a token."""
     packed = _encoder.encode(token)
     return base64.urlsafe_b64encode(packed + _signature(packed, secret)).decode()
 
 
 def unseal(text: str, kind: type[T], secret: bytes) -> T:
-    """The token. Raises NotOurs."""
+    """Verify and decode a token. Raises NotOurs."""
     try:
         raw = base64.b64decode(text.encode(), b"-_", validate=True)
         packed, signature = raw[:-_SIGNATURE_BYTES], raw[-_SIGNATURE_BYTES:]

@@ -22,11 +22,11 @@ _COMMITMENT = "kinesis.minimum_throughput_billing_commitment"
 
 
 class DescribeLimits(Input):
-    """Nothing."""
+    """Input without members."""
 
 
 class DescribeLimitsResult(Output):
-    """What the account has, and may have at Amazon's."""
+    """The account's usage, and its limits at Amazon."""
 
     shard_limit: int
     open_shard_count: int
@@ -37,13 +37,13 @@ class DescribeLimitsResult(Output):
 
 
 class CommitmentIn(Input):
-    """Whether to commit to a throughput."""
+    """Setting of a commitment to a throughput."""
 
     status: Annotated[str | None, bounds(choices=(ENABLED, DISABLED)), REQUIRED] = None
 
 
 class CommitmentOut(Output):
-    """Whether that is so, and since when or until when."""
+    """Status of the commitment, with the time when it started or ended."""
 
     status: str
     started_at: float | None = None
@@ -52,17 +52,17 @@ class CommitmentOut(Output):
 
 
 class DescribeAccountSettings(Input):
-    """Nothing."""
+    """Input without members."""
 
 
 class UpdateAccountSettings(Input):
-    """What to set."""
+    """Settings to change."""
 
     minimum_throughput_billing_commitment: Annotated[CommitmentIn | None, REQUIRED] = None
 
 
 class AccountSettingsResult(Output):
-    """What is set."""
+    """Current settings."""
 
     minimum_throughput_billing_commitment: CommitmentOut
 
@@ -91,7 +91,7 @@ async def describe_limits(call: Call[DescribeLimits]) -> DescribeLimitsResult:
 
 @operations.add("DescribeAccountSettings", DescribeAccountSettings, Action.STREAM_LIST)
 async def describe_settings(call: Call[DescribeAccountSettings]) -> AccountSettingsResult:
-    """Tell what was set."""
+    """Return the account's settings."""
     call.authorise(f"{call.principal.namespace}/*")
     await pace(call, "DescribeAccountSettings", 5, None)
     return AccountSettingsResult(_commitment(await _settings(call)))
@@ -99,20 +99,20 @@ async def describe_settings(call: Call[DescribeAccountSettings]) -> AccountSetti
 
 @operations.add("UpdateAccountSettings", UpdateAccountSettings, Action.STREAM_MANAGE)
 async def update_settings(call: Call[UpdateAccountSettings]) -> AccountSettingsResult:
-    """Keep it: nothing is billed here."""
+    """Store the settings, which have no effect: nothing is billed here."""
     namespace = call.principal.namespace
     call.authorise(f"{namespace}/*")
     await pace(call, "UpdateAccountSettings", 5, None)
-    wanted = call.asked.minimum_throughput_billing_commitment
-    status = str(wanted.status if wanted else DISABLED)
-    kept = await _settings(call)
-    if kept.get("status", DISABLED) != status:
+    commitment = call.asked.minimum_throughput_billing_commitment
+    status = str(commitment.status if commitment else DISABLED)
+    settings = await _settings(call)
+    if settings.get("status", DISABLED) != status:
         moment = "started_at_ms" if status == ENABLED else "ended_at_ms"
-        started = {} if status == ENABLED else {"started_at_ms": kept.get("started_at_ms")}
-        kept = {"status": status, **started, moment: now_ms(call)}
-        await call.account_id()  # the row stands on the namespace's
-        await call.storage.registrations.put_setting(namespace, _COMMITMENT, kept)
-    return AccountSettingsResult(_commitment(kept))
+        started = {} if status == ENABLED else {"started_at_ms": settings.get("started_at_ms")}
+        settings = {"status": status, **started, moment: now_ms(call)}
+        await call.account_id()  # the setting's row references the namespace's
+        await call.storage.registrations.put_setting(namespace, _COMMITMENT, settings)
+    return AccountSettingsResult(_commitment(settings))
 
 
 async def _settings(
@@ -122,10 +122,10 @@ async def _settings(
     return msgspec.convert(settings.get(_COMMITMENT, {}), dict[str, Any])
 
 
-def _commitment(kept: dict[str, Any]) -> CommitmentOut:
-    started, ended = kept.get("started_at_ms"), kept.get("ended_at_ms")
+def _commitment(settings: dict[str, Any]) -> CommitmentOut:
+    started, ended = settings.get("started_at_ms"), settings.get("ended_at_ms")
     return CommitmentOut(
-        kept.get("status", DISABLED),
+        settings.get("status", DISABLED),
         None if started is None else seconds(started),
         None if ended is None else seconds(ended),
     )

@@ -1,4 +1,4 @@
-"""What can be changed of a stream: retention, record size, mode, warm throughput, distribution."""
+"""Stream configuration: retention, record size, mode, warm throughput, distribution."""
 
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -35,17 +35,17 @@ operations = Operations()
 
 
 class ChangeRetention(StreamIdentity):
-    """How long records are to be kept."""
+    """A new retention period."""
 
     retention_period_hours: Annotated[int | None, REQUIRED] = None
 
 
 class IncreaseRetention(ChangeRetention):
-    """How much longer."""
+    """A longer retention period."""
 
 
 class DecreaseRetention(ChangeRetention):
-    """How much shorter."""
+    """A shorter retention period."""
 
 
 class StreamByArn(Input):
@@ -56,7 +56,7 @@ class StreamByArn(Input):
 
 
 class UpdateMaxRecordSize(StreamByArn):
-    """How large a record may be."""
+    """A new maximum record size."""
 
     max_record_size_in_kib: Annotated[RecordSizeIn, REQUIRED] = field(
         name="MaxRecordSizeInKiB", default=None
@@ -64,7 +64,7 @@ class UpdateMaxRecordSize(StreamByArn):
 
 
 class UpdateStreamMode(Input):
-    """How a stream's capacity is to be paid for."""
+    """A new capacity mode of a stream."""
 
     stream_arn: Annotated[StreamArnIn, REQUIRED] = field(name="StreamARN", default=None)
     stream_id: StreamIdIn = None
@@ -73,7 +73,7 @@ class UpdateStreamMode(Input):
 
 
 class UpdateStreamWarmThroughput(StreamIdentity):
-    """What a stream is to take at once."""
+    """The throughput that a stream should accept without scaling first."""
 
     warm_throughput_mi_bps: Annotated[NaturalIn, REQUIRED] = field(
         name="WarmThroughputMiBps", default=None
@@ -81,7 +81,7 @@ class UpdateStreamWarmThroughput(StreamIdentity):
 
 
 class UpdateStreamWarmThroughputResult(Output):
-    """What it takes."""
+    """The warm throughput of a stream."""
 
     stream_arn: str = field(name="StreamARN")
     stream_name: str
@@ -89,7 +89,7 @@ class UpdateStreamWarmThroughputResult(Output):
 
 
 class UpdateDistribution(Input):
-    """Whether partition keys choose the shards."""
+    """Setting of whether partition keys select the shards."""
 
     stream_arn: Annotated[StreamArnIn, REQUIRED] = field(name="StreamARN", default=None)
     stream_id: StreamIdIn = None
@@ -107,21 +107,21 @@ async def _change(
 
 @operations.add("IncreaseStreamRetentionPeriod", IncreaseRetention, Action.STREAM_MANAGE)
 async def increase_retention(call: Call[IncreaseRetention]) -> None:
-    """Keep records longer; what is gone stays gone."""
+    """Increase the retention; expired records do not return."""
     await _change_retention(call, longer=True)
 
 
 @operations.add("DecreaseStreamRetentionPeriod", DecreaseRetention, Action.STREAM_MANAGE)
 async def decrease_retention(call: Call[DecreaseRetention]) -> None:
-    """Keep records less long; what is older goes at the next sweep."""
+    """Decrease the retention; older records are removed at the next sweep."""
     await _change_retention(call, longer=False)
 
 
 async def _change_retention(
     call: Call[IncreaseRetention] | Call[DecreaseRetention], *, longer: bool
 ) -> None:
-    asked, hours = call.asked, call.asked.retention_period_hours or 0
-    stream = await stream_of(call, asked.stream_name, asked.stream_arn)
+    request, hours = call.asked, call.asked.retention_period_hours or 0
+    stream = await stream_of(call, request.stream_name, request.stream_arn)
     await pace(call, "ChangeRetention", 5, stream)
     if not HOURS_MIN <= hours <= HOURS_MAX:
         bound, least = ("Minimum", HOURS_MIN) if hours < HOURS_MIN else ("Maximum", HOURS_MAX)
@@ -151,23 +151,23 @@ async def _change_retention(
 
 @operations.add("UpdateMaxRecordSize", UpdateMaxRecordSize, Action.STREAM_MANAGE)
 async def update_max_record_size(call: Call[UpdateMaxRecordSize]) -> None:
-    """Take larger or only smaller records from now on."""
-    asked = call.asked
-    stream = await stream_of(call, None, asked.stream_arn)
+    """Change the maximum record size of future records."""
+    request = call.asked
+    stream = await stream_of(call, None, request.stream_arn)
     await pace(call, "UpdateMaxRecordSize", 5, stream)
-    most = (asked.max_record_size_in_kib or 0) * limits.KIB
+    most = (request.max_record_size_in_kib or 0) * limits.KIB
     await _change(call, stream, lambda spec: replace(spec, record_bytes_max=most))
 
 
 @operations.add("UpdateStreamMode", UpdateStreamMode, Action.STREAM_MANAGE)
 async def update_stream_mode(call: Call[UpdateStreamMode]) -> None:
-    """Let load see to the shards, or their owner; for now they stay those that they are."""
-    asked = call.asked
-    details = asked.stream_mode_details
+    """Switch between on-demand and provisioned mode; the shards do not change for now."""
+    request = call.asked
+    details = request.stream_mode_details
     mode = str(details.stream_mode if details else "")
-    stream = await stream_of(call, None, asked.stream_arn)
+    stream = await stream_of(call, None, request.stream_arn)
     await pace(call, "UpdateStreamMode", 5, stream)
-    warm = asked.warm_throughput_mi_bps
+    warm = request.warm_throughput_mi_bps
     if warm is not None:
         _check_warm(mode, warm)
 
@@ -187,35 +187,40 @@ async def update_stream_mode(call: Call[UpdateStreamMode]) -> None:
 async def update_warm_throughput(
     call: Call[UpdateStreamWarmThroughput],
 ) -> UpdateStreamWarmThroughputResult:
-    """Keep a number: a stream takes what its shards and this machine take."""
-    asked, wanted = call.asked, call.asked.warm_throughput_mi_bps or 0
-    stream = await stream_of(call, asked.stream_name, asked.stream_arn)
+    """Store the number, which has no effect.
+
+    A stream accepts as much as its shards and this machine can process.
+    """
+    request, target_mib_s = call.asked, call.asked.warm_throughput_mi_bps or 0
+    stream = await stream_of(call, request.stream_name, request.stream_arn)
     await pace(call, "UpdateStreamWarmThroughput", 5, None)
     before = annotation(stream.spec, metadata.WARM_THROUGHPUT)
 
     def change(spec: StreamSpec) -> StreamSpec:
-        _check_warm(mode_of(spec), wanted)
-        return annotated(spec, metadata.WARM_THROUGHPUT, str(wanted))
+        _check_warm(mode_of(spec), target_mib_s)
+        return annotated(spec, metadata.WARM_THROUGHPUT, str(target_mib_s))
 
     await _change(call, stream, change)
-    told = WarmThroughput(wanted, int(before or 0))
-    return UpdateStreamWarmThroughputResult(await arn_of(call, stream), stream.name.name, told)
+    throughput = WarmThroughput(target_mib_s, int(before or 0))
+    return UpdateStreamWarmThroughputResult(
+        await arn_of(call, stream), stream.name.name, throughput
+    )
 
 
-def _check_warm(mode: str, wanted: int) -> None:
+def _check_warm(mode: str, target_mib_s: int) -> None:
     if mode != ON_DEMAND:
         refuse(VALIDATION, "WarmThroughputMiBps is for streams in on-demand mode.")
-    if wanted > WARM_THROUGHPUT_MAX:
+    if target_mib_s > WARM_THROUGHPUT_MAX:
         refuse(VALIDATION, f"WarmThroughputMiBps is at most {WARM_THROUGHPUT_MAX}.")
 
 
 @operations.add("UpdateStreamRecordDistributionStrategy", UpdateDistribution, Action.STREAM_MANAGE)
 async def update_distribution(call: Call[UpdateDistribution]) -> None:
-    """Let partition keys choose the shards, or let records go to any."""
-    asked = call.asked
-    stream = await stream_of(call, None, asked.stream_arn)
+    """Let partition keys select the shards, or let records go to any shard."""
+    request = call.asked
+    stream = await stream_of(call, None, request.stream_arn)
     await pace(call, "UpdateStreamRecordDistributionStrategy", 5, stream)
-    strategy = asked.record_distribution_strategy
+    strategy = request.record_distribution_strategy
 
     def change(spec: StreamSpec) -> StreamSpec:
         if mode_of(spec) != ON_DEMAND:

@@ -1,4 +1,4 @@
-"""Registered consumers: RegisterStreamConsumer, DescribeStreamConsumer, ListStreamConsumers, DeregisterStreamConsumer."""
+"""RegisterStreamConsumer, and describe, list and deregister of registered consumers."""
 
 from typing import Annotated
 
@@ -56,7 +56,7 @@ class RegisterStreamConsumerResult(Output):
 
 
 class OneConsumer(Input):
-    """A consumer: by its ARN, or by its name and its stream's ARN."""
+    """A consumer, by its ARN, or by its name and its stream's ARN."""
 
     stream_arn: StreamArnIn = field(name="StreamARN", default=None)
     consumer_name: ConsumerNameIn = None
@@ -65,15 +65,15 @@ class OneConsumer(Input):
 
 
 class DescribeStreamConsumer(OneConsumer):
-    """The consumer to tell."""
+    """The consumer to describe."""
 
 
 class DeregisterStreamConsumer(OneConsumer):
-    """The consumer to forget."""
+    """The consumer to deregister."""
 
 
 class ConsumerDescription(Consumer):
-    """A consumer, and whose it is."""
+    """A consumer, with its stream."""
 
     stream_arn: str = field(name="StreamARN")
 
@@ -103,15 +103,15 @@ class ListStreamConsumersResult(Output):
 
 @operations.add("RegisterStreamConsumer", RegisterStreamConsumer, Action.STREAM_MANAGE)
 async def register(call: Call[RegisterStreamConsumer]) -> RegisterStreamConsumerResult:
-    """Register a consumer, which is ACTIVE at once."""
-    asked = call.asked
-    stream = await stream_of(call, None, asked.stream_arn)
+    """Register a consumer, which is ACTIVE immediately."""
+    request = call.asked
+    stream = await stream_of(call, None, request.stream_arn)
     await pace(call, "RegisterStreamConsumer", 5, None)
     if stream.is_view:
         raise invalid(f"Stream {stream.name.name} shows a queue: GetRecords reads it.")
     most = CONSUMERS_MAX_AT_AMAZON if kept(call).pace.limited else CONSUMERS_MAX
-    tags = with_tags({}, asked.tags or {})
-    name = str(asked.consumer_name)
+    tags = with_tags({}, request.tags or {})
+    name = str(request.consumer_name)
     made = await call.storage.registrations.register(stream, name, tags, most)
     words = f"under stream {stream.name.name}"
     if made == "exists":
@@ -123,16 +123,16 @@ async def register(call: Call[RegisterStreamConsumer]) -> RegisterStreamConsumer
 
 @operations.add("DescribeStreamConsumer", DescribeStreamConsumer, Action.STREAM_LIST)
 async def describe(call: Call[DescribeStreamConsumer]) -> DescribeStreamConsumerResult:
-    """Tell a consumer."""
+    """Describe a consumer."""
     stream, consumer = await _named(call)
     await pace(call, "DescribeStreamConsumer", 20, stream)
     arn = await arn_of(call, stream)
-    told = consumer_out(consumer, arn)
+    view = consumer_out(consumer, arn)
     description = ConsumerDescription(
-        told.consumer_name,
-        told.consumer_arn,
-        told.consumer_status,
-        told.consumer_creation_timestamp,
+        view.consumer_name,
+        view.consumer_arn,
+        view.consumer_status,
+        view.consumer_creation_timestamp,
         arn,
     )
     return DescribeStreamConsumerResult(description)
@@ -140,7 +140,7 @@ async def describe(call: Call[DescribeStreamConsumer]) -> DescribeStreamConsumer
 
 @operations.add("DeregisterStreamConsumer", DeregisterStreamConsumer, Action.STREAM_MANAGE)
 async def deregister(call: Call[DeregisterStreamConsumer]) -> None:
-    """Forget a consumer, and end its subscriptions of this process."""
+    """Deregister a consumer, and end its subscriptions in this process."""
     stream, consumer = await _named(call)
     await pace(call, "DeregisterStreamConsumer", 5, stream)
     if not await call.storage.registrations.deregister(stream, consumer.name):
@@ -151,44 +151,44 @@ async def deregister(call: Call[DeregisterStreamConsumer]) -> None:
 async def _named(
     call: Call[DescribeStreamConsumer] | Call[DeregisterStreamConsumer],
 ) -> tuple[Stream, RegisteredConsumer]:
-    asked = call.asked
-    if asked.consumer_arn is not None:
-        stream, consumer = await consumer_named(call, asked.consumer_arn)
-        if asked.consumer_name not in (None, consumer.name):
+    request = call.asked
+    if request.consumer_arn is not None:
+        stream, consumer = await consumer_named(call, request.consumer_arn)
+        if request.consumer_name not in (None, consumer.name):
             raise invalid("ConsumerName and ConsumerARN name different consumers.")
-        if asked.stream_arn not in (None, await arn_of(call, stream)):
+        if request.stream_arn not in (None, await arn_of(call, stream)):
             raise invalid("StreamARN and ConsumerARN name different streams.")
         return stream, consumer
-    if asked.stream_arn is None or asked.consumer_name is None:
+    if request.stream_arn is None or request.consumer_name is None:
         raise invalid("Either ConsumerARN, or both StreamARN and ConsumerName, must be provided.")
-    stream = await stream_of(call, None, asked.stream_arn)
-    found = await call.storage.registrations.consumer(stream, asked.consumer_name)
-    if found is None:
-        raise no_such_consumer(asked.consumer_name)
-    return stream, found
+    stream = await stream_of(call, None, request.stream_arn)
+    consumer_by_name = await call.storage.registrations.consumer(stream, request.consumer_name)
+    if consumer_by_name is None:
+        raise no_such_consumer(request.consumer_name)
+    return stream, consumer_by_name
 
 
 @operations.add("ListStreamConsumers", ListStreamConsumers, Action.STREAM_LIST)
 async def list_consumers(call: Call[ListStreamConsumers]) -> ListStreamConsumersResult:
     """List a stream's consumers by name."""
-    asked = call.asked
-    stream = await stream_of(call, None, asked.stream_arn)
+    request = call.asked
+    stream = await stream_of(call, None, request.stream_arn)
     await pace(call, "ListStreamConsumers", 5, stream)
-    created = asked.stream_creation_timestamp
+    created = request.stream_creation_timestamp
     if created is not None and moment_ms(created) // 1_000 != stream.created_at_ms // 1_000:
         refuse(
             INVALID_ARGUMENT, f"No stream of that name was made at {seconds(moment_ms(created))}."
         )
     after = ""
-    if asked.next_token is not None:
-        token = await list_token(call, asked.next_token, "consumers")
+    if request.next_token is not None:
+        token = await list_token(call, request.next_token, "consumers")
         if token.stream_id != stream.stream_id:
             raise invalid("Invalid NextToken.")
         after = token.after
-    limit = min(asked.max_results or _LISTED_MAX, _LISTED_MAX)
-    found = await call.storage.registrations.consumers(stream, after, limit + 1)
-    arn, page = await arn_of(call, stream), found[:limit]
-    more = None
-    if len(found) > limit:
-        more = await next_token(call, "consumers", page[-1].name, stream)
-    return ListStreamConsumersResult([consumer_out(one, arn) for one in page], more)
+    limit = min(request.max_results or _LISTED_MAX, _LISTED_MAX)
+    consumers = await call.storage.registrations.consumers(stream, after, limit + 1)
+    arn, page = await arn_of(call, stream), consumers[:limit]
+    page_token = None
+    if len(consumers) > limit:
+        page_token = await next_token(call, "consumers", page[-1].name, stream)
+    return ListStreamConsumersResult([consumer_out(one, arn) for one in page], page_token)

@@ -1,4 +1,7 @@
-"""StartStreamEncryption and StopStreamEncryption: the key is kept and told again; nothing is encrypted by it."""
+"""StartStreamEncryption and StopStreamEncryption.
+
+The key is stored and returned; nothing is encrypted with it.
+"""
 
 from api.aws.kinesis import metadata
 from api.aws.kinesis.call_helpers import kept, now_ms, stream_of
@@ -10,7 +13,7 @@ from storage.domain.access.permissions import Action
 
 operations = Operations()
 
-CHANGES_A_DAY = 25  # with Amazon's limits
+CHANGES_A_DAY = 25  # if Amazon's limits are enforced
 
 
 class Encryption(StreamIdentity):
@@ -25,27 +28,27 @@ class StartEncryption(Encryption):
 
 
 class StopEncryption(Encryption):
-    """The key to use no more."""
+    """The key to stop using."""
 
 
 @operations.add("StartStreamEncryption", StartEncryption, Action.STREAM_MANAGE)
 async def start_encryption(call: Call[StartEncryption]) -> None:
-    """Keep the key's name; nothing is encrypted by it."""
+    """Store the key's name; nothing is encrypted with it."""
     await _encrypt(call, str(call.asked.key_id))
 
 
 @operations.add("StopStreamEncryption", StopEncryption, Action.STREAM_MANAGE)
 async def stop_encryption(call: Call[StopEncryption]) -> None:
-    """Forget the key's name."""
+    """Remove the key's name."""
     await _encrypt(call, None)
 
 
 async def _encrypt(call: Call[StartEncryption] | Call[StopEncryption], key: str | None) -> None:
-    asked = call.asked
-    stream = await stream_of(call, asked.stream_name, asked.stream_arn)
-    if asked.encryption_type != KMS:
+    request = call.asked
+    stream = await stream_of(call, request.stream_name, request.stream_arn)
+    if request.encryption_type != KMS:
         refuse(INVALID_ARGUMENT, "EncryptionType must be KMS.")
-    if "\0" in str(asked.key_id):
+    if "\0" in str(request.key_id):
         refuse(INVALID_ARGUMENT, "KeyId has a character that no key has.")
     now_s = now_ms(call) / 1_000
     kept(call).pace.daily("StreamEncryption", stream.stream_id, CHANGES_A_DAY, now_s)

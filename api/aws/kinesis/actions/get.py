@@ -58,7 +58,7 @@ class GetShardIteratorResult(Output):
 
 
 class GetRecords(Input):
-    """A position, and how many records to read from it."""
+    """A position, and the maximum number of records to read from it."""
 
     shard_iterator: Annotated[str | None, bounds(1, 512), REQUIRED] = None
     limit: PageIn = None
@@ -68,7 +68,7 @@ class GetRecords(Input):
 
 
 class GetRecordsResult(Output):
-    """Records, and where to go on; nowhere at the end of a closed shard."""
+    """Records and the next iterator, which is missing at the end of a closed shard."""
 
     records: list[RecordOut]
     millis_behind_latest: int
@@ -78,21 +78,21 @@ class GetRecordsResult(Output):
 
 @operations.add("GetShardIterator", GetShardIterator, Action.STREAM_READ)
 async def get_shard_iterator(call: Call[GetShardIterator]) -> GetShardIteratorResult:
-    """Give a position, without reading."""
-    asked = call.asked
-    stream = await stream_of(call, asked.stream_name, asked.stream_arn)
-    shard = await shard_of(call, stream, str(asked.shard_id))
+    """Return an iterator for a position, without reading."""
+    request = call.asked
+    stream = await stream_of(call, request.stream_name, request.stream_arn)
+    shard = await shard_of(call, stream, str(request.shard_id))
     now_s = now_ms(call) / 1_000
     kept(call).pace.iterator((stream.stream_id, shard.index), shard_id(shard.index), now_s)
     offset = await offset_at(
         call,
         stream,
         shard,
-        str(asked.shard_iterator_type),
-        asked.starting_sequence_number,
-        asked.timestamp,
+        str(request.shard_iterator_type),
+        request.starting_sequence_number,
+        request.timestamp,
     )
-    if asked.dry_run:
+    if request.dry_run:
         raise dry_run()
     return GetShardIteratorResult(await _iterator(call, stream, shard, offset))
 
@@ -107,43 +107,45 @@ async def _iterator(call: Call[Any], stream: Stream, shard: Shard, offset: int) 
 
 @operations.add("GetRecords", GetRecords, Action.STREAM_READ)
 async def get_records(call: Call[GetRecords]) -> GetRecordsResult:
-    """Read from a position. The same call again gives the same records."""
-    asked = call.asked
-    position = await _position(call, str(asked.shard_iterator))
+    """Read from a position. Repeating the call returns the same records."""
+    request = call.asked
+    position = await _position(call, str(request.shard_iterator))
     stream, shard = await _place(call, position)
     key, now_s = (stream.stream_id, shard.index), now_ms(call) / 1_000
     pace = kept(call).pace
     pace.read(key, f"shard {shard_id(shard.index)} in stream {stream.name.name}", now_s)
-    if asked.dry_run:
+    if request.dry_run:
         raise dry_run()
-    limit = asked.limit or limits.READ_RECORDS_MAX
-    found = await read_on(
+    limit = request.limit or limits.READ_RECORDS_MAX
+    shard_read = await read_on(
         call.storage.streams, stream.name, shard.index, position.offset, records_max=limit
     )
-    return await _told(call, stream, shard, found)
+    return await _told(call, stream, shard, shard_read)
 
 
 async def _told(
-    call: Call[GetRecords], stream: Stream, shard: Shard, found: ShardRead
+    call: Call[GetRecords], stream: Stream, shard: Shard, shard_read: ShardRead
 ) -> GetRecordsResult:
-    told = told_records(stream, shard, found.records)
+    converted = told_records(stream, shard, shard_read.records)
     now = now_ms(call)
-    kept(call).pace.was_read((stream.stream_id, shard.index), told.size_bytes, now / 1_000)
-    call.metrics.read(len(told.records))
-    if found.ended and told.next_offset is None:
-        children = [child_shard(child) for child in found.children]
-        return GetRecordsResult(told.records, 0, None, children)
-    if told.next_offset is None:
-        behind_ms, next_offset = found.behind_ms, found.next_offset
-    else:  # more was read than fits: the first that waits stands for the age of what waits
-        last = next(one for one in reversed(found.records) if one.offset < told.next_offset)
-        behind_ms, next_offset = max(0, now - last.arrival_ms), told.next_offset
+    kept(call).pace.was_read((stream.stream_id, shard.index), converted.size_bytes, now / 1_000)
+    call.metrics.read(len(converted.records))
+    if shard_read.ended and converted.next_offset is None:
+        children = [child_shard(child) for child in shard_read.children]
+        return GetRecordsResult(converted.records, 0, None, children)
+    if converted.next_offset is None:
+        behind_ms, next_offset = shard_read.behind_ms, shard_read.next_offset
+    else:  # not everything fits: the last record returned gives the age
+        last = next(
+            one for one in reversed(shard_read.records) if one.offset < converted.next_offset
+        )
+        behind_ms, next_offset = max(0, now - last.arrival_ms), converted.next_offset
     iterator = await _iterator(call, stream, shard, next_offset)
-    return GetRecordsResult(told.records, behind_ms, iterator)
+    return GetRecordsResult(converted.records, behind_ms, iterator)
 
 
 async def _position(call: Call[GetRecords], text: str) -> ShardIterator:
-    """What the iterator says; also one in quotes, as shells hand on what the command line printed.
+    """Decode a shard iterator, also in quotes, as shells pass on the command line's output.
 
     Raises AwsError: InvalidArgument, ExpiredIterator.
     """
@@ -165,12 +167,15 @@ async def _position(call: Call[GetRecords], text: str) -> ShardIterator:
 
 
 async def _place(call: Call[GetRecords], position: ShardIterator) -> tuple[Stream, Shard]:
-    """The shard, if it is still that of the same stream. Raises AwsError: ResourceNotFound."""
-    asked = call.asked
-    if asked.stream_arn is None:
+    """Return the iterator's shard, unless the stream was recreated.
+
+    Raises AwsError: ResourceNotFound.
+    """
+    request = call.asked
+    if request.stream_arn is None:
         stream = await stream_named(call, position.stream)
     else:
-        stream = await stream_of(call, position.stream, asked.stream_arn)
-    if stream.stream_id != position.stream_id:  # the iterator's stream is gone, this one is another
+        stream = await stream_of(call, position.stream, request.stream_arn)
+    if stream.stream_id != position.stream_id:  # the iterator's stream was deleted, and recreated
         raise no_such_stream(position.stream, await call.account_id())
     return stream, await shard_of(call, stream, str(position.shard))

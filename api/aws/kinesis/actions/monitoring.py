@@ -1,4 +1,7 @@
-"""EnableEnhancedMonitoring and DisableEnhancedMonitoring: the wish is kept, and metrics are at /metrics whatever it says."""
+"""EnableEnhancedMonitoring and DisableEnhancedMonitoring.
+
+The setting is stored and has no effect: metrics are at /metrics in any case.
+"""
 
 from collections.abc import Callable, Sequence
 
@@ -26,15 +29,15 @@ class EnhancedMonitoring(StreamIdentity):
 
 
 class EnableMonitoring(EnhancedMonitoring):
-    """Metrics to have."""
+    """Metrics to enable."""
 
 
 class DisableMonitoring(EnhancedMonitoring):
-    """Metrics to do without."""
+    """Metrics to disable."""
 
 
 class EnhancedMonitoringResult(Output):
-    """Those that were kept, and those that will be."""
+    """The metrics that were enabled, and those that are from now on."""
 
     stream_name: str
     current_shard_level_metrics: list[str]
@@ -44,25 +47,27 @@ class EnhancedMonitoringResult(Output):
 
 @operations.add("EnableEnhancedMonitoring", EnableMonitoring, Action.STREAM_MANAGE)
 async def enable_monitoring(call: Call[EnableMonitoring]) -> EnhancedMonitoringResult:
-    """Keep the wish; metrics are at /metrics whatever it says."""
-    return await _monitor(call, lambda before, asked: [*before, *asked])
+    """Store the setting, which has no effect: metrics are at /metrics in any case."""
+    return await _monitor(call, lambda before, requested: [*before, *requested])
 
 
 @operations.add("DisableEnhancedMonitoring", DisableMonitoring, Action.STREAM_MANAGE)
 async def disable_monitoring(call: Call[DisableMonitoring]) -> EnhancedMonitoringResult:
-    """Keep the wish."""
-    return await _monitor(call, lambda before, asked: [one for one in before if one not in asked])
+    """Store the setting, which has no effect."""
+    return await _monitor(
+        call, lambda before, requested: [one for one in before if one not in requested]
+    )
 
 
 async def _monitor(
     call: Call[EnableMonitoring] | Call[DisableMonitoring],
     combine: Callable[[Sequence[str], Sequence[str]], list[str]],
 ) -> EnhancedMonitoringResult:
-    asked = call.asked
-    stream = await stream_of(call, asked.stream_name, asked.stream_arn)
+    request = call.asked
+    stream = await stream_of(call, request.stream_name, request.stream_arn)
     every = [metric for metric in METRICS if metric != _ALL]
-    wanted = asked.shard_level_metrics or []
-    named = every if _ALL in wanted else wanted
+    metrics = request.shard_level_metrics or []
+    named = every if _ALL in metrics else metrics
     before = metrics_of(stream.spec)
 
     def change(spec: StreamSpec) -> StreamSpec:

@@ -1,4 +1,4 @@
-"""PutResourcePolicy, GetResourcePolicy and DeleteResourcePolicy: kept, and not in effect."""
+"""PutResourcePolicy, GetResourcePolicy and DeleteResourcePolicy: stored, not in effect."""
 
 from typing import Annotated
 
@@ -35,7 +35,7 @@ class DeleteResourcePolicy(ByResource):
 
 @operations.add("PutResourcePolicy", PutResourcePolicy, Action.STREAM_MANAGE)
 async def put_policy(call: Call[PutResourcePolicy]) -> None:
-    """Keep a policy."""
+    """Store a policy."""
     text = call.asked.policy or ""
     await check_policy(call, text)
     await change_policy(call, text)
@@ -43,13 +43,13 @@ async def put_policy(call: Call[PutResourcePolicy]) -> None:
 
 @operations.add("GetResourcePolicy", GetResourcePolicy, Action.STREAM_LIST)
 async def get_policy(call: Call[GetResourcePolicy]) -> GetResourcePolicyResult:
-    """Tell the policy as it was put; an empty one where there is none."""
+    """Return the stored policy; an empty one if there is none."""
     return GetResourcePolicyResult(await policy_of(call) or "{}")
 
 
 @operations.add("DeleteResourcePolicy", DeleteResourcePolicy, Action.STREAM_MANAGE)
 async def delete_policy(call: Call[DeleteResourcePolicy]) -> None:
-    """Keep it no more."""
+    """Delete the stored policy."""
     if await policy_of(call) is None:
         refuse(RESOURCE_NOT_FOUND, f"No policy found for {call.asked.resource_arn}.")
     await change_policy(call, None)

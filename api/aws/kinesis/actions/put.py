@@ -72,7 +72,7 @@ class PutRecord(StreamIdentity):
 
 
 class PutRecordResult(Output):
-    """Where it went."""
+    """The shard and sequence number of the record."""
 
     shard_id: str
     sequence_number: str
@@ -95,7 +95,7 @@ class PutRecords(StreamIdentity):
 
 
 class PutRecordsResult(Output):
-    """An answer for each record, in their order."""
+    """Results for each record, in their order."""
 
     failed_record_count: int
     records: list[PutRecordsResultEntry]
@@ -105,12 +105,12 @@ class PutRecordsResult(Output):
 @operations.add("PutRecord", PutRecord, Action.STREAM_PUT)
 async def put_record(call: Call[PutRecord]) -> PutRecordResult:
     """Append one record."""
-    asked = call.asked
-    stream = await stream_of(call, asked.stream_name, asked.stream_arn)
-    if asked.sequence_number_for_ordering is not None:
-        _check_ordering(asked.sequence_number_for_ordering, now_ms(call))
-    entry = PutRecordsEntry(asked.data, asked.explicit_hash_key, asked.partition_key)
-    [result] = await _put(call, stream, [entry], bool(asked.dry_run), "")
+    request = call.asked
+    stream = await stream_of(call, request.stream_name, request.stream_arn)
+    if request.sequence_number_for_ordering is not None:
+        _check_ordering(request.sequence_number_for_ordering, now_ms(call))
+    entry = PutRecordsEntry(request.data, request.explicit_hash_key, request.partition_key)
+    [result] = await _put(call, stream, [entry], bool(request.dry_run), "")
     if isinstance(result, AwsError):
         raise result
     if isinstance(result, MillstreamError):
@@ -120,17 +120,20 @@ async def put_record(call: Call[PutRecord]) -> PutRecordResult:
     return PutRecordResult(shard_id(result.shard), number, encryption_of(stream))
 
 
-def _looks_right(asked: PutRecords) -> bool:
-    """The usual call: every record has data and a key of a fair length, and no hash key of its own."""
-    records = asked.records
-    if not records or len(records) > RECORDS_MAX or asked.stream_arn is not None:
+def _looks_right(request: PutRecords) -> bool:
+    """Return whether this is a typical valid call, which needs no check of its constraints.
+
+    Every record has data, a key of valid length, and no explicit hash key.
+    """
+    records = request.records
+    if not records or len(records) > RECORDS_MAX or request.stream_arn is not None:
         return False
-    if asked.stream_name is None or not _NAME.fullmatch(asked.stream_name):
+    if request.stream_name is None or not _NAME.fullmatch(request.stream_name):
         return False
     data, keys = [one.data for one in records], [one.partition_key for one in records]
     if not all(data) or not all(keys) or _has_places(records):
         return False
-    return max(map(len, cast(list[str], keys))) <= KEY_CHARACTERS_MAX and asked.stream_id is None
+    return max(map(len, cast(list[str], keys))) <= KEY_CHARACTERS_MAX and request.stream_id is None
 
 
 def _has_places(entries: Sequence[PutRecordsEntry]) -> bool:
@@ -139,34 +142,37 @@ def _has_places(entries: Sequence[PutRecordsEntry]) -> bool:
 
 @operations.add("PutRecords", PutRecords, Action.STREAM_PUT, looks_right=_looks_right)
 async def put_records(call: Call[PutRecords]) -> PutRecordsResult:
-    """Append up to 500 records; each is answered for itself."""
-    asked = call.asked
-    stream = await stream_of(call, asked.stream_name, asked.stream_arn)
+    """Append up to 500 records; each has its own result."""
+    request = call.asked
+    stream = await stream_of(call, request.stream_name, request.stream_arn)
     auto = _is_auto(stream)
-    if auto or asked.dry_run or kept(call).pace.limited or _has_places(asked.records or []):
-        results = await _put(call, stream, asked.records or [], bool(asked.dry_run), _PATH)
-        told = told_results(await _as_placed(call, stream, results), results)
+    if auto or request.dry_run or kept(call).pace.limited or _has_places(request.records or []):
+        results = await _put(call, stream, request.records or [], bool(request.dry_run), _PATH)
+        entries = told_results(await _as_placed(call, stream, results), results)
     else:
-        told = await _put_columns(call, stream)
-    failed = sum([one.error_code is not None for one in told])
-    call.metrics.confirmed(len(told) - failed, 0)
-    return PutRecordsResult(failed, told, encryption_of(stream))
+        entries = await _put_columns(call, stream)
+    failed = sum([one.error_code is not None for one in entries])
+    call.metrics.confirmed(len(entries) - failed, 0)
+    return PutRecordsResult(failed, entries, encryption_of(stream))
 
 
 async def _put_columns(call: Call[PutRecords], stream: Stream) -> list[PutRecordsResultEntry]:
-    """The usual call: records with keys, of which nothing more is to be known."""
+    """Append the records of a typical call as columns, with keys alone."""
     columns = _taken(call.asked)
     count = len(columns)
     call.metrics.received(count, _check_sizes(stream, columns, _PATH))
     appending = call.storage.streams.append_columns(stream.name, columns)
-    del columns  # which it packs
+    del columns  # packed by append_columns
     ranges = await appending
     return told_ranges(await _as_placed(call, stream, ranges), ranges, count)
 
 
-def _taken(asked: PutRecords) -> Columns:
-    """The records, which the call does not hold on to then. Raises AwsError for one without a key."""
-    entries, asked.records = asked.records or [], None
+def _taken(request: PutRecords) -> Columns:
+    """Take the records out of the call, which no longer references them.
+
+    Raises AwsError for a record without a key.
+    """
+    entries, request.records = request.records or [], None
     keys = [one.partition_key for one in entries]
     if not all(keys):
         _check_keys(entries, _PATH)
@@ -180,7 +186,10 @@ async def _put(
     dry: bool,
     path: str,
 ) -> Sequence[Result]:
-    """Append; one result for each entry. Raises AwsError for what the stream would never take."""
+    """Append the records; one result for each entry.
+
+    Raises AwsError for entries that the stream would never accept.
+    """
     auto = _is_auto(stream)
     if not auto:
         _check_keys(entries, path)
@@ -194,14 +203,14 @@ async def _put(
 
 
 def _is_auto(stream: Stream) -> bool:
-    """Whether records go to any shard."""
-    kept_there = stream.spec.annotations
-    return bool(kept_there) and annotation(stream.spec, metadata.DISTRIBUTION) == AUTO
+    """Return whether records go to any shard."""
+    annotations = stream.spec.annotations
+    return bool(annotations) and annotation(stream.spec, metadata.DISTRIBUTION) == AUTO
 
 
 def _check_keys(entries: Sequence[PutRecordsEntry], path: str) -> None:
-    for nth, one in enumerate(entries, 1):
-        if one.partition_key is None:
+    for nth, entry in enumerate(entries, 1):
+        if entry.partition_key is None:
             place = f"{path.format(nth)}partitionKey"
             refuse(
                 VALIDATION,
@@ -211,12 +220,15 @@ def _check_keys(entries: Sequence[PutRecordsEntry], path: str) -> None:
 
 
 def _check_sizes(stream: Stream, columns: Columns, path: str) -> int:
-    """The bytes of all data. Raises AwsError when there are too many, or too many in one record."""
+    """Return the bytes of all data.
+
+    Raises AwsError when there are too many, or too many in one record.
+    """
     most = stream.spec.record_bytes_max
     total = sum(map(len, columns.data))
     if (
         total <= min(most, limits.MIB) - limits.KIB
-    ):  # none is too large: a key is a kilobyte at most
+    ):  # no record is too large: a key has one kilobyte at most
         return total
     sizes = columns.sizes()
     for nth, size in enumerate(sizes, 1):
@@ -232,7 +244,7 @@ def _check_sizes(stream: Stream, columns: Columns, path: str) -> int:
 
 
 def _placed(entries: Sequence[PutRecordsEntry], auto: bool) -> list[Record]:
-    """The records, with a place on the ring where their key's is not meant."""
+    """Convert the entries to records, with a hash key where the partition key does not decide."""
     if auto:
         keys = [(one.data or b"", one.partition_key or "") for one in entries]
         return [Record(data, key, hash_key=secrets.randbelow(RING_SIZE)) for data, key in keys]
@@ -257,7 +269,10 @@ def _place(explicit: str | None) -> int | None:
 
 
 def _check_ordering(number: str, now: int) -> None:
-    """Raise AwsError unless the number could have been given by now; offsets of a shard rise by themselves."""
+    """Raise AwsError unless the sequence number could have been issued by now.
+
+    The offsets of a shard are in order anyway.
+    """
     place = read_number(number)
     if place is None or place.arrival_s > now // 1_000 + 1:
         raise invalid(
@@ -270,9 +285,10 @@ async def _as_placed(
     stream: Stream,
     results: Sequence[Result] | Sequence[AppendedRange],
 ) -> Stream:
-    """The stream as it was when the records were appended: a reshard may have made new shards meanwhile.
+    """Return the stream as it was when the records were appended.
 
-    Raises OutcomeUnknown where that cannot be told now: the records are there, so that "nothing happened" would be wrong.
+    A concurrent reshard may have created shards. Raises OutcomeUnknown if the stream cannot be read now: the records exist, so
+    "nothing happened" would be wrong.
     """
     used = {one.shard for one in results if isinstance(one, Appended | AppendedRange)} - {-1}
     if used <= {shard.index for shard in stream.shards}:

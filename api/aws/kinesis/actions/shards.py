@@ -44,7 +44,7 @@ from storage.domain.streams.stream import Shard, Stream
 
 operations = Operations()
 
-COUNTS_A_DAY = 10  # with Amazon's limits
+COUNTS_A_DAY = 10  # if Amazon's limits are enforced
 _LISTED_MAX = 1_000
 
 
@@ -67,11 +67,11 @@ class ListShardsResult(Output):
 
 @operations.add("ListShards", ListShards, Action.STREAM_LIST)
 async def list_shards(call: Call[ListShards]) -> ListShardsResult:
-    """List shards by name. Expired ones are not told."""
-    asked = call.asked
+    """List shards by name, without expired ones."""
+    request = call.asked
     stream, chosen, after = await _asked_for(call)
     await pace(call, "ListShards", 1_000, stream)
-    limit = min(asked.max_results or _LISTED_MAX, _LISTED_MAX)
+    limit = min(request.max_results or _LISTED_MAX, _LISTED_MAX)
     shards = [
         shard
         for shard in chosen_shards(stream, chosen, now_ms(call))
@@ -86,20 +86,20 @@ async def list_shards(call: Call[ListShards]) -> ListShardsResult:
 
 
 async def _asked_for(call: Call[ListShards]) -> tuple[Stream, ShardFilter | None, str]:
-    """The stream, the filter, and the shard after which the page begins."""
-    asked = call.asked
-    named = asked.stream_name is not None or asked.stream_arn is not None
-    if asked.next_token is None:
+    """Return the stream, the filter, and the shard after which the page begins."""
+    request = call.asked
+    named = request.stream_name is not None or request.stream_arn is not None
+    if request.next_token is None:
         if not named:
             raise invalid("Either NextToken or StreamName should be provided.")
-        stream = await stream_of(call, asked.stream_name, asked.stream_arn)
-        _check_creation(stream, asked.stream_creation_timestamp)
-        return stream, asked.shard_filter, asked.exclusive_start_shard_id or ""
-    if named or asked.shard_filter is not None:
+        stream = await stream_of(call, request.stream_name, request.stream_arn)
+        _check_creation(stream, request.stream_creation_timestamp)
+        return stream, request.shard_filter, request.exclusive_start_shard_id or ""
+    if named or request.shard_filter is not None:
         raise invalid("NextToken and StreamName cannot be provided together.")
-    if asked.exclusive_start_shard_id is not None:
+    if request.exclusive_start_shard_id is not None:
         raise invalid("NextToken and ExclusiveStartShardId cannot be provided together.")
-    token: ListToken = await list_token(call, asked.next_token, "shards")
+    token: ListToken = await list_token(call, request.next_token, "shards")
     stream = await stream_named(call, token.stream)
     if stream.stream_id != token.stream_id:
         raise invalid("Invalid NextToken.")
@@ -107,7 +107,7 @@ async def _asked_for(call: Call[ListShards]) -> tuple[Stream, ShardFilter | None
 
 
 def _check_creation(stream: Stream, timestamp: float | None) -> None:
-    """Raise AwsError when another stream of that name, made at another time, is meant."""
+    """Raise AwsError if the request means an earlier stream of the same name."""
     if timestamp is not None and moment_ms(timestamp) // 1_000 != stream.created_at_ms // 1_000:
         raise invalid(
             f"StreamCreationTimestamp {timestamp} is not that of stream {stream.name.name}."
@@ -125,21 +125,21 @@ class SplitShard(StreamIdentity):
 
 
 class MergeShards(StreamIdentity):
-    """Two shards that are neighbours on the ring."""
+    """Two shards with adjacent hash-key ranges."""
 
     shard_to_merge: Annotated[ShardIdIn, REQUIRED] = None
     adjacent_shard_to_merge: Annotated[ShardIdIn, REQUIRED] = None
 
 
 class UpdateShardCount(StreamIdentity):
-    """How many shards to have."""
+    """The target number of shards."""
 
     target_shard_count: Annotated[PositiveIn, REQUIRED] = None
     scaling_type: Annotated[str | None, bounds(choices=("UNIFORM_SCALING",)), REQUIRED] = None
 
 
 class UpdateShardCountResult(Output):
-    """How many there were, and how many there will be."""
+    """The previous number of shards, and the target."""
 
     stream_name: str
     current_shard_count: int
@@ -149,11 +149,11 @@ class UpdateShardCountResult(Output):
 
 @operations.add("SplitShard", SplitShard, Action.STREAM_MANAGE)
 async def split_shard(call: Call[SplitShard]) -> None:
-    """Close a shard, and open two in its place."""
-    asked = call.asked
+    """Close a shard, and open two that replace it."""
+    request = call.asked
     stream = await _to_reshard(call, "SplitShard", 5)
-    shard = await shard_of(call, stream, str(asked.shard_to_split))
-    place = int(asked.new_starting_hash_key or 0)
+    shard = await shard_of(call, stream, str(request.shard_to_split))
+    place = int(request.new_starting_hash_key or 0)
     _check_open(shard, stream)
     if not shard.first_hash_key + 1 < place < shard.last_hash_key:
         raise invalid(
@@ -167,11 +167,11 @@ async def split_shard(call: Call[SplitShard]) -> None:
 
 @operations.add("MergeShards", MergeShards, Action.STREAM_MANAGE)
 async def merge_shards(call: Call[MergeShards]) -> None:
-    """Close two neighbours, and open one in their place."""
-    asked = call.asked
+    """Close two adjacent shards, and open one that replaces them."""
+    request = call.asked
     stream = await _to_reshard(call, "MergeShards", 5)
-    first = await shard_of(call, stream, str(asked.shard_to_merge))
-    second = await shard_of(call, stream, str(asked.adjacent_shard_to_merge))
+    first = await shard_of(call, stream, str(request.shard_to_merge))
+    second = await shard_of(call, stream, str(request.adjacent_shard_to_merge))
     _check_open(first, stream)
     _check_open(second, stream)
     after, before = first.last_hash_key + 1, second.last_hash_key + 1
@@ -185,7 +185,7 @@ async def merge_shards(call: Call[MergeShards]) -> None:
 
 @operations.add("UpdateShardCount", UpdateShardCount, Action.STREAM_MANAGE)
 async def update_shard_count(call: Call[UpdateShardCount]) -> UpdateShardCountResult:
-    """Split and merge until the ring is in so many equal parts."""
+    """Split and merge shards until the target number covers the ring in equal ranges."""
     target = call.asked.target_shard_count or 0
     stream = await _to_reshard(call, "UpdateShardCount", 10)
     now = len(stream.open_shards)
@@ -201,7 +201,7 @@ async def update_shard_count(call: Call[UpdateShardCount]) -> UpdateShardCountRe
 
 
 def _check_scale(now: int, target: int) -> None:
-    """Raise AwsError unless Amazon scales so far in one step."""
+    """Raise AwsError unless Amazon allows this scaling in one step."""
     if target > 2 * now:
         refuse(
             LIMIT_EXCEEDED,
@@ -221,9 +221,9 @@ async def _to_reshard(
     operation: str,
     per_second: float,
 ) -> Stream:
-    """The stream as it is now. Raises AwsError for one whose shards are Amazon's matter."""
-    asked = call.asked
-    stream = await stream_of(call, asked.stream_name, asked.stream_arn)
+    """Return the current stream. Raises AwsError for one in on-demand mode."""
+    request = call.asked
+    stream = await stream_of(call, request.stream_name, request.stream_arn)
     await pace(call, operation, per_second, None)
     if mode_of(stream.spec) == ON_DEMAND:
         refuse(
@@ -241,6 +241,9 @@ def _check_open(shard: Shard, stream: Stream) -> None:
 
 
 async def _reshard(change: Awaitable[Stream]) -> None:
-    """Do it. A reshard whose end is not known goes on by itself, as every one does at Amazon."""
+    """Run the reshard; one with an unknown outcome continues in the background.
+
+    At Amazon every reshard does.
+    """
     with suppress(OutcomeUnknown):
         await change

@@ -53,14 +53,14 @@ from storage.domain.streams.stream import StreamMode, StreamSpec
 
 operations = Operations()
 
-ON_DEMAND_SHARDS = 4  # what Amazon starts with: 4 MB/s
+ON_DEMAND_SHARDS = 4  # Amazon's initial number: 4 MB/s
 RETENTION_MS = 24 * limits.HOUR_MS
 _DESCRIBED_MAX = 100
 _LISTED = 100
 
 
 class CreateStream(Input):
-    """A stream to make."""
+    """A stream to create."""
 
     stream_name: Annotated[StreamNameIn, REQUIRED] = None
     shard_count: PositiveIn = None
@@ -72,7 +72,7 @@ class CreateStream(Input):
 
 
 class DeleteStream(StreamIdentity):
-    """A stream to delete. Consumers that are registered with it must be meant as well."""
+    """A stream to delete, with explicit consent if consumers are registered with it."""
 
     enforce_consumer_deletion: bool | None = None
 
@@ -86,7 +86,7 @@ class ListStreams(Input):
 
 
 class ListStreamsResult(Output):
-    """Their names, and a little more of each."""
+    """Names of streams, with a summary of each."""
 
     stream_names: list[str]
     has_more_streams: bool
@@ -119,59 +119,59 @@ class DescribeStreamSummaryResult(Output):
 
 @operations.add("CreateStream", CreateStream, Action.STREAM_MANAGE)
 async def create_stream(call: Call[CreateStream]) -> None:
-    """Make a stream, which is ACTIVE at once."""
-    asked = call.asked
-    word = str(asked.stream_name)
+    """Create a stream, which is ACTIVE immediately."""
+    request = call.asked
+    stream_name = str(request.stream_name)
     await pace(call, "CreateStream", 5, None)
-    spec = _spec_of(asked)
+    spec = _spec_of(request)
     try:
-        name = StreamName(word, call.principal.namespace)
+        name = StreamName(stream_name, call.principal.namespace)
         call.authorise(str(name))
         await call.storage.catalog.put_stream(name, spec, create_only=True)
     except (PreconditionFailed, StreamReadOnly):
         account = await call.account_id()
-        refuse(RESOURCE_IN_USE, f"Stream {word} under account {account} already exists.")
+        refuse(RESOURCE_IN_USE, f"Stream {stream_name} under account {account} already exists.")
     except ValidationFailed as error:
         if spec.shards > limits.SHARDS_MAX:
             refuse(LIMIT_EXCEEDED, f"A stream has at most {limits.SHARDS_MAX} shards here.")
         refuse(INVALID_ARGUMENT, "; ".join(fault.detail for fault in error.faults) or error.detail)
 
 
-def _spec_of(asked: CreateStream) -> StreamSpec:
-    mode = asked.stream_mode_details.stream_mode if asked.stream_mode_details else None
-    on_demand = mode == ON_DEMAND or (mode is None and asked.shard_count is None)
-    if not on_demand and asked.shard_count is None:
+def _spec_of(request: CreateStream) -> StreamSpec:
+    mode = request.stream_mode_details.stream_mode if request.stream_mode_details else None
+    on_demand = mode == ON_DEMAND or (mode is None and request.shard_count is None)
+    if not on_demand and request.shard_count is None:
         refuse(VALIDATION, "ShardCount is required for a stream in provisioned mode.")
-    if on_demand and asked.shard_count is not None:
+    if on_demand and request.shard_count is not None:
         refuse(VALIDATION, "ShardCount must not be given for a stream in on-demand mode.")
-    if not on_demand and asked.record_distribution_strategy is not None:
+    if not on_demand and request.record_distribution_strategy is not None:
         refuse(VALIDATION, "RecordDistributionStrategy is for streams in on-demand mode.")
-    if not on_demand and asked.warm_throughput_mi_bps is not None:
+    if not on_demand and request.warm_throughput_mi_bps is not None:
         refuse(VALIDATION, "WarmThroughputMiBps is for streams in on-demand mode.")
-    if (asked.warm_throughput_mi_bps or 0) > WARM_THROUGHPUT_MAX:
+    if (request.warm_throughput_mi_bps or 0) > WARM_THROUGHPUT_MAX:
         refuse(VALIDATION, f"WarmThroughputMiBps is at most {WARM_THROUGHPUT_MAX}.")
     spec = StreamSpec(
-        shards=asked.shard_count or ON_DEMAND_SHARDS,
+        shards=request.shard_count or ON_DEMAND_SHARDS,
         mode=StreamMode.ON_DEMAND if on_demand else StreamMode.PROVISIONED,
         retention_ms=RETENTION_MS,
-        record_bytes_max=(asked.max_record_size_in_kib or 1024) * limits.KIB,
-        tags=with_tags({}, asked.tags or {}),
+        record_bytes_max=(request.max_record_size_in_kib or 1024) * limits.KIB,
+        tags=with_tags({}, request.tags or {}),
     )
-    if asked.record_distribution_strategy == AUTO:
+    if request.record_distribution_strategy == AUTO:
         spec = annotated(spec, metadata.DISTRIBUTION, AUTO)
-    if asked.warm_throughput_mi_bps is not None:
-        warm = str(asked.warm_throughput_mi_bps)
+    if request.warm_throughput_mi_bps is not None:
+        warm = str(request.warm_throughput_mi_bps)
         spec = annotated(spec, metadata.WARM_THROUGHPUT, warm)
     return spec
 
 
 @operations.add("DeleteStream", DeleteStream, Action.STREAM_MANAGE)
 async def delete_stream(call: Call[DeleteStream]) -> None:
-    """Delete a stream with its records, at once; its name is free."""
-    asked = call.asked
+    """Delete a stream with its records, immediately; its name can be reused."""
+    request = call.asked
     await pace(call, "DeleteStream", 5, None)
-    stream = await stream_of(call, asked.stream_name, asked.stream_arn)
-    if not asked.enforce_consumer_deletion and await call.storage.registrations.count(stream):
+    stream = await stream_of(call, request.stream_name, request.stream_arn)
+    if not request.enforce_consumer_deletion and await call.storage.registrations.count(stream):
         account = await call.account_id()
         refuse(
             RESOURCE_IN_USE,
@@ -184,56 +184,56 @@ async def delete_stream(call: Call[DeleteStream]) -> None:
 @operations.add("ListStreams", ListStreams, Action.STREAM_LIST)
 async def list_streams(call: Call[ListStreams]) -> ListStreamsResult:
     """List streams by name."""
-    asked = call.asked
+    request = call.asked
     call.authorise_list()
     await pace(call, "ListStreams", 5, None)
-    limit = min(asked.limit or _LISTED, limits.PAGE_ITEMS_MAX - 1)
+    limit = min(request.limit or _LISTED, limits.PAGE_ITEMS_MAX - 1)
     after = await _after(call)
-    found = await call.storage.catalog.list_streams(
+    streams = await call.storage.catalog.list_streams(
         call.principal.namespace, after=after, limit=limit + 1
     )
-    more = len(found) > limit
-    token = await next_token(call, "streams", found[limit - 1].name.name) if more else None
-    page = [stream for stream in found[:limit] if call.may_see(stream.name.name)]
+    has_more = len(streams) > limit
+    token = await next_token(call, "streams", streams[limit - 1].name.name) if has_more else None
+    page = [stream for stream in streams[:limit] if call.may_see(stream.name.name)]
     account = await call.account_id()
     summaries = [
         summary_of_list(stream, stream_arn(call.region, account, stream.name.name))
         for stream in page
     ]
-    return ListStreamsResult([stream.name.name for stream in page], more, token, summaries)
+    return ListStreamsResult([stream.name.name for stream in page], has_more, token, summaries)
 
 
 async def _after(call: Call[ListStreams]) -> str:
-    """The name after which the page begins."""
-    asked = call.asked
-    if asked.next_token is None:
-        return asked.exclusive_start_stream_name or ""
-    if asked.exclusive_start_stream_name is not None:
+    """Return the name after which the page begins."""
+    request = call.asked
+    if request.next_token is None:
+        return request.exclusive_start_stream_name or ""
+    if request.exclusive_start_stream_name is not None:
         raise invalid("NextToken and ExclusiveStartStreamName cannot be provided together.")
-    token = await list_token(call, asked.next_token, "streams")
+    token = await list_token(call, request.next_token, "streams")
     return token.after
 
 
 @operations.add("DescribeStream", DescribeStream, Action.STREAM_LIST)
 async def describe_stream(call: Call[DescribeStream]) -> DescribeStreamResult:
-    """Tell a stream with its shards, a hundred at a time."""
-    asked = call.asked
-    stream = await stream_of(call, asked.stream_name, asked.stream_arn)
+    """Describe a stream with its shards, a hundred per page."""
+    request = call.asked
+    stream = await stream_of(call, request.stream_name, request.stream_arn)
     await pace(call, "DescribeStream", 10, None)
-    limit = min(asked.limit or _DESCRIBED_MAX, _DESCRIBED_MAX)
-    told = description(
-        stream, await arn_of(call, stream), asked.exclusive_start_shard_id or "", limit
+    limit = min(request.limit or _DESCRIBED_MAX, _DESCRIBED_MAX)
+    stream_description = description(
+        stream, await arn_of(call, stream), request.exclusive_start_shard_id or "", limit
     )
-    return DescribeStreamResult(told)
+    return DescribeStreamResult(stream_description)
 
 
 @operations.add("DescribeStreamSummary", DescribeStreamSummary, Action.STREAM_LIST)
 async def describe_stream_summary(
     call: Call[DescribeStreamSummary],
 ) -> DescribeStreamSummaryResult:
-    """Tell a stream without its shards."""
-    asked = call.asked
-    stream = await stream_of(call, asked.stream_name, asked.stream_arn)
+    """Describe a stream without its shards."""
+    request = call.asked
+    stream = await stream_of(call, request.stream_name, request.stream_arn)
     await pace(call, "DescribeStreamSummary", 20, None)
     consumers = await call.storage.registrations.count(stream)
     return DescribeStreamSummaryResult(summary(stream, await arn_of(call, stream), consumers))

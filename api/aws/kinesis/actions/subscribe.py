@@ -1,6 +1,6 @@
-"""SubscribeToShard: records as they come, in an answer that goes on for five minutes.
+"""SubscribeToShard: pushes records in a streaming response that lasts five minutes.
 
-initial-response ▶ an event at once ▶ an event for each read, at least every 5 s ▶ the end:
+initial-response ▶ an event immediately ▶ an event for each read, at least every 5 s ▶ the end:
 after 5 minutes · at the end of a closed shard · with an exception, when another call takes over
 """
 
@@ -39,12 +39,12 @@ from storage.domain.streams.stream import Shard, ShardRead, Stream
 
 operations = Operations()
 
-BEAT_S = 4.5  # without records: a client may wait five seconds for the next event
-EVENT_BYTES_MAX = 1 * limits.MIB  # of data; one larger record goes alone
+BEAT_S = 4.5  # without records: clients may time out after five seconds without an event
+EVENT_BYTES_MAX = 1 * limits.MIB  # of data; a larger record is sent alone
 
 
 class SubscribeToShard(Input):
-    """Who subscribes, to which shard, and where it starts."""
+    """A consumer, the shard to subscribe to, and the start position."""
 
     consumer_arn: Annotated[ConsumerArnIn, REQUIRED] = field(name="ConsumerARN", default=None)
     shard_id: Annotated[ShardIdIn, REQUIRED] = None
@@ -54,10 +54,10 @@ class SubscribeToShard(Input):
 
 
 class SubscribeToShardEvent(Output):
-    """Records, and where to go on: after the sequence number that is told, also when there were none.
+    """Records, and the sequence number after which to continue, also if there were none.
 
-    The last event of a closed shard has no records and no such number, and names the children instead: that is how
-    clients know that the shard is at its end.
+    The last event of a closed shard has no records and no such number, and names the children instead: that is how clients
+    detect the end of the shard.
     """
 
     records: list[RecordOut]
@@ -69,14 +69,14 @@ class SubscribeToShardEvent(Output):
 @operations.add("SubscribeToShard", SubscribeToShard, Action.STREAM_READ)
 async def subscribe_to_shard(call: Call[SubscribeToShard]) -> EventStream:
     """Push a shard's records to a registered consumer."""
-    asked = call.asked
-    where = asked.starting_position or StartingPosition()
-    stream, consumer = await consumer_named(call, str(asked.consumer_arn))
-    shard = await shard_of(call, stream, str(asked.shard_id))
+    request = call.asked
+    where = request.starting_position or StartingPosition()
+    stream, consumer = await consumer_named(call, str(request.consumer_arn))
+    shard = await shard_of(call, stream, str(request.shard_id))
     offset = await offset_at(
         call, stream, shard, str(where.type), where.sequence_number, where.timestamp
     )
-    if asked.dry_run:
+    if request.dry_run:
         raise dry_run()
     key = (stream.stream_id, consumer.name, shard.index)
     subscription = kept(call).subscriptions.open(key, asyncio.get_running_loop().time())
@@ -94,27 +94,29 @@ async def _events(
     ends_s, arrival_ms, wait_s = clock() + LIFETIME_S, 0, 0.0
     try:
         while clock() < ends_s:
-            found = await _read_unless_taken(call, stream, shard, offset, wait_s, subscription)
-            told = told_records(stream, shard, found.records)
-            offset = found.next_offset if told.next_offset is None else told.next_offset
-            if found.records:
-                arrival_ms = found.records[-1].arrival_ms
-            ended = found.ended and told.next_offset is None
-            call.metrics.read(len(told.records))
-            if told.records or not ended:
+            shard_read = await _read_unless_taken(call, stream, shard, offset, wait_s, subscription)
+            converted = told_records(stream, shard, shard_read.records)
+            offset = (
+                shard_read.next_offset if converted.next_offset is None else converted.next_offset
+            )
+            if shard_read.records:
+                arrival_ms = shard_read.records[-1].arrival_ms
+            ended = shard_read.ended and converted.next_offset is None
+            call.metrics.read(len(converted.records))
+            if converted.records or not ended:
                 number = _continuation(shard, offset, arrival_ms or now_ms(call))
-                yield SubscribeToShardEvent(told.records, number, found.behind_ms)
+                yield SubscribeToShardEvent(converted.records, number, shard_read.behind_ms)
             if ended:
-                children = [child_shard(child) for child in found.children]
-                yield SubscribeToShardEvent([], None, found.behind_ms, children)
+                children = [child_shard(child) for child in shard_read.children]
+                yield SubscribeToShardEvent([], None, shard_read.behind_ms, children)
                 return
-            if kept(call).pace.limited and told.size_bytes:
-                await asyncio.sleep(told.size_bytes / READ_BYTES)
+            if kept(call).pace.limited and converted.size_bytes:
+                await asyncio.sleep(converted.size_bytes / READ_BYTES)
             wait_s = min(BEAT_S, max(0.0, ends_s - clock()))
     except MillstreamError as error:
         raise translate(error) from None
     finally:
-        subscription.ended = True  # and is remembered for a while
+        subscription.ended = True  # stays in the registry until SETTLED_S has passed
 
 
 async def _read_unless_taken(
@@ -125,7 +127,10 @@ async def _read_unless_taken(
     wait_s: float,
     subscription: Subscription,
 ) -> ShardRead:
-    """Wait for records. Raises AwsError: ResourceInUse when the subscription is another call's now."""
+    """Wait for records.
+
+    Raises AwsError: ResourceInUse if another call has taken over the subscription.
+    """
     reading = asyncio.create_task(
         read_on(
             call.storage.streams,
@@ -136,23 +141,23 @@ async def _read_unless_taken(
             wait_ms=round(wait_s * limits.SECOND_MS),
         )
     )
-    taken = asyncio.create_task(subscription.taken_over.wait())
+    takeover = asyncio.create_task(subscription.taken_over.wait())
     try:
-        await asyncio.wait([reading, taken], return_when=asyncio.FIRST_COMPLETED)
-        if taken.done():
+        await asyncio.wait([reading, takeover], return_when=asyncio.FIRST_COMPLETED)
+        if takeover.done():
             refuse(
                 RESOURCE_IN_USE,
                 f"The subscription to {shard_id(shard.index)} was taken over or its consumer is gone.",
             )
         return reading.result()
     finally:
-        for task in (reading, taken):
+        for task in (reading, takeover):
             task.cancel()
-        await asyncio.gather(reading, taken, return_exceptions=True)
+        await asyncio.gather(reading, takeover, return_exceptions=True)
 
 
 def _continuation(shard: Shard, offset: int, arrival_ms: int) -> str:
-    """A number to go on after: that of the record before `offset`."""
+    """Return the sequence number after which to continue: the record before `offset`."""
     if offset == 0:
         return number_before(shard.opened_at_ms, shard.index)
     return sequence_number(shard.opened_at_ms, shard.index, offset - 1, arrival_ms)

@@ -1,4 +1,4 @@
-"""Tags, of both families: AddTagsToStream and its kin for streams, TagResource and its kin for consumers too."""
+"""AddTagsToStream and related for streams, TagResource and related also for consumers."""
 
 from collections.abc import Callable
 from typing import Annotated
@@ -20,13 +20,13 @@ _LISTED_MAX = 50
 
 
 class AddTagsToStream(StreamIdentity):
-    """Tags to add, or to give another value."""
+    """Tags to add or to replace."""
 
     tags: Annotated[TagsIn, REQUIRED] = None
 
 
 class RemoveTagsFromStream(StreamIdentity):
-    """Tags to take away."""
+    """Tags to remove."""
 
     tag_keys: TagKeysIn = None
 
@@ -52,7 +52,7 @@ class TagResource(ByResource):
 
 
 class UntagResource(ByResource):
-    """Tags to take away."""
+    """Tags to remove."""
 
     tag_keys: TagKeysIn = None
 
@@ -75,7 +75,7 @@ async def add_tags(call: Call[AddTagsToStream]) -> None:
 
 @operations.add("RemoveTagsFromStream", RemoveTagsFromStream, Action.STREAM_MANAGE)
 async def remove_tags(call: Call[RemoveTagsFromStream]) -> None:
-    """Take tags from a stream; one that is not there is away."""
+    """Remove tags from a stream; missing ones are ignored."""
     await _change_stream(call, lambda before: without_tags(before, call.asked.tag_keys or []))
 
 
@@ -83,8 +83,8 @@ async def _change_stream(
     call: Call[AddTagsToStream] | Call[RemoveTagsFromStream],
     change: Callable[[dict[str, str]], dict[str, str]],
 ) -> None:
-    asked = call.asked
-    stream = await stream_of(call, asked.stream_name, asked.stream_arn)
+    request = call.asked
+    stream = await stream_of(call, request.stream_name, request.stream_arn)
     await pace(call, "TagStream", 5, None)
     await call.storage.catalog.change_stream(
         stream.name, lambda spec: replace(spec, tags=change(spec.tags))
@@ -93,11 +93,11 @@ async def _change_stream(
 
 @operations.add("ListTagsForStream", ListTagsForStream, Action.STREAM_LIST)
 async def list_tags(call: Call[ListTagsForStream]) -> ListTagsForStreamResult:
-    """Tell a stream's tags."""
-    asked = call.asked
-    stream = await stream_of(call, asked.stream_name, asked.stream_arn)
+    """List a stream's tags."""
+    request = call.asked
+    stream = await stream_of(call, request.stream_name, request.stream_arn)
     await pace(call, "ListTagsForStream", 5, None)
-    after, limit = asked.exclusive_start_tag_key or "", asked.limit or _LISTED_MAX
+    after, limit = request.exclusive_start_tag_key or "", request.limit or _LISTED_MAX
     behind = [tag for tag in tag_list(stream.spec.tags) if tag.key > after]
     return ListTagsForStreamResult(behind[:limit], len(behind) > limit)
 
@@ -110,11 +110,11 @@ async def tag_resource(call: Call[TagResource]) -> None:
 
 @operations.add("UntagResource", UntagResource, Action.STREAM_MANAGE)
 async def untag_resource(call: Call[UntagResource]) -> None:
-    """Take tags from a stream or a consumer."""
+    """Remove tags from a stream or a consumer."""
     await change_tags(call, lambda before: without_tags(before, call.asked.tag_keys or []))
 
 
 @operations.add("ListTagsForResource", ListTagsForResource, Action.STREAM_LIST)
 async def list_resource_tags(call: Call[ListTagsForResource]) -> ListTagsForResourceResult:
-    """Tell all tags of a stream or a consumer."""
+    """List all tags of a stream or a consumer."""
     return ListTagsForResourceResult(tag_list(await tags_of(call)))

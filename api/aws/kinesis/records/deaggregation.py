@@ -1,7 +1,7 @@
-"""Records that the Kinesis Producer Library packed into one, taken apart again when they are read.
+"""Deaggregation of Kinesis Producer Library records on reading.
 
-A stream with the tag `millstream:deaggregate` = `true` has it; without the tag records come as they were put.
-Those of one aggregate share its sequence number: a consumer that goes on after it has seen all of them.
+A stream with the tag `millstream:deaggregate` = `true` has it; without the tag records are returned as they were put. Those
+of one aggregate share its sequence number: a consumer that continues after it has read all of them.
 
     F3 89 9A C2 ‖ protobuf ‖ MD5 of the protobuf
 
@@ -10,8 +10,8 @@ Those of one aggregate share its sequence number: a consumer that goes on after 
     message Record           { uint64 partition_key_index = 1; uint64 explicit_hash_key_index = 2; bytes data = 3;
                                repeated Tag tags = 4; }
 
-https://github.com/awslabs/amazon-kinesis-producer/blob/master/aggregation-format.md. What is not exactly that is a
-record of its own, and is passed on untouched.
+https://github.com/awslabs/amazon-kinesis-producer/blob/master/aggregation-format.md. Anything that is not exactly this is
+an ordinary record, and is passed on unchanged.
 """
 
 import hashlib
@@ -25,19 +25,19 @@ MAGIC = b"\xf3\x89\x9a\xc2"
 _DIGEST_BYTES = 16
 _VARINT_BYTES_MAX = 10
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
-RECORDS_MAX = 10_000  # in one aggregate: more is not ours to unpack
+RECORDS_MAX = 10_000  # in one aggregate; a larger one is not unpacked
 
 Part = tuple[str, bytes]
 """A record's partition key and data."""
 
 
 def wants_parts(spec: StreamSpec) -> bool:
-    """Whether readers of the stream are to see what was packed."""
+    """Return whether readers of the stream receive the records inside aggregates."""
     return spec.tags.get(TAG) == "true"
 
 
 def parts_of(data: bytes) -> list[Part] | None:
-    """What an aggregate holds; None when the bytes are none."""
+    """Return the records of an aggregate; None when the bytes are not one."""
     if not data.startswith(MAGIC) or len(data) <= len(MAGIC) + _DIGEST_BYTES:
         return None
     message, digest = data[len(MAGIC) : -_DIGEST_BYTES], data[-_DIGEST_BYTES:]
@@ -64,7 +64,7 @@ def _unpacked(message: bytes) -> list[Part]:
 
 def _key(value: bytes) -> str:
     key = value.decode()
-    if not 1 <= len(key) <= limits.KEY_CHARACTERS_MAX:  # one key may stand for many records
+    if not 1 <= len(key) <= limits.KEY_CHARACTERS_MAX:  # many records may share one key
         raise ValueError("no partition key")
     return key
 
@@ -83,33 +83,33 @@ def _part(record: bytes, keys: list[str]) -> Part:
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """The number and value of each field. Raises ValueError for bytes that are no message."""
-    at, end = 0, len(message)
-    while at < end:
-        tag, at = _varint(message, at)
+    """Yield the number and value of each field. Raises ValueError for an invalid message."""
+    position, end = 0, len(message)
+    while position < end:
+        tag, position = _varint(message, position)
         kind, size = tag & 7, 0
         if kind == _VARINT:
-            value, at = _varint(message, at)
+            value, position = _varint(message, position)
             yield tag >> 3, value
             continue
         if kind == _BYTES:
-            size, at = _varint(message, at)
+            size, position = _varint(message, position)
         elif kind in (_FIXED64, _FIXED32):
             size = 8 if kind == _FIXED64 else 4
         else:
             raise ValueError("a kind of field that is not used")
-        if at + size > end:
+        if position + size > end:
             raise ValueError("a field ends behind its message")
-        yield tag >> 3, message[at : at + size]
-        at += size
+        yield tag >> 3, message[position : position + size]
+        position += size
 
 
-def _varint(message: bytes, at: int) -> tuple[int, int]:
-    """A number, and where the next thing begins. Raises ValueError, IndexError."""
+def _varint(message: bytes, position: int) -> tuple[int, int]:
+    """Return a number, and the position after it. Raises ValueError, IndexError."""
     number = 0
     for nth in range(_VARINT_BYTES_MAX):
-        byte = message[at + nth]
+        byte = message[position + nth]
         number |= (byte & 0x7F) << (7 * nth)
         if byte < 0x80:
-            return number, at + nth + 1
+            return number, position + nth + 1
     raise ValueError("a number without end")

@@ -1,4 +1,4 @@
-"""Appending no faster than Amazon's shards take records, where a deployment asks for that."""
+"""Append limited to the throughput of Amazon's shards, if the deployment enables that."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,7 +17,7 @@ async def append_at_pace(
     stream: Stream,
     records: Sequence[Record],
 ) -> Sequence[Result]:
-    """Append; a record that is too much for its shard is refused, and the others go."""
+    """Append; a record that exceeds its shard's rate is refused, and the others are added."""
     pace = kept(call).pace
     append = call.storage.streams.append
     if not pace.limited:

@@ -1,6 +1,6 @@
-"""Where a reader starts: the five kinds of position, as offsets.
+"""Start positions of readers: the five kinds, as offsets.
 
-TRIM_HORIZON is offset 0, since whoever asks for what is trimmed is moved to the oldest record.
+TRIM_HORIZON is offset 0, since a reader of a trimmed offset is moved to the oldest record.
 """
 
 from typing import Any, cast
@@ -29,7 +29,7 @@ async def offset_at(
     number: str | None,
     timestamp: float | None,
 ) -> int:
-    """The offset of a position. Raises AwsError: InvalidArgument."""
+    """Return the offset of a position. Raises AwsError: InvalidArgument."""
     _check_given(kind, number, timestamp)
     streams = call.storage.streams
     match kind:
@@ -90,7 +90,7 @@ async def _at_number(
             f"while it was used in a call to a shard with {shard_id(shard.index)}"
         )
     if place.offset == OFFSET_MAX and place.opened_s == opened_s - 1:
-        return 0  # stands before the first: `number_before`
+        return 0  # the position before the first record: `number_before`
     tip = await _tip(call.storage.streams, stream, shard)
     if place.offset == OFFSET_MAX and not shard.is_open:
         return tip
@@ -117,7 +117,7 @@ async def read_on(
     bytes_max: int = limits.READ_BYTES_MAX,
     wait_ms: int = 0,
 ) -> ShardRead:
-    """Read from an offset; a reader of what is trimmed is moved to the oldest record, as at Amazon."""
+    """Read from an offset; at a trimmed one, from the oldest record, as at Amazon."""
     where = ReadFrom(offset=offset)
     for _ in range(2):
         try:
@@ -126,7 +126,7 @@ async def read_on(
             )
         except OffsetExpired as expired:
             where = ReadFrom(offset=int(expired.facts["earliest_offset"]))
-        except OffsetOutOfRange:  # offsets were lost with a store, and will come again
+        except OffsetOutOfRange:  # offsets were lost with a store, and will be assigned again
             where = ReadFrom(tail=0)
     return await streams.read_shard(
         name, shard, ReadFrom(time_ms=0), records_max=records_max, bytes_max=bytes_max

@@ -1,4 +1,4 @@
-"""Where records went, as Kinesis tells it: their sequence numbers, or one of the two errors that SDKs know."""
+"""Results of puts: sequence numbers, or one of the two errors that SDKs know."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ Result = Appended | MillstreamError | AwsError
 
 
 class PutRecordsResultEntry(msgspec.Struct, rename="pascal", omit_defaults=True, gc=False):
-    """Where one went, or why it did not."""
+    """Sequence number and shard of one record, or its error."""
 
     sequence_number: str | None = None
     shard_id: str | None = None
@@ -24,13 +24,13 @@ class PutRecordsResultEntry(msgspec.Struct, rename="pascal", omit_defaults=True,
 
 
 def number_of(stream: Stream, placed: Appended) -> str:
-    """One record's sequence number."""
+    """Return a record's sequence number."""
     opened_ms = stream.shard(placed.shard).opened_at_ms
     return sequence_number(opened_ms, placed.shard, placed.offset, placed.arrival_ms)
 
 
 def told_results(stream: Stream, results: Sequence[Result]) -> list[PutRecordsResultEntry]:
-    """Records that were answered one by one."""
+    """Convert the results of records that were appended one by one."""
     return [
         PutRecordsResultEntry(number_of(stream, one), shard_id(one.shard))
         if isinstance(one, Appended)
@@ -42,32 +42,35 @@ def told_results(stream: Stream, results: Sequence[Result]) -> list[PutRecordsRe
 def told_ranges(
     stream: Stream, ranges: Sequence[AppendedRange], count: int
 ) -> list[PutRecordsResultEntry]:
-    """Records that were answered in ranges; `count` is that of all."""
+    """Convert the results of records that were appended in ranges; `count` is that of all."""
     if len(ranges) == 1:
         return _told_range(stream, ranges[0])
-    told = [_MISSING] * count
-    for some in ranges:
-        for number, entry in zip(some.numbers, _told_range(stream, some), strict=True):
-            told[number] = entry
-    return told
+    entries = [_MISSING] * count
+    for appended in ranges:
+        for number, entry in zip(appended.numbers, _told_range(stream, appended), strict=True):
+            entries[number] = entry
+    return entries
 
 
 _MISSING = PutRecordsResultEntry()
 
 
-def _told_range(stream: Stream, some: AppendedRange) -> list[PutRecordsResultEntry]:
-    """Neighbours that arrived together have numbers that are a step apart."""
-    count = len(some.numbers)
-    if some.error is not None:
-        return [failed(some.error)] * count
-    opened_ms, name = stream.shard(some.shard).opened_at_ms, shard_id(some.shard)
-    first = first_number(opened_ms, some.shard, some.offset, some.arrival_ms)
+def _told_range(stream: Stream, appended: AppendedRange) -> list[PutRecordsResultEntry]:
+    """Convert one range: neighbours that arrived together have numbers one step apart."""
+    count = len(appended.numbers)
+    if appended.error is not None:
+        return [failed(appended.error)] * count
+    opened_ms, name = stream.shard(appended.shard).opened_at_ms, shard_id(appended.shard)
+    first = first_number(opened_ms, appended.shard, appended.offset, appended.arrival_ms)
     numbers = range(first, first + count * STEP, STEP)
     return [PutRecordsResultEntry(str(number), name) for number in numbers]
 
 
 def failed(error: MillstreamError | AwsError) -> PutRecordsResultEntry:
-    """Only two codes are known to SDKs: try again more slowly, and try again."""
+    """Return the result of a failed record, with one of the two codes that SDKs know.
+
+    One means to retry more slowly, the other to retry.
+    """
     if isinstance(error, AwsError):
         return PutRecordsResultEntry(error_code=error.fault.shape, error_message=error.message)
     busy = error.code is ErrorCode.STORAGE_BUSY

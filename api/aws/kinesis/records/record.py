@@ -1,4 +1,4 @@
-"""Records as Kinesis tells them, and how many fit into one answer."""
+"""Records in the Kinesis format, limited to what fits into one response."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -17,7 +17,7 @@ _arrival = attrgetter("arrival_ms")
 
 
 class Told(NamedTuple):
-    """Records, the offset to go on with where not all fitted, and their bytes."""
+    """Records and their bytes, and the offset to continue from if not all of them fitted."""
 
     records: list[RecordOut]
     next_offset: int | None
@@ -25,64 +25,70 @@ class Told(NamedTuple):
 
 
 def encryption_of(stream: Stream) -> str | None:
-    """`KMS` where the owner asked for it; nothing is encrypted by that."""
+    """Return `KMS` if the owner enabled it; nothing is encrypted by that."""
     return KMS if stream.spec.annotations and annotation(stream.spec, KEY) else None
 
 
-def told_records(stream: Stream, shard: Shard, found: Sequence[LogRecord]) -> Told:
-    """The records of one answer: all that was read, or as many as ten megabytes hold, and at least one."""
-    size_bytes = sum([len(one.record.data) for one in found])
+def told_records(stream: Stream, shard: Shard, log_records: Sequence[LogRecord]) -> Told:
+    """Return the records of one response.
+
+    All that were read, or as many as ten megabytes hold, and at least one.
+    """
+    size_bytes = sum([len(one.record.data) for one in log_records])
     next_offset = None
-    if size_bytes > limits.READ_BYTES_MAX and len(found) > 1:
-        found, size_bytes = _fitting(found)
-        next_offset = found[-1].offset + 1
+    if size_bytes > limits.READ_BYTES_MAX and len(log_records) > 1:
+        log_records, size_bytes = _fitting(log_records)
+        next_offset = log_records[-1].offset + 1
     encryption = encryption_of(stream)
     if wants_parts(stream.spec):
-        records, cut = _with_parts(shard, found, encryption)
+        records, cut = _with_parts(shard, log_records, encryption)
         next_offset = next_offset if cut is None else cut
     else:
-        records = _as_they_are(shard, found, encryption)
+        records = _as_they_are(shard, log_records, encryption)
     return Told(records, next_offset, size_bytes)
 
 
-def _fitting(found: Sequence[LogRecord]) -> tuple[Sequence[LogRecord], int]:
+def _fitting(log_records: Sequence[LogRecord]) -> tuple[Sequence[LogRecord], int]:
     total = 0
-    for nth, one in enumerate(found):
-        size = len(one.record.data)
+    for nth, log_record in enumerate(log_records):
+        size = len(log_record.record.data)
         if nth and total + size > limits.READ_BYTES_MAX:
-            return found[:nth], total
+            return log_records[:nth], total
         total += size
-    return found, total
+    return log_records, total
 
 
 def _as_they_are(
-    shard: Shard, found: Sequence[LogRecord], encryption: str | None
+    shard: Shard, log_records: Sequence[LogRecord], encryption: str | None
 ) -> list[RecordOut]:
-    """Records that arrived together are neighbours, whose numbers are a step apart."""
-    told: list[RecordOut] = []
-    for arrival_ms, together in groupby(found, _arrival):
+    """Convert records; neighbours that arrived together have numbers one step apart."""
+    records: list[RecordOut] = []
+    for arrival_ms, together in groupby(log_records, _arrival):
         run, arrival = list(together), seconds(arrival_ms)
         first = first_number(shard.opened_at_ms, shard.index, run[0].offset, arrival_ms)
         numbers = range(first, first + len(run) * STEP, STEP)
-        told += [
+        records += [
             RecordOut(str(number), arrival, one.record.data, one.record.key, encryption)
             for number, one in zip(numbers, run, strict=True)
         ]
-    return told
+    return records
 
 
 def _with_parts(
-    shard: Shard, found: Sequence[LogRecord], encryption: str | None
+    shard: Shard, log_records: Sequence[LogRecord], encryption: str | None
 ) -> tuple[list[RecordOut], int | None]:
-    """What was packed, and the offset to go on with where that is more than one answer may hold."""
-    told: list[RecordOut] = []
-    for nth, whole in enumerate(_as_they_are(shard, found, encryption)):
+    """Deaggregate records.
+
+    Returns the offset to continue from if they are more than one response may hold.
+    """
+    records: list[RecordOut] = []
+    for nth, whole in enumerate(_as_they_are(shard, log_records, encryption)):
         parts = parts_of(whole.data)
         number, arrival = whole.sequence_number, whole.approximate_arrival_timestamp
         if parts is None:
-            told.append(whole)
+            records.append(whole)
         else:
-            told += [RecordOut(number, arrival, data, key, encryption) for key, data in parts]
-        if len(told) >= limits.READ_RECORDS_MAX and nth + 1 < len(found):
-            return told, found[nth].offset + 1
-    return told, None
+            records += [RecordOut(number, arrival, data, key, encryption) for key, data in parts]
+        if len(records) >= limits.READ_RECORDS_MAX and nth + 1 < len(log_records):
+            return records, log_records[nth].offset + 1
+    return records, None

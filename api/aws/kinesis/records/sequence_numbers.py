@@ -1,4 +1,4 @@
-"""Sequence numbers: an offset with its shard and times, as one number of 47 hex digits, told in decimal.
+"""Sequence numbers: an offset, shard and times in one number of 47 hex digits, in decimal.
 
     2  oooooooooo…   what                                                  hex digits
     ─  ────────────────────────────────────────────────────────────────────────────
@@ -12,9 +12,9 @@
        index         the shard's index                                     8
        2             the version                                           1
 
-Nothing is stored and nothing is looked up: numbers are computed from what a record has anyway. They rise with the
-offset; a child's lie above its parents', since it is opened in a later second. The Kinesis Client Library checks
-version (bits 184 to 187) and shard index (bits 4 to 35) of exactly 186 bits, and takes other numbers as they are.
+Nothing is stored and nothing is looked up: numbers are computed from the fields of a record. They increase with the
+offset; a child's are above its parents', since it is opened in a later second. The Kinesis Client Library checks
+version (bits 184 to 187) and shard index (bits 4 to 35) of exactly 186 bits, and accepts other numbers unchanged.
 """
 
 from typing import NamedTuple
@@ -22,16 +22,16 @@ from typing import NamedTuple
 VERSION = 2
 SECOND_MS = 1_000
 OFFSET_MAX = 2**63 - 1
-"""Stands in the number at which a closed shard ends."""
+"""Offset in the ending number of a closed shard."""
 
 _VERSION_HIGH, _OPENED, _NIBBLE, _OFFSET, _ARRIVAL, _INDEX = 184, 148, 144, 80, 36, 4
 _SECONDS_MASK, _INDEX_MASK, _BITS = 2**36 - 1, 2**32 - 1, 186
 STEP = 1 << _OFFSET
-"""Between the numbers of two neighbours that arrived in the same second."""
+"""Difference between the numbers of two neighbours that arrived in the same second."""
 
 
 class Place(NamedTuple):
-    """What a sequence number says."""
+    """The fields of a sequence number."""
 
     opened_s: int
     shard: int
@@ -40,8 +40,11 @@ class Place(NamedTuple):
 
 
 def first_number(opened_ms: int, shard: int, offset: int, arrival_ms: int) -> int:
-    """The sequence number of a record; each neighbour that arrived in the same second has `STEP` more. A shard opens in a
-    later second than its parent did, and takes records before: they lie above where it starts, too."""
+    """Return the sequence number of a record; its neighbours follow in steps of `STEP`.
+
+    A neighbour is the next record that arrived in the same second. A shard opens in a later second than its parent did, and
+    accepts records before: their numbers lie above its start, too.
+    """
     return _number(opened_ms, shard, offset, max(arrival_ms, opened_ms))
 
 
@@ -58,27 +61,30 @@ def _number(opened_ms: int, shard: int, offset: int, arrival_ms: int) -> int:
 
 
 def sequence_number(opened_ms: int, shard: int, offset: int, arrival_ms: int) -> str:
-    """A record's sequence number."""
+    """Return a record's sequence number."""
     return str(first_number(opened_ms, shard, offset, arrival_ms))
 
 
 def starting_number(opened_ms: int, shard: int) -> str:
-    """Where a shard begins: not above its first record's."""
+    """Return the number at which a shard starts, not above its first record's."""
     return sequence_number(opened_ms, shard, 0, opened_ms)
 
 
 def ending_number(opened_ms: int, shard: int, closed_ms: int) -> str:
-    """Where a closed shard ends: above every record's."""
+    """Return the number at which a closed shard ends, above every record's."""
     return sequence_number(opened_ms, shard, OFFSET_MAX, closed_ms)
 
 
 def number_before(opened_ms: int, shard: int) -> str:
-    """Where a reader stands that has seen nothing: below every number of the shard, in the second before."""
+    """Return the position of a reader that has read nothing.
+
+    It is below every number of the shard, in the second before.
+    """
     return sequence_number(opened_ms - SECOND_MS, shard, OFFSET_MAX, opened_ms - SECOND_MS)
 
 
 def read_number(text: str) -> Place | None:
-    """What a number says; None for one that this service cannot have made."""
+    """Parse a number; None for one that this service cannot have created."""
     number = int(text)
     place = Place(
         number >> _OPENED & _SECONDS_MASK,

@@ -1,4 +1,4 @@
-"""Registered consumers as Kinesis tells and names them."""
+"""Registered consumers, described and named in the Kinesis format."""
 
 from typing import Any
 
@@ -15,13 +15,13 @@ from storage.domain.streams.stream import Stream
 ACTIVE = "ACTIVE"
 
 
-def no_such_consumer(word: str) -> AwsError:
-    """There is no such consumer, or there is none any more."""
-    return AwsError(RESOURCE_NOT_FOUND, f"Consumer {word} not found.")
+def no_such_consumer(name: str) -> AwsError:
+    """Return the error for a consumer that does not exist, or no longer exists."""
+    return AwsError(RESOURCE_NOT_FOUND, f"Consumer {name} not found.")
 
 
 def consumer_out(consumer: RegisteredConsumer, stream: str) -> Consumer:
-    """A consumer of the stream with that ARN."""
+    """Describe a consumer of the stream with that ARN."""
     return Consumer(
         consumer.name,
         consumer_arn(stream, consumer.name, consumer.registered_at_ms),
@@ -31,16 +31,17 @@ def consumer_out(consumer: RegisteredConsumer, stream: str) -> Consumer:
 
 
 async def consumer_named(call: Call[Any], arn: str) -> tuple[Stream, RegisteredConsumer]:
-    """The consumer of that ARN, which names its registration: a later one of that name is another.
+    """Return the consumer that an ARN names.
 
-    Raises AwsError: InvalidArgument, ResourceNotFound.
+    The ARN names one registration: a later one of the same name is another consumer. Raises AwsError: InvalidArgument,
+    ResourceNotFound.
     """
     named = read_arn(arn)
     if named is None or named.consumer is None:
         raise invalid(f"{arn} is not the ARN of a consumer.")
     await check_account(call, named)
     stream = await stream_named(call, named.stream)
-    found = await call.storage.registrations.consumer(stream, named.consumer)
-    if found is None or found.registered_at_ms // 1_000 != named.second:
+    consumer = await call.storage.registrations.consumer(stream, named.consumer)
+    if consumer is None or consumer.registered_at_ms // 1_000 != named.second:
         raise no_such_consumer(arn)
-    return stream, found
+    return stream, consumer

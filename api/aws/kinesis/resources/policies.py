@@ -1,4 +1,7 @@
-"""Resource policies: kept as text. `api.aws.protocol.resource_policies` says what of them is honoured."""
+"""Resource policies, stored as text.
+
+`api.aws.protocol.resource_policies` documents which part of them is honoured.
+"""
 
 from typing import Any
 
@@ -12,7 +15,10 @@ CHARACTERS_MAX = 20_480  # as Amazon
 
 
 async def check_policy(call: Call[Any], text: str) -> None:
-    """Raise AwsError unless the text is a policy that can be honoured: a JSON object with a list of statements."""
+    """Raise AwsError unless the text is a policy that can be honoured.
+
+    A policy is a JSON object with a list of statements.
+    """
     try:
         policy = msgspec.json.decode(text, type=dict[str, Any])
     except (msgspec.DecodeError, RecursionError, UnicodeError):

@@ -1,4 +1,4 @@
-"""What an ARN names, a stream or a consumer, and the two things both have: tags and a policy."""
+"""Resources named by an ARN, streams and consumers, with their tags and policy."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -39,7 +39,7 @@ async def _resource(call: Call[In]) -> Stream | tuple[Stream, RegisteredConsumer
 
 
 async def tags_of(call: Call[In]) -> dict[str, str]:
-    """The resource's tags."""
+    """Return the resource's tags."""
     match await _resource(call):
         case Stream(spec=spec):
             return spec.tags
@@ -48,7 +48,7 @@ async def tags_of(call: Call[In]) -> dict[str, str]:
 
 
 async def policy_of(call: Call[In]) -> str | None:
-    """The resource's policy."""
+    """Return the resource's policy."""
     match await _resource(call):
         case Stream(spec=spec):
             return annotation(spec, POLICY)

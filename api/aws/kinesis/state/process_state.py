@@ -1,11 +1,11 @@
-"""What the door remembers between calls, in each process."""
+"""State of the endpoint between calls, in each process."""
 
 from api.aws.kinesis.state.subscriptions import Subscriptions
 from api.aws.kinesis.state.throttles import Pace
 
 
 class Kept:
-    """The pace of calls, and who is subscribed. `limits`: the profile, `native` or `aws`."""
+    """Rate limits of calls, and subscriptions. `limits`: the profile, `native` or `aws`."""
 
     def __init__(self, limits: str) -> None:
         self.pace = Pace(limits)

@@ -1,6 +1,6 @@
-"""Who is subscribed to which shard: one subscription for each consumer and shard, in each process.
+"""Subscriptions to shards: one for each consumer and shard, in each process.
 
-    subscribe ──▶ under way ──5 s──▶ may be taken over ──▶ ends after 5 minutes
+    subscribe ──▶ active ──5 s──▶ may be taken over ──▶ ends after 5 minutes
                    └ another: ResourceInUse    └ another: the old one ends with ResourceInUse
 
 Reads change nothing, so two subscriptions in two processes give both clients every record.
@@ -12,15 +12,15 @@ from collections import OrderedDict
 from api.aws.kinesis.errors import RESOURCE_IN_USE, refuse
 
 LIFETIME_S = 300.0
-SETTLED_S = 5.0  # before this nobody takes a subscription over
-SUBSCRIPTIONS_MAX = 50_000  # as there may be waiters: each is one
+SETTLED_S = 5.0  # minimum age before a subscription can be taken over
+SUBSCRIPTIONS_MAX = 50_000  # each is a waiter, so the limit is that of waiters
 
 Key = tuple[str, str, int]
 """Stream id, consumer and shard."""
 
 
 class Subscription:
-    """One call that goes on. `taken_over` is set by the one that ends it."""
+    """A streaming call. `taken_over` is set by the call that ends it."""
 
     __slots__ = ("ended", "since_s", "taken_over")
 
@@ -37,7 +37,7 @@ class Subscriptions:
         self._last: OrderedDict[Key, Subscription] = OrderedDict()
 
     def open(self, key: Key, now_s: float) -> Subscription:
-        """A new subscription; the one before it ends. Raises AwsError: ResourceInUse."""
+        """Open a subscription, which ends its predecessor. Raises AwsError: ResourceInUse."""
         self._forget(now_s)
         before = self._last.get(key)
         if before is not None and now_s < before.since_s + SETTLED_S:
@@ -51,15 +51,16 @@ class Subscriptions:
         return opened
 
     def end_all(self, stream_id: str, consumer: str) -> None:
-        """End every subscription of a consumer: it is not registered any more."""
+        """End every subscription of a deregistered consumer."""
         for key, subscription in self._last.items():
             if key[:2] == (stream_id, consumer):
                 subscription.taken_over.set()
 
     def _forget(self, now_s: float) -> None:
-        """Drop the oldest that are over; a live one is at most a few minutes in the way of those behind it.
+        """Drop the oldest ended subscriptions.
 
-        One whose client was gone before its first event never ends, and is dropped by its age.
+        A live one delays those behind it by a few minutes at most. One whose client was gone before its first event never ends,
+        and is dropped by its age.
         """
         while self._last:
             key, oldest = next(iter(self._last.items()))

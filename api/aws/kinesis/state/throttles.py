@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from api.aws.kinesis.errors import LIMIT_EXCEEDED, THROUGHPUT_EXCEEDED, refuse
 
-BUCKETS_MAX = 100_000  # a few tens of megabytes; beyond it the one used longest ago starts anew
+BUCKETS_MAX = 100_000  # a few tens of megabytes; beyond it the least recently used is reset
 MIB = 1024 * 1024
 DAY_S = 86_400
 WRITE_BYTES, WRITE_RECORDS, READ_BYTES, READ_CALLS, ITERATOR_CALLS = (
@@ -22,14 +22,17 @@ WRITE_BYTES, WRITE_RECORDS, READ_BYTES, READ_CALLS, ITERATOR_CALLS = (
 
 
 class Bucket(NamedTuple):
-    """What was left at a moment."""
+    """Token count at a moment."""
 
     left: float
     at_s: float
 
 
 class Throttles:
-    """The buckets of one process. Each refills at its rate, and holds a second's worth unless it says more."""
+    """Token buckets of one process.
+
+    Each refills at its rate, and holds a second's worth unless a larger burst is given.
+    """
 
     def __init__(self) -> None:
         self._buckets: OrderedDict[Hashable, Bucket] = OrderedDict()
@@ -37,9 +40,10 @@ class Throttles:
     def take(
         self, key: Hashable, amount: float, rate: float, now_s: float, holds: float | None = None
     ) -> bool:
-        """Whether there was enough; a bucket that is full serves any amount, and is in debt afterwards.
+        """Debit the bucket and return whether there was enough.
 
-        So a record of 10 MiB passes a shard of 1 MiB/s, which then rests for ten seconds.
+        A full bucket serves any amount, and is in debt afterwards: so a record of 10 MiB passes a shard of 1 MiB/s, which then
+        refuses records for ten seconds.
         """
         most = rate if holds is None else holds
         left = self._left(key, rate, now_s, most)
@@ -49,11 +53,11 @@ class Throttles:
         return True
 
     def has(self, key: Hashable, amount: float, rate: float, now_s: float) -> bool:
-        """Whether `take` would succeed."""
+        """Return whether `take` would succeed."""
         return self._left(key, rate, now_s) >= min(amount, rate)
 
     def charge(self, key: Hashable, amount: float, rate: float, now_s: float) -> None:
-        """Take what was used already, whether or not it was there."""
+        """Debit the bucket for an amount already used, whether or not there was enough."""
         self._put(key, Bucket(self._left(key, rate, now_s) - amount, now_s))
 
     def _left(self, key: Hashable, rate: float, now_s: float, holds: float | None = None) -> float:
@@ -71,7 +75,7 @@ class Throttles:
 
 
 class Pace:
-    """The limits that a deployment has asked for: Amazon's, or none."""
+    """Limits that the deployment enforces: Amazon's, or none."""
 
     def __init__(self, profile: str) -> None:
         self.limited = profile == "aws"
@@ -83,7 +87,7 @@ class Pace:
             refuse(LIMIT_EXCEEDED, "Rate exceeded for operation.")
 
     def daily(self, operation: str, whose: Hashable, per_day: int, now_s: float) -> None:
-        """Count a call of which there are so many in a day. Raises AwsError: LimitExceeded."""
+        """Count a call with a daily limit. Raises AwsError: LimitExceeded."""
         key, rate = ("day", operation, whose), per_day / DAY_S
         if self.limited and not self._throttles.take(key, 1, rate, now_s, per_day):
             refuse(
@@ -97,7 +101,7 @@ class Pace:
             refuse(THROUGHPUT_EXCEEDED, f"Rate exceeded for shard {shard_id}.")
 
     def read(self, shard: Hashable, words: str, now_s: float) -> None:
-        """Count a GetRecords, before it is done. Raises AwsError: ProvisionedThroughputExceeded."""
+        """Count a GetRecords before it runs. Raises AwsError: ProvisionedThroughputExceeded."""
         if not self.limited:
             return
         enough = self._throttles.has(("rb", shard), 1, READ_BYTES, now_s)
@@ -105,12 +109,12 @@ class Pace:
             refuse(THROUGHPUT_EXCEEDED, f"Rate exceeded for {words}.")
 
     def was_read(self, shard: Hashable, size_bytes: int, now_s: float) -> None:
-        """Count what a GetRecords gave: ten megabytes, and the next five seconds give none."""
+        """Charge a GetRecords for its bytes; after ten megabytes the next five seconds return none."""
         if self.limited:
             self._throttles.charge(("rb", shard), size_bytes, READ_BYTES, now_s)
 
     def write(self, shard: Hashable, size_bytes: int, now_s: float) -> bool:
-        """Count a record that goes to a shard; False when it is too much."""
+        """Count a record for a shard; return False if it exceeds the rate."""
         if not self.limited:
             return True
         if not self._throttles.has(("wb", shard), size_bytes, WRITE_BYTES, now_s):

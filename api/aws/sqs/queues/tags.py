@@ -17,6 +17,9 @@ def check_tags(tags: Mapping[str, str]) -> None:
             raise invalid("A tag's value is up to 256 characters of text.")
 
 
-def _is_text(word: str) -> bool:
-    """Return whether a tag has only letters, numbers, punctuation and spaces of any script."""
-    return word.isprintable()
+def _is_text(text: str) -> bool:
+    """Return whether the text is printable: letters, numbers, punctuation and spaces.
+
+    Any script is allowed.
+    """
+    return text.isprintable()
