@@ -1,1 +1,1 @@
-"""Wire types shared by REST and WebSocket: fields, messages, records, problems and cursors."""
+"""Wire types of REST and WebSocket: fields, messages, records, problems, cursors."""

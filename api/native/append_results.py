@@ -1,4 +1,4 @@
-"""Appends: how they are answered and counted."""
+"""Results of appends: their wire form and metrics."""
 
 from collections.abc import Sequence
 
@@ -10,14 +10,14 @@ from storage.domain.streams.stream import Appended
 
 
 def appended_out(result: Appended | MillstreamError) -> AppendedOut:
-    """The answer to one record."""
+    """Convert the result of one record."""
     if isinstance(result, MillstreamError):
         return AppendedOut(error=item_error(result))
     return AppendedOut(shard=result.shard, offset=result.offset, duplicate=result.duplicate)
 
 
 def count_appended(metrics: DoorMetrics, results: Sequence[Appended | MillstreamError]) -> int:
-    """How many were refused, which is counted, as is what was taken."""
+    """Count accepted and refused records; return the number refused."""
     refused = [result for result in results if isinstance(result, MillstreamError)]
     for error in refused:
         count_rejected(error.code)

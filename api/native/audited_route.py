@@ -1,4 +1,7 @@
-"""Control-plane routes whose calls are audited: those that change something and need the right to administer it."""
+"""Control-plane routes whose calls are audited.
+
+Those are the routes that change something and require permission to administer it.
+"""
 
 from collections.abc import Callable, Coroutine
 from functools import partial
@@ -31,27 +34,30 @@ _TOLD = (
     "moved",
     "deleted",
 )
-"""What of an answer is told, where it is a short value: nothing else of it gets into the log."""
+"""Members of an answer that are logged if they are short values; nothing else of it is logged."""
 _TOLD_CHARACTERS_MAX = 256
 _RIGHTS = ("everywhere", "roles", "grants", "rates")
-"""What a new credential may do."""
+"""Permissions of a new credential."""
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 class AuditedRoute(APIRoute):
-    """To be named to a router. Its routes that read, and those of the data plane, are as they were."""
+    """Route class of audited routers.
+
+    Read routes and those of the data plane behave as usual.
+    """
 
     @property
     def audited(self) -> Right | None:
-        """The right that its calls need, if they are audited."""
+        """The permission that its calls require, if they are audited."""
         if set(self.methods or ()) <= _READING:
             return None
-        found = (right_of(depends) for depends in self.dependencies)
-        return next((right for right in found if right and is_administrative(right.action)), None)
+        rights = (right_of(depends) for depends in self.dependencies)
+        return next((right for right in rights if right and is_administrative(right.action)), None)
 
     def get_route_handler(self) -> Handler:
-        """FastAPI's, within an audit where there is to be one."""
+        """Return FastAPI's handler, wrapped in an audit if the route is audited."""
         handle: Handler = super().get_route_handler()
         right = self.audited
         return handle if right is None else partial(_audited, handle, self.name, right)
@@ -78,26 +84,28 @@ def _spelled(error: Exception) -> str:
 
 
 def _about(operation: str, right: Right, request: Request) -> About:
-    """`/v1/queues/orders/messages/m1` is about the queue `orders`."""
+    """Return the subject of a path: `/v1/queues/orders/messages/m1` concerns queue `orders`."""
     resource = request.url.path.removeprefix("/v1/")
     everything = request.path_params.get("namespace", "*")
     name = everything if right.everything else named_in(request) or ""
     noun, _, rest = resource.partition("/")
     known_as, _, part = rest.partition("/")
-    makes_another = noun == "keys" and part != ""  # what a rotation made is told, by its answer
+    makes_another = (
+        noun == "keys" and part != ""
+    )  # the new key of a rotation is recorded from the answer
     return About(operation, right.action, resource, name, noun, "" if makes_another else known_as)
 
 
 def _told(response: Response) -> Shown | None:
-    """The short values of an answer by which its object is known again."""
+    """Return the short values of an answer that identify its object."""
     try:
-        said = msgspec.json.decode(response.body)
+        body = msgspec.json.decode(response.body)
     except msgspec.DecodeError:
         return None
-    if not isinstance(said, dict):
+    if not isinstance(body, dict):
         return None
-    told = {name: said[name] for name in _TOLD if _is_short(said.get(name))}
-    return told | {name: said[name] for name in _RIGHTS if name in said} or None
+    shown = {name: body[name] for name in _TOLD if _is_short(body.get(name))}
+    return shown | {name: body[name] for name in _RIGHTS if name in body} or None
 
 
 def _is_short(value: object) -> bool:

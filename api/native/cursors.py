@@ -1,4 +1,7 @@
-"""Cursors: where a list or a read of all shards goes on. Opaque to clients, and bound to what they list."""
+"""Cursors: positions in a list or in a read of all shards.
+
+They are opaque to clients, and bound to what they list.
+"""
 
 import base64
 import binascii
@@ -16,9 +19,9 @@ _encoder = msgspec.msgpack.Encoder()
 
 
 class Page(NamedTuple, Generic[Item]):
-    """One page of a list: what its caller may see of it, and where the next begins; None after the last.
+    """One page of a list: its items that the caller may see, and the cursor of the next page.
 
-    A page may so have fewer items than were asked for, and even none, before the last.
+    The cursor is None after the last page. A page may have fewer items than requested, and even none, before the last.
     """
 
     items: list[Item]
@@ -26,31 +29,37 @@ class Page(NamedTuple, Generic[Item]):
 
 
 def page_of(
-    found: Sequence[Item],
+    results: Sequence[Item],
     limit: int,
     about: Sequence[str],
     place: Callable[[Item], Any],
     may_see: Callable[[Item], bool] = lambda _: True,
 ) -> Page[Item]:
-    """The page of which `found` has one item too many if there is another. `place`: where a page after an item begins."""
-    shown = found[:limit]
-    cursor = encode_cursor(about, place(shown[-1])) if len(found) > limit else None
-    return Page([item for item in shown if may_see(item)], cursor)
+    """Return the page of `results`, which has one item too many if there is another page.
+
+    `place`: the position after an item, where the next page begins.
+    """
+    page = results[:limit]
+    cursor = encode_cursor(about, place(page[-1])) if len(results) > limit else None
+    return Page([item for item in page if may_see(item)], cursor)
 
 
 def encode_cursor(about: Sequence[str], place: Any) -> str:
-    """A cursor into what `about` names, at `place`."""
+    """Encode a position in the list that `about` identifies."""
     packed = _encoder.encode((tuple(about), place))
     return base64.urlsafe_b64encode(packed).rstrip(b"=").decode()
 
 
 def decode_cursor(cursor: str, about: Sequence[str], kind: type[Place]) -> Place:
-    """The place a cursor names. Raises InvalidCursor when it is not one, or is about something else."""
+    """Decode the position of a cursor.
+
+    Raises InvalidCursor when it is not a cursor, or belongs to another list.
+    """
     try:
         packed = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
-        told, place = msgspec.msgpack.decode(packed, type=tuple[list[str], kind])  # type: ignore[valid-type]
+        subject, place = msgspec.msgpack.decode(packed, type=tuple[list[str], kind])  # type: ignore[valid-type]
     except (binascii.Error, ValueError, msgspec.DecodeError):
         raise InvalidCursor from None
-    if told != list(about):
+    if subject != list(about):
         raise InvalidCursor("The cursor belongs to another list.")
     return place

@@ -1,4 +1,4 @@
-"""What control-plane routes ask for: the open storage, the caller, names from paths, pages."""
+"""Dependencies of control-plane routes: storage, caller, names from paths, pages."""
 
 from collections.abc import Callable
 from typing import Annotated, NamedTuple, cast
@@ -12,10 +12,10 @@ from storage.domain.access.permissions import Action, Principal
 from storage.domain.names import GroupName, QueueName, StreamName, WebhookName
 
 PRINCIPAL_KEY = "millstream.principal"
-"""Where the composition puts the caller in the ASGI scope."""
+"""Key of the caller in the ASGI scope, set by the gateway."""
 
 REQUEST_ID_KEY = "millstream.request_id"
-"""Where it puts the request id."""
+"""Key of the request id in the ASGI scope."""
 
 NamePart = Annotated[
     str,
@@ -30,12 +30,12 @@ Cursor = Annotated[str, Query(description="`next_cursor` of the page before.")]
 
 
 def storage_of(request: Request) -> Storage:
-    """The open storage."""
+    """Return the open storage."""
     return cast(Storage, request.app.state.storage)
 
 
 def principal_of(request: Request) -> Principal:
-    """The caller."""
+    """Return the caller."""
     return cast(Principal, request.scope[PRINCIPAL_KEY])
 
 
@@ -44,22 +44,22 @@ PrincipalDep = Annotated[Principal, Depends(principal_of)]
 
 
 def queue_from_path(queue: NamePart, principal: PrincipalDep) -> QueueName:
-    """The queue that the path names. Raises ValidationFailed."""
+    """Return the queue that the path names. Raises ValidationFailed."""
     return QueueName(queue, principal.namespace)
 
 
 def stream_from_path(stream: NamePart, principal: PrincipalDep) -> StreamName:
-    """The stream that the path names. Raises ValidationFailed."""
+    """Return the stream that the path names. Raises ValidationFailed."""
     return StreamName(stream, principal.namespace)
 
 
 def group_from_path(group: NamePart, principal: PrincipalDep) -> GroupName:
-    """The consumer group that the path names. Raises ValidationFailed."""
+    """Return the consumer group that the path names. Raises ValidationFailed."""
     return GroupName(group, principal.namespace)
 
 
 def webhook_from_path(webhook: NamePart, principal: PrincipalDep) -> WebhookName:
-    """The webhook that the path names. Raises ValidationFailed."""
+    """Return the webhook that the path names. Raises ValidationFailed."""
     return WebhookName(webhook, principal.namespace)
 
 
@@ -73,7 +73,10 @@ _RIGHT = "right"
 
 
 class Right(NamedTuple):
-    """What an authorise step asks for; `everything`: on every name, as the path names none."""
+    """The permission that an authorise step requires.
+
+    `everything`: on every name, because the path names none.
+    """
 
     action: Action
     everything: bool = False
@@ -83,7 +86,10 @@ _NOUNS = ("queue", "stream", "group", "webhook")
 
 
 def may(action: Action) -> Callable[..., None]:
-    """A route's authorise step: of the resource that its path names, or else of any at all. Raises Forbidden."""
+    """Return the authorise step of a route. Raises Forbidden.
+
+    It checks the resource that the path names, or else whether the caller may do this on any resource.
+    """
 
     def authorise(request: Request, storage: StorageDep, principal: PrincipalDep) -> None:
         named = named_in(request)
@@ -97,7 +103,10 @@ def may(action: Action) -> Callable[..., None]:
 
 
 def may_all(action: Action) -> Callable[..., None]:
-    """The authorise step of what is about no one name: it needs a grant that is about every name. Raises Forbidden."""
+    """Return the authorise step of a route that concerns all names. Raises Forbidden.
+
+    It requires a grant for every name.
+    """
 
     def authorise(storage: StorageDep, principal: PrincipalDep) -> None:
         storage.access.authorise(principal, action, f"{principal.namespace}/*")
@@ -107,18 +116,18 @@ def may_all(action: Action) -> Callable[..., None]:
 
 
 def named_in(request: Request) -> str | None:
-    """What the path names that policies speak of; None where that is nothing."""
+    """Return the resource name in the path that policies apply to, if any."""
     parameters = (request.path_params.get(noun) for noun in _NOUNS)
     return next((name for name in parameters if name), None)
 
 
 def right_of(depends: params.Depends) -> Right | None:
-    """What a route's dependency asks for, where it is such a step."""
+    """Return the permission that a route's dependency requires, if it is an authorise step."""
     return cast(Right | None, getattr(depends.dependency, _RIGHT, None))
 
 
 def require_json(request: Request) -> None:
-    """Configuration comes as JSON or a JSON Merge Patch. Raises Refusal (415)."""
+    """Require a JSON or JSON Merge Patch body. Raises Refusal (415)."""
     kind = media_type(dict(request.scope["headers"]))
     if kind == UNNAMED and not _has_body(request):
         return

@@ -1,6 +1,6 @@
-"""How values look on the wire: bodies, headers, times and durations.
+"""Wire forms of values: bodies, headers, times and durations.
 
-A body travels as text, as a JSON value, or as base64, whichever tells it exactly:
+A body travels as text, as a JSON value, or as base64, whichever represents it exactly:
 
     stored bytes               content type          JSON answer            MessagePack answer
     UTF-8 text                 any but JSON          "body": string         "body": bin
@@ -30,7 +30,7 @@ from storage.domain.trace_context import TRACEPARENT, TRACESTATE, is_context
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MILLISECOND = timedelta(milliseconds=1)
 
-_FORM = "application/x-www-form-urlencoded"  # what `curl -d` says of any bytes: it means nothing
+_FORM = "application/x-www-form-urlencoded"  # sent by `curl -d` for any bytes, so it is ignored
 _text = msgspec.json.Decoder(str)
 _any_json = msgspec.json.Decoder(msgspec.Raw)
 _compact = msgspec.json.Encoder()
@@ -40,23 +40,23 @@ _compact = msgspec.json.Encoder()
 
 
 def to_ms(seconds: float) -> int:
-    """Milliseconds of a duration on the wire."""
+    """Convert a duration on the wire to milliseconds."""
     return round(seconds * limits.SECOND_MS)
 
 
 def optional_ms(seconds: float | None) -> int | None:
-    """Milliseconds of a duration that may be absent."""
+    """Convert an optional duration to milliseconds."""
     return None if seconds is None else to_ms(seconds)
 
 
 def to_seconds(ms: int) -> int | float:
-    """A duration on the wire: a whole number where it is one."""
+    """Convert milliseconds to a duration on the wire, an integer where possible."""
     return ms // limits.SECOND_MS if ms % limits.SECOND_MS == 0 else ms / limits.SECOND_MS
 
 
 @lru_cache(maxsize=4096)
 def rfc3339(ms: int) -> str:
-    """Milliseconds since the epoch as `2026-01-31T12:00:00.000Z`."""
+    """Format milliseconds since the epoch as `2026-01-31T12:00:00.000Z`."""
     seconds, rest = divmod(ms, 1000)
     return f"{_second(seconds)}.{rest:03d}Z"
 
@@ -67,7 +67,7 @@ def _second(seconds: int) -> str:
 
 
 def moment_ms(moment: datetime) -> int:
-    """Milliseconds since the epoch of a time with its zone."""
+    """Convert a time with its zone to milliseconds since the epoch."""
     return (moment - EPOCH) // MILLISECOND
 
 
@@ -77,9 +77,9 @@ def moment_ms(moment: datetime) -> int:
 def body_from_json(
     value: msgspec.Raw | msgspec.UnsetType, encoded: str | msgspec.UnsetType, field: str
 ) -> tuple[bytes, str]:
-    """The bytes of a body in a JSON request, and the content type it has of itself: JSON or none.
+    """Decode the body of a JSON request to its bytes and its implied content type.
 
-    Raises ValidationFailed unless exactly one of `field` and `<field>_base64` is given.
+    The type is JSON or none. Raises ValidationFailed unless exactly one of `field` and `<field>_base64` is given.
     """
     if isinstance(encoded, str):
         _check_alone(value, field)
@@ -109,7 +109,7 @@ def _decode_text(raw: bytes, field: str) -> bytes:
 
 
 def _compacted(raw: bytes, field: str) -> bytes:
-    """The same JSON without white space; numbers keep their digits."""
+    """Return the JSON without white space; numbers keep their digits."""
     try:
         raw.decode()
     except ValueError:
@@ -124,7 +124,7 @@ def _not_utf8(field: str) -> ValidationFailed:
 def body_from_msgpack(
     value: Any, encoded: str | msgspec.UnsetType, field: str
 ) -> tuple[bytes, str]:
-    """As `body_from_json`, of a MessagePack request, where a body may also be bin."""
+    """Decode the body of a MessagePack request like `body_from_json`; it may also be bin."""
     if isinstance(encoded, str):
         _check_alone(value, field)
         return from_base64(encoded, f"/{field}_base64"), ""
@@ -147,7 +147,7 @@ def _json_of(value: Any, field: str) -> bytes:
 
 
 def from_base64(encoded: str, pointer: str) -> bytes:
-    """The bytes behind standard base64. Raises ValidationFailed at `pointer`."""
+    """Decode standard base64. Raises ValidationFailed at `pointer`."""
     try:
         return base64.b64decode(encoded, validate=True)
     except (binascii.Error, ValueError):
@@ -155,11 +155,11 @@ def from_base64(encoded: str, pointer: str) -> bytes:
 
 
 Shown = tuple[Any, str | msgspec.UnsetType]
-"""What an answer says in `body` and in `body_base64`; one of them is UNSET."""
+"""Values of `body` and `body_base64` in an answer; one of them is UNSET."""
 
 
 def show_body(body: bytes, content_type: str) -> Shown:
-    """A stored body in a JSON answer."""
+    """Convert a stored body for a JSON answer."""
     if content_type == JSON and (value := _as_json(body)):
         return value, msgspec.UNSET
     try:
@@ -169,7 +169,7 @@ def show_body(body: bytes, content_type: str) -> Shown:
 
 
 def _as_json(body: bytes) -> msgspec.Raw | None:
-    """The body as a JSON value, or None when it is none."""
+    """Return the body as a JSON value, or None when it is not JSON."""
     try:
         body.decode()
         return _any_json.decode(body)
@@ -181,15 +181,17 @@ def _as_json(body: bytes) -> msgspec.Raw | None:
 
 
 def headers_from_json(headers: dict[str, str]) -> Headers:
-    """Headers of a JSON or MessagePack request. Raises ValidationFailed."""
-    told = tuple((name, "", value.encode()) for name, value in headers.items())
-    check_header_names(told)
-    return told
+    """Decode headers of a JSON or MessagePack request. Raises ValidationFailed."""
+    decoded = tuple((name, "", value.encode()) for name, value in headers.items())
+    check_header_names(decoded)
+    return decoded
 
 
 def show_headers(headers: Headers) -> tuple[dict[str, str], dict[str, str]]:
-    """The headers with text values, and those without in base64; of reserved ones only those that say where a
-    replayed record came from."""
+    """Return the headers with text values, and the others in base64.
+
+    Reserved headers are left out, except those that state where a replayed record came from.
+    """
     texts: dict[str, str] = {}
     others: dict[str, str] = {}
     for name, _, value in headers:
@@ -206,55 +208,55 @@ _HEADER_PREFIX = b"millstream-header-"
 
 
 def headers_from_http(headers: RequestHeaders) -> Headers:
-    """The `Millstream-Header-<name>` headers of a raw request; names are in lower case.
+    """Return the `Millstream-Header-<name>` headers of a raw request; names are in lower case.
 
     Raises ValidationFailed.
     """
-    told = tuple(
+    message_headers = tuple(
         (name.removeprefix(_HEADER_PREFIX).decode("latin-1"), "", value)
         for name, value in headers.items()
         if name.startswith(_HEADER_PREFIX)
     )
-    check_header_names(told)
-    return told
+    check_header_names(message_headers)
+    return message_headers
 
 
 def content_type_from_http(headers: RequestHeaders) -> str:
-    """The content type of a raw body, or none where it says nothing of the bytes."""
+    """Return the content type of a raw body, or none where it does not describe the bytes."""
     if media_type(headers) == _FORM:
         return ""
     return headers.get(b"content-type", b"").decode("latin-1")
 
 
 def trace_headers(headers: RequestHeaders) -> Headers:
-    """The request's W3C trace context, as headers for what it sends; none when it is not valid."""
+    """Return the request's W3C trace context as message headers; none when it is not valid."""
     parent = headers.get(b"traceparent")
     if parent is None or not is_context(parent):
         return ()
-    found: Headers = ((TRACEPARENT, "", parent),)
+    context: Headers = ((TRACEPARENT, "", parent),)
     if state := headers.get(b"tracestate"):
-        found = (*found, (TRACESTATE, "", state))
-    return found
+        context = (*context, (TRACESTATE, "", state))
+    return context
 
 
 _KEY = re.compile(rb'"?([\x21\x23-\x7e]{1,255})"?')
 
 
 def idempotency_key(headers: RequestHeaders) -> str:
-    """The Idempotency-Key, quoted or bare; empty when there is none. Raises ValidationFailed."""
+    """Return the Idempotency-Key, quoted or bare; empty when missing. Raises ValidationFailed."""
     value = headers.get(b"idempotency-key")
     if value is None:
         return ""
-    found = _KEY.fullmatch(value)
-    if not found:
+    match = _KEY.fullmatch(value)
+    if not match:
         raise ValidationFailed.at(
             "/Idempotency-Key", "A key is 1 to 255 visible ASCII characters", "invalid"
         )
-    return found[1].decode()
+    return match[1].decode()
 
 
 def http_number(headers: RequestHeaders, name: str) -> float | None:
-    """A header that is a number, or None when it is absent. Raises ValidationFailed."""
+    """Return a numeric header, or None when it is absent. Raises ValidationFailed."""
     value = headers.get(name.lower().encode())
     if value is None:
         return None
@@ -264,7 +266,7 @@ def http_number(headers: RequestHeaders, name: str) -> float | None:
 
 
 def http_whole(headers: RequestHeaders, name: str) -> int:
-    """A header that is a whole number, or 0 when it is absent. Raises ValidationFailed."""
+    """Return an integer header, or 0 when it is absent. Raises ValidationFailed."""
     value = headers.get(name.lower().encode(), b"0")
     if not re.fullmatch(rb"[0-9]{1,9}", value):
         raise ValidationFailed.at(f"/{name}", "must be a whole number", "invalid")
@@ -272,7 +274,10 @@ def http_whole(headers: RequestHeaders, name: str) -> int:
 
 
 def http_text(headers: RequestHeaders, name: str) -> str:
-    """A header that is a word, or empty when it is absent. Raises ValidationFailed when not UTF-8."""
+    """Return a text header, or empty when it is absent.
+
+    Raises ValidationFailed when it is not UTF-8.
+    """
     try:
         return headers.get(name.lower().encode(), b"").decode()
     except UnicodeDecodeError:
@@ -280,5 +285,5 @@ def http_text(headers: RequestHeaders, name: str) -> str:
 
 
 def total_bytes(bodies: Sequence[bytes]) -> int:
-    """The bytes of all bodies."""
+    """Return the total bytes of all bodies."""
     return sum(map(len, bodies))

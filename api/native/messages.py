@@ -80,7 +80,7 @@ WaitSeconds = Annotated[
 
 
 class _MessageFields(msgspec.Struct, kw_only=True, gc=False):
-    """What every form of a message has beside its body."""
+    """Fields that every form of a message has beside its body."""
 
     body_base64: Base64 | UnsetType = UNSET
     headers: HeaderMap = {}
@@ -110,7 +110,7 @@ class MessageIn(_MessageFields, kw_only=True, gc=False):
     body: RawBody | UnsetType = UNSET
 
     def to_domain(self) -> NewMessage:
-        """The message. Raises ValidationFailed when its body cannot be told."""
+        """Convert the message. Raises ValidationFailed when its body cannot be decoded."""
         return self._with(*body_from_json(self.body, self.body_base64, "body"))
 
 
@@ -126,7 +126,7 @@ class PackedMessage(_MessageFields, kw_only=True, gc=False):
     body: Any = UNSET
 
     def to_domain(self) -> NewMessage:
-        """The message. Raises ValidationFailed when its body cannot be told."""
+        """Convert the message. Raises ValidationFailed when its body cannot be decoded."""
         return self._with(*body_from_msgpack(self.body, self.body_base64, "body"))
 
 
@@ -137,13 +137,19 @@ class PackedMessageOrBatch(PackedMessage, kw_only=True, gc=False):
 
 
 class SendMessages(msgspec.Struct):
-    """A batch of messages. One message alone, NDJSON, MessagePack and raw bodies are also taken."""
+    """Batch of messages.
+
+    A single message, NDJSON, MessagePack and raw bodies are also accepted.
+    """
 
     messages: Annotated[list[MessageIn], Meta(min_length=1, max_length=limits.BATCH_MESSAGES_MAX)]
 
 
 def message_from_raw(payload: bytes, headers: RequestHeaders) -> NewMessage:
-    """A message whose body is the request's, as `curl -d hello` sends it; the rest is in headers."""
+    """Build a message whose body is the request's, as `curl -d hello` sends it.
+
+    The other fields are in headers.
+    """
     if not any(name.startswith(b"millstream-") for name in headers):
         return NewMessage(payload, content_type=content_type_from_http(headers))
     return NewMessage(
@@ -159,7 +165,10 @@ def message_from_raw(payload: bytes, headers: RequestHeaders) -> NewMessage:
 
 
 class SentMessageOut(msgspec.Struct, frozen=True, gc=False):
-    """Where a message went. `duplicate`: it had been sent before, and nothing was added."""
+    """The id and offset of a sent message.
+
+    `duplicate`: it had been sent before, and nothing was added.
+    """
 
     id: str
     offset: int
@@ -171,13 +180,13 @@ class SentMessageOut(msgspec.Struct, frozen=True, gc=False):
 
 
 class SentMessages(msgspec.Struct):
-    """The messages in the order they were sent."""
+    """Sent messages, in order."""
 
     messages: list[SentMessageOut]
 
 
 class Receive(msgspec.Struct):
-    """How many messages are wanted, how long to wait for them, and how long to hide them."""
+    """Receive options: maximum number of messages, wait, and visibility timeout."""
 
     messages_max: Annotated[int, Meta(ge=1, le=limits.RECEIVE_MESSAGES_MAX)] = 1
     wait_seconds: WaitSeconds | None = None
@@ -192,7 +201,7 @@ class Receive(msgspec.Struct):
 
 
 class ReceivedMessageOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
-    """One delivery; it is the consumer's until `visible_at`."""
+    """One delivery, leased to the consumer until `visible_at`."""
 
     id: str
     body: AnyBody = UNSET
@@ -214,7 +223,7 @@ class ReceivedMessageOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=Fa
 
     @classmethod
     def from_domain(cls, message: ReceivedMessage, binary: bool) -> "ReceivedMessageOut":
-        """`binary`: the answer is MessagePack, where the body is bin."""
+        """Convert a delivery. `binary`: the answer is MessagePack, where the body is bin."""
         if binary:
             body: Any = message.body
             encoded: str | UnsetType = UNSET
@@ -232,14 +241,14 @@ class ReceivedMessageOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=Fa
             failures=message.failures,
             crashes=message.crashes,
         )
-        # What most messages do not have is set afterwards: naming it costs as much as all the rest.
+        # Rare fields are set afterwards: passing them costs as much as all the others.
         if encoded is not UNSET:
             shown.body_base64 = encoded
-        told = message.headers
+        headers = message.headers
         if message.system:
-            told = (*with_noted(told, message.system), *message.system)
-        if told:
-            shown.headers, shown.headers_base64 = show_headers(told)
+            headers = (*with_noted(headers, message.system), *message.system)
+        if headers:
+            shown.headers, shown.headers_base64 = show_headers(headers)
         if message.content_type:
             shown.content_type = message.content_type
         if message.group or message.dedup_id:
@@ -257,7 +266,7 @@ class ReceivedMessages(Lined):
 
 
 class BrowsedMessageOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
-    """A message as it lies in its queue; `due_at` is when its delay, or its delivery, ends."""
+    """A message as stored in its queue; `due_at` is when its delay or its delivery ends."""
 
     id: str
     offset: int
@@ -278,7 +287,7 @@ class BrowsedMessageOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=Fal
 
     @classmethod
     def from_domain(cls, message: BrowsedMessage, binary: bool) -> "BrowsedMessageOut":
-        """`binary`: the answer is MessagePack, where the body is bin."""
+        """Convert a message. `binary`: the answer is MessagePack, where the body is bin."""
         body, encoded = (
             (message.body, UNSET) if binary else show_body(message.body, message.content_type)
         )
@@ -305,14 +314,17 @@ class BrowsedMessageOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=Fal
 
 
 class BrowsedMessages(msgspec.Struct):
-    """A page of messages, in the order they were sent in. It may be short, and yet not the last."""
+    """A page of messages, in the order in which they were sent.
+
+    It may be short without being the last.
+    """
 
     items: list[BrowsedMessageOut]
     next_cursor: str | None = None
 
 
 class BrowseQuery(msgspec.Struct, forbid_unknown_fields=True):
-    """Which messages, and how many."""
+    """Filter and page of the messages to list."""
 
     state: MessageState | None = None
     limit: Annotated[int, Meta(ge=1, le=limits.PAGE_ITEMS_MAX)] = limits.PAGE_ITEMS_DEFAULT
@@ -320,10 +332,10 @@ class BrowseQuery(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class SettlementIn(msgspec.Struct, gc=False):
-    """A verdict on one delivery.
+    """Settlement of one delivery.
 
-    ack: done. nack: it failed, try again after `delay_seconds`, or as the queue's back-off says. release: not tried, back at once.
-    extend: still working, hide it for `visibility_timeout_seconds` from now. reject: never again.
+    ack: done. nack: failed, retry after `delay_seconds`, or after the queue's back-off. release: not tried, available again
+    immediately. extend: in progress, hide it for `visibility_timeout_seconds` from now. reject: never deliver it again.
     """
 
     receipt_handle: str
@@ -333,7 +345,7 @@ class SettlementIn(msgspec.Struct, gc=False):
     reason: Annotated[str, Meta(max_length=limits.REASON_CHARACTERS_MAX)] = ""
 
     def to_domain(self) -> Settlement:
-        """The verdict. Raises ValidationFailed when an extension does not say how long."""
+        """Convert the settlement. Raises ValidationFailed for an extension without a duration."""
         if self.visibility_timeout_seconds is None and self.action is SettleAction.EXTEND:
             raise ValidationFailed.at(
                 "/visibility_timeout_seconds", "An extension says how long", "required"
@@ -353,12 +365,12 @@ class SettlementOrBatch(msgspec.Struct, kw_only=True):
     settlements: list[SettlementIn] | UnsetType = UNSET
 
     def to_domain(self) -> Settlement:
-        """There is no form of one verdict alone."""
+        """Raise ValidationFailed: a settlement outside a batch has no form."""
         raise ValidationFailed.at("/settlements", "'settlements' is required", "required")
 
 
 class Settle(msgspec.Struct):
-    """Verdicts on deliveries of one queue, each answered for itself."""
+    """Settlements of deliveries of one queue, each with its own result."""
 
     settlements: Annotated[
         list[SettlementIn], Meta(min_length=1, max_length=limits.SETTLEMENTS_MAX)
@@ -366,7 +378,10 @@ class Settle(msgspec.Struct):
 
 
 class SettledOut(msgspec.Struct, omit_defaults=True, kw_only=True, gc=False):
-    """`ok`, or `error` and why; `visible_at` when the delivery was extended or comes back later."""
+    """Result of one settlement: `ok`, or `error` with the reason.
+
+    `visible_at` is set when the delivery was extended or will be available again later.
+    """
 
     status: str
     visible_at: Time | UnsetType = UNSET
@@ -374,13 +389,13 @@ class SettledOut(msgspec.Struct, omit_defaults=True, kw_only=True, gc=False):
 
 
 class SettleResults(msgspec.Struct):
-    """One result for each verdict, in their order."""
+    """One result for each settlement, in their order."""
 
     results: list[SettledOut]
 
 
 class DeadLetterOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
-    """A message that the queue gave up on, and why."""
+    """A message that was dead-lettered, with the reason."""
 
     id: str
     body: AnyBody = UNSET
@@ -399,7 +414,7 @@ class DeadLetterOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
 
     @classmethod
     def from_domain(cls, letter: DeadLetter, binary: bool) -> "DeadLetterOut":
-        """`binary`: the answer is MessagePack, where the body is bin."""
+        """Convert a dead letter. `binary`: the answer is MessagePack, where the body is bin."""
         body, encoded = (
             (letter.body, UNSET) if binary else show_body(letter.body, letter.content_type)
         )
@@ -430,7 +445,7 @@ class DeadLetters(msgspec.Struct):
 
 
 class PageQuery(msgspec.Struct, forbid_unknown_fields=True):
-    """Which page of a list."""
+    """Page of a list."""
 
     limit: Annotated[int, Meta(ge=1, le=limits.PAGE_ITEMS_MAX)] = limits.PAGE_ITEMS_DEFAULT
     cursor: str = ""

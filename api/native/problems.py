@@ -1,4 +1,4 @@
-"""The native API's words for what went wrong: RFC 9457 problems, one row for each code."""
+"""Errors of the native API: RFC 9457 problems, one row for each code."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ AnyCode = ErrorCode | HttpErrorCode
 
 
 class Row(msgspec.Struct, frozen=True):
-    """How a code looks over HTTP."""
+    """HTTP status and title of a code."""
 
     status: int
     title: str
@@ -105,13 +105,13 @@ TABLE: dict[AnyCode, Row] = {
     ErrorCode.STORAGE_BUSY: Row(503, "Storage busy"),
     ErrorCode.STORAGE_TIMEOUT: Row(504, "Outcome unknown"),
 }
-"""Total: a test fails when a code has no row."""
+"""Complete: a test fails when a code has no row."""
 
 _TYPES: dict[AnyCode, str] = {
     ErrorCode.QUOTA_EXCEEDED: "https://iana.org/assignments/http-problem-types#quota-exceeded",
     ErrorCode.BACKLOG_FULL: "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
 }
-"""Problems that have a name of their own: draft-ietf-httpapi-ratelimit-headers."""
+"""Problem types with a registered name: draft-ietf-httpapi-ratelimit-headers."""
 
 _SENTENCES: dict[ErrorCode, str] = {
     kind.code: (kind.__doc__ or "").split("\n", 1)[0] for kind in MillstreamError.__subclasses__()
@@ -119,12 +119,12 @@ _SENTENCES: dict[ErrorCode, str] = {
 
 
 def is_retryable(code: AnyCode) -> bool:
-    """Whether the same call may succeed later."""
+    """Return whether the same call may succeed later."""
     return isinstance(code, ErrorCode) and code.retryable
 
 
 def nothing_happened(code: AnyCode) -> bool:
-    """Whether the call is known to have changed nothing."""
+    """Return whether the call is known to have changed nothing."""
     if isinstance(code, ErrorCode):
         return code.nothing_happened
     return code is not HttpErrorCode.INTERNAL_ERROR
@@ -134,12 +134,12 @@ _CLASSES = {kind.code: kind for kind in MillstreamError.__subclasses__()}
 
 
 def error_of(code: ErrorCode) -> MillstreamError:
-    """A refusal of which only the code is known."""
+    """Return the error of a code."""
     return _CLASSES[code]()
 
 
 class ItemError(msgspec.Struct, frozen=True):
-    """Why one item of a batch was refused."""
+    """Reason why one item of a batch was refused."""
 
     code: ErrorCode
     detail: str
@@ -147,14 +147,14 @@ class ItemError(msgspec.Struct, frozen=True):
 
 
 def item_error(error: MillstreamError | ErrorCode) -> ItemError:
-    """One refusal within an answer that is otherwise good."""
+    """Return the error of one item, in an otherwise successful response."""
     if isinstance(error, ErrorCode):
         return ItemError(error, _SENTENCES[error], error.retryable)
     return ItemError(error.code, error.detail, error.code.retryable)
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """An answer that is a problem. `headers` come beside the content type."""
+    """A problem response. `headers` are sent in addition to the content type."""
 
     code: AnyCode
     status: int
@@ -163,7 +163,10 @@ class Problem(msgspec.Struct, frozen=True):
 
 
 def problem(error: Exception, *, instance: str, request_id: str) -> Problem:
-    """What a client reads of `error`; of an unexpected one, only that it happened."""
+    """Return the problem that a client receives for `error`.
+
+    For an unexpected error it states only that one happened.
+    """
     code = code_of(error)
     row = TABLE[code]
     members = {
@@ -181,7 +184,7 @@ def problem(error: Exception, *, instance: str, request_id: str) -> Problem:
 
 
 def code_of(error: Exception) -> AnyCode:
-    """The stable key of anything raised."""
+    """Return the stable code of any exception."""
     if isinstance(error, MillstreamError | Refusal):
         return error.code
     return HttpErrorCode.INTERNAL_ERROR
@@ -194,17 +197,17 @@ def _detail(error: Exception) -> str:
 
 
 def _more(error: Exception) -> dict[str, Any]:
-    """The members that only some problems have."""
+    """Return the members that only some problems have."""
     if not isinstance(error, MillstreamError):
         return {}
-    more = dict(error.facts)
+    members = dict(error.facts)
     if isinstance(error, QuotaExceeded):
-        more["violated-policies"] = [more.get("policy", "")]
+        members["violated-policies"] = [members.get("policy", "")]
     if isinstance(error, ValidationFailed) and error.faults:
-        more["errors"] = [_fault(fault) for fault in error.faults]
+        members["errors"] = [_fault(fault) for fault in error.faults]
     if not error.code.nothing_happened:
-        more["outcome"] = "unknown"
-    return more
+        members["outcome"] = "unknown"
+    return members
 
 
 def _fault(fault: FieldFault) -> dict[str, str]:
@@ -219,5 +222,5 @@ def _headers(error: Exception, status: int) -> tuple[tuple[bytes, bytes], ...]:
         return headers
     facts = error.facts if isinstance(error, MillstreamError) else {}
     seconds = int(facts.get("retry_after_seconds", RETRY_AFTER_SECONDS))
-    told = rate_limit_headers(error.standings) if isinstance(error, QuotaExceeded) else ()
-    return (*headers, (b"retry-after", b"%d" % seconds), *told)
+    limit_headers = rate_limit_headers(error.standings) if isinstance(error, QuotaExceeded) else ()
+    return (*headers, (b"retry-after", b"%d" % seconds), *limit_headers)

@@ -1,4 +1,4 @@
-"""How feeds write the records that are pushed: once for all who get them."""
+"""Encodings of pushed records, which feeds apply once for all readers."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,13 +10,13 @@ from consumers.feeds.blocks import Encode, Format, Formats
 from storage.domain.streams.stream import LogRecord
 
 JSON = "json"
-"""As in a `records` frame of `millstream.v1.json`; the frame says of which shard."""
+"""As in a `records` frame of `millstream.v1.json`; the frame names the shard."""
 
 MSGPACK = "msgpack"
 """As in a `records` frame of `millstream.v1.msgpack`."""
 
 JSON_OF_SHARD = "json_of_shard"
-"""With its shard, where records of several follow one another: events, and lines of JSON."""
+"""With its shard, where records of several shards are mixed: events, and JSON Lines."""
 
 _json = msgspec.json.Encoder().encode
 _msgpack = msgspec.msgpack.Encoder().encode
@@ -27,23 +27,25 @@ _OTHER_BREAKS = (
     ("\u2029".encode(), b"\\u2029"),
     ("\x85".encode(), b"\\u0085"),
 )
-"""What many clients take for the end of a line too; in JSON these are only within strings."""
+"""Characters that many clients treat as line ends, too; in JSON they occur only in strings."""
 
 
 def _json_line(value: Any) -> bytes:
-    """On one line: a body that is JSON is shown as it was stored, with its line breaks."""
-    told = _json(value)
-    if b"\n" in told or b"\r" in told:
-        told = msgspec.json.format(told, indent=-1)
-    if not told.isascii():
+    """Encode on one line; a body that is JSON is stored with its line breaks."""
+    line = _json(value)
+    if b"\n" in line or b"\r" in line:
+        line = msgspec.json.format(line, indent=-1)
+    if not line.isascii():
         for character, escaped in _OTHER_BREAKS:
-            told = told.replace(character, escaped)
-    return told
+            line = line.replace(character, escaped)
+    return line
 
 
 def _encode(write: Callable[[Any], bytes], *, binary: bool, of_shard: bool) -> Encode:
-    def encode(shard: int, at: LogRecord) -> bytes:
-        return write(RecordOut.from_domain(at, binary, shard if of_shard else msgspec.UNSET))
+    def encode(shard: int, log_record: LogRecord) -> bytes:
+        return write(
+            RecordOut.from_domain(log_record, binary, shard if of_shard else msgspec.UNSET)
+        )
 
     return encode
 

@@ -58,7 +58,7 @@ RECORDS_DEFAULT = 1_000
 
 
 class _RecordFields(msgspec.Struct, kw_only=True, gc=False):
-    """What every form of a record has beside its data."""
+    """Fields that every form of a record has beside its data."""
 
     data_base64: Base64 | UnsetType = UNSET
     key: Key = ""
@@ -85,7 +85,7 @@ class RecordIn(_RecordFields, kw_only=True, gc=False):
     data: RawBody | UnsetType = UNSET
 
     def to_domain(self) -> Record:
-        """The record. Raises ValidationFailed when its data cannot be told."""
+        """Convert the record. Raises ValidationFailed when its data cannot be decoded."""
         return self._with(*body_from_json(self.data, self.data_base64, "data"))
 
 
@@ -101,7 +101,7 @@ class PackedRecord(_RecordFields, kw_only=True, gc=False):
     data: Any = UNSET
 
     def to_domain(self) -> Record:
-        """The record. Raises ValidationFailed when its data cannot be told."""
+        """Convert the record. Raises ValidationFailed when its data cannot be decoded."""
         if type(self.data) is bytes and not (
             self.headers
             or self.content_type
@@ -120,13 +120,19 @@ class PackedRecordOrBatch(PackedRecord, kw_only=True, gc=False):
 
 
 class AppendRecords(msgspec.Struct):
-    """A batch of records. One record alone, NDJSON, MessagePack and raw bodies are also taken."""
+    """Batch of records.
+
+    A single record, NDJSON, MessagePack and raw bodies are also accepted.
+    """
 
     records: Annotated[list[RecordIn], Meta(min_length=1, max_length=limits.BATCH_RECORDS_MAX)]
 
 
 class ProducerIn(msgspec.Struct, frozen=True):
-    """An idempotent producer: its first record's sequence; the next ones follow. A new epoch starts at 0."""
+    """An idempotent producer, with the sequence of the first record.
+
+    The next ones follow. A new epoch starts at 0.
+    """
 
     id: Annotated[str, Meta(min_length=1, max_length=limits.PRODUCER_ID_CHARACTERS_MAX)]
     epoch: Count
@@ -143,7 +149,7 @@ Fence = Annotated[
 
 
 class ShardRecordOrBatch(RecordOrBatch, kw_only=True, gc=False):
-    """A record, or a batch of them, for one shard, and what must hold for it to be accepted."""
+    """A record, or a batch of them, for one shard, with the conditions of the append."""
 
     producer: ProducerIn | None = None
     expected_offset: Count | None = None
@@ -151,7 +157,7 @@ class ShardRecordOrBatch(RecordOrBatch, kw_only=True, gc=False):
 
 
 class PackedShardRecordOrBatch(PackedRecordOrBatch, kw_only=True, gc=False):
-    """The same in MessagePack."""
+    """A record, or a batch of them, for one shard, with the conditions, in MessagePack."""
 
     producer: ProducerIn | None = None
     expected_offset: Count | None = None
@@ -170,11 +176,13 @@ class AppendToShard(msgspec.Struct, kw_only=True):
 
 
 def condition_of(around: ShardRecordOrBatch | PackedShardRecordOrBatch | None) -> AppendCondition:
-    """What must hold for an append to be accepted; nothing for lines and raw bodies."""
+    """Return the conditions of an append; none for lines and raw bodies."""
     if around is None:
         return UNCONDITIONAL
-    told = around.producer
-    producer = None if told is None else Producer(told.id, told.epoch, told.sequence)
+    identity = around.producer
+    producer = (
+        None if identity is None else Producer(identity.id, identity.epoch, identity.sequence)
+    )
     if producer is None and around.expected_offset is None and not around.fence:
         return UNCONDITIONAL
     return AppendCondition(producer, around.expected_offset, around.fence)
@@ -186,7 +194,10 @@ def with_content_type(headers: Headers, content_type: str) -> Headers:
 
 
 def record_from_raw(payload: bytes, headers: RequestHeaders) -> Record:
-    """A record whose data is the request's body; the rest is in headers. Raises ValidationFailed."""
+    """Build a record whose data is the request's body. Raises ValidationFailed.
+
+    The other fields are in headers.
+    """
     key = http_text(headers, "Millstream-Key")
     if len(key) > limits.KEY_CHARACTERS_MAX:
         raise ValidationFailed.at("/Millstream-Key", "At most 256 characters", "too_long")
@@ -196,7 +207,10 @@ def record_from_raw(payload: bytes, headers: RequestHeaders) -> Record:
 
 
 class AppendedOut(msgspec.Struct, omit_defaults=True, kw_only=True, gc=False):
-    """Where a record went, or why it was refused. `duplicate`: it had been appended before."""
+    """Shard and offset of a record, or the reason why it was refused.
+
+    `duplicate`: it had been appended before.
+    """
 
     shard: int | UnsetType = UNSET
     offset: int | UnsetType = UNSET
@@ -205,7 +219,7 @@ class AppendedOut(msgspec.Struct, omit_defaults=True, kw_only=True, gc=False):
 
 
 class AppendedRecordOut(msgspec.Struct, frozen=True):
-    """Where the only record went."""
+    """Shard and offset of a single record."""
 
     shard: int
     offset: int
@@ -220,7 +234,10 @@ class AppendedRecords(msgspec.Struct):
 
 
 class GapOut(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Offsets [first, next) that cannot be read: 'expired' by retention, or a 'hole' never filled."""
+    """Offsets [first, next) that cannot be read.
+
+    `reason`: 'expired' by retention, or a 'hole' that was never filled.
+    """
 
     shard: int | UnsetType = UNSET
     first: int
@@ -229,7 +246,7 @@ class GapOut(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class RecordOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
-    """A record at its place. `shard` is told where several are read."""
+    """A record with its offset. `shard` is present when several are read."""
 
     shard: int | UnsetType = UNSET
     offset: int
@@ -244,29 +261,29 @@ class RecordOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
 
     @classmethod
     def from_domain(
-        cls, at: LogRecord, binary: bool, shard: int | UnsetType = UNSET
+        cls, log_record: LogRecord, binary: bool, shard: int | UnsetType = UNSET
     ) -> "RecordOut":
-        """`binary`: the answer is MessagePack, where the data is bin."""
-        record = at.record
+        """Convert a record. `binary`: the answer is MessagePack, where the data is bin."""
+        record = log_record.record
         content_type = content_type_of(record.headers) if record.headers else ""
         data, encoded = (record.data, UNSET) if binary else show_body(record.data, content_type)
         texts, others = show_headers(record.headers) if record.headers else ({}, {})
         return cls(
             shard=shard,
-            offset=at.offset,
+            offset=log_record.offset,
             data=data,
             data_base64=encoded,
             content_type=content_type,
             key=record.key,
             headers=texts,
             headers_base64=others,
-            arrival_time=rfc3339(at.arrival_ms),
+            arrival_time=rfc3339(log_record.arrival_ms),
             event_time=UNSET if record.event_time_ms is None else rfc3339(record.event_time_ms),
         )
 
 
 def content_type_of(headers: Headers) -> str:
-    """A record's content type, from its reserved header; empty when it has none."""
+    """Return a record's content type, from its reserved header; empty when it has none."""
     for name, _, value in headers:
         if name == CONTENT_TYPE:
             return value.decode("utf-8", "replace")
@@ -274,7 +291,10 @@ def content_type_of(headers: Headers) -> str:
 
 
 class ReadShard(msgspec.Struct, forbid_unknown_fields=True):
-    """Where to start (one of `offset`, `time`, `tail`; the oldest record without any) and how much."""
+    """Start position and size of a read.
+
+    The position is `offset`, `time` or `tail`; without any, the oldest record.
+    """
 
     offset: Annotated[Count, Meta(description="The first record wanted.")] | None = None
     time: (
@@ -287,7 +307,7 @@ class ReadShard(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class ChildOut(msgspec.Struct, frozen=True):
-    """A shard that goes on where its parents were closed: read it after all of them."""
+    """A shard that continues where its parents were closed: read it after all of them."""
 
     shard: int
     first_hash_key: str
@@ -302,10 +322,11 @@ class ChildOut(msgspec.Struct, frozen=True):
 
 
 class ShardRecords(Lined, kw_only=True, omit_defaults=True):
-    """What was read. `tip` is the next offset to be written; `gap` tells what could not be read. `tier` says
-    where the records came from, which makes no difference but in time.
+    """Records of one shard.
 
-    `ended`: the shard was split or merged, and nothing is left in it; go on with its `children`.
+    `tip` is the next offset to be written; `gap` describes offsets that cannot be read. `tier` is where the records came from,
+    which affects only the latency. `ended`: the shard was split or merged, and nothing is left in it; continue with its
+    `children`.
     """
 
     lines_field: ClassVar[str] = "records"
@@ -321,14 +342,14 @@ class ShardRecords(Lined, kw_only=True, omit_defaults=True):
 
 
 class Start(StrEnum):
-    """Where a read of all shards starts without a cursor."""
+    """Start of a read of all shards without a cursor."""
 
     EARLIEST = "earliest"
     LATEST = "latest"
 
 
 class ReadStream(msgspec.Struct, forbid_unknown_fields=True, rename={"start": "from"}):
-    """Where to start and how much."""
+    """Start of a read of all shards, and its size."""
 
     cursor: Annotated[str, Meta(description="`next_cursor` of the last answer.")] = ""
     start: Start = Start.EARLIEST
@@ -341,8 +362,10 @@ class ReadStream(msgspec.Struct, forbid_unknown_fields=True, rename={"start": "f
 
 
 class StreamRecords(Lined, kw_only=True):
-    """Records of all shards, by arrival; within a shard in their order. `tier` is the archive when any of them came
-    from there."""
+    """Records of all shards, by arrival; within a shard in their order.
+
+    `tier` is the archive when any of them came from there.
+    """
 
     lines_field: ClassVar[str] = "records"
     records: list[RecordOut]

@@ -1,4 +1,4 @@
-"""Verdicts on deliveries: how they are answered and counted."""
+"""Results of settlements: their wire form and metrics."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ _OK = SettledOut(status="ok")
 
 
 def settled_out(settled: Settled) -> SettledOut:
-    """The answer to one verdict."""
+    """Convert the result of one settlement."""
     if settled.error is not None:
         return SettledOut(status="error", error=item_error(settled.error))
     if settled.visible_at_ms is not None:
@@ -23,12 +23,12 @@ def settled_out(settled: Settled) -> SettledOut:
 def count_settled(
     metrics: DoorMetrics, settlements: Sequence[Settlement], settled: Sequence[Settled]
 ) -> None:
-    """Count the verdicts that were taken, and those that were refused."""
-    taken: dict[SettleAction, int] = {}
-    for asked, answer in zip(settlements, settled, strict=True):
+    """Count accepted and refused settlements."""
+    accepted: dict[SettleAction, int] = {}
+    for settlement, answer in zip(settlements, settled, strict=True):
         if answer.error is None:
-            taken[asked.action] = taken.get(asked.action, 0) + 1
+            accepted[settlement.action] = accepted.get(settlement.action, 0) + 1
         else:
             count_rejected(answer.error)
-    for action, count in taken.items():
+    for action, count in accepted.items():
         metrics.settled(action, count)

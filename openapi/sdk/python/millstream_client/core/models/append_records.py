@@ -15,10 +15,12 @@ T = TypeVar("T", bound="AppendRecords")
 
 @_attrs_define
 class AppendRecords:
-    """A batch of records. One record alone, NDJSON, MessagePack and raw bodies are also taken.
+    """Batch of records.
 
-    Attributes:
-        records (list[RecordIn]):
+    A single record, NDJSON, MessagePack and raw bodies are also accepted.
+
+        Attributes:
+            records (list[RecordIn]):
     """
 
     records: list[RecordIn]

@@ -17,13 +17,15 @@ T = TypeVar("T", bound="AppendedOut")
 
 @_attrs_define
 class AppendedOut:
-    """Where a record went, or why it was refused. `duplicate`: it had been appended before.
+    """Shard and offset of a record, or the reason why it was refused.
 
-    Attributes:
-        shard (int | Unset):
-        offset (int | Unset):
-        duplicate (bool | Unset):
-        error (ItemError | Unset): Why one item of a batch was refused.
+    `duplicate`: it had been appended before.
+
+        Attributes:
+            shard (int | Unset):
+            offset (int | Unset):
+            duplicate (bool | Unset):
+            error (ItemError | Unset): Reason why one item of a batch was refused.
     """
 
     shard: int | Unset = UNSET

@@ -25,7 +25,7 @@ class AppendedRangeOut:
             shard (int | Unset):
             offset (int | Unset):
             duplicate (bool | Unset):  Default: False.
-            error (ItemError | Unset): Why one item of a batch was refused.
+            error (ItemError | Unset): Reason why one item of a batch was refused.
             records (list[int] | Unset):
     """
 

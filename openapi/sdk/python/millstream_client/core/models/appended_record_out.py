@@ -11,7 +11,7 @@ T = TypeVar("T", bound="AppendedRecordOut")
 
 @_attrs_define
 class AppendedRecordOut:
-    """Where the only record went.
+    """Shard and offset of a single record.
 
     Attributes:
         shard (int):

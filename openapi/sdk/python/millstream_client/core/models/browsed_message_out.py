@@ -22,7 +22,7 @@ T = TypeVar("T", bound="BrowsedMessageOut")
 
 @_attrs_define
 class BrowsedMessageOut:
-    """A message as it lies in its queue; `due_at` is when its delay, or its delivery, ends.
+    """A message as stored in its queue; `due_at` is when its delay or its delivery ends.
 
     Attributes:
         id (str):

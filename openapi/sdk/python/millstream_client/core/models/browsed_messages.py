@@ -17,11 +17,13 @@ T = TypeVar("T", bound="BrowsedMessages")
 
 @_attrs_define
 class BrowsedMessages:
-    """A page of messages, in the order they were sent in. It may be short, and yet not the last.
+    """A page of messages, in the order in which they were sent.
 
-    Attributes:
-        items (list[BrowsedMessageOut]):
-        next_cursor (None | str | Unset):
+    It may be short without being the last.
+
+        Attributes:
+            items (list[BrowsedMessageOut]):
+            next_cursor (None | str | Unset):
     """
 
     items: list[BrowsedMessageOut]

@@ -11,7 +11,7 @@ T = TypeVar("T", bound="ChildOut")
 
 @_attrs_define
 class ChildOut:
-    """A shard that goes on where its parents were closed: read it after all of them.
+    """A shard that continues where its parents were closed: read it after all of them.
 
     Attributes:
         shard (int):

@@ -22,7 +22,7 @@ class CommittedOut:
     Attributes:
         shard (int):
         offset (int | Unset):
-        error (ItemError | Unset): Why one item of a batch was refused.
+        error (ItemError | Unset): Reason why one item of a batch was refused.
     """
 
     shard: int

@@ -19,7 +19,7 @@ T = TypeVar("T", bound="DeadLetterOut")
 
 @_attrs_define
 class DeadLetterOut:
-    """A message that the queue gave up on, and why.
+    """A message that was dead-lettered, with the reason.
 
     Attributes:
         id (str):

@@ -13,13 +13,15 @@ T = TypeVar("T", bound="GapOut")
 
 @_attrs_define
 class GapOut:
-    """Offsets [first, next) that cannot be read: 'expired' by retention, or a 'hole' never filled.
+    """Offsets [first, next) that cannot be read.
 
-    Attributes:
-        first (int):
-        next_ (int):
-        reason (str):
-        shard (int | Unset):
+    `reason`: 'expired' by retention, or a 'hole' that was never filled.
+
+        Attributes:
+            first (int):
+            next_ (int):
+            reason (str):
+            shard (int | Unset):
     """
 
     first: int

@@ -13,7 +13,7 @@ T = TypeVar("T", bound="ItemError")
 
 @_attrs_define
 class ItemError:
-    """Why one item of a batch was refused.
+    """Reason why one item of a batch was refused.
 
     Attributes:
         code (ErrorCode): Stable keys; whether to retry and whether nothing happened are properties of the key.

@@ -11,12 +11,14 @@ T = TypeVar("T", bound="ProducerIn")
 
 @_attrs_define
 class ProducerIn:
-    """An idempotent producer: its first record's sequence; the next ones follow. A new epoch starts at 0.
+    """An idempotent producer, with the sequence of the first record.
 
-    Attributes:
-        id (str):
-        epoch (int):
-        sequence (int):
+    The next ones follow. A new epoch starts at 0.
+
+        Attributes:
+            id (str):
+            epoch (int):
+            sequence (int):
     """
 
     id: str

@@ -13,7 +13,7 @@ T = TypeVar("T", bound="Receive")
 
 @_attrs_define
 class Receive:
-    """How many messages are wanted, how long to wait for them, and how long to hide them.
+    """Receive options: maximum number of messages, wait, and visibility timeout.
 
     Attributes:
         messages_max (int | Unset):  Default: 1.

@@ -21,7 +21,7 @@ T = TypeVar("T", bound="ReceivedMessageOut")
 
 @_attrs_define
 class ReceivedMessageOut:
-    """One delivery; it is the consumer's until `visible_at`.
+    """One delivery, leased to the consumer until `visible_at`.
 
     Attributes:
         id (str):

@@ -19,7 +19,7 @@ T = TypeVar("T", bound="RecordOut")
 
 @_attrs_define
 class RecordOut:
-    """A record at its place. `shard` is told where several are read.
+    """A record with its offset. `shard` is present when several are read.
 
     Attributes:
         offset (int):

@@ -15,10 +15,12 @@ T = TypeVar("T", bound="SendMessages")
 
 @_attrs_define
 class SendMessages:
-    """A batch of messages. One message alone, NDJSON, MessagePack and raw bodies are also taken.
+    """Batch of messages.
 
-    Attributes:
-        messages (list[MessageIn]):
+    A single message, NDJSON, MessagePack and raw bodies are also accepted.
+
+        Attributes:
+            messages (list[MessageIn]):
     """
 
     messages: list[MessageIn]

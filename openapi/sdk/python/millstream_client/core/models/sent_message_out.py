@@ -11,12 +11,14 @@ T = TypeVar("T", bound="SentMessageOut")
 
 @_attrs_define
 class SentMessageOut:
-    """Where a message went. `duplicate`: it had been sent before, and nothing was added.
+    """The id and offset of a sent message.
 
-    Attributes:
-        id (str):
-        offset (int):
-        duplicate (bool):
+    `duplicate`: it had been sent before, and nothing was added.
+
+        Attributes:
+            id (str):
+            offset (int):
+            duplicate (bool):
     """
 
     id: str

@@ -15,7 +15,7 @@ T = TypeVar("T", bound="SentMessages")
 
 @_attrs_define
 class SentMessages:
-    """The messages in the order they were sent.
+    """Sent messages, in order.
 
     Attributes:
         messages (list[SentMessageOut]):

@@ -15,7 +15,7 @@ T = TypeVar("T", bound="Settle")
 
 @_attrs_define
 class Settle:
-    """Verdicts on deliveries of one queue, each answered for itself.
+    """Settlements of deliveries of one queue, each with its own result.
 
     Attributes:
         settlements (list[SettlementIn]):

@@ -15,7 +15,7 @@ T = TypeVar("T", bound="SettleResults")
 
 @_attrs_define
 class SettleResults:
-    """One result for each verdict, in their order.
+    """One result for each settlement, in their order.
 
     Attributes:
         results (list[SettledOut]):

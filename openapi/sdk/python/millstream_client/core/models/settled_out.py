@@ -18,12 +18,14 @@ T = TypeVar("T", bound="SettledOut")
 
 @_attrs_define
 class SettledOut:
-    """`ok`, or `error` and why; `visible_at` when the delivery was extended or comes back later.
+    """Result of one settlement: `ok`, or `error` with the reason.
 
-    Attributes:
-        status (str):
-        visible_at (datetime.datetime | Unset):
-        error (ItemError | Unset): Why one item of a batch was refused.
+    `visible_at` is set when the delivery was extended or will be available again later.
+
+        Attributes:
+            status (str):
+            visible_at (datetime.datetime | Unset):
+            error (ItemError | Unset): Reason why one item of a batch was refused.
     """
 
     status: str

@@ -14,11 +14,11 @@ T = TypeVar("T", bound="SettlementIn")
 
 @_attrs_define
 class SettlementIn:
-    """A verdict on one delivery.
+    """Settlement of one delivery.
 
-    ack: done. nack: it failed, try again after `delay_seconds`, or as the queue's back-off says. release: not tried,
-    back at once.
-    extend: still working, hide it for `visibility_timeout_seconds` from now. reject: never again.
+    ack: done. nack: failed, retry after `delay_seconds`, or after the queue's back-off. release: not tried, available
+    again
+    immediately. extend: in progress, hide it for `visibility_timeout_seconds` from now. reject: never deliver it again.
 
         Attributes:
             receipt_handle (str):

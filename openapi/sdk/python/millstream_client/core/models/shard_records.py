@@ -20,10 +20,12 @@ T = TypeVar("T", bound="ShardRecords")
 
 @_attrs_define
 class ShardRecords:
-    """What was read. `tip` is the next offset to be written; `gap` tells what could not be read. `tier` says
-    where the records came from, which makes no difference but in time.
+    """Records of one shard.
 
-    `ended`: the shard was split or merged, and nothing is left in it; go on with its `children`.
+    `tip` is the next offset to be written; `gap` describes offsets that cannot be read. `tier` is where the records
+    came from,
+    which affects only the latency. `ended`: the shard was split or merged, and nothing is left in it; continue with its
+    `children`.
 
         Attributes:
             records (list[RecordOut]):
@@ -33,8 +35,9 @@ class ShardRecords:
             behind_seconds (float):
             tier (Tier): Where records were read from: offsets, values and order are the same.
             ended (bool):
-            gap (GapOut | Unset): Offsets [first, next) that cannot be read: 'expired' by retention, or a 'hole' never
-                filled.
+            gap (GapOut | Unset): Offsets [first, next) that cannot be read.
+
+                `reason`: 'expired' by retention, or a 'hole' that was never filled.
             children (list[ChildOut] | Unset):
     """
 

@@ -18,8 +18,9 @@ T = TypeVar("T", bound="StreamRecords")
 
 @_attrs_define
 class StreamRecords:
-    """Records of all shards, by arrival; within a shard in their order. `tier` is the archive when any of them came
-    from there.
+    """Records of all shards, by arrival; within a shard in their order.
+
+    `tier` is the archive when any of them came from there.
 
         Attributes:
             records (list[RecordOut]):
