@@ -1,10 +1,10 @@
-"""Holds every door to the audit log: an administrative call is noted, done, and told.
+"""Audit of administrative calls: record the intent, run the call, record the result.
 
-    run     may the caller? ─ no ─▶ an entry, so many a minute ─▶ Forbidden
+    run     may the caller? ─ no ─▶ an entry, rate-limited per minute ─▶ Forbidden
                 └ yes ─▶ snapshot, intent ─▶ the call ─▶ snapshot, entry ─▶ its answer
 
-Where the intent cannot be written the call is refused, and nothing has happened. The answer waits for the entry, so that
-whoever hears that something was done finds it in the log.
+This applies to every protocol. Where the intent cannot be written the call is refused, and nothing has happened. The answer
+waits for the entry, so that an operation that was confirmed is in the log.
 """
 
 import asyncio
@@ -30,11 +30,11 @@ _log = get_logger("api.audit")
 
 
 Client = Sequence[Any] | None
-"""A connection's other end, as ASGI has it."""
+"""The client's address in the ASGI scope."""
 
 
 class Caller(NamedTuple):
-    """Who calls, and how. `address`: of the connection's other end."""
+    """The caller of an operation, and its connection. `address`: the client's."""
 
     principal: Principal
     door: Door
@@ -43,9 +43,10 @@ class Caller(NamedTuple):
 
 
 class About(NamedTuple):
-    """What a caller wants. `name`: what the right to it is asked on, if on one thing.
+    """Subject of an audited call.
 
-    `noun`, `thing`: the definition that it is about, as the native path has it, if any.
+    `name`: the name on which permission is checked, if it is a single one. `noun`, `thing`: the definition that the call
+    concerns, as in the native path, if any.
     """
 
     operation: str
@@ -57,7 +58,7 @@ class About(NamedTuple):
 
 
 class Auditing:
-    """The doors' way into the log of one process."""
+    """Audit log access for the protocols of one process."""
 
     def __init__(self, storage: Callable[[], Storage]) -> None:
         self._storage = storage
@@ -70,30 +71,31 @@ class Auditing:
         about: About,
         call: Callable[[], Awaitable[Answer]],
         *,
-        told: Callable[[Answer], Shown | None] = lambda _: None,
+        describe_result: Callable[[Answer], Shown | None] = lambda _: None,
         spell: Callable[[Exception], str] | None = None,
     ) -> Answer:
-        """Do `call`, audited. `told`: what its answer says that is no definition; `spell`: the outcome that an error is.
+        """Run `call` with an audit entry.
 
+        `describe_result`: the values of its answer to record that are not in the definition; `spell`: the outcome of an error.
         Raises what `call` does, and Forbidden, StorageUnavailable, StorageBusy, after which nothing has happened.
         """
         storage = self._storage()
-        asked = self._asked(caller, about, storage.audit.now_ms())
-        await self._check(caller, about, asked)
+        entry = self._asked(caller, about, storage.audit.now_ms())
+        await self._check(caller, about, entry)
         before = await self._snapshot(caller, about)
-        intent = await storage.audit.intend(asked, before)
+        intent = await storage.audit.intend(entry, before)
         try:
             answer = await call()
         except Exception as error:
-            word = (spell or spelled)(error)
-            await storage.audit.conclude(intent, word, await self._after(caller, about, before))
+            result = (spell or spelled)(error)
+            await storage.audit.conclude(intent, result, await self._after(caller, about, before))
             raise
         after = await self._after(caller, about, before)
-        await storage.audit.conclude(intent, DONE, after, told(answer))
+        await storage.audit.conclude(intent, DONE, after, describe_result(answer))
         return answer
 
-    async def _check(self, caller: Caller, about: About, asked: Asked) -> None:
-        """Refuse before anything is written for it what the caller may not do. Raises Forbidden."""
+    async def _check(self, caller: Caller, about: About, entry: Asked) -> None:
+        """Refuse a call without permission before anything is written for it. Raises Forbidden."""
         principal, storage = caller.principal, self._storage()
         try:
             if about.name:
@@ -102,7 +104,7 @@ class Auditing:
             else:
                 storage.access.authorise_list(principal, about.action)
         except Forbidden as error:
-            await self._note(asked, outcome_of(error))
+            await self._note(entry, outcome_of(error))
             raise
 
     async def _snapshot(self, caller: Caller, about: About) -> Shown | None:
@@ -111,7 +113,7 @@ class Auditing:
         return await self._storage().snapshots.of(caller.principal, about.noun, about.thing)
 
     async def _after(self, caller: Caller, about: About, before: Shown | None) -> Shown | None:
-        """As it is now; as it was, where that cannot be told."""
+        """Return the snapshot after the call, or the one before it if that cannot be read."""
         try:
             return await self._snapshot(caller, about)
         except MillstreamError:
@@ -124,14 +126,14 @@ class Auditing:
         client: Client,
         headers: RequestHeaders,
         request_id: bytes,
-        word: str = "",
+        result: str = "",
     ) -> None:
-        """Tell of a caller whom nobody knows, beside its request, which does not wait for that.
+        """Record an unauthenticated caller in the background; the request does not wait for it.
 
-        `word`: the outcome that the error is, where its door has words of its own.
+        `result`: the outcome of the error, where the protocol has its own error codes.
         """
         storage = self._storage()
-        asked = Asked.of(
+        entry = Asked.of(
             at_ms=storage.audit.now_ms(),
             namespace="",
             principal="",
@@ -144,22 +146,22 @@ class Auditing:
             resource="",
             request_id=request_id.decode("latin-1"),
         )
-        task = asyncio.get_running_loop().create_task(self._note(asked, word or spelled(error)))
+        task = asyncio.get_running_loop().create_task(self._note(entry, result or spelled(error)))
         self._notes.add(task)
         task.add_done_callback(self._notes.discard)
 
     async def settled(self) -> None:
-        """Return when all that was told so is written."""
+        """Wait until all entries recorded in the background are written."""
         await asyncio.gather(*self._notes, return_exceptions=True)
 
-    async def _note(self, asked: Asked, word: str) -> None:
-        """Tell of a refusal, if the ration has room: who tries and tries fills no disk."""
-        left_out = self._ration.take(asked.at_ms)
+    async def _note(self, entry: Asked, result: str) -> None:
+        """Record a refusal within the rate limit, so that repeated attempts cannot fill the disk."""
+        left_out = self._ration.take(entry.at_ms)
         if left_out is None:
             return
         try:
             after = {"refusals_left_out": left_out} if left_out else None
-            await self._storage().audit.record(asked, word, after)
+            await self._storage().audit.record(entry, result, after)
         except MillstreamError as error:
             _log.warning("audit_refusal_not_written", reason=error.detail)
 
@@ -181,12 +183,12 @@ class Auditing:
 
 
 def address_of(client: Client) -> str:
-    """The address of a connection's other end, where it has one."""
+    """Return the client's address, if the connection has one."""
     return str(client[0]) if client else ""
 
 
 class Ration:
-    """So many in a minute, and a count of those beyond."""
+    """Limit per minute, with a count of what exceeds it."""
 
     def __init__(self, per_minute: int) -> None:
         self._per_minute = per_minute
@@ -195,7 +197,7 @@ class Ration:
         self._left_out = 0
 
     def take(self, now_ms: int) -> int | None:
-        """None when there are no more; else how many were left out since the last that was had."""
+        """Return None at the limit, else the number left out since the last permitted one."""
         if now_ms // limits.MINUTE_MS != self._minute:
             self._minute, self._taken = now_ms // limits.MINUTE_MS, 0
         if self._taken >= self._per_minute:
@@ -207,9 +209,9 @@ class Ration:
 
 
 def authenticated_by(principal: Principal) -> str:
-    """How a caller was known: `open` where nobody is asked, else by the kind of its credential.
+    """Return the authentication method: the kind of the credential, or `open` in open mode.
 
-    A ticket and a session are those of a key, or of a token.
+    A ticket and a session count as the key or token that they belong to.
     """
     if principal.name == LOCAL_ADMINISTRATOR.name and not principal.credential:
         return _OPEN
@@ -220,14 +222,17 @@ def authenticated_by(principal: Principal) -> str:
 
 
 def claimed_id(headers: RequestHeaders) -> str:
-    """The id in what a stranger showed, where it has the form of one: the rest of it is told to nobody."""
+    """Return the credential id that an unauthenticated request shows, if it has a valid form.
+
+    The rest of the credential is never disclosed.
+    """
     shown = headers.get(b"authorization", b"") + b" " + headers.get(b"x-api-key", b"")
-    found = _CLAIMED.search(shown)
-    return (found[1] or found[2]).decode() if found else ""
+    match = _CLAIMED.search(shown)
+    return (match[1] or match[2]).decode() if match else ""
 
 
 def spelled(error: Exception) -> str:
-    """How a call ended, in the words of the native API."""
+    """Return the outcome of a failed call, with the native API's error code."""
     if isinstance(error, Refusal):
         return outcome("refused", error.code.value)
     return outcome_of(error)

@@ -1,8 +1,8 @@
-"""Who is calling: the one question every door asks before anything else.
+"""Authentication, the first step of every protocol.
 
-open mode      everyone is the local administrator, and only local callers are let in
-trusting mode  the same, behind something that checks its callers
-keys           `api.auth.credentials`: whoever shows a credential that holds
+open mode      everyone is the local administrator, and only local callers are admitted
+trusting mode  the same, behind a proxy that checks its callers
+keys           `api.auth.credentials`: callers with a valid credential
 """
 
 import ipaddress
@@ -18,66 +18,75 @@ from storage.domain.errors import Forbidden
 from storage.domain.names import check_name
 
 NAMESPACE = b"millstream-namespace"
-"""The header by which an administrator of all namespaces says where it acts."""
+"""Header with the namespace in which an administrator of all namespaces acts."""
 
-_REMEMBERED_MAX = 256  # the same few Host values come again and again
+_REMEMBERED_MAX = 256  # few distinct Host values occur
 
 
 class Signed(Protocol):
-    """A request that is signed with a secret, which only its door can read. Each method raises the door's refusal."""
+    """A request signed with a secret, in a form that only its protocol can read.
+
+    Each method raises the protocol's error.
+    """
 
     @property
     def headers(self) -> RequestHeaders:
-        """The request's."""
+        """The request's headers."""
         ...
 
     def key_id(self) -> str:
-        """Whose secret it says it is signed with."""
+        """Return the id of the key pair that the request names."""
         ...
 
     def check(self, secret: bytes, now_ms: int) -> None:
-        """Refuse unless it is signed with `secret`, lately."""
+        """Refuse unless it was signed recently with `secret`."""
         ...
 
     def unknown(self) -> Exception:
-        """The refusal when there is no such key."""
+        """Return the error for an unknown key."""
         ...
 
 
 class Gate(Protocol):
-    """Turns what a caller shows into a principal. Each raises Unauthenticated, Forbidden.
+    """Authenticator of callers. Each method raises Unauthenticated, Forbidden.
 
-    `guards`: whether credentials say who may do what.
+    `guards`: whether credentials decide on permissions.
     """
 
     guards: bool
 
     async def admit(self, headers: RequestHeaders) -> Principal:
-        """Of a request at a native door."""
+        """Authenticate a request of a native protocol."""
         ...
 
     async def admit_signed(self, signed: Signed) -> Principal:
-        """Of a whole request at a door whose clients sign. Raises that door's refusals too."""
+        """Authenticate a complete signed request. Raises its protocol's errors too."""
         ...
 
-    async def admit_word(self, word: str, headers: RequestHeaders) -> Principal:
-        """Of a word that came by another way than a header: a key, a token, or a ticket, which is spent by it."""
+    async def admit_word(self, token: str, headers: RequestHeaders) -> Principal:
+        """Authenticate a token that did not come in a header: a key, a JWT, or a one-time ticket.
+
+        A ticket is redeemed by it.
+        """
         ...
 
     def shows_nothing(self, headers: RequestHeaders) -> bool:
-        """Whether a caller that may still say who it is has shown nothing yet."""
+        """Return whether a caller that may still authenticate has shown no credential yet."""
         ...
 
     async def holds(self, principal: Principal) -> bool:
-        """Whether what a principal was let in by still gives the same rights. Raises MillstreamError if nobody can say."""
+        """Return whether a principal's credential is still valid with the same permissions.
+
+        Raises MillstreamError if that cannot be checked.
+        """
         ...
 
 
 class OpenMode:
-    """No credentials: everyone is the local administrator, so only local callers may be.
+    """Authenticator without credentials: everyone is the local administrator.
 
-    A web page elsewhere must not reach the service through its visitor's browser, neither directly
-    (its Origin gives it away) nor with a name that it made resolve to this machine (its Host does).
+    So only local callers are admitted. A web page elsewhere must not reach the service through its visitor's browser, neither
+    directly (its Origin reveals it) nor with a name that it made resolve to this machine (its Host does).
     """
 
     guards = False
@@ -87,7 +96,6 @@ class OpenMode:
         self._local_hosts: set[bytes] = set()
 
     async def admit(self, headers: RequestHeaders) -> Principal:
-        """As Gate. Raises Forbidden."""
         host = headers.get(b"host")
         if host is not None and host not in self._local_hosts:
             self._check_host(host)
@@ -97,23 +105,22 @@ class OpenMode:
         return local_administrator(headers)
 
     async def admit_signed(self, signed: Signed) -> Principal:
-        """As Gate: signatures say nothing here."""
+        """Admit the caller; signatures are ignored."""
         return await self.admit(signed.headers)
 
-    async def admit_word(self, word: str, headers: RequestHeaders) -> Principal:
-        """As Gate: words say nothing here."""
+    async def admit_word(self, token: str, headers: RequestHeaders) -> Principal:
+        """Admit the caller; tokens are ignored."""
         return await self.admit(headers)
 
     def shows_nothing(self, headers: RequestHeaders) -> bool:
-        """As Gate: there is nothing to show."""
+        """Return False: no credential is required."""
         return False
 
     async def holds(self, principal: Principal) -> bool:
-        """As Gate."""
         return True
 
     def _is_ours(self, origin: str) -> bool:
-        """Whether it is a page of this machine, or of a site that the owner names."""
+        """Return whether the origin is a page of this machine, or of a site in the settings."""
         return origin in self._origins or _is_loopback(origin)
 
     def _check_host(self, host: bytes) -> None:
@@ -124,41 +131,40 @@ class OpenMode:
 
 
 class ProxyTrustMode:
-    """Open mode behind something that checks its callers (`insecure`): whoever gets through is admitted."""
+    """Open mode behind a proxy that checks its callers (`insecure`): all are admitted."""
 
     guards = False
 
     async def admit(self, headers: RequestHeaders) -> Principal:
-        """As Gate."""
         return local_administrator(headers)
 
     async def admit_signed(self, signed: Signed) -> Principal:
-        """As Gate."""
         return local_administrator(signed.headers)
 
-    async def admit_word(self, word: str, headers: RequestHeaders) -> Principal:
-        """As Gate."""
+    async def admit_word(self, token: str, headers: RequestHeaders) -> Principal:
         return local_administrator(headers)
 
     def shows_nothing(self, headers: RequestHeaders) -> bool:
-        """As Gate: there is nothing to show."""
+        """Return False: no credential is required."""
         return False
 
     async def holds(self, principal: Principal) -> bool:
-        """As Gate."""
         return True
 
 
 def local_administrator(headers: RequestHeaders) -> Principal:
-    """The administrator of open mode, in the namespace that it asks for. Raises ValidationFailed."""
-    asked = headers.get(NAMESPACE)
-    if asked is None:
+    """Return the administrator of open mode, in the requested namespace.
+
+    Raises ValidationFailed.
+    """
+    requested = headers.get(NAMESPACE)
+    if requested is None:
         return LOCAL_ADMINISTRATOR
-    return msgspec.structs.replace(LOCAL_ADMINISTRATOR, namespace=namespace_of(asked))
+    return msgspec.structs.replace(LOCAL_ADMINISTRATOR, namespace=namespace_of(requested))
 
 
 def namespace_of(header: bytes) -> str:
-    """The namespace that a header names. Raises ValidationFailed."""
+    """Return the namespace that a header names. Raises ValidationFailed."""
     word = header.decode("latin-1")
     check_name(word)
     return word

@@ -1,7 +1,7 @@
-"""The cookie of a session. It is a host's own, unreadable for scripts, and not sent along from other sites' forms.
+"""Session cookies: host-only, invisible to scripts, not sent with other sites' forms.
 
-A browser takes `__Host-` cookies over TLS alone. Plain http on this machine has a cookie of another name, which is
-good there only: elsewhere a page of a sibling host could plant it.
+A browser accepts `__Host-` cookies over TLS alone. Plain http on this machine has a cookie of another name, which is
+valid there only: elsewhere a page of a sibling host could plant it.
 """
 
 from http.cookies import CookieError, SimpleCookie
@@ -15,7 +15,7 @@ LOCAL_COOKIE = "ms_session"
 
 
 def session_word(headers: RequestHeaders) -> str | None:
-    """The session that a request carries; None where it carries none."""
+    """Return the session token of a request, if any."""
     header = headers.get(b"cookie")
     if header is None:
         return None
@@ -27,11 +27,11 @@ def session_word(headers: RequestHeaders) -> str | None:
     return next((cookies[name].value for name in names if name in cookies), None)
 
 
-def set_cookie(headers: RequestHeaders, scheme: str, word: str, seconds: int) -> str:
-    """What makes the browser carry a session for so long; with 0, forget it."""
+def set_cookie(headers: RequestHeaders, scheme: str, token: str, seconds: int) -> str:
+    """Return the cookie that stores a session in the browser for `seconds`; 0 deletes it."""
     local = scheme == "http" and _is_local(headers)
     name, secure = (LOCAL_COOKIE, "") if local else (SECURE_COOKIE, "; Secure")
-    return f"{name}={word}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}"
+    return f"{name}={token}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}"
 
 
 def _is_local(headers: RequestHeaders) -> bool:

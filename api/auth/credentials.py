@@ -1,13 +1,13 @@
-"""The gate of a service that wants credentials.
+"""Authenticator of a service that requires credentials.
 
     Authorization: Bearer msk_…   an API key        (or X-API-Key)
     Authorization: Bearer e….e….  a JWT of an issuer that the settings name
-    Authorization: AWS4-…         a signature by an AWS-style pair, at the AWS doors
+    Authorization: AWS4-…         a signature by an AWS-style key pair, at the AWS endpoints
     Cookie: ms_session=…          a session of the dashboard
-    ?ticket=mst_…, hello.token    a ticket, once, where a browser can send no header: at sockets
+    ?ticket=mst_…, hello.token    a ticket, once, where a browser cannot send headers: at sockets
 
-What was checked once need not be checked again while the credential stays what it was: words are remembered by their
-digest, never as they are.
+A token that was verified once is not verified again while its credential is unchanged: tokens are cached by their digest,
+never as plain text.
 """
 
 import hashlib
@@ -33,21 +33,21 @@ from storage.domain.names import DEFAULT_NAMESPACE
 
 _BEARER = b"bearer "
 _TICKET = "mst_"
-_NOBODY = b"0" * 40  # a secret that nobody has
+_NOBODY = b"0" * 40  # a secret that no key has
 _CLOCK = SystemClock()
 _REFUSED = "The API key is not known, or has ended."
 
 
 class Issuers(Protocol):
-    """Whom tokens are taken from."""
+    """The trusted issuers of tokens."""
 
     async def principal_of(self, token: str) -> Principal:
-        """Who a token speaks of. Raises Unauthenticated."""
+        """Return the principal of a token. Raises Unauthenticated."""
         ...
 
 
 class _Checked(NamedTuple):
-    """A credential that was shown rightly, what says whether it still is what it was, and who it makes its holder."""
+    """A verified credential, the cache entry that shows its changes, and its principal."""
 
     credential: Credential
     kept: Kept[CachedCredential]
@@ -55,13 +55,13 @@ class _Checked(NamedTuple):
 
 
 _ShownWord = tuple[bytes, bytes | None]
-"""A word's digest, and the namespace it was shown with."""
+"""A token's digest, and the namespace requested with it."""
 _Shown = _ShownWord | str
-"""That, or the id of a pair."""
+"""A token's digest with its namespace, or the id of a key pair."""
 
 
 class KeyGate:
-    """As Gate. `storage`: what is open."""
+    """Authenticator by credentials. `storage`: returns the open storage."""
 
     guards = True
 
@@ -77,81 +77,86 @@ class KeyGate:
         self._checked: dict[_Shown, _Checked] = {}
 
     async def admit(self, headers: RequestHeaders) -> Principal:
-        """As Gate."""
-        word = _word_in(headers)
-        if word is not None:
-            shown = _shown(word, headers)
-            known = self._known(shown, self._clock.now_ms())
-            return known.principal if known else await self._prove(word, shown)
+        token = _word_in(headers)
+        if token is not None:
+            shown = _shown(token, headers)
+            checked = self._known(shown, self._clock.now_ms())
+            return checked.principal if checked else await self._prove(token, shown)
         if b"cookie" in headers:
             return await self._of_cookie(headers)
         raise Unauthenticated
 
-    async def admit_word(self, word: str, headers: RequestHeaders) -> Principal:
-        """As Gate."""
-        if word.startswith(_TICKET):
-            credential = await self._storage().credentials.redeem_ticket(word)
+    async def admit_word(self, token: str, headers: RequestHeaders) -> Principal:
+        if token.startswith(_TICKET):
+            credential = await self._storage().credentials.redeem_ticket(token)
             return self._principal(credential, headers.get(NAMESPACE))
-        return await self._prove(word.encode(), _shown(word.encode(), headers))
+        return await self._prove(token.encode(), _shown(token.encode(), headers))
 
     async def admit_signed(self, signed: Signed) -> Principal:
-        """As Gate. A key or a token in place of a signature is taken too; an unknown key id costs what a known one does."""
+        """Authenticate a signature, or a key or token in its place.
+
+        An unknown key id takes as long as a known one.
+        """
         headers = signed.headers
         if _is_bearer(headers.get(b"authorization", b"")) or b"x-api-key" in headers:
             return await self.admit(headers)
         key_id, now_ms = signed.key_id(), self._clock.now_ms()
-        known = self._known(key_id, now_ms)
-        credential = known.credential if known else await self._storage().credentials.find(key_id)
+        checked = self._known(key_id, now_ms)
+        credential = (
+            checked.credential if checked else await self._storage().credentials.find(key_id)
+        )
         if credential is None or credential.kind is not CredentialKind.PAIR:
             with suppress(Exception):
                 signed.check(_NOBODY, now_ms)
             raise signed.unknown()
         signed.check(credential.secret, now_ms)
-        if known is None:
+        if checked is None:
             self._storage().credentials.used(key_id)
             self._remember(key_id, credential, credential.holder)
         return credential.holder
 
     def shows_nothing(self, headers: RequestHeaders) -> bool:
-        """As Gate."""
         return not any(name in headers for name in (b"authorization", b"x-api-key", b"cookie"))
 
     async def holds(self, principal: Principal) -> bool:
-        """As Gate. Raises StorageUnavailable."""
+        """Return whether the credential is still valid with the same grants.
+
+        Raises StorageUnavailable.
+        """
         if principal.expires_ms and principal.expires_ms <= self._clock.now_ms():
             return False
         if not principal.credential:
             return True
         credentials = self._storage().credentials
-        found = credentials.cached(principal.credential) or await credentials.find(
+        credential = credentials.cached(principal.credential) or await credentials.find(
             principal.credential
         )
-        return found is not None and found.grants == principal.policy.grants
+        return credential is not None and credential.grants == principal.policy.grants
 
-    # What was right before
+    # Cache of verified credentials
 
     def _known(self, shown: _Shown, now_ms: int) -> _Checked | None:
-        """It, if the credential is what it was, as far as this process knows."""
+        """Return the cached check, if the credential is unchanged as far as this process knows."""
         checked = self._checked.get(shown)
         if checked is None or checked.kept.at(now_ms) is None:
             return None
         return None if 0 < checked.credential.expires_ms <= now_ms else checked
 
     def _remember(self, shown: _Shown, credential: Credential, principal: Principal) -> None:
-        kept = self._storage().credentials.kept(credential.id)
-        if kept is not None and kept.value.credential is credential:
+        entry = self._storage().credentials.kept(credential.id)
+        if entry is not None and entry.value.credential is credential:
             if len(self._checked) >= limits.CREDENTIALS_REMEMBERED_MAX:
                 self._checked.clear()
-            self._checked[shown] = _Checked(credential, kept, principal)
+            self._checked[shown] = _Checked(credential, entry, principal)
 
-    # Words
+    # Tokens
 
-    async def _prove(self, word: bytes, shown: _ShownWord) -> Principal:
-        """Whose word it is, by the word itself. Raises Unauthenticated, Forbidden."""
+    async def _prove(self, token: bytes, shown: _ShownWord) -> Principal:
+        """Verify a token and return its principal. Raises Unauthenticated, Forbidden."""
         namespace = shown[1]
-        if len(word) > limits.CREDENTIAL_WORD_CHARACTERS_MAX:
+        if len(token) > limits.CREDENTIAL_WORD_CHARACTERS_MAX:
             raise Unauthenticated("A credential so long is none.")
-        text = word.decode("latin-1").strip()
+        text = token.decode("latin-1").strip()
         if text.count(".") == 2:
             return _in_namespace(await self._issuers.principal_of(text), namespace)
         credential = await self._storage().credentials.proved(text)
@@ -174,18 +179,24 @@ class KeyGate:
     # Sessions
 
     async def _of_cookie(self, headers: RequestHeaders) -> Principal:
-        """Of a session, unless another site's page made the request. Raises Unauthenticated, Forbidden."""
-        word = session_word(headers)
-        if word is None:
+        """Authenticate a session, unless another site's page made the request.
+
+        Raises Unauthenticated, Forbidden.
+        """
+        token = session_word(headers)
+        if token is None:
             raise Unauthenticated
         _check_own_page(headers)
         return self._principal(
-            await self._storage().credentials.find_session(word), headers.get(NAMESPACE)
+            await self._storage().credentials.find_session(token), headers.get(NAMESPACE)
         )
 
 
 def _word_in(headers: RequestHeaders) -> bytes | None:
-    """The key or the token that a request shows, if any. Raises Unauthenticated where it shows something else."""
+    """Return the key or token of a request, if any.
+
+    Raises Unauthenticated for any other credential.
+    """
     authorization = headers.get(b"authorization")
     if authorization is None:
         return headers.get(b"x-api-key")
@@ -202,11 +213,11 @@ def _is_bearer(authorization: bytes) -> bool:
     return authorization[: len(_BEARER)].lower() == _BEARER
 
 
-def _in_namespace(principal: Principal, asked: bytes | None) -> Principal:
-    """The principal where it asks to act. Raises Forbidden."""
-    if asked is None:
+def _in_namespace(principal: Principal, requested: bytes | None) -> Principal:
+    """Return the principal in the requested namespace. Raises Forbidden."""
+    if requested is None:
         return principal
-    namespace = namespace_of(asked)
+    namespace = namespace_of(requested)
     if namespace == principal.namespace:
         return principal
     if not principal.everywhere:
@@ -215,7 +226,10 @@ def _in_namespace(principal: Principal, asked: bytes | None) -> Principal:
 
 
 def _check_own_page(headers: RequestHeaders) -> None:
-    """Raise Forbidden when another site made a browser send its cookie; following a link from there is no such thing."""
+    """Raise Forbidden when another site made a browser send its cookie.
+
+    Following a link from there is allowed.
+    """
     site, mode = headers.get(b"sec-fetch-site"), headers.get(b"sec-fetch-mode")
     if site not in (None, b"same-origin", b"none") and mode != b"navigate":
         raise Forbidden("A session is used by the service's own pages only.")

@@ -1,11 +1,11 @@
-"""The keys of an issuer, fetched when they are needed and kept.
+"""Keys of a token issuer (JWKS), fetched on demand and cached.
 
-    first token, or a key that is not known ── fetch, and wait for it ─▶ kept
-    kept for JWKS_AGE_MS                     ── fetch beside, go on with what is kept
-    kept for JWKS_STALE_MS_MAX               ── none: who cannot be asked vouches for nobody
+    first token, or an unknown key      ── fetch, and wait for it ─▶ cached
+    cached for JWKS_AGE_MS              ── fetch in the background, continue with the cached keys
+    cached for JWKS_STALE_MS_MAX        ── no keys: an unreachable issuer vouches for nobody
 
-However many tokens come with keys that nobody knows, the issuer is asked once in JWKS_PAUSE_MS, or
-in JWKS_RETRY_MS while it does not answer.
+However many tokens come with unknown keys, the issuer is requested once in JWKS_PAUSE_MS, or in JWKS_RETRY_MS while it
+does not answer.
 """
 
 import asyncio
@@ -21,21 +21,21 @@ from storage.domain import limits
 from storage.domain.clock import Clock
 
 ALGORITHMS = frozenset({"RS256", "ES256", "EdDSA"})
-"""Signatures by a key that the issuer alone has. One that both sides have (HS256) proves nothing here."""
+"""Asymmetric signature algorithms. A shared key (HS256) would prove nothing here."""
 
 _FETCH_S = limits.JWKS_FETCH_MS / limits.SECOND_MS
 _log = get_logger("auth")
 
 Keys = Mapping[str, jwt.PyJWK]
-"""By `kid`; one without any is known as the empty word."""
+"""Keys by `kid`; the key without one has the empty string."""
 
 
 class Unreadable(Exception):
-    """What the issuer answered is no set of keys."""
+    """The issuer's response is not a set of keys."""
 
 
 class KeySet:
-    """One issuer's keys. `version` rises when they change."""
+    """One issuer's keys. `version` increases when they change."""
 
     def __init__(self, url: str, clock: Clock) -> None:
         self._url = url
@@ -48,19 +48,19 @@ class KeySet:
         self.version = 0
 
     async def find(self, kid: str | None) -> jwt.PyJWK | None:
-        """The key of that id; of a token that names none, the only one there is."""
+        """Return the key of that id; for a token that names none, the only key."""
         self.refresh()
-        found = self._known(kid)
-        if found is None and self._may_ask():
+        key = self._known(kid)
+        if key is None and self._may_ask():
             await self._ask()
-            found = self._known(kid)
-        elif found is None and self._asking is not None:
+            key = self._known(kid)
+        elif key is None and self._asking is not None:
             await asyncio.shield(self._asking)
-            found = self._known(kid)
-        return found
+            key = self._known(kid)
+        return key
 
     def refresh(self) -> None:
-        """Fetch anew, beside, what is old; forget what is too old."""
+        """Refresh old keys in the background; drop keys that are too old."""
         age_ms = self._age_ms()
         if age_ms is None:
             return
@@ -107,7 +107,7 @@ class KeySet:
 
 
 async def fetch(url: str) -> bytes:
-    """What is at `url`: of a limited size, within a limited time, from there and nowhere else.
+    """Fetch `url`, limited in size and time, without redirects and proxies.
 
     Raises Unreadable, httpx.HTTPError, TimeoutError.
     """
@@ -127,28 +127,28 @@ async def fetch(url: str) -> bytes:
 
 
 def parse(raw: bytes) -> Keys:
-    """The keys of a set that may sign tokens for us; others are left out. Raises Unreadable."""
+    """Parse a set of keys, leaving out those that may not sign tokens. Raises Unreadable."""
     try:
-        told = msgspec.json.decode(raw, type=dict[str, Any]).get("keys")
+        entries = msgspec.json.decode(raw, type=dict[str, Any]).get("keys")
     except msgspec.DecodeError:
         raise Unreadable("answered no JSON") from None
-    if not isinstance(told, list):
+    if not isinstance(entries, list):
         raise Unreadable("answered no set of keys")
     keys: dict[str, jwt.PyJWK] = {}
-    for one in told[: limits.JWKS_KEYS_MAX]:
-        key = _usable(one)
+    for entry in entries[: limits.JWKS_KEYS_MAX]:
+        key = _usable(entry)
         if key is not None:
             keys.setdefault(key.key_id or "", key)
     return keys
 
 
-def _usable(told: Any) -> jwt.PyJWK | None:
-    if not isinstance(told, dict) or told.get("use", "sig") != "sig":
+def _usable(entry: Any) -> jwt.PyJWK | None:
+    if not isinstance(entry, dict) or entry.get("use", "sig") != "sig":
         return None
-    if not isinstance(told.get("kid", ""), str):
+    if not isinstance(entry.get("kid", ""), str):
         return None
     try:
-        key = jwt.PyJWK(told)
+        key = jwt.PyJWK(entry)
     except (jwt.PyJWTError, ValueError, TypeError, KeyError):
         return None
-    return key if key.algorithm_name in ALGORITHMS and "d" not in told else None
+    return key if key.algorithm_name in ALGORITHMS and "d" not in entry else None

@@ -1,6 +1,6 @@
-"""Tokens of other issuers (JWT, RFC 7519, by RFC 8725's advice): checked here, and never stored.
+"""JWTs of other issuers (RFC 7519, with RFC 8725's advice): verified, and never stored.
 
-header: alg allowed, kid ─▶ claims, not believed yet: iss is one of ours ─▶ its key ─▶ signature by that key's
+header: alg allowed, kid ─▶ claims, unverified: iss is a trusted issuer ─▶ its key ─▶ signature by that key's
 own algorithm ─▶ iss, aud, exp, nbf ─▶ sub, namespace, roles ─▶ a principal
 """
 
@@ -23,7 +23,7 @@ _ROLES = {role.value: role for role in Role}
 _REQUIRED = ["exp", "iss", "aud", "sub"]
 _OPTIONS: Any = {
     "require": _REQUIRED,
-    "verify_exp": False,  # by our own clock, below
+    "verify_exp": False,  # checked below with the injected clock
     "verify_nbf": False,
     "verify_iat": False,
     "enforce_minimum_key_length": True,
@@ -31,14 +31,14 @@ _OPTIONS: Any = {
 
 
 class _Trusted(NamedTuple):
-    """An issuer, and its keys."""
+    """An issuer, with its keys."""
 
     issuer: Issuer
     keys: KeySet
 
 
 class _Checked(NamedTuple):
-    """A token that was checked, with keys of which version, and whom it makes its holder."""
+    """A verified token, with the version of the keys that verified it, and its principal."""
 
     trusted: _Trusted
     version: int
@@ -46,7 +46,7 @@ class _Checked(NamedTuple):
 
 
 class JwtIssuers:
-    """Those whose tokens are taken."""
+    """The trusted issuers of JWTs."""
 
     def __init__(self, issuers: Sequence[Issuer], clock: Clock = _SYSTEM_CLOCK) -> None:
         self._clock = clock
@@ -56,7 +56,10 @@ class JwtIssuers:
         self._checked: dict[bytes, _Checked] = {}
 
     async def principal_of(self, token: str) -> Principal:
-        """Who a token speaks of. Raises Unauthenticated, which tells nothing of the token."""
+        """Return the principal of a token.
+
+        Raises Unauthenticated, which discloses nothing of the token.
+        """
         if not self._trusted:
             raise Unauthenticated("Tokens of other issuers are not taken here.")
         if len(token) > limits.CREDENTIAL_WORD_CHARACTERS_MAX:
@@ -72,7 +75,7 @@ class JwtIssuers:
         return principal
 
     def _still_holds(self, checked: _Checked) -> bool:
-        """Whether neither its time is over nor its issuer's keys are others."""
+        """Return whether the token has not expired and its issuer's keys are unchanged."""
         checked.trusted.keys.refresh()
         in_time = self._clock.now_ms() < checked.principal.expires_ms
         return in_time and checked.version == checked.trusted.keys.version
@@ -97,7 +100,7 @@ class JwtIssuers:
         return trusted, _principal(trusted.issuer, claims, expires_ms)
 
     def _issuer_of(self, token: str) -> tuple[_Trusted, str | None]:
-        """Whom a token says that it is from, and by which key. Raises Unauthenticated."""
+        """Return the issuer and key id that a token claims, unverified. Raises Unauthenticated."""
         try:
             header = jwt.get_unverified_header(token)
             claims = jwt.decode(token, options={"verify_signature": False})
@@ -113,7 +116,7 @@ class JwtIssuers:
 
 
 def _checked_times(claims: dict[str, Any], now_ms: int) -> int:
-    """When the token ends, in milliseconds. Raises Unauthenticated unless it is its time."""
+    """Return the token's expiry in milliseconds. Raises Unauthenticated if not valid now."""
     ends_ms = _moment_ms(claims["exp"]) + limits.TOKEN_LEEWAY_MS
     begins_ms = _moment_ms(claims.get("nbf", 0)) - limits.TOKEN_LEEWAY_MS
     if now_ms >= ends_ms:
@@ -123,13 +126,13 @@ def _checked_times(claims: dict[str, Any], now_ms: int) -> int:
     return ends_ms
 
 
-def _moment_ms(told: Any) -> int:
-    """A NumericDate in milliseconds. Raises Unauthenticated."""
-    if isinstance(told, bool) or not isinstance(told, int | float):
+def _moment_ms(date: Any) -> int:
+    """Convert a NumericDate to milliseconds. Raises Unauthenticated."""
+    if isinstance(date, bool) or not isinstance(date, int | float):
         raise Unauthenticated("The token is not valid.")
-    if not 0 <= told <= limits.TOKEN_SECONDS_MAX:
+    if not 0 <= date <= limits.TOKEN_SECONDS_MAX:
         raise Unauthenticated("The token is not valid.")
-    return int(told * limits.SECOND_MS)
+    return int(date * limits.SECOND_MS)
 
 
 def _principal(issuer: Issuer, claims: dict[str, Any], expires_ms: int) -> Principal:
@@ -145,24 +148,24 @@ def _principal(issuer: Issuer, claims: dict[str, Any], expires_ms: int) -> Princ
 
 
 def _claim(claims: dict[str, Any], name: str) -> Any:
-    """A claim of that name, or at the end of that path."""
+    """Return the claim with that name, or at that dotted path."""
     if name in claims:
         return claims[name]
-    found: Any = claims
+    value: Any = claims
     for part in name.split("."):
-        found = found.get(part) if isinstance(found, dict) else None
-    return found
+        value = value.get(part) if isinstance(value, dict) else None
+    return value
 
 
-def _namespace(told: Any) -> str:
+def _namespace(claim: Any) -> str:
     try:
-        check_name(told if isinstance(told, str) else "")
+        check_name(claim if isinstance(claim, str) else "")
     except ValidationFailed:
         raise Unauthenticated("The token names no namespace.") from None
-    return str(told)
+    return str(claim)
 
 
-def _roles(told: Any) -> tuple[Role, ...]:
-    """The roles among the words of a claim; an issuer has groups that mean nothing here."""
-    words = told.split() if isinstance(told, str) else told if isinstance(told, list) else []
-    return tuple(_ROLES[word] for word in words if isinstance(word, str) and word in _ROLES)
+def _roles(claim: Any) -> tuple[Role, ...]:
+    """Return the roles in a claim, ignoring the issuer's other groups."""
+    names = claim.split() if isinstance(claim, str) else claim if isinstance(claim, list) else []
+    return tuple(_ROLES[word] for word in names if isinstance(word, str) and word in _ROLES)

@@ -1,7 +1,7 @@
-"""Whether who was let in may stay: looked at every second, for what goes on longer than a request.
+"""Revalidation of credentials every second, for what lasts longer than a request.
 
-let in ──▶ held ──it ends by itself──▶ let go
-             └──the credential is revoked, expires, or gets other rights──▶ ended from here
+admitted ──▶ registered ──it ends by itself──▶ released
+                 └──the credential is revoked, expires, or gets other permissions──▶ ended from here
 """
 
 import asyncio
@@ -20,7 +20,7 @@ End = Callable[[], None]
 
 
 class Standing:
-    """Everything that goes on in this process, and as whom."""
+    """Registry of the long-lived operations of this process, by principal."""
 
     def __init__(self, gate: Gate, period_ms: int = limits.CREDENTIAL_CHECK_MS) -> None:
         self._gate = gate
@@ -29,7 +29,7 @@ class Standing:
 
     @contextmanager
     def held(self, principal: Principal, end: End) -> Generator[None]:
-        """Call `end`, once, if the principal may not stay while the block runs."""
+        """Call `end`, once, if the principal's credential becomes invalid while the block runs."""
         self._held.setdefault(principal, set()).add(end)
         try:
             yield
@@ -44,7 +44,7 @@ class Standing:
                 del self._held[principal]
 
     async def run(self) -> None:
-        """Look again and again, until cancelled."""
+        """Revalidate periodically, until cancelled."""
         while True:
             await asyncio.sleep(self._period_s)
             try:
@@ -53,7 +53,10 @@ class Standing:
                 _log.exception("standing_check_failed")
 
     async def look(self) -> None:
-        """End what may not stay. Whom nobody can ask about, since the database is away, stays until it is back."""
+        """End what is no longer permitted.
+
+        A principal that cannot be checked, because the database is unreachable, stays until it is back.
+        """
         for principal in list(self._held):
             try:
                 holds = await self._gate.holds(principal)
@@ -64,7 +67,7 @@ class Standing:
                     end()
 
     def watched(self, principal: Principal, pieces: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
-        """An answer that goes on, and comes to its end when its reader may not stay."""
+        """Wrap a streaming answer so that it ends when its reader's credential becomes invalid."""
         ends = principal.credential or principal.expires_ms
         return self._watched(principal, pieces) if ends else pieces
 

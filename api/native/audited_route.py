@@ -72,7 +72,9 @@ async def _audited(handle: Handler, operation: str, right: Right, request: Reque
         request.scope.get(REQUEST_ID_KEY, ""),
     )
     about = _about(operation, right, request)
-    return await auditing.run(caller, about, partial(handle, request), told=_told, spell=_spelled)
+    return await auditing.run(
+        caller, about, partial(handle, request), describe_result=_told, spell=_spelled
+    )
 
 
 def _spelled(error: Exception) -> str:
