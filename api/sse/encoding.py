@@ -1,7 +1,7 @@
-"""How events are written: as server-sent events (`text/event-stream`), or as lines of JSON.
+"""Encodings of events: server-sent events (`text/event-stream`) and JSON Lines.
 
     Server-sent events                           JSON Lines
-    id: <place behind it>                        {"shard":0,"offset":119,…}
+    id: <position after it>                      {"shard":0,"offset":119,…}
     data: {"shard":0,"offset":119,…}
 
     event: gap                                   {"type":"gap","shard":0,"first":120,"next":130,…}
@@ -10,8 +10,8 @@
 
     : still here                                 {"type":"heartbeat","next_cursor":…}
 
-An event's id is the place behind it, so that a reader who comes back with the last one misses nothing and gets nothing
-twice. Every record has one.
+An event's id is the position after it, so that a reader who reconnects with the last one misses nothing and receives
+nothing twice. Every record has one.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,10 @@ _encode = msgspec.json.Encoder().encode
 
 
 class GapTold(msgspec.Struct, frozen=True):
-    """Offsets [first, next) of a shard that cannot be read: 'expired' by retention, or a 'hole' never filled."""
+    """Offsets [first, next) of a shard that cannot be read.
+
+    `reason`: 'expired' by retention, or a 'hole' that was never filled.
+    """
 
     shard: int
     first: int
@@ -42,29 +45,31 @@ class GapTold(msgspec.Struct, frozen=True):
 
 
 class EndedTold(msgspec.Struct, frozen=True):
-    """A shard was split or merged, and all of it was told; its children follow."""
+    """A shard was split or merged, and all of it was sent; its children follow."""
 
     shard: int
     children: list[int]
 
 
 class FailureTold(msgspec.Struct, frozen=True):
-    """It cannot go on: a problem, as any call has it."""
+    """The stream cannot continue: a problem, as in any response."""
 
     problem: msgspec.Raw
     next_cursor: str
 
 
 class EndTold(msgspec.Struct, frozen=True):
-    """Everything was told up to here: to the 'limit', to the 'tip' as it was, to the 'shard_end', or until the server
-    was asked to end, 'draining'."""
+    """The end of the answer: everything up to here was sent.
+
+    `reason`: the 'limit', the 'tip' at the time of the request, the 'shard_end', or 'draining' when the server shuts down.
+    """
 
     reason: str
     next_cursor: str
 
 
 class HeartbeatTold(msgspec.Struct, frozen=True):
-    """Nothing new; reading has got so far."""
+    """Nothing new, with the current reading position."""
 
     next_cursor: str
 
@@ -81,23 +86,26 @@ _NAMES: dict[type[Told], bytes] = {
 
 
 class Text(Protocol):
-    """One of the two ways to write."""
+    """Encoder of one of the two formats."""
 
     kind: str
 
     def opening(self) -> bytes:
-        """What comes first."""
+        """Return the beginning of the answer."""
 
     def records(
         self, chunk: Chunk, positions: dict[int, int], chosen: Sequence[int] | None
     ) -> bytes:
-        """The records of a chunk, or the chosen ones of them, for a reader that stood at these positions."""
+        """Encode the records of a chunk, or the selected ones, for a reader at these positions."""
 
     def told(self, what: Told, positions: dict[int, int], *, done: bool = False) -> bytes:
-        """Something else, by which a reader stands there; `done`: it got all that it asked for."""
+        """Encode another event, after which the reader is at these positions.
+
+        `done`: the reader has received everything that it requested.
+        """
 
     def still_here(self, what: HeartbeatTold, positions: dict[int, int], *, moved: bool) -> bytes:
-        """A heartbeat. `moved`: the reader's place is another one than was told last."""
+        """Encode a heartbeat. `moved`: the reader's position has changed since it was last sent."""
 
 
 class EventText:
@@ -109,13 +117,12 @@ class EventText:
         self._stream_id = stream_id
 
     def opening(self) -> bytes:
-        """As Text: how soon to come back after the connection was lost."""
+        """Return the reconnection delay after a lost connection."""
         return b"retry: %d\n\n" % _RETRY_MS
 
     def records(
         self, chunk: Chunk, positions: dict[int, int], chosen: Sequence[int] | None
     ) -> bytes:
-        """As Text."""
         if not len(chunk):
             return b""
         first = chunk.next_offset - len(chunk)
@@ -123,13 +130,12 @@ class EventText:
         place = place_before(self._stream_id, positions, chunk.shard)
         return b"".join(
             [
-                b"id: %b%d\ndata: %b\n\n" % (place, first + number + 1, told)
-                for number, told in zip(numbers, chunk.encoded(JSON_OF_SHARD, chosen), strict=True)
+                b"id: %b%d\ndata: %b\n\n" % (place, first + number + 1, line)
+                for number, line in zip(numbers, chunk.encoded(JSON_OF_SHARD, chosen), strict=True)
             ]
         )
 
     def told(self, what: Told, positions: dict[int, int], *, done: bool = False) -> bytes:
-        """As Text."""
         place = tell_place(self._stream_id, positions) + (DONE if done else "")
         return b"event: %b\nid: %b\ndata: %b\n\n" % (
             _NAMES[type(what)],
@@ -138,7 +144,7 @@ class EventText:
         )
 
     def still_here(self, what: HeartbeatTold, positions: dict[int, int], *, moved: bool) -> bytes:
-        """As Text: a comment, unless there is something to say."""
+        """Encode a comment, unless the position has changed."""
         return self.told(what, positions) if moved else b": still here\n\n"
 
 
@@ -149,18 +155,16 @@ class LineText:
         self.kind = kind
 
     def opening(self) -> bytes:
-        """As Text: nothing."""
+        """Return nothing."""
         return b""
 
     def records(
         self, chunk: Chunk, positions: dict[int, int], chosen: Sequence[int] | None
     ) -> bytes:
-        """As Text."""
         lines = chunk.joined(JSON_OF_SHARD, chosen)
         return lines + b"\n" if lines else b""
 
     def told(self, what: Told, positions: dict[int, int], *, done: bool = False) -> bytes:
-        """As Text."""
         members: dict[str, Any] = {
             "type": _NAMES[type(what)].decode(),
             **msgspec.structs.asdict(what),
@@ -168,12 +172,11 @@ class LineText:
         return _encode(members) + b"\n"
 
     def still_here(self, what: HeartbeatTold, positions: dict[int, int], *, moved: bool) -> bytes:
-        """As Text."""
         return self.told(what, positions)
 
 
 def text_for(accept: bytes, stream_id: str) -> Text:
-    """Lines of JSON where `Accept` names them, else server-sent events."""
+    """Return the encoder for an `Accept` header: JSON Lines if it names them, else SSE."""
     if b"jsonl" in accept:
         return LineText(JSON_LINES)
     if b"ndjson" in accept:
@@ -182,5 +185,5 @@ def text_for(accept: bytes, stream_id: str) -> Text:
 
 
 def gap_told(shard: int, gap: Gap) -> GapTold:
-    """A gap, as it is written."""
+    """Convert a gap to its event."""
     return GapTold(shard, gap.first, gap.next, gap.reason)

@@ -1,7 +1,7 @@
-"""Records as they come, in an answer that goes on: server-sent events and lines of JSON.
+"""Streaming reads: server-sent events and JSON Lines.
 
 the request ─ problem? ─▶ opening ▶ records, gaps, ends of shards ▶ the end, where there is one
-                              └ nothing for a while: a heartbeat, which says how far reading is
+                             └ nothing for a while: a heartbeat, with the reading position
 """
 
 import asyncio
@@ -46,7 +46,7 @@ from storage.domain.streams.record_filter import Selects
 
 dataplane = Dataplane()
 
-OUTAGE_PAUSE_S = 1.0  # before the store is asked again that did not answer
+OUTAGE_PAUSE_S = 1.0  # before a store that did not answer is called again
 _HEADERS = ((b"x-accel-buffering", b"no"),)
 _LASTING = {
     EVENT_STREAM: "An event for each record, whose id is where to go on; and gap, shard_ended, error, end.",
@@ -54,7 +54,7 @@ _LASTING = {
 }
 
 Cursor = Callable[[Mapping[int, int]], str]
-"""What is told of a place, so that reading can go on there."""
+"""Encoder of a position as the cursor with which reading continues."""
 
 
 @dataplane.get(
@@ -65,12 +65,11 @@ Cursor = Callable[[Mapping[int, int]], str]
     action=Action.STREAM_READ,
 )
 async def read_events(call: Call[ReadEvents]) -> Lasting:
-    """Read all shards of a stream as they are written, in an answer that goes on.
+    """Stream new records from all shards (server-sent events or JSON Lines).
 
-    As server-sent events, or as lines of JSON where `Accept` asks for application/jsonl. Each shard comes in order,
-    and after its parents. The header `Last-Event-ID` goes on behind that event. With `follow=false` the answer ends
-    where the stream ends now; lines of JSON do so of themselves. An answer that ended well says so in its last event
-    or line, `end`.
+    The format is server-sent events, or JSON Lines if `Accept` names application/jsonl. Each shard is read in order, and
+    after its parents. The header `Last-Event-ID` continues after that event. With `follow=false` the answer ends where the
+    stream ends now; for JSON Lines this is the default. An answer that completed has a last event or line `end`.
     """
     stand = await standing_in_all(call)
     about = ("records", stand.stream_id)
@@ -85,9 +84,9 @@ async def read_events(call: Call[ReadEvents]) -> Lasting:
     action=Action.STREAM_READ,
 )
 async def read_shard_events(call: Call[ReadShardEvents]) -> Lasting:
-    """Read one shard as it is written, in an answer that goes on.
+    """Stream new records from one shard (server-sent events or JSON Lines).
 
-    As for all shards. It ends with the shard, when that is split or merged; `shard_ended` names the children.
+    As for all shards. The answer ends with the shard, when that is split or merged; `shard_ended` names the children.
     """
     stand = await standing_in_shard(call)
     return _lasting(
@@ -96,13 +95,13 @@ async def read_shard_events(call: Call[ReadShardEvents]) -> Lasting:
 
 
 def _lasting(call: Call[Any], stand: Standing, cursor: Cursor, *, alone: bool) -> Lasting:
-    asked: ReadEvents = call.query
-    wanted = chooses(asked)
+    query: ReadEvents = call.query
+    record_filter = chooses(query)
     text = text_for(call.headers.get(b"accept", b""), stand.stream_id)
     if stand.is_done:
-        return Lasting(text.kind, status=204)  # which tells a browser not to come back
+        return Lasting(text.kind, status=204)  # stops a browser from reconnecting
     call.feeds.check_room()
-    follows = isinstance(text, EventText) if asked.follow is None else asked.follow
+    follows = isinstance(text, EventText) if query.follow is None else query.follow
     tail = Tail(
         call.feeds,
         call.storage.catalog,
@@ -111,11 +110,11 @@ def _lasting(call: Call[Any], stand: Standing, cursor: Cursor, *, alone: bool) -
         until=None if follows else stand.tips,
         alone=alone,
     )
-    return Lasting(text.kind, _HEADERS, Events(call, tail, text, cursor, wanted).pieces())
+    return Lasting(text.kind, _HEADERS, Events(call, tail, text, cursor, record_filter).pieces())
 
 
 class Events:
-    """One answer that goes on."""
+    """One streaming answer."""
 
     __slots__ = (
         "_around",
@@ -139,7 +138,7 @@ class Events:
         tail: Tail,
         text: Text,
         cursor: Cursor,
-        wanted: Selects | None,
+        record_filter: Selects | None,
         heartbeat_ms: int = limits.EVENTS_HEARTBEAT_MS,
     ) -> None:
         self._count = call.metrics
@@ -150,14 +149,14 @@ class Events:
         self._tail = tail
         self._text = text
         self._cursor = cursor
-        self._wanted = wanted
+        self._wanted = record_filter
         self._heartbeat_ms = heartbeat_ms
         self._left: int | None = call.query.limit
         self._wrote_at = 0.0
-        self._moved = False  # since something was written
+        self._moved = False  # whether the position changed since the last write
 
     async def pieces(self) -> AsyncGenerator[bytes]:
-        """The bytes of the answer, none of them empty."""
+        """Yield the bytes of the answer in pieces, none of them empty."""
         self._wrote_at = _now()
         if opening := self._text.opening():
             yield opening
@@ -179,7 +178,7 @@ class Events:
             self._feeds.finish()
 
     def _over(self) -> str:
-        """Why the answer ends here; empty while it goes on."""
+        """Return the reason why the answer ends here; empty while it continues."""
         if self._left == 0:
             return "limit"
         if self._tail.is_over:
@@ -193,11 +192,14 @@ class Events:
         if piece or quiet_ms < self._heartbeat_ms:
             return piece
         positions = self._tail.positions
-        told = HeartbeatTold(self._cursor(positions))
-        return self._text.still_here(told, positions, moved=self._moved)
+        heartbeat = HeartbeatTold(self._cursor(positions))
+        return self._text.still_here(heartbeat, positions, moved=self._moved)
 
     async def _read(self) -> Chunk | None:
-        """What there is next; None when there is nothing for a while. A follower outlives an outage."""
+        """Return the next chunk; None when there is nothing for a while.
+
+        A follower outlives an outage.
+        """
         try:
             return await self._tail.next(self._heartbeat_ms)
         except MillstreamError as error:
@@ -207,28 +209,28 @@ class Events:
         return None
 
     async def _tell(self, chunk: Chunk) -> bytes:
-        """A chunk as it is written, up to the limit, and go on behind it."""
+        """Encode a chunk up to the limit, and advance the position past it."""
         positions, shard = self._tail.positions, chunk.shard
-        told = b""
+        payload = b""
         if chunk.gap is not None:
             behind = {**positions, shard: chunk.gap.next} if shard in positions else positions
-            told = self._text.told(gap_told(shard, chunk.gap), behind)
-        taken, chosen = self._part(chunk)
-        count = len(taken) if chosen is None else len(chosen)
+            payload = self._text.told(gap_told(shard, chunk.gap), behind)
+        part, chosen = self._part(chunk)
+        count = len(part) if chosen is None else len(chosen)
         if count:
-            told += self._text.records(taken, positions, chosen)
+            payload += self._text.records(part, positions, chosen)
             self._count.read(count)
             if self._left is not None:
                 self._left -= count
-        await self._tail.take(taken)
+        await self._tail.take(part)
         self._moved = True
-        if taken.ended:
-            ended = EndedTold(shard, [child.index for child in taken.children])
-            told += self._text.told(ended, self._tail.positions)
-        return told
+        if part.ended:
+            ended = EndedTold(shard, [child.index for child in part.children])
+            payload += self._text.told(ended, self._tail.positions)
+        return payload
 
     def _part(self, chunk: Chunk) -> tuple[Chunk, list[int] | None]:
-        """What of a chunk is wanted: so much of its beginning, and there these records or all."""
+        """Select the prefix of a chunk within the limit, and its records that match; None: all."""
         left = len(chunk) if self._left is None else self._left
         if self._wanted is None:
             return (chunk if left >= len(chunk) else chunk.within(left)), None
@@ -240,15 +242,15 @@ class Events:
 
     def _end(self, reason: str) -> bytes:
         positions = self._tail.positions
-        told = EndTold(reason, self._cursor(positions))
-        return self._text.told(told, positions, done=reason != "draining")
+        event = EndTold(reason, self._cursor(positions))
+        return self._text.told(event, positions, done=reason != "draining")
 
     def _failure(self, error: Exception) -> bytes:
         request_id = self._request_id
-        told = problem(error, instance=self._instance, request_id=request_id.decode())
-        log_failure(error, self._instance, told.status, request_id, self._around)
+        details = problem(error, instance=self._instance, request_id=request_id.decode())
+        log_failure(error, self._instance, details.status, request_id, self._around)
         positions = self._tail.positions
-        failure = FailureTold(msgspec.Raw(told.body), self._cursor(positions))
+        failure = FailureTold(msgspec.Raw(details.body), self._cursor(positions))
         return self._text.told(failure, positions)
 
 

@@ -1,8 +1,8 @@
-"""Where a reader of events stands, in one word: the `id` of an event, from which reading goes on.
+"""Event ids: the positions of a reader as text, from which reading continues.
 
 4f0c9ad17be2a6f3/0:120,1:end,2:7       the next offset of each shard; 1 was read to its end
-────────────────                       the stream, whatever has its name
-                 .../done              all that was asked for was told: there is nothing to come back for
+────────────────                       the stream's id, which is not its name
+                 .../done              everything requested was sent: no need to reconnect
 """
 
 import re
@@ -21,36 +21,39 @@ _PLACE = re.compile(
 
 
 class Place(msgspec.Struct, frozen=True):
-    """Positions in a stream. `is_done`: its reader was told all that it had asked for."""
+    """Positions in a stream. `is_done`: its reader has received everything that it requested."""
 
     stream_id: str
     positions: dict[int, int]
     is_done: bool = False
 
 
-def is_place(word: str) -> bool:
-    """Whether a cursor is of this kind."""
-    return "/" in word
+def is_place(cursor: str) -> bool:
+    """Return whether a cursor is an event id."""
+    return "/" in cursor
 
 
-def read_place(word: str) -> Place:
-    """The place that a word names. Raises InvalidCursor."""
-    found = _PLACE.fullmatch(word)
-    if found is None:
+def read_place(event_id: str) -> Place:
+    """Parse an event id. Raises InvalidCursor."""
+    match = _PLACE.fullmatch(event_id)
+    if match is None:
         raise InvalidCursor
-    pairs = (pair.split(":") for pair in found[2].split(","))
+    pairs = (pair.split(":") for pair in match[2].split(","))
     positions = {int(shard): ENDED if at == "end" else int(at) for shard, at in pairs}
-    return Place(found[1], positions, found[3] is not None)
+    return Place(match[1], positions, match[3] is not None)
 
 
 def tell_place(stream_id: str, positions: Mapping[int, int]) -> str:
-    """The word for positions in a stream."""
-    told = (f"{shard}:{'end' if at == ENDED else at}" for shard, at in positions.items())
-    return f"{stream_id}/{','.join(told)}"
+    """Format positions in a stream as an event id."""
+    pairs = (f"{shard}:{'end' if at == ENDED else at}" for shard, at in positions.items())
+    return f"{stream_id}/{','.join(pairs)}"
 
 
 def place_before(stream_id: str, positions: Mapping[int, int], shard: int) -> bytes:
-    """All of the word but the offset in one shard, which ends it: for many records one after another."""
+    """Return an event id without its final offset, that of one shard.
+
+    It is the prefix for many records of that shard, one after another.
+    """
     others = {index: at for index, at in positions.items() if index != shard}
     between = "," if others else ""
     return f"{tell_place(stream_id, others)}{between}{shard}:".encode()

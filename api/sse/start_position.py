@@ -1,4 +1,4 @@
-"""Where the reading of events starts, and how far it goes, as a request says."""
+"""Start position and end of a streaming read, from the request."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
@@ -23,7 +23,10 @@ HeaderWord = Annotated[str, Meta(pattern=r"^[^:]+:")]
 
 
 class ReadEvents(msgspec.Struct, forbid_unknown_fields=True, rename={"start": "from"}):
-    """Where to start (one of `from`, `time`, `cursor`; the oldest records without any), which records, how many."""
+    """Start position, filter and limit of a read.
+
+    The position is `from`, `time` or `cursor`; without any, the oldest records.
+    """
 
     start: Start | None = None
     time: Annotated[Moment, Meta(description="The records that arrived then or later.")] | None = (
@@ -54,14 +57,17 @@ class ReadEvents(msgspec.Struct, forbid_unknown_fields=True, rename={"start": "f
 
 
 class ReadShardEvents(ReadEvents, forbid_unknown_fields=True, rename={"start": "from"}):
-    """The same of one shard, which may also start at an `offset`, or with its last records."""
+    """Read of one shard, which may also start at an `offset`, or with its last records."""
 
     offset: Annotated[Count, Meta(description="The first record wanted.")] | None = None
     tail: Annotated[RecordsMax, Meta(description="The last so many records.")] | None = None
 
 
 class Standing(msgspec.Struct, frozen=True):
-    """Where a reader stands, and how far each shard goes now. `is_done`: it was told all that it had asked for."""
+    """A reader's positions, and the current end of each shard.
+
+    `is_done`: it has received everything that it requested.
+    """
 
     stream_id: str
     positions: dict[int, int]
@@ -70,13 +76,13 @@ class Standing(msgspec.Struct, frozen=True):
 
 
 async def standing_in_all(call: Call[ReadEvents]) -> Standing:
-    """Where the reading of all shards starts.
+    """Return the start of a read of all shards.
 
-    A `Last-Event-ID` goes before what the query says, which a browser repeats. Raises InvalidCursor, OffsetOutOfRange,
+    A `Last-Event-ID` takes precedence over the query, which a browser repeats. Raises InvalidCursor, OffsetOutOfRange,
     StreamNotFound, ValidationFailed.
     """
-    asked = call.query
-    check_one(asked.start, asked.time, asked.cursor or None)
+    query = call.query
+    check_one(query.start, query.time, query.cursor or None)
     stream = await call.storage.catalog.stream(call.stream)
     place = _place(call, stream)
     if place is not None and is_behind(stream, place.positions):
@@ -89,9 +95,12 @@ async def standing_in_all(call: Call[ReadEvents]) -> Standing:
 
 
 async def standing_in_shard(call: Call[ReadShardEvents]) -> Standing:
-    """Where the reading of one shard starts. As above, and raises ShardNotFound."""
-    asked, shard = call.query, call.shard
-    check_one(asked.start, asked.time, asked.cursor or None, asked.offset, asked.tail)
+    """Return the start of a read of one shard.
+
+    Raises InvalidCursor, OffsetOutOfRange, ShardNotFound, StreamNotFound, ValidationFailed.
+    """
+    query, shard = call.query, call.shard
+    check_one(query.start, query.time, query.cursor or None, query.offset, query.tail)
     stream = await call.storage.catalog.stream(call.stream)
     if is_behind(stream, {shard: 0}):
         stream = await call.storage.catalog.fresh_stream(call.stream)
@@ -113,14 +122,14 @@ async def standing_in_shard(call: Call[ReadShardEvents]) -> Standing:
 
 
 def check_one(*given: Any) -> None:
-    """Raise ValidationFailed when more than one place to start is given."""
+    """Raise ValidationFailed when more than one start position is given."""
     if sum(one is not None for one in given) > 1:
         detail = "Only one of 'from', 'time', 'cursor', 'offset' and 'tail' is given"
         raise ValidationFailed.at("/from", detail, "conflict")
 
 
 def _place(call: Call[Any], stream: Stream) -> Place | None:
-    """The place that the request names. Raises InvalidCursor."""
+    """Return the position that the request's cursor names. Raises InvalidCursor."""
     last = call.headers.get(b"last-event-id", b"").decode("latin-1")
     word = last or call.query.cursor
     if not word:
@@ -135,7 +144,7 @@ def _place(call: Call[Any], stream: Stream) -> Place | None:
 
 
 def check_positions(positions: Mapping[int, int], states: Sequence[ShardState]) -> None:
-    """Raise OffsetOutOfRange for a place beyond an end, InvalidCursor for shards that never were."""
+    """Raise OffsetOutOfRange for an offset beyond the end, InvalidCursor for unknown shards."""
     newest = max(state.shard.index for state in states)
     for index, offset in positions.items():
         if index > newest or offset < ENDED:
@@ -155,35 +164,35 @@ def _tips(states: Sequence[ShardState]) -> dict[int, int]:
 async def _start_in_all(
     call: Call[ReadEvents], stream: Stream, states: Sequence[ShardState]
 ) -> dict[int, int]:
-    asked = call.query
-    if asked.time is not None:
+    query = call.query
+    if query.time is not None:
         storage = call.storage
-        time_ms = moment_ms(asked.time)
+        time_ms = moment_ms(query.time)
         return await positions_since(storage.streams, storage.catalog, call.stream, time_ms)
-    if asked.start is Start.LATEST:
+    if query.start is Start.LATEST:
         return {state.shard.index: state.next for state in states if state.shard.is_open}
     begun = frontier(stream, {})
     return {state.shard.index: state.start for state in states if state.shard.index in begun}
 
 
 async def _start_in_shard(call: Call[ReadShardEvents], state: ShardState) -> int:
-    asked = call.query
-    if asked.offset is not None:
-        return asked.offset
-    if asked.tail is not None:
-        return max(state.start, state.next - asked.tail)
-    if asked.time is not None:
-        time_ms = moment_ms(asked.time)
+    query = call.query
+    if query.offset is not None:
+        return query.offset
+    if query.tail is not None:
+        return max(state.start, state.next - query.tail)
+    if query.time is not None:
+        time_ms = moment_ms(query.time)
         return await offset_since(call.storage.streams, call.stream, state.shard.index, time_ms)
-    return state.next if asked.start is Start.LATEST else state.start
+    return state.next if query.start is Start.LATEST else state.start
 
 
-def chooses(asked: ReadEvents) -> Selects | None:
-    """Which records are wanted; None for all. Raises ValidationFailed."""
-    headers = dict(word.split(":", 1) for word in asked.header)
-    if len(headers) < len(asked.header):
+def chooses(query: ReadEvents) -> Selects | None:
+    """Return the record filter; None for all records. Raises ValidationFailed."""
+    headers = dict(word.split(":", 1) for word in query.header)
+    if len(headers) < len(query.header):
         raise ValidationFailed.at("/header", "A header has one value", "conflict")
-    wanted = Filter(keys=asked.key, headers=headers)
-    if faults := wanted.faults():
+    record_filter = Filter(keys=query.key, headers=headers)
+    if faults := record_filter.faults():
         raise ValidationFailed("The filter is not valid.", *faults)
-    return None if wanted.takes_all else selects(wanted)
+    return None if record_filter.takes_all else selects(record_filter)

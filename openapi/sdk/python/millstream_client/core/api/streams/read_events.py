@@ -20,12 +20,11 @@ def read_events(
     limit: int | Unset = UNSET,
     follow: bool | Unset = UNSET,
 ) -> Call[str]:
-    """Read all shards of a stream as they are written, in an answer that goes on.
+    """Stream new records from all shards (server-sent events or JSON Lines).
 
-    As server-sent events, or as lines of JSON where `Accept` asks for application/jsonl. Each shard comes in order,
-    and after its parents. The header `Last-Event-ID` goes on behind that event. With `follow=false` the answer ends
-    where the stream ends now; lines of JSON do so of themselves. An answer that ended well says so in its last event
-    or line, `end`.
+    The format is server-sent events, or JSON Lines if `Accept` names application/jsonl. Each shard is read in order, and
+    after its parents. The header `Last-Event-ID` continues after that event. With `follow=false` the answer ends where the
+    stream ends now; for JSON Lines this is the default. An answer that completed has a last event or line `end`.
     """
 
     params: dict[str, Any] = {}

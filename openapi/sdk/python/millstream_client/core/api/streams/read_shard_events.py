@@ -23,9 +23,9 @@ def read_shard_events(
     offset: int | Unset = UNSET,
     tail: int | Unset = UNSET,
 ) -> Call[str]:
-    """Read one shard as it is written, in an answer that goes on.
+    """Stream new records from one shard (server-sent events or JSON Lines).
 
-    As for all shards. It ends with the shard, when that is split or merged; `shard_ended` names the children.
+    As for all shards. The answer ends with the shard, when that is split or merged; `shard_ended` names the children.
     """
 
     params: dict[str, Any] = {}
