@@ -1,4 +1,7 @@
-"""JSON lines on standard error; coloured text where that is a terminal. Never a body, never a secret."""
+"""Logging: JSON lines on standard error, or coloured text if that is a terminal.
+
+Logs never contain a body or a secret.
+"""
 
 import logging
 import sys
@@ -8,7 +11,7 @@ import structlog
 from structlog.typing import Processor
 
 _TELLTALES = (
-    "alembic",  # it tells what it is about to look at
+    "alembic",  # logs each object that it inspects
     "asyncio",
     "boto3",
     "botocore",
@@ -21,7 +24,7 @@ _TELLTALES = (
     "uvicorn.error",
     "websockets",
 )
-"""Libraries that narrate: URLs with what is asked for in them, headers, frames. Only their warnings are heard."""
+"""Verbose libraries, which log URLs with their queries, headers and frames. Only their warnings are logged."""
 
 _SHARED: tuple[Processor, ...] = (
     structlog.stdlib.add_log_level,
@@ -52,7 +55,7 @@ def configure_logs(level: str) -> None:
         _hand_on(logging.getLogger(name))
     for name in _TELLTALES:
         logging.getLogger(name).setLevel(logging.WARNING)
-    # Requests are counted, not narrated; and uvicorn builds each line when anyone might hear it.
+    # Requests are counted, not logged; and uvicorn formats each line if any handler might log it.
     access = logging.getLogger("uvicorn.access")
     access.handlers, access.propagate = [], False
 
@@ -74,5 +77,5 @@ def _rendering() -> list[Processor]:
 
 
 def get_logger(name: str) -> Any:
-    """A logger whose calls take an event and fields: `log.warning("request_failed", status=503)`."""
+    """Return a logger of events with fields: `log.warning("request_failed", status=503)`."""
     return structlog.get_logger(name)

@@ -1,10 +1,10 @@
-"""Every metric, named once.
+"""Definitions of all metrics.
 
-Counters only rise and live in the process; with PROMETHEUS_MULTIPROC_DIR set, the processes of one
-deployment are added up at each scrape.
+Counters only increase and live in the process; with PROMETHEUS_MULTIPROC_DIR set, the processes of one deployment are
+added up at each scrape.
 
-The hot path counts in plain numbers (0.05 µs; a counter takes 0.4, and 0.9 where processes share a
-directory), which `flush` hands on every half second, before each scrape and at the end.
+The hot path counts in plain numbers (0.05 µs; a counter takes 0.4, and 0.9 where processes share a directory), which
+`flush` adds to the metrics every half second, before each scrape and at the end.
 """
 
 from bisect import bisect_left
@@ -207,13 +207,13 @@ METRICS: tuple[Counter | Gauge | Histogram, ...] = (
     ARCHIVE_FAILURES,
     REPLAY_RECORDS,
 )
-"""All that processes count. What the stores hold is in `api.observability.store_metrics`."""
+"""All metrics that processes count. Those of the stores are in `api.observability.store_metrics`."""
 
 _DURABILITY_WORDS: dict[Durability, str] = {"always": "fsync", "everysec": "memory"}
 
 
 class Tally:
-    """A counter's next steps, in a plain number."""
+    """Pending increments of a counter, in a plain number."""
 
     __slots__ = ("_counter", "count")
 
@@ -222,14 +222,14 @@ class Tally:
         self.count = 0
 
     def flush(self) -> None:
-        """Hand on what was counted."""
+        """Add the pending count to the counter."""
         if self.count:
             count, self.count = self.count, 0
             self._counter.inc(count)
 
 
 class Observations:
-    """A histogram's next observations, in plain numbers."""
+    """Pending observations of a histogram, in plain numbers."""
 
     __slots__ = ("_buckets", "_histogram", "_total_seconds")
 
@@ -239,12 +239,12 @@ class Observations:
         self._total_seconds = 0.0
 
     def observe(self, seconds: float) -> None:
-        """One more, in the first bucket whose bound is not below it."""
+        """Count an observation in the first bucket whose bound is not below it."""
         self._buckets[bisect_left(LATENCY_SECONDS, seconds)] += 1
         self._total_seconds += seconds
 
     def flush(self) -> None:
-        """Hand on what was observed."""
+        """Add the pending observations to the histogram."""
         if not any(self._buckets):
             return
         _add(self._histogram, self._buckets, self._total_seconds)
@@ -253,7 +253,7 @@ class Observations:
 
 
 class Refusals:
-    """What an engine has refused since it was last asked, by policy."""
+    """Requests that the rate limiter has refused since the last flush, by policy."""
 
     __slots__ = ("_counted",)
 
@@ -261,14 +261,14 @@ class Refusals:
         self._counted = counted
 
     def flush(self) -> None:
-        """Hand on what was counted."""
+        """Add the pending counts to the metric."""
         for policy, count in self._counted.items():
             RATE_LIMITED.labels(policy).inc(count)
         self._counted.clear()
 
 
 class StoreCounts:
-    """What a process's storage has measured of its exchanges since it was last asked."""
+    """Measurements of a process's storage calls since the last flush."""
 
     __slots__ = ("_meters", "_timed")
 
@@ -280,11 +280,11 @@ class StoreCounts:
         ]
 
     def flush(self) -> None:
-        """Hand on what was measured."""
+        """Add the pending measurements to the metrics."""
         for histogram, timings in self._timed:
-            taken = timings.take()
-            if any(taken.buckets):
-                _add(histogram, taken.buckets, taken.total_seconds)
+            counts = timings.take()
+            if any(counts.buckets):
+                _add(histogram, counts.buckets, counts.total_seconds)
         for kind, count in self._meters.redis_errors.items():
             REDIS_ERRORS.labels(kind).inc(count)
         self._meters.redis_errors.clear()
@@ -293,7 +293,7 @@ class StoreCounts:
 
 
 def _add(histogram: Histogram, counts: Sequence[int], total_seconds: float) -> None:
-    """Many observations at once; a histogram's own `observe` takes one at a time."""
+    """Add many observations in one step; a histogram's own `observe` adds one at a time."""
     for own, bucket in zip(counts, histogram._buckets, strict=True):
         if own:
             bucket.inc(own)
@@ -301,35 +301,35 @@ def _add(histogram: Histogram, counts: Sequence[int], total_seconds: float) -> N
 
 
 class Counts:
-    """What is counted in plain numbers in one application."""
+    """Pending counts of one application, in plain numbers."""
 
     def __init__(self) -> None:
         self._pending: list[Tally | Observations | Refusals | StoreCounts] = []
 
     def also(self, pending: Refusals | StoreCounts) -> None:
-        """Hand these on as well."""
+        """Include these in each flush."""
         self._pending.append(pending)
 
     def tally(self, counter: Counter) -> Tally:
-        """A new tally for a counter with its labels."""
+        """Return a new tally for a counter with its labels."""
         tally = Tally(counter)
         self._pending.append(tally)
         return tally
 
     def observations(self, histogram: Histogram) -> Observations:
-        """New observations for a histogram with its labels."""
+        """Return new observations for a histogram with its labels."""
         observations = Observations(histogram)
         self._pending.append(observations)
         return observations
 
     def flush(self) -> None:
-        """Hand everything on to the metrics."""
+        """Add all pending counts to the metrics."""
         for pending in self._pending:
             pending.flush()
 
 
 class DoorMetrics:
-    """What one door counts of one kind ('queue' or 'stream'); its labels are resolved once."""
+    """Metrics of one protocol for one kind ('queue' or 'stream'), with labels resolved once."""
 
     def __init__(
         self,
@@ -354,24 +354,24 @@ class DoorMetrics:
         }
 
     def received(self, count: int, size_bytes: int) -> None:
-        """Producers sent `count` items."""
+        """Count items that producers sent."""
         self._received.count += count
         self._received_bytes.count += size_bytes
 
     def confirmed(self, count: int, duplicates: int) -> None:
-        """The store took `count` items, of which it had `duplicates` before."""
+        """Count items that the store accepted, of which `duplicates` existed before."""
         self._confirmed.count += count
         self._deduplicated.count += duplicates
 
     def read(self, count: int) -> None:
-        """A consumer got `count` records."""
+        """Count records that a consumer received."""
         if count:
             self._delivered.count += count
         else:
             self._empty.count += 1
 
     def delivered(self, messages: Sequence[ReceivedMessage]) -> None:
-        """A consumer got these messages."""
+        """Count messages that a consumer received."""
         self.read(len(messages))
         for message in messages:
             if message.receives > 1:
@@ -380,13 +380,13 @@ class DoorMetrics:
                 self._end_to_end.observe((message.first_received_at_ms - message.sent_at_ms) / 1000)
 
     def settled(self, action: SettleAction, count: int) -> None:
-        """`count` deliveries were settled so."""
+        """Count deliveries settled with an action."""
         if tally := self._settled.get(action):
             tally.count += count
 
 
 def count_rejected(code: ErrorCode) -> None:
-    """One item of a batch was refused."""
+    """Count a refused item of a batch."""
     MESSAGES_REJECTED.labels(code.value).inc()
 
 
@@ -399,7 +399,7 @@ class RequestMetrics:
         self._series: dict[tuple[str, int], Observations] = {}
 
     def observe(self, operation: str, status: int, seconds: float) -> None:
-        """One request was answered. The number of operations is the number of routes."""
+        """Count a response. There are as many operations as routes."""
         key = (operation, status // 100)
         series = self._series.get(key)
         if series is None:
@@ -412,7 +412,7 @@ class RequestMetrics:
 
 
 class DeliveryMetrics:
-    """What a deliverer of webhooks counts."""
+    """Metrics of a webhook deliverer."""
 
     def __init__(self) -> None:
         self._attempts = {outcome: WEBHOOK_ATTEMPTS.labels(outcome.value) for outcome in Outcome}
@@ -422,12 +422,12 @@ class DeliveryMetrics:
         }
 
     def attempted(self, kind: SourceKind, outcome: Outcome) -> None:
-        """A request to a receiver ended."""
+        """Count a finished request to a receiver."""
         self._attempts[outcome].inc()
         self._delivered[kind].inc()
 
     def disabled(self, count: int) -> None:
-        """So many webhooks are switched off by the service."""
+        """Set the number of webhooks that the service has disabled."""
         WEBHOOK_ENDPOINTS_DISABLED.set(count)
 
 
@@ -435,17 +435,17 @@ _NOUNS = {SourceKind.QUEUE: "queue", SourceKind.GROUP: "stream"}
 
 
 def counted() -> Iterator[Metric]:
-    """What was counted, of all processes when they share a directory."""
+    """Collect the counted metrics, of all processes if they share a directory."""
     registry = CollectorRegistry()
     try:
         MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
-    except ValueError:  # PROMETHEUS_MULTIPROC_DIR is not set: this process is all there is
+    except ValueError:  # PROMETHEUS_MULTIPROC_DIR is not set: there is only this process
         registry = REGISTRY
     return iter(registry.collect())
 
 
 class _Families:
-    """Metrics that are written out as if a registry had collected them."""
+    """Metrics that are encoded as if a registry had collected them."""
 
     def __init__(self, families: Iterable[Metric]) -> None:
         self._families = families
@@ -455,6 +455,6 @@ class _Families:
 
 
 def render(families: Iterable[Metric], accept: str) -> tuple[bytes, str]:
-    """Metrics as a client reads them, OpenMetrics if it asks for that, and their content type."""
+    """Encode metrics, in OpenMetrics if the client accepts it; return bytes and content type."""
     encode, content_type = choose_encoder(accept)
     return encode(_Families(families)), content_type

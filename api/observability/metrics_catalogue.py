@@ -1,4 +1,7 @@
-"""Every metric by name, type, labels and where it is told: what the documentation and the rules are tested against."""
+"""Catalogue of all metrics, against which the documentation and the rules are tested.
+
+Each has its name, type, labels and source.
+"""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -11,7 +14,10 @@ COUNTED, HELD, BY_NAME = "counted", "held", "by name"
 
 
 class Described(NamedTuple):
-    """A metric. `where`: counted by processes and added up, held by the stores, or told by name."""
+    """Description of a metric.
+
+    `where`: counted by processes and added up, held by the stores, or returned for objects by name.
+    """
 
     name: str
     kind: str
@@ -21,24 +27,30 @@ class Described(NamedTuple):
 
     @property
     def series(self) -> frozenset[str]:
-        """The names under which its values are found."""
+        """The names of its time series."""
         if self.kind != "histogram":
             return frozenset((self.name,))
         return frozenset(f"{self.name}{part}" for part in ("_bucket", "_sum", "_count"))
 
 
 def catalogue() -> Iterator[Described]:
-    """All metrics, in the order in which they are documented."""
+    """Yield all metrics, in the order in which they are documented."""
     for metric in METRICS:
         [family] = metric.describe()
         name = f"{family.name}_total" if family.type == "counter" else family.name
         yield Described(name, family.type, metric._labelnames, family.documentation, COUNTED)
     for where, metrics in ((HELD, STATE_METRICS), (BY_NAME, OBJECT_METRICS)):
-        for one in metrics:
-            yield Described(one.name, one.kind, one.labels, one.help, where)
+        for metric_by_name in metrics:
+            yield Described(
+                metric_by_name.name,
+                metric_by_name.kind,
+                metric_by_name.labels,
+                metric_by_name.help,
+                where,
+            )
 
 
 def row(metric: Described) -> str:
-    """A metric's line in the documentation."""
+    """Return a metric's line in the documentation."""
     labels = ", ".join(f"`{label}`" for label in metric.labels) or "none"
     return f"| `{metric.name}` | {metric.kind} | {labels} | {metric.text} |"

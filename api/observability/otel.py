@@ -1,7 +1,7 @@
-"""Spans by OpenTelemetry: the only module that needs it.
+"""OpenTelemetry spans; the only module that requires the OpenTelemetry SDK.
 
-Names, kinds and attributes are those of the semantic conventions for messaging (1.44), as docs/how-to/tracing.md tells them.
-The sampler, the limits, the exporter's headers and its certificates are what the standard `OTEL_…` variables say.
+Names, kinds and attributes are those of the semantic conventions for messaging (1.44), as docs/how-to/tracing.md documents
+them. The sampler, the limits, the exporter's headers and its certificates come from the standard `OTEL_…` variables.
 """
 
 import os
@@ -53,34 +53,33 @@ class Spans:
     def begin(
         self, verb: str, operation: str, destination: str, parent: bytes, state: bytes = b""
     ) -> Trace:
-        """As Tracing. A send without a parent is where its messages are made: a producer."""
+        """Begin a span; a send without a parent creates its messages, so it is a producer."""
         kind = SpanKind.PRODUCER if verb == SEND and not parent else SpanKind.SERVER
-        told: Attributes = {
+        attributes: Attributes = {
             "messaging.system": _SERVICE,
             "messaging.operation.name": verb or operation,
             "millstream.operation": operation,
         }
         if verb:
-            told["messaging.operation.type"] = verb
+            attributes["messaging.operation.type"] = verb
         if destination:
-            told["messaging.destination.name"] = destination
+            attributes["messaging.destination.name"] = destination
         name = f"{verb or operation} {destination}".rstrip()
-        begun = _Begun(self._tracer, name, kind, told, _context(parent, state))
+        begun = _Begun(self._tracer, name, kind, attributes, _context(parent, state))
         if verb != RECEIVE:
             begun.start(time.time_ns())
         return begun
 
     def begin_request(self, method: str, headers: RequestHeaders) -> Trace:
-        """As Tracing."""
         context = _context(headers.get(b"traceparent", b""), headers.get(b"tracestate", b""))
-        told: Attributes = {"http.request.method": method}
-        begun = _Begun(self._tracer, method, SpanKind.SERVER, told, context)
+        attributes: Attributes = {"http.request.method": method}
+        begun = _Begun(self._tracer, method, SpanKind.SERVER, attributes, context)
         begun.start(time.time_ns())
         return begun
 
     def begin_delivery(self, webhook: str, source: str, context: bytes) -> Trace:
-        """As Tracing: a request of ours, in the trace of what it delivers."""
-        told: Attributes = {
+        """Begin a client span for an outgoing request, in the trace of what it delivers."""
+        attributes: Attributes = {
             "messaging.system": _SERVICE,
             "messaging.operation.name": "deliver",
             "messaging.operation.type": "process",
@@ -88,20 +87,22 @@ class Spans:
             "messaging.destination.subscription.name": webhook,
         }
         parent = _context(context, b"")
-        begun = _Begun(self._tracer, f"deliver {webhook}", SpanKind.CLIENT, told, parent)
+        begun = _Begun(self._tracer, f"deliver {webhook}", SpanKind.CLIENT, attributes, parent)
         begun.found([context], 1)
         begun.start(time.time_ns())
         return begun
 
     def close(self) -> None:
-        """As Tracing."""
         self._provider.force_flush(_FLUSH_MS)
         self._provider.shutdown()
 
 
 class _Begun:
-    """One operation. A receive starts its span when it ends, so that one that found nothing has none, and one that
-    waited has a span of its work rather than of its wait. As Trace."""
+    """Trace of one operation.
+
+    A receive starts its span when it ends, so that a receive without messages has none, and one that waited has a span of
+    its work rather than of its wait.
+    """
 
     __slots__ = (
         "_attributes",
@@ -142,35 +143,29 @@ class _Begun:
 
     @property
     def trace_id(self) -> str:
-        """As Trace."""
         return "" if self._span is None else f"{self._span.get_span_context().trace_id:032x}"
 
     @property
     def span_id(self) -> str:
-        """As Trace."""
         return "" if self._span is None else f"{self._span.get_span_context().span_id:016x}"
 
     @property
     def context(self) -> bytes:
-        """As Trace."""
         assert self._span is not None, "what sends has started"
         flags = int(self._span.get_span_context().trace_flags)
         return f"00-{self.trace_id}-{self.span_id}-{flags:02x}".encode()
 
     def about(self, attributes: Mapping[str, str | int]) -> None:
-        """As Trace."""
         self._attributes |= attributes
         if self._span is not None:
             self._span.set_attributes(attributes)
 
     def named(self, name: str) -> None:
-        """As Trace."""
         self._name = name
         if self._span is not None:
             self._span.update_name(name)
 
     def found(self, contexts: Iterable[bytes], count: int) -> None:
-        """As Trace."""
         if not count:
             return
         self.about({_COUNT: count})
@@ -184,7 +179,6 @@ class _Begun:
                 self._span.add_link(made_in)
 
     def end(self, status: int, failure: str = "") -> None:
-        """As Trace."""
         now_ns = time.time_ns()
         span = self._span
         if span is None:
@@ -207,9 +201,13 @@ class _Begun:
 
 
 def _context(parent: bytes, state: bytes) -> Context:
-    """What is around a span: its caller's, or nothing."""
-    found = _span_context(parent, state)
-    return Context() if found is None else set_span_in_context(NonRecordingSpan(found), Context())
+    """Return the parent context of a span: its caller's, or an empty one."""
+    span_context = _span_context(parent, state)
+    return (
+        Context()
+        if span_context is None
+        else set_span_in_context(NonRecordingSpan(span_context), Context())
+    )
 
 
 def _span_context(parent: bytes, state: bytes) -> SpanContext | None:
@@ -217,12 +215,12 @@ def _span_context(parent: bytes, state: bytes) -> SpanContext | None:
     if parts is None:
         return None
     trace, span, flags = parts
-    told = TraceState.from_header([state.decode("latin-1")]) if state else None
-    return SpanContext(int(trace, 16), int(span, 16), True, TraceFlags(flags), told)
+    trace_state = TraceState.from_header([state.decode("latin-1")]) if state else None
+    return SpanContext(int(trace, 16), int(span, 16), True, TraceFlags(flags), trace_state)
 
 
 def _resource() -> Resource:
-    """Which process this is; what OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES say comes first."""
+    """Describe this process; OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES take precedence."""
     own: dict[str, str] = {
         "service.name": _SERVICE,
         "service.version": version("millstream"),

@@ -1,7 +1,7 @@
-"""Metrics of single queues, streams and groups, for those who ask for them by name.
+"""Metrics of single queues, streams and groups, requested by name.
 
-They have names of their own, so that whoever scrapes both adds nothing up twice. Their counts are those of the queue,
-stream or group: one that is made anew begins at nought.
+They have distinct names, so that a scraper of both endpoints adds nothing up twice. Their counts are those of the queue,
+stream or group: a recreated one starts at zero.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ _SECOND = float(limits.SECOND_MS)
 
 
 class Kind(StrEnum):
-    """What there are metrics of by name."""
+    """Kinds of objects that have metrics by name."""
 
     QUEUES = "queues"
     STREAMS = "streams"
@@ -94,65 +94,70 @@ OBJECT_METRICS: tuple[StateMetric, ...] = (
     *(S_RECORDS, S_BYTES, S_SHARDS, S_TAKEN, S_BYTES_IN, S_ARCHIVE, S_FIRST, S_LAST),
     *(G_LAG, G_LAG_SECONDS, G_MEMBERS, G_COMMITTED, G_LAST, TRUNCATED),
 )
-"""All of them, as /metrics/per-object has them."""
+"""All metrics of objects, in the order of /metrics/per-object."""
 
 
 async def object_families(
     storage: Storage, principal: Principal, kinds: Collection[Kind], prefix: str, now_ms: int
 ) -> list[Metric]:
-    """The metrics of what the caller may see in its namespace, OBJECT_METRICS_MAX of each kind at most, by name."""
+    """Return the metrics of the objects in the namespace that the caller may see.
+
+    At most OBJECT_METRICS_MAX of each kind, by name.
+    """
     families: list[Metric] = []
     truncated: list[tuple[tuple[str, ...], float]] = []
     namespace = principal.namespace
     if Kind.QUEUES in kinds:
         queues = await storage.series.latest_queues(namespace)
-        shown, more = _shown(queues, prefix, principal, Action.QUEUE_LIST)
+        shown, is_truncated = _shown(queues, prefix, principal, Action.QUEUE_LIST)
         families += _queues(namespace, shown, now_ms)
-        truncated.append(((Kind.QUEUES,), more))
+        truncated.append(((Kind.QUEUES,), is_truncated))
     if Kind.STREAMS in kinds:
         streams = await storage.series.latest_streams(namespace)
-        seen, more = _shown(streams, prefix, principal, Action.STREAM_LIST)
+        seen, is_truncated = _shown(streams, prefix, principal, Action.STREAM_LIST)
         families += _streams(namespace, seen, now_ms)
         families += _offsets(namespace, seen, await storage.series.latest_shards(namespace))
-        truncated.append(((Kind.STREAMS,), more))
+        truncated.append(((Kind.STREAMS,), is_truncated))
     if Kind.GROUPS in kinds:
         groups = await storage.series.latest_groups(namespace)
-        found, more = _shown(groups, prefix, principal, Action.GROUP_LIST)
-        families += _groups(namespace, found, await _streams_of(storage, namespace, found), now_ms)
-        truncated.append(((Kind.GROUPS,), more))
+        visible_groups, is_truncated = _shown(groups, prefix, principal, Action.GROUP_LIST)
+        families += _groups(
+            namespace, visible_groups, await _streams_of(storage, namespace, visible_groups), now_ms
+        )
+        truncated.append(((Kind.GROUPS,), is_truncated))
     return [*families, TRUNCATED.family(truncated)]
 
 
 def _shown(
     samples: Mapping[str, T], prefix: str, principal: Principal, see: Action
 ) -> tuple[dict[str, T], bool]:
-    """Those that are shown, and whether there are more."""
+    """Return the samples to show, and whether there are more."""
     allows = principal.policy.allows
     names = (
         name
         for name in sorted(samples)
         if name.startswith(prefix) and allows(see, name) and allows(Action.METRICS_READ, name)
     )
-    some = list(islice(names, limits.OBJECT_METRICS_MAX + 1))
-    shown = {name: samples[name] for name in some[: limits.OBJECT_METRICS_MAX]}
-    return shown, len(some) > limits.OBJECT_METRICS_MAX
+    first_names = list(islice(names, limits.OBJECT_METRICS_MAX + 1))
+    shown = {name: samples[name] for name in first_names[: limits.OBJECT_METRICS_MAX]}
+    return shown, len(first_names) > limits.OBJECT_METRICS_MAX
 
 
 async def _streams_of(storage: Storage, namespace: str, groups: Iterable[str]) -> dict[str, str]:
-    """The stream that each group reads."""
-    found: dict[str, str] = {}
+    """Return the stream that each group reads."""
+    streams: dict[str, str] = {}
     names = sorted(groups)
     if not names:
-        return found
+        return streams
     after = ""
     while page := await storage.groups.list_groups(
         namespace, prefix="", after=after, limit=limits.PAGE_ITEMS_MAX
     ):
-        found |= {group.name.name: group.spec.stream for group in page}
+        streams |= {group.name.name: group.spec.stream for group in page}
         after = page[-1].name.name
         if after >= names[-1]:
             break
-    return found
+    return streams
 
 
 def _queues(namespace: str, queues: Mapping[str, QueueSample], now_ms: int) -> Iterator[Metric]:

@@ -1,7 +1,7 @@
-"""Metrics of what the stores hold: the same whichever process answers, and so never added up.
+"""Metrics of the stores' contents, equal in every process and so never added up.
 
-They come of what was last measured (`storage.timeseries.query`), at most ten seconds old. Counts among them are kept by the
-measuring and never fall when a queue is deleted.
+They come from the last measurement (`storage.timeseries.query`), at most ten seconds old. Counts among them are kept by
+the measurement and never decrease when a queue is deleted.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ class StateMetric(NamedTuple):
     labels: Labels = ()
 
     def family(self, points: Points) -> Metric:
-        """The metric with these values, by labels."""
+        """Return the metric with these values, by labels."""
         family: CounterMetricFamily | GaugeMetricFamily
         if self.kind == "counter":
             family = CounterMetricFamily(self.name, self.help, labels=self.labels)
@@ -147,15 +147,15 @@ STATE_METRICS: tuple[StateMetric, ...] = (
     *(STREAM_RECORDS, STREAM_BYTES, LAG_RECORDS, LAG_SECONDS, MEMBERS, EXPIRED, DROPPED),
     *(DEAD_LETTERED, ARCHIVE_LAG, REPLAY_JOBS, MEMORY_USED, MEMORY_MAX, AOF_OK, EVICTED),
 )
-"""All of them, as /metrics has them."""
+"""All metrics of the stores, in the order of /metrics."""
 
-KNOWN_MS = 5 * limits.SECOND_MS  # however many scrape a process
+KNOWN_MS = 5 * limits.SECOND_MS  # whatever the number of scrapers of a process
 
 _SECOND = float(limits.SECOND_MS)
 
 
 class _State(NamedTuple):
-    """What the stores said."""
+    """Values read from the stores."""
 
     measured_at_ms: int | None
     total: TotalSample
@@ -164,7 +164,7 @@ class _State(NamedTuple):
 
 
 class StateMetrics:
-    """What the stores hold, asked for at most every five seconds: three calls."""
+    """Metrics of the stores' contents, read at most every five seconds with three calls."""
 
     def __init__(self, storage: Storage, version: str) -> None:
         self._storage = storage
@@ -173,7 +173,7 @@ class StateMetrics:
         self._known: TtlCache[_State] = TtlCache(KNOWN_MS, self._clock)
 
     async def families(self) -> list[Metric]:
-        """The metrics; where a store cannot be asked, just that."""
+        """Return the metrics; if a store is unreachable, only a metric that says so."""
         try:
             state = await self._known.get("state", self._ask)
         except MillstreamError:
@@ -210,7 +210,7 @@ def _build_info(version: str, store: HotFigures) -> Metric:
 
 
 def states_of(sample: QueueSample | TotalSample) -> dict[str, int]:
-    """Messages by state, as the label says it."""
+    """Return the number of messages by state, as in the label."""
     return {
         "ready": sample.ready,
         "in_flight": sample.in_flight,
@@ -222,7 +222,7 @@ def states_of(sample: QueueSample | TotalSample) -> dict[str, int]:
 
 
 def reasons_of(sample: QueueSample | TotalSample) -> dict[str, int]:
-    """Dead letters by why, as the label says it."""
+    """Return the number of dead letters by reason, as in the label."""
     return {
         "max_receives": sample.dead_exhausted,
         "rejected": sample.dead_rejected,

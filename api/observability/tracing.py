@@ -1,11 +1,11 @@
-"""Spans of what this process does, where somebody collects them; else nothing at all.
+"""Tracing of this process's operations, if spans are collected.
 
-    a request ─▶ begin ──── what it is about ──▶ end        exported over OTLP, beside everything else
+    a request ─▶ begin ───── attributes ──────▶ end        exported over OTLP, in the background
                    │           │
-                   │           └ links to the contexts in which what it found was made
-                   └ its context goes into what it sends, where that has none
+                   │           └ links to the contexts in which its messages were created
+                   └ its context goes into what it sends, if that has none
 
-Who does not collect spans pays a comparison with None for each request.
+If spans are not collected, the cost is a comparison with None for each request.
 """
 
 from collections.abc import Iterable, Mapping
@@ -32,59 +32,65 @@ _VERBS = {
 
 
 class Trace(Protocol):
-    """One operation while it is done."""
+    """One operation in progress."""
 
     @property
     def trace_id(self) -> str:
-        """In hex, as logs have it; empty before there is a span."""
+        """The trace id in hex, as in logs; empty before the span starts."""
         ...
 
     @property
     def span_id(self) -> str:
-        """As trace_id."""
+        """The span id in hex, as in logs; empty before the span starts."""
         ...
 
     @property
     def context(self) -> bytes:
-        """Its own context, as a traceparent."""
+        """The span's own context, as a traceparent."""
         ...
 
     def about(self, attributes: Mapping[str, str | int]) -> None:
-        """Say more of it."""
+        """Add attributes to the span."""
 
     def named(self, name: str) -> None:
-        """Call it something else."""
+        """Rename the span."""
 
     def found(self, contexts: Iterable[bytes], count: int) -> None:
-        """It sends or gives so many messages or records, made in these contexts; empty ones say nothing."""
+        """Record the number of messages or records, with links to their contexts.
+
+        They are those that the operation sends or delivers; empty contexts are ignored.
+        """
 
     def end(self, status: int, failure: str = "") -> None:
-        """It is over, with an HTTP status; `failure`: in one word, where it failed."""
+        """End the span with an HTTP status; `failure`: the error code, if it failed."""
 
 
 class Tracing(Protocol):
-    """Where operations become spans."""
+    """Factory of spans."""
 
     def begin(
         self, verb: str, operation: str, destination: str, parent: bytes, state: bytes = b""
     ) -> Trace:
-        """An operation on a queue or stream: `verb` is SEND, RECEIVE, SETTLE or empty. `parent`: its caller's context."""
+        """Begin an operation on a queue or stream.
+
+        `verb` is SEND, RECEIVE, SETTLE or empty. `parent`: its caller's context.
+        """
         ...
 
     def begin_request(self, method: str, headers: RequestHeaders) -> Trace:
-        """A request that is none of these."""
+        """Begin any other request."""
         ...
 
     def begin_delivery(self, webhook: str, source: str, context: bytes) -> Trace:
-        """An attempt to deliver what was made in `context`."""
+        """Begin a webhook delivery of a message or record created in `context`."""
         ...
 
     def close(self) -> None:
-        """Hand on what is there; may take a few seconds."""
+        """Export pending spans; may take a few seconds."""
 
 
 def verb_of(action: Action, operation: str) -> str:
-    """SEND, RECEIVE or SETTLE; empty for what is none of them."""
+    """Return SEND, RECEIVE or SETTLE; empty for other operations."""
     verb = _VERBS.get(action, "")
     if verb != RECEIVE:
         return verb
@@ -95,19 +101,19 @@ def verb_of(action: Action, operation: str) -> str:
 
 
 def failure_of(error: Exception) -> str:
-    """An error in one word."""
+    """Return the code of an error."""
     if isinstance(error, MillstreamError | Refusal):
         return error.code.value
     return type(error).__name__
 
 
 def contexts_of(messages: Iterable[ReceivedMessage]) -> Iterable[bytes]:
-    """The contexts in which messages were made."""
+    """Return the contexts in which messages were created."""
     return (context_of(message.headers, message.system) for message in messages)
 
 
 def with_context(system: Headers, headers: Headers, trace: Trace | None) -> Headers:
-    """A message's `system` headers, with the context of the span that sends it where it has none."""
+    """Return the `system` headers, adding the context of the sending span if there is none."""
     if trace is None or context_of(headers, system):
         return system
     return (*system, noted(trace.context))

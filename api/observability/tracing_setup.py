@@ -1,4 +1,4 @@
-"""Whether somebody collects this process's spans, and how they get there."""
+"""Configuration of tracing: whether this process's spans are exported, and where to."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -12,7 +12,7 @@ _log = get_logger("api.tracing")
 
 
 def open_tracing(settings: Settings) -> Tracing | None:
-    """What collects this process's spans; None where nobody wants them."""
+    """Return the span exporter of this process; None if tracing is disabled."""
     endpoint = settings.traces_endpoint
     if endpoint is None:
         return None
@@ -26,7 +26,7 @@ def open_tracing(settings: Settings) -> Tracing | None:
 
 @asynccontextmanager
 async def tracing(settings: Settings) -> AsyncGenerator[Tracing | None]:
-    """The same while the block runs, and what is left is handed on at its end."""
+    """Run the span exporter while the block runs, and export pending spans at its end."""
     opened = open_tracing(settings)
     try:
         yield opened
@@ -35,6 +35,6 @@ async def tracing(settings: Settings) -> AsyncGenerator[Tracing | None]:
 
 
 async def close_tracing(opened: Tracing | None) -> None:
-    """Hand on what is left."""
+    """Export pending spans."""
     if opened is not None:
         await asyncio.to_thread(opened.close)
