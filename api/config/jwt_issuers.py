@@ -1,4 +1,4 @@
-"""Whose tokens are taken, as the setting `jwt_issuers` says: JSON, a list of objects.
+"""Trusted token issuers from the setting `jwt_issuers`: JSON, a list of objects.
 
 [{"issuer": "https://login.example.com/", "audience": "millstream",
   "jwks_url": "https://login.example.com/keys", "namespace": "default", "roles_claim": "groups"}]
@@ -16,9 +16,9 @@ _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 class Issuer(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """An issuer, and what its tokens give: a namespace and roles, said here or by claims of the token.
+    """A trusted issuer, with the namespace and roles of its tokens.
 
-    A claim may be a path, as `realm_access.roles`.
+    Each is fixed here or comes from a claim of the token. A claim may be a path, as `realm_access.roles`.
     """
 
     issuer: str
@@ -30,7 +30,7 @@ class Issuer(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     roles_claim: str | None = None
 
     def check(self) -> None:
-        """Raise ValueError unless it can be used."""
+        """Raise ValueError unless the issuer is complete and consistent."""
         if not self.issuer or not self.audience:
             raise ValueError("an issuer has an issuer and an audience")
         if (self.namespace is None) == (self.namespace_claim is None):
@@ -43,7 +43,7 @@ class Issuer(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 
 def read_issuers(text: str) -> tuple[Issuer, ...]:
-    """The issuers of a setting; none where it is empty. Raises ValueError."""
+    """Parse the issuers of a setting; none if it is empty. Raises ValueError."""
     if not text.strip():
         return ()
     try:

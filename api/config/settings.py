@@ -1,4 +1,4 @@
-"""Every setting of a Millstream process, read once.
+"""Settings of a Millstream process, read once.
 
 Precedence: command line, environment (`MILLSTREAM_*`, `REDIS_URL`, `DATABASE_URL`), `.env`,
 `millstream.toml`, the defaults here.
@@ -44,7 +44,7 @@ class Settings(BaseSettings):
         extra="ignore",
         populate_by_name=True,
         frozen=True,
-        hide_input_in_errors=True,  # some of it is secret
+        hide_input_in_errors=True,  # input may contain secrets
     )
 
     host: str = Field(
@@ -220,21 +220,24 @@ class Settings(BaseSettings):
 
     @property
     def scheme(self) -> str:
-        """Of the service's own URL."""
+        """The scheme of the service's own URL."""
         return "http" if self.ssl_certfile is None else "https"
 
     @field_validator("port", mode="before")
     @classmethod
-    def _no_service_link(cls, told: object) -> object:
-        """Kubernetes gives MILLSTREAM_PORT=tcp://10.0.0.1:8080 to every pod beside a Service named millstream: not our port."""
-        is_link = isinstance(told, str) and _SERVICE_LINK.fullmatch(told)
-        return cls.model_fields["port"].default if is_link else told
+    def _no_service_link(cls, value: object) -> object:
+        """Ignore the port variable that Kubernetes sets for a Service named millstream.
+
+        Every pod beside one gets MILLSTREAM_PORT=tcp://10.0.0.1:8080, which is not this setting.
+        """
+        is_link = isinstance(value, str) and _SERVICE_LINK.fullmatch(value)
+        return cls.model_fields["port"].default if is_link else value
 
     @field_validator("redis_url", "database_url", mode="before")
     @classmethod
-    def _nothing_is_none(cls, told: object) -> object:
-        """An empty variable is how compose and CI say that there is none."""
-        return None if told == "" else told
+    def _nothing_is_none(cls, value: object) -> object:
+        """Convert an empty variable, as compose and CI set it, to None."""
+        return None if value == "" else value
 
     @field_validator("redis_url", "database_url")
     @classmethod
@@ -267,12 +270,12 @@ class Settings(BaseSettings):
 
     @property
     def access_rate(self) -> float:
-        """Which part of the requests has a line in the log."""
+        """The proportion of requests in the access log."""
         return _access_rate(self.access_log)
 
     @property
     def traces_endpoint(self) -> str | None:
-        """Where spans go; None: nowhere."""
+        """The URL that receives spans; None if tracing is disabled."""
         if self.otel_sdk_disabled:
             return None
         if self.otlp_traces_endpoint:
@@ -281,18 +284,21 @@ class Settings(BaseSettings):
 
     @property
     def listens_beyond_loopback(self) -> bool:
-        """Whether other machines can reach the service."""
+        """Return whether other machines can reach the service."""
         return self.host not in LOOPBACK_HOSTS
 
     @property
     def wants_credentials(self) -> bool:
-        """Whether callers have to show who they are."""
+        """Return whether callers must authenticate."""
         if self.auth == "auto":
             return self.listens_beyond_loopback and not self.insecure
         return self.auth == "keys"
 
     def storage(self) -> StorageSettings:
-        """What the storage room needs. Raises ValueError when a URL is missing, or the file of secret keys holds none."""
+        """Return the settings of the storage package.
+
+        Raises ValueError when a URL is missing, or the file of secret keys has none.
+        """
         if self.redis_url is None or self.database_url is None:
             raise ValueError("REDIS_URL and DATABASE_URL must be set, or use `millstream up`")
         return StorageSettings(
@@ -305,9 +311,9 @@ class Settings(BaseSettings):
         )
 
     def _secret_keys(self) -> tuple[str, ...]:
-        told = self.secret_keys.get_secret_value() if self.secret_keys else ""
-        if told or self.secret_keys_file is None:
-            return _secret_keys_in(told)
+        text = self.secret_keys.get_secret_value() if self.secret_keys else ""
+        if text or self.secret_keys_file is None:
+            return _secret_keys_in(text)
         try:
             return _secret_keys_in(self.secret_keys_file.read_text())
         except OSError as error:
@@ -343,15 +349,15 @@ class Settings(BaseSettings):
         return text
 
     def issuers(self) -> tuple[Issuer, ...]:
-        """Whose tokens are taken."""
+        """Return the trusted issuers of tokens."""
         return read_issuers(self.jwt_issuers)
 
     def cors_words(self) -> tuple[str, ...]:
-        """What `cors_origins` says, one by one."""
+        """Return the origins in `cors_origins`."""
         return _words(self.cors_origins)
 
     def webhook_allow_words(self) -> tuple[str, ...]:
-        """What `webhook_allow` says, word by word."""
+        """Return the entries of `webhook_allow`."""
         return _words(self.webhook_allow)
 
 
@@ -360,14 +366,14 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 def _secret_keys_in(text: str) -> tuple[str, ...]:
-    """Raises ValueError for one that cannot be."""
+    """Parse secret keys. Raises ValueError for an invalid one."""
     keys = _words(text)
     SecretBox(keys)
     return keys
 
 
 def _access_rate(word: str) -> float:
-    """Raises ValueError for what is no part of requests."""
+    """Parse the proportion of logged requests. Raises ValueError if it is invalid."""
     if word in _ACCESS_RATES:
         return _ACCESS_RATES[word]
     try:
@@ -380,14 +386,14 @@ def _access_rate(word: str) -> float:
 
 
 def read_settings(**options: Any) -> Settings:
-    """The settings of this process; `options` are command-line options that were given."""
+    """Read the settings of this process; `options` are the given command-line options."""
     return Settings(**{name: value for name, value in options.items() if value is not None})
 
 
 ORIGINS = "MILLSTREAM_ORIGINS"
-"""Where `millstream up` tells its processes who said their settings."""
+"""Variable in which `millstream up` passes the sources of settings to its processes."""
 
 
 def read_origins() -> str:
-    """What it told this one, as JSON: the origin of each setting by name."""
+    """Return the source of each setting by name, as JSON, as passed by `millstream up`."""
     return os.environ.get(ORIGINS, "{}")

@@ -1,6 +1,6 @@
-"""What a process's settings are, and who said them, for operators to read. Secrets are stars.
+"""Settings of a process with their sources, for operators. Secrets are shown as asterisks.
 
-`millstream up` tells its processes all their settings through the environment, and with them where it had each from.
+`millstream up` passes all settings to its processes through the environment, with the source of each.
 """
 
 import json
@@ -19,13 +19,13 @@ TOML = "millstream.toml"
 DOTENV = ".env"
 DEFAULT = "default"
 COMMAND = "millstream up"
-"""An option that was given to it, or what it decided."""
+"""An option of the command, or a value that it chose."""
 
 _CREDENTIALS = re.compile(r"//[^/@]*@")
 
 
 class SettingTold(NamedTuple):
-    """A setting as text, and where it comes from."""
+    """A setting as text, with its source."""
 
     name: str
     value: str
@@ -33,7 +33,7 @@ class SettingTold(NamedTuple):
 
 
 def told_settings(settings: Settings) -> list[SettingTold]:
-    """Every setting of this process, by name."""
+    """Return every setting of this process, by name."""
     origins = json.loads(read_origins()) or origins_of(settings)
     return [
         SettingTold(name, spelled(value), origins.get(name, DEFAULT))
@@ -42,19 +42,19 @@ def told_settings(settings: Settings) -> list[SettingTold]:
 
 
 def spelled(value: Any) -> str:
-    """A setting's value as text, without the credentials that an address may have."""
+    """Return a setting's value as text, without the credentials that an address may have."""
     if value is None:
         return ""
-    return _CREDENTIALS.sub("//**********@", str(value))  # that of a SecretStr is stars
+    return _CREDENTIALS.sub("//**********@", str(value))  # a SecretStr prints asterisks
 
 
 def with_origins(settings: Settings, environment: dict[str, str]) -> dict[str, str]:
-    """The environment of a process to be started, which tells it where its settings are from."""
+    """Return the environment of a process to start, with the sources of its settings."""
     return environment | {ORIGINS: json.dumps(origins_of(settings))}
 
 
 def origins_of(settings: Settings) -> dict[str, str]:
-    """Who said each setting: COMMAND where no source says what it is."""
+    """Return the source of each setting; COMMAND if no source has its value."""
     declared, sources = read_settings(), sources_now()
     return {
         name: origin_of(name, sources) if value == getattr(declared, name) else COMMAND
@@ -63,7 +63,7 @@ def origins_of(settings: Settings) -> dict[str, str]:
 
 
 def sources_now() -> dict[str, Mapping[str, Any]]:
-    """What each source says, the strongest first."""
+    """Return the values of each source, in order of precedence."""
     return {
         "environment": EnvSettingsSource(Settings)(),
         DOTENV: DotEnvSettingsSource(Settings)(),
@@ -72,7 +72,7 @@ def sources_now() -> dict[str, Mapping[str, Any]]:
 
 
 def origin_of(name: str, sources: Mapping[str, Mapping[str, Any]]) -> str:
-    """The first source that says it."""
+    """Return the first source that sets a value."""
     names = names_of(name)
     return next(
         (origin for origin, said in sources.items() if names & {key.lower() for key in said}),
@@ -81,7 +81,7 @@ def origin_of(name: str, sources: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def names_of(field: str) -> set[str]:
-    """What a setting is called, in lower case."""
+    """Return the names of a setting, in lower case."""
     alias = Settings.model_fields[field].validation_alias
     others = alias.choices if isinstance(alias, AliasChoices) else []
     return {field, f"{PREFIX}{field}".lower()} | {str(one).lower() for one in others}
