@@ -1,7 +1,7 @@
 """Codecs between bytes and values: JSON, MessagePack, NDJSON and raw bodies.
 
-A route names one codec for what it takes. Answers are JSON unless `Accept` asks for MessagePack or,
-where the answer has lines, NDJSON.
+A route names one codec for its requests. Responses are JSON unless `Accept` names MessagePack or, for responses with
+lines, NDJSON.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ MSGPACK = "application/msgpack"
 NDJSON = "application/x-ndjson"
 ARROW = "application/vnd.apache.arrow.stream"
 UNNAMED = ""
-"""The media type of a body that came without a Content-Type."""
+"""Media type of a body without a Content-Type."""
 
 
 In = TypeVar("In")
@@ -44,11 +44,11 @@ _SAME = {
 def media_type(headers: RequestHeaders) -> str:
     """Return the media type without parameters, in lower case; `UNNAMED` when there is none."""
     value = headers.get(b"content-type", b"")
-    known = _PLAIN.get(value)
-    if known is not None:
-        return known
-    word = value.partition(b";")[0].strip().lower().decode("latin-1")
-    return _SAME.get(word, word)
+    plain = _PLAIN.get(value)
+    if plain is not None:
+        return plain
+    name = value.partition(b";")[0].strip().lower().decode("latin-1")
+    return _SAME.get(name, name)
 
 
 class Codec(Protocol[In_co]):
@@ -61,9 +61,10 @@ class Codec(Protocol[In_co]):
 
 
 class StructBody(Generic[In]):
-    """A body that is one struct, as JSON or MessagePack; an empty body is the struct of defaults.
+    """Codec of a body that is one struct, as JSON or MessagePack.
 
-    Raises Refusal for malformed bytes and other media types, ValidationFailed for wrong content.
+    An empty body is the struct of defaults. Raises Refusal for malformed bytes and other media types, ValidationFailed for
+    wrong content.
     """
 
     def __init__(self, kind: type[In]) -> None:
@@ -87,15 +88,15 @@ class StructBody(Generic[In]):
 
 
 class WireItem(Protocol[Item_co]):
-    """One item of a batch, as it came."""
+    """An item of a batch, before decoding."""
 
     def to_domain(self) -> Item_co: ...
 
 
 class Items(msgspec.Struct, Generic[Item], frozen=True):
-    """The items of a batch. `single`: one item came alone, and its answer goes back alone.
+    """The items of a batch. `single`: a single item was sent, and a single result is returned.
 
-    `around` is the object they came in, which may say more; None for lines and raw bodies.
+    `around` is the object that contains them, which may have more fields; None for lines and raw bodies.
     """
 
     values: list[Item]
@@ -109,7 +110,7 @@ def items_in(items: Items[Any]) -> int:
 
 
 class ItemsBody(Generic[Item]):
-    """One item, a batch of them, lines of them, or a raw body that is one.
+    """Codec of one item, a batch of items, lines of items, or a raw body that is one item.
 
     `field` names the batch's list. `json` and `packed` are structs of one item that may have that
     list instead; `raw` makes an item of the bytes of any other media type; `lines`: NDJSON is taken.
@@ -189,16 +190,19 @@ def within(place: str, error: ValidationFailed) -> ValidationFailed:
     return ValidationFailed(error.detail, *faults)
 
 
-def unsupported(kind: str, wanted: str = f"{JSON} (curl --json)") -> Refusal:
+def unsupported(kind: str, expected: str = f"{JSON} (curl --json)") -> Refusal:
     """Return the refusal of a media type that a route does not accept."""
     named = f"'{kind}'" if kind else "A body without a Content-Type"
     return Refusal(
-        HttpErrorCode.UNSUPPORTED_MEDIA_TYPE, f"{named} is not taken here: send {wanted}."
+        HttpErrorCode.UNSUPPORTED_MEDIA_TYPE, f"{named} is not taken here: send {expected}."
     )
 
 
 def decoding(decode: Callable[[bytes], In], payload: bytes, code: HttpErrorCode) -> In:
-    """`decode(payload)`. Raises ValidationFailed where the content is wrong, Refusal where the bytes are."""
+    """Return `decode(payload)`.
+
+    Raises ValidationFailed if the content is wrong, Refusal if the bytes are.
+    """
     try:
         return decode(payload)
     except msgspec.ValidationError as error:
@@ -213,7 +217,7 @@ def _kind_of(decode: Callable[[bytes], Any]) -> Any:
 
 
 class Lined(msgspec.Struct):
-    """An answer whose main part is a list that may go out line by line."""
+    """Response whose main part is a list that can be sent line by line."""
 
     lines_field: ClassVar[str]
 
@@ -244,12 +248,12 @@ def encode_answer(answer: msgspec.Struct, kind: str) -> tuple[str, bytes]:
 
 
 def _encode_lines(answer: Lined) -> bytes:
-    """The items, a line each, and a last line of type 'end' with the answer's other members."""
+    """Encode the items, a line each, and a last line of type 'end' with the other members."""
     field = answer.lines_field
     members = msgspec.structs.asdict(answer)
     end = {"type": "end", **{name: value for name, value in members.items() if name != field}}
     lines = _json.encode_lines(members[field])
-    if lines.count(b"\n") != len(members[field]):  # a JSON body was stored with line breaks in it
+    if lines.count(b"\n") != len(members[field]):  # a JSON body was stored with its line breaks
         lines = b"".join([_one_line(item) for item in members[field]])
     return (
         lines

@@ -1,4 +1,4 @@
-"""Pages of other sites, where the owner names those sites: off unless they are named, and never with cookies."""
+"""CORS for the origins in the settings: off unless there are some, and never with cookies."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ _REMEMBERED_S = 600
 
 
 def with_cors(app: ASGIApp, origins: Sequence[str]) -> ASGIApp:
-    """The application, which answers the browsers of these origins."""
+    """Wrap the application to answer CORS requests of these origins."""
     return CORSMiddleware(
         app,
         allow_origins=origins,

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from api.errors import HttpErrorCode, Refusal
 from storage.domain import limits
 
-_ITEMS_MAX = 100_000  # of MessagePack or CBOR: a batch of 1000 has some ten each
+_ITEMS_MAX = 100_000  # of MessagePack or CBOR; a batch of 1000 messages has about ten each
 
 
 def check_json(payload: bytes) -> None:
@@ -36,12 +36,12 @@ def check_cbor(payload: bytes) -> None:
 
 def _walk(payload: bytes, after: Callable[[bytes, int], int]) -> None:
     """Walk from head to head regardless of nesting. The decoder reports malformed input."""
-    at, items, size = 0, 0, len(payload)
-    while at < size:
+    position, items, size = 0, 0, len(payload)
+    while position < size:
         items += 1
         if items > _ITEMS_MAX:
             raise _too_many()
-        at = after(payload, at)
+        position = after(payload, position)
 
 
 def _too_many() -> Refusal:
@@ -50,8 +50,8 @@ def _too_many() -> Refusal:
     )
 
 
-def _length(payload: bytes, at: int, width: int) -> int:
-    return int.from_bytes(payload[at : at + width], "big")
+def _length(payload: bytes, start: int, width: int) -> int:
+    return int.from_bytes(payload[start : start + width], "big")
 
 
 _FIXED = {0xC0: 0, 0xC2: 0, 0xC3: 0, 0xCA: 4, 0xCB: 8, 0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8}
@@ -61,26 +61,26 @@ _TEXTS = {0xC4: 1, 0xC5: 2, 0xC6: 4, 0xD9: 1, 0xDA: 2, 0xDB: 4}
 _EXTENSIONS = {0xC7: 1, 0xC8: 2, 0xC9: 4}
 
 
-def _after_msgpack(payload: bytes, at: int) -> int:
-    head = payload[at]
+def _after_msgpack(payload: bytes, start: int) -> int:
+    head = payload[start]
     if 0xA0 <= head <= 0xBF:
-        return at + 1 + (head & 0x1F)
+        return start + 1 + (head & 0x1F)
     if head in _TEXTS:
         width = _TEXTS[head]
-        return at + 1 + width + _length(payload, at + 1, width)
+        return start + 1 + width + _length(payload, start + 1, width)
     if head in _EXTENSIONS:
         width = _EXTENSIONS[head]
-        return at + 2 + width + _length(payload, at + 1, width)
-    return at + 1 + _FIXED.get(head, 0)
+        return start + 2 + width + _length(payload, start + 1, width)
+    return start + 1 + _FIXED.get(head, 0)
 
 
 _BYTES, _TEXT = 2, 3
 _WIDTHS = {24: 1, 25: 2, 26: 4, 27: 8}
 
 
-def _after_cbor(payload: bytes, at: int) -> int:
-    major, more = payload[at] >> 5, payload[at] & 0x1F
-    width = _WIDTHS.get(more, 0)
-    value = _length(payload, at + 1, width) if width else more
-    is_text = major in (_BYTES, _TEXT) and more < 28
-    return at + 1 + width + (value if is_text else 0)
+def _after_cbor(payload: bytes, start: int) -> int:
+    major, info = payload[start] >> 5, payload[start] & 0x1F
+    width = _WIDTHS.get(info, 0)
+    value = _length(payload, start + 1, width) if width else info
+    is_text = major in (_BYTES, _TEXT) and info < 28
+    return start + 1 + width + (value if is_text else 0)

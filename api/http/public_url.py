@@ -2,7 +2,7 @@
 
 from api.types import RequestHeaders
 
-_UNNAMED_HOST = b"localhost"  # only HTTP/1.0 comes without a Host
+_UNNAMED_HOST = b"localhost"  # only HTTP/1.0 requests have no Host
 
 
 def base_url_of(headers: RequestHeaders, *, secure: bool = False) -> str:

@@ -25,6 +25,6 @@ def rate_limit_headers(standings: Sequence[QuotaStanding]) -> Headers:
     return ((b"ratelimit-policy", policies.encode()), (b"ratelimit", limits.encode()))
 
 
-def _policy(one: QuotaStanding) -> str:
-    unit = "" if one.unit == _PLAIN_UNIT else f';qu="{one.unit}"'
-    return f'"{one.policy}";q={one.quota};w={one.window_s}{unit}'
+def _policy(standing: QuotaStanding) -> str:
+    unit = "" if standing.unit == _PLAIN_UNIT else f';qu="{standing.unit}"'
+    return f'"{standing.policy}";q={standing.quota};w={standing.window_s}{unit}'

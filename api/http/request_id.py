@@ -14,7 +14,10 @@ _SAFE = re.compile(rb"[A-Za-z0-9_.:/+=-]{1,128}")
 
 
 def request_id_of(headers: RequestHeaders) -> bytes:
-    """The client's own id where it is safe to repeat, else one of this process: random, then a number."""
+    """Return the client's own id if it is safe to repeat, else a new one of this process.
+
+    A new one is a random part, then a sequence number.
+    """
     given = headers.get(HEADER)
     if given is not None and _SAFE.fullmatch(given):
         return given

@@ -15,9 +15,9 @@ from storage.domain import limits
 from storage.domain.access.permissions import Principal
 from storage.settings import Durability
 
-CLIENT_GONE_STATUS = 499  # nobody reads it: only for counting
+CLIENT_GONE_STATUS = 499  # never sent: only for metrics
 DURABILITY = b"millstream-durability"
-"""Says on every hot answer that this deployment promises less than `always`; absent where it does not."""
+"""Header of every hot response in a deployment with less durability than `always`; otherwise absent."""
 
 ExtraHeaders = tuple[tuple[bytes, bytes], ...]
 
@@ -41,7 +41,7 @@ class Answer(NamedTuple):
 
 
 Answerer = Callable[[HotRequest, Receive | None], Awaitable[Answer | None]]
-"""Answers a hot request, whose body is still to come when a `Receive` is given.
+"""Handler of a hot request, whose body is not read yet when a `Receive` is given.
 
 A failure is an answer too. None: the client is gone, and nobody would read it.
 """
@@ -56,7 +56,7 @@ class Place(NamedTuple):
 
 
 FindPlace = Callable[[bytes, bytes], Place | None]
-"""The place of a method and a raw path."""
+"""Resolver of the route of a method and a raw path."""
 
 
 def weaker_promise(durability: Durability) -> ExtraHeaders:
@@ -147,7 +147,7 @@ class Ended:
         around: Circumstances,
         failure: str = "",
     ) -> None:
-        """Record an answered request or a gone client. `failure`: in one word, where it failed."""
+        """Record an answered request or a disconnected client. `failure`: the error code, if any."""
         self._metrics.observe(operation, status, around.lasted_s())
         if around.trace is not None:
             around.trace.end(status, failure)

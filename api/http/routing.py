@@ -1,6 +1,6 @@
 """The table of hot routes, dispatched ahead of FastAPI's router.
 
-    path      /v1/queues/{queue}/messages            every other word is a name, so that
+    path      /v1/queues/{queue}/messages            every other segment is a name, so that
               ─────────── ─────── ────────           `path.split("/")[::2]` finds the route in one
               literal     name    literal            dict lookup
 
@@ -11,7 +11,7 @@ One declaration gives a route its path, handler, types, authorise step and OpenA
     async def receive_messages(call: Call[Receive]) -> Received: ...
 
 Each request is one short path: admit → authorise → decode → call → encode. It begins when the request has
-arrived whole, whichever way it came: through ASGI, or straight from `api.server.http_protocol`.
+arrived completely, whichever way it came: through ASGI, or straight from `api.server.http_protocol`.
 """
 
 import re
@@ -55,10 +55,10 @@ _NAMES: dict[str, type[QueueName] | type[StreamName] | type[GroupName]] = {
 
 
 class HotRequest:
-    """A request for a hot route, whole. `words`: its path split at '/'.
+    """A complete request for a hot route. `words`: its path split at '/'.
 
-    `is_there` tells whether the connection is open as far as is known, without waiting. `client`: its other end.
-    `request_id` is given to it, and a `trace` where somebody collects spans.
+    `is_there` returns whether the connection is open as far as is known, without waiting. `client`: the client's address.
+    `request_id` is assigned later, and a `trace` if spans are collected.
     """
 
     __slots__ = (
@@ -92,16 +92,16 @@ class HotRequest:
 
 
 class Opened(NamedTuple):
-    """What a process has open for its requests. `feeds`: how many at once read a stream as it is written."""
+    """Open resources of a process. `feeds`: limit the number of concurrent streaming reads."""
 
     storage: Storage
     feeds: Feeds
 
 
 class Call(Generic[In]):
-    """One request, as a handler sees it. `body` is its input; a GET has its query's there.
+    """One request, as a handler receives it. `body` is its input; for a GET, its query.
 
-    No task watches an idle long poll; it asks `client_is_there` when it wakes, before it takes anything.
+    No task watches an idle long poll; it calls `client_is_there` when it wakes, before it takes anything.
     """
 
     __slots__ = (
@@ -141,7 +141,7 @@ class Call(Generic[In]):
 
     @property
     def query(self) -> In:
-        """The query's parameters."""
+        """The parameters of the query."""
         return self.body
 
     @property
@@ -161,13 +161,13 @@ class Call(Generic[In]):
 
     @property
     def member(self) -> str:
-        """The member that the path names. Raises ValidationFailed when nobody could be called so."""
+        """Return the member that the path names. Raises ValidationFailed for an invalid name."""
         check_name(self.words[5])
         return self.words[5]
 
     @property
     def shard(self) -> int:
-        """The shard that the path names. Raises ShardNotFound when it is no number."""
+        """Return the shard that the path names. Raises ShardNotFound when it is not a number."""
         word = self.words[5]
         if not _SHARD_INDEX.fullmatch(word):
             raise ShardNotFound(f"'{word[:80]}' is not the number of a shard.")
@@ -175,7 +175,10 @@ class Call(Generic[In]):
 
 
 class Lasting(msgspec.Struct, frozen=True):
-    """An answer that goes on: `pieces` of a media type, and headers of its own. Without pieces it is over."""
+    """A streaming response: `pieces` of a media type, with its own headers.
+
+    Without pieces it has ended.
+    """
 
     kind: str
     headers: tuple[tuple[bytes, bytes], ...] = ()
@@ -184,7 +187,7 @@ class Lasting(msgspec.Struct, frozen=True):
 
 
 class Served(NamedTuple):
-    """What goes back for one request: a body, or `pieces` that go on."""
+    """Response to one request: a body, or `pieces` of a streaming response."""
 
     status: int
     kind: str
@@ -196,11 +199,11 @@ class Served(NamedTuple):
 HandlerOf = Callable[[Call[In]], Awaitable[msgspec.Struct]]
 Handler = HandlerOf[Any]
 Declared = Callable[[HandlerOf[In]], HandlerOf[In]]
-"""What a declaration gives: a decorator that leaves the handler as it is."""
+"""Decorator of a declaration, which returns the handler unchanged."""
 
 
 class Route(msgspec.Struct, frozen=True, kw_only=True):
-    """One hot route and everything that is known of it."""
+    """One hot route, with its complete declaration."""
 
     method: str
     path: str
@@ -211,13 +214,13 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     answers: Mapping[type[msgspec.Struct], int]
     idempotent: bool
     sends: Callable[[Any], int] | None = None
-    """How many messages or records its input has, where it adds some."""
+    """Returns the number of messages or records in its input, if it adds some."""
     lasting: Mapping[str, str] = {}
-    """Of an answer that goes on: what each of its media types is, one item after another of its one answer."""
+    """For a streaming response: the description of each media type's items."""
 
     @property
     def operation(self) -> str:
-        """Its operationId: the handler's name."""
+        """The operationId: the handler's name."""
         return self.handler.__name__
 
     @property
@@ -242,8 +245,10 @@ class Dataplane:
         idempotent: bool = False,
         sends: Callable[[In], int] | None = None,
     ) -> Declared[In]:
-        """Declare a route that takes a body. `answer`: its struct, or the status of each of its structs. `sends`:
-        how many messages or records it adds."""
+        """Declare a route that takes a body.
+
+        `answer`: its struct, or the status of each of its structs. `sends`: the number of messages or records that it adds.
+        """
         answers = answer if isinstance(answer, Mapping) else {answer: 200}
         return self._declare(
             "POST", path, action, answers, body=body, idempotent=idempotent, sends=sends
@@ -299,37 +304,39 @@ class Dataplane:
 
 
 class Dispatcher:
-    """Finds the hot route of a request and serves it."""
+    """Dispatcher of requests to hot routes."""
 
     def __init__(self, routes: Sequence[Route], counts: Counts, durability: Durability) -> None:
         self.routes = tuple(routes)
         self._metrics = {
             "queues": DoorMetrics(counts, "queue", "http", durability),
             "streams": DoorMetrics(counts, "stream", "http", durability),
-            "groups": DoorMetrics(counts, "stream", "http", durability),  # whose records they read
+            "groups": DoorMetrics(
+                counts, "stream", "http", durability
+            ),  # groups read records of streams
         }
         self._table = {f"{route.method} {_literals(route.path)}": route for route in routes}
         assert len(self._table) == len(self.routes), "two hot routes share a path"
 
     def metrics_of(self, noun: str) -> DoorMetrics:
-        """Where what is done with 'queues', 'streams' or 'groups' is counted, for other routes of theirs as well."""
+        """Return the metrics of 'queues', 'streams' or 'groups', for their other routes as well."""
         return self._metrics[noun]
 
     def find(self, method: str, words: Sequence[str]) -> Route | None:
-        """The route of a path split at '/', or None when it is no hot route."""
+        """Return the route of a path split at '/', or None when it is not a hot route."""
         if len(words) % 2 == 0 or len(words) < 5 or words[1] != "v1":
             return None
         return self._table.get(f"{method} {'/'.join(words[::2])}")
 
     def methods(self, path: str) -> list[str]:
-        """The methods that hot routes take at this path."""
+        """Return the methods that hot routes accept at this path."""
         words = path.split("/")
         return [method for method in ("GET", "POST") if self.find(method, words)]
 
     async def serve(
         self, route: Route, opened: Opened, principal: Principal, request: HotRequest
     ) -> Served:
-        """The answer. Raises whatever the handler raises, ClientDisconnected."""
+        """Serve a request. Raises whatever the handler raises, ClientDisconnected."""
         noun, word = request.words[2:4]
         name = _name(noun, word, principal.namespace)
         opened.storage.access.authorise(principal, route.action, str(name))
@@ -340,14 +347,14 @@ class Dispatcher:
             return Served(answer.status, answer.kind, b"", answer.headers, answer.pieces)
         media_type, encoded = encode_answer(answer, answer_type(request.headers))
         low = opened.storage.quotas.low_standings(principal, resource_of(noun, word))
-        told = rate_limit_headers(low) if low else ()
-        return Served(route.answers[type(answer)], media_type, encoded, told)
+        rate_headers = rate_limit_headers(low) if low else ()
+        return Served(route.answers[type(answer)], media_type, encoded, rate_headers)
 
 
 async def _read_and_spend(
     route: Route, quotas: QuotaEnforcer, principal: Principal, request: HotRequest
 ) -> Any:
-    """The input, once what the call costs is spent. A call that cannot be read is a call too."""
+    """Decode the input and charge the call; a call with an invalid input counts, too."""
     messages = size_bytes = 0
     try:
         if route.body is None:
@@ -371,7 +378,7 @@ def resource_of(noun: str, word: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _name(noun: str, word: str, namespace: str) -> Name:
-    """A name that is valid is valid for ever. Raises ValidationFailed."""
+    """Return a checked name, cached because it stays valid. Raises ValidationFailed."""
     return _NAMES[noun](word, namespace)
 
 
@@ -389,12 +396,15 @@ def is_open(receive: Receive) -> bool:
         next(step)
     except StopIteration as done:
         return bool(done.value["type"] != "http.disconnect")
-    step.close()  # it was still waiting for news
+    step.close()  # it was still waiting for a message
     return True
 
 
 async def read_body(receive: Receive, headers: RequestHeaders) -> bytes:
-    """The request's body. Raises Refusal when it is too large, ClientDisconnected when it does not come whole."""
+    """Read the request's body.
+
+    Raises Refusal when it is too large, ClientDisconnected when it does not arrive completely.
+    """
     if (length := headers.get(b"content-length")) is not None and length.isdigit():
         check_request_bytes(int(length))
     message = await receive()
@@ -418,7 +428,10 @@ async def _read_chunks(receive: Receive, message: Message) -> bytes:
 
 
 def read_query(query_string: bytes, kind: type[msgspec.Struct] | None) -> Any:
-    """The query as a struct of `kind`. Raises ValidationFailed for unknown, repeated or wrong parameters."""
+    """Decode the query to a struct of `kind`.
+
+    Raises ValidationFailed for unknown, repeated or wrong parameters.
+    """
     if kind is None or not query_string:
         return kind and kind()
     try:
@@ -446,10 +459,10 @@ def read_query(query_string: bytes, kind: type[msgspec.Struct] | None) -> Any:
 
 @lru_cache(maxsize=256)
 def _repeatable(kind: type[msgspec.Struct]) -> frozenset[str]:
-    """The parameters that may be given more than once: their fields are tuples."""
-    told = inspect.type_info(kind)
-    assert isinstance(told, inspect.StructType)
-    return frozenset(field.encode_name for field in told.fields if _is_tuple(field.type))
+    """Return the parameters that may be repeated: their fields are tuples."""
+    struct_type = inspect.type_info(kind)
+    assert isinstance(struct_type, inspect.StructType)
+    return frozenset(field.encode_name for field in struct_type.fields if _is_tuple(field.type))
 
 
 def _is_tuple(kind: inspect.Type) -> bool:

@@ -4,7 +4,7 @@
     pydantic    extra_forbidden, ("body", "delay")                 'delay' is not a field of this; did you
                                                                    mean 'delay_seconds'?
 
-The detail of a refusal tells the first few; its faults are all of them.
+The detail of an error contains the first few faults; its `faults` are all of them.
 """
 
 import re
@@ -18,7 +18,7 @@ from msgspec import inspect
 from storage.domain.errors import FieldFault, ValidationFailed
 
 _TOLD_AT_ONCE = 3
-_NAME_MAX = 80  # of a field that is looked for among others, and shown
+_NAME_MAX = 80  # of a field name that is compared with others, and shown
 _PLACE_MAX = 160
 
 _PLACE = re.compile(r"^(?P<what>.*?)(?: - at `(?P<key>key in )?(?P<path>\$[^`]*)`)?$", re.DOTALL)
@@ -47,10 +47,10 @@ _CODES = {"extra_forbidden": "unknown_field", "missing": "required"}
 
 def from_msgspec(error: msgspec.ValidationError, kind: Any = None) -> ValidationFailed:
     """Convert a msgspec error. `kind`: the expected type, to state what would be right."""
-    found = _PLACE.match(str(error))
-    assert found
-    what = found["what"]
-    steps = [name or index for name, index in _STEP.findall(found["path"] or "$")]
+    match = _PLACE.match(str(error))
+    assert match
+    what = match["what"]
+    steps = [name or index for name, index in _STEP.findall(match["path"] or "$")]
     pointer = _pointer(step for step in steps if step != "...")
     if named := _UNKNOWN.fullmatch(what):
         fault = _unknown(pointer + _pointer([named[1]]), named[1], _fields(_types_at(kind, steps)))
@@ -65,29 +65,29 @@ def from_msgspec(error: msgspec.ValidationError, kind: Any = None) -> Validation
     return _refusal([fault])
 
 
-def from_pydantic(errors: Iterable[Any], known: Collection[str] = ()) -> ValidationFailed:
-    """Convert FastAPI's list of errors. `known`: the fields that the body may have."""
+def from_pydantic(errors: Iterable[Any], fields: Collection[str] = ()) -> ValidationFailed:
+    """Convert FastAPI's list of errors. `fields`: the fields that the body may have."""
     faults: list[FieldFault] = []
     for error in errors:
         pointer, name = _pointer(error["loc"][1:]), str(error["loc"][-1])  # the first: "body"
         code = _CODES.get(error["type"], "invalid")
         if code == "unknown_field":
             is_looked_for = len(error["loc"]) == 2 and len(faults) < _TOLD_AT_ONCE
-            faults.append(_unknown(pointer, name, known if is_looked_for else ()))
+            faults.append(_unknown(pointer, name, fields if is_looked_for else ()))
         elif code == "required":
             faults.append(FieldFault(pointer, f"'{name}' is required", code))
         else:
-            told = "Expected an object" if error["type"] in _NO_OBJECT else error["msg"]
-            faults.append(FieldFault(pointer, told, code))
+            detail = "Expected an object" if error["type"] in _NO_OBJECT else error["msg"]
+            faults.append(FieldFault(pointer, detail, code))
     return _refusal(faults)
 
 
 def _refusal(faults: Sequence[FieldFault]) -> ValidationFailed:
     """Return an error with all faults, and the first few in its sentence."""
-    told = [_said(fault) for fault in faults[:_TOLD_AT_ONCE]]
-    if len(faults) > len(told):
-        told.append(f"and {len(faults) - len(told)} more")
-    return ValidationFailed("; ".join(told), *faults)
+    sentences = [_said(fault) for fault in faults[:_TOLD_AT_ONCE]]
+    if len(faults) > len(sentences):
+        sentences.append(f"and {len(faults) - len(sentences)} more")
+    return ValidationFailed("; ".join(sentences), *faults)
 
 
 def _said(fault: FieldFault) -> str:
@@ -98,8 +98,8 @@ def _said(fault: FieldFault) -> str:
     return f"{place}: {fault.detail}"
 
 
-def _unknown(pointer: str, name: str, known: Collection[str]) -> FieldFault:
-    near = get_close_matches(name, known, n=1) if len(name) <= _NAME_MAX else []
+def _unknown(pointer: str, name: str, fields: Collection[str]) -> FieldFault:
+    near = get_close_matches(name, fields, n=1) if len(name) <= _NAME_MAX else []
     meant = f"; did you mean '{near[0]}'?" if near else ""
     return FieldFault(
         pointer, f"'{name[:_NAME_MAX]}' is not a field of this{meant}", "unknown_field"
@@ -107,7 +107,7 @@ def _unknown(pointer: str, name: str, known: Collection[str]) -> FieldFault:
 
 
 def _pointer(steps: Iterable[str | int]) -> str:
-    """`("tags", "a/b")` is `/tags/a~1b`: RFC 6901, section 3."""
+    """Return a JSON Pointer: `("tags", "a/b")` is `/tags/a~1b` (RFC 6901, section 3)."""
     return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in steps)
 
 
@@ -126,15 +126,15 @@ def _kinds(names: str) -> str:
     return " or ".join(_KINDS.get(name, name) for name in names.split(" | "))
 
 
-# What would have been right
+# Suggestions
 
 
 def _types_at(kind: Any, steps: Sequence[str]) -> list[inspect.Type]:
     """Return the types allowed at the end of a path; none without a kind."""
-    found = [] if kind is None else _alternatives(inspect.type_info(kind))
+    types = [] if kind is None else _alternatives(inspect.type_info(kind))
     for step in steps:
-        found = [one for above in found for one in _alternatives(_below(above, step))]
-    return found
+        types = [one for above in types for one in _alternatives(_below(above, step))]
+    return types
 
 
 def _alternatives(kind: inspect.Type | None) -> list[inspect.Type]:
@@ -163,10 +163,10 @@ def _fields(kinds: Iterable[inspect.Type]) -> list[str]:
 
 
 def _choices(kinds: Iterable[inspect.Type]) -> list[str]:
-    found: list[str] = []
+    choices: list[str] = []
     for kind in kinds:
         if isinstance(kind, inspect.EnumType):
-            found += [str(one.value) for one in kind.cls]
+            choices += [str(one.value) for one in kind.cls]
         elif isinstance(kind, inspect.LiteralType):
-            found += map(str, kind.values)
-    return found
+            choices += map(str, kind.values)
+    return choices
