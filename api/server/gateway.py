@@ -92,18 +92,18 @@ class Gateway:
         self.dispatcher = dispatcher
         self._aws = aws
         self.socket_app = push
-        """What sockets lead to."""
+        """Application that serves sockets."""
         self._gate = gate
         self._standing = standing
         self._auditing = auditing
         self._ended = Ended(RequestMetrics(counts, "http"), access)
         self.cors = with_cors(self._serve, cors_origins) if cors_origins else None
-        """What requests of other sites' pages take; None where there are none."""
+        """Application with CORS for other sites' pages; None without CORS origins."""
         self.unfinished = SlowRequestMonitor()
-        """Connections of this process whose request has not come whole."""
+        """Connections of this process with an incomplete request."""
         self._weaker_promise = weaker_promise(durability)
         self.find_place: FindPlace = lru_cache(maxsize=4096)(self._find_place)
-        """The place of a method and a raw path. A path means the same for ever."""
+        """Cached resolver of a method and a raw path, whose route never changes."""
 
     def openapi(self) -> dict[str, Any]:
         """Return the OpenAPI document of all REST routes."""
@@ -123,10 +123,10 @@ class Gateway:
         await (self.cors or self._serve)(scope, receive, send)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """A request over HTTP."""
+        """Serve an HTTP request."""
         method = scope["method"]
         only_head = method == "HEAD"
-        if only_head:  # answered as GET; the server leaves the body out
+        if only_head:  # answered as GET; the server omits the body
             method = "GET"
             scope = {**scope, "method": method}
         headers = dict(scope["headers"])
@@ -135,8 +135,10 @@ class Gateway:
             await self._serve_control(headers, scope, receive, send)
             return
         query_string = scope["query_string"]
-        there = partial(is_open, receive)
-        request = HotRequest(place.words, headers, query_string, there, client=scope.get("client"))
+        is_there = partial(is_open, receive)
+        request = HotRequest(
+            place.words, headers, query_string, is_there, client=scope.get("client")
+        )
         answer = await place.answer(request, receive if place.takes_body else None)
         if answer is None:
             return
@@ -165,7 +167,7 @@ class Gateway:
     ) -> Answer | None:
         started = time.perf_counter()
         request_id = request.request_id = request_id_of(request.headers)
-        more = self._weaker_promise
+        extra_headers = self._weaker_promise
         trace = None if self._tracing is None else begin_hot(self._tracing, route, request)
         failure = ""
         principal: Principal | None = None
@@ -191,21 +193,21 @@ class Gateway:
                     error, Door.REST, request.client, request.headers, request_id
                 )
             path = "/".join(request.words)
-            told = problem(error, instance=path, request_id=request_id.decode())
-            served = Served(told.status, PROBLEM_JSON, told.body)
-            more = told.headers
+            details = problem(error, instance=path, request_id=request_id.decode())
+            served = Served(details.status, PROBLEM_JSON, details.body)
+            extra_headers = details.headers
             failure = failure_of(error)
             around = Circumstances(principal, trace, started)
             log_failure(error, route.operation, served.status, request_id, around)
         around = Circumstances(principal, trace, started)
         self._ended.note(route.operation, served.status, request_id, around, failure)
-        more = (*served.headers, *more) if served.headers else more
+        extra_headers = (*served.headers, *extra_headers) if served.headers else extra_headers
         return Answer(
             served.status,
             served.kind,
             served.body,
             request_id,
-            more,
+            extra_headers,
             served.pieces,
             drains=served.pieces is not None,
         )
@@ -233,7 +235,7 @@ class Gateway:
         except Exception as error:
             page = None if answer.status else entrance.page_instead(self.control, scope, error)
             if isinstance(error, Unauthenticated) and not (
-                page and self._gate.shows_nothing(headers)  # someone opens a page, and is asked
+                page and self._gate.shows_nothing(headers)  # a browser is asked to log in
             ):
                 self._auditing.note_stranger(
                     error, Door.REST, scope.get("client"), headers, request_id
@@ -241,10 +243,12 @@ class Gateway:
             if page is not None:
                 await page(scope, receive, answer.send)
             elif not answer.status:
-                told = problem(error, instance=path, request_id=request_id.decode())
-                failed = Answer(told.status, PROBLEM_JSON, told.body, request_id, told.headers)
+                details = problem(error, instance=path, request_id=request_id.decode())
+                failed = Answer(
+                    details.status, PROBLEM_JSON, details.body, request_id, details.headers
+                )
                 await _send(send, failed)
-                answer.status = told.status
+                answer.status = details.status
             failure = failure_of(error)
             around = Circumstances(principal, trace, started)
             log_failure(error, path, answer.status, request_id, around)
@@ -261,7 +265,7 @@ class Gateway:
         _, _, noun, word, *_ = (*path.split("/"), "", "", "")
         resource = resource_of(noun, word) if noun in _COUNTED else ""
         if not principal.policy.allows_something(resource.partition("/")[0], word):
-            resource = ""  # who has no business there takes nothing from those who have
+            resource = ""  # callers without permissions must not use up the resource's quota
         waiting = quotas.spend(principal, resource)
         if waiting is not None:
             await waiting
@@ -277,7 +281,10 @@ def _caching(headers: Iterable[tuple[bytes, bytes]]) -> tuple[tuple[bytes, bytes
 
 
 def _bounded(receive: Receive, headers: RequestHeaders) -> Receive:
-    """`receive`, which raises Refusal when a body is larger than it may be. JSON becomes values, which are larger."""
+    """Wrap `receive` to raise Refusal when a body is too large.
+
+    JSON has a smaller limit: its decoded values are larger than the bytes.
+    """
     is_json = b"json" in headers.get(b"content-type", b"json")
     bytes_max = limits.CONTROL_BYTES_MAX if is_json else limits.REQUEST_BYTES_MAX
     size = 0
@@ -294,7 +301,10 @@ def _bounded(receive: Receive, headers: RequestHeaders) -> Receive:
 
 
 class _Observed:
-    """Sends FastAPI's answer on with the request id and what else it is given, and remembers its status."""
+    """Wrapper of FastAPI's `send` that adds the request id and other headers.
+
+    It records the status.
+    """
 
     def __init__(self, send: Send, request_id: bytes) -> None:
         self._send = send
@@ -307,8 +317,8 @@ class _Observed:
             self.status = message["status"]
             headers = message.get("headers", ())
             own = (REQUEST_ID, self._request_id)
-            more = self.more if self.status < 400 else ()  # a refusal says what it has to
-            message["headers"] = [*headers, *_caching(headers), own, *more]
+            extra_headers = self.more if self.status < 400 else ()  # an error has its own headers
+            message["headers"] = [*headers, *_caching(headers), own, *extra_headers]
         await self._send(message)
 
 

@@ -1,12 +1,12 @@
-"""uvicorn's HTTP protocol with a short way for hot requests.
+"""uvicorn's HTTP protocol with a fast path for hot requests.
 
-    bytes ─▶ httptools ─▶ a hot place, plainly asked? ─ yes ─▶ its answer ─▶ one write
-                                    └ no ─▶ uvicorn's own cycle: ASGI, as ever
+    bytes ─▶ httptools ─▶ a hot route, in the usual form? ─ yes ─▶ its answer ─▶ one write
+                                    └ no ─▶ uvicorn's own cycle: ASGI
 
-ASGI costs a request its scope, an event, a message for each part, and two writes; for a small answer that
-is more than the work itself. So a request for a hot route that comes as nearly all do (HTTP/1.1, its length
-said beforehand, nothing else under way on its connection) is collected here and given to the same code that
-ASGI leads to. Whatever is unusual takes uvicorn's way.
+ASGI costs a request its scope, an event, a message for each part, and two writes; for a small answer that is more than
+the work itself. So a request for a hot route that arrives as nearly all do (HTTP/1.1, with a declared length, no other
+request in progress on its connection) is collected here and passed to the same code that ASGI leads to. Any other request
+takes uvicorn's path.
 """
 
 import asyncio
@@ -21,18 +21,18 @@ from api.server.paced_protocol import PacedProtocol
 from api.types import RequestHeaders
 from storage.domain import limits
 
-_PATH_BYTES_MAX = 512  # longer ones have no short way, so that remembering them stays small
+_PATH_BYTES_MAX = 512  # longer ones take the slow path, so that the route cache stays small
 _STATUS_LINES = {
     status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus
 }
 
-_SPENT: list[Any] = []  # stands for what was used up; nothing is added to it
+_SPENT: list[Any] = []  # replaces a consumed list; nothing is added to it
 
 Headers = list[tuple[bytes, bytes]]
 
 
 class _Unheard:
-    """Stands for the event that uvicorn sets when something arrives; nobody waits for it here."""
+    """Replacement of the event that uvicorn sets when data arrives; nothing waits for it here."""
 
     def set(self) -> None:
         """Do nothing."""
@@ -67,18 +67,20 @@ class FastCycle:
 
 
 class FastPathProtocol(PacedProtocol):
-    """To be named to uvicorn: `--http api.server.http_protocol:FastPathProtocol`."""
+    """HTTP protocol class for `uvicorn --http api.server.http_protocol:FastPathProtocol`."""
 
-    # Slots, since with more names Python would no longer share the keys of the instances' dicts.
+    # Slots, because with more names Python would no longer share the keys of the instances' dicts.
     __slots__ = ("_drains", "_find", "_has_cors", "_hot", "_lasting", "_next", "_server")
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self._hot: FastCycle | None = None  # what is being received or answered
-        self._server: asyncio.Task[None]  # what answers hot requests, since there was one
-        self._next: asyncio.Future[FastCycle] | None = None  # what it waits for, or has waited for
-        self._lasting: asyncio.Task[None] | None = None  # what writes an answer that goes on
-        self._drains = False  # whether that ends by itself when the server does
+        self._hot: FastCycle | None = None  # the request being received or answered
+        self._server: asyncio.Task[None]  # the task that answers hot requests, once there was one
+        self._next: asyncio.Future[FastCycle] | None = (
+            None  # the future that it waits for, or has waited for
+        )
+        self._lasting: asyncio.Task[None] | None = None  # the task that writes a streaming response
+        self._drains = False  # whether that task ends by itself at shutdown
         self._find: FindPlace | None = None
         self._has_cors = False
         plain = self.limit_concurrency is None and not self.access_log and not self.root_path
@@ -86,17 +88,17 @@ class FastPathProtocol(PacedProtocol):
             self._find = self.app.find_place
             self._has_cors = self.app.cors is not None
 
-    # What httptools calls
+    # Callbacks of httptools
 
     def on_message_begin(self) -> None:
-        """Leave the scope to requests that need one."""
+        """Defer the scope to requests that need one."""
         super().on_message_begin()
         self.url = b""
         self.expect_100_continue = False
         self.headers = []
 
     def on_headers_complete(self) -> None:
-        """Take the short way if there is one. Raises Refusal."""
+        """Take the fast path if the request qualifies. Raises Refusal."""
         self.check_head()
         if self._find is not None and (hot := self._hot_request()) is not None:
             self._hot = self.cycle = hot  # type: ignore[assignment]
@@ -109,14 +111,14 @@ class FastPathProtocol(PacedProtocol):
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        """Keep a piece of the body."""
+        """Collect a piece of the body."""
         if self._hot is None:
             super().on_body(body)
         else:
             self._hot.chunks.append(body)
 
     def on_message_complete(self) -> None:
-        """Everything is here: begin."""
+        """Start processing the complete request."""
         if self._hot is None:
             super().on_message_complete()
             return
@@ -129,7 +131,7 @@ class FastPathProtocol(PacedProtocol):
         self.tasks.add(self._server)
 
     def _hot_request(self) -> FastCycle | None:
-        """The request as a hot one, if it is that and comes in the usual way."""
+        """Return the request as a hot one, if it has a hot route and the usual form."""
         if self._is_answering():
             return None
         parser = self.parser
@@ -146,14 +148,17 @@ class FastPathProtocol(PacedProtocol):
             return None
         return FastCycle(place, headers, query, parser.should_keep_alive(), self.client)
 
-    # The answer
+    # Responses
 
     async def _serve(self, cycle: FastCycle) -> None:
-        """Answer one hot request after another: a task for each would cost a twentieth of what a small one does."""
+        """Answer hot requests one after another.
+
+        A task for each would cost a twentieth of what a small request does.
+        """
         answering = True
         try:
             while await self._answer(cycle):
-                self.tasks.discard(self._server)  # whoever ends the server need not wait for it
+                self.tasks.discard(self._server)  # shutdown need not wait for it
                 answering = False
                 self._next = self.loop.create_future()
                 cycle = await self._next
@@ -166,8 +171,8 @@ class FastPathProtocol(PacedProtocol):
         """Answer a request, and return whether the connection stays open afterwards."""
         request, chunks = cycle.request, cycle.chunks
         assert request is not None
-        # An idle wait keeps as little as it can. The request knows the cycle: were it known to it, its body would stay
-        # until somebody looks for garbage.
+        # An idle wait holds as little as it can. The request references the cycle: with a reference back, its body would
+        # stay until a garbage collection.
         cycle.request, cycle.chunks = None, _SPENT
         self.headers = _SPENT
         request.body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
@@ -232,14 +237,14 @@ class FastPathProtocol(PacedProtocol):
             )
         )
 
-    # Connections that nobody uses: one timer looks again, rather than one for each request
+    # Idle connections: one timer checks again, rather than one for each request
 
     def _unset_keepalive_if_required(self) -> None:
-        """Called with everything that arrives: the connection is in use."""
+        """Record activity on the connection; uvicorn calls this whenever data arrives."""
         self._busy_at = self.loop.time()
 
     def on_response_complete(self) -> None:
-        """After each answer: go on with a request that waits, or see to it that the timer runs."""
+        """Start the next pipelined request after a response, or ensure that the idle timer runs."""
         self.server_state.total_requests += 1
         if self.transport.is_closing():
             return
@@ -251,7 +256,7 @@ class FastPathProtocol(PacedProtocol):
             self._look_again_in(self.timeout_keep_alive)
 
     def timeout_keep_alive_handler(self) -> None:
-        """Close the connection if nothing happened on it for that long."""
+        """Close the connection if it was idle for the keep-alive timeout."""
         idle_s = self.loop.time() - self._busy_at
         answering = self._is_answering()
         if answering or idle_s < self.timeout_keep_alive:
@@ -261,7 +266,7 @@ class FastPathProtocol(PacedProtocol):
             super().timeout_keep_alive_handler()
 
     def shutdown(self) -> None:
-        """The server is asked to end: an answer that goes on hears it, or ends now; others are finished."""
+        """Drain or end a streaming response; let other responses finish."""
         if isinstance(self.app, Gateway):
             self.app.drain()
         if self._lasting is None or self._drains:
@@ -270,7 +275,7 @@ class FastPathProtocol(PacedProtocol):
             self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the timer too, and end an answer that goes on."""
+        """Cancel the timer, and end a streaming response."""
         if self.timeout_keep_alive_task is not None:
             self.timeout_keep_alive_task.cancel()
             self.timeout_keep_alive_task = None
@@ -280,12 +285,12 @@ class FastPathProtocol(PacedProtocol):
         self._serve_no_more()
 
     def handle_websocket_upgrade(self) -> None:
-        """No hot request comes any more."""
+        """Stop serving hot requests on this connection."""
         self._serve_no_more()
         super().handle_websocket_upgrade()
 
     def _serve_no_more(self) -> None:
-        """End what waits for another hot request, if anything does."""
+        """Cancel the wait for another hot request, if any."""
         if self._next is not None:
             self._next.cancel()
 
@@ -306,7 +311,7 @@ def _is_bounded(headers: RequestHeaders, place: Place) -> bool:
 
 
 def _lines(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """Header lines. Raises ValueError for a value that would end its line."""
+    """Return header lines. Raises ValueError for a value that would end its line."""
     lines = []
     for name, value in headers:
         if b"\r" in value or b"\n" in value:
@@ -316,7 +321,7 @@ def _lines(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
 
 
 class _ServerLines:
-    """The headers that uvicorn adds to every answer; it makes a new list of them each second."""
+    """Encode the headers that uvicorn adds to every response; it replaces their list each second."""
 
     def __init__(self) -> None:
         self._headers: Headers | None = None

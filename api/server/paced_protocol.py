@@ -1,9 +1,9 @@
-"""uvicorn's HTTP protocol with limits on what a request may be before anybody looks at what it says.
+"""uvicorn's HTTP protocol with limits on requests that apply before they are parsed.
 
-    head    so many bytes, so many headers, a URL so long      431, 431, 414
-    time    a head and a body come at some pace                 408, or the connection ends
+    head    limited bytes, number of headers and URL length     431, 431, 414
+    time    a head and a body arrive at a minimum rate          408, or the connection ends
 
-What is too much is answered, and the connection ends: whatever follows cannot be told from what came.
+A request beyond a limit gets a response, and the connection ends: its remaining bytes cannot be told from a next request.
 """
 
 import secrets
@@ -18,7 +18,7 @@ from api.server.gateway import Gateway
 from api.server.slow_requests import SlowRequestMonitor, may_take_s
 from storage.domain import limits
 
-_NOTHING, _HEAD, _BODY = range(3)  # what of a request has begun to come, and not ended
+_NOTHING, _HEAD, _BODY = range(3)  # part of a request that has begun to arrive, and not ended
 
 _HEAD_TOO_LARGE = Refusal(
     HttpErrorCode.HEADERS_TOO_LARGE,
@@ -32,9 +32,9 @@ _MALFORMED = Refusal(HttpErrorCode.BAD_REQUEST, "This is not an HTTP request.")
 
 
 class PacedProtocol(HttpToolsProtocol):
-    """A connection that must get on with its request."""
+    """HTTP protocol whose connections must make progress with their request."""
 
-    # Slots, since with more names Python would no longer share the keys of the instances' dicts.
+    # Slots, because with more names Python would no longer share the keys of the instances' dicts.
     __slots__ = (
         "_begun_at",
         "_busy_at",
@@ -50,25 +50,25 @@ class PacedProtocol(HttpToolsProtocol):
         self._unfinished = (
             self.app.unfinished if isinstance(self.app, Gateway) else SlowRequestMonitor()
         )
-        self._waits = False  # whether it is among the unfinished
+        self._waits = False  # whether it is monitored
         self._stage = _NOTHING
-        self._received = 0  # bytes since the request began, or some more
+        self._received = 0  # at least the bytes since the request began
         self._busy_at = self._begun_at = 0.0
         self._refusal = _MALFORMED
 
     def connection_made(self, transport: Any) -> None:
-        """Who connects has something to say."""
+        """Expect a request from the new connection."""
         super().connection_made(transport)
         self._begun_at = self.loop.time()
         self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Nothing more will come."""
+        """Stop monitoring the connection."""
         self._wait_no_more()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Go on with the request, and remember the connection when there must come more of it."""
+        """Parse the data, and monitor the connection while the request is incomplete."""
         if self._stage == _NOTHING:
             self._received = 0
         self._received += len(data)
@@ -83,25 +83,25 @@ class PacedProtocol(HttpToolsProtocol):
             self._wait()
 
     def handle_websocket_upgrade(self) -> None:
-        """It is another protocol's from now on."""
+        """Stop monitoring: another protocol takes over the connection."""
         self._stage = _NOTHING
         self._wait_no_more()
         super().handle_websocket_upgrade()
 
     def on_message_begin(self) -> None:
-        """The first byte of a request."""
+        """Record the first byte of a request."""
         self._stage, self._begun_at = _HEAD, self._busy_at
 
     def begin_scope(self) -> None:
-        """What uvicorn does at the first byte."""
+        """Call uvicorn's handler of the first byte."""
         super().on_message_begin()
 
     def is_whole(self) -> None:
-        """To be called when a request has come whole."""
+        """Mark the request as complete."""
         self._stage = _NOTHING
 
     def check_head(self) -> None:
-        """To be called when the headers are complete. Raises Refusal, which ends the connection."""
+        """Check the complete headers. Raises Refusal, which ends the connection."""
         self._stage = _BODY
         if len(self.url) > limits.URL_BYTES_MAX:
             self._refusal = _URL_TOO_LONG
@@ -116,12 +116,15 @@ class PacedProtocol(HttpToolsProtocol):
         return size > limits.HEAD_BYTES_MAX
 
     def on_message_complete(self) -> None:
-        """The request is here."""
+        """Record the end of a request."""
         self.is_whole()
         super().on_message_complete()
 
     def check_pace(self, now_s: float) -> None:
-        """As Paced. What waits for us, as behind a request that is being answered, is not slow."""
+        """Close the connection if its request is too slow.
+
+        A request that waits for this server, as behind one being answered, is not slow.
+        """
         if self.flow.read_paused or self.pipeline:
             return
         has_head = self._stage == _BODY
@@ -138,26 +141,26 @@ class PacedProtocol(HttpToolsProtocol):
         return before is not None and not before.response_complete
 
     def send_400_response(self, msg: str) -> None:
-        """Where uvicorn refuses what cannot be read, or what `check_head` does."""
+        """Refuse an unparsable request, or the one that `check_head` refused."""
         self._refuse(self._refusal)
 
     def _refuse(self, refusal: Refusal) -> None:
-        """Answer, and end the connection."""
+        """Send the problem response and close the connection."""
         self._stage = _NOTHING
         self._wait_no_more()
         if self.transport.is_closing():
             return
         request_id = secrets.token_hex(10)
-        told = problem(refusal, instance="", request_id=request_id)
+        details = problem(refusal, instance="", request_id=request_id)
         lines = [
-            f"HTTP/1.1 {told.status} {HTTPStatus(told.status).phrase}",
+            f"HTTP/1.1 {details.status} {HTTPStatus(details.status).phrase}",
             *(f"{name.decode()}: {value.decode()}" for name, value in self._default_headers),
             f"content-type: {PROBLEM_JSON}",
-            f"content-length: {len(told.body)}",
+            f"content-length: {len(details.body)}",
             f"x-request-id: {request_id}",
             "connection: close",
         ]
-        self.transport.write("\r\n".join(lines).encode() + b"\r\n\r\n" + told.body)
+        self.transport.write("\r\n".join(lines).encode() + b"\r\n\r\n" + details.body)
         self.transport.close()
 
     @property

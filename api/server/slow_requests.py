@@ -1,7 +1,8 @@
-"""Requests that have not come whole: who sends them byte by byte must not keep a connection for ever.
+"""Monitor of incomplete requests, against slow-loris clients.
 
-Only connections that wait for the rest of a request are here, and one timer of the process looks at all of them, so
-that a request that comes in one piece, and a connection that rests, cost nothing.
+A client that sends byte by byte must not keep a connection indefinitely. Only connections that wait for the rest of a
+request are monitored, and one timer of the process checks all of them, so that a request that arrives in one piece, and an
+idle connection, cost nothing.
 """
 
 import asyncio
@@ -14,10 +15,10 @@ _LOOK_S = limits.UNFINISHED_LOOK_MS / limits.SECOND_MS
 
 
 class Paced(Protocol):
-    """A connection that must get on."""
+    """A connection that must make progress."""
 
     def check_pace(self, now_s: float) -> None:
-        """Close it if it does not; `now_s` is the loop's time."""
+        """Close it if it is too slow; `now_s` is the loop's time."""
         ...
 
 
@@ -32,13 +33,13 @@ class SlowRequestMonitor:
         return len(self._waiting)
 
     def add(self, connection: Paced, loop: asyncio.AbstractEventLoop) -> None:
-        """It waits from now on."""
+        """Start monitoring a connection."""
         self._waiting[connection] = None
         if self._timer is None:
             self._timer = loop.call_later(_LOOK_S, partial(self._look, loop))
 
     def discard(self, connection: Paced) -> None:
-        """It has what it waited for, or is gone."""
+        """Stop monitoring a connection: its request is complete, or it is closed."""
         self._waiting.pop(connection, None)
 
     def _look(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -49,7 +50,7 @@ class SlowRequestMonitor:
 
 
 def may_take_s(received: int, *, has_head: bool) -> float:
-    """How long a request may take of which so many bytes have come."""
+    """Return the maximum duration of a request, in seconds, for the bytes received so far."""
     head_s = limits.HEAD_MS_MAX / limits.SECOND_MS
     if not has_head:
         return head_s
