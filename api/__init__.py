@@ -1,1 +1,1 @@
-"""The wire protocols, the dashboard and the command line. The only package that knows HTTP."""
+"""Wire protocols, dashboard and command line. The only package that knows HTTP."""

@@ -1,11 +1,11 @@
-"""Composes the front doors over one open storage.
+"""Composition of all protocols over one open storage.
 
 uvicorn --factory api.app:create_app
 
 socket  ─▶ Gateway ─▶ push
-request ─▶ Gateway: request id, gate, count
+request ─▶ Gateway: request id, authentication, count
              ├─ a hot route ─▶ dataplane
-             ├─ /, or a queue's address at Amazon's ─▶ aws
+             ├─ /, or the path of an Amazon queue URL ─▶ aws
              └─ anything else ─▶ FastAPI: configuration, health, metrics, openapi.json
 """
 
@@ -100,9 +100,14 @@ _LIMITS = Limits()
 
 
 def create_app(
-    settings: Settings | None = None, storage: Storage | None = None, known: Limits = _LIMITS
+    settings: Settings | None = None,
+    storage: Storage | None = None,
+    process_limits: Limits = _LIMITS,
 ) -> Gateway:
-    """The service as one ASGI application. `storage`: an open one to use; else the lifespan opens its own."""
+    """Create the service as one ASGI application.
+
+    `storage`: an open one to use; otherwise the lifespan opens its own.
+    """
     settings = settings or read_settings()
     counts = Counts()
     planes = (
@@ -116,14 +121,16 @@ def create_app(
     dispatcher = Dispatcher(routes, counts, settings.durability)
 
     def opened() -> Storage:
-        storage: Storage = control.state["storage"]  # as an attribute it costs five times that
+        storage: Storage = control.state["storage"]  # an attribute would cost five times that
         return storage
 
     tracing = open_tracing(settings)
     access = AccessLog(settings.access_rate) if settings.access_rate else None
     gate = _gate(settings, opened)
     standing, auditing = Standing(gate), Auditing(opened)
-    control = _control_plane(settings, storage, dispatcher, counts, known, standing, tracing)
+    control = _control_plane(
+        settings, storage, dispatcher, counts, process_limits, standing, tracing
+    )
     control.state.auditing = auditing
 
     deployment = Deployment(
@@ -141,8 +148,10 @@ def create_app(
     )
     alike = LikeAmazon(settings.limits == "aws")
     sqs = AwsDoor(SQS, deployment, protocol="sqs", noun="queue", process_state=alike)
-    kept = Kept(settings.limits)
-    kinesis = TargetDoor(KINESIS, deployment, protocol="kinesis", noun="stream", process_state=kept)
+    process_state = Kept(settings.limits)
+    kinesis = TargetDoor(
+        KINESIS, deployment, protocol="kinesis", noun="stream", process_state=process_state
+    )
     sts = AwsDoor(STS, deployment, protocol="sts")
     aws = ServiceRouter(sqs, targets=[kinesis], forms=[sts])
     push = PushDoor(
@@ -180,15 +189,15 @@ def _control_plane(
     storage: Storage | None,
     dispatcher: Dispatcher,
     counts: Counts,
-    known: Limits,
+    process_limits: Limits,
     standing: Standing,
     tracing: Tracing | None,
 ) -> FastAPI:
     app = FastAPI(
         title="Millstream",
         version=version("millstream"),
-        lifespan=_lifespan(settings, storage, counts, known, standing, tracing),
-        docs_url=None,  # their pages load scripts from elsewhere
+        lifespan=_lifespan(settings, storage, counts, process_limits, standing, tracing),
+        docs_url=None,  # their pages load scripts from other sites
         redoc_url=None,
         openapi_url=None,
         redirect_slashes=False,
@@ -249,7 +258,7 @@ def _lifespan(
     settings: Settings,
     given: Storage | None,
     counts: Counts,
-    known: Limits,
+    process_limits: Limits,
     standing: Standing,
     tracing: Tracing | None,
 ) -> Any:
@@ -266,7 +275,7 @@ def _lifespan(
             if given is None:
                 opened = await stack.enter_async_context(open_storage(settings.storage()))
                 _serve_from(app, opened, settings)
-            await stack.enter_async_context(_pushing(app, metrics, known, tracing))
+            await stack.enter_async_context(_pushing(app, metrics, process_limits, tracing))
             storage: Storage = app.state.storage
             for refusing in (storage.quotas, storage.places, storage.room):
                 counts.also(Refusals(refusing.refused))
@@ -275,7 +284,7 @@ def _lifespan(
             await stack.enter_async_context(_doing(standing.run()))
             here = SocketsHere(app.state.sessions, SystemClock())
             await stack.enter_async_context(
-                present(storage.presence, ProcessRole.API, here, known.presence_beat_ms)
+                present(storage.presence, ProcessRole.API, here, process_limits.presence_beat_ms)
             )
             stack.callback(counts.flush)
             gc_tuning.settle()
@@ -286,11 +295,11 @@ def _lifespan(
 
 @asynccontextmanager
 async def _pushing(
-    app: FastAPI, metrics: PublishMetrics, known: Limits, tracing: Tracing | None
+    app: FastAPI, metrics: PublishMetrics, process_limits: Limits, tracing: Tracing | None
 ) -> AsyncGenerator[None]:
     storage: Storage = app.state.storage
     feeds: Feeds = app.state.feeds
-    sessions = Sessions(known, asyncio.get_running_loop().time)
+    sessions = Sessions(process_limits, asyncio.get_running_loop().time)
     app.state.sessions = sessions
     app.state.sources = Sources(
         storage,
@@ -316,7 +325,7 @@ async def _pushing(
 
 @asynccontextmanager
 async def _doing(work: Coroutine[None, None, None]) -> AsyncGenerator[None]:
-    """Do it beside the block."""
+    """Run a coroutine in the background while the block runs."""
     task = asyncio.create_task(work)
     try:
         yield
@@ -326,7 +335,7 @@ async def _doing(work: Coroutine[None, None, None]) -> AsyncGenerator[None]:
 
 
 async def _measure_lag(counts: Counts) -> None:
-    """Sleep again and again, and see how much too late the loop comes back; hand on what was counted."""
+    """Measure the event loop's lag periodically, and flush pending counts."""
     while True:
         due = time.perf_counter() + LAG_PROBE_SECONDS
         await asyncio.sleep(LAG_PROBE_SECONDS)
@@ -339,17 +348,17 @@ def _operator_routes(app: FastAPI, dispatcher: Dispatcher) -> APIRouter:
 
     @router.get(push_door.PATH)
     async def open_socket() -> None:
-        """For those who ask for the WebSocket endpoint as for a page."""
+        """Refuse a plain HTTP request to the WebSocket endpoint."""
         raise push_door.upgrade_required()
 
     @router.get("/openapi.json")
     async def show_openapi() -> dict[str, Any]:
-        """The OpenAPI document."""
+        """Return the OpenAPI document."""
         return build_document(app, dispatcher.routes)
 
     @router.get("/asyncapi.json")
     async def show_asyncapi() -> dict[str, Any]:
-        """The AsyncAPI document of the WebSocket endpoint."""
+        """Return the AsyncAPI document of the WebSocket endpoint."""
         return build_asyncapi()
 
     return router

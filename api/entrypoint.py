@@ -1,4 +1,4 @@
-"""What `millstream` tells uvicorn to load: `api.app:create_app`, sooner."""
+"""Application that `millstream` passes to uvicorn: `api.app:create_app`, loaded earlier."""
 
 from typing import TYPE_CHECKING
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def create_app() -> "Gateway":
-    """The service as one ASGI application."""
+    """Create the service as one ASGI application."""
     look_seldom()
     from api.app import create_app as create
 

@@ -1,10 +1,10 @@
-"""What HTTP itself refuses, before any engine is asked."""
+"""Errors of HTTP itself, raised before any engine is called."""
 
 from enum import StrEnum
 
 
 class HttpErrorCode(StrEnum):
-    """Stable keys beside `ErrorCode`; none is retryable, and nothing happened."""
+    """Stable codes in addition to `ErrorCode`; none is retryable, and nothing happened."""
 
     BAD_REQUEST = "bad_request"
     MALFORMED_JSON = "malformed_json"
@@ -22,7 +22,7 @@ class HttpErrorCode(StrEnum):
 
 
 class Refusal(Exception):
-    """A request that no route can take. `headers` go on the answer."""
+    """A request that no route accepts. `headers` are added to the response."""
 
     def __init__(
         self, code: HttpErrorCode, detail: str, headers: tuple[tuple[bytes, bytes], ...] = ()
@@ -34,4 +34,4 @@ class Refusal(Exception):
 
 
 class ClientDisconnected(Exception):
-    """The client closed its connection before the answer was ready."""
+    """The client closed its connection before the response was ready."""
