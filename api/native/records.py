@@ -189,7 +189,7 @@ def condition_of(around: ShardRecordOrBatch | PackedShardRecordOrBatch | None) -
 
 
 def with_content_type(headers: Headers, content_type: str) -> Headers:
-    """A record's headers and its content type, which has a reserved name there."""
+    """Return a record's headers with its content type, which has a reserved name there."""
     return (*headers, (CONTENT_TYPE, "", content_type.encode()))
 
 

@@ -173,7 +173,7 @@ class StateMetrics:
         self._known: TtlCache[_State] = TtlCache(KNOWN_MS, self._clock)
 
     async def families(self) -> list[Metric]:
-        """Return the metrics; if a store is unreachable, only a metric that says so."""
+        """Return the metrics; if a store is unreachable, only the metric of its availability."""
         try:
             state = await self._known.get("state", self._ask)
         except MillstreamError:

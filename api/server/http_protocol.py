@@ -321,7 +321,10 @@ def _lines(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
 
 
 class _ServerLines:
-    """Encode the headers that uvicorn adds to every response; it replaces their list each second."""
+    """Encoder of the headers that uvicorn adds to every response.
+
+    uvicorn replaces their list each second.
+    """
 
     def __init__(self) -> None:
         self._headers: Headers | None = None

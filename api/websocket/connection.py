@@ -53,7 +53,7 @@ class Connection:
         self.opened_s = self.heard_s = clock()
         self.pinged_s: float | None = None
         self.stuck_s: float | None = None
-        """When the oldest pending send last made progress; None while nothing is being sent."""
+        """Since when sending has made no progress; None while nothing is being sent."""
 
     @property
     def waiting_bytes(self) -> int:

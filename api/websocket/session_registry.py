@@ -67,26 +67,26 @@ class Sessions:
         self._sessions[session.id] = session
         return session
 
-    async def resume(self, asked: Resume, principal: Principal, wire: Wire) -> Session | None:
+    async def resume(self, request: Resume, principal: Principal, wire: Wire) -> Session | None:
         """Return the session to resume, rewound to the last frame its client received.
 
         Returns None if it cannot be resumed. A socket that still has the session is closed: its client has reconnected.
         """
-        session = self._sessions.get(asked.session)
+        session = self._sessions.get(request.session)
         if (
             session is None
             or not _is_same(session.principal, principal)
             or session.wire is not wire
         ):
             return None
-        if not session.can_resume(asked.seq):
+        if not session.can_resume(request.seq):
             await self.end(session, release=True)
             return None
         if (before := session.connection) is not None:
             await session.detach(self.clock())
             await self.cut(before, Close.TAKEN_OVER, "another socket has taken the session")
         session.principal = principal
-        session.rewind(asked.seq)
+        session.rewind(request.seq)
         return session
 
     async def end(self, session: Session, *, release: bool) -> None:

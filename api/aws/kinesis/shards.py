@@ -42,7 +42,7 @@ class ShardFilter(Input):
 
 
 def shard_out(shard: Shard) -> ShardOut:
-    """A shard."""
+    """Describe a shard."""
     closed_ms, parents = shard.closed_at_ms, [shard_id(index) for index in shard.parents]
     ending = None
     if closed_ms is not None:

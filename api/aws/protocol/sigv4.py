@@ -5,7 +5,7 @@
     signature           HMAC by a key made of the secret, the date, the region and the service
 
 Source: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html. The path is
-encoded once more, as for every service but S3. The body's digest is always that of the received body. Any region is
+encoded a second time, as for every service but S3. The body's digest is always that of the received body. Any region is
 accepted; `host` and every `x-amz-` header have to be signed. A signature is valid for five minutes either way, and a
 presigned URL for the duration that it states.
 """
@@ -277,7 +277,10 @@ def _refuse(claim: Claim, service: str, now_ms: int) -> NoReturn:
 
 
 def moment_s(moment: str) -> int:
-    """Return seconds since 1970. Raises AwsError for an invalid date, such as a thirteenth month."""
+    """Return seconds since 1970.
+
+    Raises AwsError for an invalid date, such as a thirteenth month.
+    """
     try:
         return timegm(strptime(moment, "%Y%m%dT%H%M%SZ"))
     except ValueError:

@@ -109,7 +109,10 @@ class Pace:
             refuse(THROUGHPUT_EXCEEDED, f"Rate exceeded for {words}.")
 
     def was_read(self, shard: Hashable, size_bytes: int, now_s: float) -> None:
-        """Charge a GetRecords for its bytes; after ten megabytes the next five seconds return none."""
+        """Charge a GetRecords for its bytes.
+
+        After ten megabytes the next five seconds return none.
+        """
         if self.limited:
             self._throttles.charge(("rb", shard), size_bytes, READ_BYTES, now_s)
 

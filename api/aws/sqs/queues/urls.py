@@ -27,7 +27,7 @@ def queue_url(address: str, account_id: str, name: str) -> str:
 
 
 def queue_arn(region: str, account_id: str, name: str) -> str:
-    """A queue's ARN."""
+    """Return a queue's ARN."""
     return f"arn:aws:sqs:{region}:{account_id}:{name}"
 
 
