@@ -136,7 +136,7 @@ class Jobs:
 
     async def _say(self, job_id: str, word: JobCommand) -> Job:
         def decide(job: Job, is_leased: bool) -> Standing:
-            return rules.after_word(word, Standing(job.state, job.wish), held=is_leased)
+            return rules.after_word(word, Standing(job.state, job.wish), is_leased=is_leased)
 
         return await self._rows.change(job_id, decide)
 

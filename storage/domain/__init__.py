@@ -1,1 +1,1 @@
-"""The vocabulary every room shares; the standard library and msgspec only."""
+"""Vocabulary shared by every layer; imports the standard library and msgspec only."""

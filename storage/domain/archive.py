@@ -1,15 +1,15 @@
-"""The archive: what of a log lies in Parquet, and the rules of what goes there.
+"""Archive: the part of a log that is in Parquet, and the rules for archiving.
 
     offsets   0 ──── start ──────── archived ───────── next
                       │               │                 │
                       │ files of the  │ only hot        │
                       │ archive       ├─────────────────┤
                       └───────────────┤                 │
-                              hot start ────────────────┤  kept hot for a while, or until there is room
+                              hot start ────────────────┤  kept hot for a while, or until memory is needed
 
 A file is immutable and holds the records of one shard that arrived within one hour (UTC), by offset.
-`archived` moves only together with the rows of the files that end there, in one transaction, so files meet
-with no gap and no overlap (S3), but for offsets that no record ever had.
+`archived` moves only together with the rows of the files that end there, in one transaction, so files are adjacent
+with no gap and no overlap (S3), except for offsets that no record ever had.
 """
 
 import zlib
@@ -24,8 +24,10 @@ from storage.domain.streams.stream import StreamSpec
 
 
 class LogRange(msgspec.Struct, frozen=True):
-    """Offsets [first, next) of a shard's log, to be archived. `stream` is the stream's name; `view`: the log is that
-    of a queue's stream view."""
+    """Offsets [first, next) of a shard's log, to be archived.
+
+    `stream` is the stream's name; `view`: the log is that of a queue's stream view.
+    """
 
     namespace: str
     stream_id: LogId
@@ -38,11 +40,11 @@ class LogRange(msgspec.Struct, frozen=True):
 
 
 class ArchivedFile(msgspec.Struct, frozen=True, kw_only=True):
-    """One file: the records of a shard with offsets [first_offset, next_offset), some of which may be holes.
+    """Archive file: the records of a shard with offsets [first_offset, next_offset).
 
-    `path` lies below the archive's root. `log_bytes` is what its records count against a retention,
-    `file_bytes` the file's size. `digest` is the SHA-256 of the file's footer, which holds that of its content
-    and, by page checksums, answers for every byte: see `storage.parquet.file_writer`.
+    Some of these may be holes. `path` is relative to the archive's root. `log_bytes` is the size of its records as
+    retention counts it, `file_bytes` the file's size. `digest` is the SHA-256 of the file's footer, which holds that of
+    its content and, by page checksums, covers every byte: see `storage.parquet.file_writer`.
     """
 
     file_id: str
@@ -60,7 +62,7 @@ class ArchivedFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ArchiveState(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a shard is archived: see the picture above. `files` are the live ones between.
+    """Archive progress of a shard. `files` are the live ones between `start` and `archived`.
 
     `archived_at_ms` is when `archived` last moved, or its log was first seen.
     """
@@ -78,7 +80,10 @@ class ArchiveState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Backlog(msgspec.Struct, frozen=True):
-    """What of a log is not archived yet: [first, next), `bytes` of it, the oldest of which has waited so long."""
+    """Part of a log that is not archived yet.
+
+    Offsets [first, next), their size in `bytes`, and how long the oldest has waited.
+    """
 
     first: int
     next: int
@@ -87,8 +92,11 @@ class Backlog(msgspec.Struct, frozen=True):
 
 
 def is_due(backlog: Backlog, lag_ms: int, budget: int | None, *, closed: bool) -> bool:
-    """Whether a log is to be archived now: it has enough for a file, some of it has waited long enough, the
-    shard is closed, or a good part of what may lie unarchived is used up."""
+    """Return whether a log is to be archived now.
+
+    It is if it has enough for a file, its oldest record has waited long enough, the shard is closed, or a good part of
+    the budget for unarchived bytes is used up.
+    """
     if backlog.first >= backlog.next:
         return False
     enough = limits.ARCHIVE_FILE_BYTES
@@ -98,19 +106,22 @@ def is_due(backlog: Backlog, lag_ms: int, budget: int | None, *, closed: bool) -
 
 
 def ranges_of(log: LogRange) -> list[LogRange]:
-    """The log's range in pieces that one task archives each, as many as one job takes."""
+    """Divide the log's range into the pieces of one task each, as many as one job accepts."""
     step = limits.ARCHIVE_RANGE_RECORDS
     firsts = range(log.first, log.next, step)[: limits.ARCHIVE_RANGES_PER_LOG]
     return [replace(log, first=first, next=min(first + step, log.next)) for first in firsts]
 
 
 def lane_of(stream_id: LogId) -> int:
-    """Which of a namespace's jobs takes the stream along: always the same one."""
+    """Return the number of the namespace's archive job for the stream: always the same one."""
     return zlib.crc32(stream_id.encode()) % limits.ARCHIVE_LANES
 
 
 def unarchived_bytes_max(hot_bytes_max: int | None) -> int | None:
-    """How much of a shard may lie unarchived before it takes no more: half of what it may hold hot."""
+    """Return how much of a shard may be unarchived before it rejects appends.
+
+    Half of what it may have in the hot store.
+    """
     return None if hot_bytes_max is None else max(1, hot_bytes_max // 2)
 
 
@@ -119,8 +130,10 @@ Span = tuple[int, int]
 
 
 class Copied(msgspec.Struct, frozen=True):
-    """What became of archiving a range: its files, by offset, and the offsets of it that the log did not have; or
-    why it failed."""
+    """Result of archiving a range.
+
+    Its files, by offset, and the offsets of it that the log did not have; or the reason for its failure.
+    """
 
     range: LogRange
     files: tuple[ArchivedFile, ...] = ()
@@ -128,24 +141,27 @@ class Copied(msgspec.Struct, frozen=True):
     failure: str = ""
 
 
-def unexplained(missing: Iterable[Span], known: Sequence[Span]) -> list[Span]:
-    """Of the missing offsets those that no known hole explains. `known` are in order and apart."""
+def unexplained(missing: Iterable[Span], holes: Sequence[Span]) -> list[Span]:
+    """Return the missing offsets that no known hole explains.
+
+    `holes` are in order and disjoint.
+    """
     left: list[Span] = []
     for first, next_ in missing:
-        at = first
-        for hole_first, hole_next in known:
-            if hole_next <= at or hole_first >= next_:
+        position = first
+        for hole_first, hole_next in holes:
+            if hole_next <= position or hole_first >= next_:
                 continue
-            if hole_first > at:
-                left.append((at, hole_first))
-            at = max(at, hole_next)
-        if at < next_:
-            left.append((at, next_))
+            if hole_first > position:
+                left.append((position, hole_first))
+            position = max(position, hole_next)
+        if position < next_:
+            left.append((position, next_))
     return left
 
 
 class Bounds(msgspec.Struct, frozen=True):
-    """What a log keeps: of an age, so many bytes, so many records; None is no bound."""
+    """Bounds of a log: age, bytes and records; None is no bound."""
 
     ms: int | None
     bytes: int | None
@@ -153,7 +169,7 @@ class Bounds(msgspec.Struct, frozen=True):
 
 
 def hot_bounds(spec: StreamSpec, *, archived: bool) -> Bounds:
-    """What a shard keeps in the hot store."""
+    """Return the bounds of a shard in the hot store."""
     if not archived:
         return Bounds(spec.retention_ms, spec.retention_bytes, spec.retention_records)
     return Bounds(
@@ -175,9 +191,11 @@ def retired(
     now_ms: int,
     waiting_bytes: int = 0,
 ) -> list[ArchivedFile]:
-    """The oldest files of a shard, given from the oldest on, that nobody is promised any more: they lie below its
-    `start`, or outside its retention, which counts the bytes of younger files, and the `waiting_bytes`
-    that are not archived yet."""
+    """Return the oldest files of a shard that retention no longer covers.
+
+    `files` are in order, from the oldest on. A file is retired if it lies below the shard's `start`, or outside its
+    retention, which counts the bytes of younger files, and the `waiting_bytes` that are not archived yet.
+    """
     gone: list[ArchivedFile] = []
     younger = waiting_bytes + sum(file.log_bytes for file in files)
     for file in files:
@@ -198,8 +216,10 @@ def _is_past(bound: int | None, value: int) -> bool:
 
 
 def to_compact(files: Sequence[ArchivedFile], now_ms: int) -> list[list[ArchivedFile]]:
-    """Runs of neighbouring files, by offset, each worth one new file: of one hour that is over for a while,
-    several, small, and together no more than a file may be."""
+    """Return the runs of adjacent files, by offset, each of which should become one new file.
+
+    A run has several small files of one hour that ended a while ago, together within the limits of one file.
+    """
     runs: list[list[ArchivedFile]] = []
     run: list[ArchivedFile] = []
     for file in files:
@@ -232,5 +252,5 @@ def _is_over(file: ArchivedFile, now_ms: int) -> bool:
 
 
 def hour_of(arrival_ms: int) -> int:
-    """Whole hours since the Unix epoch: what a file never crosses."""
+    """Return whole hours since the Unix epoch; a file never spans two."""
     return arrival_ms // limits.HOUR_MS

@@ -1,11 +1,12 @@
-"""What a backup is made of, and when one is whole.
+"""Backup: its files, and the manifest that makes it complete.
 
     BACKUP/store.rdb               the hot store at one moment
     BACKUP/postgres/<table>.copy   each table of Postgres, as COPY writes it
-    BACKUP/archive/<path>          the archive's files, where they were asked for
-    BACKUP/manifest.json           a `Manifest`; written last, so that half a backup has none
+    BACKUP/archive/<path>          the archive's files, if they were requested
+    BACKUP/manifest.json           a `Manifest`; written last, so that an incomplete backup has none
 
-It holds hashes of keys and sealed secrets. The keys that open these (`storage.access.secret_box`) are not in it.
+It contains hashes of keys and encrypted secrets. The keys that decrypt these (`storage.access.secret_box`) are not
+in it.
 """
 
 import hashlib
@@ -20,19 +21,22 @@ SNAPSHOT = "store.rdb"
 FOLDER_OF_TABLES = "postgres"
 FOLDER_OF_ARCHIVE = "archive/"
 RESTORING = "restoring"
-"""Stands where a store says what it is, while a backup is being restored into it."""
+"""Identity of a store into which a backup is being restored: version key or `replid`."""
 
 
 class BackupError(Exception):
-    """A backup or a restore cannot be done. The message is one line for the person at the terminal."""
+    """Failure of a backup or a restore.
+
+    The message is one line for the person at the terminal.
+    """
 
 
 class StoreInUse(BackupError):
-    """What is to be restored into is not empty."""
+    """Refusal to restore into a store that is not empty."""
 
 
 class RestoreUnfinished(StorageUnavailable):
-    """A backup is being restored into this deployment, or its restore broke off: then empty both stores and restore anew."""
+    """A restore into these stores is running, or broke off: then empty both and restore again."""
 
 
 class Table(msgspec.Struct, frozen=True):
@@ -44,7 +48,7 @@ class Table(msgspec.Struct, frozen=True):
 
     @property
     def path(self) -> str:
-        """Where it lies in the backup."""
+        """Path in the backup."""
         return path_of_table(self.name)
 
 
@@ -57,10 +61,11 @@ class Part(msgspec.Struct, frozen=True):
 
 
 class Manifest(msgspec.Struct, frozen=True):
-    """All that a backup is.
+    """Manifest of a backup.
 
     `tables` are in an order in which they can be filled. `revision` is the schema's, `layout` the hot store's, `server`
-    what that was. What was acknowledged before `began_at_ms` is in it. `digest` is of everything else here.
+    the hot store's server. Everything acknowledged before `began_at_ms` is included. `digest` covers everything else
+    here.
     """
 
     format: int
@@ -76,39 +81,42 @@ class Manifest(msgspec.Struct, frozen=True):
 
     @property
     def bytes(self) -> int:
-        """What its files come to."""
+        """Total size of its files."""
         return sum(part.bytes for part in self.parts)
 
     @property
     def archived(self) -> int:
-        """How many files of the archive are in it."""
+        """Number of archive files in it."""
         return sum(part.path.startswith(FOLDER_OF_ARCHIVE) for part in self.parts)
 
 
 class _Format(msgspec.Struct):
-    """What every format's manifest says."""
+    """Fields common to the manifests of every format."""
 
     format: int
 
 
 def path_of_table(name: str) -> str:
-    """Where a table lies in a backup."""
+    """Return a table's path in a backup."""
     return f"{FOLDER_OF_TABLES}/{name}.copy"
 
 
 def encode_manifest(manifest: Manifest) -> bytes:
-    """The manifest with its digest."""
+    """Encode the manifest with its digest."""
     sealed = msgspec.structs.replace(manifest, digest=_digest(manifest))
     return msgspec.json.format(msgspec.json.encode(sealed), indent=1) + b"\n"
 
 
 def decode_manifest(text: bytes) -> Manifest:
-    """The manifest. Raises BackupError for one of another format, and one that is not what was written."""
+    """Decode the manifest.
+
+    Raises BackupError for one of another format, and for one that was altered.
+    """
     try:
-        found = msgspec.json.decode(text, type=_Format).format
-        if found != FORMAT:
+        format_ = msgspec.json.decode(text, type=_Format).format
+        if format_ != FORMAT:
             raise BackupError(
-                f"the backup has format {found}, and this Millstream knows {FORMAT}: use the Millstream that wrote it"
+                f"the backup has format {format_}, and this Millstream knows {FORMAT}: use the Millstream that wrote it"
             )
         manifest = msgspec.json.decode(text, type=Manifest)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -1,4 +1,4 @@
-"""Time, handed in.
+"""Clocks, passed in as arguments.
 
 Rules take `now_ms`; shells take a `Clock`. Inside Redis the scripts use the server's own TIME unless
 a caller passes a number, which only tests do: see `ScriptTime`.
@@ -14,7 +14,7 @@ SERVER_TIME: ScriptTime = ""
 
 
 class Clock(Protocol):
-    """Milliseconds since the Unix epoch, and the form of them that scripts are given."""
+    """Milliseconds since the Unix epoch, and their form as a script argument."""
 
     def now_ms(self) -> int: ...
 
@@ -32,7 +32,7 @@ class SystemClock:
 
 
 class ManualClock:
-    """A clock that moves only when told to, for tests."""
+    """Clock for tests that advances only on request."""
 
     def __init__(self, start_ms: int = 1_700_000_000_000) -> None:
         self._now_ms = start_ms

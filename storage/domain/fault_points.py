@@ -1,11 +1,11 @@
-"""Named places where a failure test lets things go wrong: `fault("archive.before_commit")`.
+"""Fault injection points for failure tests: `fault("archive.before_commit")`.
 
-    <name>            the process ends there at once, as by kill -9
+    <name>            the process ends there immediately, as by kill -9
     <name>:kill       the same
     <name>:raise      FaultInjected is raised
     <name>:sleep_250  milliseconds pass
 
-A process that is not told of a fault does nothing at any of them. Which is armed is told once, at the start.
+Without an armed fault nothing happens at any of them. One fault is armed, once, at the start of the process.
 """
 
 import os
@@ -19,20 +19,23 @@ _armed: tuple[str, str] | None = None
 
 
 class FaultInjected(Exception):
-    """A test asked for this."""
+    """Error injected by a test."""
 
 
-def arm(told: str) -> None:
-    """Arm one fault, or none if `told` is empty. Raises ValueError for one that does not read as above."""
+def arm(spec: str) -> None:
+    """Arm one fault, or none if `spec` is empty.
+
+    Raises ValueError unless `spec` has one of the forms above.
+    """
     global _armed
-    name, _, what = told.partition(":")
+    name, _, what = spec.partition(":")
     if what not in ("", "kill", "raise") and not what.removeprefix(_SLEEP).isdecimal():
-        raise ValueError(f"a fault is name[:kill|:raise|:sleep_ms], not {told!r}")
+        raise ValueError(f"a fault is name[:kill|:raise|:sleep_ms], not {spec!r}")
     _armed = (name, what or "kill") if name else None
 
 
 def fault(name: str) -> None:
-    """The named place; nothing happens, but for the one that is armed."""
+    """Mark a fault injection point; nothing happens unless it is the armed one."""
     if _armed is not None and _armed[0] == name:
         _strike(name, _armed[1])
 

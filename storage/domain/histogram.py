@@ -1,4 +1,4 @@
-"""How long something took, counted in plain numbers on the way: 0.1 µs each."""
+"""Latency histogram: observations counted in plain numbers on the hot path, 0.1 µs each."""
 
 from bisect import bisect_left
 from typing import NamedTuple
@@ -8,14 +8,14 @@ STORE_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5
 
 
 class Taken(NamedTuple):
-    """Observations by bucket, the last one without a bound, and their sum."""
+    """Observations by bucket, the last one unbounded, and their sum."""
 
     buckets: tuple[int, ...]
     total_seconds: float
 
 
 class LatencyBuffer:
-    """Durations, until somebody takes them."""
+    """Buffer of durations that are collected periodically."""
 
     __slots__ = ("_buckets", "_total_seconds")
 
@@ -24,13 +24,13 @@ class LatencyBuffer:
         self._total_seconds = 0.0
 
     def observe(self, seconds: float) -> None:
-        """One more, in the first bucket whose bound is not below it."""
+        """Count a duration in the first bucket whose bound is not below it."""
         self._buckets[bisect_left(STORE_SECONDS, seconds)] += 1
         self._total_seconds += seconds
 
     def take(self) -> Taken:
-        """What there was since the last time."""
-        taken = Taken(tuple(self._buckets), self._total_seconds)
+        """Return the observations since the last call, and reset."""
+        counts = Taken(tuple(self._buckets), self._total_seconds)
         self._buckets = [0] * len(self._buckets)
         self._total_seconds = 0.0
-        return taken
+        return counts

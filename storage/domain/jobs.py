@@ -1,14 +1,14 @@
-"""Long work that a worker does: what a job is, and the life of one.
+"""Jobs: background work of workers, and its life cycle.
 
     queued ──▶ running ──▶ done
-      ▲  ▲        │ ├────▶ failed       its attempts are used up, or trying again would not help
+      ▲  ▲        │ ├────▶ failed       its attempts are used up, or a retry would not help
       │  └────────┘ ├────▶ cancelled
       │  lost lease └────▶ paused
       └─────────────────────┘ resumed
 
-A worker holds a running job by a lease that it renews. A job whose lease has run out is taken by the next
-worker, under a higher attempt; what the old attempt still tries to write is refused by that number.
-A worker that ends in good order gives its jobs back, which is no failure; a lease that ran out is one.
+A worker holds a running job by a lease that it renews. A job whose lease has expired is taken by the next
+worker, under a higher attempt number, which fences writes of the old attempt. A worker that shuts down properly
+returns its jobs, which is not a failure; an expired lease is one.
 """
 
 from enum import StrEnum
@@ -21,20 +21,20 @@ from storage.domain.errors import JobRefused
 
 
 class JobKind(StrEnum):
-    """What is to be done."""
+    """Type of a job."""
 
     ARCHIVE = "archive"
     """Copy ranges of logs into Parquet."""
 
     COMPACT = "compact"
-    """Make few large files of many small ones."""
+    """Merge many small files into few large ones."""
 
     REPLAY = "replay"
     """Send records of a stream again."""
 
 
 class JobState(StrEnum):
-    """Where a job is: see the picture above."""
+    """State of a job."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -45,12 +45,12 @@ class JobState(StrEnum):
 
     @property
     def is_over(self) -> bool:
-        """Nothing becomes of it any more."""
+        """True if the state is final."""
         return self in (JobState.DONE, JobState.FAILED, JobState.CANCELLED)
 
 
 class Wish(StrEnum):
-    """What its owner wants of a job that a worker has in hand; the worker sees it at its next heartbeat."""
+    """Action requested by a running job's owner; its worker sees it at its next heartbeat."""
 
     NONE = "none"
     PAUSE = "pause"
@@ -58,7 +58,7 @@ class Wish(StrEnum):
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """A worker's right to a job: valid while the job's row still names this attempt."""
+    """A worker's claim to a job: valid while the job's row still has this attempt."""
 
     job_id: str
     attempt: int
@@ -66,10 +66,12 @@ class Claim(msgspec.Struct, frozen=True):
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """A job. `spec` and `progress` belong to its kind. `subject`: of one kind, namespace and subject at most
-    one job is open. `attempt` counts how often it was begun; `failures`, those in a row that ended in an error
-    or with their worker and got no further, which `attempts_max` bounds. A queued job waits until
-    `run_after_ms`. `worker` is who has it in hand, or had it last.
+    """A job.
+
+    `spec` and `progress` are specific to its kind. `subject`: of one kind, namespace and subject at most one job is
+    open. `attempt` counts how often it was started; `failures` counts consecutive attempts that ended in an error, or
+    with the death of their worker, without progress; `attempts_max` bounds it. A queued job waits until
+    `run_after_ms`. `worker` is the one that holds it, or held it last.
     """
 
     job_id: str
@@ -92,14 +94,16 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def claim(self) -> Claim:
-        """The right of the worker that was given this job."""
+        """Claim of the worker that was given this job."""
         assert self.worker is not None
         return Claim(self.job_id, self.attempt, self.worker)
 
 
 class JobPart(msgspec.Struct, frozen=True):
-    """How far a part of a job is, a shard of a replay say: `position` is the next thing to do there, `counts`
-    what was done."""
+    """Progress of a part of a job, for example a shard of a replay.
+
+    `position` is the next item to process there, `counts` the work done.
+    """
 
     part: str
     position: int
@@ -108,11 +112,11 @@ class JobPart(msgspec.Struct, frozen=True):
 
 
 class LeaseLost(Exception):
-    """This attempt does not hold the job any more; nothing was written."""
+    """Error: this attempt no longer holds the job; nothing was written."""
 
 
 class JobCommand(StrEnum):
-    """What a job's owner can say."""
+    """Command of a job's owner."""
 
     PAUSE = "pause"
     RESUME = "resume"
@@ -121,31 +125,33 @@ class JobCommand(StrEnum):
 
 
 class Standing(msgspec.Struct, frozen=True):
-    """A job's state and the wish that stands."""
+    """A job's state and its pending action."""
 
     state: JobState
     wish: Wish = Wish.NONE
 
 
-def after_word(word: JobCommand, now: Standing, *, held: bool) -> Standing:
-    """Where a job stands after its owner's word. `held`: a worker has it in hand, and will see the wish; what
-    nobody has in hand changes at once. A word that is said again changes nothing. Raises JobRefused.
+def after_word(command: JobCommand, now: Standing, *, is_leased: bool) -> Standing:
+    """Return the state of a job after its owner's command. Raises JobRefused.
+
+    `is_leased`: a worker holds it, and will see the requested action; a job without a worker changes immediately. A
+    repeated command changes nothing.
     """
-    match word:
+    match command:
         case JobCommand.PAUSE:
-            return _after_pause(now, held)
+            return _after_pause(now, is_leased)
         case JobCommand.RESUME:
             return _after_resume(now)
         case JobCommand.CANCEL:
-            return _after_cancel(now, held)
+            return _after_cancel(now, is_leased)
         case JobCommand.RETRY:
             return _after_retry(now)
 
 
-def _after_pause(now: Standing, held: bool) -> Standing:
+def _after_pause(now: Standing, is_leased: bool) -> Standing:
     if now.state.is_over or now.wish is Wish.CANCEL:
         raise _refusal("paused", now)
-    return Standing(JobState.RUNNING, Wish.PAUSE) if held else Standing(JobState.PAUSED)
+    return Standing(JobState.RUNNING, Wish.PAUSE) if is_leased else Standing(JobState.PAUSED)
 
 
 def _after_resume(now: Standing) -> Standing:
@@ -154,12 +160,12 @@ def _after_resume(now: Standing) -> Standing:
     return Standing(JobState.QUEUED if now.state is JobState.PAUSED else now.state)
 
 
-def _after_cancel(now: Standing, held: bool) -> Standing:
+def _after_cancel(now: Standing, is_leased: bool) -> Standing:
     if now.state is JobState.CANCELLED:
         return now
     if now.state.is_over:
         raise _refusal("cancelled", now)
-    return Standing(JobState.RUNNING, Wish.CANCEL) if held else Standing(JobState.CANCELLED)
+    return Standing(JobState.RUNNING, Wish.CANCEL) if is_leased else Standing(JobState.CANCELLED)
 
 
 def _after_retry(now: Standing) -> Standing:
@@ -174,7 +180,7 @@ def _refusal(what: str, now: Standing) -> JobRefused:
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What becomes of a job when its worker lets go of it. `wait_ms`: it is not begun again before."""
+    """State of a job after its worker releases it. `wait_ms`: delay before the next attempt."""
 
     state: JobState
     failures: int = 0
@@ -183,12 +189,18 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def given_back(job: Job) -> Outcome:
-    """The worker stopped, in good order, before the end: as the owner wished, or because it had to."""
+    """Return the outcome of a job whose worker stopped properly before the end.
+
+    Either the owner requested it, or the worker had to stop.
+    """
     return Outcome(state=_as_wished(job.wish), failures=job.failures, failure=job.failure)
 
 
 def failed(job: Job, failure: str, *, retry: bool, first_wait_ms: int) -> Outcome:
-    """An attempt ended in an error. `retry`: another one may do better, and is made as long as there may be."""
+    """Return the outcome of an attempt that ended in an error.
+
+    `retry`: another attempt may succeed, and is made while `attempts_max` permits.
+    """
     failures = job.failures + 1
     if not retry or failures >= job.attempts_max:
         return Outcome(state=JobState.FAILED, failures=failures, failure=failure)
@@ -211,9 +223,12 @@ def _as_wished(wish: Wish) -> JobState:
 
 
 def wait_after_ms(failures: int, first_ms: int) -> int:
-    """How long a job rests after so many failures in a row, 1 or more: each time twice as long, up to a limit."""
+    """Return the back-off after this many consecutive failures, 1 or more.
+
+    It doubles each time, up to a limit.
+    """
     doublings = min(failures - 1, _DOUBLINGS_MAX)
     return min(first_ms << doublings, limits.JOB_BACKOFF_MS_MAX)
 
 
-_DOUBLINGS_MAX = 30  # so that the number stays a small one; the limit is met long before
+_DOUBLINGS_MAX = 30  # so that the number stays small; the limit is reached long before

@@ -1,4 +1,4 @@
-"""Names of resources, and of the logs behind them. If a name exists, it is valid."""
+"""Names of resources, and ids of the logs behind them. A name object is always valid."""
 
 import re
 import secrets
@@ -11,14 +11,14 @@ from storage.domain.errors import ValidationFailed
 DEFAULT_NAMESPACE = "default"
 
 _NAME = re.compile(rf"[A-Za-z0-9_.-]{{1,{limits.NAME_CHARACTERS_MAX}}}")
-_DOTS = frozenset({".", ".."})  # a URL path would swallow these
+_DOTS = frozenset({".", ".."})  # URL path normalization removes these
 
 LogId = str
-"""Names one log for ever: 16 hex digits, random, never reused when a queue or stream is made anew."""
+"""Permanent id of one log: 16 hex digits, random, never reused when a queue or stream is re-created."""
 
 
 def new_log_id() -> LogId:
-    """64 random bits; Postgres refuses the improbable repeat."""
+    """Generate 64 random bits; Postgres refuses the improbable repeat."""
     return secrets.token_hex(8)
 
 

@@ -1,9 +1,9 @@
-"""Who is there: the processes of a deployment, and the clients that hold a socket of one.
+"""Presence: the processes of a deployment, and the clients that have a socket at one.
 
-    a process says, every PRESENCE_BEAT_MS: I am here, and these are my sockets
-    who looks sees what was said within PRESENCE_STALE_MS: a killed process is gone then
+    every PRESENCE_BEAT_MS a process publishes itself and its sockets
+    a reader sees what was published within PRESENCE_STALE_MS: a killed process is gone then
 
-What is seen is a few seconds old and decides nothing.
+The information is a few seconds old; nothing is decided by it.
 """
 
 from enum import StrEnum
@@ -12,7 +12,7 @@ import msgspec
 
 
 class ProcessRole(StrEnum):
-    """What a process does."""
+    """Role of a process."""
 
     API = "api"
     SWEEPER = "sweeper"
@@ -21,9 +21,10 @@ class ProcessRole(StrEnum):
 
 
 class ProcessSeen(msgspec.Struct, frozen=True, kw_only=True):
-    """A process, as it was when it last said so. `id` is of this life of it: a restart is another one.
+    """A process as it last published itself. `id` is unique to this run of it.
 
-    `sockets` are connections that are open, `sessions` those of clients, of which some may be away for a moment.
+    A restart has another id. `sockets` are open connections, `sessions` those of clients, of which some may be
+    disconnected temporarily.
     """
 
     id: str
@@ -39,7 +40,10 @@ class ProcessSeen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SubscriptionSeen(msgspec.Struct, frozen=True, kw_only=True):
-    """What a client has asked for: the name it gave that, `queue:orders` or `stream:clicks`, and how much it still wants."""
+    """A client's subscription: its name, its source, and the remaining credit.
+
+    `source` is for example `queue:orders` or `stream:clicks`.
+    """
 
     name: str
     source: str
@@ -50,9 +54,10 @@ class SubscriptionSeen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SocketSeen(msgspec.Struct, frozen=True, kw_only=True):
-    """A client's session and the socket it has; `connected_at_ms` is None while it has none, and may come back.
+    """A client's session and its socket.
 
-    `queued_bytes`: of what was sent to it, and has not been heard to have arrived.
+    `connected_at_ms` is None while it has none, and may reconnect. `queued_bytes`: bytes sent to it whose arrival is
+    not confirmed.
     """
 
     id: str

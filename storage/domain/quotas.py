@@ -1,11 +1,11 @@
-"""How much of something a tenant may have, and how fast.
+"""Quotas: how much of a resource a tenant may have, and at what rate.
 
-    who asks          policy                       one bucket for
+    caller            policy                       one bucket for
     a credential      key                          the credential
     a namespace       namespace                    the namespace
                       queue/orders-*, stream/*     each resource that the glob matches
 
-A call passes when every policy that speaks of it has room. `storage.quotas.enforcer` keeps the buckets.
+A call passes when every policy that applies to it has capacity. `storage.quotas.enforcer` keeps the buckets.
 """
 
 from collections.abc import Iterator
@@ -24,9 +24,9 @@ _GLOB = compile_pattern(r"(queue|stream|group)/[A-Za-z0-9_.*?-]{1,80}")
 
 
 class Rates(msgspec.Struct, frozen=True, kw_only=True):
-    """What may pass in a second; None: no limit. `messages` and `bytes` are those that are sent or put.
+    """Rate limits per second; None: no limit. `messages` and `bytes` count those sent or put.
 
-    `burst_seconds`: so many seconds' worth may pass at once after a pause.
+    `burst_seconds`: the burst that may pass after a pause, in seconds' worth of the rate.
     """
 
     calls_per_second: float | None = None
@@ -36,7 +36,7 @@ class Rates(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def says_nothing(self) -> bool:
-        """Whether nothing is limited."""
+        """True if nothing is limited."""
         return self.per_second == (None, None, None)
 
     @property
@@ -44,19 +44,19 @@ class Rates(msgspec.Struct, frozen=True, kw_only=True):
         """Calls, messages, bytes."""
         return self.calls_per_second, self.messages_per_second, self.bytes_per_second
 
-    def faults(self, at: str) -> Iterator[FieldFault]:
-        """What cannot be, with JSON Pointers below `at`."""
+    def faults(self, pointer: str) -> Iterator[FieldFault]:
+        """Yield the validation faults, with JSON Pointers below `pointer`."""
         names = ("calls_per_second", "messages_per_second", "bytes_per_second")
         for name, rate in zip(names, self.per_second, strict=True):
             if rate is not None and not (
                 isfinite(rate) and limits.RATE_MIN <= rate <= limits.RATE_MAX
             ):
                 detail = f"must be {limits.RATE_MIN} to {limits.RATE_MAX}, or null"
-                yield FieldFault(f"{at}/{name}", detail, "out_of_range")
+                yield FieldFault(f"{pointer}/{name}", detail, "out_of_range")
         low, high = limits.BURST_SECONDS_MIN, limits.BURST_SECONDS_MAX
         if not low <= self.burst_seconds <= high:
             detail = f"must be {low} to {high}"
-            yield FieldFault(f"{at}/burst_seconds", detail, "out_of_range")
+            yield FieldFault(f"{pointer}/burst_seconds", detail, "out_of_range")
 
 
 class ResourceRates(msgspec.Struct, frozen=True):
@@ -66,15 +66,15 @@ class ResourceRates(msgspec.Struct, frozen=True):
     rates: Rates
 
     def speaks_of(self, resource: str) -> bool:
-        """Whether `resource`, such as `queue/orders-eu`, has a bucket of these rates."""
+        """Return whether `resource`, such as `queue/orders-eu`, has a bucket of these rates."""
         return _pattern(self.resources).match(resource) is not None
 
 
 class Quotas(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Those of a namespace; None: no limit.
+    """Quotas of a namespace; None: no limit.
 
-    `connections_max`: WebSockets at one time, over all processes. `stored_bytes_max`: of what its queues and streams
-    hold in the hot store.
+    `connections_max`: concurrent WebSockets, over all processes. `stored_bytes_max`: bytes that its queues and streams
+    have in the hot store.
     """
 
     rates: Rates | None = None
@@ -86,7 +86,7 @@ class Quotas(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def limits_calls(self) -> bool:
-        """Whether a call may ever be refused for its rate."""
+        """True if a call may ever be refused for its rate."""
         return self.rates is not None or bool(self.resources)
 
     def check(self) -> None:
@@ -100,14 +100,14 @@ class Quotas(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         if len(self.resources) > limits.RESOURCE_RATES_MAX:
             detail = f"At most {limits.RESOURCE_RATES_MAX} globs"
             yield FieldFault("/resources", detail, "too_many")
-        globs = [one.resources for one in self.resources]
-        for place, one in enumerate(self.resources):
-            if not _GLOB.fullmatch(one.resources):
+        globs = [resource_rates.resources for resource_rates in self.resources]
+        for position, resource_rates in enumerate(self.resources):
+            if not _GLOB.fullmatch(resource_rates.resources):
                 detail = "must be queue/, stream/ or group/ and a name, in which * and ? stand for others"
-                yield FieldFault(f"/resources/{place}/resources", detail, "invalid")
-            elif one.resources in globs[:place]:
-                yield FieldFault(f"/resources/{place}/resources", "is given twice", "duplicate")
-            yield from one.rates.faults(f"/resources/{place}/rates")
+                yield FieldFault(f"/resources/{position}/resources", detail, "invalid")
+            elif resource_rates.resources in globs[:position]:
+                yield FieldFault(f"/resources/{position}/resources", "is given twice", "duplicate")
+            yield from resource_rates.rates.faults(f"/resources/{position}/rates")
         for name in ("connections_max", "queues_max", "streams_max", "stored_bytes_max"):
             most = getattr(self, name)
             if most is not None and not 0 <= most <= limits.OFFSET_MAX:
@@ -120,7 +120,7 @@ NO_QUOTAS = Quotas()
 class Namespace(msgspec.Struct, frozen=True):
     """A tenant. `account_id` is its fixed 12-digit number, which AWS clients see.
 
-    `stored_bytes` is what a sweep has found it to hold, where that is limited; `over` tells whether it is too much.
+    `stored_bytes` is the size last measured by the sweeper, if it is limited; `over`: it exceeds the limit.
     """
 
     name: str
@@ -134,10 +134,10 @@ class Namespace(msgspec.Struct, frozen=True):
 
 
 class QuotaStanding(msgspec.Struct, frozen=True):
-    """How a caller stands with one measure of one policy.
+    """A caller's remaining quota for one unit of one policy.
 
-    `quota` may pass in `window_s`; `remaining` is what this process knows to be left, `reset_s` when all of it is
-    back.
+    `quota` may pass in `window_s`; `remaining` is the part that this process knows to be left, `reset_s` the time until
+    all of it is available again.
     """
 
     policy: str

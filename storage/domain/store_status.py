@@ -1,10 +1,10 @@
-"""What the two stores say of themselves, for who looks after them."""
+"""Status of the two stores, for operators."""
 
 import msgspec
 
 
 class SlowCommand(msgspec.Struct, frozen=True):
-    """A command that took long. Only what it is called: its arguments hold what callers wrote."""
+    """A slow command, by name only: its arguments contain data of callers."""
 
     at_ms: int
     took_us: int
@@ -12,8 +12,11 @@ class SlowCommand(msgspec.Struct, frozen=True):
 
 
 class HotFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """Of Valkey or Redis. `memory_max_bytes` 0: no limit. `aof_ok`: what it acknowledges is on its disk. `evicted_keys`:
-    dropped for room, and any is a message lost."""
+    """Figures of Valkey or Redis.
+
+    `memory_max_bytes` 0: no limit. `aof_ok`: acknowledged writes are on its disk. `evicted_keys`: evicted for lack of
+    memory; each is a lost message.
+    """
 
     flavor: str
     version: str
@@ -31,7 +34,7 @@ class HotFigures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PostgresFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """Of Postgres; `connections` of all its clients."""
+    """Figures of Postgres; `connections` of all its clients."""
 
     version: str
     uptime_s: int

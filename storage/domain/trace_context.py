@@ -1,9 +1,9 @@
-"""The W3C trace context of a message: whose work it belongs to.
+"""W3C trace context of a message: the trace that it belongs to.
 
-    the message's own headers   traceparent, tracestate    as its sender gave them, and never changed
-    what its door noted         :traceparent               where the sender said it in another way
+    the message's own headers    traceparent, tracestate    as its sender gave them, never changed
+    recorded by the endpoint     :traceparent               where the sender gave it in another way
 
-The own ones count before what was noted.
+The message's own headers take precedence.
 """
 
 import re
@@ -16,7 +16,7 @@ TRACESTATE = "tracestate"
 NOTED = ":traceparent"
 
 OF_TRACES = frozenset({TRACEPARENT, TRACESTATE, NOTED})
-"""The headers that say in which work something was sent, and nothing of what was: a repeat has others."""
+"""Headers that state the trace of a send, and nothing about its content: a retry has different ones."""
 
 _CONTEXT = re.compile(
     rb"(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})"
@@ -24,25 +24,25 @@ _CONTEXT = re.compile(
 
 
 def is_context(value: bytes) -> bool:
-    """Whether this is a traceparent that means something."""
+    """Return whether this is a valid traceparent."""
     return _CONTEXT.fullmatch(value) is not None
 
 
 def parts_of(value: bytes) -> tuple[str, str, int] | None:
-    """The trace, the span and the flags of a traceparent; None where it means nothing."""
-    found = _CONTEXT.fullmatch(value)
-    if found is None:
+    """Return the trace, the span and the flags of a traceparent; None if it is invalid."""
+    match = _CONTEXT.fullmatch(value)
+    if match is None:
         return None
-    return found[2].decode(), found[3].decode(), int(found[4], 16)
+    return match[2].decode(), match[3].decode(), int(match[4], 16)
 
 
 def noted(context: bytes) -> Header:
-    """How a door notes a context that came beside the headers."""
+    """Return the header by which an endpoint records a context that came outside the headers."""
     return (NOTED, "", context)
 
 
 def context_of(headers: Headers, system: Headers = ()) -> bytes:
-    """The context in which a message was made; empty where there is none that means something."""
+    """Return the context in which a message was sent; empty without a valid one."""
     for name, _, value in headers:
         if name == TRACEPARENT:
             return value if is_context(value) else b""
@@ -53,22 +53,28 @@ def context_of(headers: Headers, system: Headers = ()) -> bytes:
 
 
 def with_noted(headers: Headers, system: Headers) -> Headers:
-    """Headers as they are told: with what was noted, where the message has none of its own."""
+    """Return the headers for a reader.
+
+    The recorded context is included if the message has none of its own.
+    """
     if not system or any(name == TRACEPARENT for name, _, _ in headers):
         return headers
-    told = [(TRACEPARENT, kind, value) for name, kind, value in system if name == NOTED]
-    return (*headers, *told) if told else headers
+    recorded = [(TRACEPARENT, kind, value) for name, kind, value in system if name == NOTED]
+    return (*headers, *recorded) if recorded else headers
 
 
 def without_context(headers: Headers) -> Headers:
-    """The headers that say something of the message itself."""
+    """Return the headers that describe the message itself."""
     if any(name in OF_TRACES for name, _, _ in headers):
         return tuple(header for header in headers if header[0] not in OF_TRACES)
     return headers
 
 
 def with_trace(headers: Headers, trace: Headers) -> Headers:
-    """Add the request's trace context to a message's headers, unless it has its own or no room is left."""
+    """Add the request's trace context to a message's headers.
+
+    They are unchanged if the message has a context of its own, or would exceed HEADERS_MAX.
+    """
     if any(name in (TRACEPARENT, TRACESTATE) for name, _, _ in headers):
         return headers
     if len(headers) + len(trace) > limits.HEADERS_MAX:

@@ -1,13 +1,13 @@
-"""Webhooks: a queue's messages, or a group's records, are posted to a URL as Standard Webhooks has it.
+"""Webhooks: a queue's messages, or a group's records, posted to a URL (Standard Webhooks).
 
         ┌──────────── enable ────────────┐
         ▼                                │
-     active ── first failure ─▶ failing ─┴─ nothing but failure for long, or a 410 ──▶ disabled
+     active ── first failure ─▶ failing ─┴─ failures only for long, or a 410 ──▶ disabled
         ▲                          │
         └──────── a success ───────┘
 
-One delivery is one message or record. It has the same `webhook-id` however often it is tried. Who sends is
-decided by leases: one deliverer at a time serves a webhook, so that its limits are exact.
+One delivery is one message or record. It has the same `webhook-id` in every attempt. Leases select the sender:
+one deliverer at a time serves a webhook, so that its limits are exact.
 """
 
 import re
@@ -43,22 +43,22 @@ _NOT_TO_SET = frozenset(
 
 
 class SourceKind(StrEnum):
-    """What a webhook delivers: messages of a queue, or records that a consumer group reads."""
+    """Source of a webhook: messages of a queue, or records that a consumer group reads."""
 
     QUEUE = "queue"
     GROUP = "group"
 
 
 class Source(msgspec.Struct, frozen=True):
-    """Where deliveries come from; on the wire `queue:orders` or `group:readers`."""
+    """Source of deliveries; on the wire `queue:orders` or `group:readers`."""
 
     kind: SourceKind
     name: str
 
     @classmethod
-    def of(cls, word: str) -> Self:
-        """The source of its word. Raises ValidationFailed at /source."""
-        kind, _, name = word.partition(":")
+    def of(cls, text: str) -> Self:
+        """Parse the wire format. Raises ValidationFailed at /source."""
+        kind, _, name = text.partition(":")
         try:
             check_name(name)
             return cls(SourceKind(kind), name)
@@ -71,16 +71,20 @@ class Source(msgspec.Struct, frozen=True):
 
 
 class BodyFormat(StrEnum):
-    """body: the message's own bytes and content type, what else is known of it in headers. envelope: JSON with all."""
+    """Format of a delivery's request body.
+
+    body: the message's own bytes and content type, other properties in headers. envelope: JSON with everything.
+    """
 
     BODY = "body"
     ENVELOPE = "envelope"
 
 
 class OnFailure(StrEnum):
-    """What becomes of a group's record after its last retry. block: its shard waits, and it is tried on and on.
+    """Handling of a group's record after its last retry.
 
-    dead_letter: it is sent to a queue, and its shard goes on.
+    block: its shard waits, and it is retried indefinitely. dead_letter: it is sent to a queue, and its shard
+    continues.
     """
 
     BLOCK = "block"
@@ -88,11 +92,11 @@ class OnFailure(StrEnum):
 
 
 class WebhookSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """What its owner asked of a webhook. Times in milliseconds.
+    """Configuration of a webhook as requested by its owner. Times in milliseconds.
 
-    `headers` go with each delivery; their values are secrets and are stored as such. None: those that the
-    webhook has. `rate` is in deliveries a second. `retry_delays_ms` come after the first attempt, the
-    second and so on. After `disable_after_ms` of nothing but failure it is disabled.
+    `headers` are sent with each delivery; their values are secrets and are stored as such. None: keep the webhook's
+    present ones. `rate` is in deliveries per second. `retry_delays_ms` follow the first attempt, the second and so on.
+    After `disable_after_ms` without a success it is disabled.
     """
 
     source: Source
@@ -110,7 +114,10 @@ class WebhookSpec(msgspec.Struct, frozen=True, kw_only=True):
     enabled: bool = True
 
     def check(self) -> None:
-        """Raise ValidationFailed with every fault but those of the URL, which is the deployment's to judge."""
+        """Raise ValidationFailed with every fault except those of the URL.
+
+        The deployment's egress rule decides about the URL.
+        """
         faults = [
             *_header_faults(self.headers or ()),
             *_seconds(
@@ -138,19 +145,19 @@ class WebhookSpec(msgspec.Struct, frozen=True, kw_only=True):
             raise ValidationFailed("The webhook's configuration is not valid.", *faults)
 
     def _number_faults(self) -> list[FieldFault]:
-        found = []
+        faults = []
         if self.rate is not None and not 0.001 <= self.rate <= limits.WEBHOOK_RATE_MAX:
             detail = f"must be 0.001 to {limits.WEBHOOK_RATE_MAX}"
-            found.append(FieldFault("/rate", detail, "out_of_range"))
+            faults.append(FieldFault("/rate", detail, "out_of_range"))
         if not 1 <= self.in_flight_max <= limits.WEBHOOK_IN_FLIGHT_MAX:
             detail = f"must be 1 to {limits.WEBHOOK_IN_FLIGHT_MAX}"
-            found.append(FieldFault("/in_flight_max", detail, "out_of_range"))
+            faults.append(FieldFault("/in_flight_max", detail, "out_of_range"))
         if len(self.retry_delays_ms) > limits.WEBHOOK_RETRIES_MAX or any(
             not 0 <= delay <= limits.WEBHOOK_RETRY_MS_MAX for delay in self.retry_delays_ms
         ):
             detail = f"at most {limits.WEBHOOK_RETRIES_MAX} delays of at most a day"
-            found.append(FieldFault("/retry_seconds", detail, "out_of_range"))
-        return found
+            faults.append(FieldFault("/retry_seconds", detail, "out_of_range"))
+        return faults
 
     def _failure_faults(self) -> list[FieldFault]:
         is_group = self.source.kind is SourceKind.GROUP
@@ -163,9 +170,9 @@ class WebhookSpec(msgspec.Struct, frozen=True, kw_only=True):
         return []
 
     def retry_delay_ms(self, failures: int, chance: float) -> int | None:
-        """How long to wait after so many failed attempts, 1 or more; None: there is no further one.
+        """Return the delay after this many failed attempts, 1 or more; None: no further attempt.
 
-        `chance`, 0 to 1, spreads what failed together.
+        `chance`, 0 to 1, spreads deliveries that failed together.
         """
         if failures > len(self.retry_delays_ms):
             return None
@@ -181,41 +188,41 @@ def _seconds(pointer: str, ms: int, low_ms: int, high_ms: int) -> list[FieldFaul
 
 
 def _header_faults(headers: tuple[tuple[str, str], ...]) -> list[FieldFault]:
-    found = []
+    faults = []
     if len(headers) > limits.WEBHOOK_HEADERS_MAX:
         detail = f"At most {limits.WEBHOOK_HEADERS_MAX} headers"
-        found.append(FieldFault("/headers", detail, "too_many"))
+        faults.append(FieldFault("/headers", detail, "too_many"))
     for name, value in headers:
         lower = name.lower()
         if not _HEADER_NAME.fullmatch(name):
-            found.append(FieldFault("/headers", "A header has a name that HTTP knows not"))
+            faults.append(FieldFault("/headers", "A header has a name that HTTP knows not"))
         elif lower in _NOT_TO_SET or lower.startswith(_OURS):
-            found.append(
+            faults.append(
                 FieldFault(f"/headers/{name}", "This header is not yours to set", "not_allowed")
             )
         if len(value) > limits.WEBHOOK_HEADER_BYTES_MAX or not _HEADER_VALUE.fullmatch(value):
             detail = f"A value is 1 to {limits.WEBHOOK_HEADER_BYTES_MAX} visible ASCII characters"
-            found.append(FieldFault(f"/headers/{name}", detail))
+            faults.append(FieldFault(f"/headers/{name}", detail))
     if len({name.lower() for name, _ in headers}) != len(headers):
-        found.append(
+        faults.append(
             FieldFault(
                 "/headers", "Names of headers do not know case: one is there twice", "conflict"
             )
         )
-    return found
+    return faults
 
 
 class DisabledBecause(StrEnum):
-    """Why a webhook was disabled by the service. gone: its receiver answered 410."""
+    """Reason for which the service disabled a webhook. gone: its receiver answered 410."""
 
     GONE = "gone"
     FAILING = "failing"
 
 
 class Health(msgspec.Struct, frozen=True, kw_only=True):
-    """How a webhook does. `failing_since_ms`: nothing but failure since then.
+    """Health of a webhook. `failing_since_ms`: no attempt has succeeded since then.
 
-    `blocked`: by shard, what its record that cannot be delivered last met.
+    `blocked`: by shard, the last error of its record that cannot be delivered.
     """
 
     delivered: int = 0
@@ -228,9 +235,9 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Webhook(msgspec.Struct, frozen=True, kw_only=True):
-    """A webhook's stored definition and how it does; `version` counts its configurations and makes its ETag.
+    """A webhook's stored definition and health.
 
-    `spec.headers` is never None here.
+    `version` counts its configurations and makes its ETag. `spec.headers` is never None here.
     """
 
     name: WebhookName
@@ -245,12 +252,15 @@ class Webhook(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_active(self) -> bool:
-        """Whether deliverers serve it."""
+        """True if deliverers serve it."""
         return self.spec.enabled and self.disabled_at_ms is None
 
 
 class Secret(msgspec.Struct, frozen=True):
-    """A signing secret, `whsec_…`. `expires_at_ms`: when it signs no more, once another has replaced it."""
+    """A signing secret, `whsec_…`.
+
+    `expires_at_ms`: when it ceases to sign, once another has replaced it.
+    """
 
     word: str
     created_at_ms: int
@@ -258,14 +268,17 @@ class Secret(msgspec.Struct, frozen=True):
 
 
 class Lease(msgspec.Struct, frozen=True):
-    """A deliverer's right to serve a webhook; `epoch` rises with each holder and fences the former."""
+    """A deliverer's lease of a webhook.
+
+    `epoch` rises with each holder and fences the previous one.
+    """
 
     webhook_id: str
     epoch: int
 
 
 class Served(msgspec.Struct, frozen=True):
-    """A webhook that a deliverer holds, with what it needs to serve it."""
+    """A webhook leased by a deliverer, with everything needed to serve it."""
 
     webhook: Webhook
     lease: Lease
@@ -273,16 +286,16 @@ class Served(msgspec.Struct, frozen=True):
 
 
 class Place(msgspec.Struct, frozen=True):
-    """Where the payload of a delivery lies: an offset of a queue, or of a shard of a stream."""
+    """Location of a delivery's payload: an offset of a queue, or of a shard of a stream."""
 
     offset: int
     shard: int | None = None
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):
-    """What is delivered. `event_id` is its webhook-id: the same for every attempt, whoever makes it.
+    """Event to deliver. `event_id` is its webhook-id, the same for every attempt.
 
-    `kind`: `queue.message`, `stream.record` or `webhook.test`. `source` as its word.
+    Also across deliverers. `kind`: `queue.message`, `stream.record` or `webhook.test`. `source` in its wire format.
     """
 
     event_id: str
@@ -299,7 +312,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Outcome(StrEnum):
-    """What became of an attempt: a success, or why not."""
+    """Outcome of an attempt: delivered, or the reason for its failure."""
 
     DELIVERED = "delivered"
     REDIRECT = "redirect"
@@ -314,9 +327,9 @@ class Outcome(StrEnum):
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
-    """One request to a receiver, and what came of it. `status` None: there was no answer.
+    """One request to a receiver, and its outcome. `status` None: no response.
 
-    `response` is the beginning of what it answered; `wait_ms` what its Retry-After asks.
+    `response` is the beginning of the response body; `wait_ms` the delay requested by its Retry-After.
     """
 
     outcome: Outcome
@@ -330,24 +343,28 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def succeeded(self) -> bool:
-        """Whether the receiver has it."""
+        """True if the receiver accepted it."""
         return self.outcome is Outcome.DELIVERED
 
     def told(self) -> dict[str, Any]:
-        """As the log keeps it. An attempt of 0 ms says so, though Python takes 0 for False."""
-        kept = msgspec.to_builtins(self)
-        del kept["wait_ms"]
+        """Return the attempt as the log stores it.
+
+        A duration of 0 ms is stored, although Python considers 0 equal to False.
+        """
+        fields = msgspec.to_builtins(self)
+        del fields["wait_ms"]
         return {
-            name: kept[name]
-            for name in kept
-            if kept[name] not in (None, "") and kept[name] is not False
+            name: fields[name]
+            for name in fields
+            if fields[name] not in (None, "") and fields[name] is not False
         }
 
 
 class DeliveryStatus(StrEnum):
-    """delivered: the receiver has it. retrying: it will be tried again. failed: it went to dead letters.
+    """Status of a delivery.
 
-    gap: records that could not be delivered, since they are not there any more.
+    delivered: the receiver has it. retrying: it will be retried. failed: it was dead-lettered. gap: records that
+    could not be delivered because they no longer exist.
     """
 
     DELIVERED = "delivered"
@@ -357,7 +374,7 @@ class DeliveryStatus(StrEnum):
 
 
 class Payload(msgspec.Struct, frozen=True):
-    """What is kept of a message that may have left its queue."""
+    """Stored copy of a message that may have left its queue."""
 
     body: bytes
     content_type: str
@@ -365,7 +382,7 @@ class Payload(msgspec.Struct, frozen=True):
 
 
 class LogEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """What one attempt adds to the log."""
+    """Log entry of one attempt."""
 
     event_id: str
     status: DeliveryStatus
@@ -381,7 +398,7 @@ class LogEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Logged(msgspec.Struct, frozen=True):
-    """An entry for the log of a webhook, which keeps it for so long."""
+    """An entry for the log of a webhook, which keeps it for `kept_ms`."""
 
     webhook_id: str
     kept_ms: int
@@ -389,7 +406,10 @@ class Logged(msgspec.Struct, frozen=True):
 
 
 class Delivery(msgspec.Struct, frozen=True, kw_only=True):
-    """A row of the log: one message or record, and how it went. `attempts` counts all, the last of them are kept."""
+    """A row of the log: one message or record, and its attempts.
+
+    `attempts` counts all of them; `kept` are the last ones.
+    """
 
     event_id: str
     status: DeliveryStatus

@@ -117,7 +117,7 @@ def _sentence(chain: Chain) -> str:
 def _verify(cli: Terminal, known: tuple[int, str] | None) -> tuple[Chain, Fault | None]:
     chain: Chain | None = None
     for page in _pages(cli, {"order": "oldest"}):
-        chain = chain or Chain(whole=page["whole"], known=known)
+        chain = chain or Chain(whole=page["whole"], recorded=known)
         if fault := chain.look(page["items"]):
             return chain, fault
     assert chain is not None, "there is a first page"
@@ -143,7 +143,7 @@ def _as_sent(answer: Any) -> Any:
 async def _verify_local(known: tuple[int, str] | None) -> tuple[Chain, Fault | None]:
     from storage.bootstrap import open_storage
 
-    chain = Chain(whole=True, known=known)
+    chain = Chain(whole=True, recorded=known)
     async with open_storage(with_stores(settings_said()).storage()) as storage:
         while found := await storage.audit.page(
             Wanted(), after=chain.seq, limit=limits.PAGE_ITEMS_MAX, oldest_first=True

@@ -1,8 +1,8 @@
-"""What is kept of every administrative call, so that whoever did something is found later.
+"""Audit log of every administrative call: a hash chain of entries.
 
-    before the call   an intent ───────────────┐  refused when it cannot be written
-    after it          the intent goes, and ─▶ entry 1 ◀── entry 2 ◀── entry 3 …     each holds the hash of the one before
-    the process died  a sweep makes an entry of the intent, with the outcome `unknown`
+    before the call   an intent ───────────────┐  the call is refused if it cannot be written
+    after it          the intent becomes ────▶ entry 1 ◀── entry 2 ◀── entry 3 …    each has the hash of the one before
+    the process died  the sweeper makes an entry of the intent, with the outcome `unknown`
 
 An entry's hash is the SHA-256 of its canonical form: the entry as the API shows it, without `hash`, as JSON in UTF-8
 with sorted keys and no spaces. `jq -jcS 'del(.hash)' | sha256sum` gives the same.
@@ -27,10 +27,10 @@ FIRST_HASH = "0" * 64
 DONE = "done"
 UNKNOWN = "unknown"
 LOG_IN = "log_in"
-"""The operation of an entry about a caller whom nobody knows."""
+"""The operation of an entry about an unauthenticated caller."""
 
 Shown = dict[str, Any]
-"""A definition, as plain values; nothing secret."""
+"""A definition as plain values, without secrets."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ADMINISTRATIVE = frozenset(
@@ -52,12 +52,15 @@ _ADMINISTRATIVE = frozenset(
 
 
 def is_administrative(action: Action) -> bool:
-    """Whether calls that need the right to `action` and change something are audited: not the data plane."""
+    """Return whether state-changing calls that need permission for `action` are audited.
+
+    The data plane is not.
+    """
     return action in _ADMINISTRATIVE
 
 
 class Door(StrEnum):
-    """The way a call came."""
+    """API through which a call was made."""
 
     REST = "rest"
     SQS = "sqs"
@@ -68,10 +71,10 @@ class Door(StrEnum):
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """A call: who asked for what, from where. Texts of callers are cut, and stripped of what does not print.
+    """An audited call: the caller, the operation, and the address it came from.
 
-    `authenticated`: how the caller was known. `resource`: what it was about, as the native API's path has it,
-    without the leading `/v1/`.
+    Texts from callers are truncated, and stripped of unprintable characters. `authenticated`: how the caller was
+    authenticated. `resource`: the resource concerned, as in the native API's path, without the leading `/v1/`.
     """
 
     at_ms: int
@@ -88,12 +91,15 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, *, at_ms: int, door: Door, **texts: str) -> "Asked":
-        """The call of these texts."""
+        """Build the call from these texts."""
         return cls(at_ms=at_ms, door=door, **{name: _plain(text) for name, text in texts.items()})
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of the log. `before`, `after`: what the call changed, of a definition; None: there was none."""
+    """One entry of the log.
+
+    `before`, `after`: the part of a definition that the call changed; None: no definition.
+    """
 
     seq: int
     asked: Asked
@@ -104,13 +110,13 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     hash: str
 
     def fields(self) -> Shown:
-        """The entry as the API shows it."""
-        asked = msgspec.to_builtins(self.asked)
-        at_ms = asked.pop("at_ms")
+        """Return the entry as the API shows it."""
+        call = msgspec.to_builtins(self.asked)
+        at_ms = call.pop("at_ms")
         return {
             "seq": self.seq,
             "called_at": _rfc3339(at_ms),
-            **asked,
+            **call,
             "outcome": self.outcome,
             "before": self.before,
             "after": self.after,
@@ -120,7 +126,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """Which entries are asked for. `resource` stands for what is below it too; `until_ms` is not in it."""
+    """Filter of entries. `resource` includes everything below it; `until_ms` is exclusive."""
 
     namespace: str | None = None
     principal: str | None = None
@@ -130,22 +136,22 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     until_ms: int | None = None
 
     def told(self) -> tuple[str | int | None, ...]:
-        """What is asked, for a cursor that is bound to it."""
+        """Return the filter as values, for a cursor that is bound to it."""
         return msgspec.structs.astuple(self)
 
 
 def sealed(
     seq: int,
     prev_hash: str,
-    asked: Asked,
+    call: Asked,
     outcome: str,
     before: Shown | None,
     after: Shown | None,
 ) -> Entry:
-    """The entry that comes after the one with `prev_hash`."""
+    """Return the entry that follows the one with `prev_hash`."""
     entry = Entry(
         seq=seq,
-        asked=asked,
+        asked=call,
         outcome=outcome,
         before=before,
         after=after,
@@ -156,40 +162,40 @@ def sealed(
 
 
 def hash_of(fields: Mapping[str, Any]) -> str:
-    """The hash that an entry, as the API shows it, must have."""
-    said = {name: value for name, value in fields.items() if name != "hash"}
-    return hashlib.sha256(canonical(said).encode()).hexdigest()
+    """Compute the hash that an entry, as the API shows it, must have."""
+    content = {name: value for name, value in fields.items() if name != "hash"}
+    return hashlib.sha256(canonical(content).encode()).hexdigest()
 
 
 def canonical(value: Any) -> str:
-    """JSON of one form only: sorted keys, no spaces."""
+    """Encode as canonical JSON: sorted keys, no spaces."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """The first entry that is not what was written, and what is wrong with it."""
+    """First entry that was altered, and the evidence for it."""
 
     seq: int
     detail: str
 
 
 class Chain:
-    """Walks entries, the oldest first, and finds the first that is not what was written.
+    """Verifier of the hash chain: walks entries, oldest first, to the first altered one.
 
-    `whole`: every entry is shown; else only some are, and each is looked at alone. `known`: the number and the hash
-    of an entry as somebody noted it earlier, by which a log that was written anew throughout gives itself away.
+    `whole`: every entry is passed; otherwise only some are, and each is checked by itself. `recorded`: the number and
+    the hash of an entry as recorded earlier elsewhere, which reveals a log that was rewritten throughout.
     """
 
-    def __init__(self, *, whole: bool, known: tuple[int, str] | None = None) -> None:
+    def __init__(self, *, whole: bool, recorded: tuple[int, str] | None = None) -> None:
         self.whole = whole
-        self._known = known
+        self._known = recorded
         self.seq = 0
-        """The last entry that was looked at."""
+        """The last entry checked."""
         self.hash = FIRST_HASH
         """Its hash."""
 
     def look(self, entries: Iterable[Mapping[str, Any]]) -> Fault | None:
-        """The fault among the entries that come next."""
+        """Check the next entries and return the first fault, if any."""
         for fields in entries:
             if fault := self._fault(fields):
                 return fault
@@ -197,7 +203,7 @@ class Chain:
         return None
 
     def end(self) -> Fault | None:
-        """The fault of what is not there: the log ends before the entry that somebody noted."""
+        """Return a fault if the log ends before the entry that was recorded elsewhere."""
         if self._known is not None and self.seq < self._known[0]:
             return Fault(self.seq + 1, f"is missing: the log once had an entry {self._known[0]}")
         return None
@@ -218,7 +224,10 @@ class Chain:
 
 
 def outcome_of(error: Exception) -> str:
-    """How a call ended that raised one of ours; anything else has failed for a reason of our own."""
+    """Return the audit outcome of a call that raised this error.
+
+    An error that is not Millstream's counts as an internal failure.
+    """
     if not isinstance(error, MillstreamError):
         return outcome("failed", "internal_error")
     if error.code is ErrorCode.STORAGE_TIMEOUT:
@@ -238,12 +247,15 @@ _OURS = frozenset(
 
 
 def outcome(word: str, code: str) -> str:
-    """`refused:forbidden`, for one."""
+    """Format an outcome, for example `refused:forbidden`."""
     return f"{word}:{_plain(code)}"
 
 
 def changes(before: Shown | None, after: Shown | None) -> tuple[Shown | None, Shown | None]:
-    """What differs between two looks at a definition: all of it where there was none on one side, None where nothing does."""
+    """Return the differences between two versions of a definition.
+
+    All of it if there was none on one side, None if nothing differs.
+    """
     if before is None or after is None:
         return before, after
     names = [name for name in before | after if before.get(name) != after.get(name)]
@@ -255,8 +267,8 @@ def _of(shown: Shown, names: Iterable[str]) -> Shown:
 
 
 def _plain(text: str) -> str:
-    kept = "".join(character if character.isprintable() else "�" for character in text)
-    return kept[: limits.AUDIT_TEXT_CHARACTERS_MAX]
+    printable = "".join(character if character.isprintable() else "�" for character in text)
+    return printable[: limits.AUDIT_TEXT_CHARACTERS_MAX]
 
 
 def _rfc3339(ms: int) -> str:

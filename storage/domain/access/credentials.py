@@ -1,20 +1,20 @@
-"""What callers show to say who they are, and the words that it is spelled in.
+"""Credentials of callers, and their formats.
 
-    word                                          kept of it           good for
-    msk_{12 id}_{32 secret}{6 checksum}           SHA-256 of secret    API key: any call, until it ends or is revoked
-    MSAK{16 of A-Z2-7}, 40 characters of secret   secret, encrypted    pair: signs calls as AWS's clients do
-    mst_{43 secret}{6 checksum}                   SHA-256 of word      ticket: one socket, within half a minute
-    mss_{43 secret}{6 checksum}                   SHA-256 of word      session: a browser that logged in with a key
+    credential                                    stored               use
+    msk_{12 id}_{32 secret}{6 checksum}           SHA-256 of secret    API key: any call, until it expires or is revoked
+    MSAK{16 of A-Z2-7}, 40 characters of secret   secret, encrypted    access key pair: signs calls as AWS clients do
+    mst_{43 secret}{6 checksum}                   SHA-256 of token     ticket: one socket, within half a minute
+    mss_{43 secret}{6 checksum}                   SHA-256 of token     session: a browser that logged in with a key
 
-Letters and digits only (base62), so that a double click takes the whole word. The checksum is CRC-32 of what
-stands before it: a typo, or a word cut off, is told from a wrong secret without asking anyone, and a scanner of
-source code finds keys by one pattern.
+Letters and digits only (base62), so that a double click selects the whole token. The checksum is CRC-32 of the
+text before it: a typo, or a truncated token, is distinguished from a wrong secret without a lookup, and a scanner
+of source code finds keys by one pattern.
 
     live ──▶ expired      by time
-      └────▶ revoked      by hand; neither lives again
+      └────▶ revoked      manually; neither becomes live again
 
-A rotation makes the next credential of a family: the same name and rights, beside the one before, which goes on
-until its overlap is over. At most two of a family are live.
+A rotation creates the next credential of a family: the same name and permissions, in parallel with the previous
+one, which stays valid until its overlap has passed. At most two of a family are live.
 """
 
 import hashlib
@@ -63,7 +63,11 @@ _KEYS_FOREVER = 0
 
 
 class CredentialKind(StrEnum):
-    """key: sent with every call. pair: an id and a secret that signs. token: of an issuer elsewhere, never stored."""
+    """Type of a credential.
+
+    key: sent with every call. pair: an access key id and a secret that signs. token: from an external issuer,
+    never stored.
+    """
 
     KEY = "key"
     PAIR = "pair"
@@ -71,7 +75,7 @@ class CredentialKind(StrEnum):
 
 
 class Rights(msgspec.Struct, frozen=True, kw_only=True):
-    """What a credential's holder may do, how fast, and until when (milliseconds since 1970; None: always)."""
+    """Permissions, rates and expiry of a credential (milliseconds since 1970; None: never)."""
 
     roles: tuple[Role, ...] = ()
     grants: tuple[Grant, ...] = ()
@@ -80,7 +84,7 @@ class Rights(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def expanded(self) -> tuple[Grant, ...]:
-        """All grants, those of the roles among them."""
+        """All grants, including those of the roles."""
         return (*(GRANTS_OF[role] for role in self.roles), *self.grants)
 
     def check(self, now_ms: int) -> None:
@@ -104,7 +108,7 @@ class Rights(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CredentialRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A credential that someone asks for. `name` is its holder's, which may have several.
+    """Request for a credential. `name` is its holder's, which may have several.
 
     `everywhere`: its holder may act in any namespace and manages them.
     """
@@ -121,7 +125,7 @@ class CredentialRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class IssuedCredential(msgspec.Struct, frozen=True, kw_only=True):
-    """A credential as those who manage it see it: everything but its secret.
+    """A credential as seen by those who manage it: everything but its secret.
 
     `family` is the id of the first one of its rotations. `created_by` is a principal's name. `version` counts
     changes from 1. `last_used_at_ms` is written at most once a minute and may be lost.
@@ -142,17 +146,18 @@ class IssuedCredential(msgspec.Struct, frozen=True, kw_only=True):
     revoked_at_ms: int | None = None
 
     def is_live(self, now_ms: int) -> bool:
-        """Neither revoked nor expired."""
+        """Return whether it is neither revoked nor expired."""
         expires_at_ms = self.rights.expires_at_ms
         expired = expires_at_ms is not None and expires_at_ms <= now_ms
         return self.revoked_at_ms is None and not expired
 
 
 class Credential(msgspec.Struct, frozen=True, eq=False, kw_only=True):
-    """A live credential as doors check it. It is made once, and so is its policy: decisions stay with it.
+    """A live credential as endpoints check it.
 
-    `digest` is SHA-256 of an API key's secret, `secret` a pair's own. `expires_ms`: milliseconds since 1970, 0:
-    never. `id` is empty where nothing is stored that could be revoked. `holder`: whoever shows it, in its own namespace.
+    It is created once, and so is its policy: decisions are cached with it. `digest` is SHA-256 of an API key's
+    secret, `secret` that of an access key pair. `expires_ms`: milliseconds since 1970, 0: never. `id` is empty if
+    nothing is stored that could be revoked. `holder`: its principal, in its own namespace.
     """
 
     id: str
@@ -183,7 +188,7 @@ class Credential(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     def of(
         cls, issued: IssuedCredential, *, digest: bytes = b"", secret: bytes = b""
     ) -> "Credential":
-        """What was issued, to be checked against its digest, or with its secret."""
+        """Build the credential to check from an issued one, with its digest or its secret."""
         rights = issued.rights
         return cls(
             id=issued.id,
@@ -200,20 +205,23 @@ class Credential(msgspec.Struct, frozen=True, eq=False, kw_only=True):
 
     @property
     def grants(self) -> tuple[Grant, ...]:
-        """All grants, those of the roles among them."""
+        """All grants, including those of the roles."""
         return self.policy.grants
 
     def principal(self, namespace: str) -> Principal:
-        """Its holder, in `namespace`: its own, or any where it is everywhere."""
+        """Return its holder in `namespace`: its own, or any if it is valid everywhere."""
         return msgspec.structs.replace(self.holder, namespace=namespace)
 
     def is_proved_by(self, secret: str) -> bool:
-        """Whether this is an API key with that secret, in a time that does not tell how much of it is right."""
+        """Return whether this is an API key with that secret, in constant time.
+
+        The duration does not reveal how much of the secret is right.
+        """
         proved = compare_digest(digest_of(secret), self.digest or _NO_DIGEST)
         return proved and self.kind is CredentialKind.KEY
 
     def is_live(self, now_ms: int) -> bool:
-        """Not expired; a revoked one is not found to begin with."""
+        """Return whether it has not expired; a revoked one is not found in the first place."""
         return not self.expires_ms or now_ms < self.expires_ms
 
     def __repr__(self) -> str:
@@ -221,7 +229,10 @@ class Credential(msgspec.Struct, frozen=True, eq=False, kw_only=True):
 
 
 class NewSecret(msgspec.Struct, frozen=True):
-    """Shown once: `word` is an API key as it is sent, or a pair's secret. `secret` is what proves it."""
+    """New credential, shown once.
+
+    `word` is an API key as it is sent, or the secret of an access key pair. `secret` is the part that proves it.
+    """
 
     id: str
     kind: CredentialKind
@@ -233,7 +244,10 @@ class NewSecret(msgspec.Struct, frozen=True):
 
 
 def new_secret(kind: CredentialKind) -> NewSecret:
-    """A new API key, or a new pair. Raises ValidationFailed for what is not ours to make."""
+    """Generate an API key or an access key pair.
+
+    Raises ValidationFailed for a kind that is issued elsewhere.
+    """
     if kind is CredentialKind.TOKEN:
         raise ValidationFailed.at("/kind", "Tokens are made by their issuer", "not_supported")
     if kind is CredentialKind.PAIR:
@@ -246,41 +260,44 @@ def new_secret(kind: CredentialKind) -> NewSecret:
 
 
 def new_word(prefix: str) -> str:
-    """A ticket or a session."""
+    """Generate a ticket or a session token."""
     return _with_checksum(prefix + _random(_BASE62, _WORD_CHARACTERS))
 
 
-def parse_key(word: str) -> tuple[str, str] | None:
-    """The id and the secret of an API key; None where it is none, or its checksum is wrong."""
-    found = _KEY.fullmatch(word)
-    if found is None or not _is_checked(word):
+def parse_key(token: str) -> tuple[str, str] | None:
+    """Parse an API key into its id and secret.
+
+    None if it is not a key, or its checksum is wrong.
+    """
+    match = _KEY.fullmatch(token)
+    if match is None or not _is_checked(token):
         return None
-    return found[1], found[2]
+    return match[1], match[2]
 
 
-def is_word(word: str, prefix: str) -> bool:
-    """Whether this could be a ticket, or a session."""
-    return word.startswith(prefix) and _WORD.fullmatch(word) is not None and _is_checked(word)
+def is_word(token: str, prefix: str) -> bool:
+    """Return whether the text is well formed as a ticket or a session token."""
+    return token.startswith(prefix) and _WORD.fullmatch(token) is not None and _is_checked(token)
 
 
-def could_be_id(word: str) -> bool:
-    """Whether this could be the id of a key or of a pair."""
-    is_key = len(word) == _ID_CHARACTERS and word.isascii() and word.isalnum()
-    return is_key or _PAIR_ID.fullmatch(word) is not None
+def could_be_id(text: str) -> bool:
+    """Return whether the text is well formed as the id of a key or of an access key pair."""
+    is_key = len(text) == _ID_CHARACTERS and text.isascii() and text.isalnum()
+    return is_key or _PAIR_ID.fullmatch(text) is not None
 
 
-def could_be_name(word: str) -> bool:
-    """Whether this is text that names sort among: printable ASCII."""
-    return word.isascii() and (word == "" or word.isprintable())
+def could_be_name(text: str) -> bool:
+    """Return whether the text is one that names sort among: printable ASCII."""
+    return text.isascii() and (text == "" or text.isprintable())
 
 
 def digest_of(secret: str) -> bytes:
-    """What is kept of a secret that is only ever compared."""
+    """Return the stored digest of a secret that is only ever compared."""
     return hashlib.sha256(secret.encode()).digest()
 
 
 def covers_rates(own: Rates | None, given: Rates | None) -> bool:
-    """Whether `given` lets nothing pass faster than `own` does, nor more at once."""
+    """Return whether `given` allows no higher rate than `own`, and no larger burst."""
     if own is None or all(rate is None for rate in _rates(own)):
         return True
     if given is None or given.burst_seconds > own.burst_seconds:
@@ -302,16 +319,16 @@ def _random(alphabet: str, characters: int) -> str:
     return "".join(secrets.choice(alphabet) for _ in range(characters))
 
 
-def _with_checksum(word: str) -> str:
-    return word + _checksum(word)
+def _with_checksum(token: str) -> str:
+    return token + _checksum(token)
 
 
-def _is_checked(word: str) -> bool:
-    return _checksum(word[:-_CHECKSUM_CHARACTERS]) == word[-_CHECKSUM_CHARACTERS:]
+def _is_checked(token: str) -> bool:
+    return _checksum(token[:-_CHECKSUM_CHARACTERS]) == token[-_CHECKSUM_CHARACTERS:]
 
 
-def _checksum(word: str) -> str:
-    number, digits = zlib.crc32(word.encode()), ""
+def _checksum(text: str) -> str:
+    number, digits = zlib.crc32(text.encode()), ""
     for _ in range(_CHECKSUM_CHARACTERS):
         number, digit = divmod(number, len(_BASE62))
         digits = _BASE62[digit] + digits
@@ -321,19 +338,21 @@ def _checksum(word: str) -> str:
 _NO_DIGEST = digest_of("")
 
 
-def _faults_of(grant: Grant, at: str) -> list[FieldFault]:
+def _faults_of(grant: Grant, pointer: str) -> list[FieldFault]:
     faults = []
     if not 1 <= len(grant.actions) <= limits.GRANT_WORDS_MAX:
-        faults.append(FieldFault(f"{at}/actions", f"1 to {limits.GRANT_WORDS_MAX} actions"))
+        faults.append(FieldFault(f"{pointer}/actions", f"1 to {limits.GRANT_WORDS_MAX} actions"))
     if not 1 <= len(grant.resources) <= limits.GRANT_WORDS_MAX:
-        faults.append(FieldFault(f"{at}/resources", f"1 to {limits.GRANT_WORDS_MAX} resources"))
+        faults.append(
+            FieldFault(f"{pointer}/resources", f"1 to {limits.GRANT_WORDS_MAX} resources")
+        )
     faults += [
-        FieldFault(f"{at}/actions/{number}", "No action is named so", "not_found")
+        FieldFault(f"{pointer}/actions/{number}", "No action is named so", "not_found")
         for number, action in enumerate(grant.actions)
         if not _names_some_action(action)
     ]
     faults += [
-        FieldFault(f"{at}/resources/{number}", "A name in which * and ? may stand", "invalid")
+        FieldFault(f"{pointer}/resources/{number}", "A name in which * and ? may stand", "invalid")
         for number, resource in enumerate(grant.resources)
         if not _RESOURCE.fullmatch(resource)
     ]

@@ -1,11 +1,12 @@
-"""Where this deployment may send requests that its users ask for: to the public internet, and where its owner says.
+"""Egress rules: destinations of the requests that users cause this deployment to send.
 
-A name says nothing: what counts is each address that it resolves to, at the moment of the connection. An owner's
-entry is a host, an address or a network, with or without a port:
+Allowed are the public internet, and the destinations that its owner lists. A name by itself decides nothing: each
+address that it resolves to is checked, at the moment of the connection. An owner's entry is a host, an address or
+a network, with or without a port:
 
     127.0.0.1          any port of this machine, also by plain http
     10.1.0.0/16:8080   one port of a network
-    hooks.internal     whatever addresses the name has
+    hooks.internal     any address of the name
     [fd00::1]:8443     an IPv6 address and a port
 """
 
@@ -62,36 +63,39 @@ _NOT_PUBLIC: tuple[Network, ...] = tuple(
 
 
 def is_public(address: Address) -> bool:
-    """Whether an address is one of the public internet, by itself and not by what it may be translated to."""
+    """Return whether an address belongs to the public internet.
+
+    The address itself counts, not one that it may be translated to.
+    """
     return address.is_global and not any(
         address.version == network.version and address in network for network in _NOT_PUBLIC
     )
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """One thing that an owner allows. `network` None: the host of that name."""
+    """One allowed destination. `network` None: the host of that name."""
 
     host: str
     network: Network | None
     port: int | None
 
     def allows_port(self, port: int) -> bool:
-        """Whether it is this port, or any."""
+        """Return whether the entry allows this port, or any."""
         return self.port is None or self.port == port
 
 
 class Egress(msgspec.Struct, frozen=True):
-    """The rule of a deployment."""
+    """Egress rule of a deployment."""
 
     entries: tuple[Entry, ...] = ()
 
     @classmethod
     def of(cls, words: Iterable[str]) -> "Egress":
-        """The rule that an owner's words mean. Raises ValueError for one that means nothing."""
+        """Parse an owner's entries. Raises ValueError for an invalid one."""
         return cls(tuple(_entry(word) for word in words))
 
     def allows(self, host: str, address: Address, port: int) -> bool:
-        """Whether a connection to `address` may be made for a URL that names `host`."""
+        """Return whether to allow a connection to `address` for a URL that names `host`."""
         if port in WEB_PORTS and is_public(address):
             return True
         return any(self._names(entry, host, address, port) for entry in self.entries)
@@ -104,7 +108,7 @@ class Egress(msgspec.Struct, frozen=True):
         return address.version == entry.network.version and address in entry.network
 
     def may_be_plain(self, host: str, port: int) -> bool:
-        """Whether http without TLS is allowed, as far as the URL tells: where an entry names its host."""
+        """Return whether http without TLS is allowed, judging by the URL: an entry names its host."""
         address = literal(host)
         return any(
             self._names(entry, host, address, port)
@@ -114,7 +118,10 @@ class Egress(msgspec.Struct, frozen=True):
         )
 
     def check_url(self, url: str) -> None:
-        """Raise ValidationFailed at /url unless a webhook may have this URL, as far as that can be said now."""
+        """Raise ValidationFailed at /url unless a webhook may have this URL.
+
+        Only what can be decided without resolving the host is checked.
+        """
         split = _split(url)
         host = split.hostname or ""
         port = split.port or _DEFAULT_PORTS[split.scheme]
@@ -131,7 +138,10 @@ _NOWHERE = ipaddress.IPv4Address(0)
 
 
 def literal(host: str) -> Address | None:
-    """The address that a URL's host is, in any spelling that a resolver takes for one; None for a name."""
+    """Return the address that a URL's host is, in any notation that a resolver accepts.
+
+    None for a name.
+    """
     try:
         return ipaddress.ip_address(host.partition("%")[0])
     except ValueError:

@@ -1,8 +1,8 @@
-"""Who asks, what they ask to do, and what they may.
+"""Principals, actions, and policies: authorization of a call.
 
     key, pair, token or ticket ──▶ Principal ── policy ──▶ grants: allow or deny · actions · names
 
-A policy allows what some grant of it allows and none denies; what nobody spoke of is denied.
+A policy allows what some grant of it allows and none denies; everything else is denied.
 """
 
 from enum import StrEnum
@@ -20,9 +20,9 @@ _REMEMBERED_MAX = 4096  # decisions of one policy
 
 
 class Action(StrEnum):
-    """Everything that is allowed or refused, one word for all doors.
+    """Every action that is authorized, with one name for all APIs.
 
-    `list` is to see that a resource is there, how it is set and what it counts; `peek` and `read` show content.
+    `list` is to see that a resource exists, its configuration and its counts; `peek` and `read` show content.
     """
 
     QUEUE_SEND = "queue:send"
@@ -61,18 +61,18 @@ _OF_NOUN = {
 
 
 class Effect(StrEnum):
-    """What a grant says of what it speaks of."""
+    """Effect of a grant on the actions and names it matches."""
 
     ALLOW = "allow"
     DENY = "deny"
 
 
 class Grant(msgspec.Struct, frozen=True):
-    """Allows or denies actions on names of its holder's namespace.
+    """Permission or denial of actions on names of its holder's namespace.
 
     `actions` and `resources` are globs, where `*` stands for anything and `?` for one character: `queue:*`,
-    `orders-*`. What an action is about besides its own resource is asked for on its own: a replay into a queue
-    needs `queue:send` there.
+    `orders-*`. An effect on a second resource needs its own permission: a replay into a queue needs `queue:send`
+    there.
     """
 
     effect: Effect
@@ -80,16 +80,16 @@ class Grant(msgspec.Struct, frozen=True):
     resources: tuple[str, ...] = ("*",)
 
     def speaks_of(self, action: Action, name: str) -> bool:
-        """Whether this is about `action` on `name`."""
+        """Return whether the grant matches `action` on `name`."""
         return self.names_action(action) and any(_matches(glob, name) for glob in self.resources)
 
     def names_action(self, action: Action) -> bool:
-        """Whether this is about `action`, on whatever name."""
+        """Return whether the grant matches `action`, on any name."""
         return any(_matches(glob, action.value) for glob in self.actions)
 
 
 class Role(StrEnum):
-    """Grants by one word."""
+    """Named set of grants."""
 
     VIEWER = "viewer"
     OPERATOR = "operator"
@@ -121,29 +121,32 @@ GRANTS_OF: dict[Role, Grant] = {
     ),
     Role.ADMIN: _allow("*"),
 }
-"""What each role may do, on every name of its namespace."""
+"""Grants of each role, on every name of its namespace."""
 
 
 class Policy:
-    """All grants of a principal, and the decisions that were asked of them."""
+    """All grants of a principal, and a cache of its decisions."""
 
     def __init__(self, grants: tuple[Grant, ...]) -> None:
         self.grants = grants
         self._decided: dict[tuple[Action | str, str], bool] = {}
 
     def allows(self, action: Action, name: str) -> bool:
-        """Whether `action` may be done on `name`; deny wins."""
+        """Return whether `action` is allowed on `name`; a denial takes precedence."""
         decided = self._decided.get((action, name))
         if decided is None:
             decided = self._remember(action, name, self._decide(action, name))
         return decided
 
     def allows_something(self, noun: str, name: str) -> bool:
-        """Whether any action of a noun, such as `queue`, is allowed on `name`: it is a caller's business."""
+        """Return whether any action of a noun, such as `queue`, is allowed on `name`.
+
+        If so, the caller may learn that it exists.
+        """
         decided = self._decided.get((noun, name))
         if decided is None:
-            found = any(self.allows(action, name) for action in _OF_NOUN.get(noun, ()))
-            decided = self._remember(noun, name, found)
+            is_allowed = any(self.allows(action, name) for action in _OF_NOUN.get(noun, ()))
+            decided = self._remember(noun, name, is_allowed)
         return decided
 
     def _remember(self, what: Action | str, name: str, decided: bool) -> bool:
@@ -153,7 +156,7 @@ class Policy:
         return decided
 
     def allows_somewhere(self, action: Action) -> bool:
-        """Whether `action` is allowed on any name at all, so that a list of names means something."""
+        """Return whether `action` is allowed on any name, so that listing names makes sense."""
         about = [grant for grant in self.grants if grant.names_action(action)]
         everywhere_denied = any(
             grant.effect is Effect.DENY and "*" in grant.resources for grant in about
@@ -161,9 +164,9 @@ class Policy:
         return not everywhere_denied and any(grant.effect is Effect.ALLOW for grant in about)
 
     def covers(self, grants: tuple[Grant, ...]) -> bool:
-        """Whether whoever has `grants` may do nothing that is not allowed here: what may be handed on.
+        """Return whether `grants` may be delegated: they allow nothing that is denied here.
 
-        It errs towards no: a deny here counts unless it is handed on as well.
+        Conservative: a denial here counts unless it is delegated as well.
         """
         denied = [grant for grant in self.grants if grant.effect is Effect.DENY]
         if any(grant not in grants for grant in denied):
@@ -197,8 +200,8 @@ NOTHING = Policy(())
 class Principal(msgspec.Struct, frozen=True, eq=False):
     """A caller, within the namespace it acts in.
 
-    `credential` is the id of what it showed, which can be revoked. `everywhere`: it may act in any namespace and
-    manages them. `expires_ms`: when what it showed ends, in milliseconds since 1970; 0: never. `rates`: those of
+    `credential` is the id of its credential, which can be revoked. `everywhere`: it may act in any namespace and
+    manages them. `expires_ms`: expiry of its credential, in milliseconds since 1970; 0: never. `rates`: those of
     the credential itself.
     """
 
@@ -212,14 +215,14 @@ class Principal(msgspec.Struct, frozen=True, eq=False):
 
 
 NOBODY = Principal("nobody")
-"""Who may do nothing."""
+"""A principal without permissions."""
 
 LOCAL_ADMINISTRATOR = Principal("local-administrator", policy=EVERYTHING, everywhere=True)
-"""Everyone, in open mode, which listens on loopback only."""
+"""The principal of every caller in open mode, which listens on loopback only."""
 
 
 def _includes(glob: str, other: str) -> bool:
-    """Whether a glob matches, for certain, whatever another one does."""
+    """Return whether a glob matches, for certain, everything that another one matches."""
     if glob in ("*", other):
         return True
     fixed, star, rest = glob.partition("*")

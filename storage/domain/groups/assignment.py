@@ -1,14 +1,14 @@
-"""Which member of a consumer group reads which shard: rules that depend on their arguments alone.
+"""Assignment of shards to the members of a consumer group, by pure functions.
 
     a shard   waiting ──▶ free ──▶ owned ──▶ revoking ──▶ free ──▶ …          ──▶ finished
               for its               ▲           │                                 closed, and read to
-              parents               └───────────┘ wanted back before              its end by the group
-                                                  it was given up
+              parents               └───────────┘ assigned back before            its end by the group
+                                                  it was released
 
-A shard goes from one member to another by being revoked first: its owner keeps it, and may commit, until it
-gives it up, loses its membership, or `revoke_by_ms` passes. Every change raises the group's generation, and a
-lease remembers the generation it was granted in, so a shard has one owner in each generation (G1), and a commit
-that carries an older generation than the lease's is known to be stale (G2).
+A shard moves from one member to another by being revoked first: its owner keeps it, and may commit, until it
+releases it, loses its membership, or `revoke_by_ms` passes. Every change increments the group's generation, and
+a lease records the generation it was granted in, so a shard has one owner in each generation (G1), and a commit
+with an older generation than the lease's is known to be stale (G2).
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -20,9 +20,11 @@ MemberId = str
 
 
 class Member(msgspec.Struct, frozen=True, kw_only=True):
-    """A reader of a group. `joined_generation` is that of its latest join: what is older is not its own any more.
+    """A member of a group.
 
-    A static member (`static`) keeps its shards for a while when it is silent; `away`: it said that it goes.
+    `joined_generation` is the generation of its latest join: commits with an older one do not belong to this
+    instance. A static member (`static`) keeps its shards for a while without heartbeats; `away`: it has announced
+    that it leaves.
     """
 
     member_id: MemberId
@@ -34,7 +36,10 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Lease(msgspec.Struct, frozen=True, kw_only=True):
-    """One shard as the group sees it: who reads it since which generation, and whether it is to give it up."""
+    """A group's lease of one shard.
+
+    Its owner, the generation in which it was granted, and the deadline of its revocation, if it is being revoked.
+    """
 
     shard: int
     owner: MemberId | None = None
@@ -44,14 +49,14 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Link(msgspec.Struct, frozen=True):
-    """A shard's place in the lineage of its stream."""
+    """A shard and its parents in the lineage of its stream."""
 
     shard: int
     parents: tuple[int, ...] = ()
 
 
 class Patience(msgspec.Struct, frozen=True):
-    """How long a group waits: for a heartbeat, for a static member's return, for a shard to be given up."""
+    """Timeouts of a group: for a heartbeat, a static member's return, the release of a shard."""
 
     session_ms: int
     static_ms: int
@@ -59,26 +64,31 @@ class Patience(msgspec.Struct, frozen=True):
 
 
 class Assignment(msgspec.Struct, frozen=True):
-    """Members and leases of a group in one generation, each in the order of its names."""
+    """Members and leases of a group in one generation, each ordered by name."""
 
     generation: int
     members: tuple[Member, ...]
     leases: tuple[Lease, ...]
 
     def member(self, member_id: MemberId) -> Member | None:
-        """The member of that name, if it is one."""
+        """Return the member of that name, or None."""
         return next((one for one in self.members if one.member_id == member_id), None)
 
 
 def deadline_ms(member: Member, patience: Patience, grace_from_ms: int = 0) -> int:
-    """When a silent member is no longer one. After an outage of the store, from `grace_from_ms` on, everyone
-    has all of its time again."""
+    """Return when a member without heartbeats is removed.
+
+    After an outage of the store, from `grace_from_ms` on, each member has its whole timeout again.
+    """
     allowed = patience.static_ms if member.static else patience.session_ms
     return max(member.heartbeat_ms, grace_from_ms) + max(allowed, patience.session_ms)
 
 
 def eligible(lineage: Iterable[Link], finished: Collection[int]) -> list[int]:
-    """The shards that a group may read now: not finished, and all their parents are, or have expired."""
+    """Return the shards that a group may read now.
+
+    Those that are not finished, and whose parents all are, or have expired.
+    """
     lineage = list(lineage)
     unfinished = {link.shard for link in lineage} - set(finished)
     return sorted(
@@ -91,36 +101,43 @@ def eligible(lineage: Iterable[Link], finished: Collection[int]) -> list[int]:
 def assign(
     shards: Iterable[int], members: Iterable[MemberId], owners: Mapping[int, MemberId]
 ) -> dict[int, MemberId]:
-    """Who should read each shard: as evenly as can be, and with as few changes of `owners` as that allows.
+    """Assign shards to members as evenly as possible, with as few changes as possible.
 
-    The same arguments give the same answer, whatever their order. Nobody is given anything without members.
+    `owners` are the present ones. The same arguments give the same result, whatever their order. Without members
+    nothing is assigned.
     """
-    wanted, names = sorted(shards), sorted(members)
+    ordered, names = sorted(shards), sorted(members)
     if not names:
         return {}
-    held: dict[MemberId, list[int]] = {name: [] for name in names}
-    for shard in wanted:
-        if owners.get(shard) in held:
-            held[owners[shard]].append(shard)
-    quotas = _quotas(len(wanted), held)
-    target = {shard: name for name in names for shard in held[name][: quotas[name]]}
-    free = iter([shard for shard in wanted if shard not in target])
+    retained: dict[MemberId, list[int]] = {name: [] for name in names}
+    for shard in ordered:
+        if owners.get(shard) in retained:
+            retained[owners[shard]].append(shard)
+    quotas = _quotas(len(ordered), retained)
+    target = {shard: name for name in names for shard in retained[name][: quotas[name]]}
+    free = iter([shard for shard in ordered if shard not in target])
     for name in names:
-        for _ in range(quotas[name] - len(held[name][: quotas[name]])):
+        for _ in range(quotas[name] - len(retained[name][: quotas[name]])):
             target[next(free)] = name
     return target
 
 
-def _quotas(shards: int, held: Mapping[MemberId, Sequence[int]]) -> dict[MemberId, int]:
-    """Equal shares; what does not divide goes to those who hold most, so that the fewest shards move."""
-    share, extra = divmod(shards, len(held))
-    by_holding = sorted(held, key=lambda name: (-len(held[name]), name))
+def _quotas(shards: int, retained: Mapping[MemberId, Sequence[int]]) -> dict[MemberId, int]:
+    """Return equal shares of the shards.
+
+    The remainder goes to the members that have the most shards, so that the fewest move.
+    """
+    share, extra = divmod(shards, len(retained))
+    by_holding = sorted(retained, key=lambda name: (-len(retained[name]), name))
     return {name: share + (nth < extra) for nth, name in enumerate(by_holding)}
 
 
 def join(before: Assignment, member: Member) -> Assignment:
-    """With a new member, or a known one that starts anew: what it held is granted to it again, in a later
-    generation, so that nothing its former self sends counts."""
+    """Add a member, or restart an existing one.
+
+    Its leases are granted to it again, in a later generation, so that requests of its previous instance are
+    fenced.
+    """
     generation = before.generation + 1
     others = [one for one in before.members if one.member_id != member.member_id]
     joined = replace(member, joined_generation=generation)
@@ -132,7 +149,7 @@ def join(before: Assignment, member: Member) -> Assignment:
 
 
 def leave(before: Assignment, member_id: MemberId, *, for_good: bool) -> Assignment:
-    """Without a member; a static one is only away, unless it goes for good."""
+    """Remove a member; a static one is only marked as away, unless it leaves permanently."""
     members = []
     for member in before.members:
         if member.member_id != member_id:
@@ -143,8 +160,10 @@ def leave(before: Assignment, member_id: MemberId, *, for_good: bool) -> Assignm
 
 
 def fence(before: Assignment, finished: Mapping[int, bool]) -> Assignment:
-    """The named shards are granted anew to whoever has them, in a later generation: what was read of them
-    before counts no more. Each is then finished or not, as is said of it."""
+    """Grant the named shards again to their owners, in a later generation.
+
+    Reads of them before that no longer count. `finished` says for each shard whether it is finished then.
+    """
     generation = before.generation + 1
     leases = [
         replace(lease, generation=generation, finished=finished[lease.shard])
@@ -164,9 +183,10 @@ def settle(
     grace_from_ms: int = 0,
     given_up: Collection[int] = (),
 ) -> Assignment:
-    """What follows from the time, the shards there are, and what members gave up of what is being revoked.
+    """Apply the passing of time, the shards that exist, and the shards that members released.
 
-    Silent members go; shards of nobody are granted; those that are to move are revoked first.
+    Only shards that are being revoked can be released. Members without heartbeats are removed; unowned shards
+    are granted; shards that are to move are revoked first.
     """
     members = tuple(
         one for one in before.members if now_ms < deadline_ms(one, patience, grace_from_ms)
@@ -174,7 +194,7 @@ def settle(
     leases = _of_lineage(before.leases, lineage)
     readable = set(eligible(lineage, [lease.shard for lease in leases if lease.finished]))
     names = {one.member_id for one in members}
-    kept = {
+    owners = {
         lease.shard: lease.owner
         for lease in leases
         if lease.owner is not None
@@ -182,11 +202,11 @@ def settle(
         and lease.shard in readable
         and not _is_given_up(lease, given_up, now_ms)
     }
-    target = assign(readable, names, kept)
+    target = assign(readable, names, owners)
     generation = before.generation + 1
     after = tuple(
         _next_lease(
-            lease, kept.get(lease.shard), target.get(lease.shard), generation, now_ms, patience
+            lease, owners.get(lease.shard), target.get(lease.shard), generation, now_ms, patience
         )
         for lease in leases
     )
@@ -195,16 +215,24 @@ def settle(
 
 
 def _of_lineage(leases: Iterable[Lease], lineage: Iterable[Link]) -> list[Lease]:
-    """A lease for each shard there is. That of an expired one goes, unless the group had not finished it: then
-    it stays, of nobody, to tell that something was lost."""
-    known = {lease.shard: lease for lease in leases}
-    there = {link.shard for link in lineage}
-    lost = {shard for shard, lease in known.items() if not lease.finished and shard not in there}
-    return [known.get(shard, Lease(shard=shard)) for shard in sorted(there | lost)]
+    """Return a lease for each shard that exists.
+
+    The lease of an expired shard is removed, unless the group had not finished it: then it stays, without an
+    owner, to record the loss.
+    """
+    by_shard = {lease.shard: lease for lease in leases}
+    existing = {link.shard for link in lineage}
+    lost = {
+        shard for shard, lease in by_shard.items() if not lease.finished and shard not in existing
+    }
+    return [by_shard.get(shard, Lease(shard=shard)) for shard in sorted(existing | lost)]
 
 
 def _is_given_up(lease: Lease, given_up: Collection[int], now_ms: int) -> bool:
-    """Only what is being revoked can be given up, or is taken when its time has passed."""
+    """Return whether a lease has been released, or its revocation deadline has passed.
+
+    Both apply only to a lease that is being revoked.
+    """
     if lease.revoke_by_ms is None:
         return False
     return lease.shard in given_up or lease.revoke_by_ms <= now_ms
@@ -229,7 +257,10 @@ def _next_lease(
 
 
 def _stands(before: Assignment, members: Sequence[Member], leases: Sequence[Lease]) -> bool:
-    """Whether nothing a member could notice has changed. A shard that nobody has had yet is no news."""
+    """Return whether nothing visible to a member has changed.
+
+    A new shard that has had no owner yet is not a change.
+    """
     if [one.member_id for one in members] != [one.member_id for one in before.members]:
         return False
     return [lease for lease in leases if lease.owner] == [
@@ -238,4 +269,4 @@ def _stands(before: Assignment, members: Sequence[Member], leases: Sequence[Leas
 
 
 def _by_name(members: Iterable[Member]) -> tuple[Member, ...]:
-    return tuple(sorted(members, key=lambda one: one.member_id))
+    return tuple(sorted(members, key=lambda member: member.member_id))

@@ -1,7 +1,8 @@
-"""What a consumer group is: who reads a stream together, and how far they are.
+"""Consumer group: members that share a stream, and their committed offsets.
 
-A *committed offset* is the next offset that the group will read of a shard. Where a group has committed nothing
-yet, it starts where its start policy says. Committed offsets move forward by commits, and back only by a reset (G3).
+A *committed offset* is the next offset that the group will read of a shard. A group that has committed nothing
+yet starts where its start policy specifies. Committed offsets move forward by commits, and back only by a
+reset (G3).
 """
 
 from collections.abc import Mapping
@@ -17,14 +18,17 @@ from storage.domain.streams.stream import Gap, ShardRead
 
 
 class GroupKind(StrEnum):
-    """`ordered`: members share the shards, each shard one reader. `simple`: the group only keeps offsets."""
+    """Type of a consumer group.
+
+    `ordered`: members share the shards, one reader for each shard. `simple`: the group only stores offsets.
+    """
 
     ORDERED = "ordered"
     SIMPLE = "simple"
 
 
 class StartAt(StrEnum):
-    """Where a group begins that has committed nothing."""
+    """Start position of a group that has committed nothing."""
 
     EARLIEST = "earliest"
     LATEST = "latest"
@@ -32,7 +36,10 @@ class StartAt(StrEnum):
 
 
 class GroupSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """What its owner asked of a group. `start_time_ms` belongs to `StartAt.TIME`, and only to it."""
+    """Configuration of a group as requested by its owner.
+
+    `start_time_ms` is given with `StartAt.TIME`, and only with it.
+    """
 
     stream: str
     kind: GroupKind = GroupKind.ORDERED
@@ -57,12 +64,12 @@ class GroupSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def patience(self) -> Patience:
-        """How long the group waits for what."""
+        """Timeouts that apply to the group's members and leases."""
         return Patience(self.session_timeout_ms, self.static_timeout_ms, self.revoke_timeout_ms)
 
     @property
     def heartbeat_ms(self) -> int:
-        """How often a member should say that it is there: one lost heartbeat costs nothing."""
+        """Recommended heartbeat interval; losing one heartbeat has no effect."""
         return min(self.session_timeout_ms // 3, limits.HEARTBEAT_MS_MAX)
 
 
@@ -75,7 +82,10 @@ def _check_seconds(pointer: str, ms: int) -> list[FieldFault]:
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
-    """A group's stored definition. It belongs to one stream for ever: one made anew by that name is another."""
+    """A group's stored definition.
+
+    It belongs to one stream permanently: a stream re-created with that name is a different one.
+    """
 
     name: GroupName
     group_id: str
@@ -88,12 +98,15 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def stream(self) -> StreamName:
-        """The stream it reads."""
+        """Stream that the group reads."""
         return StreamName(self.spec.stream, self.name.namespace)
 
 
 class Place(msgspec.Struct, frozen=True, gc=False):
-    """A shard that a member reads: since which generation, and how far the group is. None: nothing committed."""
+    """A shard assigned to a member, its lease's generation, and the group's committed offset.
+
+    `committed` is None if nothing was committed.
+    """
 
     shard: int
     generation: int
@@ -101,7 +114,7 @@ class Place(msgspec.Struct, frozen=True, gc=False):
 
 
 class Membership(msgspec.Struct, frozen=True, kw_only=True):
-    """What a member is told: the shards it reads, and those that it is to give up."""
+    """A member's view of the group: the shards it reads, and those it must release."""
 
     group: Group
     member_id: MemberId
@@ -110,12 +123,12 @@ class Membership(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def generation(self) -> int:
-        """The group's generation, which the member's commits carry."""
+        """The group's generation, which the member sends with its commits."""
         return self.group.generation
 
 
 class Commit(msgspec.Struct, frozen=True, gc=False):
-    """The next offset to read of one shard, said by a member in a generation.
+    """Commit of the next offset to read of one shard, by a member in a generation.
 
     In a simple group `member_id` is empty; there, without a generation, nothing is fenced.
     """
@@ -127,7 +140,7 @@ class Commit(msgspec.Struct, frozen=True, gc=False):
 
 
 class Committed(msgspec.Struct, frozen=True, gc=False):
-    """Where the group stands in a shard after a commit: never before an offset that was committed earlier."""
+    """The group's offset in a shard after a commit: never below an offset committed earlier."""
 
     shard: int
     offset: int
@@ -137,7 +150,7 @@ CommitResult = Committed | MillstreamError
 
 
 class Fetched(msgspec.Struct, frozen=True, kw_only=True):
-    """Records for a member, and where the group is once they are done: `positions`, by shard."""
+    """Records for a member, and the group's `positions`, by shard, once they are processed."""
 
     membership: Membership
     reads: tuple[ShardRead, ...]
@@ -145,12 +158,12 @@ class Fetched(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def gaps(self) -> list[tuple[int, Gap]]:
-        """What could not be read, by shard."""
+        """Gaps in the records, by shard."""
         return [(read.shard, read.gap) for read in self.reads if read.gap is not None]
 
 
 class ResetTo(StrEnum):
-    """Where a reset takes a group."""
+    """Target of a reset of a group's offsets."""
 
     EARLIEST = "earliest"
     LATEST = "latest"
@@ -160,7 +173,10 @@ class ResetTo(StrEnum):
 
 
 class ResetSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """A reset: of `shards`, or of all. `time_ms`, `offsets` and `bookmark` belong to the target of that name."""
+    """Reset of `shards`, or of all.
+
+    `time_ms`, `offsets` and `bookmark` belong to the target of that name.
+    """
 
     to: ResetTo
     shards: tuple[int, ...] | None = None
@@ -169,8 +185,8 @@ class ResetSpec(msgspec.Struct, frozen=True, kw_only=True):
     bookmark: str | None = None
 
     def check(self) -> None:
-        """Raise ValidationFailed unless the target has what it needs, and nothing else is said."""
-        said = {
+        """Raise ValidationFailed unless the target has the field it needs, and no other."""
+        given_fields = {
             "time": self.time_ms is not None,
             "offsets": self.offsets is not None,
             "bookmark": self.bookmark is not None,
@@ -179,7 +195,7 @@ class ResetSpec(msgspec.Struct, frozen=True, kw_only=True):
             FieldFault(
                 f"/{name}", f'\'{name}\' belongs to "to": "{name}", and only to it', "conflict"
             )
-            for name, given in said.items()
+            for name, given in given_fields.items()
             if given != (self.to == name)
         ]
         if self.shards is not None and self.offsets is not None:
@@ -189,9 +205,9 @@ class ResetSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ShardReset(msgspec.Struct, frozen=True, gc=False):
-    """What a reset does to one shard: `before` is None where nothing was committed.
+    """Effect of a reset on one shard: `before` is None where nothing was committed.
 
-    `expired`: so many records below the new offset's first readable one are gone already.
+    `expired`: number of records between the new offset and the first readable one, which are gone already.
     """
 
     shard: int
@@ -201,12 +217,12 @@ class ShardReset(msgspec.Struct, frozen=True, gc=False):
 
 
 class ShardLag(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a group is in one shard.
+    """Lag of a group in one shard.
 
-    `position` is the next offset it reads; `committed` is None before its first commit. `records` are those
-    still to be read, holes not counted; `lag_ms` the age of the next of them, and `loss_in_ms` the time until
-    it is older than retention allows: None with nothing to read, or no such time. `expired`: so many were lost unread.
-    `committed_at_ms` is when a commit last came.
+    `position` is the next offset it reads; `committed` is None before its first commit. `records` are the unread
+    ones, without holes; `lag_ms` is the age of the next of them, and `loss_in_ms` the time until it is older than
+    the retention allows: None if nothing is unread, or there is no such time. `expired`: number of records lost
+    unread. `committed_at_ms` is the time of the last commit.
     """
 
     shard: int
@@ -225,7 +241,7 @@ class ShardLag(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Bookmark(msgspec.Struct, frozen=True, kw_only=True):
-    """Positions under a name, to come back to: by shard, the next offset to read."""
+    """Named positions to return to: by shard, the next offset to read."""
 
     name: str
     positions: Mapping[int, int]
@@ -236,7 +252,7 @@ class Bookmark(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def without_holes(first: int, next_: int, holes: list[tuple[int, int]]) -> int:
-    """How many of the offsets [first, next) have a record; `holes` lie apart from one another."""
+    """Count the offsets [first, next) that have a record; `holes` are disjoint."""
     if first >= next_:
         return 0
     empty = sum(max(0, min(end, next_) - max(begin, first)) for begin, end in holes)

@@ -1,4 +1,4 @@
-"""Entries of a log as they lie in the hot store: what the archive is written from."""
+"""Entries of a log as stored in the hot store; the archive is written from them."""
 
 from collections.abc import Sequence
 
@@ -6,9 +6,10 @@ import msgspec
 
 
 class LogEntry(msgspec.Struct, frozen=True, gc=False):
-    """The records [first, first + count), which arrived together, as one or more batches v1.
+    """Records [first, first + count) that arrived together, as one or more batches v1.
 
-    `size_bytes` is what they count against a retention, `bytes_before` what the log had taken before them.
+    `size_bytes` is their size as retention counts it, `bytes_before` the bytes the log had accepted
+    before them.
     """
 
     first: int
@@ -20,15 +21,21 @@ class LogEntry(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def next(self) -> int:
-        """The offset behind its records."""
+        """The offset after its last record."""
         return self.first + self.count
 
     def bytes_up_to(self, offset: int) -> int:
-        """The part of `size_bytes` of its records before an offset: an even share, in whole bytes."""
+        """Return the part of `size_bytes` that belongs to the records before an offset.
+
+        An even share, in whole bytes.
+        """
         records = min(max(offset - self.first, 0), self.count)
         return self.size_bytes * records // self.count
 
 
 def log_bytes(entries: Sequence[LogEntry], first: int, next_: int) -> int:
-    """What the records [first, next_) of these entries count. Ranges that meet add up, wherever they are cut."""
+    """Return the size, as retention counts it, of the records [first, next_) of these entries.
+
+    The sizes of adjacent ranges add up, wherever they are cut.
+    """
     return sum(entry.bytes_up_to(next_) - entry.bytes_up_to(first) for entry in entries)

@@ -1,16 +1,16 @@
-"""Batch v1: how records lie in one field of a log entry.
+"""Batch v1: encoding of records in one field of a log entry.
 
 MessagePack, an array, written column by column:
 
     [ version=1, data, ends, keys, headers, event_times ]
 
     data         bytes        the records' bodies, one after another
-    ends         [int]        where each body ends in data
+    ends         [int]        end of each body in data
     keys         [str]|nil    partition key of each record; nil when no record has one
     headers      [[[name, type, value]]]|nil    a header's type is empty outside SQS
     event_times  [int|nil]|nil    milliseconds given by the producer
 
-Columns that come later go at the end; a reader ignores those it does not know and takes a missing one
+New columns are added at the end; a reader ignores columns it does not know and takes a missing one
 as nil. A name that starts with ':' is reserved for Millstream (`RESERVED`).
 """
 
@@ -40,9 +40,10 @@ Headers = tuple[Header, ...]
 
 
 class Record(msgspec.Struct, frozen=True, gc=False):
-    """One record: its body, partition key, headers and the producer's own time, if given.
+    """Record: its body, partition key, headers and the producer's event time, if given.
 
-    `hash_key` is where it is to go on the ring, in the place of its key's. It is not stored with the record.
+    `hash_key` overrides the hash key derived from `key` when choosing the shard. It is not stored with
+    the record.
     """
 
     data: bytes
@@ -53,12 +54,12 @@ class Record(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def size_bytes(self) -> int:
-        """What counts against limits: body, key, and each header's name, type and value."""
+        """Size that counts against limits: body, key, and each header's name, type and value."""
         return len(self.data) + len(self.key.encode()) + headers_size_bytes(self.headers)
 
 
 class BatchColumns(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """A batch v1 as it lies in its field; see the module's docstring."""
+    """A batch v1 as stored in its field; see the module's docstring."""
 
     version: int
     data: bytes
@@ -73,12 +74,12 @@ _decoder = msgspec.msgpack.Decoder(BatchColumns)
 
 
 def headers_size_bytes(headers: Headers) -> int:
-    """UTF-8 bytes of the names and types, and the bytes of the values."""
+    """Return the UTF-8 bytes of the names and types plus the bytes of the values."""
     return sum(len(name.encode()) + len(kind) + len(value) for name, kind, value in headers)
 
 
 def encode_batch(records: Sequence[Record]) -> bytes:
-    """The batch v1 form of one or more records."""
+    """Encode one or more records as a batch v1."""
     if len(records) == 1:
         return _encode_one(records[0])
     return _encoder.encode(
@@ -115,7 +116,10 @@ def _times(values: list[int | None]) -> list[int | None] | None:
 
 
 def decode_columns(encoded: bytes) -> BatchColumns:
-    """The columns of one batch. Raises ValueError when the bytes are not a batch this version reads."""
+    """Decode the columns of one batch.
+
+    Raises ValueError when the bytes are not a batch this version reads.
+    """
     batch = _decoder.decode(encoded)
     if batch.version != VERSION:
         raise ValueError(f"batch version {batch.version} is not known here")
@@ -123,7 +127,10 @@ def decode_columns(encoded: bytes) -> BatchColumns:
 
 
 def decode_batch(encoded: bytes) -> list[Record]:
-    """The records of one batch. Raises ValueError when the bytes are not a batch this version reads."""
+    """Decode the records of one batch.
+
+    Raises ValueError when the bytes are not a batch this version reads.
+    """
     batch = decode_columns(encoded)
     starts = [0, *batch.ends[:-1]]
     bodies = [batch.data[start:end] for start, end in zip(starts, batch.ends, strict=True)]
@@ -143,7 +150,7 @@ def decode_batch(encoded: bytes) -> list[Record]:
 
 
 def decode_one(encoded: bytes) -> Record:
-    """The only record of a batch of one, as every queue message is."""
+    """Decode the only record of a batch of one, the form of every queue message."""
     batch = decode_columns(encoded)
     return Record(
         batch.data,
@@ -154,5 +161,8 @@ def decode_one(encoded: bytes) -> Record:
 
 
 def decode_batches(encoded: Iterable[bytes]) -> list[Record]:
-    """The records of an entry: each writer whose append had a condition has a field of its own."""
+    """Decode the records of an entry.
+
+    Each writer whose append had a condition has a separate field.
+    """
     return [record for part in encoded for record in decode_batch(part)]

@@ -1,18 +1,18 @@
-"""When must the store get a new epoch?
+"""Store epoch: rules for detecting a store that may have lost acknowledged writes.
 
-Every append carries the store epoch. A store that may have forgotten acknowledged writes gets a new
-one, so that every log in it jumps to offsets that were never handed out (`storage.log.provisioner`): an offset
-holds one value for ever (S1). A clean restart on its own data needs no new epoch.
+Every append carries the store epoch. A store that may have lost acknowledged writes gets a new
+epoch, so that every log in it jumps to offsets that were never assigned (`storage.log.provisioner`):
+an offset identifies the same value forever (S1). A clean restart with its own data needs no new epoch.
 """
 
 import msgspec
 
 
 class StoreIdentity(msgspec.Struct, frozen=True):
-    """What Postgres remembers of the store it last agreed with.
+    """Identity of the store that Postgres last agreed with.
 
-    `replid` is the server's replication id; `beacon` a number written to the store first and to
-    Postgres after, every few seconds.
+    `replid` is the server's replication id; `beacon` is a number written first to the store and then to
+    Postgres, every few seconds.
     """
 
     epoch: int
@@ -21,7 +21,7 @@ class StoreIdentity(msgspec.Struct, frozen=True):
 
 
 class StoreFacts(msgspec.Struct, frozen=True):
-    """What the store says of itself. An empty store has epoch 0 and beacon 0.
+    """State that the store reports. An empty store has epoch 0 and beacon 0.
 
     `promoted`: it was a replica until now (its second replication id is set).
     `fsync_always`: it acknowledges only what is on disk.
@@ -37,9 +37,9 @@ class StoreFacts(msgspec.Struct, frozen=True):
 
 
 def needs_new_epoch(remembered: StoreIdentity, facts: StoreFacts) -> bool:
-    """Whether the store may have lost something since `remembered` was written."""
+    """Return whether the store may have lost writes since `remembered` was recorded."""
     if facts.epoch == 0 or facts.epoch != remembered.epoch:
-        return True  # empty, or another deployment's
+        return True  # empty, or the store of another deployment
     if facts.beacon < remembered.beacon:
         return True  # restored from an older copy
     if facts.promoted and facts.replid != remembered.replid:

@@ -1,8 +1,8 @@
-"""How long a message waits after a failure, when its consumer does not say.
+"""Back-off: delay of a message after a failure when its consumer specifies none.
 
-    delay(n) = min(max, f(n)) and then jitter, n being the failures so far
+    delay(n) = jitter(min(max, f(n))), where n is the number of failures so far
 
-`storage/redis/scripts/lib/backoff.lua` computes it, within the verdict's own script.
+`storage/redis/scripts/lib/backoff.lua` computes it, in the script that settles the delivery.
 """
 
 from enum import StrEnum
@@ -14,7 +14,11 @@ from storage.domain.errors import FieldFault
 
 
 class BackoffKind(StrEnum):
-    """f(n): initial · initial * n · initial * multiplier^(n-1) · the nth of `delays_ms`, or its last."""
+    """Growth function f(n) of the delay after the nth failure.
+
+    fixed: initial. linear: initial * n. exponential: initial * multiplier^(n-1). list: the nth of
+    `delays_ms`, or its last.
+    """
 
     FIXED = "fixed"
     LINEAR = "linear"
@@ -23,7 +27,11 @@ class BackoffKind(StrEnum):
 
 
 class Jitter(StrEnum):
-    """none: the delay itself. full: 0 to the delay. equal: half of it, and 0 to the other half."""
+    """Random part of the delay.
+
+    none: the delay itself. full: between 0 and the delay. equal: half the delay plus between 0 and the
+    other half.
+    """
 
     NONE = "none"
     FULL = "full"
@@ -31,7 +39,7 @@ class Jitter(StrEnum):
 
 
 class Backoff(msgspec.Struct, frozen=True, kw_only=True):
-    """A queue's policy. Times in milliseconds."""
+    """Back-off policy of a queue. Times in milliseconds."""
 
     kind: BackoffKind = BackoffKind.EXPONENTIAL
     initial_ms: int = limits.SECOND_MS
@@ -41,9 +49,9 @@ class Backoff(msgspec.Struct, frozen=True, kw_only=True):
     jitter: Jitter = Jitter.FULL
 
     def faults(self) -> list[FieldFault]:
-        """What is wrong with it."""
+        """Return the policy's validation faults."""
         longest = limits.VISIBILITY_TIMEOUT_MS_MAX
-        found = [
+        field_faults = [
             FieldFault(
                 f"/backoff/{name}", f"must be 0 to {longest // limits.SECOND_MS}", "out_of_range"
             )
@@ -52,10 +60,10 @@ class Backoff(msgspec.Struct, frozen=True, kw_only=True):
         ]
         if not 1 <= self.multiplier <= limits.BACKOFF_MULTIPLIER_MAX:
             detail = f"must be 1 to {limits.BACKOFF_MULTIPLIER_MAX}"
-            found.append(FieldFault("/backoff/multiplier", detail, "out_of_range"))
+            field_faults.append(FieldFault("/backoff/multiplier", detail, "out_of_range"))
         has_list = 1 <= len(self.delays_ms) <= limits.BACKOFF_DELAYS_MAX
         in_range = all(0 <= delay <= longest for delay in self.delays_ms)
         if self.kind is BackoffKind.LIST and not (has_list and in_range):
             detail = f"1 to {limits.BACKOFF_DELAYS_MAX} delays of at most 12 hours"
-            found.append(FieldFault("/backoff/delays_seconds", detail, "out_of_range"))
-        return found
+            field_faults.append(FieldFault("/backoff/delays_seconds", detail, "out_of_range"))
+        return field_faults

@@ -1,10 +1,10 @@
-"""What has happened to one message, for queues whose owner wants that kept.
+"""History of one message, for queues that have it enabled.
 
     sent ─▶ due ─▶ delivered ─▶ extended ─▶ acknowledged
                        ▲  └─▶ nacked, released, lease_ended ─▶ due ─▶ delivered …
                        │  └─▶ nacked or rejected ─▶ dead_lettered ─▶ redriven ─▶ delivered …
 
-A queue keeps HISTORY_EVENTS_MAX events or so of all its messages, and forgets the oldest first.
+A queue keeps about HISTORY_EVENTS_MAX events over all its messages and drops the oldest first.
 """
 
 from collections.abc import Sequence
@@ -39,10 +39,13 @@ class What(StrEnum):
 
 
 class MessageEvent(msgspec.Struct, frozen=True):
-    """One change. `until_ms`: when a delay or a delivery ends, where one began.
+    """One change of a message's state.
 
-    `number`: of a delivery, which one it is; of a failure or a lease that ended, how many there were; of a message that
-    moved in, its receives before. `reason`: what its consumer said, or why it is dead; of a message that moved, which way.
+    `until_ms`: end of the delay or delivery that this event started, if it started one.
+    `number`: for a delivery, its number; for a failure or an expired lease, how many there were so far;
+    for a message that moved in, its receive count before the move.
+    `reason`: the reason that its consumer gave, or why it was dead-lettered; for a message that moved,
+    the direction.
     """
 
     what: What
@@ -53,20 +56,25 @@ class MessageEvent(msgspec.Struct, frozen=True):
 
 
 class MessageHistory(msgspec.Struct, frozen=True):
-    """The changes of one message, oldest first. `truncated`: it began before what is kept does."""
+    """Changes of one message, oldest first.
+
+    `truncated`: the events before the oldest one kept are missing.
+    """
 
     offset: int
     events: tuple[MessageEvent, ...]
 
     @property
     def truncated(self) -> bool:
-        """Whether the message's beginning is not there any more, or was never kept."""
+        """True if the message's first events are no longer kept, or never were."""
         return not self.events or self.events[0].what not in (What.SENT, What.MOVED_IN)
 
     @property
     def state(self) -> str:
-        """Where the last change left the message: `ready`, `delayed`, `in_flight`, `dead_lettered`, `moving` or `gone`;
-        empty where nothing is known of it."""
+        """State after the last change; empty if no event is known.
+
+        `ready`, `delayed`, `in_flight`, `dead_lettered`, `moving` or `gone`.
+        """
         return state_after(self.events)
 
 
@@ -76,7 +84,7 @@ _OUT = (What.DELIVERED, What.EXTENDED)
 
 
 def state_after(events: Sequence[MessageEvent]) -> str:
-    """The state that the last of these changes leaves."""
+    """Return the state after the last of these changes."""
     if not events:
         return ""
     last = events[-1]
@@ -92,11 +100,14 @@ def state_after(events: Sequence[MessageEvent]) -> str:
 
 
 Noted = tuple[str, MessageEvent]
-"""An event, and the offset of its message; '*' of a purge, which meets all that lie before its number."""
+"""The offset of a message, and its event; '*' for a purge, which affects all messages before its number."""
 
 
 def history_of(offset: int, noted: Sequence[Noted]) -> MessageHistory:
-    """What of these events is about one message; a purge is, if the message was there to be dropped."""
+    """Select the events that concern one message.
+
+    A purge concerns it if the message was present to be dropped.
+    """
     events: list[MessageEvent] = []
     for place, event in noted:
         if place == str(offset):

@@ -1,4 +1,4 @@
-"""Messages of a queue, and the verbs' inputs and answers.
+"""Messages of a queue, and the arguments and results of the queue's operations.
 
 The life of a message:
 
@@ -10,7 +10,7 @@ The life of a message:
     delayed ───┘◀──────────────────────┘ nack with a delay
 
 Ready, delayed and in-flight messages expire when the queue's retention has passed since they were
-sent; dead-lettered ones when theirs has passed since they died.
+sent; dead-lettered ones when the dead-letter retention has passed since they were dead-lettered.
 """
 
 import binascii
@@ -33,8 +33,9 @@ _LOW_MASK = 2**_LOW_BITS - 1
 class NewMessage(msgspec.Struct, frozen=True, gc=False):
     """A message to send. `dedup_id` is for FIFO queues, `delay_ms` for standard ones.
 
-    `ttl_ms`: after so long, counted from when it is due, it expires unless it was received; 0: the queue's.
-    `priority`, 0 to 9 and without a group: the higher are delivered first. `system` are headers of a front door's own, with names that start with ':'; they do not count as size.
+    `ttl_ms`: time after it becomes due at which it expires unless it was received; 0 applies the queue's.
+    `priority`, 0 to 9, only without a group: higher priorities are delivered first. `system` headers
+    belong to an API endpoint and have names that start with ':'; they do not count towards the size.
     """
 
     body: bytes
@@ -49,14 +50,17 @@ class NewMessage(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def size_bytes(self) -> int:
-        """Body and headers, which is what the queue's limit counts."""
+        """Size of body and headers, as the queue's limit counts it."""
         if not self.headers:
             return len(self.body)
         return len(self.body) + headers_size_bytes(self.headers)
 
 
 class SentMessage(msgspec.Struct, frozen=True, gc=False):
-    """Where a message went. `duplicate`: it had been sent before, and nothing was added."""
+    """Id and offset of a sent message.
+
+    `duplicate`: it had been sent before, and nothing was added.
+    """
 
     message_id: str
     offset: int
@@ -64,10 +68,10 @@ class SentMessage(msgspec.Struct, frozen=True, gc=False):
 
 
 class ReceiptHandle(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """Names one delivery of one message (Q2).
+    """Identity of one delivery of one message (Q2).
 
     `arrival_ms` and `offset` are the entry's id; `delivery`, counted over all stays of the message in its
-    queue, and `received_ms` tell this delivery from every other one.
+    queue, and `received_ms` distinguish this delivery from every other one.
     """
 
     log_id: LogId
@@ -77,16 +81,16 @@ class ReceiptHandle(msgspec.Struct, frozen=True, array_like=True, gc=False):
     received_ms: int
 
     def encode(self) -> str:
-        """The word clients keep: about 50 characters of URL-safe base64."""
+        """Encode the handle for clients: about 50 characters of URL-safe base64."""
         packed = _handle_encoder.encode(self)
         return b2a_base64(packed, newline=False).translate(_URL_SAFE, b"=").decode()
 
     @classmethod
     def decode(cls, handle: str, log_id: LogId) -> "ReceiptHandle":
-        """Read a handle. Raises ReceiptHandleInvalid when it was not made by the log `log_id`."""
+        """Decode a handle. Raises ReceiptHandleInvalid unless it was issued by the log `log_id`."""
         try:
-            word = handle.encode("ascii").translate(_FROM_URL_SAFE)
-            decoded = _handle_decoder.decode(a2b_base64(word + _PADDING[len(word) % 4]))
+            encoded = handle.encode("ascii").translate(_FROM_URL_SAFE)
+            decoded = _handle_decoder.decode(a2b_base64(encoded + _PADDING[len(encoded) % 4]))
         except (binascii.Error, ValueError, msgspec.DecodeError):
             raise ReceiptHandleInvalid from None
         if decoded.log_id != log_id:
@@ -102,9 +106,10 @@ _handle_decoder = msgspec.msgpack.Decoder(ReceiptHandle)
 
 
 class ReceivedMessage(msgspec.Struct, frozen=True, gc=False):
-    """One delivery. `visible_at_ms`: when it comes back unless it is settled or extended.
+    """One delivery of a message.
 
-    `dead_letter_source` is the queue that gave up on it, when it came here for that.
+    `visible_at_ms`: when it becomes visible again unless it is settled or extended.
+    `dead_letter_source` is the queue that dead-lettered it, if it arrived here that way.
     """
 
     message_id: str
@@ -126,7 +131,7 @@ class ReceivedMessage(msgspec.Struct, frozen=True, gc=False):
 
 
 class DeadLetter(msgspec.Struct, frozen=True, gc=False):
-    """A message that its queue gave up on, and why."""
+    """A dead-lettered message, and the reason."""
 
     message_id: str
     offset: int
@@ -143,7 +148,10 @@ class DeadLetter(msgspec.Struct, frozen=True, gc=False):
 
 
 class DeathReason(msgspec.Struct, frozen=True):
-    """Dead letters that have the same reason: how many, and when the first and the last of them died."""
+    """Summary of the dead letters that have the same reason.
+
+    Their number, and when the first and the last of them were dead-lettered.
+    """
 
     reason: str
     count: int
@@ -152,7 +160,10 @@ class DeathReason(msgspec.Struct, frozen=True):
 
 
 class WhichDead(msgspec.Struct, frozen=True, kw_only=True):
-    """Which dead letters are meant: those that meet everything that is said. `words`: ids or offsets."""
+    """Filter of dead letters: selects those that match every field that is set.
+
+    `words`: ids or offsets.
+    """
 
     reason: str = ""
     group: str = ""
@@ -160,7 +171,7 @@ class WhichDead(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MessageState(StrEnum):
-    """Where a message is that can be browsed; dead letters have a list of their own."""
+    """State of a message that can be browsed; dead letters have a separate list."""
 
     READY = "ready"
     DELAYED = "delayed"
@@ -169,7 +180,7 @@ class MessageState(StrEnum):
 
 
 class BrowsedMessage(msgspec.Struct, frozen=True, gc=False):
-    """A message as it lies in its queue. `due_at_ms`: when its delay or its delivery ends."""
+    """A message as stored in its queue. `due_at_ms`: end of its delay or its delivery."""
 
     message_id: str
     offset: int
@@ -188,10 +199,11 @@ class BrowsedMessage(msgspec.Struct, frozen=True, gc=False):
 
 
 class SettleAction(StrEnum):
-    """What a consumer says of a delivery.
+    """Action of a consumer on a delivery.
 
-    ack: done. nack: it failed; try again after a while. release: not tried, back at once and no
-    failure. extend: still working, hide it for `visibility_timeout_ms` from now. reject: never again.
+    ack: done. nack: it failed; retry after a delay. release: not attempted; ready again immediately,
+    without counting a failure. extend: still being processed; hide it for the given visibility timeout
+    from now. reject: never deliver it again.
     """
 
     ACK = "ack"
@@ -202,7 +214,10 @@ class SettleAction(StrEnum):
 
 
 class Settlement(msgspec.Struct, frozen=True, gc=False):
-    """One verdict on one delivery. A nack without a delay waits as its queue's back-off says."""
+    """Settlement of one delivery.
+
+    A nack without a delay waits according to the queue's back-off.
+    """
 
     receipt_handle: str
     action: SettleAction
@@ -212,44 +227,55 @@ class Settlement(msgspec.Struct, frozen=True, gc=False):
 
 
 class Settled(msgspec.Struct, frozen=True, gc=False):
-    """The answer to one settlement: None, or why it was refused."""
+    """Result of one settlement: no error, or the reason for the refusal."""
 
     error: ErrorCode | None = None
     visible_at_ms: int | None = None
 
 
 def message_id(log_id: LogId, offset: int) -> str:
-    """The id of the message first accepted at `offset`: a UUID (RFC 9562 version 8).
+    """Return the id of the message first accepted at `offset`: a UUID (RFC 9562 version 8).
 
-    64 bits name the log and 53 the offset, which is the id's end, so that an id is unique and leads to its message without
-    an index.
+    64 bits identify the log and 53 the offset, which forms the end of the id, so that an id is unique
+    and leads to its message without an index.
     """
     return f"{_id_prefix(log_id, offset >> _LOW_BITS)}{offset & _LOW_MASK:012x}"
 
 
-def offset_of(log_id: LogId, given: str) -> int | None:
-    """The offset at which a message with this id was first accepted, or None for an id of another log."""
+def offset_of(log_id: LogId, id_text: str) -> int | None:
+    """Return the offset at which the message with this id was first accepted.
+
+    None for an id of another log.
+    """
     try:
-        bits = UUID(given).int
+        bits = UUID(id_text).int
     except ValueError:
         return None
     offset = ((bits >> _LOW_BITS) & 0x1F) << _LOW_BITS | bits & _LOW_MASK
-    return offset if given == message_id(log_id, offset) else None
+    return offset if id_text == message_id(log_id, offset) else None
 
 
-def offset_in(log_id: LogId, word: str) -> int | None:
-    """The offset that `word` means: an offset, or the id of a message first accepted by this log; else None.
+def offset_in(log_id: LogId, reference: str) -> int | None:
+    """Resolve a reference to an offset.
 
-    A message that came from another queue keeps its id, and is found by its offset only.
+    `reference` is an offset, or the id of a message first accepted by this log; anything else resolves to
+    None. A message that came from another queue keeps its id, and is found by its offset only.
     """
-    if word.isascii() and word.isdigit() and len(word) <= len(str(limits.OFFSET_MAX)):
-        return int(word)
-    return offset_of(log_id, word)
+    if (
+        reference.isascii()
+        and reference.isdigit()
+        and len(reference) <= len(str(limits.OFFSET_MAX))
+    ):
+        return int(reference)
+    return offset_of(log_id, reference)
 
 
 @lru_cache(4096)
 def _id_prefix(log_id: LogId, high: int) -> str:
-    """All of an id but its last 48 bits: it changes only from log to log, and every 2^48 offsets."""
+    """Return the id without its last 48 bits.
+
+    It changes only from log to log, and every 2^48 offsets.
+    """
     bits = (int(log_id, 16) << 5) | high  # 69 bits: 48, 12 and 9 beside the version and the variant
     high_digits = f"{bits >> 21:012x}"
     middle, low = (bits >> 9) & 0xFFF, bits & 0x1FF
@@ -257,7 +283,7 @@ def _id_prefix(log_id: LogId, high: int) -> str:
 
 
 def check_settlement(settlement: Settlement) -> None:
-    """Raise ValidationFailed when a settlement asks for a time outside the limits."""
+    """Raise ValidationFailed when a settlement's times or reason exceed the limits."""
     if not 0 <= (settlement.delay_ms or 0) <= limits.NACK_DELAY_MS_MAX:
         raise ValidationFailed.at("/delay_seconds", "A delay is at most 2 days", "out_of_range")
     if not 0 <= settlement.visibility_timeout_ms <= limits.VISIBILITY_TIMEOUT_MS_MAX:
@@ -273,7 +299,7 @@ def check_settlement(settlement: Settlement) -> None:
 def check_header_names(headers: Headers, reserved: frozenset[str] = frozenset()) -> None:
     """Raise ValidationFailed when there are too many headers or a name is not allowed.
 
-    `reserved` are the names of Millstream's own that may be among them.
+    `reserved` are Millstream's own names that are permitted here.
     """
     if len(headers) > limits.HEADERS_MAX + len(reserved):
         raise ValidationFailed.at("/headers", f"At most {limits.HEADERS_MAX} headers", "too_many")

@@ -1,4 +1,4 @@
-"""Moves: what takes the messages of one queue to others, a few at a time, until none is left.
+"""Move jobs: transfer the messages of one queue to others in batches until none is left.
 
 running ─▶ completed            cancelling ─▶ cancelled
    ├─────▶ failed                   ▲
@@ -14,7 +14,7 @@ from storage.domain.queues.message import WhichDead
 
 
 class MoveState(StrEnum):
-    """How far a move is."""
+    """State of a move job."""
 
     RUNNING = "running"
     COMPLETED = "completed"
@@ -24,10 +24,11 @@ class MoveState(StrEnum):
 
 
 class Move(msgspec.Struct, frozen=True, kw_only=True):
-    """One move. Without a destination each message goes back to the queue that it died in.
+    """One move. Without a destination each message returns to the queue that dead-lettered it.
 
-    `to_move` is how many there were at the start; `per_second` 0: as fast as it goes. With `which_dead` it is a
-    redrive: the queue's own dead letters become ready again, of those that it has not `looked_at` yet.
+    `to_move` is the number of messages at the start; `per_second` 0 means no rate limit. With `which_dead`
+    it is a redrive: the queue's own dead letters that match become ready again, those behind offset
+    `looked_at` still to be examined.
     """
 
     move_id: str

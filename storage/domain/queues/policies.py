@@ -1,4 +1,4 @@
-"""What an owner may ask of a queue beyond SQS: caps, poison messages of ordered groups, weights of groups."""
+"""Queue policies beyond SQS: caps, poison messages of ordered groups, group weights."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -10,10 +10,10 @@ from storage.domain.errors import FieldFault
 
 
 class Overflow(StrEnum):
-    """What happens to a send that would be too much for its queue.
+    """Handling of a send that would exceed the queue's cap.
 
-    reject: it is refused. drop_oldest: the oldest messages that are not in flight go. dead_letter: they go among the
-    queue's dead letters.
+    reject: the send is refused. drop_oldest: the oldest messages that are not in flight are dropped.
+    dead_letter: they become dead letters of the queue.
     """
 
     REJECT = "reject"
@@ -22,10 +22,11 @@ class Overflow(StrEnum):
 
 
 class PoisonPolicy(StrEnum):
-    """What becomes of a fifo queue's group when one of its messages has failed `attempts_max` times.
+    """Handling of a FIFO group when one of its messages has failed `attempts_max` times.
 
-    skip: the message is dead-lettered, and the group goes on. block: the message is tried on and on, and its group
-    waits for it. park_group: it waits with its whole group, also with what comes, until the group is resumed.
+    skip: the message is dead-lettered, and the group continues. block: the message is retried
+    indefinitely, and its group waits for it. park_group: it waits with its whole group, including new
+    messages, until the group is resumed.
     """
 
     SKIP = "skip"
@@ -34,9 +35,10 @@ class PoisonPolicy(StrEnum):
 
 
 class GroupWeight(msgspec.Struct, frozen=True):
-    """How many messages of a group a standard queue delivers in its turn.
+    """Number of messages of a group that a standard queue delivers per turn.
 
-    `match` is a group's name, or the start of one and `*`. The first that fits counts; without one it is 1.
+    `match` is a group's name, or a prefix followed by `*`. The first match counts; without one the weight
+    is 1.
     """
 
     match: str
@@ -44,8 +46,11 @@ class GroupWeight(msgspec.Struct, frozen=True):
 
 
 class ParkedGroup(msgspec.Struct, frozen=True, kw_only=True):
-    """A group of which nothing is delivered. `poison_offset`: the message that is to blame, None when the group was
-    parked by hand; `first_offset`: the first message that waits."""
+    """A group whose delivery is suspended.
+
+    `poison_offset`: the poison message, None when the group was parked manually; `first_offset`: the
+    first waiting message.
+    """
 
     group: str
     parked_at_ms: int
@@ -56,7 +61,7 @@ class ParkedGroup(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def weight_faults(weights: Sequence[GroupWeight], *, fifo: bool) -> list[FieldFault]:
-    """The faults of a queue's weights."""
+    """Return the validation faults of a queue's group weights."""
     pointer = "/group_weights"
     if weights and fifo:
         detail = "A fifo queue delivers its groups in order, and has no weights"
@@ -64,11 +69,11 @@ def weight_faults(weights: Sequence[GroupWeight], *, fifo: bool) -> list[FieldFa
     faults = []
     if len(weights) > limits.GROUP_WEIGHTS_MAX:
         faults.append(FieldFault(pointer, f"at most {limits.GROUP_WEIGHTS_MAX}", "too_many"))
-    for nth, one in enumerate(weights):
-        if not 1 <= len(one.match) <= limits.GROUP_CHARACTERS_MAX + 1:
+    for nth, group_weight in enumerate(weights):
+        if not 1 <= len(group_weight.match) <= limits.GROUP_CHARACTERS_MAX + 1:
             detail = f"1 to {limits.GROUP_CHARACTERS_MAX} characters, and '*'"
             faults.append(FieldFault(f"{pointer}/{nth}/match", detail, "out_of_range"))
-        if not 1 <= one.weight <= limits.GROUP_WEIGHT_MAX:
+        if not 1 <= group_weight.weight <= limits.GROUP_WEIGHT_MAX:
             detail = f"must be 1 to {limits.GROUP_WEIGHT_MAX}"
             faults.append(FieldFault(f"{pointer}/{nth}/weight", detail, "out_of_range"))
     return faults
@@ -77,7 +82,7 @@ def weight_faults(weights: Sequence[GroupWeight], *, fifo: bool) -> list[FieldFa
 def poison_faults(
     policy: PoisonPolicy, *, fifo: bool, has_dead_letter_queue: bool
 ) -> list[FieldFault]:
-    """The faults of a queue's poison policy with the rest of its configuration."""
+    """Return the faults of a queue's poison policy given the rest of its configuration."""
     if policy is PoisonPolicy.SKIP:
         return []
     if not fifo:

@@ -1,4 +1,4 @@
-"""What a queue is: its specification, its stored definition and its counts."""
+"""Queue: its specification, stored definition and counts."""
 
 from enum import StrEnum
 
@@ -19,23 +19,27 @@ from storage.domain.queues.policies import (
 
 
 class QueueType(StrEnum):
-    """standard: any order, no limit. fifo: in order within a group, one group member at a time."""
+    """Delivery order of a queue.
+
+    standard: any order, no limit. fifo: in order within a group, one message of a group at a time.
+    """
 
     STANDARD = "standard"
     FIFO = "fifo"
 
 
 class DedupScope(StrEnum):
-    """Where a deduplication id is unique for its window: in the whole queue, or in each group."""
+    """Scope in which a deduplication id is unique for its window: the queue, or each group."""
 
     QUEUE = "queue"
     GROUP = "group"
 
 
 class DeadLetterTarget(msgspec.Struct, frozen=True):
-    """Another queue of the namespace that takes what was received `receives_max` times in vain.
+    """Another queue of the namespace for messages received `receives_max` times in vain.
 
-    A message moves at the receive that would have been one too many (SQS RedrivePolicy); its count goes on there.
+    A message moves at the receive that would exceed the maximum (SQS RedrivePolicy); its receive count
+    continues there.
     """
 
     queue: str
@@ -43,7 +47,7 @@ class DeadLetterTarget(msgspec.Struct, frozen=True):
 
 
 class RedrivePermission(StrEnum):
-    """Which queues may name a queue as their dead-letter target (SQS RedriveAllowPolicy)."""
+    """Rule for which queues may name a queue as dead-letter target (SQS RedriveAllowPolicy)."""
 
     ALLOW_ALL = "allow_all"
     DENY_ALL = "deny_all"
@@ -51,27 +55,33 @@ class RedrivePermission(StrEnum):
 
 
 class RedriveAllow(msgspec.Struct, frozen=True):
-    """Who may send dead letters here. `sources`, names of queues, counts for `by_queue` only."""
+    """Permission to send dead letters here.
+
+    `sources`, names of queues, applies to `by_queue` only.
+    """
 
     permission: RedrivePermission = RedrivePermission.ALLOW_ALL
     sources: tuple[str, ...] = ()
 
     def allows(self, source: str) -> bool:
-        """Whether the queue `source` may name the queue that has this rule."""
+        """Return whether the queue `source` may name the queue that has this rule."""
         if self.permission is RedrivePermission.BY_QUEUE:
             return source in self.sources
         return self.permission is RedrivePermission.ALLOW_ALL
 
 
 class QueueSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """What its owner asked of a queue. Times in milliseconds.
+    """Configuration of a queue as requested by its owner. Times in milliseconds.
 
-    `receive_wait_ms` is how long a receive waits that does not say so itself. `attempts_max` counts failures and
-    crashes, and ends in the queue's own dead letters; `dead_letters` counts receives. Without a `backoff`
-    a failed message is ready at once. A `paused` queue takes messages and hands out none. `messages_max` and
-    `bytes_max` cap what waits, is delayed, in flight or parked; what comes from another queue is taken in all the same.
-    With a `stream_view` what is sent from then on can be read as a stream of the queue's name, for as long as its
-    retention says, whatever becomes of the messages; with `archive` the view is archived as streams are. With `history` each change of a message's state is kept for a while. `annotations` are kept for a front door and mean nothing here.
+    `receive_wait_ms` is the wait of a receive that does not specify one. `attempts_max` counts failures
+    and expired leases, and moves the message to the queue's own dead letters; `dead_letters` counts
+    receives. Without a `backoff` a failed message is ready immediately. A `paused` queue accepts messages
+    and delivers none. `messages_max` and `bytes_max` cap the messages that are ready, delayed, in flight
+    or parked; messages that come from another queue are accepted regardless. With a `stream_view`
+    messages sent from then on can be read as a stream of the queue's name for the duration of its
+    retention, whatever becomes of the messages; with `archive` the view is archived as streams are. With
+    `history` each change of a message's state is kept for a while. `annotations` are kept for an API
+    endpoint and have no meaning here.
     """
 
     type: QueueType = QueueType.STANDARD
@@ -165,7 +175,10 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True):
     changed_at_ms: int
 
     def check_size(self, size_bytes: int) -> None:
-        """Raise ValidationFailed or MessageTooLarge unless this queue takes a message of that size, headers included."""
+        """Raise ValidationFailed or MessageTooLarge unless the queue accepts that size.
+
+        The size includes headers.
+        """
         if size_bytes < 1:
             raise ValidationFailed.at("/body", "A message has at least one byte", "too_short")
         if size_bytes > self.spec.message_bytes_max:
@@ -175,7 +188,7 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True):
             )
 
     def check_message(self, message: NewMessage) -> None:
-        """Raise ValidationFailed or MessageTooLarge unless this queue takes the message."""
+        """Raise ValidationFailed or MessageTooLarge unless the queue accepts the message."""
         self.check_size(message.size_bytes)
         if message.headers:
             check_header_names(message.headers)
@@ -221,7 +234,7 @@ def _check_fifo_message(message: NewMessage) -> None:
 
 
 class QueueStats(msgspec.Struct, frozen=True, kw_only=True):
-    """Exact counts as of now (Q10), and how old the oldest ready message is.
+    """Exact current counts (Q10), and the arrival of the oldest ready message.
 
     sent + moved_in = ready + delayed + in_flight + parked + dead_lettered + moving
                       + acknowledged + expired + purged + dropped + moved_out
@@ -250,7 +263,7 @@ class QueueStats(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check_range(pointer: str, value: int, low: int, high: int) -> list[FieldFault]:
-    """A fault at `pointer` unless low <= value <= high; none otherwise."""
+    """Return a fault at `pointer` unless low <= value <= high; none otherwise."""
     if low <= value <= high:
         return []
     return [FieldFault(pointer, f"must be {low} to {high}", "out_of_range")]
@@ -276,11 +289,11 @@ def _target_faults(target: DeadLetterTarget | None) -> list[FieldFault]:
 
 
 def tag_faults(tags: dict[str, str]) -> list[FieldFault]:
-    """The faults of a resource's tags."""
+    """Return the validation faults of a resource's tags."""
     faults = []
     if len(tags) > limits.TAGS_MAX:
         faults.append(FieldFault("/tags", f"at most {limits.TAGS_MAX} tags", "too_many"))
-    if any("\0" in word for pair in tags.items() for word in pair):  # Postgres keeps none
+    if any("\0" in word for pair in tags.items() for word in pair):  # Postgres stores none
         faults.append(FieldFault("/tags", "a tag has no NUL character", "invalid"))
     for key, value in tags.items():
         if (

@@ -1,8 +1,9 @@
-"""How fast a replay goes: as its owner asks, and no faster than live traffic bears. Rules without a clock.
+"""Pacing of a replay: the limits that its owner sets, and yielding to live traffic.
 
-Three things slow it down. A rate in records or bytes is one for the whole replay, whoever sends: see
-`storage.redis.counters.pacing`. A speed sends records in the rhythm in which they arrived once, N times as fast. And a
-replay watches how long its own appends take, and how far the target's readers are behind.
+These are rules without a clock. Three things throttle a replay. A rate in records or bytes applies to the whole
+replay, whichever worker sends: see `storage.redis.counters.pacing`. A speed sends records with the original
+timing of their arrivals, N times as fast. And a replay measures the latency of its own appends, and how far the
+target's readers are behind.
 """
 
 from collections import deque
@@ -15,8 +16,11 @@ from storage.domain.errors import FieldFault
 
 
 class Pacing(msgspec.Struct, frozen=True, kw_only=True):
-    """What a replay's owner asks for; None: as fast as it goes. `lag_records_max`: it waits while a consumer group
-    of the target stream, or the target queue, has more than that to do."""
+    """Rate limits set by a replay's owner; None: unlimited.
+
+    `lag_records_max`: the replay waits while a consumer group of the target stream, or the target queue, has a
+    larger backlog than this.
+    """
 
     records_per_second: float | None = None
     bytes_per_second: float | None = None
@@ -24,62 +28,73 @@ class Pacing(msgspec.Struct, frozen=True, kw_only=True):
     lag_records_max: int | None = None
 
     def faults(self) -> list[FieldFault]:
-        """What is wrong with it."""
+        """Return the pacing's validation faults."""
         bounds = (
             ("records_per_second", self.records_per_second, limits.REPLAY_RATE_MAX),
             ("bytes_per_second", self.bytes_per_second, limits.REPLAY_BYTES_RATE_MAX),
             ("speed", self.speed, limits.REPLAY_SPEED_MAX),
         )
-        found = [
+        field_faults = [
             FieldFault(f"/pacing/{name}", f"must be above 0, to {most:g}", "out_of_range")
             for name, value, most in bounds
             if value is not None and not 0 < value <= most
         ]
         if self.lag_records_max is not None and self.lag_records_max < 0:
-            found.append(FieldFault("/pacing/lag_records_max", "must be at least 0"))
-        return found
+            field_faults.append(FieldFault("/pacing/lag_records_max", "must be at least 0"))
+        return field_faults
 
     @property
     def batch_records_max(self) -> int:
-        """How many records go at once: a fraction of a second's worth, so that a slow replay does not come in
-        bursts."""
+        """Batch size in records.
+
+        The records of a fraction of a second, so that a slow replay does not send in bursts.
+        """
         if self.records_per_second is None:
             return limits.REPLAY_BATCH_RECORDS
-        wanted = int(self.records_per_second * limits.REPLAY_BATCH_SECONDS)
-        return max(1, min(limits.REPLAY_BATCH_RECORDS, wanted))
+        share = int(self.records_per_second * limits.REPLAY_BATCH_SECONDS)
+        return max(1, min(limits.REPLAY_BATCH_RECORDS, share))
 
     @property
     def batch_bytes_max(self) -> int:
-        """As batch_records_max, in bytes."""
+        """Batch size in bytes; see `batch_records_max`."""
         if self.bytes_per_second is None:
             return limits.REPLAY_BATCH_BYTES
-        wanted = int(self.bytes_per_second * limits.REPLAY_BATCH_SECONDS)
-        return max(1, min(limits.REPLAY_BATCH_BYTES, wanted))
+        share = int(self.bytes_per_second * limits.REPLAY_BATCH_SECONDS)
+        return max(1, min(limits.REPLAY_BATCH_BYTES, share))
 
     def seconds_for(self, records: int, size_bytes: int, span_ms: int) -> float | None:
-        """How long a replay of so much takes at the least, which arrived over so long; None: as it goes."""
-        asked = [
+        """Return the minimum duration in seconds of a replay of that size; None: no limit applies.
+
+        `span_ms`: the time over which the records arrived.
+        """
+        durations_s = [
             records / self.records_per_second if self.records_per_second else 0.0,
             size_bytes / self.bytes_per_second if self.bytes_per_second else 0.0,
             span_ms / limits.SECOND_MS / self.speed if self.speed else 0.0,
         ]
-        return max(asked) or None
+        return max(durations_s) or None
 
 
 class ReplaySpeed(msgspec.Struct, frozen=True):
-    """Records are sent as they arrived, `speed` times as fast: what arrived at `arrival_ms` is due at `begun_ms`."""
+    """Schedule that preserves the timing of arrivals, `speed` times as fast.
+
+    A record that arrived at `arrival_ms` is due at `begun_ms`.
+    """
 
     arrival_ms: int
     begun_ms: int
     speed: float
 
     def due_ms(self, arrival_ms: int) -> int:
-        """When a record that arrived then is to be sent."""
+        """Return when to send a record that arrived at `arrival_ms`."""
         return self.begun_ms + int(max(0, arrival_ms - self.arrival_ms) / self.speed)
 
 
 class AdaptiveThrottle:
-    """Slows down while appends take long, and catches up slowly: others may be why they do."""
+    """Throttle that slows down while appends are slow, and recovers gradually.
+
+    Other traffic may be the reason for the latency.
+    """
 
     def __init__(self, latency_ms_max: float = limits.REPLAY_LATENCY_MS_MAX) -> None:
         self._most = latency_ms_max
@@ -87,7 +102,7 @@ class AdaptiveThrottle:
         self.pause_ms = 0.0
 
     def note(self, took_ms: float) -> float:
-        """An append took so long; how long to pause before the next."""
+        """Record an append's duration; return the pause before the next, both in milliseconds."""
         self._took.append(took_ms)
         if p95(self._took) > self._most:
             longer = max(limits.REPLAY_PAUSE_MS_MIN, 2 * self.pause_ms)
@@ -100,6 +115,6 @@ class AdaptiveThrottle:
 
 
 def p95(values: Iterable[float]) -> float:
-    """The value that at most one in twenty exceeds; 0 of none."""
+    """Return the value that at most one in twenty exceeds; 0 without values."""
     ordered = sorted(values)
     return ordered[(len(ordered) - 1) * 19 // 20] if ordered else 0.0

@@ -1,17 +1,18 @@
-"""Replays: records of a stream are sent again, to another stream or to a queue, each once.
+"""Replays: send records of a stream again, to another stream or to a queue, each once.
 
-A replay is a job (`storage.domain.jobs`). Its window is fixed when it is begun, as parts: each is offsets
-[first, end) of one shard, is read in order, and is a rising producer of its own whose sequences are the source's
-offsets. So a part may be read again from any position it has reached, by anyone, and adds nothing twice (R1).
+A replay is a job (`storage.domain.jobs`). Its window is fixed when it starts, as parts: each part is offsets
+[first, end) of one shard, is read in order, and is a monotonic producer of its own whose sequences are the
+source's offsets. So any worker may read a part again from any position it has reached, and adds nothing twice
+(R1).
 
-    order   parts               which may go at once
+    order   parts               parts that may run in parallel
     shard   one for each shard  all
     key     one for each shard  those whose parents are done: a key's records keep their order across reshards
-    time    one for each shard  one writer takes of all parts what arrived first
+    time    one for each shard  one writer merges all parts by arrival
     none    ranges of shards    all
 
-With `max_records` one part goes after another, in the order of shards, so that which records are meant does not
-depend on who is faster. By time it is the first that arrived.
+With `max_records` parts run one after another, in the order of shards, so that the selected records do not
+depend on which worker is faster. By time it is the records that arrived first.
 """
 
 import hashlib
@@ -36,13 +37,13 @@ SOURCE_SHARD = ":source_shard"
 SOURCE_OFFSET = ":source_offset"
 SOURCE_TIME = ":source_time"
 ORIGIN_HEADERS = frozenset((REPLAY_ID, SOURCE_STREAM, SOURCE_SHARD, SOURCE_OFFSET, SOURCE_TIME))
-"""Where a replayed record came from, in the names that a reader sees. A replay of a replay tells the last one."""
+"""Names of the headers that state a replayed record's origin. A replay of a replay states the last one."""
 
 OWN_OF_REPLAYS = ORIGIN_HEADERS | {CONTENT_TYPE}
 
 
 class Order(StrEnum):
-    """What keeps its order: see above."""
+    """Order that a replay preserves: within a shard, within a key, by arrival time, or none."""
 
     SHARD = "shard"
     KEY = "key"
@@ -51,25 +52,28 @@ class Order(StrEnum):
 
 
 class ShardMode(StrEnum):
-    """Where records go in a target stream."""
+    """Placement of records in a target stream."""
 
     REHASH = "rehash"
     """By their keys."""
 
     KEEP = "keep"
-    """To where their source shard begins on the ring, all of one shard to one place."""
+    """To the first hash key of their source shard: all records of a shard go to one shard."""
 
 
 class Bound(msgspec.Struct, frozen=True, kw_only=True):
-    """An end of a window; one of the three. `offsets` are pairs of a shard and an offset; a shard that is not named
-    is not bounded there. `bookmark` is (group, name); a shard that is younger than the bookmark had nothing then."""
+    """One end of a window: exactly one of the three.
+
+    `offsets` are pairs of a shard and an offset; a shard that is not named is not bounded. `bookmark` is
+    (group, name); a shard that is younger than the bookmark had nothing then.
+    """
 
     offsets: tuple[tuple[int, int], ...] | None = None
     time_ms: int | None = None
     bookmark: tuple[str, str] | None = None
 
     def faults(self, pointer: str) -> list[FieldFault]:
-        """What is wrong with it."""
+        """Return the bound's validation faults."""
         if sum(one is not None for one in (self.offsets, self.time_ms, self.bookmark)) != 1:
             return [FieldFault(pointer, "Exactly one of offsets, time and bookmark", "exclusive")]
         if any(not 0 <= offset <= limits.OFFSET_MAX for _, offset in self.offsets or ()):
@@ -78,7 +82,7 @@ class Bound(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
-    """Where records go: a stream or a queue of the namespace."""
+    """Target of a replay: a stream or a queue of the namespace."""
 
     stream: str | None = None
     queue: str | None = None
@@ -86,8 +90,10 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReplayRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What an owner asks for. The window goes from `start`, or the oldest record, up to `end`, or what there is when
-    the replay begins."""
+    """Replay as requested by its owner.
+
+    The window extends from `start`, or the oldest record, to `end`, or the last record when the replay begins.
+    """
 
     stream: str
     target: Target
@@ -101,7 +107,7 @@ class ReplayRequest(msgspec.Struct, frozen=True, kw_only=True):
     allow_same_stream: bool = False
 
     def check(self) -> None:
-        """Raise ValidationFailed with every fault that can be seen without a store."""
+        """Raise ValidationFailed with every fault that can be detected without a store."""
         faults = [
             *(self.start.faults("/from") if self.start else ()),
             *(self.end.faults("/to") if self.end else ()),
@@ -136,8 +142,11 @@ class ReplayRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReplaySpec(msgspec.Struct, frozen=True, kw_only=True):
-    """What a worker is told. Source and target are those of that name when the replay was asked for, and no others
-    that were made anew since."""
+    """Instructions to a worker.
+
+    Source and target are identified by id: resources re-created under the same names after the request are not
+    meant.
+    """
 
     replay_id: str
     request: ReplayRequest
@@ -154,10 +163,10 @@ class Reach(msgspec.Struct, frozen=True):
 
 
 class Replaying(msgspec.Struct, frozen=True, kw_only=True):
-    """A part of a replay, and how far it is: `position` is the next offset to read.
+    """A part of a replay and its progress: `position` is the next offset to read.
 
-    Of what was read `selected` were meant; `sent` are new in the target, `duplicates` had been sent before, by this
-    attempt or another. `expired` had gone before they could be read.
+    Of the records `read`, `selected` matched the filter; `sent` are new in the target, `duplicates` had been sent
+    before, by this attempt or another. `expired` had expired before they could be read.
     """
 
     part: str
@@ -173,7 +182,7 @@ class Replaying(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def counts(self) -> dict[str, int]:
-        """What is stored beside the position."""
+        """Counters stored with the position."""
         mine = {name: getattr(self, name) for name in _COUNTS}
         return mine | {
             "shard": self.reach.shard,
@@ -182,12 +191,12 @@ class Replaying(msgspec.Struct, frozen=True, kw_only=True):
         }
 
     def to_job(self) -> JobPart:
-        """The part as its job stores it."""
+        """Convert to the part as its job stores it."""
         return JobPart(self.part, self.position, self.done, self.counts)
 
     @classmethod
     def from_job(cls, stored: JobPart) -> "Replaying":
-        """The part that a job stored."""
+        """Convert from the part that a job stored."""
         counts = stored.counts
         return cls(
             part=stored.part,
@@ -201,11 +210,11 @@ class Replaying(msgspec.Struct, frozen=True, kw_only=True):
 _COUNTS = ("read", "selected", "sent", "duplicates", "bytes", "expired")
 
 PLANNED = "planned"
-"""The part that says that all others are there: the window is fixed."""
+"""Part that marks the plan as complete: all other parts exist, and the window is fixed."""
 
 
 def parts_of(reaches: Sequence[Reach], order: Order) -> list[Replaying]:
-    """A replay's parts before it has begun."""
+    """Return the parts of a replay before its start."""
     if order is not Order.NONE:
         return [_part(f"shard {one.shard:06d}", one) for one in reaches]
     step = _step(reaches)
@@ -221,10 +230,13 @@ def _part(name: str, reach: Reach) -> Replaying:
 
 
 def _step(reaches: Sequence[Reach]) -> int:
-    """How much a range holds: so much that the parts are not too many, for a target remembers each."""
+    """Return the number of records of a range.
+
+    Large enough to bound the number of parts, because a target keeps state for each.
+    """
     whole = sum(reach.end - reach.first for reach in reaches)
-    room = max(1, limits.REPLAY_RANGES_MAX - len(reaches))
-    return max(limits.REPLAY_RANGE_RECORDS, -(-whole // room))
+    ranges_max = max(1, limits.REPLAY_RANGES_MAX - len(reaches))
+    return max(limits.REPLAY_RANGE_RECORDS, -(-whole // ranges_max))
 
 
 def _cut(reach: Reach, step: int) -> list[Reach]:
@@ -233,13 +245,13 @@ def _cut(reach: Reach, step: int) -> list[Reach]:
 
 
 def producer_of(job_id: str, part: str) -> str:
-    """The rising producer that a part is."""
-    known_as = hashlib.blake2b(job_id.encode(), digest_size=12).hexdigest()
-    return f"replay:{known_as}:{part}"
+    """Return the id of the part's monotonic producer."""
+    digest = hashlib.blake2b(job_id.encode(), digest_size=12).hexdigest()
+    return f"replay:{digest}:{part}"
 
 
 def waves(parts: Sequence[Replaying], shards: Sequence[Shard], order: Order) -> list[list[str]]:
-    """The parts by name, in the groups that may go at once, one group after another."""
+    """Return the parts by name, in groups that may run in parallel, one group after another."""
     if order is not Order.KEY:
         return [[part.part for part in parts]] if parts else []
     depths = _depths(shards)
@@ -250,7 +262,10 @@ def waves(parts: Sequence[Replaying], shards: Sequence[Shard], order: Order) -> 
 
 
 def _depths(shards: Iterable[Shard]) -> dict[int, int]:
-    """How many generations came before each shard; parents come before their children."""
+    """Return the number of generations before each shard.
+
+    Parents come before their children in `shards`.
+    """
     depths: dict[int, int] = {}
     for shard in shards:
         above = [depths[parent] for parent in shard.parents if parent in depths]
@@ -258,28 +273,30 @@ def _depths(shards: Iterable[Shard]) -> dict[int, int]:
     return depths
 
 
-def origin(replay_id: str, stream: str, shard: int, at: LogRecord) -> Headers:
-    """The headers that say where a record came from."""
-    told = (
+def origin(replay_id: str, stream: str, shard: int, entry: LogRecord) -> Headers:
+    """Return the headers that state a record's origin."""
+    values = (
         (REPLAY_ID, replay_id),
         (SOURCE_STREAM, stream),
         (SOURCE_SHARD, str(shard)),
-        (SOURCE_OFFSET, str(at.offset)),
-        (SOURCE_TIME, str(at.arrival_ms)),
+        (SOURCE_OFFSET, str(entry.offset)),
+        (SOURCE_TIME, str(entry.arrival_ms)),
     )
-    return tuple((name, "", word.encode()) for name, word in told)
+    return tuple((name, "", word.encode()) for name, word in values)
 
 
 def own_headers(headers: Headers) -> tuple[list[Header], str]:
-    """A record's headers without reserved ones, and its content type."""
+    """Return a record's headers without reserved ones, and its content type."""
     own = [header for header in headers if not header[0].startswith(RESERVED)]
     content_type = next((value.decode() for name, _, value in headers if name == CONTENT_TYPE), "")
     return own, content_type
 
 
 def group_for(key: str, shard: int, *, fifo: bool) -> str:
-    """The message group of a record: its key, or a digest of a long one. In a fifo queue records without a key keep
-    the order of their shard."""
+    """Return the message group of a record: its key, or a digest of a long one.
+
+    In a FIFO queue records without a key keep the order of their shard.
+    """
     if not key:
         return f"shard {shard}" if fifo else ""
     if len(key) <= limits.GROUP_CHARACTERS_MAX:
@@ -288,10 +305,12 @@ def group_for(key: str, shard: int, *, fifo: bool) -> str:
 
 
 def progress_of(parts: Iterable[Replaying]) -> dict[str, Any]:
-    """A replay as a whole."""
-    some = list(parts)
-    total: dict[str, Any] = {name: sum(getattr(part, name) for part in some) for name in _COUNTS}
-    total["records"] = sum(part.reach.end - part.reach.first for part in some)
-    total["parts"] = len(some)
-    total["parts_done"] = sum(part.done for part in some)
+    """Return the progress of a replay as a whole."""
+    replayed = list(parts)
+    total: dict[str, Any] = {
+        name: sum(getattr(part, name) for part in replayed) for name in _COUNTS
+    }
+    total["records"] = sum(part.reach.end - part.reach.first for part in replayed)
+    total["parts"] = len(replayed)
+    total["parts_done"] = sum(part.done for part in replayed)
     return total

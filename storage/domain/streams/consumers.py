@@ -1,4 +1,4 @@
-"""Readers of a stream that are known by name, and what an account has set: kept for front doors."""
+"""Registered consumers of a stream and account settings: stored for API endpoints."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 class RegisteredConsumer(msgspec.Struct, frozen=True, kw_only=True):
-    """A named reader of a stream. `policy` is kept as text and is not in effect."""
+    """A named reader of a stream. `policy` is stored as text and has no effect."""
 
     stream_id: str
     name: str
@@ -16,4 +16,4 @@ class RegisteredConsumer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 AccountSettings = dict[str, Any]
-"""What a namespace has set, by name; each front door has names of its own."""
+"""Settings of a namespace, by name; each API endpoint has its own names."""

@@ -1,8 +1,9 @@
-"""Writers whose sequences only rise, and that repeat what they sent: rules without a store.
+"""Idempotent append for monotonic writers: rules without a store.
 
-A rising producer sends records that each carry a sequence, in rising order, with any gaps. A log takes what lies
-above the last sequence that it took of that producer; the rest is a duplicate. `storage.streams.idempotent_append` says why a
-repeat in other portions, also across a reshard, adds each record once.
+A monotonic producer sends records that each have a sequence, in increasing order, with any gaps. A log
+accepts the records above its high-water mark, the last sequence that it accepted of that producer; the rest
+are duplicates. `storage.streams.idempotent_append` explains why a retry in different batches, also across a
+reshard, adds each record once.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,14 +14,14 @@ from storage.domain import limits
 from storage.domain.errors import BatchTooLarge, ValidationFailed
 
 NOT_KNOWN = -1
-"""The last sequence of a producer of which a log took nothing."""
+"""Last sequence of a producer from which a log has accepted nothing."""
 
 IS_OVER = -2
-"""What a log tells of a producer that it was told to forget."""
+"""Answer of a log for a producer whose state was retired."""
 
 
 class Claim(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A producer's part of a batch: its records there have sequences from `first` to `last`."""
+    """Sequence range of a producer's records in a batch: from `first` to `last`."""
 
     producer_id: str
     first: int
@@ -28,15 +29,17 @@ class Claim(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class AppendCounts(msgspec.Struct, frozen=True, gc=False):
-    """What became of a batch: so many records are new, so many had been taken before."""
+    """Outcome of a batch: the number of records added, and of those added before."""
 
     added: int
     duplicates: int
 
 
 class PartialDuplicate(Exception):
-    """Some of a part lies above what the log took, some not: nothing happened. `lasts`: its last sequence of
-    each producer of the part, in the order of the claims."""
+    """Part of a claim lies above the log's high-water mark, part below: nothing happened.
+
+    `lasts`: the log's last sequence of each producer of the batch, in the order of the claims.
+    """
 
     def __init__(self, lasts: Sequence[int]) -> None:
         super().__init__(lasts)
@@ -44,32 +47,40 @@ class PartialDuplicate(Exception):
 
 
 class AncestorWatermark(msgspec.Struct, frozen=True, gc=False):
-    """A closed ancestor of a log took all of a producer's records for these hash keys up to `last`."""
+    """High-water mark of a closed ancestor of a log for a producer and a range of hash keys.
+
+    The ancestor accepted all of the producer's records for these hash keys up to `last`.
+    """
 
     first_hash_key: int
     last_hash_key: int
     last: int
 
 
-def floor_at(floors: Iterable[AncestorWatermark], place: int) -> int:
-    """The last sequence that an ancestor took for the hash key, or NOT_KNOWN."""
-    taken = (floor.last for floor in floors if floor.first_hash_key <= place <= floor.last_hash_key)
-    return max(taken, default=NOT_KNOWN)
+def floor_at(floors: Iterable[AncestorWatermark], hash_key: int) -> int:
+    """Return the last sequence that an ancestor accepted for the hash key, or NOT_KNOWN."""
+    lasts = (
+        floor.last for floor in floors if floor.first_hash_key <= hash_key <= floor.last_hash_key
+    )
+    return max(lasts, default=NOT_KNOWN)
 
 
 class SequencedBatch(msgspec.Struct, frozen=True, gc=False):
-    """Whose each item of a batch is, and its sequence: both in the items' order."""
+    """Producer and sequence of each item of a batch, in the items' order."""
 
     producer_ids: Sequence[str]
     sequences: Sequence[int]
 
     @classmethod
     def of(cls, producer_id: str, sequences: Sequence[int]) -> "SequencedBatch":
-        """Of one producer."""
+        """Make a batch of a single producer."""
         return cls([producer_id] * len(sequences), sequences)
 
     def check(self, items: int) -> None:
-        """Raise unless each of so many items has a producer and a sequence above its producer's last one."""
+        """Raise unless each item has a producer and a sequence above its producer's previous one.
+
+        `items`: the number of items.
+        """
         if not items:
             raise ValidationFailed.at("/sequences", "A batch has at least one item", "too_few")
         if items > limits.BATCH_RECORDS_MAX:
@@ -86,7 +97,10 @@ class SequencedBatch(msgspec.Struct, frozen=True, gc=False):
             lasts[producer_id] = sequence
 
     def claims(self, numbers: Iterable[int]) -> tuple[Claim, ...]:
-        """What these items, by their numbers in rising order, claim: one claim for each producer."""
+        """Return the sequence ranges of these items: one claim for each producer.
+
+        `numbers` are the items' numbers in ascending order.
+        """
         ends: dict[str, tuple[int, int]] = {}
         for number in numbers:
             producer_id, sequence = self.producer_ids[number], self.sequences[number]
@@ -95,7 +109,7 @@ class SequencedBatch(msgspec.Struct, frozen=True, gc=False):
         return tuple(Claim(producer_id, *span) for producer_id, span in ends.items())
 
     def above(self, numbers: Iterable[int], lasts: Mapping[str, int]) -> list[int]:
-        """Those of the items that lie above their producers' last sequences."""
+        """Return the items above their producers' last sequences."""
         return [
             number
             for number in numbers
@@ -104,5 +118,5 @@ class SequencedBatch(msgspec.Struct, frozen=True, gc=False):
 
 
 def lasts_of(claims: Iterable[Claim], lasts: Iterable[int]) -> dict[str, int]:
-    """What a log answered to the claims, by producer."""
+    """Return a log's answer to the claims, by producer."""
     return {claim.producer_id: last for claim, last in zip(claims, lasts, strict=True)}

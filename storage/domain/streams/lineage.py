@@ -1,7 +1,7 @@
-"""How the shards of a stream follow one another, and where a reader of all of them stands.
+"""Lineage of a stream's shards, and the position of a reader of all of them.
 
-A reader's position is a *frontier*: for each shard it is in, the next offset wanted, or ENDED for one that
-it has read to its end while a child of it still waits for another parent. At any time the shards of a
+A reader's position is a *frontier*: for each shard it is in, the next offset to read, or ENDED for one
+that it has read to its end while a child of it still waits for another parent. At any time the shards of a
 frontier cover the ring once:
 
     shards      0 ──┬── 1 ─────┐              frontier    {0: 7}
@@ -22,7 +22,7 @@ from storage.domain.streams.stream import Shard, ShardRead, Stream
 T = TypeVar("T")
 
 ENDED = -1
-"""The position of a shard that was closed and read to its end."""
+"""Position in a shard that was closed and read to its end."""
 
 
 class ShardClosedTo(ShardClosed):
@@ -34,7 +34,10 @@ class ShardClosedTo(ShardClosed):
 
 
 def _told(shard: Shard) -> dict[str, object]:
-    """A shard in an error's facts. Hash keys are strings: JSON's numbers end at 2^53."""
+    """Return a shard as details of an error.
+
+    Hash keys are strings: integers in JSON are exact only up to 2^53.
+    """
     return {
         "shard": shard.index,
         "first_hash_key": str(shard.first_hash_key),
@@ -48,7 +51,7 @@ _decoder = msgspec.msgpack.Decoder(list[_Packed])
 
 
 def pack_children(children: Iterable[Shard]) -> bytes:
-    """What a closed log keeps of the shards that go on in its place; empty for none."""
+    """Encode the children that a closed log stores; empty for none."""
     packed = [
         (
             child.index,
@@ -64,7 +67,7 @@ def pack_children(children: Iterable[Shard]) -> bytes:
 
 
 def unpack_children(packed: bytes) -> tuple[Shard, ...]:
-    """The children as they were when their parent was closed."""
+    """Decode the children as they were when their parent was closed."""
     return tuple(
         Shard(index, log_id, int(first), int(last), opened_at_ms, None, parents)
         for index, log_id, first, last, opened_at_ms, parents in _decoder.decode(packed)
@@ -72,34 +75,34 @@ def unpack_children(packed: bytes) -> tuple[Shard, ...]:
 
 
 def frontier(stream: Stream, positions: Mapping[int, int]) -> dict[int, int | None]:
-    """Where a reader that stands at `positions` goes on: children take the place of ended parents.
+    """Return the frontier of a reader at `positions`: children replace ended parents.
 
-    None is the oldest record of a shard. Without positions that is where a reader starts, in the shards
-    whose parents have expired or never were. Positions in expired shards are gone.
+    None stands for the oldest record of a shard. Without positions it is the start of a reader, in the
+    shards whose parents have expired or never existed. Positions in expired shards are dropped.
     """
     shards = (*stream.shards, *stream.opening)
-    known = {shard.index for shard in shards}
+    indexes = {shard.index for shard in shards}
     done = _passed(shards, positions)
-    found: dict[int, int | None] = {}
+    next_positions: dict[int, int | None] = {}
     for shard in shards:
         if shard.index in done:
             continue
         if shard.index in positions:
-            found[shard.index] = positions[shard.index]
+            next_positions[shard.index] = positions[shard.index]
             if positions[shard.index] == ENDED:
                 done.add(shard.index)
-        elif all(index in done or index not in known for index in shard.parents):
-            found[shard.index] = 0 if positions else None
-    waited_for = _waited_for(shards, found)
+        elif all(index in done or index not in indexes for index in shard.parents):
+            next_positions[shard.index] = 0 if positions else None
+    waited_for = _waited_for(shards, next_positions)
     return {
         index: position
-        for index, position in found.items()
+        for index, position in next_positions.items()
         if position != ENDED or index in waited_for
     }
 
 
 def _passed(shards: Sequence[Shard], positions: Mapping[int, int]) -> set[int]:
-    """The ancestors of the shards that have a position: they were read to their ends."""
+    """Return the ancestors of the shards that have a position: they were read to their ends."""
     passed: set[int] = set()
     for shard in reversed(shards):
         if shard.index in positions or shard.index in passed:
@@ -107,16 +110,24 @@ def _passed(shards: Sequence[Shard], positions: Mapping[int, int]) -> set[int]:
     return passed
 
 
-def _waited_for(shards: Sequence[Shard], found: Mapping[int, int | None]) -> set[int]:
-    """The shards whose end must be remembered: a child has not begun, or none is known yet."""
+def _waited_for(shards: Sequence[Shard], next_positions: Mapping[int, int | None]) -> set[int]:
+    """Return the shards whose end must be recorded.
+
+    A child of theirs has not been started, or none is known yet.
+    """
     with_children = {parent for shard in shards for parent in shard.parents}
-    still = {parent for shard in shards if shard.index not in found for parent in shard.parents}
-    return still | (found.keys() - with_children)
+    still = {
+        parent for shard in shards if shard.index not in next_positions for parent in shard.parents
+    }
+    return still | (next_positions.keys() - with_children)
 
 
 def eldest(groups: Mapping[Shard, T]) -> dict[Shard, T]:
-    """The shards that no other one may still send records to: none with a lower number shares hash keys
-    with them. So a shard gets all it takes of a call at once, whatever the ways that led there."""
+    """Select the shards to which no other shard may still forward records.
+
+    No shard with a lower number shares hash keys with them. So a shard gets all its records of a call
+    together, whichever redirects led there.
+    """
     younger: set[int] = set()
     beside: list[Shard] = []
     for shard in sorted(groups, key=lambda shard: shard.first_hash_key):
@@ -127,22 +138,22 @@ def eldest(groups: Mapping[Shard, T]) -> dict[Shard, T]:
 
 
 def lost(stream: Stream, positions: Mapping[int, int]) -> dict[int, int]:
-    """The positions in shards that expired before they were read to their ends."""
-    known = {shard.index for shard in (*stream.shards, *stream.opening)}
+    """Return the positions in shards that expired before they were read to their ends."""
+    indexes = {shard.index for shard in (*stream.shards, *stream.opening)}
     return {
         index: position
         for index, position in positions.items()
-        if index not in known and position != ENDED
+        if index not in indexes and position != ENDED
     }
 
 
 def is_behind(stream: Stream, positions: Mapping[int, int]) -> bool:
-    """Whether the positions know a shard that this definition is too old to know."""
+    """Return whether the positions refer to a shard newer than this definition."""
     newest = max(shard.index for shard in (*stream.shards, *stream.opening))
     return any(index > newest for index in positions)
 
 
 def positions_after(before: Mapping[int, int | None], reads: Iterable[ShardRead]) -> dict[int, int]:
-    """The positions of a reader that stood at the frontier `before`, once it has these reads."""
+    """Return the positions of a reader that stood at the frontier `before`, after these reads."""
     stood = {index: position for index, position in before.items() if position is not None}
     return {**stood, **{read.shard: ENDED if read.ended else read.next_offset for read in reads}}

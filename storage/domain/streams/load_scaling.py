@@ -1,14 +1,14 @@
-"""On-demand streams: which shards to split and merge, from the load that each one carries.
+"""On-demand streams: choose the shards to split and merge by the load of each.
 
-    load of a shard, in parts of what one is meant to carry
+    load of a shard, as a fraction of its target load
 
     0 ─────────────── 0.2 ────────────── 0.4 ─────────────────────────── 0.8 ─────────────▶
-      quiet: merged                      two that carry less than        hot: split in its
-      after COLD_MS, if                  this together may merge         middle
+      quiet: merged                      two whose loads add up to       hot: split in its
+      after COLD_MS, if                  less than this may merge        middle
       the neighbour is
 
-Two shards that were merged carry at most half of what would split them again, and a shard that was split
-is measured anew for a whole window; so a steady load comes to rest.
+Two shards that were merged have at most half of the load that would split them again, and a shard that
+was split is measured for a whole new window; so the number of shards converges under a steady load.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ from storage.domain.streams.stream import Shard, Stream
 
 
 class Load(msgspec.Struct, frozen=True):
-    """What a shard took per second over the last window, and for how long it has been quiet."""
+    """Load of a shard per second over the last window, and how long it has been quiet."""
 
     records: int
     bytes: int
@@ -30,7 +30,7 @@ class Load(msgspec.Struct, frozen=True):
 
     @property
     def parts(self) -> float:
-        """1 is what a shard is meant to carry."""
+        """Load as a fraction of the target load of a shard: 1 is the target."""
         return max(
             self.records / limits.ON_DEMAND_SHARD_RECORDS,
             self.bytes / limits.ON_DEMAND_SHARD_BYTES,
@@ -38,20 +38,23 @@ class Load(msgspec.Struct, frozen=True):
 
 
 def changes_for(stream: Stream, loads: Mapping[int, Load]) -> list[Change]:
-    """What the loads of open shards, by index, call for; no shard is in two changes.
+    """Return the splits and merges that the loads of open shards, by index, call for.
 
-    A shard whose load is not known yet is left alone. The stream never has fewer open shards than it was
-    made with, nor more than ON_DEMAND_SHARDS_MAX.
+    No shard is in two changes. A shard whose load is not known yet is left alone. The stream never has
+    fewer open shards than it was created with, nor more than ON_DEMAND_SHARDS_MAX.
     """
-    room = limits.ON_DEMAND_SHARDS_MAX - len(stream.open_shards)
+    spare = limits.ON_DEMAND_SHARDS_MAX - len(stream.open_shards)
     hot = [shard for shard in stream.open_shards if _is_hot(shard, loads.get(shard.index))]
     hot.sort(key=lambda shard: -loads[shard.index].parts)
-    splits = [split_of(stream, shard.index, _middle(shard)) for shard in hot[: max(0, room)]]
+    splits = [split_of(stream, shard.index, _middle(shard)) for shard in hot[: max(0, spare)]]
     return splits + _merges(stream, loads)
 
 
 def _is_hot(shard: Shard, load: Load | None) -> bool:
-    """A narrow shard stays: what makes it hot is most likely one key, which no split takes apart."""
+    """Return whether to split a shard.
+
+    A narrow shard stays: most likely a single key makes it hot, which no split divides.
+    """
     width = shard.last_hash_key - shard.first_hash_key + 1
     return (
         load is not None
@@ -67,12 +70,12 @@ def _middle(shard: Shard) -> int:
 def _merges(stream: Stream, loads: Mapping[int, Load]) -> list[Change]:
     spare = len(stream.open_shards) - stream.spec.shards
     merges: list[Change] = []
-    taken = -1
-    for place, (low, high) in enumerate(pairwise(stream.open_shards)):
+    merged_upto = -1
+    for position, (low, high) in enumerate(pairwise(stream.open_shards)):
         pair = [load for shard in (low, high) if (load := loads.get(shard.index))]
-        if place > taken and len(merges) < spare and len(pair) == 2 and _may_merge(*pair):
+        if position > merged_upto and len(merges) < spare and len(pair) == 2 and _may_merge(*pair):
             merges.append(merge_of(stream, low.index, high.index))
-            taken = place + 1
+            merged_upto = position + 1
     return merges
 
 

@@ -1,14 +1,14 @@
-"""What a shard's closed parents know of a producer, and what that means for its first batch on a child.
+"""Producer state inherited from a shard's closed parents, and its use for a first batch.
 
-A producer's numbers go on where its shards go on:
+A producer's numbers continue in the children of its shards:
 
     shard 0     0 1 2 3 4 ┊ closed
-    shard 1               ┊ 5 6 7 8     each child goes on behind the parent's last number, so that no new
-    shard 2               ┊ 5 6         batch can be taken for one that the parent knows
+    shard 1               ┊ 5 6 7 8     each child continues behind the parent's last number, so that no new
+    shard 2               ┊ 5 6         batch can be mistaken for one that the parent accepted
 
-A batch that a parent took is a duplicate there. Of two parents that both know the producer's epoch, the
-child cannot tell whose batch a repeated number was: it is out of order, and asking at the parent's own
-address tells for certain.
+A batch that a parent accepted is a duplicate there. If two parents both know the producer's epoch, the
+child cannot determine which of them a repeated number belongs to: the batch is out of order, and a
+request addressed to the parent itself gives a definite answer.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,10 @@ from storage.domain.streams.stream import Producer
 
 
 class Remembered(msgspec.Struct, frozen=True):
-    """What a closed shard remembers of a producer: `batches` are (sequence, records, offset), newest last."""
+    """A closed shard's state of a producer.
+
+    `batches` are (sequence, records, offset), newest last.
+    """
 
     shard: int
     epoch: int
@@ -28,7 +31,7 @@ class Remembered(msgspec.Struct, frozen=True):
     batches: tuple[tuple[int, int, int], ...]
 
     def offset_of(self, sequence: int, count: int) -> int | None:
-        """Where the batch went, if it is one of those."""
+        """Return the offset of the batch, or None if it is not among the remembered ones."""
         for first, records, offset in self.batches:
             if (first, records) == (sequence, count):
                 return offset
@@ -36,14 +39,14 @@ class Remembered(msgspec.Struct, frozen=True):
 
 
 class Known(msgspec.Struct, frozen=True):
-    """A batch that a closed shard took: its place there."""
+    """Batch that a closed shard accepted: its shard and offset."""
 
     shard: int
     offset: int
 
 
 class Inherited(msgspec.Struct, frozen=True):
-    """Where a producer's numbers go on: behind `last` in `epoch`."""
+    """Continuation of a producer's numbers: behind `last` in `epoch`."""
 
     epoch: int
     last: int
@@ -52,18 +55,18 @@ class Inherited(msgspec.Struct, frozen=True):
 def judge(
     producer: Producer, count: int, parents: Sequence[Remembered]
 ) -> Known | Inherited | None:
-    """What becomes of a batch of `count` records on a shard that does not know its producer.
+    """Classify a batch of `count` records on a shard that does not know its producer.
 
     None when the parents do not know it either. Raises ProducerFenced, SequenceOutOfOrder,
     DuplicateForgotten.
     """
     if not parents:
         return None
-    epoch = max(known.epoch for known in parents)
+    epoch = max(remembered.epoch for remembered in parents)
     if producer.epoch < epoch:
         raise ProducerFenced(current_epoch=epoch)
-    current = [known for known in parents if known.epoch == epoch]
-    last = max(known.last for known in current)
+    current = [remembered for remembered in parents if remembered.epoch == epoch]
+    last = max(remembered.last for remembered in current)
     if producer.epoch > epoch or producer.sequence > last:
         return Inherited(epoch, last)
     if len(current) > 1:

@@ -1,4 +1,4 @@
-"""What a reshard does to the ring: splits, merges, and the way to a number of equal shards.
+"""Reshard planning: splits, merges, and the rounds that lead to a number of equal shards.
 
 A shard has at most two parents, so a number of shards is reached in rounds of splits and merges:
 
@@ -6,8 +6,8 @@ A shard has at most two parents, so a number of shards is reached in rounds of s
     splits          |───────────|─────|─────|───────────|     at the edges of the target that lie inside
     merges          |───────────|───────────|───────────|     of neighbours in one range of the target
 
-Each round is planned from the shards that are open then, so that whoever finds a reshard half done goes
-on with it.
+Each round is planned from the shards that are open then, so that any process that finds a reshard half
+done can continue it.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,14 +25,14 @@ Range = tuple[int, int]
 
 
 class Change(msgspec.Struct, frozen=True):
-    """Shards that close, one or two, and the ranges that open in their place."""
+    """One or two shards to close, and the ranges to open in their place."""
 
     parents: tuple[Shard, ...]
     ranges: tuple[Range, ...]
 
 
 def split_of(stream: Stream, index: int, at_hash_key: int) -> Change:
-    """Two shards for one: keys from `at_hash_key` on go to the second.
+    """Plan the split of a shard in two: keys from `at_hash_key` on go to the second.
 
     Raises ShardNotFound, and ValidationFailed for a closed shard, for a key that is not above its first
     plus one and below its last (as Kinesis), and beyond SHARDS_MAX open shards.
@@ -51,17 +51,20 @@ def split_of(stream: Stream, index: int, at_hash_key: int) -> Change:
 
 
 def merge_of(stream: Stream, first: int, second: int) -> Change:
-    """One shard for two neighbours on the ring, in either order.
+    """Plan the merge of two neighbours on the ring, in either order.
 
     Raises ShardNotFound, and ValidationFailed for a closed shard or for two that are not neighbours.
     """
-    one, other = _open_shard(stream, first, "/first"), _open_shard(stream, second, "/second")
-    low, high = sorted((one, other), key=lambda shard: shard.first_hash_key)
+    first_shard, second_shard = (
+        _open_shard(stream, first, "/first"),
+        _open_shard(stream, second, "/second"),
+    )
+    low, high = sorted((first_shard, second_shard), key=lambda shard: shard.first_hash_key)
     if low.last_hash_key + 1 != high.first_hash_key:
         raise ValidationFailed.at(
             "/second", f"Shards {first} and {second} are not neighbours", "not_adjacent"
         )
-    return Change((one, other), ((low.first_hash_key, high.last_hash_key),))
+    return Change((first_shard, second_shard), ((low.first_hash_key, high.last_hash_key),))
 
 
 def _open_shard(stream: Stream, index: int, pointer: str) -> Shard:
@@ -73,19 +76,19 @@ def _open_shard(stream: Stream, index: int, pointer: str) -> Shard:
     raise ShardNotFound(f"Stream '{stream.name.name}' has no shard {index}.")
 
 
-def _splits(shard: Shard, at: int) -> bool:
-    return shard.first_hash_key + 1 < at < shard.last_hash_key
+def _splits(shard: Shard, hash_key: int) -> bool:
+    return shard.first_hash_key + 1 < hash_key < shard.last_hash_key
 
 
-def _split(shard: Shard, at: int) -> Change:
-    return Change((shard,), ((shard.first_hash_key, at - 1), (at, shard.last_hash_key)))
+def _split(shard: Shard, hash_key: int) -> Change:
+    return Change((shard,), ((shard.first_hash_key, hash_key - 1), (hash_key, shard.last_hash_key)))
 
 
 def round_towards(open_shards: Sequence[Shard], count: int) -> list[Change]:
-    """The next round on the way from these shards, in hash-key order, to `count` equal ones.
+    """Plan the next round from these shards, in hash-key order, towards `count` equal ones.
 
-    Empty when they are there. No shard is in two changes. First all splits, each round halving what is
-    left to split, then all merges.
+    Empty when they are equal already. No shard is in two changes. First all splits, each round halving
+    the remaining ones, then all merges.
     """
     edges = [RING_SIZE // count * nth for nth in range(1, count)]
     splits = [split for shard in open_shards if (split := _middle_split(shard, edges))]
@@ -98,26 +101,28 @@ def _middle_split(shard: Shard, edges: Sequence[int]) -> Change | None:
 
 
 def _merges(open_shards: Sequence[Shard], count: int) -> list[Change]:
-    """Neighbours whose middles lie in one range of the target, pair by pair."""
+    """Plan merges of neighbours whose middles lie in one range of the target, pair by pair."""
     width = RING_SIZE // count
     merges: list[Change] = []
-    taken = -1
-    for place, (low, high) in enumerate(pairwise(open_shards)):
+    merged_upto = -1
+    for position, (low, high) in enumerate(pairwise(open_shards)):
         homes = [
             min(count - 1, (shard.first_hash_key + shard.last_hash_key) // 2 // width)
             for shard in (low, high)
         ]
-        if homes[0] == homes[1] and place > taken:
+        if homes[0] == homes[1] and position > merged_upto:
             merges.append(Change((low, high), ((low.first_hash_key, high.last_hash_key),)))
-            taken = place + 1
+            merged_upto = position + 1
     return merges
 
 
 def children_of(
     stream: Stream, changes: Sequence[Change], now_ms: int, new_id: Callable[[], LogId]
 ) -> tuple[Shard, ...]:
-    """The shards that the changes open, numbered on. Each opens in a later second than its parents did,
-    so that its sequence numbers lie above theirs (S2)."""
+    """Return the shards that the changes open, with the next indexes.
+
+    Each opens in a later second than its parents did, so that its sequence numbers lie above theirs (S2).
+    """
     index = max(shard.index for shard in stream.shards)
     children: list[Shard] = []
     for change in changes:

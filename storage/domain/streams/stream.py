@@ -1,4 +1,4 @@
-"""What a stream is: shards over a ring of hash keys, records, and how they are written and read."""
+"""Stream: shards over a ring of hash keys, records, and the types of appends and reads."""
 
 import hashlib
 from bisect import bisect_right
@@ -15,45 +15,45 @@ from storage.domain.names import LogId, StreamName
 from storage.domain.queues.queue import Queue, check_range, tag_faults
 
 RING_SIZE = 2**128
-_KEYS_REMEMBERED_MAX = 16_384  # a few megabytes; keys that come back are looked up, not hashed
+_KEYS_REMEMBERED_MAX = 16_384  # a few megabytes; repeated keys are looked up, not hashed
 
 
 class StreamMode(StrEnum):
-    """Who sees to the number of shards."""
+    """Capacity mode: how the number of shards is determined."""
 
     PROVISIONED = "provisioned"
-    """Its owner."""
+    """Its owner sets the number."""
 
     ON_DEMAND = "on_demand"
-    """Its load, never below the number that it was made with: `storage.domain.streams.load_scaling`."""
+    """Follows the load, never below the number at creation: `storage.domain.streams.load_scaling`."""
 
 
 class EventTimes(StrEnum):
-    """What a stream makes of the times that its producers give."""
+    """Handling of the event times that producers give."""
 
     ARRIVAL = "arrival"
-    """They are dropped: a record's time is its arrival."""
+    """Ignored: a record's time is its arrival."""
 
     CLIENT_PREFER = "client_prefer"
-    """They are kept where they are given."""
+    """Kept if given."""
 
     CLIENT_REQUIRE = "client_require"
-    """A record without one is refused."""
+    """Required: a record without one is refused."""
 
 
 class StreamSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """What its owner asked of a stream. `shards` is the number at creation.
+    """Configuration of a stream as requested by its owner. `shards` is the number at creation.
 
     A record is kept until one of the retentions no longer covers it: its age, and the bytes and records
-    that are younger than it in its shard. None covers all. `event_time_skew_ms_max` is how far a producer's
-    time may be from now, either way. With a `key_index` the newest record of a key is found at once; it
-    begins with the records that are appended from then on. `annotations` are kept for a front door and mean
-    nothing here. With `drop_when_read` also until every consumer group has
-    committed it, if there is one.
+    that are younger than it in its shard. None means no limit. With `drop_when_read` a record is dropped
+    earlier, once every consumer group has committed it, if there is a group. `event_time_skew_ms_max` is
+    the maximum distance of a producer's time from now, in either direction. With a `key_index` the newest
+    record of a key is found by a lookup; the index covers records appended from then on. `annotations` are
+    kept for an API endpoint and have no meaning here.
 
     Where the deployment has an archive, records are copied there within about `archive_lag_ms`, and then
-    leave the hot store when they are older than `hot_retention_ms` or a shard holds more than `hot_bytes_max`.
-    A shard of which half of that is not archived yet takes no more until it is.
+    leave the hot store when they are older than `hot_retention_ms` or a shard holds more than
+    `hot_bytes_max`. A shard of which half of that is not archived yet rejects appends until it is.
     """
 
     shards: int = 1
@@ -118,14 +118,15 @@ def _archive_faults(spec: StreamSpec) -> list[FieldFault]:
 
 
 class Shard(msgspec.Struct, frozen=True, gc=False):
-    """One log of a stream and the hash keys it takes: `first_hash_key` to `last_hash_key`, inclusive.
+    """One log of a stream and its range of hash keys.
 
-        open ──────────▶ closed ─────────────────────▶ expired
-        takes records    is read; its children take    retention took all of it, and so it is no
-                         its records                   part of the stream any more
+        open ──────────▶ closed ──────────────────────▶ expired
+        accepts records  readable; its children accept  retention removed all records; the shard is
+                         its records                    no longer part of the stream
 
-    A split closes one shard and opens two, a merge closes two and opens one. `parents` are the indexes
-    of the shards that it came from, also of expired ones; a shard opens in a later second than they did.
+    The range is `first_hash_key` to `last_hash_key`, inclusive. A split closes one shard and opens two, a
+    merge closes two and opens one. `parents` are the indexes of the shards that it came from, also of
+    expired ones; a shard opens in a later second than they did.
     """
 
     index: int
@@ -138,20 +139,20 @@ class Shard(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def is_open(self) -> bool:
-        """It takes records."""
+        """True while the shard accepts records."""
         return self.closed_at_ms is None
 
-    def takes(self, place: int) -> bool:
-        """Whether the hash key is in its range."""
-        return self.first_hash_key <= place <= self.last_hash_key
+    def takes(self, hash_key: int) -> bool:
+        """Return whether the hash key is in the shard's range."""
+        return self.first_hash_key <= hash_key <= self.last_hash_key
 
 
 class Stream(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """A stream's stored definition.
 
-    `shards` are those that are open or closed, by index: parents come before their children. `opening`
+    `shards` are the open and closed ones, by index: parents come before their children. `opening`
     are children whose parents are being closed, and `shards_target` the number of open shards that a
-    reshard under way is to reach. A view shows a queue, and can only be read.
+    running reshard is to reach. A view is a read-only stream over a queue.
     """
 
     name: StreamName
@@ -167,7 +168,7 @@ class Stream(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def open_shards(self) -> tuple[Shard, ...]:
-        """Those that take records, in the order of their hash keys: together they cover the ring."""
+        """Shards that accept records, in hash-key order: together they cover the ring."""
         return tuple(
             sorted(
                 (shard for shard in self.shards if shard.is_open),
@@ -192,23 +193,23 @@ class Stream(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return children
 
     def children_of(self, index: int) -> tuple[Shard, ...]:
-        """The shards that go on where that one was closed; empty for an open one."""
+        """Return the shards that a closed shard was split or merged into; empty for an open one."""
         return tuple(self._children.get(index, ()))
 
     def parents_of(self, shard: Shard) -> tuple[Shard, ...]:
-        """The shards it came from that have not expired."""
-        found = (self._by_index.get(index) for index in shard.parents)
-        return tuple(parent for parent in found if parent is not None)
+        """Return the parents of a shard that have not expired."""
+        parents = (self._by_index.get(index) for index in shard.parents)
+        return tuple(parent for parent in parents if parent is not None)
 
     def shard(self, index: int) -> Shard:
-        """The shard of that number, also one that is opening. Raises ShardNotFound."""
-        found = self._by_index.get(index)
-        if found is not None:
-            return found
+        """Return the shard of that index, also one that is opening. Raises ShardNotFound."""
+        match = self._by_index.get(index)
+        if match is not None:
+            return match
         raise ShardNotFound(f"Stream '{self.name.name}' has no shard {index}.")
 
     def open_shards_for(self, keys: Iterable[str]) -> list[Shard]:
-        """The shard that takes records of each partition key, in the keys' order."""
+        """Return the open shard for each partition key, in the keys' order."""
         shards, edges = self.open_shards, self._edges
         if len(shards) == 1:
             return [shards[0] for _ in keys]
@@ -219,24 +220,26 @@ class Stream(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return {}
 
     def places_of(self, keys: Sequence[str]) -> list[int]:
-        """For each partition key the place among `open_shards` of the shard that takes it. Keys that come back are
-        looked up."""
-        known = self._known_places
+        """Return each partition key's shard as a position in `open_shards`.
+
+        Repeated keys are looked up in a cache instead of being hashed.
+        """
+        cache = self._known_places
         try:
-            return [known[key] for key in keys]
+            return [cache[key] for key in keys]
         except KeyError:
             pass
-        if len(known) > _KEYS_REMEMBERED_MAX:
-            known.clear()
+        if len(cache) > _KEYS_REMEMBERED_MAX:
+            cache.clear()
         edges = self._edges
         for key in keys:
-            if key not in known:
-                known[key] = bisect_right(edges, hash_key(key)) - 1
-        return [known[key] for key in keys]
+            if key not in cache:
+                cache[key] = bisect_right(edges, hash_key(key)) - 1
+        return [cache[key] for key in keys]
 
     @cached_property
     def _beside_expired_ms(self) -> int:
-        """When the last shard was closed that was merged with one that has expired; 0 for none."""
+        """Latest closing time of a shard that was merged with one that has expired; 0 for none."""
         merged = [
             parent
             for shard in self.shards
@@ -246,10 +249,11 @@ class Stream(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return max([parent.closed_at_ms or 0 for parent in merged], default=0)
 
     def shards_open_since(self, ms: int) -> tuple[Shard, ...]:
-        """The eldest shards that were open then or later, in hash-key order: they cover the ring.
+        """Return the eldest shards that were open at that time or later, in hash-key order.
 
-        What a shard knew is over when it expires, and what a shard knew that was merged with it: both were closed at one
-        time. So their child is the eldest there, although one of its parents is left.
+        They cover the ring. The producer state of a shard ends when the shard expires, and so does that of a
+        shard that was merged with it: both were closed at the same time. So their child is the eldest there,
+        although one of its parents is left.
         """
         ms = max(ms, self._beside_expired_ms)
         since = {s.index: s for s in self.shards if s.closed_at_ms is None or s.closed_at_ms > ms}
@@ -258,7 +262,7 @@ class Stream(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
 
 def view_of(queue: Queue) -> Stream:
-    """A queue as a stream of one shard."""
+    """Return a queue as a stream of one shard."""
     shard = Shard(0, queue.log_id, 0, RING_SIZE - 1, queue.created_at_ms)
     return Stream(
         name=StreamName(queue.name.name, queue.name.namespace),
@@ -277,36 +281,43 @@ def view_of(queue: Queue) -> Stream:
     )
 
 
-def by_shard(shards: Sequence[Shard], places: Iterable[int]) -> dict[Shard, list[int]]:
-    """The shards that take these hash keys, each with the numbers of those it takes, in order.
+def by_shard(shards: Sequence[Shard], hash_keys: Iterable[int]) -> dict[Shard, list[int]]:
+    """Group hash keys by the shard that accepts them, as the keys' numbers in order.
 
-    `shards` are in the order of their hash keys, and cover the ring.
+    `shards` are in hash-key order and cover the ring.
     """
     edges = [shard.first_hash_key for shard in shards]
-    taken: dict[int, list[int]] = {}
-    for number, place in enumerate(places):
-        taken.setdefault(bisect_right(edges, place) - 1, []).append(number)
-    return {shards[nth]: numbers for nth, numbers in taken.items()}
+    by_position: dict[int, list[int]] = {}
+    for number, key in enumerate(hash_keys):
+        by_position.setdefault(bisect_right(edges, key) - 1, []).append(number)
+    return {shards[nth]: numbers for nth, numbers in by_position.items()}
 
 
 @lru_cache(_KEYS_REMEMBERED_MAX)
 def hash_key(key: str) -> int:
-    """The key's place on the ring: MD5 of its UTF-8, as a 128-bit big-endian number (as Kinesis)."""
+    """Return the key's position on the ring.
+
+    MD5 of its UTF-8, as a 128-bit big-endian number (as Kinesis).
+    """
     return int.from_bytes(hashlib.md5(key.encode(), usedforsecurity=False).digest(), "big")
 
 
 def even_ranges(count: int) -> list[tuple[int, int]]:
-    """The ring in `count` ranges (first, last), inclusive; the last one takes the remainder (as Kinesis)."""
+    """Divide the ring into `count` ranges (first, last), inclusive.
+
+    The last one includes the remainder (as Kinesis).
+    """
     width = RING_SIZE // count
     lasts = [width * (index + 1) - 1 for index in range(count - 1)] + [RING_SIZE - 1]
     return [(width * index, last) for index, last in enumerate(lasts)]
 
 
 class Producer(msgspec.Struct, frozen=True, gc=False):
-    """An idempotent producer's word on its batch: the first record carries `sequence`, the next ones follow.
+    """Idempotent producer's header of a batch.
 
-    A lower epoch than the shard has seen is fenced; a repeat of one of the last batches is a duplicate;
-    a new producer or epoch starts at 0 (as Kafka).
+    The first record has number `sequence`, the next ones follow. A lower epoch than the shard has seen is
+    fenced; a repeat of one of the last batches is a duplicate; a new producer or epoch starts at 0 (as
+    Kafka).
     """
 
     producer_id: str
@@ -315,7 +326,10 @@ class Producer(msgspec.Struct, frozen=True, gc=False):
 
 
 class AppendCondition(msgspec.Struct, frozen=True, gc=False):
-    """What must hold for an append to a shard to be accepted. `fence`: the shard's token; empty for none."""
+    """Precondition of an append to a shard.
+
+    `fence`: the shard's fencing token; empty for none.
+    """
 
     producer: Producer | None = None
     expected_offset: int | None = None
@@ -326,9 +340,10 @@ UNCONDITIONAL = AppendCondition()
 
 
 class Appended(msgspec.Struct, frozen=True, gc=False):
-    """Where a record went. `duplicate`: it had been appended before, and nothing was added.
+    """Shard and offset of an appended record.
 
-    `arrival_ms` is that of this call, which a duplicate does not have.
+    `duplicate`: it had been appended before, and nothing was added. `arrival_ms` is that of this call,
+    which a duplicate does not have.
     """
 
     shard: int
@@ -338,8 +353,11 @@ class Appended(msgspec.Struct, frozen=True, gc=False):
 
 
 class AppendedRange(msgspec.Struct, frozen=True, gc=False):
-    """Records of a call, by their numbers, that follow one another in a shard from `offset` on; or why they were
-    refused. `duplicate`: they had been appended before, and nothing was added. `arrival_ms` as in `Appended`."""
+    """Consecutive records of a call in a shard from `offset` on, or why they were refused.
+
+    `numbers`: positions of the records in the call. `duplicate`: they had been appended before, and
+    nothing was added. `arrival_ms` as in `Appended`.
+    """
 
     numbers: Sequence[int]
     shard: int = -1
@@ -350,7 +368,7 @@ class AppendedRange(msgspec.Struct, frozen=True, gc=False):
 
 
 class LogRecord(msgspec.Struct, frozen=True, gc=False):
-    """A record at its place."""
+    """A record with its offset and arrival time."""
 
     offset: int
     arrival_ms: int
@@ -358,7 +376,7 @@ class LogRecord(msgspec.Struct, frozen=True, gc=False):
 
 
 class Gap(msgspec.Struct, frozen=True, gc=False):
-    """Offsets [first, next) that cannot be read: 'expired' by retention, or a 'hole' never filled."""
+    """Unreadable offsets [first, next): 'expired' by retention, or a 'hole' never filled."""
 
     first: int
     next: int
@@ -366,19 +384,19 @@ class Gap(msgspec.Struct, frozen=True, gc=False):
 
 
 class Tier(StrEnum):
-    """Where records were read from: offsets, values and order are the same."""
+    """Storage tier that records were read from: offsets, values and order are the same."""
 
     HOT = "hot"
     ARCHIVE = "archive"
 
 
 class ShardRead(msgspec.Struct, frozen=True):
-    """What a read of one shard found.
+    """Result of a read of one shard.
 
-    `next_offset` is where to go on; `start` the oldest readable offset, `tip` the next one to be
-    written; `behind_ms` how old the next unread record is, or 0 at the tip. `ended`: the shard is closed
-    and nothing is left to read behind these records; then, and only then, `children` are the shards to go
-    on with, each one after all its parents have ended.
+    `next_offset` is where the next read continues; `start` the oldest readable offset, `tip` the next one
+    to be written; `behind_ms` the age of the next unread record, or 0 at the tip. `ended`: the shard is
+    closed and nothing is left to read behind these records; then, and only then, `children` are the shards
+    to continue with, each one after all its parents have ended.
     """
 
     shard: int
@@ -394,19 +412,22 @@ class ShardRead(msgspec.Struct, frozen=True):
 
 
 class StreamRead(msgspec.Struct, frozen=True):
-    """What a read of a whole stream found, and the positions to go on from: see `storage.domain.streams.lineage`."""
+    """Result of a read of a whole stream, and the positions at which the next read continues.
+
+    See `storage.domain.streams.lineage`.
+    """
 
     shards: Sequence[ShardRead]
     positions: dict[int, int]
 
     @property
     def tier(self) -> Tier:
-        """The archive, when any of it came from there."""
+        """Archive if any of the records came from there."""
         return slowest(self.shards)
 
 
 def slowest(reads: Iterable[ShardRead]) -> Tier:
-    """The archive, when one of these reads came from there."""
+    """Return the archive tier if any of these reads came from there."""
     return Tier.ARCHIVE if any(read.tier is Tier.ARCHIVE for read in reads) else Tier.HOT
 
 
@@ -421,9 +442,9 @@ class ShardState(msgspec.Struct, frozen=True):
 
 
 class ReadFrom(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a read starts: at an offset, at the first record that arrived at or after a time, or the last N.
+    """Start of a read: an offset, the first record that arrived at or after a time, or a tail.
 
-    Exactly one is given.
+    `tail`: the last N records. Exactly one is given.
     """
 
     offset: int | None = None

@@ -1,7 +1,7 @@
-"""What the measuring process remembers of each resource between two looks, so that it writes only what changes.
+"""State that the sampler keeps of each resource, so that it writes only changes.
 
-A chunk of a longer ring begins with the first change in its time, and says what was before. So whoever reads finds a
-chunk wherever something changed, or else nothing did, and what was last measured stood all the time.
+A chunk of a longer ring begins with the first change in its time, and with the values before it. So a reader
+finds a chunk wherever something changed; otherwise nothing did, and the last measured values held all the time.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,10 @@ LONGER = RINGS[1:]
 
 
 class Addition(NamedTuple):
-    """Samples for a chunk of a ring, and what it begins with where it is not there; empty: it is there."""
+    """Samples to append to a chunk of a ring.
+
+    `begin` is written first where the chunk does not exist; empty: the chunk exists.
+    """
 
     ring: Ring
     chunk: int
@@ -24,7 +27,7 @@ class Addition(NamedTuple):
 
 
 class Looked(NamedTuple):
-    """A slot of a longer ring that is under way: how many looks there were in it, and when the last was."""
+    """Current slot of a longer ring: the number of samples taken in it, and when the last was."""
 
     slot: int
     looks: int
@@ -32,7 +35,7 @@ class Looked(NamedTuple):
 
 
 class Known:
-    """One resource: its last sample, and how far each ring knows it."""
+    """State of one resource: its last sample, and the progress of each ring."""
 
     __slots__ = (
         "_begun",
@@ -56,10 +59,8 @@ class Known:
         self.changed_ms = 0
         self.seen_ms = 0
         self._spans: list[Span | None] = [None] * len(RINGS)
-        self._begun = [-1] * len(RINGS)  # the chunk that is there for certain
-        self._last: list[Row | None] = [None] * len(
-            RINGS
-        )  # the last row of that chunk, if it is known
+        self._begun = [-1] * len(RINGS)  # the chunk that certainly exists
+        self._last: list[Row | None] = [None] * len(RINGS)  # that chunk's last row, if it is known
 
     def look(
         self,
@@ -70,8 +71,10 @@ class Known:
         parts: int = 1,
         forced: bool = False,
     ) -> list[Addition]:
-        """A look at it: what is to be added. `longer`: this look is not counted there yet; `forced`: whatever was written
-        last may be missing."""
+        """Record a sample of the resource and return the additions to write.
+
+        `longer`: the current slots, which do not count this sample yet; `forced`: the last write may be missing.
+        """
         before = self.values
         self.rates = self._rates(values, at_ms, parts)
         self.seen_ms = at_ms
@@ -88,7 +91,10 @@ class Known:
         return additions
 
     def changed(self, ring: Ring, looked: Looked, before: Values | None) -> None:
-        """These values stand no more, None for a resource that was not there; they did up to the looks that are counted."""
+        """Record that these values ended; they held up to the samples counted so far.
+
+        `before` is None for a resource that did not exist.
+        """
         span = self._spans[ring.nth]
         if span is None:
             span = self._spans[ring.nth] = Span(
@@ -98,8 +104,10 @@ class Known:
             span.stood(before, looked.looks, looked.last_at_ms)
 
     def close(self, ring: Ring, looked: Looked) -> tuple[list[Addition], bool]:
-        """A slot of a longer ring is over: what is to be added, and whether the next slot may differ though nothing
-        changes in it."""
+        """Close a slot of a longer ring and return the additions to write.
+
+        Also returns whether the next slot may differ although nothing changes in it.
+        """
         values, span = self.values, self._spans[ring.nth]
         if values is None:
             return [], False
@@ -124,9 +132,7 @@ class Known:
     def _begin(self, ring: Ring, chunk: int) -> Addition:
         begin = begun_with(self._earlier(ring))
         self._begun[ring.nth] = chunk
-        self._last[ring.nth] = (
-            None  # the chunk may be there, with rows that this process did not write
-        )
+        self._last[ring.nth] = None  # the chunk may exist, with rows of another process
         return Addition(ring, chunk, begin, b"")
 
     def _added(self, ring: Ring, slot: int, row: Row) -> Addition:
@@ -141,7 +147,7 @@ class Known:
         return addition
 
     def _earlier(self, ring: Ring) -> Row | None:
-        """What there was before a chunk's first row."""
+        """Return the row before a chunk's first row."""
         last = self._last[ring.nth]
         if last is not None:
             return last

@@ -1,10 +1,11 @@
-"""How samples become the rows of a ring, and rows a chart.
+"""Rollup of samples into the rows of a ring, and of rows into a chart.
 
-A ring has a row for a slot only where something changed: what nobody wrote is as it was before, if that slot was
-measured at all, which `Tick`s tell. A row of a ring is as wide as its columns need (`storage.domain.timeseries.samples`):
+A ring has a row for a slot only where something changed: in other slots the values are as before, if the slot was
+measured at all, which `Tick`s record. A row of a ring has as many numbers as its columns need
+(`storage.domain.timeseries.samples`):
 
-    LEVEL   the mean, in hundredths           SINCE   when it would have begun, had it ended with the slot
-    PEAK    the mean, in hundredths; the most COUNT   the count           LAST   the value
+    LEVEL   the mean, in hundredths              SINCE   when it would have begun, had it ended with the slot
+    PEAK    the mean, in hundredths; the maximum COUNT   the count           LAST   the value
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,25 +23,30 @@ Row = tuple[int | None, ...]
 
 
 class Tick(msgspec.Struct, frozen=True, gc=False):
-    """A slot that was measured, and when. `parts`: one in so many resources was looked at, by `looked_at`; in a longer
-    step each was."""
+    """A measured slot, and when it was measured.
+
+    `parts`: one in this many resources was sampled, according to `looked_at`; in a longer step each was.
+    """
 
     at_ms: int
     parts: int = 1
 
 
 def looked_at(resource_id: str, slot: int, parts: int) -> bool:
-    """Whether a resource's turn is in that slot. What is summed up, without an id, is looked at in each."""
+    """Return whether a resource is sampled in that slot.
+
+    Totals, which have no id, are sampled in each.
+    """
     return parts == 1 or not resource_id or int(resource_id, 36) % parts == slot % parts
 
 
 def width(shape: Shape[Any]) -> int:
-    """How many numbers a row has."""
+    """Return how many numbers a row has."""
     return sum(2 if column.measure is Measure.PEAK else 1 for column in shape.columns)
 
 
 def widened(shape: Shape[Any], values: Values) -> Row:
-    """The row of a slot through which these values stood."""
+    """Return the row of a slot throughout which these values held."""
     row: list[int | None] = []
     for value, column in zip(values, shape.columns, strict=True):
         match column.measure:
@@ -54,7 +60,7 @@ def widened(shape: Shape[Any], values: Values) -> Row:
 
 
 def narrowed(shape: Shape[Any], row: Row) -> Values:
-    """The values of a row of the finest ring, which one look has made."""
+    """Return the values of a row of the finest ring, which comes from a single sample."""
     values: list[int | None] = []
     places = iter(row)
     for column in shape.columns:
@@ -74,9 +80,10 @@ def _hundredths(value: int | None) -> int | None:
 
 
 class Span:
-    """What a resource was over the looks of one slot of a longer step, told only when it changes.
+    """Accumulator of a resource's values over the samples of one slot of a longer step.
 
-    Looks are numbered from 0; `begins` is the first one that knows it.
+    It is updated only when values change. Samples are numbered from 0; `begins` is the first one that includes the
+    resource.
     """
 
     __slots__ = ("_columns", "_longest", "_most", "_sums", "_upto", "_weights")
@@ -90,7 +97,10 @@ class Span:
         self._longest = [-1] * len(columns)
 
     def stood(self, values: Values, looks: int, last_at_ms: int) -> None:
-        """These values stood up to and without look number `looks`, the last of which was then."""
+        """Record that these values held up to and excluding sample number `looks`.
+
+        `last_at_ms` is the time of the last of these samples.
+        """
         stood_for, self._upto = looks - self._upto, looks
         if stood_for <= 0:
             return
@@ -107,7 +117,10 @@ class Span:
                 self._most[nth] = value if most is None or value > most else most
 
     def row(self, values: Values, last_at_ms: int) -> Row:
-        """The row of the slot, which ended with these values at that time; `stood` knows them too."""
+        """Return the row of the slot, which ended with these values at that time.
+
+        The values must have been passed to `stood`.
+        """
         row: list[int | None] = []
         for nth, column in enumerate(self._columns):
             match column.measure:
@@ -129,18 +142,21 @@ class Span:
 
 # Chunks
 
-_NOTHING = -1  # of a slot: what a chunk begins with
+_NOTHING = -1  # slot number of the row that a chunk begins with
 _decoder = msgspec.msgpack.Decoder(list[int | None])
 _encoder = msgspec.msgpack.Encoder()
 
 
 def begun_with(row: Row | None) -> bytes:
-    """What a chunk begins with: what there was before, None for nothing."""
+    """Encode the beginning of a chunk: the row before it, None for no row."""
     return _packed([_NOTHING] if row is None else [_NOTHING, (1 << len(row)) - 1, *row])
 
 
 def added(nth: int, row: Row, before: Row | None) -> bytes:
-    """The `nth` slot of a chunk; only what differs from `before`, the chunk's last row, if that is known."""
+    """Encode the `nth` slot of a chunk.
+
+    Only the differences from `before`, the chunk's last row, if that is known.
+    """
     if before is None or len(before) != len(row):
         return _packed([nth, (1 << len(row)) - 1, *row])
     changed = [place for place, value in enumerate(row) if value != before[place]]
@@ -153,14 +169,20 @@ def _packed(entry: list[int | None]) -> bytes:
 
 
 class Chunk(msgspec.Struct, frozen=True):
-    """What there was before its first row, and its rows by slot; a slot that was told twice has the later one."""
+    """The row before a chunk's first row, and its rows by slot.
+
+    The later row of a slot that was written twice counts.
+    """
 
     begins: Row | None
     rows: Mapping[int, Row]
 
 
 def read_chunk(packed: bytes, first_slot: int, wide: int) -> Chunk:
-    """A chunk that begins at that slot, its rows `wide` numbers: a column that is not in it is None."""
+    """Decode a chunk that begins at that slot, with rows of `wide` numbers.
+
+    A column that the chunk does not have is None.
+    """
     begins: Row | None = None
     now: list[int | None] = [None] * wide
     rows: dict[int, Row] = {}
@@ -194,17 +216,20 @@ def _entries(packed: bytes) -> Iterator[tuple[int, int, list[int | None]]]:
 def rows_of(
     chunks: Mapping[int, Chunk], ring: Ring, first: int, last: int, otherwise: Row | None
 ) -> list[Row | None]:
-    """A row for each slot from `first` to `last`; `otherwise` where there is no chunk at all."""
-    found = [chunks.get(number) for number in ring.chunks(first, last)]
-    there = [chunk for chunk in found if chunk is not None]
-    now = there[0].begins if there else otherwise
+    """Return a row for each slot from `first` to `last`.
+
+    The row is `otherwise` if no chunk exists at all.
+    """
+    ordered = [chunks.get(chunk_number) for chunk_number in ring.chunks(first, last)]
+    existing = [chunk for chunk in ordered if chunk is not None]
+    now = existing[0].begins if existing else otherwise
     rows: list[Row | None] = []
     slot = ring.chunk(first) * ring.chunk_slots
-    for chunk in found:
-        for at in range(slot, slot + ring.chunk_slots):
+    for chunk in ordered:
+        for slot_number in range(slot, slot + ring.chunk_slots):
             if chunk is not None:
-                now = chunk.rows.get(at, now)
-            if first <= at <= last:
+                now = chunk.rows.get(slot_number, now)
+            if first <= slot_number <= last:
                 rows.append(now)
         slot += ring.chunk_slots
     return rows
@@ -218,27 +243,32 @@ def chart(
     rows: Sequence[Row | None],
     resource_id: str,
 ) -> Samples:
-    """The chart of `slots`; `rows` and `ticks` also know SERIES_RATE_STEPS slots before, for the first rate."""
+    """Return the chart of `slots`.
+
+    `rows` and `ticks` also cover SERIES_RATE_STEPS slots before, for the first rate.
+    """
     ahead = len(rows) - len(slots)
     first = slots.start - ahead
     measured = [
         _measured(ticks.get(first + nth), first + nth, resource_id) for nth in range(len(rows))
     ]
-    told = [row if tick is not None else None for row, tick in zip(rows, measured, strict=True)]
+    measured_rows = [
+        row if tick is not None else None for row, tick in zip(rows, measured, strict=True)
+    ]
     columns: dict[str, tuple[float | None, ...]] = {}
     place = 0
     for column in shape.columns:
         match column.measure:
             case Measure.LEVEL:
-                columns[column.shown] = _levels(told, place)[ahead:]
+                columns[column.shown] = _levels(measured_rows, place)[ahead:]
             case Measure.PEAK:
-                columns[column.shown] = _levels(told, place)[ahead:]
-                columns[f"{column.shown}_max"] = _plain(told, place + 1)[ahead:]
+                columns[column.shown] = _levels(measured_rows, place)[ahead:]
+                columns[f"{column.shown}_max"] = _plain(measured_rows, place + 1)[ahead:]
                 place += 1
             case Measure.SINCE:
-                columns[column.shown] = _ages(told, measured, place)[ahead:]
+                columns[column.shown] = _ages(measured_rows, measured, place)[ahead:]
             case Measure.COUNT:
-                columns[column.shown] = _rates(told, measured, place)[ahead:]
+                columns[column.shown] = _rates(measured_rows, measured, place)[ahead:]
             case Measure.LAST:
                 pass
         place += 1
@@ -283,14 +313,16 @@ def _rates(
             rates.append(None)
             continue
         steps_max = limits.SERIES_RATE_STEPS * tick.parts
-        known = before is not None and nth - before[0] <= steps_max
-        rates.append(rate(before[2], count, tick.at_ms - before[1]) if known and before else None)
+        has_previous = before is not None and nth - before[0] <= steps_max
+        rates.append(
+            rate(before[2], count, tick.at_ms - before[1]) if has_previous and before else None
+        )
         before = (nth, tick.at_ms, count)
     return tuple(rates)
 
 
 def rate(before: int, after: int, ms: int) -> float | None:
-    """So many per second; None when the count began anew, or no time has passed."""
+    """Return the rate per second; None when the count restarted, or no time has passed."""
     if after < before or ms <= 0:
         return None
     return round((after - before) * limits.SECOND_MS / ms, 3)

@@ -1,14 +1,14 @@
-"""What is measured over time: of a queue, a stream, a group, a namespace and the deployment.
+"""Measurements over time of a queue, a stream, a group, a namespace and the deployment.
 
-A sample is a row of whole numbers, one for each column. A column's `Measure` says how rows become a chart, and what
-one row for a longer step says:
+A sample is a row of whole numbers, one for each column. A column's `Measure` defines how rows become a chart, and
+how rows are combined for a longer step:
 
     measure   a row has                     a chart shows                 a longer step keeps
-    LEVEL     what there is now             that                          the mean
-    PEAK      what there is now             that, and `<name>_max`        the mean, and the most
+    LEVEL     the current value             that                          the mean
+    PEAK      the current value             that, and `<name>_max`        the mean, and the maximum
     SINCE     since when something waits    for how long, 0 for nothing   the longest
-    COUNT     a count that only rises       the rate per second           the count at its end, so the mean rate
-    LAST      what the reader must know     nothing                       the last
+    COUNT     an increasing count           the rate per second           the count at its end, so the mean rate
+    LAST      a value for the reader        nothing                       the last
 
 Three rings reach back an hour, a day and two weeks (`RINGS`).
 """
@@ -27,7 +27,7 @@ Values = tuple[int | None, ...]
 
 
 class Measure(Enum):
-    """How a column behaves over time: see the module."""
+    """Behaviour of a column over time: see the module."""
 
     LEVEL = auto()
     PEAK = auto()
@@ -37,7 +37,7 @@ class Measure(Enum):
 
 
 class Column(NamedTuple):
-    """One number of a sample, and what charts call it."""
+    """One number of a sample, and its name in charts."""
 
     name: str
     measure: Measure
@@ -45,7 +45,10 @@ class Column(NamedTuple):
 
 
 class Ring(msgspec.Struct, frozen=True):
-    """How far back samples of one step are kept. A slot is a step's number since the epoch; a chunk, some slots."""
+    """Retention of the samples of one step.
+
+    A slot is a step's number since the epoch; a chunk is `chunk_slots` consecutive slots.
+    """
 
     nth: int
     step_ms: int
@@ -53,20 +56,20 @@ class Ring(msgspec.Struct, frozen=True):
     chunk_slots: int
 
     def slot(self, at_ms: int) -> int:
-        """The slot that a time lies in."""
+        """Return the slot that contains a time."""
         return at_ms // self.step_ms
 
     def chunk(self, slot: int) -> int:
-        """The chunk that a slot lies in."""
+        """Return the chunk that contains a slot."""
         return slot // self.chunk_slots
 
     def chunks(self, first: int, last: int) -> range:
-        """The chunks of some slots, both ends inclusive."""
+        """Return the chunks of the slots from `first` to `last`, inclusive."""
         return range(self.chunk(first), self.chunk(last) + 1)
 
     @property
     def life_ms(self) -> int:
-        """How long a chunk is of use to anybody, from its first slot on."""
+        """Time for which a chunk is of use, from its first slot on."""
         return self.reach_ms + 2 * self.chunk_slots * self.step_ms
 
 
@@ -89,14 +92,17 @@ FINEST = RINGS[0]
 
 
 def ring_for(window_ms: int) -> Ring:
-    """The ring with the shortest step that reaches so far back, or else the one that reaches furthest."""
+    """Return the ring with the shortest step that covers the window.
+
+    If none does, the one that reaches back furthest.
+    """
     return next((ring for ring in RINGS if window_ms <= ring.reach_ms), RINGS[-1])
 
 
 class Samples(msgspec.Struct, frozen=True, kw_only=True):
-    """A chart: for each column a value at `start_ms`, and at every `step_ms` from there on; None: not measured.
+    """A chart: for each column a value at `start_ms`, and at every `step_ms` from there on.
 
-    A rate is per second, over the step that ends there.
+    None: not measured. A rate is per second, over the step that ends there.
     """
 
     step_ms: int
@@ -105,13 +111,13 @@ class Samples(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def times_ms(self) -> range:
-        """When each value was measured, to the step."""
+        """Measurement time of each value, to the step."""
         length = len(next(iter(self.columns.values()), ()))
         return range(self.start_ms, self.start_ms + length * self.step_ms, self.step_ms)
 
 
 class QueueSample(msgspec.Struct, frozen=True, gc=False):
-    """A queue as it was last measured: see QueueStats. Rates are None until there were two looks at it."""
+    """Last sample of a queue: see QueueStats. Rates are None until there are two samples."""
 
     ready: int = 0
     delayed: int = 0
@@ -149,13 +155,16 @@ class QueueSample(msgspec.Struct, frozen=True, gc=False):
     dead_full_per_second: float | None = None
 
     def oldest_age_ms(self, now_ms: int) -> int:
-        """How old the oldest ready message is; 0 when none is ready."""
+        """Return the age of the oldest ready message; 0 when none is ready."""
         return _age_ms(self.oldest_ready_at_ms, now_ms)
 
 
 class StreamSample(msgspec.Struct, frozen=True, gc=False):
-    """A stream as it was last measured. `shards`: those that take records; `records`, `bytes_held`: in the hot store;
-    `lag_records`: of the group that is furthest behind, None without groups."""
+    """Last sample of a stream.
+
+    `shards`: the open ones; `records`, `bytes_held`: in the hot store; `lag_records`: of the group with the largest
+    lag, None without groups.
+    """
 
     records: int = 0
     bytes_held: int = 0
@@ -170,16 +179,16 @@ class StreamSample(msgspec.Struct, frozen=True, gc=False):
     bytes_in_per_second: float | None = None
 
     def lag_ms(self, now_ms: int) -> int:
-        """For how long the oldest record has waited that some group has not read."""
+        """Return how long the oldest record has waited that some group has not read."""
         return _age_ms(self.unread_at_ms, now_ms)
 
     def archive_lag_ms(self, now_ms: int) -> int:
-        """For how long the oldest record has waited that is not archived."""
+        """Return how long the oldest record has waited that is not archived."""
         return _age_ms(self.unarchived_at_ms, now_ms)
 
 
 class GroupSample(msgspec.Struct, frozen=True, gc=False):
-    """A consumer group as it was last measured; `committed` counts records."""
+    """Last sample of a consumer group; `committed` counts records."""
 
     lag_records: int = 0
     unread_at_ms: int | None = None
@@ -189,14 +198,15 @@ class GroupSample(msgspec.Struct, frozen=True, gc=False):
     committed_per_second: float | None = None
 
     def lag_ms(self, now_ms: int) -> int:
-        """For how long the oldest record has waited that the group has not read."""
+        """Return how long the oldest record has waited that the group has not read."""
         return _age_ms(self.unread_at_ms, now_ms)
 
 
 class TotalSample(msgspec.Struct, frozen=True, gc=False):
-    """All queues, streams and groups of a namespace, or of the deployment: sums; lags and ages are the worst.
+    """Totals of all queues, streams and groups of a namespace, or of the deployment.
 
-    The last ones are the deployment's: the store's memory (0: no limit), and what waits to be archived.
+    Counts are sums; lags and ages are the worst. The last fields are the deployment's: the store's memory (0: no
+    limit), and the backlog of the archive.
     """
 
     queues: int = 0
@@ -252,15 +262,15 @@ class TotalSample(msgspec.Struct, frozen=True, gc=False):
     messages_out_per_second: float | None = None
 
     def oldest_age_ms(self, now_ms: int) -> int:
-        """How old the oldest ready message of all queues is."""
+        """Return the age of the oldest ready message of all queues."""
         return _age_ms(self.oldest_ready_at_ms, now_ms)
 
     def lag_ms(self, now_ms: int) -> int:
-        """For how long the oldest record has waited that some group has not read."""
+        """Return how long the oldest record has waited that some group has not read."""
         return _age_ms(self.unread_at_ms, now_ms)
 
     def archive_lag_ms(self, now_ms: int) -> int:
-        """For how long the oldest record has waited that is not archived."""
+        """Return how long the oldest record has waited that is not archived."""
         return _age_ms(self.unarchived_at_ms, now_ms)
 
 
@@ -283,7 +293,7 @@ _SHOWN = {
 
 
 class Shape(Generic[S]):
-    """The columns of one kind of resource; those that have a rate are its counts."""
+    """Columns of one kind of resource; those that have a rate are its counts."""
 
     def __init__(self, kind: str, sample: type[S]) -> None:
         self.kind = kind
@@ -295,19 +305,22 @@ class Shape(Generic[S]):
         self.names = tuple(named)
         self.counts = tuple(nth for nth, name in enumerate(named) if name in rated)
         self.still = (0.0,) * len(self.counts)
-        """The rates of what does not change."""
+        """Rates of a resource that does not change."""
 
     def values(self, sample: S) -> Values:
-        """A sample without its rates."""
+        """Return a sample without its rates."""
         return tuple(getattr(sample, name) for name in self.names)
 
     def made(self, values: Values, rates: tuple[float | None, ...]) -> S:
-        """The sample of these values. Those that an earlier version did not measure have their defaults."""
+        """Build the sample of these values.
+
+        Fields that an earlier version did not measure have their defaults.
+        """
         if len(values) == len(self.names) and len(rates) == len(self.counts):
             return self._make(*values, *rates)
-        known = dict(zip(self.names, values, strict=False))
+        fields = dict(zip(self.names, values, strict=False))
         rated = (self.names[nth] + _RATE for nth in self.counts)
-        return self._make(**known, **dict(zip(rated, rates, strict=False)))
+        return self._make(**fields, **dict(zip(rated, rates, strict=False)))
 
 
 _RATE = "_per_second"
@@ -327,9 +340,9 @@ TOTAL = Shape("totals", TotalSample)
 
 
 class Latest(Mapping[str, S]):
-    """What was last measured, by name. `at_ms`: when the last look at any of them was, None for never.
+    """Last samples, by name. `at_ms`: when the last of them was taken, None for never.
 
-    With more logs than one look takes in (`limits.SERIES_LOGS_PER_TICK`), some are older by a few steps.
+    With more logs than are measured per tick (`limits.SERIES_LOGS_PER_TICK`), some samples are older by a few steps.
     """
 
     def __init__(self, at_ms: int | None, by_name: dict[str, S]) -> None:

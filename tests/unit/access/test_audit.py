@@ -113,7 +113,7 @@ def test_a_log_that_was_written_anew_is_found_by_a_hash_that_was_noted():
     noted = entries(3)[-1]
     anew = entries(5, principal="somebody else")
 
-    fault = Chain(whole=True, known=(noted.seq, noted.hash)).look(one.fields() for one in anew)
+    fault = Chain(whole=True, recorded=(noted.seq, noted.hash)).look(one.fields() for one in anew)
 
     assert fault is not None
     assert (fault.seq, "anew" in fault.detail) == (3, True)
@@ -121,7 +121,7 @@ def test_a_log_that_was_written_anew_is_found_by_a_hash_that_was_noted():
 
 def test_a_log_that_was_cut_short_is_found_by_a_number_that_was_noted():
     noted = entries(5)[-1]
-    chain = Chain(whole=True, known=(noted.seq, noted.hash))
+    chain = Chain(whole=True, recorded=(noted.seq, noted.hash))
 
     assert chain.look(entry.fields() for entry in entries(4)) is None
 

@@ -63,7 +63,7 @@ JOB = Job(
 def test_an_owners_word_changes_what_nobody_works_on_and_is_a_wish_for_what_somebody_does(
     word, now, after
 ):
-    assert after_word(word, now, held=now.state is RUNNING) == after
+    assert after_word(word, now, is_leased=now.state is RUNNING) == after
 
 
 @pytest.mark.parametrize(
@@ -81,14 +81,14 @@ def test_an_owners_word_changes_what_nobody_works_on_and_is_a_wish_for_what_some
 )
 def test_a_word_that_makes_no_sense_is_refused(word, now):
     with pytest.raises(JobRefused):
-        after_word(word, now, held=True)
+        after_word(word, now, is_leased=True)
 
 
 @pytest.mark.parametrize(
     ("word", "after"), [(JobCommand.PAUSE, PAUSED), (JobCommand.CANCEL, CANCELLED)]
 )
 def test_a_running_job_whose_lease_has_run_out_stops_at_once(word, after):
-    assert after_word(word, Standing(RUNNING), held=False) == Standing(after)
+    assert after_word(word, Standing(RUNNING), is_leased=False) == Standing(after)
 
 
 @given(
@@ -98,13 +98,13 @@ def test_a_running_job_whose_lease_has_run_out_stops_at_once(word, after):
 )
 def test_a_word_said_twice_is_a_word_said_once(now, word, held):
     try:
-        once = after_word(word, now, held=held)
+        once = after_word(word, now, is_leased=held)
     except JobRefused:
         return
     if word is JobCommand.RETRY:
         return  # the job is queued then, and has not failed
 
-    assert after_word(word, once, held=held) == once
+    assert after_word(word, once, is_leased=held) == once
 
 
 @pytest.mark.parametrize(

@@ -391,7 +391,10 @@ export type BackoffConfig = {
 /**
  * BackoffKind
  *
- * f(n): initial · initial * n · initial * multiplier^(n-1) · the nth of `delays_ms`, or its last.
+ * Growth function f(n) of the delay after the nth failure.
+ *
+ * fixed: initial. linear: initial * n. exponential: initial * multiplier^(n-1). list: the nth of
+ * `delays_ms`, or its last.
  */
 export type BackoffKind = 'fixed' | 'linear' | 'exponential' | 'list';
 
@@ -440,7 +443,9 @@ export type BlockedShard = {
 /**
  * BodyFormat
  *
- * body: the message's own bytes and content type, what else is known of it in headers. envelope: JSON with all.
+ * Format of a delivery's request body.
+ *
+ * body: the message's own bytes and content type, other properties in headers. envelope: JSON with everything.
  */
 export type BodyFormat = 'body' | 'envelope';
 
@@ -675,7 +680,10 @@ export type ConditionConfig = {
 /**
  * CredentialKind
  *
- * key: sent with every call. pair: an id and a secret that signs. token: of an issuer elsewhere, never stored.
+ * Type of a credential.
+ *
+ * key: sent with every call. pair: an access key id and a secret that signs. token: from an external issuer,
+ * never stored.
  */
 export type CredentialKind = 'key' | 'pair' | 'token';
 
@@ -776,7 +784,7 @@ export type DeathReasons = {
 /**
  * DedupScope
  *
- * Where a deduplication id is unique for its window: in the whole queue, or in each group.
+ * Scope in which a deduplication id is unique for its window: the queue, or each group.
  */
 export type DedupScope = 'queue' | 'group';
 
@@ -846,30 +854,31 @@ export type DeliveryPage = {
 /**
  * DeliveryStatus
  *
- * delivered: the receiver has it. retrying: it will be tried again. failed: it went to dead letters.
+ * Status of a delivery.
  *
- * gap: records that could not be delivered, since they are not there any more.
+ * delivered: the receiver has it. retrying: it will be retried. failed: it was dead-lettered. gap: records that
+ * could not be delivered because they no longer exist.
  */
 export type DeliveryStatus = 'delivered' | 'retrying' | 'failed' | 'gap';
 
 /**
  * DisabledBecause
  *
- * Why a webhook was disabled by the service. gone: its receiver answered 410.
+ * Reason for which the service disabled a webhook. gone: its receiver answered 410.
  */
 export type DisabledBecause = 'gone' | 'failing';
 
 /**
  * Door
  *
- * The way a call came.
+ * API through which a call was made.
  */
 export type Door = 'rest' | 'sqs' | 'kinesis' | 'sts' | 'ws' | 'cli';
 
 /**
  * Effect
  *
- * What a grant says of what it speaks of.
+ * Effect of a grant on the actions and names it matches.
  */
 export type Effect = 'allow' | 'deny';
 
@@ -899,7 +908,7 @@ export type EstimateOut = {
 /**
  * EventTimes
  *
- * What a stream makes of the times that its producers give.
+ * Handling of the event times that producers give.
  */
 export type EventTimes = 'arrival' | 'client_prefer' | 'client_require';
 
@@ -1108,7 +1117,9 @@ export type GroupDetail = {
 /**
  * GroupKind
  *
- * `ordered`: members share the shards, each shard one reader. `simple`: the group only keeps offsets.
+ * Type of a consumer group.
+ *
+ * `ordered`: members share the shards, one reader for each shard. `simple`: the group only stores offsets.
  */
 export type GroupKind = 'ordered' | 'simple';
 
@@ -1296,7 +1307,10 @@ export type ItemError = {
 /**
  * Jitter
  *
- * none: the delay itself. full: 0 to the delay. equal: half of it, and 0 to the other half.
+ * Random part of the delay.
+ *
+ * none: the delay itself. full: between 0 and the delay. equal: half the delay plus between 0 and the
+ * other half.
  */
 export type Jitter = 'none' | 'full' | 'equal';
 
@@ -1379,7 +1393,7 @@ export type JobDetail = {
 /**
  * JobKind
  *
- * What is to be done.
+ * Type of a job.
  */
 export type JobKind = 'archive' | 'compact' | 'replay';
 
@@ -1502,7 +1516,7 @@ export type JobPartOut = {
 /**
  * JobState
  *
- * Where a job is: see the picture above.
+ * State of a job.
  */
 export type JobState = 'queued' | 'running' | 'paused' | 'done' | 'failed' | 'cancelled';
 
@@ -2026,7 +2040,7 @@ export type MessageIn = {
 /**
  * MessageState
  *
- * Where a message is that can be browsed; dead letters have a list of their own.
+ * State of a message that can be browsed; dead letters have a separate list.
  */
 export type MessageState = 'delayed' | 'in_flight' | 'parked' | 'ready';
 
@@ -2123,7 +2137,7 @@ export type MoveOut = {
 /**
  * MoveState
  *
- * How far a move is.
+ * State of a move job.
  */
 export type MoveState = 'running' | 'completed' | 'cancelling' | 'cancelled' | 'failed';
 
@@ -2270,33 +2284,34 @@ export type OffsetIn = {
 /**
  * OnFailure
  *
- * What becomes of a group's record after its last retry. block: its shard waits, and it is tried on and on.
+ * Handling of a group's record after its last retry.
  *
- * dead_letter: it is sent to a queue, and its shard goes on.
+ * block: its shard waits, and it is retried indefinitely. dead_letter: it is sent to a queue, and its shard
+ * continues.
  */
 export type OnFailure = 'block' | 'dead_letter';
 
 /**
  * Order
  *
- * What keeps its order: see above.
+ * Order that a replay preserves: within a shard, within a key, by arrival time, or none.
  */
 export type Order = 'shard' | 'key' | 'time' | 'none';
 
 /**
  * Outcome
  *
- * What became of an attempt: a success, or why not.
+ * Outcome of an attempt: delivered, or the reason for its failure.
  */
 export type Outcome = 'delivered' | 'redirect' | 'client_error' | 'server_error' | 'throttled' | 'gone' | 'timeout' | 'connection' | 'tls' | 'blocked';
 
 /**
  * Overflow
  *
- * What happens to a send that would be too much for its queue.
+ * Handling of a send that would exceed the queue's cap.
  *
- * reject: it is refused. drop_oldest: the oldest messages that are not in flight go. dead_letter: they go among the
- * queue's dead letters.
+ * reject: the send is refused. drop_oldest: the oldest messages that are not in flight are dropped.
+ * dead_letter: they become dead letters of the queue.
  */
 export type Overflow = 'reject' | 'drop_oldest' | 'dead_letter';
 
@@ -2453,10 +2468,11 @@ export type PlanOut = {
 /**
  * PoisonPolicy
  *
- * What becomes of a fifo queue's group when one of its messages has failed `attempts_max` times.
+ * Handling of a FIFO group when one of its messages has failed `attempts_max` times.
  *
- * skip: the message is dead-lettered, and the group goes on. block: the message is tried on and on, and its group
- * waits for it. park_group: it waits with its whole group, also with what comes, until the group is resumed.
+ * skip: the message is dead-lettered, and the group continues. block: the message is retried
+ * indefinitely, and its group waits for it. park_group: it waits with its whole group, including new
+ * messages, until the group is resumed.
  */
 export type PoisonPolicy = 'skip' | 'block' | 'park_group';
 
@@ -2555,7 +2571,7 @@ export type ProcessOut = {
 /**
  * ProcessRole
  *
- * What a process does.
+ * Role of a process.
  */
 export type ProcessRole = 'api' | 'sweeper' | 'deliverer' | 'worker';
 
@@ -3005,7 +3021,9 @@ export type QueueStatsOut = {
 /**
  * QueueType
  *
- * standard: any order, no limit. fifo: in order within a group, one group member at a time.
+ * Delivery order of a queue.
+ *
+ * standard: any order, no limit. fifo: in order within a group, one message of a group at a time.
  */
 export type QueueType = 'standard' | 'fifo';
 
@@ -3254,7 +3272,7 @@ export type RedriveConfig = {
 /**
  * RedrivePermission
  *
- * Which queues may name a queue as their dead-letter target (SQS RedriveAllowPolicy).
+ * Rule for which queues may name a queue as dead-letter target (SQS RedriveAllowPolicy).
  */
 export type RedrivePermission = 'allow_all' | 'deny_all' | 'by_queue';
 
@@ -3594,7 +3612,7 @@ export type ResetOut = {
 /**
  * ResetTo
  *
- * Where a reset takes a group.
+ * Target of a reset of a group's offsets.
  */
 export type ResetTo = 'earliest' | 'latest' | 'time' | 'offsets' | 'bookmark';
 
@@ -3652,7 +3670,7 @@ export type Resumed = {
 /**
  * Role
  *
- * Grants by one word.
+ * Named set of grants.
  */
 export type Role = 'viewer' | 'operator' | 'producer' | 'consumer' | 'admin';
 
@@ -3673,7 +3691,7 @@ export type RotateIn = {
 /**
  * SampleBy
  *
- * What draws the lot: a key takes all of its records along.
+ * Sampling unit: a key is selected with all of its records.
  */
 export type SampleBy = 'key' | 'offset';
 
@@ -3779,10 +3797,11 @@ export type Settle = {
 /**
  * SettleAction
  *
- * What a consumer says of a delivery.
+ * Action of a consumer on a delivery.
  *
- * ack: done. nack: it failed; try again after a while. release: not tried, back at once and no
- * failure. extend: still working, hide it for `visibility_timeout_ms` from now. reject: never again.
+ * ack: done. nack: it failed; retry after a delay. release: not attempted; ready again immediately,
+ * without counting a failure. extend: still being processed; hide it for the given visibility timeout
+ * from now. reject: never deliver it again.
  */
 export type SettleAction = 'ack' | 'extend' | 'nack' | 'reject' | 'release';
 
@@ -3957,7 +3976,7 @@ export type ShardLagOut = {
 /**
  * ShardMode
  *
- * Where records go in a target stream.
+ * Placement of records in a target stream.
  */
 export type ShardMode = 'rehash' | 'keep';
 
@@ -4203,7 +4222,7 @@ export type Start = 'earliest' | 'latest';
 /**
  * StartAt
  *
- * Where a group begins that has committed nothing.
+ * Start position of a group that has committed nothing.
  */
 export type StartAt = 'earliest' | 'latest' | 'time';
 
@@ -4304,7 +4323,7 @@ export type StreamConfig = {
 /**
  * StreamMode
  *
- * Who sees to the number of shards.
+ * Capacity mode: how the number of shards is determined.
  */
 export type StreamMode = 'provisioned' | 'on_demand';
 
@@ -4566,7 +4585,7 @@ export type TicketOut = {
 /**
  * Tier
  *
- * Where records were read from: offsets, values and order are the same.
+ * Storage tier that records were read from: offsets, values and order are the same.
  */
 export type Tier = 'archive' | 'hot';
 
@@ -4931,7 +4950,7 @@ export type WhoamiOut = {
 /**
  * Wish
  *
- * What its owner wants of a job that a worker has in hand; the worker sees it at its next heartbeat.
+ * Action requested by a running job's owner; its worker sees it at its next heartbeat.
  */
 export type Wish = 'none' | 'pause' | 'cancel';
 

@@ -18,7 +18,7 @@ class AttemptOut:
 
     Attributes:
         at (datetime.datetime):
-        outcome (Outcome): What became of an attempt: a success, or why not.
+        outcome (Outcome): Outcome of an attempt: delivered, or the reason for its failure.
         status (int | None):
         duration_seconds (float):
         error (str):

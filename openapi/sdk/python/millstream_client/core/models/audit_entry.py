@@ -29,7 +29,7 @@ class AuditEntry:
         credential (str): The id of what the caller showed.
         authenticated (str): How the caller was known.
         address (str): The other end of the caller's connection.
-        door (Door): The way a call came.
+        door (Door): API through which a call was made.
         operation (str):
         action (str): The right that it needs.
         resource (str): What it was about, as in `/v1/…`.

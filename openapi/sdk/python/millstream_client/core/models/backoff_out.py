@@ -17,14 +17,18 @@ class BackoffOut:
     """A queue's back-off.
 
     Attributes:
-        kind (BackoffKind | Unset): f(n): initial · initial * n · initial * multiplier^(n-1) · the nth of `delays_ms`,
-            or its last.
+        kind (BackoffKind | Unset): Growth function f(n) of the delay after the nth failure.
+
+            fixed: initial. linear: initial * n. exponential: initial * multiplier^(n-1). list: the nth of
+            `delays_ms`, or its last.
         initial_seconds (float | Unset):  Default: 1.0.
         multiplier (float | Unset):  Default: 2.0.
         max_seconds (float | Unset):  Default: 900.0.
         delays_seconds (list[float] | Unset):
-        jitter (Jitter | Unset): none: the delay itself. full: 0 to the delay. equal: half of it, and 0 to the other
-            half.
+        jitter (Jitter | Unset): Random part of the delay.
+
+            none: the delay itself. full: between 0 and the delay. equal: half the delay plus between 0 and the
+            other half.
     """
 
     kind: BackoffKind | Unset = UNSET

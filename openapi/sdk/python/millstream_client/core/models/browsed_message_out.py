@@ -27,7 +27,7 @@ class BrowsedMessageOut:
     Attributes:
         id (str):
         offset (int):
-        state (MessageState): Where a message is that can be browsed; dead letters have a list of their own.
+        state (MessageState): State of a message that can be browsed; dead letters have a separate list.
         sent_at (datetime.datetime):
         receives (int):
         failures (int):

@@ -22,10 +22,10 @@ class DeliveryOut:
 
     Attributes:
         id (str): The `webhook-id` that the receiver sees.
-        status (DeliveryStatus): delivered: the receiver has it. retrying: it will be tried again. failed: it went to
-            dead letters.
+        status (DeliveryStatus): Status of a delivery.
 
-            gap: records that could not be delivered, since they are not there any more.
+            delivered: the receiver has it. retrying: it will be retried. failed: it was dead-lettered. gap: records that
+            could not be delivered because they no longer exist.
         attempts (int):
         last_attempts (list[AttemptOut]):
         first_at (datetime.datetime):

@@ -16,7 +16,7 @@ class GrantConfig:
     """Allows or denies actions on names; what is denied is not allowed by anything else.
 
     Attributes:
-        effect (Effect): What a grant says of what it speaks of.
+        effect (Effect): Effect of a grant on the actions and names it matches.
         actions (list[str]): Such as `queue:send`; `*` and `?` may stand in them.
         resources (list[str] | Unset): Names of queues, streams and so on: `orders-*`.
     """

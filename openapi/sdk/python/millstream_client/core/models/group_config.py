@@ -19,9 +19,10 @@ class GroupConfig:
 
     Attributes:
         stream (str):
-        kind (GroupKind | Unset): `ordered`: members share the shards, each shard one reader. `simple`: the group only
-            keeps offsets.
-        start (StartAt | Unset): Where a group begins that has committed nothing.
+        kind (GroupKind | Unset): Type of a consumer group.
+
+            `ordered`: members share the shards, one reader for each shard. `simple`: the group only stores offsets.
+        start (StartAt | Unset): Start position of a group that has committed nothing.
         start_time (datetime.datetime | None | Unset): With `time`: the first record that arrived then or later.
         session_timeout_seconds (float | Unset): A member that is silent for so long is one no more. Default: 30.0.
         static_timeout_seconds (float | Unset): The same for a member with an `instance_id`. Default: 300.0.

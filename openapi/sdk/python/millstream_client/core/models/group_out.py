@@ -20,9 +20,10 @@ class GroupOut:
     Attributes:
         name (str):
         stream (str):
-        kind (GroupKind): `ordered`: members share the shards, each shard one reader. `simple`: the group only keeps
-            offsets.
-        start (StartAt): Where a group begins that has committed nothing.
+        kind (GroupKind): Type of a consumer group.
+
+            `ordered`: members share the shards, one reader for each shard. `simple`: the group only stores offsets.
+        start (StartAt): Start position of a group that has committed nothing.
         start_time (datetime.datetime | None):
         session_timeout_seconds (float):
         static_timeout_seconds (float):

@@ -28,7 +28,7 @@ class GroupRecords:
             shards (list[int]):
             token (str):
             behind_seconds (float):
-            tier (Tier): Where records were read from: offsets, values and order are the same.
+            tier (Tier): Storage tier that records were read from: offsets, values and order are the same.
             gaps (list[GapOut]):
     """
 

@@ -24,10 +24,10 @@ class JobOut:
 
     Attributes:
         id (str):
-        kind (JobKind): What is to be done.
+        kind (JobKind): Type of a job.
         subject (str): Of one kind and subject, one job is open at a time.
-        state (JobState): Where a job is: see the picture above.
-        wish (Wish): What its owner wants of a job that a worker has in hand; the worker sees it at its next heartbeat.
+        state (JobState): State of a job.
+        wish (Wish): Action requested by a running job's owner; its worker sees it at its next heartbeat.
         attempt (int): How often it was begun.
         failures (int): Attempts in a row that failed, since it last got further.
         attempts_max (int):

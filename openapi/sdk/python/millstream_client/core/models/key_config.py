@@ -28,8 +28,10 @@ class KeyConfig:
         grants (list[GrantConfig] | Unset):
         rates (KeyRates | None | Unset):
         expires_at (datetime.datetime | None | Unset): When it ends; null: only when it is revoked.
-        kind (CredentialKind | Unset): key: sent with every call. pair: an id and a secret that signs. token: of an
-            issuer elsewhere, never stored.
+        kind (CredentialKind | Unset): Type of a credential.
+
+            key: sent with every call. pair: an access key id and a secret that signs. token: from an external issuer,
+            never stored.
         everywhere (bool | Unset): Of an administrator of all namespaces: only one of them can say so. Default: False.
     """
 

@@ -26,8 +26,10 @@ class KeyOut:
 
         Attributes:
             id (str):
-            kind (CredentialKind): key: sent with every call. pair: an id and a secret that signs. token: of an issuer
-                elsewhere, never stored.
+            kind (CredentialKind): Type of a credential.
+
+                key: sent with every call. pair: an access key id and a secret that signs. token: from an external issuer,
+                never stored.
             name (str):
             namespace (str):
             everywhere (bool):

@@ -15,7 +15,7 @@ class MoveChange:
     """What to do with a running move: stop it. What has moved stays where it is.
 
     Attributes:
-        state (MoveState): How far a move is.
+        state (MoveState): State of a move job.
     """
 
     state: MoveState

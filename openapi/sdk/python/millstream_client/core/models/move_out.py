@@ -21,7 +21,7 @@ class MoveOut:
         source (str):
         destination (None | str):
         per_second (int | None):
-        state (MoveState): How far a move is.
+        state (MoveState): State of a move job.
         moved (int):
         to_move (int): How many there were when it began.
         redrive (bool): Whether it makes the queue's own dead letters ready again.

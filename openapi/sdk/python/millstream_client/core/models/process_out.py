@@ -18,7 +18,7 @@ class ProcessOut:
 
     Attributes:
         id (str): Of this life of it: a restart is another process.
-        role (ProcessRole): What a process does.
+        role (ProcessRole): Role of a process.
         host (str):
         pid (int):
         version (str):

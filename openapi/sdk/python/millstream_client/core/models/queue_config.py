@@ -27,8 +27,9 @@ class QueueConfig:
     """The whole desired state of a queue; what is not said takes its default.
 
     Attributes:
-        type_ (QueueType | Unset): standard: any order, no limit. fifo: in order within a group, one group member at a
-            time.
+        type_ (QueueType | Unset): Delivery order of a queue.
+
+            standard: any order, no limit. fifo: in order within a group, one message of a group at a time.
         visibility_timeout_seconds (float | Unset):  Default: 30.0.
         delay_seconds (float | Unset):  Default: 0.0.
         ttl_seconds (float | None | Unset): How long a message may wait; null: its retention.
@@ -39,8 +40,8 @@ class QueueConfig:
         receive_wait_seconds (float | Unset): How long a receive waits that does not say so itself. Default: 0.0.
         in_flight_max (int | Unset):  Default: 10000000.
         deduplicate_by_content (bool | Unset):  Default: False.
-        dedup_scope (DedupScope | Unset): Where a deduplication id is unique for its window: in the whole queue, or in
-            each group.
+        dedup_scope (DedupScope | Unset): Scope in which a deduplication id is unique for its window: the queue, or each
+            group.
         dead_letters (DeadLettersConfig | None | Unset):
         redrive_allow (RedriveAllowConfig | Unset): Which queues may send their dead letters here; `sources` counts for
             `by_queue`.
@@ -48,16 +49,16 @@ class QueueConfig:
         paused (bool | Unset): Takes messages and hands out none. Default: False.
         messages_max (int | None | Unset): How many it may hold; null: any.
         bytes_max (int | None | Unset): As `bytes_held` counts them.
-        overflow (Overflow | Unset): What happens to a send that would be too much for its queue.
+        overflow (Overflow | Unset): Handling of a send that would exceed the queue's cap.
 
-            reject: it is refused. drop_oldest: the oldest messages that are not in flight go. dead_letter: they go among
-            the
-            queue's dead letters.
-        on_poison (PoisonPolicy | Unset): What becomes of a fifo queue's group when one of its messages has failed
-            `attempts_max` times.
+            reject: the send is refused. drop_oldest: the oldest messages that are not in flight are dropped.
+            dead_letter: they become dead letters of the queue.
+        on_poison (PoisonPolicy | Unset): Handling of a FIFO group when one of its messages has failed `attempts_max`
+            times.
 
-            skip: the message is dead-lettered, and the group goes on. block: the message is tried on and on, and its group
-            waits for it. park_group: it waits with its whole group, also with what comes, until the group is resumed.
+            skip: the message is dead-lettered, and the group continues. block: the message is retried
+            indefinitely, and its group waits for it. park_group: it waits with its whole group, including new
+            messages, until the group is resumed.
         group_weights (list[GroupWeightConfig] | Unset):
         stream_view (bool | Unset): What is sent can be read as a stream of the queue's name. Default: False.
         archive (bool | Unset): Copy the view to Parquet, if the deployment has an archive. Default: False.

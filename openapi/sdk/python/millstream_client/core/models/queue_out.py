@@ -29,7 +29,9 @@ class QueueOut:
 
     Attributes:
         name (str):
-        type_ (QueueType): standard: any order, no limit. fifo: in order within a group, one group member at a time.
+        type_ (QueueType): Delivery order of a queue.
+
+            standard: any order, no limit. fifo: in order within a group, one message of a group at a time.
         visibility_timeout_seconds (float):
         delay_seconds (float):
         ttl_seconds (float | int | None):
@@ -40,8 +42,7 @@ class QueueOut:
         receive_wait_seconds (float):
         in_flight_max (int):
         deduplicate_by_content (bool):
-        dedup_scope (DedupScope): Where a deduplication id is unique for its window: in the whole queue, or in each
-            group.
+        dedup_scope (DedupScope): Scope in which a deduplication id is unique for its window: the queue, or each group.
         dead_letters (DeadLettersConfig | None):
         redrive_allow (RedriveAllowConfig): Which queues may send their dead letters here; `sources` counts for
             `by_queue`.
@@ -49,16 +50,15 @@ class QueueOut:
         paused (bool):
         messages_max (int | None):
         bytes_max (int | None):
-        overflow (Overflow): What happens to a send that would be too much for its queue.
+        overflow (Overflow): Handling of a send that would exceed the queue's cap.
 
-            reject: it is refused. drop_oldest: the oldest messages that are not in flight go. dead_letter: they go among
-            the
-            queue's dead letters.
-        on_poison (PoisonPolicy): What becomes of a fifo queue's group when one of its messages has failed
-            `attempts_max` times.
+            reject: the send is refused. drop_oldest: the oldest messages that are not in flight are dropped.
+            dead_letter: they become dead letters of the queue.
+        on_poison (PoisonPolicy): Handling of a FIFO group when one of its messages has failed `attempts_max` times.
 
-            skip: the message is dead-lettered, and the group goes on. block: the message is tried on and on, and its group
-            waits for it. park_group: it waits with its whole group, also with what comes, until the group is resumed.
+            skip: the message is dead-lettered, and the group continues. block: the message is retried
+            indefinitely, and its group waits for it. park_group: it waits with its whole group, including new
+            messages, until the group is resumed.
         group_weights (list[GroupWeightConfig]):
         stream_view (bool):
         archive (bool):

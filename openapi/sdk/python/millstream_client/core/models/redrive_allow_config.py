@@ -16,7 +16,7 @@ class RedriveAllowConfig:
     """Which queues may send their dead letters here; `sources` counts for `by_queue`.
 
     Attributes:
-        permission (RedrivePermission | Unset): Which queues may name a queue as their dead-letter target (SQS
+        permission (RedrivePermission | Unset): Rule for which queues may name a queue as dead-letter target (SQS
             RedriveAllowPolicy).
         sources (list[str] | Unset):
     """

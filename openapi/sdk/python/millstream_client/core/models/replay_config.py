@@ -30,7 +30,7 @@ class ReplayConfig:
         from_ (BoundConfig | None | Unset):
         to (BoundConfig | None | Unset): Without it: what is there when the replay begins.
         filter_ (FilterConfig | Unset): Which records are meant: those that meet all that is said.
-        order (Order | Unset): What keeps its order: see above.
+        order (Order | Unset): Order that a replay preserves: within a shard, within a key, by arrival time, or none.
         pacing (PacingConfig | Unset): How fast, for the whole replay.
         max_records (int | None | Unset):
         allow_same_stream (bool | Unset):  Default: False.

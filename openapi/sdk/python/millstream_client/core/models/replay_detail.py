@@ -29,9 +29,9 @@ class ReplayDetail:
         id (str):
         stream (str):
         target (TargetConfig): Where records go: exactly one of the two.
-        order (Order): What keeps its order: see above.
-        state (JobState): Where a job is: see the picture above.
-        wish (Wish): What its owner wants of a job that a worker has in hand; the worker sees it at its next heartbeat.
+        order (Order): Order that a replay preserves: within a shard, within a key, by arrival time, or none.
+        state (JobState): State of a job.
+        wish (Wish): Action requested by a running job's owner; its worker sees it at its next heartbeat.
         attempt (int):
         failure (str): Why an attempt failed last; empty unless one did.
         created_at (datetime.datetime):

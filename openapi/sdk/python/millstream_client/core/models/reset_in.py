@@ -21,7 +21,7 @@ class ResetIn:
     """Where to take the group; `time`, `offsets` and `bookmark` go with the target of that name.
 
     Attributes:
-        to (ResetTo): Where a reset takes a group.
+        to (ResetTo): Target of a reset of a group's offsets.
         shards (list[int] | None | Unset): Only these.
         time (datetime.datetime | None | Unset):
         offsets (None | ResetInOffsets | Unset): By shard, the next offset to read.

@@ -17,7 +17,7 @@ class SampleConfig:
 
     Attributes:
         fraction (float):
-        by (SampleBy | Unset): What draws the lot: a key takes all of its records along.
+        by (SampleBy | Unset): Sampling unit: a key is selected with all of its records.
     """
 
     fraction: float

@@ -22,10 +22,11 @@ class SettlementIn:
 
         Attributes:
             receipt_handle (str):
-            action (SettleAction): What a consumer says of a delivery.
+            action (SettleAction): Action of a consumer on a delivery.
 
-                ack: done. nack: it failed; try again after a while. release: not tried, back at once and no
-                failure. extend: still working, hide it for `visibility_timeout_ms` from now. reject: never again.
+                ack: done. nack: it failed; retry after a delay. release: not attempted; ready again immediately,
+                without counting a failure. extend: still being processed; hide it for the given visibility timeout
+                from now. reject: never deliver it again.
             delay_seconds (float | None | Unset):
             visibility_timeout_seconds (float | None | Unset):
             reason (str | Unset):  Default: ''.

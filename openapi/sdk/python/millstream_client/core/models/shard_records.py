@@ -33,7 +33,7 @@ class ShardRecords:
             start (int):
             tip (int):
             behind_seconds (float):
-            tier (Tier): Where records were read from: offsets, values and order are the same.
+            tier (Tier): Storage tier that records were read from: offsets, values and order are the same.
             ended (bool):
             gap (GapOut | Unset): Offsets [first, next) that cannot be read.
 

@@ -22,13 +22,13 @@ class StreamConfig:
 
     Attributes:
         shards (int | Unset): At creation; a reshard changes them. Default: 1.
-        mode (StreamMode | Unset): Who sees to the number of shards.
+        mode (StreamMode | Unset): Capacity mode: how the number of shards is determined.
         retention_seconds (float | None | Unset): null, also in a patch: for ever. Default: 604800.0.
         retention_bytes (int | None | Unset): Of each shard; null: no limit.
         retention_records (int | None | Unset): Of each shard; null: no limit.
         drop_when_read (bool | Unset): Forget a record when all consumer groups have committed it. Default: False.
         record_bytes_max (int | Unset):  Default: 1048576.
-        event_times (EventTimes | Unset): What a stream makes of the times that its producers give.
+        event_times (EventTimes | Unset): Handling of the event times that producers give.
         event_time_skew_seconds_max (float | None | Unset): How far from now they may be; null: any time.
         key_index (bool | Unset): Find the newest record of a key; about 100 bytes for each key. Default: False.
         archive (bool | Unset): Copy records to Parquet, if the deployment has an archive. Default: True.

@@ -25,13 +25,13 @@ class StreamOut:
         name (str):
         shards (int): At creation.
         open_shards (int): Now.
-        mode (StreamMode): Who sees to the number of shards.
+        mode (StreamMode): Capacity mode: how the number of shards is determined.
         retention_seconds (float | int | None):
         retention_bytes (int | None):
         retention_records (int | None):
         drop_when_read (bool):
         record_bytes_max (int):
-        event_times (EventTimes): What a stream makes of the times that its producers give.
+        event_times (EventTimes): Handling of the event times that producers give.
         event_time_skew_seconds_max (float | int | None):
         key_index (bool):
         archive (bool):

@@ -26,7 +26,7 @@ class StreamRecords:
             records (list[RecordOut]):
             next_cursor (str):
             behind_seconds (float):
-            tier (Tier): Where records were read from: offsets, values and order are the same.
+            tier (Tier): Storage tier that records were read from: offsets, values and order are the same.
             gaps (list[GapOut]):
     """
 

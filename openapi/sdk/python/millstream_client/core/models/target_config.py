@@ -18,7 +18,7 @@ class TargetConfig:
     Attributes:
         stream (None | str | Unset):
         queue (None | str | Unset):
-        shard_mode (ShardMode | Unset): Where records go in a target stream.
+        shard_mode (ShardMode | Unset): Placement of records in a target stream.
     """
 
     stream: None | str | Unset = UNSET

@@ -25,17 +25,18 @@ class WebhookConfig:
         url (str): https, with a host and perhaps a path and a query.
         headers (None | Unset | WebhookConfigHeaders): Sent with each delivery. Their values are kept encrypted and
             never shown; when left out, they stay as they are.
-        format_ (BodyFormat | Unset): body: the message's own bytes and content type, what else is known of it in
-            headers. envelope: JSON with all.
+        format_ (BodyFormat | Unset): Format of a delivery's request body.
+
+            body: the message's own bytes and content type, other properties in headers. envelope: JSON with everything.
         timeout_seconds (float | Unset): For a whole answer: 0.1 to 120 seconds. Default: 15.0.
         rate (float | None | Unset): Deliveries a second at most; null: no limit.
         in_flight_max (int | Unset): Deliveries under way at one time, at most. Default: 10.
         retry_seconds (list[float] | Unset): How long to wait after the first attempt failed, the second, and so on;
             each within 10 % to either side. Then a message goes to its queue's dead letters.
-        on_failure (OnFailure | Unset): What becomes of a group's record after its last retry. block: its shard waits,
-            and it is tried on and on.
+        on_failure (OnFailure | Unset): Handling of a group's record after its last retry.
 
-            dead_letter: it is sent to a queue, and its shard goes on.
+            block: its shard waits, and it is retried indefinitely. dead_letter: it is sent to a queue, and its shard
+            continues.
         dead_letter_queue (None | str | Unset):
         disable_after_seconds (float | Unset): Of nothing but failure: then the webhook is disabled. Default: 432000.0.
         log_retention_seconds (float | Unset): How long the log keeps a delivery after its last attempt. Default:

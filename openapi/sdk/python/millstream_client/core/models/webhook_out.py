@@ -26,16 +26,17 @@ class WebhookOut:
         source (str):
         url (str):
         header_names (list[str]):
-        format_ (BodyFormat): body: the message's own bytes and content type, what else is known of it in headers.
-            envelope: JSON with all.
+        format_ (BodyFormat): Format of a delivery's request body.
+
+            body: the message's own bytes and content type, other properties in headers. envelope: JSON with everything.
         timeout_seconds (float):
         rate (float | None):
         in_flight_max (int):
         retry_seconds (list[float]):
-        on_failure (OnFailure): What becomes of a group's record after its last retry. block: its shard waits, and it is
-            tried on and on.
+        on_failure (OnFailure): Handling of a group's record after its last retry.
 
-            dead_letter: it is sent to a queue, and its shard goes on.
+            block: its shard waits, and it is retried indefinitely. dead_letter: it is sent to a queue, and its shard
+            continues.
         dead_letter_queue (None | str):
         disable_after_seconds (float):
         log_retention_seconds (float):
