@@ -1,8 +1,8 @@
 """The hot store as a whole: one server, or all masters of a cluster as if they were one.
 
-Each master has a key of its own for the store's epoch and beacon, in the first slot that it has: so each of them gives
-itself away that lost something. A master that got its first slot from another one has no such key yet; then all logs
-get a new epoch, which reuses no offset.
+Each master has a separate key for the store's epoch and beacon, in its first slot: so each of them reveals if it has
+lost data. A master that received its first slot from another one has no such key yet; then all logs get a new epoch,
+which reuses no offset.
 """
 
 import asyncio
@@ -19,11 +19,14 @@ from storage.redis.transport.topology import Master, Nodes, word_in_slot
 T = TypeVar("T")
 
 _TRIES = 10
-_TRIED_AGAIN_S = 0.1  # who has a slot is known to all servers of a cluster within about a second
+_TRIED_AGAIN_S = 0.1  # all servers of a cluster learn who has a slot within about a second
 
 
 class HotStore:
-    """Questions to all masters that are not about one log. All raise StorageUnavailable, also when one is away."""
+    """Queries to all masters that do not concern a single log.
+
+    All raise StorageUnavailable, also when one master is unreachable.
+    """
 
     def __init__(self, nodes: Nodes) -> None:
         self._nodes = nodes
@@ -34,12 +37,12 @@ class HotStore:
             return [HotServer(self._nodes.client(masters[0].url))]
         return [self._server(one) for one in masters]
 
-    def _server(self, one: Master) -> HotServer:
-        keys = [_key_at(key, one, self._nodes) for key in (STORE_KEY, VERSION_KEY)]
-        return HotServer(self._nodes.client(one.url), *keys)
+    def _server(self, master: Master) -> HotServer:
+        keys = [_key_at(key, master, self._nodes) for key in (STORE_KEY, VERSION_KEY)]
+        return HotServer(self._nodes.client(master.url), *keys)
 
     async def _all(self, ask: Callable[[HotServer], Coroutine[Any, Any, T]]) -> list[T]:
-        """Ask each, and all anew when whoever named them did not know yet that a slot has moved."""
+        """Query each server; retry all when the topology was out of date because a slot has moved."""
         for _ in range(_TRIES - 1):
             try:
                 return await self._once(ask)
@@ -51,32 +54,37 @@ class HotStore:
         return list(await asyncio.gather(*map(ask, await self._servers())))
 
     async def run_id(self) -> str:
-        """Names the server processes: another one after any restarted, or another one took its place."""
+        """Return the ids of the server processes.
+
+        They change after any restarted, or another one took its place.
+        """
         return ",".join(await self._all(HotServer.run_id))
 
     async def facts(self, remembered: StoreIdentity) -> StoreFacts:
-        """What the store says of itself, for `needs_new_epoch`: of a cluster, what the worst of them says."""
-        found = await self._all(lambda server: server.facts(remembered))
-        if len(found) == 1:
-            return found[0]
-        known = remembered.replid.split(",")
-        epochs = {one.epoch for one in found}
+        """Return the store's state for `needs_new_epoch`: of a cluster, the worst of each fact."""
+        reports = await self._all(lambda server: server.facts(remembered))
+        if len(reports) == 1:
+            return reports[0]
+        known_replids = remembered.replid.split(",")
+        epochs = {one.epoch for one in reports}
         return StoreFacts(
             epoch=epochs.pop() if len(epochs) == 1 else 0,
-            beacon=min(one.beacon for one in found),
-            replid=",".join(sorted(one.replid for one in found)),
-            promoted=any(one.promoted and one.replid not in known for one in found),
-            fsync_always=all(one.fsync_always for one in found),
-            restarted=any(one.replid not in known for one in found),
+            beacon=min(one.beacon for one in reports),
+            replid=",".join(sorted(one.replid for one in reports)),
+            promoted=any(one.promoted and one.replid not in known_replids for one in reports),
+            fsync_always=all(one.fsync_always for one in reports),
+            restarted=any(one.replid not in known_replids for one in reports),
         )
 
     async def check_layout(self) -> None:
-        """Mark empty servers with our layout. Raises LayoutUnknown when one carries another,
-        RestoreUnfinished when a backup is not restored to its end."""
+        """Mark empty servers with our layout.
+
+        Raises LayoutUnknown when one has another, RestoreUnfinished when a restore of a backup is not complete.
+        """
         await self._all(HotServer.check_layout)
 
     async def is_restoring(self) -> bool:
-        """Whether a backup is being restored into it, or was not to its end."""
+        """Return whether a backup is being restored into it, or was not restored completely."""
         return any(await self._all(HotServer.is_restoring))
 
     async def write_epoch(self, epoch: int, beacon: int) -> None:
@@ -84,70 +92,76 @@ class HotStore:
         await self._all(lambda server: server.write_epoch(epoch, beacon))
 
     async def beat(self) -> int:
-        """Raise the beacon, and give it: the lowest."""
+        """Increment the beacons, and return the lowest."""
         return min(await self._all(HotServer.beat))
 
     async def ping(self) -> str:
-        """'ok', or what is wrong: a full disk makes even PING fail."""
-        said = await self._all(HotServer.ping)
-        return next((one for one in said if one != "ok"), "ok")
+        """Return 'ok', or the problem: a full disk makes even PING fail."""
+        answers = await self._all(HotServer.ping)
+        return next((one for one in answers if one != "ok"), "ok")
 
     async def setting(self, name: str) -> str | None:
-        """A configuration value, all of them where they differ, or None where CONFIG is not allowed."""
-        found = await self._all(lambda server: server.setting(name))
-        values = sorted({one for one in found if one is not None})
+        """Return a configuration value, or None where CONFIG is not allowed.
+
+        All values, if they differ.
+        """
+        settings = await self._all(lambda server: server.setting(name))
+        values = sorted({one for one in settings if one is not None})
         return ", ".join(values) if values else None
 
     async def info(self, *sections: str) -> dict[str, Any]:
-        """INFO of some sections, of one of them."""
+        """Return sections of INFO, from one of the servers."""
         [first, *_] = await self._servers()
         return await first.info(*sections)
 
     async def memory(self) -> tuple[int, int]:
-        """What data uses and what it may, in bytes, of the server that is nearest to its limit; 0 for no limit."""
+        """Return used and maximum bytes of the server nearest to its limit; 0 for no limit."""
         return max(await self._all(HotServer.memory), key=_fullness)
 
     async def figures(self) -> HotFigures:
-        """What the servers say of themselves, added up."""
-        found = await self._all(HotServer.figures)
-        first = found[0]
+        """Return the aggregated figures of the servers."""
+        servers = await self._all(HotServer.figures)
+        first = servers[0]
         return HotFigures(
             flavor=first.flavor,
             version=first.version,
-            role=first.role if len(found) == 1 else f"{len(found)} masters",
-            uptime_s=min(one.uptime_s for one in found),
-            memory_used_bytes=sum(one.memory_used_bytes for one in found),
-            memory_max_bytes=sum(one.memory_max_bytes for one in found),
-            fragmentation=max(one.fragmentation for one in found),
-            clients=sum(one.clients for one in found),
-            commands_per_second=sum(one.commands_per_second for one in found),
-            keys=sum(one.keys for one in found),
-            aof_bytes=sum(one.aof_bytes for one in found),
-            aof_ok=all(one.aof_ok for one in found),
-            evicted_keys=sum(one.evicted_keys for one in found),
+            role=first.role if len(servers) == 1 else f"{len(servers)} masters",
+            uptime_s=min(one.uptime_s for one in servers),
+            memory_used_bytes=sum(one.memory_used_bytes for one in servers),
+            memory_max_bytes=sum(one.memory_max_bytes for one in servers),
+            fragmentation=max(one.fragmentation for one in servers),
+            clients=sum(one.clients for one in servers),
+            commands_per_second=sum(one.commands_per_second for one in servers),
+            keys=sum(one.keys for one in servers),
+            aof_bytes=sum(one.aof_bytes for one in servers),
+            aof_ok=all(one.aof_ok for one in servers),
+            evicted_keys=sum(one.evicted_keys for one in servers),
         )
 
     async def slow_commands(self) -> tuple[SlowCommand, ...] | None:
-        """The latest of the slow logs, or None where they may not be read."""
-        found = [one for one in await self._all(HotServer.slow_commands) if one is not None]
-        if not found:
+        """Return the latest entries of the slow logs, or None where they may not be read."""
+        logs = [entry for entry in await self._all(HotServer.slow_commands) if entry is not None]
+        if not logs:
             return None
-        latest = sorted((one for some in found for one in some), key=lambda one: -one.at_ms)
+        latest = sorted((entry for log in logs for entry in log), key=lambda entry: -entry.at_ms)
         return tuple(latest[:SLOW_COMMANDS_SHOWN])
 
     async def time_ms(self) -> int:
-        """The clock of one of them."""
+        """Return the clock of one of the servers."""
         [first, *_] = await self._servers()
         return await first.time_ms()
 
 
 def _key_at(key: str, master: Master, nodes: Nodes) -> str:
-    """A key of its own for each master: the plain one where that is, and one in the first slot at the others."""
+    """Return each master's own form of a key.
+
+    The plain key at the master that has it, and a key in the first slot at the others.
+    """
     if nodes.url_of(key.encode()) == master.url:
         return key
     return key.replace("ms:", f"ms:{{{word_in_slot(master.slot)}}}:", 1)
 
 
 def _fullness(memory: tuple[int, int]) -> tuple[float, int]:
-    used, most = memory
-    return (used / most if most else 0.0, used)
+    used, limit = memory
+    return (used / limit if limit else 0.0, used)

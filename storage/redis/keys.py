@@ -1,17 +1,17 @@
-"""The keys of a log, spelled here and nowhere else.
+"""Key layout of the hot store, defined here and nowhere else.
 
-    ms:version                        the layout: 3 (2 knew no parked groups, and not what messages weigh)
-    ms:store                          hash: epoch, beacon (storage.domain.epochs)
-    ms:<namespace>:{<log id>}:<part>  a log; the braces make it one slot of a cluster
-    ms:<namespace>:{<name>}:pace      what processes do together at one rate; it ends by itself
-    ms:<namespace>:{<policy>}:rate    what may pass of a policy, such as key/<id> or queue/<name>; it ends by itself
-    ms:<namespace>:{places}:held      how many connections each process has
-    ms:{presence}:<part>              which processes are there, and their sockets (storage.redis.presence)
-    ms:<namespace>:{series}:<kind>    what was last measured: a hash by name (storage.domain.series)
-    ms:<namespace>:{<id>}:series:<ring>:<chunk>   samples of a queue, stream or group over time; they end by themselves
-    ms::{deployment}:tick             which step of all series was measured last, and by whom
+    ms:version                        the layout: 3 (2 had no parked groups, and no sizes of messages)
+    ms:store                          hash: epoch, beacon (storage.domain.log.store_epoch)
+    ms:<namespace>:{<log id>}:<part>  a log; the braces put it into one slot of a cluster
+    ms:<namespace>:{<name>}:pace      a rate that processes share; it expires by itself
+    ms:<namespace>:{<policy>}:rate    the bucket of a policy, such as key/<id> or queue/<name>; it expires by itself
+    ms:<namespace>:{places}:held      number of connections of each process
+    ms:{presence}:<part>              running processes, and their sockets (storage.redis.counters.presence)
+    ms:<namespace>:{series}:<kind>    last samples: a hash by name (storage.domain.timeseries)
+    ms:<namespace>:{<id>}:series:<ring>:<chunk>   samples of a queue, stream or group over time; they expire by themselves
+    ms::{deployment}:tick             the last sampled step of all series, and the process that sampled it
 
-`storage/redis/scripts/lib/queue.lua` says what the parts of a queue hold.
+`storage/redis/scripts/lib/queue.lua` describes the parts of a queue.
 """
 
 from functools import lru_cache
@@ -33,13 +33,13 @@ _QUEUE_PARTS = (
     *("attempts_old", "expiring", "moving", "arrived", "arrived_old", "aged"),
     *("parked", "parked_why", "view", "view_meta", *_RISING_PARTS, "history"),
 )
-_VIEW_PARTS = ("view", "view_meta", "prod", "prod_old")  # nobody produces to a view
+_VIEW_PARTS = ("view", "view_meta", "prod", "prod_old")  # a view has no producers
 _EVERY_PART = tuple(dict.fromkeys(("meta", *_LOG_PARTS, *_QUEUE_PARTS)))
-_REMEMBERED_MAX = 20_000  # logs whose keys are kept spelled out, per process
+_REMEMBERED_MAX = 20_000  # logs whose keys are cached, per process
 
 
 class LogAddress(msgspec.Struct, frozen=True, gc=False):
-    """Where a log is kept; a queue's stream view lies beside its log."""
+    """Address of a log; a queue's stream view is stored next to its log."""
 
     namespace: str
     log_id: LogId
@@ -47,75 +47,81 @@ class LogAddress(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def channel(self) -> str:
-        """What a wake-up of its readers is called."""
+        """Name by which its readers are woken."""
         return f"{self.log_id}:view" if self.is_view else self.log_id
 
 
 def key(namespace: str, log_id: LogId, part: str) -> str:
-    """One key of a log."""
+    """Return one key of a log."""
     return f"ms:{namespace}:{{{log_id}}}:{part}"
 
 
 @lru_cache(_REMEMBERED_MAX)
 def log_keys(namespace: str, log_id: LogId) -> tuple[bytes, ...]:
-    """The keys that a stream's scripts work on, in the scripts' order."""
+    """Return the keys of a stream's scripts, in the scripts' order."""
     return _spell(namespace, log_id, _LOG_PARTS)
 
 
 @lru_cache(_REMEMBERED_MAX)
 def queue_keys(namespace: str, log_id: LogId) -> tuple[bytes, ...]:
-    """The keys that a queue's scripts work on, in the scripts' order."""
+    """Return the keys of a queue's scripts, in the scripts' order."""
     return _spell(namespace, log_id, _QUEUE_PARTS)
 
 
 @lru_cache(_REMEMBERED_MAX)
 def view_keys(namespace: str, log_id: LogId) -> tuple[bytes, ...]:
-    """The keys of a queue's stream view, in the order in which a stream's scripts take those of a log."""
+    """Return the keys of a queue's stream view.
+
+    In the order in which a stream's scripts expect those of a log.
+    """
     return _spell(namespace, log_id, _VIEW_PARTS)
 
 
 def rising_keys(namespace: str, log_id: LogId) -> tuple[bytes, ...]:
-    """The keys of what a log, of a stream or a queue, took of producers that rise; meta first."""
+    """Return the keys of a log's state of monotonic producers; meta first.
+
+    The log is a stream's or a queue's.
+    """
     return _spell(namespace, log_id, ("meta", *_RISING_PARTS))
 
 
 def pace_key(namespace: str, name: str) -> bytes:
-    """The key of a rate."""
+    """Return the key of a shared rate."""
     return key(namespace, name, "pace").encode()
 
 
 def rate_key(namespace: str, bucket: str) -> bytes:
-    """The key of a bucket of a policy."""
+    """Return the key of a policy's bucket."""
     return key(namespace, bucket, "rate").encode()
 
 
 def places_key(namespace: str) -> bytes:
-    """The key of a namespace's connections."""
+    """Return the key of a namespace's connection slots."""
     return key(namespace, "places", "held").encode()
 
 
 def presence_keys() -> tuple[bytes, ...]:
-    """The keys of who is there: the processes, their sockets, and what is asked of them."""
+    """Return the keys of presence: the processes, their sockets, and the close requests."""
     return tuple(b"ms:{presence}:%s" % part for part in (b"seen", b"sockets", b"asked"))
 
 
 def latest_key(namespace: str, kind: str) -> bytes:
-    """The key of what was last measured of a kind of resource."""
+    """Return the key of the last samples of a kind of resource."""
     return key(namespace, "series", kind).encode()
 
 
 def chunk_key(namespace: str, resource_id: str, ring: int, chunk: int) -> bytes:
-    """The key of some samples of a resource."""
+    """Return the key of a chunk of a resource's samples."""
     return key(namespace, resource_id, f"series:{ring}:{chunk}").encode()
 
 
 def tick_key() -> bytes:
-    """The key of what is known of the measuring itself."""
+    """Return the key of the sampling progress."""
     return key("", "deployment", "tick").encode()
 
 
 def every_key(namespace: str, log_id: LogId) -> tuple[bytes, ...]:
-    """All keys of a log, meta first."""
+    """Return all keys of a log, meta first."""
     return _spell(namespace, log_id, _EVERY_PART)
 
 

@@ -1,4 +1,4 @@
-"""Keys of ours from one server into another, as DUMP gives them and RESTORE takes them."""
+"""Copy of Millstream's keys from one server to another, by DUMP and RESTORE."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,11 +18,11 @@ _OURS = "ms:*"
 _KEYS_AT_ONCE = 500
 _BYTES_AT_ONCE = 32 << 20
 _BULK = "proto-max-bulk-len"
-_BULK_BYTES = 64 << 30  # of one key; the server's own bound is 512 MiB
+_BULK_BYTES = 64 << 30  # size of one key; the server's own limit is 512 MiB
 
 
 class _Held(NamedTuple):
-    """A key, the milliseconds it has left or -1, and its bytes of memory."""
+    """A key, its time to live in milliseconds or -1, and its bytes of memory."""
 
     name: bytes
     ttl_ms: int
@@ -30,37 +30,41 @@ class _Held(NamedTuple):
 
 
 class BackedStore:
-    """The hot store as backups see it: whose layout it has, whether it is one server, and whether it is empty.
+    """The hot store for backup and restore.
 
-    All verbs raise StorageUnavailable, and BackupError for what the server refuses.
+    Reports its layout, and checks that it is a single server, and empty. All methods raise StorageUnavailable, and
+    BackupError for what the server refuses.
     """
 
     def __init__(self, client: "Redis") -> None:
         self._client: Any = client
 
     def server(self) -> str:
-        """Name and version."""
+        """Return the server's name and version."""
         info = self._client.info("server")
         return f"{info.get('server_name', 'redis')} {info.get('valkey_version') or info['redis_version']}"
 
     def layout(self) -> str:
-        """The layout, ours for a store that nobody used yet. Raises BackupError for one that cannot be backed up."""
+        """Return the layout, ours for an unused store.
+
+        Raises BackupError for a store that cannot be backed up.
+        """
         if self._client.info("replication")["role"] != "master":
             raise BackupError("the store is a replica, which may be behind: name its primary")
         if self._client.info("cluster").get("cluster_enabled") and self._masters() > 1:
             raise BackupError(
                 "the store is a cluster of several primaries, which have no moment in common: a backup needs one server"
             )
-        found = (self._client.get(VERSION_KEY) or LAYOUT.encode()).decode()
-        if found == RESTORING:
+        marked = (self._client.get(VERSION_KEY) or LAYOUT.encode()).decode()
+        if marked == RESTORING:
             raise BackupError("a restore into the store is under way, or broke off")
-        return found
+        return marked
 
     def _masters(self) -> int:
         return int(self._client.execute_command("CLUSTER INFO")["cluster_size"])
 
     def take(self) -> None:
-        """Mark an empty store as being restored into; nobody else can then. Raises StoreInUse."""
+        """Mark an empty store as being restored into, exclusively. Raises StoreInUse."""
         if self._client.get(VERSION_KEY) == RESTORING.encode():
             raise StoreInUse("an earlier restore into the store broke off: empty both stores first")
         names = self._client.scan_iter(match=_OURS, count=_KEYS_AT_ONCE)
@@ -70,67 +74,70 @@ class BackedStore:
             raise StoreInUse("somebody else has begun to use the store")
 
     def leave(self) -> None:
-        """Unmark a store that nothing was restored into."""
+        """Remove the mark from a store that nothing was restored into."""
         self._client.delete(VERSION_KEY)
 
     def finish(self, layout: str) -> None:
-        """The store is whole: services may use it."""
+        """Mark the store as complete: services may use it."""
         self._client.set(VERSION_KEY, layout)
 
     def fill(self, source: "BackedStore") -> int:
-        """Copy every key of ours; gives their number."""
+        """Copy every key of ours; return their number."""
         with self._large_keys():
             return sum(self._put(piece, source) for piece in source._pieces())
 
     def _put(self, piece: Sequence[_Held], source: "BackedStore") -> int:
-        with source._client.pipeline(transaction=False) as asked:
-            for held in piece:
-                asked.dump(held.name)
-            bodies = asked.execute()
-        with self._client.pipeline(transaction=False) as told:
-            kept = [(one, body) for one, body in zip(piece, bodies, strict=True) if body]
-            for held, body in kept:
-                told.restore(held.name, max(0, held.ttl_ms), body)
-            told.execute()
-        return len(kept)
+        with source._client.pipeline(transaction=False) as dumps:
+            for entry in piece:
+                dumps.dump(entry.name)
+            bodies = dumps.execute()
+        with self._client.pipeline(transaction=False) as restores:
+            existing = [(entry, body) for entry, body in zip(piece, bodies, strict=True) if body]
+            for entry, body in existing:
+                restores.restore(entry.name, max(0, entry.ttl_ms), body)
+            restores.execute()
+        return len(existing)
 
     def _pieces(self) -> Iterator[list[_Held]]:
-        """All keys but the mark of the layout, so many at once as memory has room for."""
+        """Yield all keys but the layout's mark, in batches that fit into memory."""
         piece: list[_Held] = []
-        for held in self._every_key():
+        for entry in self._every_key():
             if piece and (
                 len(piece) == _KEYS_AT_ONCE
-                or sum(one.bytes for one in piece) + held.bytes > _BYTES_AT_ONCE
+                or sum(other.bytes for other in piece) + entry.bytes > _BYTES_AT_ONCE
             ):
                 yield piece
                 piece = []
-            piece.append(held)
+            piece.append(entry)
         if piece:
             yield piece
 
     def _every_key(self) -> Iterator[_Held]:
-        """Nobody writes to the source: SCAN gives each at least once, and here only once."""
+        """Yield each key once.
+
+        Nothing writes to the source; SCAN returns each key at least once, and duplicates are skipped here.
+        """
         cursor, seen = 0, set[bytes]()
         while True:
             cursor, names = self._client.scan(cursor, match=_OURS, count=_KEYS_AT_ONCE)
-            fresh = [one for one in names if one not in seen and one != VERSION_KEY.encode()]
+            fresh = [name for name in names if name not in seen and name != VERSION_KEY.encode()]
             seen.update(fresh)
             yield from self._measured(fresh)
             if cursor == 0:
                 return
 
     def _measured(self, names: Sequence[bytes]) -> Iterator[_Held]:
-        with self._client.pipeline(transaction=False) as asked:
+        with self._client.pipeline(transaction=False) as pipeline:
             for name in names:
-                asked.pttl(name)
-                asked.memory_usage(name)
-            said = asked.execute()
-        for name, ttl_ms, size in zip(names, said[::2], said[1::2], strict=True):
+                pipeline.pttl(name)
+                pipeline.memory_usage(name)
+            replies = pipeline.execute()
+        for name, ttl_ms, size in zip(names, replies[::2], replies[1::2], strict=True):
             yield _Held(name, ttl_ms, size or 0)
 
     @contextmanager
     def _large_keys(self) -> Iterator[None]:
-        """Meanwhile one key may be larger than a server takes otherwise, where it lets us say so."""
+        """Raise the server's limit on the size of a key temporarily, if it permits that."""
         try:
             before = self._client.config_get(_BULK)[_BULK]
             self._client.config_set(_BULK, _BULK_BYTES)
@@ -145,7 +152,7 @@ class BackedStore:
 
 @contextmanager
 def backed_store(url: str) -> Iterator[BackedStore]:
-    """The hot store at a URL. What its server says is turned into ours."""
+    """Open the hot store at a URL, converting its errors to ours."""
     client = Redis.from_url(
         url,
         protocol=2,

@@ -1,4 +1,4 @@
-"""The hot store as a whole: which one it is, and whether it keeps what it acknowledges."""
+"""One server of the hot store: its identity, its configuration and its figures."""
 
 from typing import Any
 
@@ -17,13 +17,13 @@ _NO_REPLID = {"0" * 40, "0"}  # the client reads forty zeros as a number
 
 
 class LayoutUnknown(StorageUnavailable):
-    """The store was written by another version of Millstream, with a layout that this one does not know."""
+    """The store was written by another version of Millstream, with an unknown layout."""
 
 
 class HotServer:
-    """Questions to one server that are not about one log. All raise StorageUnavailable.
+    """Queries to one server that do not concern a single log. All raise StorageUnavailable.
 
-    What `storage.redis.cluster_store` has of the store as a whole is made of these.
+    `storage.redis.cluster_store` combines them for the store as a whole.
     """
 
     def __init__(
@@ -34,17 +34,17 @@ class HotServer:
         self._version_key = version_key
 
     async def run_id(self) -> str:
-        """Names the server process: another one after a restart."""
+        """Return the id of the server process, which changes after a restart."""
         return str((await self._info("server"))["run_id"])
 
     async def facts(self, remembered: StoreIdentity) -> StoreFacts:
-        """What the store says of itself, for `needs_new_epoch`."""
+        """Return the server's state for `needs_new_epoch`."""
         replication = await self._info("replication")
-        held = await self._ask(self._client.hgetall(self._store_key))
+        recorded = await self._ask(self._client.hgetall(self._store_key))
         replid = str(replication["master_replid"])
         return StoreFacts(
-            epoch=int(held.get("epoch", 0)),
-            beacon=int(held.get("beacon", 0)),
+            epoch=int(recorded.get("epoch", 0)),
+            beacon=int(recorded.get("beacon", 0)),
             replid=replid,
             promoted=str(replication.get("master_replid2", 0)) not in _NO_REPLID,
             fsync_always=await self.setting("appendfsync") == "always"
@@ -53,19 +53,21 @@ class HotServer:
         )
 
     async def check_layout(self) -> None:
-        """Mark an empty store with our layout. Raises LayoutUnknown when it carries another,
-        RestoreUnfinished when a backup is not restored to its end."""
+        """Mark an empty store with our layout.
+
+        Raises LayoutUnknown when it has another, RestoreUnfinished when a restore of a backup is not complete.
+        """
         await self._ask(self._client.setnx(self._version_key, LAYOUT))
-        found = await self._ask(self._client.get(self._version_key))
-        if found == RESTORING:
+        layout = await self._ask(self._client.get(self._version_key))
+        if layout == RESTORING:
             raise RestoreUnfinished
-        if found != LAYOUT:
+        if layout != LAYOUT:
             raise LayoutUnknown(
-                f"The store has layout {found}; this version of Millstream knows {LAYOUT}."
+                f"The store has layout {layout}; this version of Millstream knows {LAYOUT}."
             )
 
     async def is_restoring(self) -> bool:
-        """Whether a backup is being restored into it, or was not to its end."""
+        """Return whether a backup is being restored into it, or was not restored completely."""
         return bool(await self._ask(self._client.get(self._version_key)) == RESTORING)
 
     async def write_epoch(self, epoch: int, beacon: int) -> None:
@@ -75,18 +77,18 @@ class HotServer:
         )
 
     async def beat(self) -> int:
-        """Raise the beacon, and give it."""
+        """Increment the beacon, and return it."""
         return int(await self._ask(self._client.hincrby(self._store_key, "beacon", 1)))
 
     async def ping(self) -> str:
-        """'ok', or what is wrong: a full disk makes even PING fail."""
+        """Return 'ok', or the problem: a full disk makes even PING fail."""
         if not await self._ask(self._client.ping()):
             return "no answer"
         role = (await self._info("replication"))["role"]
         return "ok" if role == "master" else f"the server is a {role}"
 
     async def setting(self, name: str) -> str | None:
-        """A configuration value, or None where CONFIG is not allowed."""
+        """Return a configuration value, or None where CONFIG is not allowed."""
         try:
             return dict(await self._client.config_get(name)).get(name)
         except ResponseError:
@@ -95,23 +97,24 @@ class HotServer:
             raise unreachable(error) from None
 
     async def info(self, *sections: str) -> dict[str, Any]:
-        """The server's INFO, of some sections."""
-        found: dict[str, Any] = {}
+        """Return sections of the server's INFO."""
+        values: dict[str, Any] = {}
         for section in sections:
-            found |= await self._info(section)
-        return found
+            values |= await self._info(section)
+        return values
 
     async def memory(self) -> tuple[int, int]:
-        """What the server's data uses and what it may, in bytes; 0 for no limit.
+        """Return used and maximum bytes of the server's data; 0 for no limit.
 
-        The buffers of its replicas and of its log do not count, as they do not where the server refuses writes.
+        The buffers of its replicas and of its append-only file do not count, nor does the server count them when it refuses
+        writes.
         """
         info = await self._info("memory")
         used = int(info["used_memory"]) - int(info.get("mem_not_counted_for_evict", 0))
         return used, int(info.get("maxmemory", 0))
 
     async def figures(self) -> HotFigures:
-        """What the server says of itself."""
+        """Return the server's figures."""
         info: dict[str, Any] = await self._ask(self._client.info())
         size = info.get("db0", {})
         return HotFigures(
@@ -131,28 +134,28 @@ class HotServer:
         )
 
     async def slow_commands(self) -> tuple[SlowCommand, ...] | None:
-        """The latest of the slow log, or None where it may not be read."""
+        """Return the latest entries of the slow log, or None where it may not be read."""
         try:
-            found = await self._client.slowlog_get(SLOW_COMMANDS_SHOWN)
+            entries = await self._client.slowlog_get(SLOW_COMMANDS_SHOWN)
         except ResponseError:
             return None
         except (RedisError, OSError) as error:
             raise unreachable(error) from None
         return tuple(
             SlowCommand(
-                int(one["start_time"]) * 1000, int(one["duration"]), _name_of(one["command"])
+                int(entry["start_time"]) * 1000, int(entry["duration"]), _name_of(entry["command"])
             )
-            for one in found
+            for entry in entries
         )
 
     async def time_ms(self) -> int:
-        """The server's clock."""
+        """Return the server's clock."""
         seconds, micros = await self._ask(self._client.time())
         return int(seconds) * 1000 + int(micros) // 1000
 
     async def _info(self, section: str) -> dict[str, Any]:
-        found: dict[str, Any] = await self._ask(self._client.info(section))
-        return found
+        values: dict[str, Any] = await self._ask(self._client.info(section))
+        return values
 
     async def _ask(self, question: Any) -> Any:
         try:
@@ -162,6 +165,6 @@ class HotServer:
 
 
 def _name_of(command: Any) -> str:
-    """A command without its arguments: those are other people's."""
-    word = command.decode("latin-1") if isinstance(command, bytes) else str(command)
-    return word.split(" ", 1)[0].upper()
+    """Return a command's name without its arguments, which are data of callers."""
+    text = command.decode("latin-1") if isinstance(command, bytes) else str(command)
+    return text.split(" ", 1)[0].upper()

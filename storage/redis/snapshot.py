@@ -1,11 +1,11 @@
-"""The hot store at one moment, taken as a replica takes it: its server forks, and sends what it held then.
+r"""Snapshot of the hot store, transferred as to a replica: the server forks and sends it.
 
-    us ──▶ REPLCONF capa eof · REPLCONF rdb-only 1 · SYNC
-       ◀── \\n, while it forks ▸ $EOF:<40 bytes> ▸ the snapshot ▸ the same 40 bytes
-           or, from a server that writes its disk first: $<length> ▸ the snapshot
+    client ──▶ REPLCONF capa eof · REPLCONF rdb-only 1 · SYNC
+           ◀── \n, while it forks ▸ $EOF:<40 bytes> ▸ the snapshot ▸ the same 40 bytes
+               or, from a server that writes its disk first: $<length> ▸ the snapshot
 
-Nothing is asked of the server's disk, and keys need not be named. What it acknowledged before it was asked is in it, and all
-of it is of one moment, so that a message on its way from one queue to another is in the one or the other.
+Nothing is required of the server's disk, and keys need not be named. Everything acknowledged before the request is
+included, at one moment, so that a message in transfer from one queue to another is in the one or the other.
 """
 
 import socket
@@ -27,8 +27,10 @@ _LINE_MAX = 1_024
 
 
 def snapshot_of(url: str) -> Iterator[bytes]:
-    """The server's snapshot (an RDB file) in pieces. Raises BackupError when it gives none, StorageUnavailable when it
-    goes away."""
+    """Yield the server's snapshot (an RDB file) in pieces.
+
+    Raises BackupError when it sends none, StorageUnavailable when the connection is lost.
+    """
     pool = ConnectionPool.from_url(
         url,
         protocol=2,
@@ -50,7 +52,7 @@ def snapshot_of(url: str) -> Iterator[bytes]:
 
 
 def _say(connection: Any, *words: str) -> None:
-    """What the server does not know it need not: an older one sends more than we read."""
+    """Send an option that the server may not know: an older one sends more than we read."""
     try:
         connection.send_command(*words, check_health=False)
         connection.read_response()
@@ -59,45 +61,45 @@ def _say(connection: Any, *words: str) -> None:
 
 
 def _received(line: socket.socket) -> Iterator[bytes]:
-    said, rest = _announcement(line)
-    if said.startswith(b"$EOF:"):
-        yield from _until_mark(line, said[len(b"$EOF:") :], rest)
+    announcement, rest = _announcement(line)
+    if announcement.startswith(b"$EOF:"):
+        yield from _until_mark(line, announcement[len(b"$EOF:") :], rest)
     else:
-        yield from _counted(line, int(said[1:]), rest)
+        yield from _counted(line, int(announcement[1:]), rest)
 
 
 def _announcement(line: socket.socket) -> tuple[bytes, bytes]:
-    """The line before the snapshot, and what of the snapshot came with it."""
-    held = b""
-    while b"\n" not in held.lstrip(b"\n"):
-        held = held.lstrip(b"\n") + _some(line)
-        if len(held) > _PIECE:
+    """Return the line before the snapshot, and the part of the snapshot received with it."""
+    buffer = b""
+    while b"\n" not in buffer.lstrip(b"\n"):
+        buffer = buffer.lstrip(b"\n") + _some(line)
+        if len(buffer) > _PIECE:
             raise BackupError("the store answers SYNC with something else than a snapshot")
-    said, _, rest = held.lstrip(b"\n").partition(b"\n")
-    said = said.rstrip(b"\r")[:_LINE_MAX]
-    if not said.startswith(b"$"):
-        raise BackupError(f"the store gives no snapshot: {said.decode(errors='replace')}")
-    return said, rest
+    announcement, _, rest = buffer.lstrip(b"\n").partition(b"\n")
+    announcement = announcement.rstrip(b"\r")[:_LINE_MAX]
+    if not announcement.startswith(b"$"):
+        raise BackupError(f"the store gives no snapshot: {announcement.decode(errors='replace')}")
+    return announcement, rest
 
 
-def _until_mark(line: socket.socket, mark: bytes, held: bytes) -> Iterator[bytes]:
-    while not held.endswith(mark):
-        if len(held) > _MARK:
-            yield held[:-_MARK]
-            held = held[-_MARK:]
-        held += _some(line)
-    yield held[:-_MARK]
+def _until_mark(line: socket.socket, mark: bytes, buffer: bytes) -> Iterator[bytes]:
+    while not buffer.endswith(mark):
+        if len(buffer) > _MARK:
+            yield buffer[:-_MARK]
+            buffer = buffer[-_MARK:]
+        buffer += _some(line)
+    yield buffer[:-_MARK]
 
 
-def _counted(line: socket.socket, left: int, held: bytes) -> Iterator[bytes]:
+def _counted(line: socket.socket, left: int, buffer: bytes) -> Iterator[bytes]:
     while left:
-        held = held or _some(line)
-        piece, held = held[:left], b""
+        buffer = buffer or _some(line)
+        piece, buffer = buffer[:left], b""
         left -= len(piece)
         yield piece
 
 
 def _some(line: socket.socket) -> bytes:
-    if not (some := line.recv(_PIECE)):
+    if not (chunk := line.recv(_PIECE)):
         raise BackupError("the store broke off while it sent its snapshot: its log says why")
-    return some
+    return chunk

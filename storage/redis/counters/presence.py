@@ -1,4 +1,4 @@
-"""What processes say of themselves, side by side in one hash per deployment; and what is asked of them."""
+"""Presence of processes, in one hash per deployment, and close requests for their sockets."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -19,19 +19,19 @@ _GONE = b""
 
 
 class Seen(NamedTuple):
-    """A process and its sockets, as it last told of them."""
+    """A process and its sockets, as it last published them."""
 
     process: ProcessSeen
     sockets: tuple[SocketSeen, ...]
 
 
 def channel_of(process: str) -> LogId:
-    """What a wake-up of this process is called."""
+    """Return the wake-up channel of this process."""
     return LogId(f"presence/{process}")
 
 
 class HotPresence:
-    """Every method raises StorageUnavailable, and may be repeated."""
+    """Presence operations. Every method raises StorageUnavailable, and may be repeated."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline
@@ -39,12 +39,12 @@ class HotPresence:
     async def beat(
         self, process: ProcessSeen, sockets: Sequence[SocketSeen], now: ScriptTime
     ) -> tuple[str, ...]:
-        """Say that it is here; the ids of the sockets that it is asked to close, once."""
-        summary, held = _encoder.encode(process), _encoder.encode(sockets)
-        return await self._say(process.id, summary, held, now)
+        """Publish the process; return the ids of sockets that it is asked to close, each once."""
+        summary, packed_sockets = _encoder.encode(process), _encoder.encode(sockets)
+        return await self._say(process.id, summary, packed_sockets, now)
 
     async def leave(self, process: str, now: ScriptTime) -> None:
-        """Say that it ends."""
+        """Publish that the process ends."""
         await self._say(process, _GONE, _GONE, now)
 
     async def _say(
@@ -62,19 +62,19 @@ class HotPresence:
         return tuple(socket.decode() for socket in reply)
 
     async def see(self, now: ScriptTime, *, sockets: bool) -> list[Seen]:
-        """Everyone who has been heard lately, with their sockets or without."""
+        """Return all processes with a recent heartbeat, with or without their sockets."""
         reply = await self._pipeline.read(
             "list_processes", presence_keys(), now, limits.PRESENCE_STALE_MS, int(sockets)
         )
         return [_seen(*row) for row in reply]
 
     async def ask_to_close(self, process: str, socket: str, now: ScriptTime) -> None:
-        """Leave word for a process, and wake it."""
+        """Leave a close request for a process, and wake it."""
         await self._pipeline.write(
             "request_socket_close", presence_keys()[2:], now, process, socket, channel_of(process)
         )
 
 
-def _seen(said_ms: int, summary: bytes, sockets: bytes) -> Seen:
-    process = msgspec.structs.replace(_process.decode(summary), seen_at_ms=said_ms)
+def _seen(published_ms: int, summary: bytes, sockets: bytes) -> Seen:
+    process = msgspec.structs.replace(_process.decode(summary), seen_at_ms=published_ms)
     return Seen(process, _sockets.decode(sockets) if sockets else ())

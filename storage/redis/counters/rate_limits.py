@@ -1,4 +1,4 @@
-"""What processes share of quotas: rates, of which each takes a little at a time, and places for connections."""
+"""Quota state shared by processes: leased rates, and connection slots."""
 
 import secrets
 from collections.abc import Mapping
@@ -12,8 +12,11 @@ from storage.redis.transport.pipeline import Pipeline
 
 
 class Wanted(NamedTuple):
-    """What a process would like of one measure: what a unit takes and the bucket holds; how many units, and without
-    how many it takes none."""
+    """A process's request for units of one measure.
+
+    `unit_us` is the cost of a unit and `holds_us` the capacity of the bucket; `units` are requested, and none are
+    granted if fewer than `least` are available.
+    """
 
     unit_us: float
     holds_us: float
@@ -22,34 +25,48 @@ class Wanted(NamedTuple):
 
 
 class Granted(NamedTuple):
-    """What it got, and the debt that there is then."""
+    """Granted units, and the bucket's debt afterwards."""
 
     units: int
     debt_us: float
 
 
 class HotRates:
-    """Buckets by name, and places by namespace. Every method raises StorageUnavailable, and may be repeated."""
+    """Token buckets by name, and connection slots by namespace.
+
+    Every method raises StorageUnavailable, and may be repeated.
+    """
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline
         self._process = secrets.token_hex(8)
 
     async def lease(
-        self, namespace: str, bucket: str, wanted: Mapping[str, Wanted], now: ScriptTime
+        self, namespace: str, bucket: str, requests: Mapping[str, Wanted], now: ScriptTime
     ) -> dict[str, Granted]:
-        """Take of the bucket's measures, by name, as much of what is wanted as there is."""
-        asked: list[Argument] = []
-        for measure, want in wanted.items():
-            asked += (measure, repr(want.unit_us), repr(want.holds_us), want.least, want.units)
-        reply = await self._pipeline.write("lease_rate", [rate_key(namespace, bucket)], now, *asked)
+        """Lease as many of the requested units as the bucket has, by measure."""
+        arguments: list[Argument] = []
+        for measure, request in requests.items():
+            arguments += (
+                measure,
+                repr(request.unit_us),
+                repr(request.holds_us),
+                request.least,
+                request.units,
+            )
+        reply = await self._pipeline.write(
+            "lease_rate", [rate_key(namespace, bucket)], now, *arguments
+        )
         pairs = zip(reply[::2], reply[1::2], strict=True)
-        return {name: Granted(*pair) for name, pair in zip(wanted, pairs, strict=True)}
+        return {name: Granted(*pair) for name, pair in zip(requests, pairs, strict=True)}
 
     async def hold_places(
-        self, namespace: str, places: int, most: int | None, now: ScriptTime
+        self, namespace: str, places: int, places_max: int | None, now: ScriptTime
     ) -> bool:
-        """Say that this process has so many places; False when all would be more than `most`, and nothing changed."""
+        """Publish the number of this process's connection slots.
+
+        False when the total would exceed `places_max`; then nothing changed.
+        """
         reply = await self._pipeline.write(
             "renew_connection_slots",
             [places_key(namespace)],
@@ -57,6 +74,6 @@ class HotRates:
             self._process,
             places,
             limits.PLACES_MS,
-            "" if most is None else most,
+            "" if places_max is None else places_max,
         )
         return bool(reply[0])

@@ -1,7 +1,8 @@
-"""Time series in the hot store: the typed side of their scripts.
+"""Time series in the hot store: typed wrappers of their scripts.
 
-What a resource costs there: while nothing changes, its last sample (about 200 bytes with its name). Of one that is
-always busy a row of 20 to 40 bytes for each slot of each ring, some 100 KB in two weeks; what falls quiet goes by itself.
+Memory of a resource: while nothing changes, its last sample (about 200 bytes with its name). A resource that is
+always busy has a row of 20 to 40 bytes for each slot of each ring, some 100 KB in two weeks; the chunks of one that
+becomes quiet expire by themselves.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,8 +24,10 @@ _encoder = msgspec.msgpack.Encoder()
 
 
 class Kept(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What was last measured of one resource, and when it last changed. `rates` are empty when all are nought; `behind` is
-    what the next look compares with."""
+    """Last sample of one resource, and when it last changed.
+
+    `rates` are empty when all are zero; `behind` is what the next sample is compared with.
+    """
 
     resource_id: str
     changed_ms: int
@@ -33,7 +36,7 @@ class Kept(msgspec.Struct, frozen=True, array_like=True, gc=False):
     behind: tuple[tuple[int, ...], ...] = ()
 
     def rates_of(self, shape: Shape[Any]) -> tuple[float | None, ...]:
-        """The rates, of all the counts of its shape."""
+        """Return the rates of all counts of its shape."""
         return self.rates or shape.still
 
 
@@ -41,8 +44,11 @@ _decoder = msgspec.msgpack.Decoder(Kept)
 
 
 class Claimed(NamedTuple):
-    """`mine`: the slot is taken now. `after_me`: by whom the one before was, which was `taken`; `done` is the last that was
-    finished. -1 for none."""
+    """Result of claiming a slot.
+
+    `mine`: this call claimed it. `after_me`: the same owner claimed the previous one, `taken`; `done` is the last slot
+    that was finished. -1 for none.
+    """
 
     mine: bool
     after_me: bool
@@ -51,8 +57,10 @@ class Claimed(NamedTuple):
 
 
 class HotShard(NamedTuple):
-    """A shard's log: what it holds, the bytes it ever took, and the arrival of the first record from each place that was
-    asked about, None where there is none yet."""
+    """A shard's log: its extent, the bytes it ever accepted, and arrival times.
+
+    `waits_since_ms` has the arrival of the first record from each requested position on, None where there is none yet.
+    """
 
     start: int
     next: int
@@ -63,7 +71,10 @@ class HotShard(NamedTuple):
 
 
 class HotSeries:
-    """The operations of measuring, and of reading it. Every method raises StorageUnavailable or OutcomeUnknown."""
+    """Operations of sampling and of reading samples.
+
+    Every method raises StorageUnavailable or OutcomeUnknown.
+    """
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline
@@ -71,31 +82,34 @@ class HotSeries:
     # Measure
 
     async def claim(self, slot: int, owner: str) -> Claimed:
-        """Take a slot, unless it is taken."""
-        mine, before, taken, done = await self._pipeline.write(
+        """Claim a slot, unless it is claimed."""
+        mine, before, claimed, done = await self._pipeline.write(
             "claim_sample_slot", [tick_key()], slot, owner, limits.SERIES_CLOCK_SLOTS
         )
-        return Claimed(bool(mine), before.decode() == owner, int(taken), int(done))
+        return Claimed(bool(mine), before.decode() == owner, int(claimed), int(done))
 
     async def finish(self, slot: int, owner: str) -> bool:
-        """The slot is measured; False when another process is further already."""
+        """Mark the slot as measured; False when another process is further already."""
         return bool(await self._pipeline.write("finish_sample_slot", [tick_key()], slot, owner))
 
     async def look_at_queue(
         self, namespace: str, log_id: LogId, now: ScriptTime
     ) -> Sequence[int] | None:
-        """The counts of a queue as `sample_queue` gives them, none for one without a message ever; None when it is deleted."""
+        """Return the counts of a queue as `sample_queue` reports them.
+
+        Empty for a queue that never had a message; None when it is deleted.
+        """
         try:
             reply = await self._pipeline.read("sample_queue", queue_keys(namespace, log_id), now)
             return list(checked(reply)[1:])
         except LogNotReady as refused:
             return None if refused.refusal is Refusal.DELETED else ()
 
-    async def look_at_shard(self, at: LogAddress, places: Sequence[int]) -> HotShard | None:
-        """What a chart shows of a shard; None for one that was never written, or is deleted."""
-        keys = log_keys(at.namespace, at.log_id)[:2]
+    async def look_at_shard(self, log: LogAddress, positions: Sequence[int]) -> HotShard | None:
+        """Return the sample of a shard; None for one that was never written, or is deleted."""
+        keys = log_keys(log.namespace, log.log_id)[:2]
         try:
-            reply = checked(await self._pipeline.read("sample_log", keys, *places))
+            reply = checked(await self._pipeline.read("sample_log", keys, *positions))
         except LogNotReady:
             return None
         start, next_offset, bytes_in, bytes_held, epoch, *waits = reply[1:]
@@ -103,29 +117,38 @@ class HotSeries:
         return HotShard(start, next_offset, bytes_in, bytes_held, epoch, since)
 
     async def add(self, namespace: str, resource_id: str, added: Sequence[Addition]) -> bool:
-        """Add samples; False when a chunk was not there that should have been."""
-        keys = [chunk_key(namespace, resource_id, one.ring.nth, one.chunk) for one in added]
+        """Append samples; False when a chunk did not exist that should have."""
+        keys = [
+            chunk_key(namespace, resource_id, addition.ring.nth, addition.chunk)
+            for addition in added
+        ]
         arguments: list[Argument] = []
-        for one in added:
-            arguments += (one.ring.life_ms // limits.SECOND_MS, one.begin, one.samples)
+        for addition in added:
+            arguments += (
+                addition.ring.life_ms // limits.SECOND_MS,
+                addition.begin,
+                addition.samples,
+            )
         return not await self._pipeline.write("append_series", keys, *arguments)
 
     async def keep(
-        self, namespace: str, kind: str, kept: Mapping[str, Kept], gone: Iterable[str]
+        self, namespace: str, kind: str, samples: Mapping[str, Kept], gone: Iterable[str]
     ) -> None:
-        """Keep these as what was last measured, and of those that are gone nothing."""
+        """Store these as the last samples, and delete those of the names that are gone."""
         changes: list[tuple[str, bytes | None]] = [(name, None) for name in gone]
-        changes += [(name, _encoder.encode(one)) for name, one in kept.items()]
+        changes += [(name, _encoder.encode(sample)) for name, sample in samples.items()]
         for begin in range(0, len(changes), limits.SERIES_NAMES_PER_CALL):
-            some = changes[begin : begin + limits.SERIES_NAMES_PER_CALL]
-            lost = [name for name, one in some if one is None]
-            pairs = [word for name, one in some if one is not None for word in (name, one)]
+            batch = changes[begin : begin + limits.SERIES_NAMES_PER_CALL]
+            lost = [name for name, sample in batch if sample is None]
+            pairs = [
+                word for name, sample in batch if sample is not None for word in (name, sample)
+            ]
             await self._pipeline.write(
                 "put_latest_sample", [latest_key(namespace, kind)], len(lost), *lost, *pairs
             )
 
     async def drop(self, namespace: str, resource_id: str, now_ms: int) -> None:
-        """Forget the samples of a resource that is gone."""
+        """Delete the samples of a resource that is gone."""
         keys = [
             chunk_key(namespace, resource_id, ring.nth, chunk)
             for ring in RINGS
@@ -138,7 +161,7 @@ class HotSeries:
     # Read
 
     async def latest(self, namespace: str, kind: str) -> dict[str, Kept]:
-        """What was last measured of all resources of a kind, by name."""
+        """Return the last samples of all resources of a kind, by name."""
         reply: Any = await self._pipeline.read("get_latest_samples", [latest_key(namespace, kind)])
         names, samples = reply[::2], reply[1::2]
         return {
@@ -147,7 +170,7 @@ class HotSeries:
         }
 
     async def latest_of(self, namespace: str, kind: str, names: Sequence[str]) -> list[Kept | None]:
-        """The same of some."""
+        """Return the last samples of the named resources."""
         reply = await self._pipeline.read(
             "get_latest_samples", [latest_key(namespace, kind)], *names
         )
@@ -156,7 +179,7 @@ class HotSeries:
     async def chunks(
         self, namespace: str, resource_id: str, ring: Ring, numbers: range
     ) -> dict[int, bytes]:
-        """Those of the chunks that are there."""
+        """Return those of the chunks that exist."""
         keys = [chunk_key(namespace, resource_id, ring.nth, number) for number in numbers]
         reply = await self._pipeline.read("read_series", keys)
         return {

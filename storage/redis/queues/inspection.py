@@ -1,4 +1,7 @@
-"""What a queue holds, as its owner sees it: messages, dead letters, parked groups. The typed side of those scripts."""
+"""Inspection of a queue's contents by its owner: typed wrappers of those scripts.
+
+Messages, dead letters and parked groups.
+"""
 
 from collections.abc import Sequence
 
@@ -26,15 +29,15 @@ from storage.redis.transport.client import Reply
 from storage.redis.transport.pipeline import Pipeline
 from storage.redis.transport.script_status import checked
 
-_GONE, _OUT = 1, 2  # as change_message.lua and replace_message.lua have them
+_GONE, _OUT = 1, 2  # the results of change_message.lua and replace_message.lua
 
 
 class HotContents:
-    """The operations on what a queue holds. Raises LogNotReady where the log must be seen to first."""
+    """Operations on a queue's contents. Raises LogNotReady where the log needs repair first."""
 
-    def __init__(self, pipeline: Pipeline, known: Limits) -> None:
+    def __init__(self, pipeline: Pipeline, limits: Limits) -> None:
         self._pipeline = pipeline
-        self._limits = known
+        self._limits = limits
 
     async def browse(
         self,
@@ -44,7 +47,7 @@ class HotContents:
         state: MessageState | None,
         now: ScriptTime,
     ) -> tuple[list[BrowsedMessage], int | None]:
-        """Messages in the order they were sent in, and the offset to go on after, None at the end."""
+        """Return messages in sending order, and the offset to continue after, None at the end."""
         reply = checked(
             await self._pipeline.write(
                 "browse_messages",
@@ -67,7 +70,10 @@ class HotContents:
         priority: int | None,
         now: ScriptTime,
     ) -> None:
-        """Change when a waiting message is due, or its priority. Raises MessageNotFound, MessageInFlight."""
+        """Change when a waiting message is due, or its priority.
+
+        Raises MessageNotFound, MessageInFlight.
+        """
         reply = checked(
             await self._pipeline.write(
                 "change_message",
@@ -81,14 +87,17 @@ class HotContents:
         _check_found(reply[1])
 
     async def record(self, queue: Queue, offset: int) -> Record:
-        """What a message holds, dead or alive. Raises MessageNotFound."""
+        """Return the record of a message, dead-lettered or not. Raises MessageNotFound."""
         reply = checked(await self._pipeline.read("find_batch", queue_keys_of(queue), offset))
         if not reply[1]:
             raise MessageNotFound
         return decode_one(reply[1])
 
     async def replace(self, queue: Queue, offset: int, record: Record) -> None:
-        """Change what a message holds that waits or is dead. Raises MessageNotFound, MessageInFlight."""
+        """Replace the record of a waiting or dead-lettered message.
+
+        Raises MessageNotFound, MessageInFlight.
+        """
         reply = checked(
             await self._pipeline.write(
                 "replace_message", queue_keys_of(queue), offset, encode_batch((record,))
@@ -97,7 +106,7 @@ class HotContents:
         _check_found(reply[1])
 
     async def drop(self, queue: Queue, offset: int, now: ScriptTime) -> bool:
-        """Drop one message; whether it was there."""
+        """Drop one message; return whether it existed."""
         reply = checked(
             await self._pipeline.write(
                 "delete_message", queue_keys_of(queue), fifo_word(queue), offset, now
@@ -108,8 +117,10 @@ class HotContents:
     async def history(
         self, queue: Queue, offset: int | None, after: str
     ) -> tuple[list[Noted], str]:
-        """What of HISTORY_LOOKS_MAX events is about a message or all of them, and the event to go on after, empty
-        at the end."""
+        """Return events of one message, or of all.
+
+        At most HISTORY_LOOKS_MAX events are examined. The second value is the event to continue after, empty at the end.
+        """
         reply = checked(
             await self._pipeline.read(
                 "read_history",
@@ -124,7 +135,7 @@ class HotContents:
     async def dead_letters(
         self, queue: Queue, after_offset: int, messages_max: int
     ) -> tuple[list[DeadLetter], int | None]:
-        """Dead letters in the order they were sent in, and the offset to go on after, None at the end."""
+        """Return dead letters in sending order, and the offset to continue after, None at the end."""
         reply = checked(
             await self._pipeline.read(
                 "list_dead_letters",
@@ -145,7 +156,10 @@ class HotContents:
         offsets: Sequence[int],
         now: ScriptTime,
     ) -> tuple[int, int | None]:
-        """Make dead letters ready again: how many, and the offset to go on after, None at the end."""
+        """Make dead letters ready again.
+
+        Returns their number, and the offset to continue after, None at the end.
+        """
         reply = checked(
             await self._pipeline.write(
                 "redrive_dead_letters",
@@ -165,24 +179,27 @@ class HotContents:
     async def death_reasons(
         self, queue: Queue, after_offset: int
     ) -> tuple[list[DeathReason], int | None]:
-        """Some dead letters by reason, and the offset to go on after, None at the end."""
+        """Return a batch of dead letters by reason.
+
+        Also returns the offset to continue after, None at the end.
+        """
         reply = checked(
             await self._pipeline.read(
                 "sum_dead_letters", queue_keys_of(queue), after_offset, limits.BROWSE_LOOKS_MAX
             )
         )
-        found = [DeathReason(reason.decode(), *rest) for reason, *rest in reply[2:]]
-        return found, _more(reply[1])
+        reasons = [DeathReason(reason.decode(), *rest) for reason, *rest in reply[2:]]
+        return reasons, _more(reply[1])
 
     async def parked_groups(self, queue: Queue, after: str, groups_max: int) -> list[ParkedGroup]:
-        """Parked groups by name, from the first after `after`."""
+        """Return parked groups by name, from the first after `after`."""
         reply = checked(
             await self._pipeline.read("list_parked_groups", queue_keys_of(queue), after, groups_max)
         )
         return [_parked(row) for row in reply[1:]]
 
     async def park(self, queue: Queue, group: str, reason: str, now: ScriptTime) -> None:
-        """Deliver nothing of a group until it is resumed; one that is parked stays as it is."""
+        """Suspend the delivery of a group until it is resumed; a parked one is unchanged."""
         checked(
             await self._pipeline.write(
                 "park_group", queue_keys_of(queue), now, fifo_word(queue), group, reason
@@ -190,7 +207,10 @@ class HotContents:
         )
 
     async def resume(self, queue: Queue, group: str) -> int | None:
-        """Deliver a parked group again: how many messages waited, None when it was not parked."""
+        """Resume the delivery of a parked group.
+
+        Returns how many messages waited, None when it was not parked.
+        """
         reply = checked(
             await self._pipeline.write(
                 "resume_group", queue_keys_of(queue), fifo_word(queue), group

@@ -1,4 +1,4 @@
-"""Receiving messages: what one flush hands out of a queue, gathered from its callers."""
+"""Receiving messages: coalesces the receives of one flush from one queue."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -29,10 +29,10 @@ from storage.redis.transport.script_status import refusal_in
 
 
 class HotReceive(msgspec.Struct, frozen=True):
-    """What a receive found; `next_due_ms` says when to look again when it found nothing, -1 for never.
+    """Result of a receive; `next_due_ms`: when to retry if it is empty, -1 for never.
 
-    `departed` messages are on their way to the dead-letter queue. `served` is False where those before it took all that
-    one call hands out: then it is to ask again.
+    `departed` messages are being transferred to the dead-letter queue. `served` is False if the parts before it received
+    as many messages as one call delivers: then the caller repeats the receive.
     """
 
     messages: list[ReceivedMessage]
@@ -43,7 +43,7 @@ class HotReceive(msgspec.Struct, frozen=True):
 
 
 class ReceivePart(msgspec.Struct, frozen=True, gc=False):
-    """What one caller wants. `abandoned` gets the messages when the caller was gone by then."""
+    """One caller's receive. `abandoned` gets the messages if the caller has gone by then."""
 
     messages_max: int
     visibility_timeout_ms: int
@@ -54,19 +54,19 @@ class ReceivePart(msgspec.Struct, frozen=True, gc=False):
 
 
 class Receives(QueueCoalescingKey):
-    """Gathers the receives of one flush from one queue. Those of the same definition and time find one another."""
+    """Coalescer of the receives of one flush from one queue, by definition and time."""
 
     __slots__ = ("_limits", "receives_max")
 
-    def __init__(self, queue: Queue, receives_max: int, now: ScriptTime, known: Limits) -> None:
+    def __init__(self, queue: Queue, receives_max: int, now: ScriptTime, limits: Limits) -> None:
         super().__init__(queue, now, receives_max)
         self.receives_max = receives_max
-        self._limits = known
+        self._limits = limits
 
     def commands(self, parts: Sequence[ReceivePart]) -> list[tuple[Command, int]]:
-        """One script call for each RECEIVE_MESSAGES_MAX messages or so."""
+        """Return one script call for about every RECEIVE_MESSAGES_MAX messages."""
         runs = runs_of(parts, lambda part: part.messages_max, limits.RECEIVE_MESSAGES_MAX)
-        return [(self._command(some), len(some)) for some in runs]
+        return [(self._command(run), len(run)) for run in runs]
 
     def _command(self, parts: Sequence[ReceivePart]) -> Command:
         spec = self.queue.spec
@@ -97,7 +97,7 @@ class Receives(QueueCoalescingKey):
         )
 
     def answers(self, parts: Sequence[ReceivePart], reply: Reply) -> Sequence[Any]:
-        """A HotReceive for each part, or the error that its caller is to see."""
+        """Return a HotReceive for each part, or the error to raise to its caller."""
         refusal = refusal_in(reply)
         if refusal is not None:
             return [refusal] * len(parts)
@@ -116,13 +116,13 @@ class Receives(QueueCoalescingKey):
         return HotReceive(messages, now_ms, next_due_ms, departed, next_due_ms != _NOT_SERVED)
 
     def abandoned(self, part: ReceivePart, answer: HotReceive) -> None:
-        """Give back what nobody waits for any more."""
+        """Release messages whose caller no longer waits."""
         if answer.messages:
             part.abandoned(answer.messages)
 
 
 _FULL, _NOT_SERVED = -2, -3
-_FIRST_DELIVERY = 2  # items of its row
+_FIRST_DELIVERY = 2  # number of items of its row
 
 
 def _received_all(
@@ -140,7 +140,10 @@ def _received_all(
 def _first_received(
     log_id: LogId, now_ms: int, visible_at_ms: int, entry_id: bytes, batch: bytes
 ) -> ReceivedMessage:
-    """A message's first delivery, which most are: its counts are known, and mostly it has no headers."""
+    """Build a message's first delivery, the common case.
+
+    Its counts are known, and mostly it has no headers.
+    """
     place, _, arrival = entry_id.partition(b"-")
     offset, arrival_ms = int(place), int(arrival)
     columns = decode_columns(batch)

@@ -1,4 +1,4 @@
-"""What scripts are told of a queue, and what they and their callers say of its messages."""
+"""Arguments of the queue scripts, and the reserved headers of messages."""
 
 from collections.abc import Hashable
 from functools import lru_cache
@@ -30,34 +30,39 @@ _encoder = msgspec.msgpack.Encoder()
 
 
 def queue_keys_of(queue: Queue) -> tuple[bytes, ...]:
-    """The keys of a queue, in the scripts' order."""
+    """Return the keys of a queue, in the scripts' order."""
     return queue_keys(queue.name.namespace, queue.log_id)
 
 
 class QueueCoalescingKey(CoalescingKey):
-    """Part of a gatherer: does the same as others of its kind for the same definition of a queue, time, and what else
-    `told` says of the script call that they share."""
+    """Coalescing key of operations on a queue.
+
+    It is equal for the same operation, queue definition, time, and further `arguments` of the shared script call.
+    """
 
     __slots__ = ("now", "queue")
 
-    def __init__(self, queue: Queue, now: ScriptTime, *told: Hashable) -> None:
-        super().__init__(id(queue), now, *told)
+    def __init__(self, queue: Queue, now: ScriptTime, *arguments: Hashable) -> None:
+        super().__init__(id(queue), now, *arguments)
         self.queue = queue
         self.now = now
 
     @property
     def key(self) -> bytes:
-        """A key of the log."""
+        """One of the log's keys."""
         return queue_keys_of(self.queue)[0]
 
 
 def fifo_word(queue: Queue) -> str:
-    """What scripts are told of a queue's type."""
+    """Return the script argument for a queue's type."""
     return "1" if queue.spec.type is QueueType.FIFO else "0"
 
 
 def attempts_of(queue: Queue) -> int:
-    """What scripts are told of a queue's attempts: 0 for no limit, negative when they end with a parked group."""
+    """Return the script argument for a queue's attempts.
+
+    0 for no limit, negative when they end with a parked group.
+    """
     attempts_max = queue.spec.attempts_max or 0
     match queue.spec.on_poison:
         case PoisonPolicy.SKIP:
@@ -68,7 +73,7 @@ def attempts_of(queue: Queue) -> int:
             return -(attempts_max or _NEVER)
 
 
-_NEVER = 2**40  # attempts that no message will have: its group is parked only when it is rejected
+_NEVER = 2**40  # more attempts than any message has: its group is parked only when it is rejected
 
 
 @lru_cache(1024)
@@ -77,17 +82,17 @@ def encode_weights(weights: tuple[GroupWeight, ...]) -> bytes:
 
 
 def view_word(queue: Queue) -> str:
-    """What scripts are told of a queue's stream view."""
+    """Return the script argument for a queue's stream view."""
     return "1" if queue.spec.stream_view else "0"
 
 
 def history_word(queue: Queue) -> str:
-    """What scripts are told of a queue's history: how many events it has at most."""
+    """Return the script argument for a queue's history: its maximum number of events."""
     return str(limits.HISTORY_EVENTS_MAX) if queue.spec.history else "0"
 
 
 class Words(msgspec.Struct, gc=False):
-    """The reserved headers of a message, apart from its own ones."""
+    """Reserved headers of a message, separated from its own headers."""
 
     headers: tuple[Header, ...]
     content_type: str = ""
@@ -99,34 +104,37 @@ class Words(msgspec.Struct, gc=False):
 
 
 def words_of(record: Record) -> Words:
-    """A message's reserved headers as words, apart from its own ones."""
+    """Separate a message's reserved headers from its own ones."""
     if not record.headers:
         return _NO_WORDS
     own = tuple(header for header in record.headers if not header[0].startswith(RESERVED))
     if len(own) == len(record.headers):
         return Words(own)
     reserved = [header for header in record.headers if header[0].startswith(RESERVED)]
-    known = {name: value.decode() for name, _, value in reserved if name in _OURS}
+    values = {name: value.decode() for name, _, value in reserved if name in _OURS}
     return Words(
         own,
-        known.get(CONTENT_TYPE, ""),
-        known.get(GROUP, ""),
-        known.get(DEDUP_ID, ""),
-        known.get(MESSAGE_ID, ""),
-        known.get(DEAD_LETTER_SOURCE, ""),
+        values.get(CONTENT_TYPE, ""),
+        values.get(GROUP, ""),
+        values.get(DEDUP_ID, ""),
+        values.get(MESSAGE_ID, ""),
+        values.get(DEAD_LETTER_SOURCE, ""),
         tuple(header for header in reserved if header[0] not in _OURS),
     )
 
 
-def as_stream_record(log_id: LogId, at: LogRecord) -> LogRecord:
-    """A message as its queue's stream view shows it: its key is its group, or else its id."""
-    words = words_of(at.record)
+def as_stream_record(log_id: LogId, message: LogRecord) -> LogRecord:
+    """Convert a message to a record of its queue's stream view.
+
+    The record's key is the message's group, or its id without one.
+    """
+    words = words_of(message.record)
     headers = with_noted(words.headers, words.system)
     if words.content_type:
         headers = (*headers, (CONTENT_TYPE, "", words.content_type.encode()))
-    known_as = words.message_id or message_id(log_id, at.offset)
-    record = Record(at.record.data, words.group or known_as, headers)
-    return LogRecord(at.offset, at.arrival_ms, record)
+    id_ = words.message_id or message_id(log_id, message.offset)
+    record = Record(message.record.data, words.group or id_, headers)
+    return LogRecord(message.offset, message.arrival_ms, record)
 
 
 _OURS = frozenset((CONTENT_TYPE, GROUP, DEDUP_ID, MESSAGE_ID, DEAD_LETTER_SOURCE))

@@ -1,4 +1,4 @@
-"""Sending messages: what one flush adds to a queue, gathered from its callers."""
+"""Sending messages: coalesces the sends of one flush to one queue."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -43,13 +43,14 @@ from storage.redis.transport.script_status import refusal_in
 _encoder = msgspec.msgpack.Encoder()
 
 _Rules = tuple[int, int, str, str, str]
-"""How many messages and bytes a queue may hold, 0 for no limit, what happens beyond them, whether it is shown as a stream,
-and how many events its history has at most."""
+"""Caps of messages and bytes, 0 for none; overflow policy; stream view; maximum of history events."""
 
 
 class SendPart(msgspec.Struct, frozen=True, gc=False):
-    """One caller's messages, already encoded: (batch, options) for each. `claims` are those of rising producers,
-    without a key; then the answer may be Straddles."""
+    """One caller's messages, already encoded: (batch, options) for each.
+
+    `claims` are those of monotonic producers, without a key; then the result may be PartialDuplicate.
+    """
 
     encoded: Sequence[tuple[bytes, bytes]]
     idempotency_key: str = ""
@@ -58,32 +59,34 @@ class SendPart(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def size_bytes(self) -> int:
-        """About: as if all were like the first."""
+        """Approximate size, as if all were like the first."""
         return len(self.encoded) * len(self.encoded[0][0])
 
 
 class PartSent(msgspec.Struct, frozen=True, gc=False):
-    """Where a part's messages went; of a part with claims none when all had been sent before. `left`: offsets that
-    are reserved beyond the log's end."""
+    """Messages sent for a part; none for a part with claims that had all been sent before.
+
+    `left`: offsets that are reserved beyond the log's end.
+    """
 
     messages: list[SentMessage]
     left: int
 
 
 class Sends(QueueCoalescingKey):
-    """Gathers the sends of one flush to one queue. Those of the same definition, epoch and time find one another."""
+    """Coalescer of the sends of one flush to one queue, by definition, epoch and time."""
 
     __slots__ = ("limits", "store_epoch")
 
-    def __init__(self, queue: Queue, store_epoch: int, now: ScriptTime, known: Limits) -> None:
+    def __init__(self, queue: Queue, store_epoch: int, now: ScriptTime, limits: Limits) -> None:
         super().__init__(queue, now, store_epoch)
         self.store_epoch = store_epoch
-        self.limits = known
+        self.limits = limits
 
     def commands(self, parts: Sequence[SendPart]) -> list[tuple[Command, int]]:
-        """One script call for each BATCH_MESSAGES_MAX messages or so."""
+        """Return one script call for about every BATCH_MESSAGES_MAX messages."""
         runs = runs_of(parts, lambda part: len(part.encoded), limits.BATCH_MESSAGES_MAX)
-        return [(self._command(some), len(some)) for some in runs]
+        return [(self._command(run), len(run)) for run in runs]
 
     def _command(self, parts: Sequence[SendPart]) -> Command:
         arguments: list[Argument] = []
@@ -107,7 +110,7 @@ class Sends(QueueCoalescingKey):
         )
 
     def answers(self, parts: Sequence[SendPart], reply: Reply) -> Sequence[Any]:
-        """A PartSent for each part, or the error that its caller is to see."""
+        """Return a PartSent for each part, or the error to raise to its caller."""
         refusal = refusal_in(reply)
         if refusal is not None:
             return [refusal] * len(parts)
@@ -118,14 +121,14 @@ class Sends(QueueCoalescingKey):
         ]
 
     def abandoned(self, part: SendPart, answer: PartSent) -> None:
-        """What was sent stays."""
+        """Do nothing: sent messages stay."""
 
     def _answer(self, part: SendPart, verdict: Reply, left: int) -> PartSent | Exception:
         match verdict:
             case [0, first]:
                 offsets: Iterable[int] = range(first, first + len(part.encoded))
-            case [1, *found]:
-                offsets = found
+            case [1, *stored_offsets]:
+                offsets = stored_offsets
             case [2]:
                 return IdempotencyKeyReused()
             case [4]:
@@ -149,12 +152,12 @@ def _sent(log_id: LogId, offset: int) -> SentMessage:
 
 def _rules_of(queue: Queue) -> _Rules:
     spec = queue.spec
-    most = spec.messages_max or 0, spec.bytes_max or 0
-    return *most, spec.overflow, view_word(queue), history_word(queue)
+    caps = spec.messages_max or 0, spec.bytes_max or 0
+    return *caps, spec.overflow, view_word(queue), history_word(queue)
 
 
 def encode_message(message: NewMessage, queue: Queue) -> tuple[bytes, bytes]:
-    """A message as the log keeps it, and its options for the script."""
+    """Encode a message as the log stores it, and its options for the script."""
     spec, dedup_id = queue.spec, message.dedup_id
     if spec.deduplicate_by_content and not dedup_id:
         dedup_id = hashlib.sha256(message.body).hexdigest()

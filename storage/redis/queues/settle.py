@@ -1,4 +1,4 @@
-"""Settling deliveries: the verdicts that one flush brings to a queue, gathered from its callers."""
+"""Settling deliveries: coalesces the settlements of one flush on one queue."""
 
 import random
 from collections.abc import Sequence
@@ -31,8 +31,10 @@ Verdict = tuple[Settlement, ReceiptHandle]
 
 
 class SettlePart(msgspec.Struct, frozen=True, gc=False):
-    """One caller's verdicts: acknowledgements, other verdicts, and the place of each in the call, acknowledgements
-    first; no places where there are acknowledgements only."""
+    """One caller's settlements: acknowledgements and others, and their positions in the call.
+
+    `places` has the position of each, acknowledgements first; it is empty if there are acknowledgements only.
+    """
 
     acks: Sequence[bytes]
     others: Sequence[bytes]
@@ -40,11 +42,11 @@ class SettlePart(msgspec.Struct, frozen=True, gc=False):
 
     @classmethod
     def of(cls, verdicts: Sequence[Verdict]) -> "SettlePart":
-        """The verdicts of one call."""
+        """Encode the settlements of one call."""
         acks: list[int] = []
         others: list[int] = []
-        for nth, (said, _) in enumerate(verdicts):
-            (acks if said.action is SettleAction.ACK else others).append(nth)
+        for nth, (settlement, _) in enumerate(verdicts):
+            (acks if settlement.action is SettleAction.ACK else others).append(nth)
         return cls(
             [_encode_ack(verdicts[nth][1]) for nth in acks],
             [_encode_verdict(*verdicts[nth]) for nth in others],
@@ -53,12 +55,12 @@ class SettlePart(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def count(self) -> int:
-        """How many verdicts."""
+        """Number of settlements."""
         return len(self.acks) + len(self.others)
 
 
 class Settles(QueueCoalescingKey):
-    """Gathers the verdicts of one flush on a queue's messages. Those of the same definition and time find one another."""
+    """Coalescer of the settlements of one flush on one queue, by definition and time."""
 
     __slots__ = ("any_delivery",)
 
@@ -67,9 +69,9 @@ class Settles(QueueCoalescingKey):
         self.any_delivery = any_delivery
 
     def commands(self, parts: Sequence[SettlePart]) -> list[tuple[Command, int]]:
-        """One script call for each SETTLEMENTS_MAX verdicts or so."""
+        """Return one script call for about every SETTLEMENTS_MAX settlements."""
         runs = runs_of(parts, lambda part: part.count, limits.SETTLEMENTS_MAX)
-        return [(self._command(some), len(some)) for some in runs]
+        return [(self._command(run), len(run)) for run in runs]
 
     def _command(self, parts: Sequence[SettlePart]) -> Command:
         acks = [ack for part in parts for ack in part.acks]
@@ -88,7 +90,10 @@ class Settles(QueueCoalescingKey):
         )
 
     def answers(self, parts: Sequence[SettlePart], reply: Reply) -> Sequence[Any]:
-        """A list of Settled for each part, in the order of its verdicts, or the error that its caller is to see."""
+        """Return a list of Settled for each part, or the error to raise to its caller.
+
+        The list is in the order of the part's settlements.
+        """
         refusal = refusal_in(reply)
         if refusal is not None:
             return [refusal] * len(parts)
@@ -101,7 +106,7 @@ class Settles(QueueCoalescingKey):
         ]
 
     def abandoned(self, part: SettlePart, answer: list[Settled]) -> None:
-        """What was settled stays so."""
+        """Do nothing: settled deliveries stay settled."""
 
 
 def _in_order(places: Sequence[int], settled: list[Settled]) -> list[Settled]:
@@ -120,7 +125,7 @@ def _encode_verdict(settlement: Settlement, handle: ReceiptHandle) -> bytes:
 
 
 def _encode_backoff(policy: Backoff | None) -> bytes:
-    """The policy as lib/backoff.lua takes it, with a seed for its jitter."""
+    """Encode the policy for lib/backoff.lua, with a seed for its jitter."""
     if policy is None:
         return b""
     shape = (policy.kind, policy.initial_ms, policy.multiplier, policy.max_ms, policy.delays_ms)
@@ -128,8 +133,11 @@ def _encode_backoff(policy: Backoff | None) -> bytes:
 
 
 def _encode_ack(handle: ReceiptHandle) -> bytes:
-    """The offset, the first items of the record that it must have, and its entry's id, each as MessagePack's str 8: the
-    store's Lua knows no bin."""
+    """Encode an acknowledgement.
+
+    The offset, the first items of the record that it must match, and its entry's id, each as MessagePack's str 8: the
+    store's Lua does not support bin.
+    """
     record = _encoder.encode((handle.delivery, handle.received_ms, handle.arrival_ms))[1:]
     offset = b"%d" % handle.offset
     entry = b"%b-%d" % (offset, handle.arrival_ms)
@@ -149,7 +157,7 @@ def _acknowledged(result: int) -> Settled:
 
 
 def _settled(result: int, visible_at_ms: int) -> Settled:
-    """The numbers are those of settle_messages.lua."""
+    """Convert a result number of settle_messages.lua."""
     match result:
         case 0:
             return _DONE if visible_at_ms < 0 else Settled(None, visible_at_ms)

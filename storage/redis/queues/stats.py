@@ -1,4 +1,4 @@
-"""A queue as its owner sees it: counts, upkeep and purges. The typed side of those scripts."""
+"""Counts, maintenance and purges of a queue: typed wrappers of those scripts."""
 
 import msgspec
 
@@ -13,8 +13,11 @@ from storage.redis.transport.script_status import checked
 
 
 class Tidied(msgspec.Struct, frozen=True):
-    """What a round of upkeep did: pieces of work, 0 when there is none left; the messages that are on their way to
-    another queue; and whether the queue is shown as a stream."""
+    """Result of a round of maintenance.
+
+    `work`: pieces of work done, 0 when there is none left; `moving`: messages in transfer to another queue; `has_view`:
+    the queue has a stream view.
+    """
 
     work: int
     moving: int
@@ -22,14 +25,14 @@ class Tidied(msgspec.Struct, frozen=True):
 
 
 class HotQueueStates:
-    """The operations of an owner on a queue. Raises LogNotReady where the log must be seen to first."""
+    """Operations of an owner on a queue. Raises LogNotReady where the log needs repair first."""
 
-    def __init__(self, pipeline: Pipeline, known: Limits) -> None:
+    def __init__(self, pipeline: Pipeline, limits: Limits) -> None:
         self._pipeline = pipeline
-        self._limits = known
+        self._limits = limits
 
     async def tidy(self, queue: Queue, now: ScriptTime) -> Tidied:
-        """One bounded round of upkeep."""
+        """Run one bounded round of maintenance."""
         reply = checked(
             await self._pipeline.write(
                 "sweep_queue",
@@ -41,7 +44,7 @@ class HotQueueStates:
         return Tidied(reply[1], reply[2], bool(reply[3]))
 
     async def stats(self, queue: Queue, now: ScriptTime) -> QueueStats:
-        """Counts by state as of now."""
+        """Return the current counts by state."""
         reply = checked(
             await self._pipeline.write(
                 "count_messages", queue_keys_of(queue), *upkeep_arguments(queue, self._limits, now)
@@ -56,17 +59,17 @@ class HotQueueStates:
             "deduplicated",
             "acknowledged",
         )
-        more = ("expired", "purged", "receives", "bytes_sent")
+        totals = ("expired", "purged", "receives", "bytes_sent")
         rest = ("moving", "moved_in", "moved_out", "parked", "dropped", "bytes_held")
         oldest = None if reply[12] < 0 else reply[12]
         return QueueStats(
-            **dict(zip((*names, *more), reply[1:12], strict=True)),
+            **dict(zip((*names, *totals), reply[1:12], strict=True)),
             **dict(zip(rest, reply[13:19], strict=True)),
             oldest_ready_at_ms=oldest,
         )
 
     async def purge(self, queue: Queue, at_most_every_ms: int, now: ScriptTime) -> int:
-        """Drop every message but the dead letters; gives how many. Raises PurgeInProgress."""
+        """Drop every message but the dead letters; return how many. Raises PurgeInProgress."""
         reply = checked(
             await self._pipeline.write("purge_queue", queue_keys_of(queue), now, at_most_every_ms)
         )
@@ -75,15 +78,15 @@ class HotQueueStates:
         return int(reply[1])
 
 
-def upkeep_arguments(queue: Queue, known: Limits, now: ScriptTime) -> tuple[Argument, ...]:
-    """What every script is told that brings a queue up to date first."""
+def upkeep_arguments(queue: Queue, limits: Limits, now: ScriptTime) -> tuple[Argument, ...]:
+    """Return the arguments of every script that first brings a queue up to date."""
     spec = queue.spec
     return (
         now,
         attempts_of(queue),
         spec.retention_ms,
         spec.dead_letter_retention_ms,
-        known.due_moves_per_call,
-        known.expired_per_call,
+        limits.due_moves_per_call,
+        limits.expired_per_call,
         fifo_word(queue),
     )

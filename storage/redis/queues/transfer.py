@@ -1,9 +1,9 @@
-"""What takes a message from one queue to another: the typed side of the scripts that two slots need.
+"""Transfer of messages between queues: typed wrappers of the scripts that two slots need.
 
     source                        target
     ready ─▶ moving ── take_in ─▶ ready          then the source clears what has arrived
 
-A step may be repeated: the target remembers for `ARRIVAL_WINDOW_MS` what came, and from where.
+A step may be repeated: the target remembers for `ARRIVAL_WINDOW_MS` what arrived, and from where.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ _encoder = msgspec.msgpack.Encoder()
 
 
 class Moving(msgspec.Struct, frozen=True, gc=False):
-    """A message on its way. `move_id` is empty for one that was received too often."""
+    """A message in transfer. `move_id` is empty for one that was received too often."""
 
     offset: int
     arrival_ms: int
@@ -38,9 +38,9 @@ class Moving(msgspec.Struct, frozen=True, gc=False):
 
 
 class Arriving(msgspec.Struct, frozen=True, gc=False):
-    """A message as its target is to take it: `source` names its place before; counts go on from `receives`.
+    """A message as its target should accept it.
 
-    `renewed`: its retention starts anew.
+    `source` identifies it in its source queue; counts continue from `receives`. `renewed`: its retention starts again.
     """
 
     source: str
@@ -54,21 +54,24 @@ class Arriving(msgspec.Struct, frozen=True, gc=False):
 
 
 class HotMoves:
-    """The operations of a move. Raises LogNotReady where the log must be seen to first."""
+    """Operations of a transfer. Raises LogNotReady where the log needs repair first."""
 
-    def __init__(self, pipeline: Pipeline, known: Limits) -> None:
+    def __init__(self, pipeline: Pipeline, limits: Limits) -> None:
         self._pipeline = pipeline
-        self._limits = known
+        self._limits = limits
 
     async def moving(self, source: Queue, messages_max: int) -> list[Moving]:
-        """What is on its way from `source`, in the order it was sent in."""
+        """Return messages in transfer from `source`, in the order they were sent."""
         reply = checked(
             await self._pipeline.write("list_transfers", queue_keys_of(source), messages_max)
         )
         return [_moving(row) for row in reply[1:]]
 
     async def depart(self, source: Queue, messages_max: int, move_id: str, now: ScriptTime) -> int:
-        """Send ready messages on their way; gives how many. Fewer than asked: no more are ready."""
+        """Start the transfer of ready messages; return how many.
+
+        Fewer than `messages_max` means that no more are ready.
+        """
         spec = source.spec
         reply = checked(
             await self._pipeline.write(
@@ -88,18 +91,18 @@ class HotMoves:
     async def take_in(
         self, target: Queue, arriving: Sequence[Arriving], store_epoch: int, now: ScriptTime
     ) -> tuple[int, int]:
-        """Have `target` take messages; its next offset, and the offsets left below its ceiling."""
+        """Deliver messages to `target`; return its next offset, and the offsets below its ceiling."""
         arguments: list[Argument] = []
-        for one in arriving:
+        for message in arriving:
             facts = (
-                one.arrival_ms,
-                0 if one.renewed else -1,
-                one.group,
-                one.receives,
-                one.first_received_at_ms,
-                one.priority,
+                message.arrival_ms,
+                0 if message.renewed else -1,
+                message.group,
+                message.receives,
+                message.first_received_at_ms,
+                message.priority,
             )
-            arguments += (one.source, encode_batch((one.record,)), _encoder.encode(facts))
+            arguments += (message.source, encode_batch((message.record,)), _encoder.encode(facts))
         reply = checked(
             await self._pipeline.write(
                 "accept_transfer",
@@ -117,7 +120,10 @@ class HotMoves:
     async def clear(
         self, source: Queue, offsets: Sequence[int], now: ScriptTime, *, put_back: bool
     ) -> int:
-        """Forget what has arrived, or make it ready again; gives how many were still moving."""
+        """Remove messages that have arrived, or make them ready again.
+
+        Returns how many were still moving.
+        """
         back = "1" if put_back else "0"
         reply = checked(
             await self._pipeline.write(

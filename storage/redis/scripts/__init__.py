@@ -1,7 +1,7 @@
 """Lua scripts of the hot store, one operation each, and their loader.
 
-A line `-- @include name` stands for `lib/name.lua`. A header says what the script is for, its KEYS, ARGV
-and answer, and the numbered invariants it keeps.
+A line `-- @include name` is replaced by `lib/name.lua`. A header states the purpose of the script, its KEYS, ARGV
+and reply, and the numbered invariants it keeps.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ _INCLUDE = re.compile(r"^-- @include (\w+)$", re.MULTILINE)
 
 
 class Script(NamedTuple):
-    """A script's text with its includes, and the SHA-1 that servers know it by."""
+    """A script's text with its includes, and the SHA-1 by which servers identify it."""
 
     name: str
     text: str
@@ -37,7 +37,7 @@ def script_names() -> list[str]:
 
 @cache
 def _paths() -> dict[str, Path]:
-    """The script files by name; names are unique across the folders."""
+    """Return the script files by name; names are unique across the folders."""
     return {path.stem: path for path in _FOLDER.glob("*/*.lua") if path.parent.name != "lib"}
 
 

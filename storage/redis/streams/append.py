@@ -1,4 +1,4 @@
-"""Appends of a flush to one log, gathered: the typed side of append_records.lua."""
+"""Coalesced appends of a flush to one log: typed wrapper of append_records.lua."""
 
 from collections.abc import Sequence
 from itertools import chain
@@ -36,10 +36,11 @@ _condition_encoder = msgspec.msgpack.Encoder()
 
 
 class AppendPart(msgspec.Struct, frozen=True, gc=False):
-    """What one caller wants appended to a log.
+    """One caller's append to a log.
 
-    Columns are plain: without a condition and a key. `ask_parents`: if the log does not know the producer, the answer is ParentsUnasked; `inherited` is what
-    they know. `claims` are those of rising producers, in the place of a condition; the answer may be Straddles.
+    Columns are plain: without a condition and a key. `ask_parents`: if the log does not know the producer, the result is
+    ParentsUnasked; `inherited` is the parents' state of it. `claims` are those of monotonic producers, instead of a
+    condition; the result may be PartialDuplicate.
     """
 
     records: Sequence[Record] | PackedColumns
@@ -53,12 +54,12 @@ class AppendPart(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def is_plain(self) -> bool:
-        """Nothing but the log's own state decides on it, so it can share a batch."""
+        """True if the part can share a batch: only the log's own state decides about it."""
         return self.condition is UNCONDITIONAL and not self.idempotency_key and not self.claims
 
 
 class PartAppended(msgspec.Struct, frozen=True, gc=False):
-    """Where a part's first record went. `left`: offsets that are reserved beyond the log's end."""
+    """Offset of a part's first record. `left`: offsets that are reserved beyond the log's end."""
 
     offset: int
     duplicate: bool
@@ -67,31 +68,31 @@ class PartAppended(msgspec.Struct, frozen=True, gc=False):
 
 
 class Appends(CoalescingKey):
-    """Gathers the appends of one flush to one log: plain parts share a batch, others keep their own.
+    """Coalescer of the appends of one flush to one log, by log, epoch and time.
 
-    `indexed`: the stream has a key index. Those of the same log, epoch and time find one another.
+    Plain parts share a batch, others keep their own. `indexed`: the stream has a key index.
     """
 
     __slots__ = ("address", "indexed", "limits", "now", "store_epoch")
 
     def __init__(
-        self, address: LogAddress, store_epoch: int, now: ScriptTime, known: Limits, indexed: bool
+        self, address: LogAddress, store_epoch: int, now: ScriptTime, limits: Limits, indexed: bool
     ) -> None:
         super().__init__(address.log_id, store_epoch, now, indexed)
         self.address = address
         self.store_epoch = store_epoch
         self.now = now
-        self.limits = known
+        self.limits = limits
         self.indexed = indexed
 
     @property
     def key(self) -> bytes:
-        """A key of the log."""
+        """One of the log's keys."""
         return log_keys(self.address.namespace, self.address.log_id)[0]
 
     def commands(self, parts: Sequence[AppendPart]) -> list[tuple[Command, int]]:
-        """One script call for each ENTRY_RECORDS_MAX records or ENTRY_BYTES_MAX bytes."""
-        return [(self._command(some), len(some)) for some in _entries_of(parts)]
+        """Return one script call for each ENTRY_RECORDS_MAX records or ENTRY_BYTES_MAX bytes."""
+        return [(self._command(run), len(run)) for run in _entries_of(parts)]
 
     def _command(self, parts: Sequence[AppendPart]) -> Command:
         plain = [part.records for part in parts if part.is_plain]
@@ -123,7 +124,7 @@ class Appends(CoalescingKey):
         )
 
     def _condition_of(self, part: AppendPart) -> bytes:
-        """What append_records.lua looks at for a part."""
+        """Encode a part's condition for append_records.lua."""
         condition = part.condition
         producer, expected = condition.producer, condition.expected_offset
         return _condition_encoder.encode(
@@ -145,10 +146,10 @@ class Appends(CoalescingKey):
         return [keys, part.claims] if part.claims else [keys] if self.indexed else []
 
     def abandoned(self, part: AppendPart, answer: PartAppended) -> None:
-        """What was appended stays."""
+        """Do nothing: appended records stay."""
 
     def answers(self, parts: Sequence[AppendPart], reply: Reply) -> Sequence[Any]:
-        """A PartAppended for each part, or the error that its caller is to see."""
+        """Return a PartAppended for each part, or the error to raise to its caller."""
         refusal = refusal_in(reply)
         if refusal is not None:
             return [refusal] * len(parts)
@@ -169,7 +170,10 @@ class Appends(CoalescingKey):
 
 
 def _encode_plain(parts: Sequence[Sequence[Record] | PackedColumns]) -> tuple[bytes, int]:
-    """All records as one batch, and their number; columns stay columns unless records are among them."""
+    """Encode all records as one batch; return it and their number.
+
+    Columns stay columns unless records are among them.
+    """
     columns = [part for part in parts if isinstance(part, PackedColumns)]
     if len(columns) == len(parts):
         return encode_columns(columns), sum(map(len, columns))
@@ -182,7 +186,7 @@ def _as_records(part: Sequence[Record] | PackedColumns) -> Sequence[Record]:
 
 
 def _entries_of(parts: Sequence[AppendPart]) -> list[list[AppendPart]]:
-    """The parts in order, in runs that fit one entry; a part is never split."""
+    """Divide the parts, in order, into runs that fit one entry; a part is never split."""
     runs: list[list[AppendPart]] = [[]]
     records = size = 0
     for part in parts:
@@ -196,7 +200,7 @@ def _entries_of(parts: Sequence[AppendPart]) -> list[list[AppendPart]]:
 
 
 def _last_of_keys(records: Sequence[Record]) -> dict[str, int]:
-    """The number of each key's last record."""
+    """Return the number of each key's last record."""
     return {record.key: number for number, record in enumerate(records) if record.key}
 
 
@@ -207,11 +211,11 @@ def _inheritance_of(part: AppendPart) -> tuple[int, int]:
 
 
 class ParentsUnasked(Exception):
-    """The log does not know this producer; its closed parents may. Nothing happened."""
+    """Refusal: the log does not know this producer; its closed parents may. Nothing happened."""
 
 
 def _verdict(verdict: Reply, left: int, now_ms: int) -> PartAppended | Exception:
-    """The numbers are those of append_records.lua."""
+    """Convert a result number of append_records.lua."""
     match verdict:
         case [0, offset]:
             return PartAppended(offset, False, left, now_ms)

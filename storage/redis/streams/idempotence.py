@@ -1,4 +1,4 @@
-"""What logs, of streams and queues alike, remember of producers that rise."""
+"""High-water marks of monotonic producers, kept by the logs of streams and queues alike."""
 
 from collections.abc import Sequence
 
@@ -12,8 +12,11 @@ from storage.redis.transport.script_status import checked
 
 
 class Recalled(msgspec.Struct, frozen=True, gc=False):
-    """What a log took of producers: `lasts` as asked. `producers` are all that it knows; `remembers_over`: some
-    of which it was told to forget may still send something."""
+    """A log's state of monotonic producers.
+
+    `lasts`: last sequences of the requested producers. `producers`: number of all that it knows; `remembers_over`: some
+    retired producers may still send something.
+    """
 
     closed: bool
     producers: int
@@ -22,20 +25,26 @@ class Recalled(msgspec.Struct, frozen=True, gc=False):
 
 
 class HotRising:
-    """Asks and forgets. Raises LogNotReady where the log must be seen to first."""
+    """Queries and retires monotonic producers. Raises LogNotReady where the log needs repair."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline
 
-    async def recall(self, at: LogAddress, producer_ids: Sequence[str]) -> Recalled:
-        """The producers' last sequences: see `storage.domain.streams.idempotence` for what is none."""
-        keys = rising_keys(at.namespace, at.log_id)
+    async def recall(self, log: LogAddress, producer_ids: Sequence[str]) -> Recalled:
+        """Return the producers' last sequences.
+
+        See `storage.domain.streams.idempotence` for the values that mean none.
+        """
+        keys = rising_keys(log.namespace, log.log_id)
         reply = checked(await self._pipeline.read("get_writer_watermark", keys, *producer_ids))
         return Recalled(bool(reply[1]), reply[2], bool(reply[3]), reply[4:])
 
-    async def forget(self, at: LogAddress, producer_ids: Sequence[str], now: ScriptTime) -> int:
-        """Let go of producers that are over; how many the log knew. A straggler of theirs is refused."""
-        keys = rising_keys(at.namespace, at.log_id)
+    async def forget(self, log: LogAddress, producer_ids: Sequence[str], now: ScriptTime) -> int:
+        """Retire finished producers; return how many the log knew.
+
+        Late records of theirs are refused.
+        """
+        keys = rising_keys(log.namespace, log.log_id)
         reply = checked(
             await self._pipeline.write(
                 "retire_writer",

@@ -1,4 +1,4 @@
-"""A stream's shard, and what every log has: the typed side of the log scripts."""
+"""A stream's shard, and the operations common to all logs: typed wrappers of the scripts."""
 
 import asyncio
 from collections.abc import Sequence
@@ -30,7 +30,10 @@ ProducerState = tuple[Any, ...]
 
 
 class HotRead(msgspec.Struct, frozen=True):
-    """What `read_log` found: records from `start_at` on, possibly after a hole. A closed log has children."""
+    """Result of `read_log`: records from `start_at` on, possibly after a hole.
+
+    A closed log has children.
+    """
 
     now_ms: int
     start: int
@@ -41,10 +44,10 @@ class HotRead(msgspec.Struct, frozen=True):
 
 
 class Extent(msgspec.Struct, frozen=True):
-    """A log's oldest readable offset, the next one to be written, and the bytes it holds.
+    """A log's oldest readable offset, the next one to be written, and its size in bytes.
 
-    `knows_producers`: it remembers batches of producers, perhaps idle ones. `fenced`: it is one writer's.
-    `log_epoch` rises each time the hot store forgot some of it.
+    `knows_producers`: it remembers batches of producers, perhaps idle ones. `fenced`: only one writer may append.
+    `log_epoch` rises each time the hot store lost some of it.
     """
 
     start: int
@@ -56,8 +59,10 @@ class Extent(msgspec.Struct, frozen=True):
 
 
 class HotBacklog(msgspec.Struct, frozen=True):
-    """A log's extent, and what of it waits to be archived: its bytes, and how long the oldest of it has waited by the
-    store's clock, or -1 for none."""
+    """A log's extent, and its backlog for the archive.
+
+    `bytes` of the backlog, and how long the oldest of it has waited by the store's clock, or -1 if it is empty.
+    """
 
     start: int
     next: int
@@ -67,62 +72,68 @@ class HotBacklog(msgspec.Struct, frozen=True):
 
 
 class LogOpen(Exception):
-    """The log still takes records, so what it remembers is not final."""
+    """Error: the log still accepts records, so its producer state is not final."""
 
 
 class HotLogs:
-    """The operations every log has. Raises LogNotReady where the log must be seen to first."""
+    """Operations common to all logs. Raises LogNotReady where the log needs repair first."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline
 
     async def create(
         self,
-        at: LogAddress,
+        log: LogAddress,
         next_offset: int,
         ceiling: int,
         store_epoch: int,
         log_epoch: int,
         closed: bytes = b"",
     ) -> bool:
-        """Make the log unless it is there, `closed` to these children. False when it was deleted."""
-        made = await self._pipeline.write(
-            "create_log", [_meta(at)], next_offset, ceiling, store_epoch, log_epoch, closed
+        """Create the log unless it exists, `closed` to these children. False when it was deleted."""
+        result = await self._pipeline.write(
+            "create_log", [_meta(log)], next_offset, ceiling, store_epoch, log_epoch, closed
         )
-        return bool(made >= 0)
+        return bool(result >= 0)
 
     async def advance(
         self,
-        at: LogAddress,
+        log: LogAddress,
         next_offset: int,
         ceiling: int,
         store_epoch: int,
         log_epoch: int,
         closed: bytes = b"",
     ) -> None:
-        """Take the log into a new store epoch, unless another process did."""
+        """Advance the log to a new store epoch, unless another process did."""
         await self._pipeline.write(
-            "advance_log", [_meta(at)], next_offset, ceiling, store_epoch, log_epoch, closed
+            "advance_log", [_meta(log)], next_offset, ceiling, store_epoch, log_epoch, closed
         )
 
     async def close(
-        self, at: LogAddress, children: Sequence[Shard], fence: str, store_epoch: int
+        self, log: LogAddress, children: Sequence[Shard], fence: str, store_epoch: int
     ) -> tuple[bool, str]:
-        """Close the log to its children, which were given this fence: whether it is closed, and its fence. It
-        stays open while its fence is another one. Without children this only tells."""
+        """Close the log to its children, which were given this fence.
+
+        Returns whether it is closed, and its fence. It stays open while its fence is a different one. Without children this
+        only reports.
+        """
         closed = pack_children(children)
         reply = checked(
-            await self._pipeline.write("close_log", [_meta(at)], store_epoch, closed, fence)
+            await self._pipeline.write("close_log", [_meta(log)], store_epoch, closed, fence)
         )
         return bool(reply[1]), str(reply[2].decode())
 
     async def set_fence(
-        self, at: LogAddress, token: str, expected: str | None, store_epoch: int
+        self, log: LogAddress, token: str, expected: str | None, store_epoch: int
     ) -> None:
-        """Set the token that appends must carry; empty for none. Raises FenceMismatch, ShardClosed."""
+        """Set the fencing token that appends must have; empty for none.
+
+        Raises FenceMismatch, ShardClosed.
+        """
         unless = ("0", "") if expected is None else ("1", expected)
         reply = checked(
-            await self._pipeline.write("set_fence", [_meta(at)], store_epoch, token, *unless)
+            await self._pipeline.write("set_fence", [_meta(log)], store_epoch, token, *unless)
         )
         match reply[1:]:
             case [3, children]:
@@ -132,34 +143,34 @@ class HotLogs:
             case _:
                 return
 
-    async def raise_ceiling(self, at: LogAddress, ceiling: int, store_epoch: int) -> None:
+    async def raise_ceiling(self, log: LogAddress, ceiling: int, store_epoch: int) -> None:
         """Allow the offsets below `ceiling`, which Postgres has reserved."""
-        await self._pipeline.write("raise_ceiling", [_meta(at)], ceiling, store_epoch)
+        await self._pipeline.write("raise_ceiling", [_meta(log)], ceiling, store_epoch)
 
-    async def bury(self, at: LogAddress) -> None:
-        """Delete everything the log holds and leave a tombstone."""
-        await self._pipeline.write("tombstone_log", every_key(at.namespace, at.log_id))
+    async def bury(self, log: LogAddress) -> None:
+        """Delete everything in the log and leave a tombstone."""
+        await self._pipeline.write("tombstone_log", every_key(log.namespace, log.log_id))
 
-    async def forget(self, at: LogAddress) -> None:
-        """Drop a tombstone."""
-        await self._pipeline.write("delete_log", [_meta(at)])
+    async def forget(self, log: LogAddress) -> None:
+        """Delete a tombstone."""
+        await self._pipeline.write("delete_log", [_meta(log)])
 
     async def append(self, gatherer: Appends, part: AppendPart) -> PartAppended:
         """Append a part together with others of the same flush."""
         return await self.begin(gatherer, part)
 
     def begin(self, gatherer: Appends, part: AppendPart) -> "asyncio.Future[PartAppended]":
-        """As append, without waiting for the answer."""
+        """Append a part like `append`, without waiting for the result."""
         return self._pipeline.gather(gatherer, part, part.size_bytes)
 
-    async def switch_view(self, at: LogAddress, *, on: bool) -> None:
-        """Begin or end to show a queue as a stream; nothing when it is so already."""
-        keys = queue_keys(at.namespace, at.log_id)
+    async def switch_view(self, log: LogAddress, *, on: bool) -> None:
+        """Enable or disable a queue's stream view; no effect if it is in that state."""
+        keys = queue_keys(log.namespace, log.log_id)
         checked(await self._pipeline.write("switch_view", keys, "1" if on else "0"))
 
-    async def recall_producer(self, at: LogAddress, producer_id: str) -> ProducerState | None:
-        """What a closed log remembers of a producer, or None. Raises LogOpen if it is not closed yet."""
-        keys = log_keys(at.namespace, at.log_id)[1:4]
+    async def recall_producer(self, log: LogAddress, producer_id: str) -> ProducerState | None:
+        """Return a closed log's state of a producer, or None. Raises LogOpen if it is not closed."""
+        keys = log_keys(log.namespace, log.log_id)[1:4]
         reply = checked(await self._pipeline.read("get_producer", keys, producer_id))
         if not reply[1]:
             raise LogOpen
@@ -167,7 +178,7 @@ class HotLogs:
 
     async def read(
         self,
-        at: LogAddress,
+        log: LogAddress,
         how: str,
         number: int,
         *,
@@ -177,29 +188,29 @@ class HotLogs:
         now: ScriptTime = SERVER_TIME,
     ) -> HotRead:
         """Read from an 'offset', from a 'time' in ms, or the last records ('tail')."""
-        keys = _readable(at)[:2]
+        keys = _readable(log)[:2]
         wake = "1" if ask_to_wake else "0"
         run = self._pipeline.write if ask_to_wake else self._pipeline.read
         reply = checked(await run("read_log", keys, now, how, number, records_max, bytes_max, wake))
         records = _records_from(reply[4], reply[6:], records_max)
-        if at.is_view:
-            records = [as_stream_record(at.log_id, record) for record in records]
+        if log.is_view:
+            records = [as_stream_record(log.log_id, record) for record in records]
         children = unpack_children(reply[5]) if reply[5] else ()
         return HotRead(reply[1], reply[2], reply[3], reply[4], records, children)
 
-    async def extent(self, at: LogAddress) -> Extent:
-        """How far the log reaches."""
-        keys = _readable(at)[:4]
+    async def extent(self, log: LogAddress) -> Extent:
+        """Return the extent of the log."""
+        keys = _readable(log)[:4]
         reply = checked(await self._pipeline.read("measure_log", keys))
         return Extent(reply[1], reply[2], reply[3], bool(reply[4]), bool(reply[5]), reply[6])
 
-    async def weigh(self, at: LogAddress) -> int:
-        """The bytes of log that it holds; 0 for one that is not there."""
-        return int(await self._pipeline.read("measure_log_bytes", _readable(at)[:2]))
+    async def weigh(self, log: LogAddress) -> int:
+        """Return the size of the log in bytes; 0 for one that does not exist."""
+        return int(await self._pipeline.read("measure_log_bytes", _readable(log)[:2]))
 
     async def trim(
         self,
-        at: LogAddress,
+        log: LogAddress,
         retention_ms: int | None,
         retention_bytes: int | None,
         retention_records: int | None,
@@ -209,54 +220,59 @@ class HotLogs:
         archived: int | None = None,
         unarchived_bytes_max: int | None = None,
     ) -> int:
-        """Forget what retention no longer covers, but nothing from `archived` on where there is an archive; gives
-        the entries freed, 0 when there is none left.
+        """Delete records that retention no longer covers; return the entries freed, 0 at the end.
 
-        With `unarchived_bytes_max` the log takes no more while so much of it waits for its archive.
+        With an archive nothing from `archived` on is deleted. With `unarchived_bytes_max` the log rejects appends while more
+        of it waits for its archive.
         """
-        keys = _readable(at)[:2]
-        kept = (retention_ms, retention_bytes, retention_records, archived, unarchived_bytes_max)
-        bounds = ["" if bound is None else bound for bound in kept]
+        keys = _readable(log)[:2]
+        options = (retention_ms, retention_bytes, retention_records, archived, unarchived_bytes_max)
+        bounds = ["" if bound is None else bound for bound in options]
         reply = checked(await self._pipeline.write("trim_log", keys, now, entries_max, *bounds))
         return int(reply[2])
 
-    async def backlog(self, at: LogAddress, archived: int, now: ScriptTime) -> HotBacklog:
-        """What of the log waits to be archived, given that it is archived up to there."""
-        keys = _readable(at)[:2]
+    async def backlog(self, log: LogAddress, archived: int, now: ScriptTime) -> HotBacklog:
+        """Return the log's backlog for the archive, given that it is archived up to `archived`."""
+        keys = _readable(log)[:2]
         reply = checked(await self._pipeline.read("measure_backlog", keys, now, archived))
         return HotBacklog(reply[1], reply[2], bool(reply[3]), reply[4], reply[5])
 
-    async def sample_load(self, at: LogAddress, now: ScriptTime) -> Load | None:
-        """What the log took over the last whole window; None before there was one."""
+    async def sample_load(self, log: LogAddress, now: ScriptTime) -> Load | None:
+        """Return the log's load over the last whole window; None before there was one."""
         quiet_records = int(limits.ON_DEMAND_QUIET * limits.ON_DEMAND_SHARD_RECORDS)
         quiet_bytes = int(limits.ON_DEMAND_QUIET * limits.ON_DEMAND_SHARD_BYTES)
         window_ms = limits.ON_DEMAND_WINDOW_MS
         reply = checked(
             await self._pipeline.write(
-                "measure_shard_load", [_meta(at)], now, window_ms, quiet_records, quiet_bytes
+                "measure_shard_load", [_meta(log)], now, window_ms, quiet_records, quiet_bytes
             )
         )
         return Load(*reply[2:]) if reply[1] else None
 
-    async def latest_of_key(self, at: LogAddress, key: str) -> LogRecord | bool:
-        """The newest record of a key that the log's index knows; False when the log never had one, True
-        when it had one that has expired, or may have had one."""
-        keys = log_keys(at.namespace, at.log_id)
+    async def latest_of_key(self, log: LogAddress, key: str) -> LogRecord | bool:
+        """Return the newest record of a key that the log's index knows.
+
+        False when the log never had one, True when it had one that has expired, or may have had one.
+        """
+        keys = log_keys(log.namespace, log.log_id)
         names = [keys[0], keys[1], keys[6]]
         reply = checked(await self._pipeline.read("get_latest_of_key", names, key))
         if reply[1] < 0:
             return bool(reply[1] == -2)
         return _records_from(reply[1], [reply[2]], 1)[0]
 
-    async def tidy_keys(self, at: LogAddress, keys_max: int) -> int:
-        """Forget some keys whose newest record has expired; gives their number."""
-        keys = log_keys(at.namespace, at.log_id)
+    async def tidy_keys(self, log: LogAddress, keys_max: int) -> int:
+        """Remove some keys whose newest record has expired; return their number."""
+        keys = log_keys(log.namespace, log.log_id)
         reply = checked(await self._pipeline.write("sweep_key_index", [keys[1], keys[6]], keys_max))
         return int(reply[1])
 
-    async def truncate(self, at: LogAddress, before: int, entries_max: int) -> int:
-        """Forget the records before an offset; gives the oldest readable one. Raises OffsetOutOfRange."""
-        keys = log_keys(at.namespace, at.log_id)[:2]
+    async def truncate(self, log: LogAddress, before: int, entries_max: int) -> int:
+        """Delete the records before an offset; return the oldest readable one.
+
+        Raises OffsetOutOfRange.
+        """
+        keys = log_keys(log.namespace, log.log_id)[:2]
         reply = checked(await self._pipeline.write("truncate_log", keys, before, entries_max))
         _, start, next_offset = reply
         if before > next_offset:
@@ -266,9 +282,9 @@ class HotLogs:
         return int(start)
 
 
-def _readable(at: LogAddress) -> tuple[bytes, ...]:
-    keys = view_keys if at.is_view else log_keys
-    return keys(at.namespace, at.log_id)
+def _readable(log: LogAddress) -> tuple[bytes, ...]:
+    keys = view_keys if log.is_view else log_keys
+    return keys(log.namespace, log.log_id)
 
 
 def _records_from(offset: int, entries: Sequence[Reply], records_max: int) -> list[LogRecord]:
@@ -276,13 +292,14 @@ def _records_from(offset: int, entries: Sequence[Reply], records_max: int) -> li
     for entry_id, fields in entries:
         first, arrival_ms = (int(number) for number in entry_id.split(b"-"))
         batches = [fields[index + 1] for index in range(0, len(fields), 2) if fields[index] == b"d"]
-        held = decode_batches(batches)
+        decoded = decode_batches(batches)
         skipped = max(0, offset - first)
         records += [
-            LogRecord(first + index, arrival_ms, held[index]) for index in range(skipped, len(held))
+            LogRecord(first + index, arrival_ms, decoded[index])
+            for index in range(skipped, len(decoded))
         ]
     return records[:records_max]
 
 
-def _meta(at: LogAddress) -> bytes:
-    return key(at.namespace, at.log_id, "meta").encode()
+def _meta(log: LogAddress) -> bytes:
+    return key(log.namespace, log.log_id, "meta").encode()

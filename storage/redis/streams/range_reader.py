@@ -1,4 +1,4 @@
-"""Reading much of a log, entry by entry: for those who copy or count it, not for those who follow it."""
+"""Bulk reads of a log, entry by entry: for copying or counting it, not for consumers."""
 
 from collections.abc import Sequence
 
@@ -18,11 +18,11 @@ from storage.redis.transport.script_status import checked
 
 
 class EntryRange(msgspec.Struct, frozen=True):
-    """Entries of a log, in order, the first and the last possibly reaching beyond the range that was asked.
+    """Entries of a log, in order.
 
-    `start` and `next` are the log's oldest readable offset and the next one to be written. `go_on` is the
-    offset to go on from: that behind the last entry, at most the end of the range. Below `start` nothing is
-    found, and `go_on` is `start`.
+    The first and the last may reach beyond the requested range. `start` and `next` are the log's oldest readable offset
+    and the next one to be written. `go_on` is the offset to continue from: the one after the last entry, at most the end
+    of the range. Below `start` nothing is found, and `go_on` is `start`.
     """
 
     start: int
@@ -32,32 +32,38 @@ class EntryRange(msgspec.Struct, frozen=True):
 
 
 class HotRanges:
-    """Bulk reads of shards' logs and queues' views. Raises LogNotReady where a log must be seen to first."""
+    """Bulk reads of shards' logs and queues' views.
+
+    Raises LogNotReady where a log needs repair first.
+    """
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline
 
     async def read(
         self,
-        at: LogAddress,
+        log: LogAddress,
         first: int,
         end: int,
         *,
         records_max: int = limits.RANGE_RECORDS_MAX,
         bytes_max: int = limits.RANGE_BYTES_MAX,
     ) -> EntryRange:
-        """The entries that hold offsets of [first, end): as many as one call gives, at least one if there is any."""
-        keys = (view_keys if at.is_view else log_keys)(at.namespace, at.log_id)[:2]
-        wanted = min(records_max, max(1, end - first))
+        """Return the entries with offsets of [first, end).
+
+        As many as one call returns, at least one if any exists.
+        """
+        keys = (view_keys if log.is_view else log_keys)(log.namespace, log.log_id)[:2]
+        count = min(records_max, max(1, end - first))
         reply = checked(
             await self._pipeline.read(
-                "read_log", keys, SERVER_TIME, "offset", first, wanted, bytes_max, "0"
+                "read_log", keys, SERVER_TIME, "offset", first, count, bytes_max, "0"
             )
         )
-        start, next_, found = reply[2], reply[3], reply[6:]
-        entries = [entry for entry in map(_entry, found) if entry.first < end]
-        if at.is_view:
-            entries = [_shown(at.log_id, entry) for entry in entries]
+        start, next_, replies = reply[2], reply[3], reply[6:]
+        entries = [entry for entry in map(_entry, replies) if entry.first < end]
+        if log.is_view:
+            entries = [_shown(log.log_id, entry) for entry in entries]
         return EntryRange(start, next_, _go_on(first, end, start, next_, entries), entries)
 
 
@@ -78,7 +84,7 @@ def _entry(reply: Reply) -> LogEntry:
 
 
 def _shown(log_id: LogId, entry: LogEntry) -> LogEntry:
-    """A message's entry as its queue's stream view shows it."""
-    at = LogRecord(entry.first, entry.arrival_ms, decode_one(entry.batches[0]))
-    shown = encode_batch([as_stream_record(log_id, at).record])
+    """Convert a message's entry to that of its queue's stream view."""
+    message = LogRecord(entry.first, entry.arrival_ms, decode_one(entry.batches[0]))
+    shown = encode_batch([as_stream_record(log_id, message).record])
     return msgspec.structs.replace(entry, batches=(shown,))

@@ -1,7 +1,7 @@
-"""Connections to the hot store, and the one place that turns its errors into ours.
+"""Connections to the hot store, and the only conversion of its errors to ours.
 
-redis-py retries by default, and a write whose answer was lost would so be done twice: every client and
-connection here is built without retries.
+redis-py retries by default, and would so repeat a write whose answer was lost: every client and connection here is
+built without retries.
 """
 
 import socket
@@ -38,7 +38,7 @@ from storage.domain.errors import MillstreamError, StorageFull, StorageUnavailab
 from storage.settings import AddressUnusable
 
 _REFUSALS = (
-    AskError,  # half of a log is on its way to another server
+    AskError,  # half of a log is being moved to another server
     BusyLoadingError,
     ClusterDownError,
     MasterDownError,
@@ -46,23 +46,24 @@ _REFUSALS = (
     TryAgainError,
 )
 _WHO = DriverInfo().add_upstream_driver("millstream", version("millstream"))
-"""What CLIENT LIST tells of every connection; redis-py would read its own version anew for each."""
+"""Client name and version in CLIENT LIST; redis-py would read its own version for each connection."""
 
 _REFUSAL_WORDS = ("MISCONF", "BUSY", "NOREPLICAS", "UNBLOCKED")
 
 
 class ScriptFailed(RuntimeError):
-    """A script did what its author did not foresee; what it had done stays done."""
+    """Unexpected failure of a script; its changes up to then persist."""
 
 
 class SlotElsewhere(StorageUnavailable):
-    """The server that was asked does not have the slot; it did nothing."""
+    """The contacted server does not have the slot; it did nothing."""
 
 
 class _EndsCleanly(AbstractConnection):
-    """A connection that says it is lost when it is written to after its end, and sends nothing after it was given up.
+    """Connection that reports a late write as a loss, and sends nothing once abandoned.
 
-    uvloop says RuntimeError of a transport that has closed, which redis-py lets through.
+    A late write is one after its end: uvloop raises RuntimeError for a transport that has closed, which redis-py does not
+    catch.
     """
 
     async def send_packed_command(self, *arguments: Any, **options: Any) -> None:
@@ -72,24 +73,27 @@ class _EndsCleanly(AbstractConnection):
             raise ConnectionError(f"The connection has closed: {error}") from error
 
     async def disconnect(self, nowait: bool = False, *arguments: Any, **options: Any) -> None:
-        """As redis-py does, but a store that hangs keeps no memory of ours and no socket for what it has not read."""
+        """Disconnect; with `nowait`, abort the transport.
+
+        So a store that hangs keeps no memory of ours, and no socket, for data it has not read.
+        """
         if nowait and self._writer is not None:
             self._writer.transport.abort()
         await super().disconnect(nowait, *arguments, **options)
 
 
 class _Tcp(_EndsCleanly, Connection):
-    """To a port."""
+    """TCP connection."""
 
 
 class _Tls(_EndsCleanly, SSLConnection):
-    """To a port, encrypted."""
+    """TLS connection."""
 
 
 class _Unix(_EndsCleanly, UnixDomainSocketConnection):
-    """To a unix socket, with room for a whole flush: what does not fit waits for our event loop, and the store for that.
+    """Unix socket connection whose send buffer holds a whole flush.
 
-    TCP sees to its room itself.
+    Data that does not fit waits for our event loop, and the store waits for that. TCP sizes its buffer itself.
     """
 
     async def _connect(self) -> None:
@@ -107,7 +111,7 @@ _OURS: dict[type[AbstractConnection], type[AbstractConnection]] = {
 
 
 def open_pool(url: str) -> ConnectionPool:
-    """A pool whose connections never retry and have no time-out of their own: the pipeline has one.
+    """Open a pool whose connections never retry and have no time-out: the pipeline has one.
 
     Raises AddressUnusable.
     """
@@ -115,9 +119,9 @@ def open_pool(url: str) -> ConnectionPool:
 
 
 def open_client(url: str, *, waits: bool = False) -> Redis:
-    """A client for what is not on the hot path. `waits`: for a subscription, which reads without end.
+    """Open a client for uses off the hot path.
 
-    Raises AddressUnusable.
+    `waits`: for a subscription, which reads without end. Raises AddressUnusable.
     """
     pool = _pool_at(
         url,
@@ -140,7 +144,7 @@ def _pool_at(url: str, **options: Any) -> ConnectionPool:
     try:
         pool = ConnectionPool.from_url(url, **(ours | options))
         pool.connection_class = _OURS[pool.connection_class]
-        make_connection(pool)  # it is the first to look at the options
+        make_connection(pool)  # the first use of the options, so it validates them
     except ValueError as error:
         raise AddressUnusable(f"redis_url: {error}") from None
     except TypeError as error:
@@ -150,13 +154,13 @@ def _pool_at(url: str, **options: Any) -> ConnectionPool:
 
 
 def make_connection(pool: ConnectionPool) -> AbstractConnection:
-    """A connection of the caller's own, outside the pool's book-keeping."""
+    """Make a connection owned by the caller, not tracked by the pool."""
     connection: AbstractConnection = pool.make_connection()  # type: ignore[no-untyped-call]
     return connection
 
 
 def refused(error: ResponseError) -> MillstreamError | ScriptFailed:
-    """What the server's refusal means. In all but the last case it did nothing."""
+    """Convert the server's refusal to our error. In all but the last case it did nothing."""
     if isinstance(error, OutOfMemoryError) or "OOM" in str(error)[:80]:
         return StorageFull()
     if isinstance(error, ExecAbortError):
@@ -167,7 +171,7 @@ def refused(error: ResponseError) -> MillstreamError | ScriptFailed:
 
 
 def kind_of(error: ResponseError) -> str:
-    """What the server's refusal is counted as: one of a few words."""
+    """Return the label under which a refusal is counted, one of a small set."""
     if isinstance(error, OutOfMemoryError) or "OOM" in str(error)[:80]:
         return "oom"
     if isinstance(error, BusyLoadingError):
@@ -176,16 +180,16 @@ def kind_of(error: ResponseError) -> str:
         return "readonly"
     if isinstance(error, MovedError | AskError | ClusterDownError | TryAgainError):
         return "moved"
-    word = str(error).partition(" ")[0].lower()
-    return word if word in ("misconf", "busy", "noreplicas") else "other"
+    kind = str(error).partition(" ")[0].lower()
+    return kind if kind in ("misconf", "busy", "noreplicas") else "other"
 
 
 def unreachable(error: RedisError | OSError) -> StorageUnavailable:
-    """The store could not be reached, so nothing was sent."""
+    """Return the error for a store that could not be reached, so that nothing was sent."""
     if isinstance(error, MovedError):
         return SlotElsewhere(f"The server does not have the slot: {error}")
     return StorageUnavailable(f"The store cannot be reached: {type(error).__name__}")
 
 
 Reply = Any
-"""What a command answered: bytes, an integer, None, or a list of these."""
+"""Answer to a command: bytes, an integer, None, or a list of these."""

@@ -1,4 +1,4 @@
-"""Calls that wait for the next flush: each by itself, or gathered with others that want the same of the same log."""
+"""Calls that wait for the next flush: single, or coalesced with equal operations on a log."""
 
 import asyncio
 from collections.abc import Callable, Hashable, Sequence
@@ -15,47 +15,51 @@ P = TypeVar("P")
 
 
 class StoreChanged(StorageUnavailable):
-    """The store is another one now, or has forgotten something; nothing happened. Who makes the call anew makes it for
-    that store: engines do, so few callers hear of it."""
+    """The store was replaced, or has lost data; nothing happened.
+
+    A caller that repeats the call makes it for the present store: engines do, so few callers see this.
+    """
 
 
 class Coalescer(Protocol):
-    """How the parts of several callers become few commands, and their answers one for each part.
+    """Conversion of several callers' parts to few commands, and of replies to their answers.
 
-    Parts that are given to gatherers of equal `alike` are gathered.
+    Each part has one answer. Parts that are given to coalescers of equal `alike` are coalesced.
     """
 
     @property
     def alike(self) -> Hashable:
-        """What is the same in all that do the same."""
+        """Key that is equal for all coalescers of the same operation."""
         ...
 
     @property
     def key(self) -> bytes:
-        """A key of the log."""
+        """One of the log's keys."""
         ...
 
     def commands(self, parts: Sequence[Any]) -> list[tuple[Command, int]]:
-        """Commands in order, each with the number of parts, from the first on, that it carries."""
+        """Return commands in order, each with the number of parts, from the first on, that it has."""
         ...
 
     def answers(self, parts: Sequence[Any], reply: Reply) -> Sequence[Any]:
-        """The answer for each part of one command; an exception among them is raised to its caller."""
+        """Return the answer for each part of a command; an exception is raised to its caller."""
         ...
 
     def abandoned(self, part: Any, answer: Any) -> None:
-        """Take back what was answered to a caller that was cancelled after the command had left. One that was cancelled
-        before that leaves nothing: its part is not sent."""
+        """Undo the answer to a caller that was cancelled after the command had been sent.
+
+        A caller that was cancelled before that needs nothing: its part is not sent.
+        """
         ...
 
 
 class CoalescingKey:
-    """Does the same as others of its kind of which the same is known."""
+    """Base of coalescers: equal for the same type and the same arguments."""
 
     __slots__ = ("alike",)
 
-    def __init__(self, *known: Hashable) -> None:
-        self.alike: Hashable = (type(self), *known)
+    def __init__(self, *arguments: Hashable) -> None:
+        self.alike: Hashable = (type(self), *arguments)
 
 
 class Call:
@@ -64,7 +68,7 @@ class Call:
     __slots__ = ("command", "done", "store")
     weight = CALL_WEIGHT
     count = 1
-    size_bytes = 0  # small, but for a few
+    size_bytes = 0  # small, except for a few
 
     def __init__(self, command: Command, done: "asyncio.Future[Reply]", store: Store) -> None:
         self.command = command
@@ -72,23 +76,23 @@ class Call:
         self.store = store
 
     def commands(self) -> list[Command]:
-        """What to send: nothing for a caller that has gone."""
+        """Return the commands to send: none for a caller that has gone."""
         return [] if self.done.done() else [self.command]
 
     def settle(self, replies: Sequence[Reply]) -> None:
-        """Hand the answer to its caller."""
+        """Pass the answer to its caller."""
         for reply in replies:
             give(self.done, reply)
 
 
 class Redirected(Call):
-    """A command that another server of a cluster sent here. It is not sent any further."""
+    """A command redirected here by another server of a cluster. It is not redirected again."""
 
     __slots__ = ()
 
 
 class CoalescedBatch:
-    """The parts that several callers want done to one log."""
+    """Parts of several callers for the same operation on one log."""
 
     __slots__ = ("_counts", "_waiting", "gatherer", "parts", "size_bytes", "store", "weight")
 
@@ -101,11 +105,11 @@ class CoalescedBatch:
 
     @property
     def count(self) -> int:
-        """How many callers."""
+        """Number of callers."""
         return len(self.parts)
 
     def commands(self) -> list[Command]:
-        """What to send for those who still wait."""
+        """Return the commands to send for the callers that still wait."""
         self._waiting = [(part, done) for part, done in self.parts if not done.done()]
         if not self._waiting:
             return []
@@ -114,7 +118,7 @@ class CoalescedBatch:
         return [command for command, _ in commands]
 
     def settle(self, replies: Sequence[Reply]) -> None:
-        """Hand each of them its answer."""
+        """Pass each caller its answer."""
         start = 0
         for count, reply in zip(self._counts, replies, strict=True):
             self._settle_some(self._waiting[start : start + count], reply)
@@ -134,24 +138,27 @@ class CoalescedBatch:
 
 
 Work = Call | CoalescedBatch
-"""What a flush takes."""
+"""Unit of a flush."""
 
 
 def fail(works: Sequence[Work], error: Exception) -> None:
-    """Tell everybody who waits for some work."""
+    """Pass an error to every caller of these calls."""
     for work in works:
         futures = [work.done] if isinstance(work, Call) else [done for _, done in work.parts]
         for done in futures:
             give(done, error)
 
 
-def runs_of(parts: Sequence[P], weight: Callable[[P], int], most: int) -> list[list[P]]:
-    """The parts in order, in runs that weigh `most` together, but for a part that is heavier by itself."""
+def runs_of(parts: Sequence[P], weight: Callable[[P], int], weight_max: int) -> list[list[P]]:
+    """Divide the parts, in order, into runs that weigh at most `weight_max`.
+
+    A part that is heavier by itself is a run of its own.
+    """
     runs: list[list[P]] = [[]]
     total = 0
     for part in parts:
         total += weight(part)
-        if runs[-1] and total > most:
+        if runs[-1] and total > weight_max:
             runs.append([])
             total = weight(part)
         runs[-1].append(part)

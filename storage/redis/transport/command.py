@@ -1,4 +1,4 @@
-"""Commands to the hot store: script calls, and how they look on the wire."""
+"""Commands to the hot store: script calls, and their wire format."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
@@ -12,13 +12,13 @@ Argument = bytes | str | int
 Command = tuple[Argument, ...]
 
 
-def command_of(known: Script, keys: Sequence[bytes], *arguments: Argument) -> Command:
-    """The command that runs a script which the server has loaded."""
-    return (b"EVALSHA", known.sha, len(keys), *keys, *arguments)
+def command_of(loaded: Script, keys: Sequence[bytes], *arguments: Argument) -> Command:
+    """Return the command that runs a script which the server has loaded."""
+    return (b"EVALSHA", loaded.sha, len(keys), *keys, *arguments)
 
 
 def packed(commands: Sequence[Command]) -> list[bytes]:
-    """Commands as the server reads them, in pieces: what is large lies among them as it is, and is not copied."""
+    """Encode commands in pieces; large arguments are pieces of their own, and are not copied."""
     pieces: list[bytes] = []
     small: list[bytes] = []
     for command in commands:
@@ -27,28 +27,28 @@ def packed(commands: Sequence[Command]) -> list[bytes]:
             continue
         small.append(b"*%d\r\n" % len(command))
         for argument in command:
-            told = argument if isinstance(argument, bytes) else str(argument).encode()
-            small.append(b"$%d\r\n" % len(told))
-            if len(told) > COPIED_BYTES_MAX:
-                pieces += b"".join(small), told
+            encoded = argument if isinstance(argument, bytes) else str(argument).encode()
+            small.append(b"$%d\r\n" % len(encoded))
+            if len(encoded) > COPIED_BYTES_MAX:
+                pieces += b"".join(small), encoded
                 small = [b"\r\n"]
             else:
-                small += told, b"\r\n"
+                small += encoded, b"\r\n"
     return [*pieces, b"".join(small)]
 
 
 def slices(commands: list[Command]) -> Iterator[list[Command]]:
-    """The commands in order, in runs of FLUSH_BYTES_MAX at most."""
-    some: list[Command] = []
+    """Divide the commands, in order, into runs of FLUSH_BYTES_MAX at most."""
+    run: list[Command] = []
     size = 0
     for command in commands:
-        some.append(command)
+        run.append(command)
         size += _size(command)
         if size >= FLUSH_BYTES_MAX:
-            yield some
-            some, size = [], 0
-    if some:
-        yield some
+            yield run
+            run, size = [], 0
+    if run:
+        yield run
 
 
 def _size(command: Command) -> int:

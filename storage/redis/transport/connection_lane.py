@@ -1,15 +1,15 @@
-"""Lanes to one server of the hot store, and the hands that carry calls over them.
+"""Connection lanes to one server of the hot store, and their flush workers.
 
     callers ──▶ waiting calls ──▶ one write ──▶ one read of all answers ──▶ callers
-                 ▲  while every hand is busy, calls gather
+                 ▲  while every worker is busy, calls accumulate
 
-A lane is a list of waiting calls and the hands that take from it: a connection each, with one flush under
-way at a time. One hand is enough while the disk is quick, and makes the largest flushes; when it is slow and calls pile
-up, a second one joins.
+A lane is a list of waiting calls and the workers that take from it: each has one connection, and one flush in
+progress at a time. One worker is enough while the disk is fast, and makes the largest flushes; when it is slow and
+calls pile up, a second one joins.
 
-With `appendfsync always` a flush is a group commit: its writes go as one transaction, since a server otherwise waits for
-the disk after every few kilobytes that it has read. A node of a cluster takes no transaction over several slots: there
-they go as they are.
+With `appendfsync always` a flush is a group commit: its writes form one transaction, because a server otherwise waits
+for the disk after every few kilobytes that it has read. A node of a cluster accepts no transaction over several slots:
+there they are sent individually.
 """
 
 import asyncio
@@ -59,7 +59,7 @@ _COMMIT: Command = (b"EXEC",)
 
 
 class Link:
-    """What all lanes of a process know of the store."""
+    """State of the store shared by all lanes of a process."""
 
     def __init__(
         self, nodes: Nodes, limits: Limits, on_connect: Callable[[], Awaitable[Store]]
@@ -68,18 +68,20 @@ class Link:
         self.limits = limits
         self.on_connect = on_connect
         self.store: Store = None
-        """The store behind the connections; None until there was one, which refuses what is made for none."""
+        """The store behind the connections; None before the first one. Calls made for None are never refused."""
         self.errors: dict[str, int] = {}
-        """Answers that were errors, and flushes that were not answered, by kind."""
+        """Number of errors and unanswered flushes, by kind."""
 
     def count_error(self, kind: str) -> None:
-        """One more of that kind."""
+        """Count one more error of that kind."""
         self.errors[kind] = self.errors.get(kind, 0) + 1
 
 
 class Lane:
-    """Calls that wait, and the hands that carry them to one server. `elsewhere` gives the lane of this kind to another
-    server of a cluster, by its URL."""
+    """Waiting calls, and the workers that send them to one server.
+
+    `elsewhere` returns the lane of this kind to another server of a cluster, by its URL.
+    """
 
     def __init__(
         self,
@@ -106,13 +108,13 @@ class Lane:
         self._hands = [FlushWorker(self, 1 + nth * HAND_JOINS_AT) for nth in range(hands)]
 
     def call(self, command: Command) -> "asyncio.Future[Reply]":
-        """Have one command sent. Raises StorageBusy."""
+        """Queue one command. Raises StorageBusy."""
         done = self._admit(CALL_WEIGHT)
         self._waiting.append(Call(command, done, self.link.store))
         return done
 
     def redirect(self, command: Command, store: Store) -> "asyncio.Future[Reply]":
-        """Take a command over from another server's lane, with the store it was made for."""
+        """Queue a command of another server's lane, with the store it was made for."""
         done = self._admit(CALL_WEIGHT)
         self._waiting.append(Redirected(command, done, store))
         return done
@@ -120,7 +122,7 @@ class Lane:
     def gather(
         self, gatherer: Coalescer, part: Any, size_bytes: int, weight: int
     ) -> "asyncio.Future[Any]":
-        """Have a part done with others that are given to gatherers that do the same. Raises StorageBusy."""
+        """Queue a part to be coalesced with those of equal gatherers. Raises StorageBusy."""
         done = self._admit(weight)
         gathering = self._gatherings.get(gatherer.alike)
         if gathering is None:
@@ -130,7 +132,7 @@ class Lane:
         gathering.size_bytes += size_bytes
         gathering.weight += weight
         if gathering.size_bytes >= FLUSH_BYTES_MAX or gathering.weight >= FLUSH_WEIGHT_MAX:
-            del self._gatherings[gatherer.alike]  # full: the next part begins another
+            del self._gatherings[gatherer.alike]  # full: the next part starts another batch
         return done
 
     def _admit(self, weight: int) -> "asyncio.Future[Any]":
@@ -148,8 +150,10 @@ class Lane:
                 idle.set_result(None)
 
     async def next_calls(self, at_least: int) -> list[Work]:
-        """What waits, as soon as it weighs that much; up to FLUSH_CALLS_MAX calls, and about FLUSH_BYTES_MAX or
-        FLUSH_WEIGHT_MAX."""
+        """Wait until the waiting calls weigh `at_least`, and take them.
+
+        Up to FLUSH_CALLS_MAX calls, and about FLUSH_BYTES_MAX or FLUSH_WEIGHT_MAX.
+        """
         while self._weight < at_least:
             idle = self._loop.create_future()
             self._idle.append((at_least, idle))
@@ -162,11 +166,11 @@ class Lane:
             size_bytes += work.size_bytes
             weight += work.weight
             count += 1
-        taken, self._waiting = self._waiting[:count], self._waiting[count:]
-        for work in taken:
+        works, self._waiting = self._waiting[:count], self._waiting[count:]
+        for work in works:
             self._let_go(work)
         self._wake_a_hand()
-        return taken
+        return works
 
     def _let_go(self, work: Work) -> None:
         self._backlog -= work.count
@@ -177,7 +181,10 @@ class Lane:
     def go_on_elsewhere(
         self, work: Work, commands: Sequence[Command], replies: Sequence[Reply]
     ) -> None:
-        """Settle work some of whose commands were sent on, once those are answered. The hand does not wait for it."""
+        """Settle work some of whose commands were redirected, once those are answered.
+
+        The worker does not wait for it.
+        """
         task = asyncio.create_task(self._go_on(work, commands, replies))
         self._sent_on.add(task)
         task.add_done_callback(self._sent_on.discard)
@@ -195,17 +202,17 @@ class Lane:
         work.settle(settled)
 
     async def _send_on(self, store: Store, command: Command, reply: Reply) -> Reply:
-        """The answer of the server that a command was sent on to; any other answer as it is."""
+        """Follow a redirection: return the other server's answer; any other reply unchanged."""
         if not isinstance(reply, MovedError):
             return reply
         target = self._elsewhere(self.link.nodes.at(reply.host, reply.port))
         try:
             return await target.redirect(command, store)
-        except Exception as error:  # the answer of this command alone; whoever called hears it
+        except Exception as error:  # the answer to this command alone; it is raised to its caller
             return error
 
     async def close(self) -> None:
-        """Fail what still waits, and disconnect."""
+        """Fail the waiting calls, and disconnect."""
         for hand in self._hands:
             await hand.close()
         await end(*self._sent_on)
@@ -213,7 +220,7 @@ class Lane:
 
 
 class FlushWorker:
-    """One connection, and the loop that takes what waits, sends it, and brings the answers back."""
+    """One connection, and the loop that takes waiting calls, sends them and reads the answers."""
 
     def __init__(self, lane: Lane, at_least: int) -> None:
         self._lane = lane
@@ -224,32 +231,32 @@ class FlushWorker:
         self._task = asyncio.create_task(self._run())
 
     async def close(self) -> None:
-        """End, and disconnect; who waits for an answer hears that the outcome is unknown."""
+        """Stop, and disconnect; callers that wait for an answer get OutcomeUnknown."""
         await end(self._task)
         await self._disconnect()
 
     async def _run(self) -> None:
         while True:
-            taken = await self._lane.next_calls(self._at_least)
+            works = await self._lane.next_calls(self._at_least)
             try:
-                await self._flush(taken)
+                await self._flush(works)
             except Exception as error:
-                # A fault of ours, not the store's: whoever called hears it, and the hand goes on.
+                # A bug of ours, not a failure of the store: it is raised to the callers, and the worker continues.
                 logger.exception("flush failed")
                 await self._disconnect()
-                fail(taken, error)
+                fail(works, error)
             except asyncio.CancelledError:
-                fail(taken, OutcomeUnknown("The service is stopping."))
+                fail(works, OutcomeUnknown("The service is stopping."))
                 raise
 
-    async def _flush(self, taken: list[Work]) -> None:
-        """Send every command, read every answer, and hand each to its caller."""
+    async def _flush(self, works: list[Work]) -> None:
+        """Send every command, read every answer, and pass each to its caller."""
         store = self._link.store
-        fail([work for work in taken if _is_for_another(work.store, store)], StoreChanged())
-        planned = [(work, commands) for work in taken if (commands := work.commands())]
+        fail([work for work in works if _is_for_another(work.store, store)], StoreChanged())
+        planned = [(work, commands) for work in works if (commands := work.commands())]
         replies: list[Reply] = []
-        for some in slices([command for _, commands in planned for command in commands]):
-            replies += await self._exchange(some, store)
+        for run in slices([command for _, commands in planned for command in commands]):
+            replies += await self._exchange(run, store)
         position = 0
         for work, commands in planned:
             own = replies[position : position + len(commands)]
@@ -257,7 +264,7 @@ class FlushWorker:
             if not self._link.nodes.is_cluster or not any(map(_has_moved, own)):
                 work.settle(own)
             elif isinstance(work, Redirected):
-                work.settle([_MOVES])  # it moves back and forth
+                work.settle([_MOVES])  # redirected back and forth
             else:
                 self._lane.go_on_elsewhere(work, commands, own)
 
@@ -299,7 +306,7 @@ class FlushWorker:
                     return await self._commit(connection, commands)
                 await connection.send_packed_command(packed(commands), check_health=False)
                 for _ in commands:
-                    replies.append(await self._reply(connection))  # noqa: PERF401  kept if the next one fails
+                    replies.append(await self._reply(connection))  # noqa: PERF401  needed if the next one fails
         except (RedisError, OSError, TimeoutError) as error:
             self._link.count_error(_TIMEOUT if isinstance(error, TimeoutError) else _LOST)
             self._link.nodes.look_soon()
@@ -308,16 +315,16 @@ class FlushWorker:
         return replies
 
     async def _commit(self, connection: AbstractConnection, commands: list[Command]) -> list[Reply]:
-        """All in one transaction, which waits for the disk once."""
+        """Send all in one transaction, which waits for the disk once."""
         await connection.send_packed_command(
             packed([_BEGIN, *commands, _COMMIT]), check_health=False
         )
         await self._reply(connection)
         queued = [await self._reply(connection) for _ in commands]
-        done = await self._reply(connection)
-        if isinstance(done, list):
-            return [self._told(reply) for reply in done]
-        return [one if isinstance(one, Exception) else done for one in queued]
+        result = await self._reply(connection)
+        if isinstance(result, list):
+            return [self._told(reply) for reply in result]
+        return [answer if isinstance(answer, Exception) else result for answer in queued]
 
     async def _reply(self, connection: AbstractConnection) -> Reply:
         try:
@@ -363,7 +370,7 @@ def _has_moved(reply: Reply) -> bool:
 
 
 async def _is_dead(connection: AbstractConnection) -> bool:
-    """Closed, or with something to read although nothing was asked: the end of the stream."""
+    """Return whether the connection is closed, or has unrequested data: the end of the stream."""
     return not connection.is_connected or await connection.can_read()
 
 
@@ -380,8 +387,8 @@ async def _load_scripts(connection: AbstractConnection) -> None:
 
 async def _is_of_a_cluster(connection: AbstractConnection) -> bool:
     await connection.send_command("INFO", "cluster", check_health=False)
-    told = await connection.read_response(disable_decoding=True)
-    return b"cluster_enabled:1" in cast(bytes, told)
+    info = await connection.read_response(disable_decoding=True)
+    return b"cluster_enabled:1" in cast(bytes, info)
 
 
 def _least_last(idle: "tuple[int, asyncio.Future[None]]") -> int:

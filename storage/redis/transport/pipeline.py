@@ -1,10 +1,10 @@
-"""Every hot command goes through here: what arrives while a flush is under way leaves together in the next.
+"""Pipeline of the hot commands: calls that arrive during a flush leave in the next one.
 
-    engines ──▶ the way to the server that has the key ─┬▶ its write lane
-                                                        └▶ its read lane
+    engines ──▶ the lanes to the server that has the key ─┬▶ its write lane
+                                                          └▶ its read lane
 
-Writes and reads have a lane each (`storage.redis.transport.connection_lane`), so that a read does not wait behind an fsync. Calls that do the
-same to the same log can share one script call (`storage.redis.transport.coalescing`).
+Writes and reads have a lane each (`storage.redis.transport.connection_lane`), so that a read does not wait behind an
+fsync. Equal operations on the same log can share one script call (`storage.redis.transport.coalescing`).
 
     never sent, or refused by the server    StorageUnavailable, StorageFull: nothing happened
     sent, and no answer                     OutcomeUnknown: the caller may retry with the same key
@@ -28,7 +28,7 @@ from storage.redis.transport.topology import Nodes
 
 
 class _Way(NamedTuple):
-    """The lanes to one server."""
+    """Lanes to one server."""
 
     writes: Lane
     reads: Lane
@@ -41,15 +41,15 @@ class _Way(NamedTuple):
 
 
 class Pipeline:
-    """The hot store as the engines see it: a write lane and a read lane to each server.
+    """The hot store as seen by the engines: a write lane and a read lane to each server.
 
-    `on_connect` runs after a connection is made and before anything is sent on it; it decides whether the
-    store is the one that was left (`storage.log.provisioner`), and names it. It raises StorageUnavailable when it cannot tell.
-    What was made for a store of another name and waited is not sent: it may carry an epoch by which a store that has
-    forgotten something would hand out an offset again.
+    `on_connect` runs after a connection is made and before anything is sent on it; it decides whether the store is the
+    previous one (`storage.log.provisioner`), and identifies it. It raises StorageUnavailable when it cannot decide. Waiting
+    calls that were made for a store with another identity are not sent: they may contain an epoch by which a store that
+    has lost data would assign an offset again.
 
-    In a cluster a command goes to the master that has its keys, as far as is known; one that is sent on to another
-    did nothing, and goes there.
+    In a cluster a command goes to the master that has its keys, as far as is known; a redirected command had no effect,
+    and is sent to the other server.
     """
 
     def __init__(
@@ -58,13 +58,13 @@ class Pipeline:
         self.nodes = nodes
         self.link = Link(nodes, limits, on_connect)
         self.timings = {"write": LatencyBuffer(), "read": LatencyBuffer()}
-        """Of whole flushes, from the first byte sent to the last answer."""
+        """Durations of whole flushes, from the first byte sent to the last answer."""
         self._ways: dict[str, _Way] = {}
         self._seed = self._way(nodes.seed)
 
     @property
     def errors(self) -> dict[str, int]:
-        """Answers that were errors, and flushes that were not answered, by kind."""
+        """Number of errors and unanswered flushes, by kind."""
         return self.link.errors
 
     def _way(self, url: str) -> _Way:
@@ -90,7 +90,7 @@ class Pipeline:
         return (self._way_of(gatherer.key) if self.nodes.is_cluster else self._seed).writes
 
     async def close(self) -> None:
-        """Fail what still waits, and disconnect."""
+        """Fail the waiting calls, and disconnect."""
         for way in list(self._ways.values()):
             await way.close()
         await self.nodes.close()
@@ -101,7 +101,7 @@ class Pipeline:
         return await self._way_of(keys[0]).writes.call(command)
 
     async def read(self, name: str, keys: Sequence[bytes], *arguments: Argument) -> Reply:
-        """Run a script that changes nothing that must last, so it may be asked of whatever store is there."""
+        """Run a script that changes nothing that must last, so that any store may answer it."""
         command = command_of(script(name), keys, *arguments)
         try:
             try:
@@ -112,13 +112,15 @@ class Pipeline:
             raise StorageUnavailable("The store did not answer in time.") from None
 
     def gather(self, gatherer: Coalescer, part: Any, size_bytes: int) -> "asyncio.Future[Any]":
-        """Have `part`, of about that size, done together with what other callers want of the gatherer."""
+        """Queue `part`, of about that size, to be coalesced with parts of equal gatherers."""
         weight = PART_WEIGHT if size_bytes < PART_BYTES_SMALL else CALL_WEIGHT
         return self._writes_for(gatherer).gather(gatherer, part, size_bytes, weight)
 
     async def gathered(self, gatherer: Coalescer, part: Any, size_bytes: int) -> Any:
-        """As `gather`, for what is as much work as a call of its own, and must not get lost between the answer and its
-        caller: see Gatherer.abandoned."""
+        """Run a part that costs as much as a single call, and return its answer.
+
+        The answer must not get lost on its way to its caller: see `Coalescer.abandoned`.
+        """
         done = self._writes_for(gatherer).gather(gatherer, part, size_bytes, CALL_WEIGHT)
         try:
             return await done

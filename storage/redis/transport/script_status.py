@@ -1,4 +1,4 @@
-"""What a script may answer to a call as a whole, before it looks at what was asked.
+"""Status of a script call as a whole, decided before it processes its arguments.
 
 The numbers are those of `scripts/lib/status.lua`.
 """
@@ -9,7 +9,7 @@ from storage.redis.transport.client import Reply
 
 
 class Refusal(IntEnum):
-    """Why nothing was done. Each has its remedy in `storage.log.provisioner`."""
+    """Reason why nothing was done. Each has its remedy in `storage.log.provisioner`."""
 
     UNKNOWN_LOG = 1
     DELETED = 2
@@ -19,7 +19,7 @@ class Refusal(IntEnum):
 
 
 class LogNotReady(Exception):
-    """The log must be made, advanced or given offsets first; nothing happened.
+    """Refusal: the log must be created, advanced or given offsets first; nothing happened.
 
     `fact`: the log's next offset (LOG_BEHIND, AT_CEILING) or its store epoch (CALLER_BEHIND), or -1.
     """
@@ -31,14 +31,14 @@ class LogNotReady(Exception):
 
 
 def refusal_in(reply: Reply) -> LogNotReady | None:
-    """The refusal that a reply is, or None when the script did its work."""
+    """Return the refusal in a reply, or None when the script did its work."""
     if reply[0] == 0:
         return None
     return LogNotReady(Refusal(reply[0]), reply[1] if len(reply) > 1 else -1)
 
 
 def checked(reply: Reply) -> Reply:
-    """The reply of a script that did its work. Raises LogNotReady."""
+    """Return the reply of a script that did its work. Raises LogNotReady."""
     refusal = refusal_in(reply)
     if refusal is not None:
         raise refusal

@@ -1,13 +1,13 @@
 """Long polls that cost nothing while they wait.
 
-A read that finds nothing leaves a flag in the log; the next append, release or due move publishes the
-log's id once and clears it. One subscription per process hears all of them:
+A read that finds nothing sets a flag in the log; the next append, release or due move publishes the log's id once and
+clears it. One subscription per process receives all of them:
 
-    publish ──▶ Wakeups ──▶ queue: its longest waiting caller; who finds something passes the wake-up on
-                       └──▶ stream: everyone who reads its end
+    publish ──▶ Wakeups ──▶ queue: its longest waiting caller; one that found something passes the wake-up on
+                       └──▶ stream: every caller that reads its end
 
-After a lost subscription, and now and then anyway, every log that is waited for is looked at again: a
-publish that was missed costs time, never a message.
+After a lost subscription, and periodically anyway, every log with waiting callers is read again: a missed publish
+costs time, never a message.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ _RESUBSCRIBE_S = 0.2
 
 
 class Waiter:
-    """One caller that waits for logs to change. Small: there are thousands, and most of them idle."""
+    """One caller that waits for logs to change. Small: there are thousands, and most are idle."""
 
     __slots__ = ("_alone", "_news", "_wakeups", "log_ids", "satisfied")
 
@@ -60,22 +60,22 @@ class Waiter:
             timer.cancel()
 
     def start_over(self) -> None:
-        """Forget an earlier wake-up: the caller is about to look."""
+        """Discard an earlier wake-up: the caller is about to read."""
         self._news = None
 
     @property
     def was_woken(self) -> bool:
-        """Woken, and has not looked since."""
+        """True if it was woken, and has not read since."""
         news = self._news
         return news is not None and news.done() and not news.cancelled() and news.result()
 
     @property
     def shares(self) -> bool:
-        """Whether others are woken at the same time."""
+        """True if others are woken at the same time."""
         return not self._alone
 
     def wake(self) -> None:
-        """End the wait, now or when it begins."""
+        """End the wait, now or when it starts."""
         if self._news is None:
             self._news = asyncio.get_running_loop().create_future()
         self._tell(True)
@@ -86,7 +86,7 @@ class Waiter:
 
 
 class Wakeups:
-    """Who waits for which log, in this process."""
+    """Registry of the waiting callers of each log, in this process."""
 
     def __init__(self, listener: Callable[[], Redis], limits: Limits) -> None:
         self._listener = listener  # another server each time, where there are several
@@ -97,7 +97,7 @@ class Wakeups:
         self._tasks = [asyncio.create_task(self._listen()), asyncio.create_task(self._recheck())]
 
     async def close(self) -> None:
-        """Stop listening; whoever waits is woken."""
+        """Stop listening; all waiting callers are woken."""
         await end(*self._tasks)
         for _, timer in self._timers.values():
             timer.cancel()
@@ -105,27 +105,30 @@ class Wakeups:
 
     @property
     def count(self) -> int:
-        """How many callers wait."""
+        """Number of waiting callers."""
         return self._count
 
     def waiting(self, log_ids: Iterable[LogId], *, alone: bool) -> Waiter:
-        """Register before looking, so that no wake-up falls between the look and the wait.
+        """Register before reading, so that no wake-up is lost between the read and the wait.
 
-        To be used as `with wakeups.waiting(...) as waiter`. `alone`: a wake-up is for one caller, who passes
-        it on when it found something. Raises StorageBusy when too many wait.
+        To be used as `with wakeups.waiting(...) as waiter`. `alone`: a wake-up is for one caller, which passes it on when it
+        found something. Raises StorageBusy when too many wait.
         """
         if self._count >= self._limits.waiters_max:
             raise StorageBusy("Too many callers are waiting.")
         return Waiter(self, tuple(log_ids), alone)
 
     def enter(self, waiter: Waiter) -> None:
-        """Begin to wake this caller."""
+        """Start waking this caller."""
         self._count += 1
         for log_id in waiter.log_ids:
             self._waiters.setdefault(log_id, {})[waiter] = None
 
     def leave(self, waiter: Waiter) -> None:
-        """Wake it no more; what it was woken for, or found, may be there for the next one too."""
+        """Stop waking this caller.
+
+        If it was woken, or found something, the next one is woken: there may be more.
+        """
         self._count -= 1
         for log_id in waiter.log_ids:
             self._leave(log_id, waiter)
@@ -141,7 +144,7 @@ class Wakeups:
             self.wake(log_id)
 
     def wake(self, log_id: LogId) -> None:
-        """Wake who is next, or all who share."""
+        """Wake the next caller, or all that share."""
         for waiter in self._waiters.get(log_id, ()):
             if waiter.shares:
                 waiter.wake()
@@ -150,12 +153,12 @@ class Wakeups:
                 return
 
     def wake_all(self) -> None:
-        """Have every log looked at again."""
+        """Wake a reader of every log."""
         for log_id in list(self._waiters):
             self.wake(log_id)
 
     def wake_after(self, log_id: LogId, delay_ms: int) -> None:
-        """Wake when something is due; the soonest time given counts."""
+        """Schedule a wake-up for when something is due; the earliest time given counts."""
         loop = asyncio.get_running_loop()
         when = loop.time() + max(0, delay_ms) / SECOND_MS
         timed = self._timers.get(log_id)
@@ -163,7 +166,7 @@ class Wakeups:
             if timed[0] <= when:
                 return
             timed[1].cancel()
-        # What is due at once has no time of its own on uvloop: its handle cannot say when.
+        # An immediate handle has no time on uvloop: handle.when() is not available.
         self._timers[log_id] = (when, loop.call_at(when, self._due, log_id))
 
     def _due(self, log_id: LogId) -> None:
