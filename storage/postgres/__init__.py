@@ -1,1 +1,1 @@
-"""The metadata tier: definitions, reservations and offsets."""
+"""Metadata tier: definitions, reservations and offsets."""

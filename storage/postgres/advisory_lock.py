@@ -1,4 +1,4 @@
-"""Periodic duties: of all processes that could do one, one does."""
+"""Advisory locks for maintenance tasks: of all processes that could run one, one does."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -12,13 +12,13 @@ from storage.postgres.database import Database
 
 @asynccontextmanager
 async def alone(database: Database, duty: str) -> AsyncGenerator[bool]:
-    """Whether this process has the duty, by an advisory lock that ends with the block.
+    """Try to acquire a task's advisory lock until the block ends; yield whether it succeeded.
 
     A process that dies, or whose connection does, loses the lock with its transaction. Raises
     StorageUnavailable, also when the block takes longer than DUTY_MS_MAX.
     """
     async with database.writing(unknown=StorageUnavailable, limit_ms=limits.DUTY_MS_MAX) as session:
-        mine = await session.scalar(
+        acquired = await session.scalar(
             text("select pg_try_advisory_xact_lock(hashtextextended(:duty, 0))"), {"duty": duty}
         )
-        yield bool(mine)
+        yield bool(acquired)

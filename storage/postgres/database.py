@@ -1,6 +1,6 @@
-"""Connections to Postgres, and the one place that turns its errors into ours.
+"""Connections to Postgres, and the only conversion of its errors to ours.
 
-A transaction that did not reach its commit has changed nothing, so whatever goes wrong before is
+A transaction that did not reach its commit has changed nothing, so any failure before it is
 `StorageUnavailable`. Only a commit that was sent and not answered has an unknown outcome.
 """
 
@@ -37,10 +37,10 @@ _DRIVER = "postgresql+psycopg"
 _REPLY_SECONDS = limits.POSTGRES_REPLY_MS_MAX / limits.SECOND_MS
 
 _REFUSAL_CLASSES = ("08", "40", "53", "57")
-"""SQLSTATE classes: connection, rolled back for another's sake, out of resources, shut down or cancelled."""
+"""SQLSTATE classes: connection, rolled back by a conflict, out of resources, shut down or cancelled."""
 
 _REFUSALS = frozenset({"25006", "55P03"})
-"""Read-only, as a standby is; a lock that was not free in time."""
+"""Read-only, as a standby is; lock timeout."""
 
 _DISK_FULL = "53100"
 _UNDEFINED_TABLE = "42P01"
@@ -53,12 +53,12 @@ class Database:
         self._engine = engine
         self._sessions = async_sessionmaker(engine, expire_on_commit=False)
         self.timings = {"read": LatencyBuffer(), "write": LatencyBuffer()}
-        """Of whole transactions, the wait for a connection included."""
+        """Durations of whole transactions, including the wait for a connection."""
         self.open_transactions = 0
 
     @property
     def in_use(self) -> int:
-        """Connections that a transaction has."""
+        """Number of connections in use by transactions."""
         return cast(QueuePool, self._engine.pool).checkedout()
 
     @contextmanager
@@ -73,7 +73,10 @@ class Database:
 
     @asynccontextmanager
     async def reading(self) -> AsyncGenerator[AsyncSession]:
-        """A transaction that is rolled back at the end. Raises StorageUnavailable or StorageBusy."""
+        """Open a transaction that is rolled back at the end.
+
+        Raises StorageUnavailable or StorageBusy.
+        """
         with _translated(StorageUnavailable), self._timed("read"):
             async with self._sessions() as session, asyncio.timeout(_REPLY_SECONDS):
                 yield session
@@ -85,7 +88,7 @@ class Database:
         unknown: type[MillstreamError] = OutcomeUnknown,
         limit_ms: int = limits.POSTGRES_REPLY_MS_MAX,
     ) -> AsyncGenerator[AsyncSession]:
-        """A transaction that is committed at the end, unless its block raises.
+        """Open a transaction that is committed at the end, unless its block raises.
 
         The block has `limit_ms`. Raises StorageUnavailable, StorageBusy or StorageFull when nothing
         happened, and `unknown` when the commit was not answered: a caller for whom doing it twice is
@@ -101,18 +104,18 @@ class Database:
                         await session.commit()
 
     async def ping(self) -> None:
-        """Ask for one answer. Raises StorageUnavailable."""
+        """Check that Postgres answers. Raises StorageUnavailable."""
         async with self.reading() as session:
             await session.execute(text("select 1"))
 
     async def close(self) -> None:
-        """Close the idle connections; those in use close when they come back."""
+        """Close the idle connections; those in use close when they are returned."""
         await self._engine.dispose()
 
 
 @asynccontextmanager
 async def open_database(settings: StorageSettings) -> AsyncGenerator[Database]:
-    """The database of `settings`. Connects at the first use, so this never fails."""
+    """Open the database of `settings`. Connects at the first use, so this never fails."""
     database = Database(_open_engine(settings))
     try:
         yield database
@@ -128,26 +131,29 @@ def _open_engine(settings: StorageSettings) -> AsyncEngine:
         max_overflow=0,
         pool_timeout=limits.POSTGRES_CONNECTION_WAIT_MS_MAX / limits.SECOND_MS,
         pool_pre_ping=True,
-        hide_parameters=True,  # of errors, which are logged
+        hide_parameters=True,  # in errors, which are logged
         connect_args=connection_options(),
     )
 
 
 def connection_options() -> dict[str, str | int]:
-    """What every connection says to Postgres: who it is, and how long it waits to be let in."""
+    """Return the options of every connection: its application name and connect timeout."""
     return {"application_name": "millstream", "connect_timeout": int(_REPLY_SECONDS)}
 
 
 def driver_url(url: str) -> str:
-    """`postgresql://…` as SQLAlchemy wants it, with the driver's name. Raises AddressUnusable."""
+    """Convert `postgresql://…` to SQLAlchemy's form with the driver's name.
+
+    Raises AddressUnusable.
+    """
     conninfo(url)
     return _parsed(url).render_as_string(hide_password=False)
 
 
 def conninfo(url: str) -> str:
-    """`postgresql://…`, as SQLAlchemy reads it, for psycopg alone: libpq reads URLs otherwise, spaces for one.
+    """Convert `postgresql://…`, as SQLAlchemy parses it, for psycopg alone.
 
-    Raises AddressUnusable.
+    libpq parses URLs differently, for example spaces. Raises AddressUnusable.
     """
     parsed = _parsed(url)
     _, options = parsed.get_dialect()().create_connect_args(parsed)
@@ -163,7 +169,7 @@ def _parsed(url: str) -> URL:
 
 @contextmanager
 def _translated(lost: type[MillstreamError]) -> Iterator[None]:
-    """Raise `lost` when no answer came, and what `refusal` says when it was an error."""
+    """Convert errors: `lost` when no answer came, `refusal` for an error of the server."""
     try:
         yield
     except TimeoutError as error:
@@ -177,7 +183,7 @@ def _translated(lost: type[MillstreamError]) -> Iterator[None]:
 
 
 def refusal(error: BaseException | None) -> MillstreamError | None:
-    """Our word for an error of the driver after which nothing has happened; None for a fault of ours."""
+    """Convert an error of the driver after which nothing has happened; None for a bug of ours."""
     if not isinstance(error, psycopg.Error):
         return None
     state = error.sqlstate or ""

@@ -1,7 +1,8 @@
-"""Every table of the database as it is at one moment, and back into an empty database.
+"""Dump of every table of the database at one moment, and restore into an empty database.
 
-What COPY writes of one version of Postgres every later one reads, and nothing but a connection is needed. The schema is not
-in it: the migrations make it, up to the revision that was copied, and from there on to this version's.
+The output of COPY of one version of Postgres can be read by every later one, and nothing but a connection is
+needed. The schema is not included: the migrations create it up to the revision that was copied, and then upgrade
+it to this version's.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -27,27 +28,27 @@ Write = Callable[[bytes], object]
 
 
 class DatabaseMoment:
-    """The database as it is when this is made, for as long as its transaction is open."""
+    """Consistent view of the database from its creation until its transaction ends."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        found = revision_of(connection)
-        if found is None:
+        revision = revision_of(connection)
+        if revision is None:
             raise BackupError("the database has nothing of Millstream in it")
-        self.revision = known_revision(found)
+        self.revision = known_revision(revision)
         if connection.scalar(text("select replid from deployment")) == RESTORING:
             raise BackupError("a restore into the database is under way, or broke off")
 
     def tables(self) -> list[tuple[str, tuple[str, ...]]]:
-        """Names and columns, each table after those that it refers to."""
+        """Return names and columns, each table after those that it refers to."""
         return _tables(self._connection)
 
     def names(self, statement: str) -> set[str]:
-        """The first column of a named statement."""
+        """Return the first column of a named statement."""
         return {str(row[0]) for row in self._connection.execute(query(statement))}
 
     def copy(self, name: str, columns: Sequence[str], write: Write) -> int:
-        """Hand a table's rows to `write`, in pieces; gives their number."""
+        """Pass a table's rows to `write`, in pieces; return their number."""
         cursor = _cursor(self._connection)
         with cursor.copy(_copy_of(name, columns, "to stdout")) as copy:
             for piece in copy:
@@ -57,7 +58,10 @@ class DatabaseMoment:
 
 @contextmanager
 def moment_of(url: str) -> Iterator[DatabaseMoment]:
-    """The database at this moment. Raises BackupError when nothing can be copied, StorageUnavailable, DatabaseTooNew."""
+    """Open a consistent view of the database.
+
+    Raises BackupError when nothing can be copied, StorageUnavailable, DatabaseTooNew.
+    """
     with connected(url) as connection:
         connection.execute(text("set transaction isolation level repeatable read, read only"))
         yield DatabaseMoment(connection)
@@ -66,15 +70,15 @@ def moment_of(url: str) -> Iterator[DatabaseMoment]:
 def fill(
     url: str, revision: str, tables: Sequence[Table], opened: Callable[[Table], BinaryIO]
 ) -> None:
-    """Make the schema in an empty database, fill its tables and bring it to this version, all in one transaction.
+    """Create the schema in an empty database, fill its tables and upgrade it to this version.
 
-    The database then says that it is being restored until `finish`. Raises StoreInUse, BackupError, StorageUnavailable,
-    DatabaseTooNew.
+    All in one transaction. The database is marked as being restored until `finish`. Raises StoreInUse, BackupError,
+    StorageUnavailable, DatabaseTooNew.
     """
     known_revision(revision)
     with connected(url) as connection:
-        if found := _tables(connection):
-            raise StoreInUse(f"the database is not empty: it has the table {found[0][0]}")
+        if existing := _tables(connection):
+            raise StoreInUse(f"the database is not empty: it has the table {existing[0][0]}")
         command.upgrade(config_of(connection), revision)
         _check_columns(connection, tables)
         _empty(connection)
@@ -86,21 +90,24 @@ def fill(
 
 
 def check_empty(url: str) -> None:
-    """Raises StoreInUse when the database has tables."""
+    """Raise StoreInUse when the database has tables."""
     with connected(url) as connection:
-        if found := _tables(connection):
-            raise StoreInUse(f"the database is not empty: it has the table {found[0][0]}")
+        if tables := _tables(connection):
+            raise StoreInUse(f"the database is not empty: it has the table {tables[0][0]}")
 
 
 def finish(url: str) -> None:
-    """Both stores are whole: services may use them."""
+    """Mark both stores as complete: services may use them."""
     with connected(url) as connection:
         connection.execute(text("update deployment set replid = ''"))
 
 
 def _go_on_above(connection: Connection) -> None:
-    """What was handed out after the backup began is not in it. Every log goes on so far above that none of it is handed
-    out again, in a new epoch: none that the store has heard of is as high."""
+    """Move every log above all offsets that may have been assigned, into a new epoch.
+
+    Offsets assigned after the backup began are not in it; the logs continue so far above them that none is assigned
+    again. No epoch known to the store is as high as the new one.
+    """
     connection.execute(
         text("update logs set ceiling = ceiling + :skipped"),
         {"skipped": limits.RESTORE_SKIPS_OFFSETS},
@@ -127,7 +134,10 @@ def _check_columns(connection: Connection, tables: Sequence[Table]) -> None:
 
 
 def _empty(connection: Connection) -> None:
-    """Of the rows that migrations made. A table that has none is left alone: the audit log refuses even that."""
+    """Delete the rows that migrations created.
+
+    A table without rows is left alone: the audit log refuses even an empty delete.
+    """
     for name, _ in reversed(_tables(connection)):
         table = sql.Identifier(name)
         cursor = _cursor(connection)
@@ -150,7 +160,7 @@ def _fill(connection: Connection, table: Table, file: BinaryIO) -> None:
 
 
 def _cursor(connection: Connection) -> Any:
-    """The driver's own: SQLAlchemy knows no COPY."""
+    """Return the driver's own cursor: SQLAlchemy does not support COPY."""
     driver = connection.connection.driver_connection
     assert driver is not None
     return driver.cursor()

@@ -1,12 +1,12 @@
-"""What other processes announce: one LISTEN connection per process.
+"""Listener for announcements of other processes: one LISTEN connection per process.
 
-Postgres keeps nothing for a listener that is away. Whoever subscribes is therefore told that the
-connection was lost, and must then forget what an announcement could have changed.
+Postgres keeps nothing for a disconnected listener. Subscribers are therefore notified that the connection was
+lost, and must then invalidate everything that an announcement could have changed.
 
-    lost ──▶ found again ──▶ told at once, and all is read anew
-         └─▶ not found again within a grace ──▶ told
+    lost ──▶ restored ──▶ notified immediately, and everything is read again
+         └─▶ not restored within a grace period ──▶ notified
 
-Within the grace what is known stays in use, so that a database that starts again interrupts no message.
+Within the grace period cached values stay in use, so that a restart of the database interrupts no message.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ OnLost = Callable[[], None]
 
 
 class Listener:
-    """Hears the announcements of a database while it runs; reconnects by itself."""
+    """Listener for the announcements of a database; reconnects by itself."""
 
     def __init__(self, url: str) -> None:
         self._conninfo = conninfo(url)
@@ -45,7 +45,7 @@ class Listener:
         self._attempted = asyncio.Event()
 
     def subscribe(self, channel: str, on_change: OnChange, on_lost: OnLost) -> None:
-        """Call `on_change(payload)` for each announcement, and `on_lost()` when some may have been missed.
+        """Call `on_change(payload)` for each announcement, `on_lost()` when some may be missed.
 
         To be called before the listener runs.
         """
@@ -53,7 +53,7 @@ class Listener:
 
     @property
     def listening(self) -> bool:
-        """Whether everything that is announced from now on will be heard, or its loss told."""
+        """True if every announcement from now on will be received, or its loss reported."""
         return self._listening
 
     async def attempted(self) -> None:
@@ -90,7 +90,7 @@ class Listener:
                 await self._hear(connection)
 
     async def _hear(self, connection: AsyncConnection[Any]) -> None:
-        """Hand on announcements for a while, then ask for an answer: a dead peer says nothing."""
+        """Pass on announcements for a while, then query the server to detect a dead peer."""
         async for notice in connection.notifies(timeout=_CHECK_SECONDS):
             on_change, _ = self._channels[notice.channel]
             on_change(notice.payload)
@@ -98,14 +98,14 @@ class Listener:
             await connection.execute("SELECT 1")
 
     def _lose(self) -> None:
-        """Stop counting on announcements before anything else runs."""
+        """Stop relying on announcements before anything else runs."""
         if self.listening:
             self._listening = False
             loop = asyncio.get_running_loop()
             self._forgetting = loop.call_later(_GRACE_SECONDS, self.forget)
 
     def forget(self) -> None:
-        """Tell everybody what was lost, if that is still to be told."""
+        """Notify all subscribers of a loss, if that is still pending."""
         if self._forgetting is None:
             return
         self._forgetting.cancel()
@@ -116,7 +116,7 @@ class Listener:
 
 @asynccontextmanager
 async def running(listener: Listener) -> AsyncGenerator[Listener]:
-    """The listener, listening while the block runs."""
+    """Run the listener while the block runs."""
     task = asyncio.create_task(listener.run(), name="postgres-listener")
     try:
         yield listener
@@ -126,7 +126,7 @@ async def running(listener: Listener) -> AsyncGenerator[Listener]:
 
 
 def _keepalive_options() -> dict[str, Any]:
-    """The kernel gives up on a silent peer after about as long as we do."""
+    """Return options by which the kernel abandons a silent peer about when we do."""
     idle = int(_CHECK_SECONDS)
     return connection_options() | {
         "application_name": "millstream-listener",

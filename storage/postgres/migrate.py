@@ -1,4 +1,4 @@
-"""Bringing a database to the newest revision, one process at a time."""
+"""Migration of a database to the newest revision, by one process at a time."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,17 +19,17 @@ _LOCK = 0x6D69677261746521  # "migrate!"
 class DatabaseTooNew(RuntimeError):
     """The database was migrated by a newer version of Millstream than this one."""
 
-    def __init__(self, found: str) -> None:
+    def __init__(self, revision: str) -> None:
         super().__init__(
-            f"The database is at revision {found}, which this version of Millstream does not know "
+            f"The database is at revision {revision}, which this version of Millstream does not know "
             f"(its newest is {head()}). Use the version that migrated it, or a newer one."
         )
 
 
 def migrate(url: str) -> None:
-    """Bring the database to `head()`, in one transaction; nothing to do is no error.
+    """Migrate the database to `head()`, in one transaction; no effect if it is there already.
 
-    A process that finds another at work waits up to a minute for it. Raises DatabaseTooNew, and
+    A process waits up to a minute for another one that is migrating. Raises DatabaseTooNew, and
     StorageUnavailable when the database cannot be reached, or a restore into it is not finished.
     """
     with connected(url) as connection:
@@ -37,27 +37,30 @@ def migrate(url: str) -> None:
             text(f"set local lock_timeout = {limits.POSTGRES_MIGRATION_WAIT_MS_MAX}")
         )
         connection.execute(text("select pg_advisory_xact_lock(:key)"), {"key": _LOCK})
-        found = revision_of(connection)
-        refuse_newer(found)
-        if found is not None:
+        revision = revision_of(connection)
+        refuse_newer(revision)
+        if revision is not None:
             _refuse_unfinished(connection)
         command.upgrade(config_of(connection), "head")
 
 
 def _refuse_unfinished(connection: Connection) -> None:
-    """Raise RestoreUnfinished while a backup is being restored, or was not to its end."""
+    """Raise RestoreUnfinished while a restore of a backup is running or incomplete."""
     if connection.scalar(text("select replid from deployment")) == RESTORING:
         raise RestoreUnfinished
 
 
 def current(url: str) -> str | None:
-    """The database's revision, or None when it was never migrated. Raises StorageUnavailable."""
+    """Return the database's revision, or None when it was never migrated.
+
+    Raises StorageUnavailable.
+    """
     with connected(url) as connection:
         return revision_of(connection)
 
 
 def known_revision(revision: str) -> str:
-    """The revision. Raises DatabaseTooNew unless this version knows it."""
+    """Return the revision. Raises DatabaseTooNew unless this version knows it."""
     refuse_newer(revision)
     return revision
 
@@ -70,7 +73,7 @@ def refuse_newer(revision: str | None) -> None:
 
 @contextmanager
 def connected(url: str) -> Iterator[Connection]:
-    """A connection for one transaction, committed at the end. Raises StorageUnavailable."""
+    """Connect for one transaction, committed at the end. Raises StorageUnavailable."""
     engine = create_engine(driver_url(url), poolclass=NullPool, connect_args=connection_options())
     try:
         with engine.begin() as connection:
@@ -80,7 +83,7 @@ def connected(url: str) -> Iterator[Connection]:
 
 
 def config_of(connection: Connection) -> Config:
-    """What alembic's commands are told, to work in this connection's transaction."""
+    """Return the configuration for alembic's commands in this connection's transaction."""
     config = Config(attributes={"connection": connection})
     config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     return config

@@ -1,4 +1,4 @@
-"""The statements of `queries.sql`, by name."""
+"""Statements of `queries.sql`, by name."""
 
 import re
 from functools import cache
@@ -11,7 +11,10 @@ _NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 
 
 def query(name: str) -> TextClause:
-    """The statement of that name, with `:parameters` to bind. Raises KeyError when there is none."""
+    """Return the statement of that name, with `:parameters` to bind.
+
+    Raises KeyError when there is none.
+    """
     return _statements()[name]
 
 

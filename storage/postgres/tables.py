@@ -1,4 +1,4 @@
-"""The tables, as the migrations make them: a test compares the two.
+"""Tables, as the migrations create them: a test compares the two.
 
     namespaces ─┬─ queues ──────────────┐
                 ├─ streams ── shards ───┼── logs ── log_holes
@@ -7,20 +7,20 @@
     groups ─────┼─ group_shards     of one stream: see `storage.domain.groups.assignment`
                 └─ group_bookmarks
     archive_shards ── archive_files   kept beyond their stream's row, until the files are deleted
-    jobs ── job_parts                 long work, and how far each part of it is
-    writes                            batches that were put aside and committed
+    jobs ── job_parts                 background work, and the progress of each part of it
+    writes                            batches that were staged and committed
                 ┌─ webhook_secrets
-    webhooks ───┴─ webhook_deliveries   what became of each delivery; deliverers   who serves them
+    webhooks ───┴─ webhook_deliveries   outcome of each delivery; deliverers   processes that serve webhooks
                 ┌─ tickets
-    credentials ┴─ sessions     who may call, until when
+    credentials ┴─ sessions     authentication of callers, with expiry
     moves       one row for each move of messages out of a queue, or out of its dead letters
     registered_consumers   of streams, by name; account_settings   of namespaces
-    audit       only grows: a trigger refuses anything else; audit_pending   what has begun and is not in it yet
+    audit       append-only: a trigger refuses anything else; audit_pending   calls that are not in it yet
     deployment  one row
     attendance  one row
 
 A deleted queue or stream keeps its row, with `deleted_at_ms`, until its logs are swept from the hot
-store; its name is free at once. Its rows in `logs` go with the deletion, so that nobody opens them again.
+store; its name is free immediately. Its rows in `logs` are deleted with it, so that they cannot be opened again.
 """
 
 from typing import Any
@@ -57,7 +57,7 @@ IN_USE = text("superseded_at_ms IS NULL")
 ACTIVE = text("active")
 
 METADATA = SQLModel.metadata
-"""What the database should look like."""
+"""The expected schema of the database."""
 
 
 class NamespaceRow(SQLModel, table=True):
@@ -76,7 +76,7 @@ class NamespaceRow(SQLModel, table=True):
 
 
 class DeploymentRow(SQLModel, table=True):
-    """What is known of the deployment as a whole; one row.
+    """State of the deployment as a whole; one row.
 
     `store_epoch`, `replid` and `beacon` are `storage.domain.log.store_epoch.StoreIdentity`; `secret` is 32 random
     bytes that every process shares.
@@ -113,7 +113,7 @@ class QueueRow(SQLModel, table=True):
 class StreamRow(SQLModel, table=True):
     """A stream's definition; `spec` is a `StreamSpec`.
 
-    `shards_target` is set while a reshard is on its way to so many open shards.
+    `shards_target` is set while a reshard is to reach that number of open shards.
     """
 
     __tablename__ = "streams"
@@ -133,7 +133,7 @@ class StreamRow(SQLModel, table=True):
 
 
 class ShardRow(SQLModel, table=True):
-    """One shard of a stream: its log, and the hash keys it takes, both ends inclusive.
+    """One shard of a stream: its log, and its range of hash keys, both ends inclusive.
 
     `parents` are the indexes of the shards it was split or merged from; while one of them is not closed,
     the shard is being opened. An expired one keeps its row until its log is swept from the hot store.
@@ -153,7 +153,7 @@ class ShardRow(SQLModel, table=True):
 
 
 class LogRow(SQLModel, table=True):
-    """How far a log's offsets are handed out: see `storage.postgres.repositories.offset_reservations`."""
+    """Reserved offsets of a log: see `storage.postgres.repositories.offset_reservations`."""
 
     __tablename__ = "logs"
 
@@ -179,7 +179,10 @@ class LogHoleRow(SQLModel, table=True):
 
 
 class MoveRow(SQLModel, table=True):
-    """A `storage.domain.queues.moves.Move`. Names, not log ids: a queue that is made anew is still the one meant."""
+    """A `storage.domain.queues.moves.Move`, with names instead of log ids.
+
+    A queue that is re-created by that name is still the one meant.
+    """
 
     __tablename__ = "moves"
     __table_args__ = (
@@ -202,9 +205,10 @@ class MoveRow(SQLModel, table=True):
 
 
 class GroupRow(SQLModel, table=True):
-    """A consumer group; `spec` is a `GroupSpec`. It goes with its stream, whose name may be taken anew before.
+    """A consumer group; `spec` is a `GroupSpec`. It is deleted with its stream.
 
-    `lineage_mark` tells which shards the assignment knows: see the query `beat_members`.
+    The stream's name may be taken again before that. `lineage_mark` identifies the shards that the assignment knows: see
+    the query `beat_members`.
     """
 
     __tablename__ = "groups"
@@ -245,7 +249,7 @@ class GroupMemberRow(SQLModel, table=True):
 
 
 class GroupShardRow(SQLModel, table=True):
-    """A shard as a group sees it: who reads it since which generation, and the next offset to read.
+    """A shard of a group: its lease, and the next offset to read.
 
     Both in one row, so that a commit is checked and done by an update of one row. `committed` is null until
     the first commit.
@@ -266,7 +270,7 @@ class GroupShardRow(SQLModel, table=True):
 
 
 class GroupBookmarkRow(SQLModel, table=True):
-    """A `storage.domain.groups.group.Bookmark`; `positions` by shard, whose number is a text in JSON."""
+    """A `storage.domain.groups.group.Bookmark`; the shards in `positions` are strings in JSON."""
 
     __tablename__ = "group_bookmarks"
 
@@ -279,7 +283,7 @@ class GroupBookmarkRow(SQLModel, table=True):
 
 
 class AttendanceRow(SQLModel, table=True):
-    """When some process last noted that the database is there; and since when it is again, after an outage."""
+    """Last recorded time that the database was reachable, and the end of its last outage."""
 
     __tablename__ = "attendance"
     __table_args__ = (CheckConstraint("id = 1", name="attendance_is_one_row"),)
@@ -304,7 +308,7 @@ class RegisteredConsumerRow(SQLModel, table=True):
 
 
 class AccountSettingsRow(SQLModel, table=True):
-    """What a namespace has set, by name."""
+    """Settings of a namespace, by name."""
 
     __tablename__ = "account_settings"
 
@@ -313,7 +317,7 @@ class AccountSettingsRow(SQLModel, table=True):
 
 
 class ArchiveShardRow(SQLModel, table=True):
-    """How far a shard is archived: a `storage.domain.archive.ArchiveState` without what its files add up to.
+    """Archive progress of a shard: a `storage.domain.archive.ArchiveState` without totals.
 
     `namespace` and `log_id` outlive the stream's own rows.
     """
@@ -330,10 +334,10 @@ class ArchiveShardRow(SQLModel, table=True):
 
 
 class ArchiveFileRow(SQLModel, table=True):
-    """A `storage.domain.archive.ArchivedFile`; one that was replaced is kept for readers that planned with it.
+    """A `storage.domain.archive.ArchivedFile`.
 
-    Of the files in use no two begin or end at one offset, and none lies over another, since `archived`
-    moves by compare-and-set.
+    A replaced one is kept for readers that planned with it. Of the files in use no two begin or end at one offset, and none
+    overlaps another, because `archived` moves by compare-and-set.
     """
 
     __tablename__ = "archive_files"
@@ -412,7 +416,7 @@ class JobRow(SQLModel, table=True):
 
 
 class JobPartRow(SQLModel, table=True):
-    """How far a part of a job is: `position` is the next thing to do, `counts` what was done."""
+    """Progress of a part of a job: `position` is the next item, `counts` the work done."""
 
     __tablename__ = "job_parts"
 
@@ -547,7 +551,7 @@ class AuditRow(SQLModel, table=True):
 
 
 class AuditPendingRow(SQLModel, table=True):
-    """An intent: a `storage.domain.access.audit.Asked` as JSON, and the definition as it was before."""
+    """Intent: a `storage.domain.access.audit.Asked` as JSON, and the definition before it."""
 
     __tablename__ = "audit_pending"
     __table_args__ = (Index("audit_pending_at", "at_ms"),)
@@ -559,7 +563,7 @@ class AuditPendingRow(SQLModel, table=True):
 
 
 class DelivererRow(SQLModel, table=True):
-    """A process that serves webhooks, and when it was last heard of."""
+    """A process that serves webhooks, and its last heartbeat."""
 
     __tablename__ = "deliverers"
 
@@ -568,9 +572,9 @@ class DelivererRow(SQLModel, table=True):
 
 
 class CredentialRow(SQLModel, table=True):
-    """A `storage.domain.access.credentials.IssuedCredential`, and what is kept of its secret.
+    """A `storage.domain.access.credentials.IssuedCredential`, and its secret's stored form.
 
-    `digest` is of an API key's secret; `sealed` is a pair's, encrypted.
+    `digest` is of an API key's secret; `sealed` is that of an access key pair, encrypted.
     """
 
     __tablename__ = "credentials"
@@ -600,9 +604,9 @@ class CredentialRow(SQLModel, table=True):
 
 
 class TicketRow(SQLModel, table=True):
-    """A ticket that nobody has redeemed: who asked for it, and with which rights.
+    """An unredeemed ticket: its requester, and its permissions.
 
-    `digest` is of its word. `ends_at_ms` is when the asker's own credential ends, 0: never.
+    `digest` is of its token. `ends_at_ms` is the expiry of the requester's own credential, 0: never.
     """
 
     __tablename__ = "tickets"
@@ -624,7 +628,10 @@ class TicketRow(SQLModel, table=True):
 
 
 class SessionRow(SQLModel, table=True):
-    """A browser that logged in. `digest` is of its word; `used_at_ms` is a minute behind at most."""
+    """A session of a browser that logged in.
+
+    `digest` is of its token; `used_at_ms` is a minute behind at most.
+    """
 
     __tablename__ = "sessions"
     __table_args__ = (

@@ -1,1 +1,1 @@
-"""How the database came to be what it is, one revision after another (alembic)."""
+"""Migrations of the database, one revision after another (alembic)."""

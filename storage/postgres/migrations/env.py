@@ -1,4 +1,7 @@
-"""Run by alembic: migrate on the connection that `storage.postgres.migrate` hands in, in its transaction."""
+"""Environment of alembic: migrates on the connection and in the transaction of the caller.
+
+The caller is `storage.postgres.migrate`.
+"""
 
 from alembic import context
 

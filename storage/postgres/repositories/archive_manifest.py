@@ -1,7 +1,7 @@
-"""The archive's manifest, as it is written: how far each shard is archived, and the files.
+"""Write side of the archive's manifest: archive progress of each shard, and the files.
 
 `archived` moves by compare-and-set in the transaction that inserts the files, so of two workers that archived
-the same offsets one wins, and the files of the other are named nowhere.
+the same offsets one wins, and the files of the other are not referenced anywhere.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
@@ -27,18 +27,18 @@ from storage.postgres.tables import ArchiveFileRow, ArchiveShardRow, LogHoleRow
 _FILE_FIELDS = ArchivedFile.__struct_fields__
 
 ShardKey = tuple[LogId, int]
-"""A stream's id and the number of a shard."""
+"""A stream's id and a shard's index."""
 
 
 class Mark(msgspec.Struct, frozen=True):
-    """How far a shard is archived, and where what is kept of that begins."""
+    """Archive progress of a shard, and the start of what is kept of it."""
 
     start: int
     archived: int
 
 
 class Advance(msgspec.Struct, frozen=True):
-    """A shard is archived from `first` up to `next` now, with these files."""
+    """Progress of a shard: it is archived from `first` up to `next` now, with these files."""
 
     stream_id: LogId
     shard: int
@@ -48,7 +48,7 @@ class Advance(msgspec.Struct, frozen=True):
 
 
 class CrowdedHour(msgspec.Struct, frozen=True):
-    """An hour, in whole ones since the Unix epoch, of a shard, and its first file's offset."""
+    """An hour of a shard, in whole hours since the Unix epoch, and its first file's offset."""
 
     namespace: str
     stream_id: LogId
@@ -58,27 +58,27 @@ class CrowdedHour(msgspec.Struct, frozen=True):
 
 
 class ArchiveRows:
-    """The rows of `archive_shards` and `archive_files`. Every method raises StorageUnavailable."""
+    """Rows of `archive_shards` and `archive_files`. Every method raises StorageUnavailable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    # How far
+    # Progress
 
     async def marks(self, stream_ids: Sequence[LogId]) -> dict[ShardKey, Mark]:
-        """How far the shards of these streams are archived, of those that are."""
-        wanted = select(
+        """Return the archive progress of these streams' shards that have any."""
+        statement = select(
             col(ArchiveShardRow.stream_id),
             col(ArchiveShardRow.shard),
             col(ArchiveShardRow.start),
             col(ArchiveShardRow.archived),
         ).where(col(ArchiveShardRow.stream_id).in_(stream_ids))
         async with self._database.reading() as session:
-            rows = await session.execute(wanted)
+            rows = await session.execute(statement)
             return {(row.stream_id, row.shard): Mark(row.start, row.archived) for row in rows}
 
     async def begin(self, logs: Iterable[LogRange], now_ms: int) -> None:
-        """Begin to archive these logs, each from its `first` on; nothing for those that have begun."""
+        """Start archiving these logs, each from its `first` on; no effect for those started."""
         rows = [
             {
                 "stream_id": log.stream_id,
@@ -96,8 +96,10 @@ class ArchiveRows:
                 await session.execute(insert(ArchiveShardRow).on_conflict_do_nothing(), rows)
 
     async def skip(self, key: ShardKey, first: int, next_offset: int, now_ms: int) -> bool:
-        """Offsets [first, next_offset) will never be archived: no record is there, or not any more. Whether the
-        shard was archived up to `first`."""
+        """Mark [first, next_offset) as never to be archived: no record exists there any longer.
+
+        Perhaps none ever did. Returns whether the shard was archived up to `first`.
+        """
         async with self._writing() as session:
             return await _advance(session, Advance(*key, first, next_offset, ()), now_ms)
 
@@ -109,36 +111,36 @@ class ArchiveRows:
         now_ms: int,
         decide: Callable[[Job, Sequence[Advance]], Outcome],
     ) -> list[Advance]:
-        """The attempt ends as `decide` says, and its files are in the archive. Gives the advances that another worker
-        was ahead of, whose files are not; `decide` is told of these.
+        """End the attempt as `decide` returns, and add its files to the archive.
 
-        Said again after an unanswered commit, it changes nothing. Raises LeaseLost, and then nothing happened.
+        Returns the advances that another worker was ahead of, whose files are not added; `decide` is given these. A repetition
+        after an unanswered commit changes nothing. Raises LeaseLost, and then nothing happened.
         """
         async with self._writing() as session:
             if await ended(session, claim) is not None:
                 return []
-            late = [one for one in advances if not await _advance(session, one, now_ms)]
+            late = [advance for advance in advances if not await _advance(session, advance, now_ms)]
             await let_go(session, claim, progress, lambda job: decide(job, late))
             fault("archive.before_commit")
             return late
 
     async def holes(self, log_ids: Sequence[LogId]) -> dict[LogId, list[Span]]:
-        """The holes of these logs that are known, in order and apart."""
-        wanted = (
+        """Return the known holes of these logs, in order and disjoint."""
+        statement = (
             select(col(LogHoleRow.log_id), col(LogHoleRow.first), col(LogHoleRow.next))
             .where(col(LogHoleRow.log_id).in_(log_ids))
             .order_by(col(LogHoleRow.first))
         )
-        found: dict[LogId, list[Span]] = {}
+        holes_by_log: dict[LogId, list[Span]] = {}
         async with self._database.reading() as session:
-            for log_id, first, next_offset in await session.execute(wanted):
-                found.setdefault(log_id, []).append((first, next_offset))
-        return found
+            for log_id, first, next_offset in await session.execute(statement):
+                holes_by_log.setdefault(log_id, []).append((first, next_offset))
+        return holes_by_log
 
     # Files
 
     async def states(self, stream_id: LogId) -> list[ArchiveState]:
-        """How far each shard of a stream is archived, and what its files add up to."""
+        """Return the archive state of each shard of a stream, with the totals of its files."""
         async with self._database.reading() as session:
             rows = await session.execute(query("archive_states"), {"stream_id": stream_id})
             return [ArchiveState(**row._mapping) for row in rows]
@@ -151,8 +153,8 @@ class ArchiveRows:
         after: int = -1,
         limit: int = limits.PAGE_ITEMS_MAX,
     ) -> list[ArchivedFile]:
-        """A shard's files in use that begin beyond an offset, by offset."""
-        wanted = (
+        """Return a shard's files in use that begin beyond an offset, by offset."""
+        statement = (
             select(ArchiveFileRow.__table__)  # type: ignore[attr-defined]
             .where(
                 col(ArchiveFileRow.stream_id) == stream_id,
@@ -164,18 +166,18 @@ class ArchiveRows:
             .limit(limit)
         )
         async with self._database.reading() as session:
-            return [_file(row) for row in await session.execute(wanted)]
+            return [_file(row) for row in await session.execute(statement)]
 
     async def every_file(self, key: ShardKey) -> list[ArchivedFile]:
-        """All of a shard's files in use, by offset."""
-        found: list[ArchivedFile] = []
-        while page := await self.files(*key, after=found[-1].first_offset if found else -1):
-            found += page
-        return found
+        """Return all of a shard's files in use, by offset."""
+        files: list[ArchivedFile] = []
+        while page := await self.files(*key, after=files[-1].first_offset if files else -1):
+            files += page
+        return files
 
     async def crowded_hours(self, now_ms: int, namespace: str | None = None) -> list[CrowdedHour]:
-        """Hours that are over in which a shard has several small files; a bounded number."""
-        found = {
+        """Return past hours in which a shard has several small files; a bounded number."""
+        parameters = {
             "namespace": namespace,
             "hour_ms": limits.HOUR_MS,
             "before_hour": hour_of(now_ms - limits.COMPACT_AFTER_MS),
@@ -184,11 +186,11 @@ class ArchiveRows:
             "limit": limits.PAGE_ITEMS_DEFAULT,
         }
         async with self._database.reading() as session:
-            rows = await session.execute(query("crowded_hours"), found)
+            rows = await session.execute(query("crowded_hours"), parameters)
             return [CrowdedHour(**row._mapping) for row in rows]
 
     async def in_hour(self, hour: CrowdedHour) -> list[ArchivedFile]:
-        """The files in use of one shard and hour, by offset."""
+        """Return the files in use of one shard and hour, by offset."""
         files = await self.files(hour.stream_id, hour.shard, after=hour.first_offset - 1)
         return [file for file in files if hour_of(file.first_arrival_ms) == hour.hour]
 
@@ -199,8 +201,10 @@ class ArchiveRows:
         progress: dict[str, Any],
         now_ms: int,
     ) -> None:
-        """The job is done: one file stands for several, of each swap. A swap of files that are not all in use any
-        more is left out. Raises LeaseLost, and then nothing happened."""
+        """End the job as done, and replace several files by one in each swap.
+
+        A swap of files that are no longer all in use is left out. Raises LeaseLost, and then nothing happened.
+        """
         async with self._writing() as session:
             if await ended(session, claim) is not None:
                 return
@@ -209,46 +213,46 @@ class ArchiveRows:
                     await session.execute(insert(ArchiveFileRow), [_values(after, now_ms)])
             await let_go(session, claim, progress, _done)
 
-    async def retire(self, key: ShardKey, gone: Sequence[ArchivedFile], now_ms: int) -> None:
-        """These files, the shard's oldest, are kept no longer; it begins behind them."""
-        start = gone[-1].next_offset
+    async def retire(self, key: ShardKey, retired: Sequence[ArchivedFile], now_ms: int) -> None:
+        """Retire these files, the shard's oldest; the shard's archive starts behind them."""
+        start = retired[-1].next_offset
         async with self._writing() as session:
             await session.execute(
                 update(ArchiveShardRow)
                 .where(*_is(key))
                 .values(start=func.greatest(col(ArchiveShardRow.start), start))
             )
-            await _retire(session, gone, now_ms)
+            await _retire(session, retired, now_ms)
 
-    # What is to be deleted
+    # Deletion
 
     async def to_delete(self, retired_before_ms: int, limit: int) -> list[tuple[str, str]]:
-        """(file id, path) of files that nobody reads any more: retired by then, or of a stream that is gone."""
-        found = {"retired_before_ms": retired_before_ms, "limit": limit}
+        """Return (file id, path) of unused files: retired by then, or of a deleted stream."""
+        parameters = {"retired_before_ms": retired_before_ms, "limit": limit}
         async with self._database.reading() as session:
-            rows = await session.execute(query("archive_files_to_delete"), found)
+            rows = await session.execute(query("archive_files_to_delete"), parameters)
             return [(row.file_id, row.path) for row in rows]
 
     async def forget(self, file_ids: Sequence[str]) -> None:
-        """These files are deleted."""
+        """Remove the rows of these files, which are deleted."""
         async with self._writing() as session:
             await session.execute(
                 delete(ArchiveFileRow).where(col(ArchiveFileRow.file_id).in_(file_ids))
             )
 
     async def forget_gone(self) -> None:
-        """Shards of streams that are gone, once their last file is deleted."""
+        """Remove the shards of deleted streams, once their last file is deleted."""
         async with self._writing() as session:
             await session.execute(query("forget_gone_archives"))
 
     async def known_paths(self, paths: Sequence[str]) -> set[str]:
-        """Those of the paths that a row names."""
-        wanted = select(col(ArchiveFileRow.path)).where(col(ArchiveFileRow.path).in_(paths))
+        """Return those of the paths that have a row."""
+        statement = select(col(ArchiveFileRow.path)).where(col(ArchiveFileRow.path).in_(paths))
         async with self._database.reading() as session:
-            return set(await session.scalars(wanted))
+            return set(await session.scalars(statement))
 
     async def every_shard(self) -> AsyncIterator[tuple[str, ShardKey, LogId]]:
-        """(namespace, key, log id) of every shard that has begun, by key."""
+        """Yield (namespace, key, log id) of every shard whose archiving has started, by key."""
         after: ShardKey = ("", -1)
         columns = (
             col(ArchiveShardRow.stream_id),

@@ -1,4 +1,4 @@
-"""The rows of the audit log, and of what is not in it yet."""
+"""Repository of the audit log, and of the intents of calls that are not in it yet."""
 
 import json
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ _TEXTS = (
 
 
 class Intent(msgspec.Struct, frozen=True):
-    """What has begun. `before`: the definition as it was."""
+    """A call that has started. `before`: the definition before it."""
 
     intent_id: str
     asked: Asked
@@ -48,13 +48,16 @@ class Intent(msgspec.Struct, frozen=True):
 
 
 class AuditRows:
-    """The log as it is stored. Every method raises StorageUnavailable."""
+    """The stored log. Every method raises StorageUnavailable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def intend(self, intent: Intent) -> None:
-        """Note that a call begins. Repeating it is no use: a new intent has a new id."""
+        """Record the start of a call.
+
+        Repeating it has no use: a new intent has a new id.
+        """
         values = {
             "intent_id": intent.intent_id,
             "at_ms": intent.asked.at_ms,
@@ -67,75 +70,77 @@ class AuditRows:
     async def conclude(
         self,
         intent_id: str | None,
-        asked: Asked,
+        call: Asked,
         outcome: str,
         before: Shown | None,
         after: Shown | None,
     ) -> Entry:
-        """Append what became of a call, and forget its intent, if there was one; both or neither."""
+        """Append the outcome of a call, and delete its intent, if there was one; both or neither."""
         async with self._database.writing(
             unknown=StorageUnavailable, limit_ms=limits.AUDIT_ENTRY_MS_MAX
         ) as session:
             await session.execute(query("take_turn_in_audit"), {"key": _TURN})
             if intent_id is not None:
                 await _forget(session, intent_id)
-            return await _append(session, asked, outcome, before, after)
+            return await _append(session, call, outcome, before, after)
 
     async def withdraw(self, intent_id: str) -> None:
-        """Forget an intent."""
+        """Delete an intent."""
         async with self._database.writing(unknown=StorageUnavailable) as session:
             await _forget(session, intent_id)
 
     async def give_up(self, intent_id: str, outcome: str) -> bool:
-        """Append the outcome of an intent, if it is still there."""
+        """Append the outcome of an intent, if it still exists; return whether it did."""
         async with self._database.writing(unknown=StorageUnavailable) as session:
             await session.execute(query("take_turn_in_audit"), {"key": _TURN})
             row = AuditPendingRow
-            wanted = select(col(row.asked), col(row.before)).where(col(row.intent_id) == intent_id)
-            found = (await session.execute(wanted)).first()
-            if found is None:
+            statement = select(col(row.asked), col(row.before)).where(
+                col(row.intent_id) == intent_id
+            )
+            pending = (await session.execute(statement)).first()
+            if pending is None:
                 return False
-            asked = msgspec.json.decode(found.asked, type=Asked)
+            call = msgspec.json.decode(pending.asked, type=Asked)
             await _forget(session, intent_id)
-            await _append(session, asked, outcome, _shown(found.before), None)
+            await _append(session, call, outcome, _shown(pending.before), None)
             return True
 
     async def abandoned(self, before_ms: int, limit: int) -> list[str]:
-        """The ids of intents from before a time, the oldest first."""
+        """Return the ids of intents from before a time, the oldest first."""
         row = AuditPendingRow
-        wanted = (
+        statement = (
             select(col(row.intent_id))
             .where(col(row.at_ms) < before_ms)
             .order_by(col(row.at_ms))
             .limit(limit)
         )
         async with self._database.reading() as session:
-            return list(await session.scalars(wanted))
+            return list(await session.scalars(statement))
 
     async def page(
-        self, wanted: Wanted, after: int | None, limit: int, *, oldest_first: bool
+        self, filter_: Wanted, after: int | None, limit: int, *, oldest_first: bool
     ) -> list[Entry]:
-        """Entries, the newest first unless said otherwise, strictly beyond the number `after`."""
+        """Return entries, the newest first unless `oldest_first`, strictly beyond number `after`."""
         seq = col(AuditRow.seq)
-        chosen = select(AuditRow.__table__).where(*_conditions(wanted))  # type: ignore[attr-defined]
+        statement = select(AuditRow.__table__).where(*_conditions(filter_))  # type: ignore[attr-defined]
         if after is not None:
-            chosen = chosen.where(seq > after if oldest_first else seq < after)
-        chosen = chosen.order_by(seq if oldest_first else seq.desc()).limit(limit)
+            statement = statement.where(seq > after if oldest_first else seq < after)
+        statement = statement.order_by(seq if oldest_first else seq.desc()).limit(limit)
         async with self._database.reading() as session:
-            return [_entry(row) for row in await session.execute(chosen)]
+            return [_entry(row) for row in await session.execute(statement)]
 
 
 async def _append(
-    session: AsyncSession, asked: Asked, outcome: str, before: Shown | None, after: Shown | None
+    session: AsyncSession, call: Asked, outcome: str, before: Shown | None, after: Shown | None
 ) -> Entry:
-    """The caller has its turn."""
+    """Append an entry; the caller has acquired its turn."""
     last = select(col(AuditRow.seq), col(AuditRow.hash)).order_by(col(AuditRow.seq).desc()).limit(1)
-    found = (await session.execute(last)).first()
-    seq, prev_hash = (found.seq + 1, found.hash) if found else (1, FIRST_HASH)
-    entry = sealed(seq, prev_hash, asked, outcome, before, after)
+    last_entry = (await session.execute(last)).first()
+    seq, prev_hash = (last_entry.seq + 1, last_entry.hash) if last_entry else (1, FIRST_HASH)
+    entry = sealed(seq, prev_hash, call, outcome, before, after)
     values = {
         "seq": seq,
-        **msgspec.to_builtins(asked),
+        **msgspec.to_builtins(call),
         "outcome": outcome,
         "before": _text(before),
         "after": _text(after),
@@ -152,32 +157,34 @@ async def _forget(session: AsyncSession, intent_id: str) -> None:
     )
 
 
-def _conditions(wanted: Wanted) -> Sequence[ColumnElement[bool]]:
+def _conditions(filter_: Wanted) -> Sequence[ColumnElement[bool]]:
     row = AuditRow
-    same = ((col(getattr(row, name)), getattr(wanted, name)) for name in ("namespace", "principal"))
-    found = [column == value for column, value in same if value is not None]
-    if wanted.action is not None:
-        found.append(col(row.action) == wanted.action)
-    if wanted.resource is not None:
+    same = (
+        (col(getattr(row, name)), getattr(filter_, name)) for name in ("namespace", "principal")
+    )
+    conditions = [column == value for column, value in same if value is not None]
+    if filter_.action is not None:
+        conditions.append(col(row.action) == filter_.action)
+    if filter_.resource is not None:
         resource = col(row.resource)
-        below = resource.startswith(f"{wanted.resource}/", autoescape=True)
-        found.append(or_(resource == wanted.resource, below))
-    if wanted.since_ms is not None:
-        found.append(col(row.at_ms) >= wanted.since_ms)
-    if wanted.until_ms is not None:
-        found.append(col(row.at_ms) < wanted.until_ms)
-    return found
+        below = resource.startswith(f"{filter_.resource}/", autoescape=True)
+        conditions.append(or_(resource == filter_.resource, below))
+    if filter_.since_ms is not None:
+        conditions.append(col(row.at_ms) >= filter_.since_ms)
+    if filter_.until_ms is not None:
+        conditions.append(col(row.at_ms) < filter_.until_ms)
+    return conditions
 
 
 def _entry(row: Row[Any]) -> Entry:
-    asked = Asked(
+    call = Asked(
         at_ms=row.at_ms,
         door=Door(row.door),
         **{name: getattr(row, name) for name in _TEXTS},
     )
     return Entry(
         seq=row.seq,
-        asked=asked,
+        asked=call,
         outcome=row.outcome,
         before=_shown(row.before),
         after=_shown(row.after),

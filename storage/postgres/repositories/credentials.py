@@ -1,6 +1,6 @@
-"""The rows of credentials. What is secret comes and goes as a digest, or sealed.
+"""Repository of credentials. Secrets are passed as digests, or encrypted.
 
-What changes is announced on `CHANNEL` in the same transaction: a credential by its id, a session as
+Changes are announced on `CHANNEL` in the same transaction: a credential by its id, a session as
 "session:<digest in hexadecimal>".
 """
 
@@ -26,11 +26,11 @@ from storage.postgres.tables import CredentialRow
 CHANNEL = "millstream_credentials"
 
 Place = tuple[str, str]
-"""Where a page of credentials ends: a name and an id."""
+"""End of a page of credentials: a name and an id."""
 
 
 class StoredCredential(msgspec.Struct, frozen=True):
-    """A credential with what is kept of its secret."""
+    """A credential with the stored form of its secret."""
 
     issued: IssuedCredential
     digest: bytes | None = None
@@ -41,18 +41,18 @@ class StoredCredential(msgspec.Struct, frozen=True):
 
 
 class HeldFamily:
-    """All credentials of one rotation family, which nobody else changes meanwhile."""
+    """All credentials of one rotation family, locked against changes by others."""
 
     def __init__(self, session: AsyncSession, members: Sequence[StoredCredential]) -> None:
         self._session = session
         self.members = members
 
     def member(self, credential_id: str) -> IssuedCredential:
-        """The one of that id, which is among them."""
-        return next(one.issued for one in self.members if one.issued.id == credential_id)
+        """Return the credential of that id, which must be a member."""
+        return next(stored.issued for stored in self.members if stored.issued.id == credential_id)
 
     async def insert(self, stored: StoredCredential) -> None:
-        """Add one."""
+        """Insert a credential."""
         await _insert(self._session, stored)
 
     async def update(self, issued: IssuedCredential) -> None:
@@ -77,32 +77,33 @@ class CredentialRows:
         self._database = database
 
     async def live(self, ids: Sequence[str]) -> dict[str, StoredCredential]:
-        """Those of these ids that are not revoked."""
-        wanted = _all().where(
+        """Return the credentials of these ids that are not revoked."""
+        statement = _all().where(
             col(CredentialRow.id).in_(ids), col(CredentialRow.revoked_at_ms).is_(None)
         )
         async with self._database.reading() as session:
-            return {row.id: _stored(row) for row in await session.execute(wanted)}
+            return {row.id: _stored(row) for row in await session.execute(statement)}
 
     async def find(self, credential_id: str) -> IssuedCredential | None:
-        """One, whatever became of it, or None."""
+        """Return a credential in any state, or None."""
         async with self._database.reading() as session:
-            found = (await session.execute(_of(credential_id))).one_or_none()
-            return None if found is None else _stored(found).issued
+            row = (await session.execute(_of(credential_id))).one_or_none()
+            return None if row is None else _stored(row).issued
 
     async def insert(
         self, stored: StoredCredential, now_ms: int, *, only_first: bool = False
     ) -> bool:
-        """The first of a family; ended ones of its namespace that were kept long enough go.
+        """Insert the first credential of a family.
 
-        With `only_first`, it is not made, and False told, where anyone was given rights everywhere before. Raises
-        OutcomeUnknown, NamespaceNotFound, and KeyRefused where the namespace has as many as it may.
+        Credentials of its namespace that ended long enough ago are deleted. With `only_first`, nothing is inserted and False
+        returned where anyone was given permissions everywhere before. Raises OutcomeUnknown, NamespaceNotFound, and KeyRefused
+        where the namespace has its maximum.
         """
         issued = stored.issued
         try:
             async with self._database.writing() as session:
-                held = {"name": f"credentials:{issued.namespace}"}
-                await session.execute(query("hold_name"), held)
+                lock = {"name": f"credentials:{issued.namespace}"}
+                await session.execute(query("hold_name"), lock)
                 if only_first and await _has_administrator(session):
                     return False
                 await _make_room(session, issued.namespace, now_ms)
@@ -114,13 +115,15 @@ class CredentialRows:
 
     @asynccontextmanager
     async def family_of(self, credential_id: str) -> AsyncGenerator[HeldFamily | None]:
-        """Hold a credential's family until the block ends, which commits unless it raises. Raises OutcomeUnknown.
+        """Lock a credential's family until the block ends, which commits unless it raises.
 
-        A credential never changes its family, so that it may be asked before the family is held.
+        A credential never changes its family, so that it may be read before the family is locked. Raises OutcomeUnknown.
         """
         async with self._database.writing() as session:
-            wanted = select(col(CredentialRow.family)).where(col(CredentialRow.id) == credential_id)
-            family = await session.scalar(wanted)
+            statement = select(col(CredentialRow.family)).where(
+                col(CredentialRow.id) == credential_id
+            )
+            family = await session.scalar(statement)
             if family is None:
                 yield None
                 return
@@ -131,22 +134,25 @@ class CredentialRows:
     async def page(
         self, namespace: str, *, everywhere: bool, name: str | None, after: Place | None, limit: int
     ) -> list[IssuedCredential]:
-        """A namespace's by name, strictly after `after`; those of administrators everywhere if that is asked."""
+        """Return a namespace's credentials by name, strictly after `after`.
+
+        With `everywhere` also those of administrators everywhere.
+        """
         row = CredentialRow
         of_namespace = (col(row.namespace) == namespace) & ~col(row.everywhere)
-        wanted = _all().where(
+        statement = _all().where(
             or_(of_namespace, col(row.everywhere)) if everywhere else of_namespace
         )
         if name is not None:
-            wanted = wanted.where(col(row.name) == name)
+            statement = statement.where(col(row.name) == name)
         if after is not None:
-            wanted = wanted.where(tuple_(col(row.name), col(row.id)) > after)
-        wanted = wanted.order_by(col(row.name), col(row.id)).limit(limit)
+            statement = statement.where(tuple_(col(row.name), col(row.id)) > after)
+        statement = statement.order_by(col(row.name), col(row.id)).limit(limit)
         async with self._database.reading() as session:
-            return [_stored(found).issued for found in await session.execute(wanted)]
+            return [_stored(record).issued for record in await session.execute(statement)]
 
     async def note_uses(self, used_at_ms: Mapping[str, int]) -> None:
-        """Write when credentials were last used."""
+        """Store when credentials were last used."""
         values = {
             "ids": list(used_at_ms),
             "used_at_ms": list(used_at_ms.values()),
@@ -157,13 +163,13 @@ class CredentialRows:
 
 
 async def announce(session: AsyncSession, payload: str) -> None:
-    """Tell every process, once this transaction is committed."""
+    """Notify every process, once this transaction is committed."""
     await session.execute(query("notify"), {"channel": CHANNEL, "payload": payload})
 
 
 async def _has_administrator(session: AsyncSession) -> bool:
-    wanted = select(col(CredentialRow.id)).where(col(CredentialRow.everywhere)).limit(1)
-    return await session.scalar(wanted) is not None
+    statement = select(col(CredentialRow.id)).where(col(CredentialRow.everywhere)).limit(1)
+    return await session.scalar(statement) is not None
 
 
 async def _make_room(session: AsyncSession, namespace: str, now_ms: int) -> None:
@@ -224,7 +230,7 @@ def _of(credential_id: str) -> Select[Any]:
 
 def _stored(row: Row[Any]) -> StoredCredential:
     rights = Rights(
-        roles=tuple(Role(word) for word in row.roles),
+        roles=tuple(Role(name) for name in row.roles),
         grants=grants_of(row.grants),
         rates=rates_of(row.rates),
         expires_at_ms=row.expires_at_ms,
@@ -248,10 +254,10 @@ def _stored(row: Row[Any]) -> StoredCredential:
 
 
 def grants_of(stored: Any) -> tuple[Grant, ...]:
-    """Grants as they are stored."""
+    """Convert stored grants."""
     return msgspec.convert(stored, tuple[Grant, ...])
 
 
 def rates_of(stored: Any) -> Rates | None:
-    """Rates as they are stored."""
+    """Convert stored rates."""
     return msgspec.convert(stored, Rates | None)

@@ -1,7 +1,7 @@
-"""The stored definitions of queues and streams, as domain values.
+"""Repository of the definitions of queues and streams, as domain values.
 
-`Definitions` reads them, and `held` gives one writer at a time the right to change what a name stands
-for. What changes is announced on `CHANNEL`, in the same transaction, as "queue:<namespace>/<name>".
+`Definitions` reads them, and `held` gives one writer at a time the right to change the definition of a name. Changes
+are announced on `CHANNEL`, in the same transaction, as "queue:<namespace>/<name>".
 """
 
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
@@ -41,22 +41,22 @@ _POSITIVE = 0x7FFF_FFFF  # a hash of Postgres has a sign
 
 
 class Rows(Protocol[D]):
-    """What differs between the two kinds of definition."""
+    """Differences between the two kinds of definition."""
 
     @property
     def kind(self) -> str:
-        """The word that announcements begin with."""
+        """Prefix of announcements."""
 
     @property
     def table(self) -> type[QueueRow] | type[StreamRow]: ...
 
     def select(self) -> Select[Any]:
-        """The definitions that are not deleted, each a row that `definition` takes."""
+        """Select the definitions that are not deleted, as rows that `definition` accepts."""
 
     def definition(self, row: Row[Any]) -> D: ...
 
     def row_of(self, definition: D) -> ColumnElement[bool]:
-        """The condition that finds its row."""
+        """Return the condition that selects its row."""
 
     def logs(self, definition: D) -> list[LogId]: ...
 
@@ -64,7 +64,7 @@ class Rows(Protocol[D]):
 
 
 class QueueRows:
-    """A queue is one row, and its log is its own."""
+    """Queues: each is one row, with a single log."""
 
     kind = "queue"
     table = QueueRow
@@ -73,14 +73,14 @@ class QueueRows:
         return select(QueueRow).where(col(QueueRow.deleted_at_ms).is_(None))
 
     def definition(self, row: Row[Any]) -> Queue:
-        found: QueueRow = row.QueueRow
+        record: QueueRow = row.QueueRow
         return Queue(
-            name=QueueName(found.name, found.namespace),
-            log_id=found.log_id,
-            spec=msgspec.convert(found.spec, QueueSpec),
-            version=found.version,
-            created_at_ms=found.created_at_ms,
-            changed_at_ms=found.changed_at_ms,
+            name=QueueName(record.name, record.namespace),
+            log_id=record.log_id,
+            spec=msgspec.convert(record.spec, QueueSpec),
+            version=record.version,
+            created_at_ms=record.created_at_ms,
+            changed_at_ms=record.changed_at_ms,
         )
 
     def row_of(self, definition: Queue) -> ColumnElement[bool]:
@@ -120,7 +120,10 @@ _SHARDS = (
 
 
 class StreamRows:
-    """A stream is a row and its shards', read by one statement, so that they always belong together."""
+    """Streams: a row and those of its shards, read together by one statement.
+
+    So they are always consistent.
+    """
 
     kind = "stream"
     table = StreamRow
@@ -129,18 +132,18 @@ class StreamRows:
         return select(StreamRow, _SHARDS).where(col(StreamRow.deleted_at_ms).is_(None))
 
     def definition(self, row: Row[Any]) -> Stream:
-        found: StreamRow = row.StreamRow
+        record: StreamRow = row.StreamRow
         shards, opening = _apart(row.shards)
         return Stream(
-            name=StreamName(found.name, found.namespace),
-            stream_id=found.stream_id,
-            spec=msgspec.convert(found.spec, StreamSpec),
+            name=StreamName(record.name, record.namespace),
+            stream_id=record.stream_id,
+            spec=msgspec.convert(record.spec, StreamSpec),
             shards=shards,
             opening=opening,
-            shards_target=found.shards_target,
-            version=found.version,
-            created_at_ms=found.created_at_ms,
-            changed_at_ms=found.changed_at_ms,
+            shards_target=record.shards_target,
+            version=record.version,
+            created_at_ms=record.created_at_ms,
+            changed_at_ms=record.changed_at_ms,
         )
 
     def row_of(self, definition: Stream) -> ColumnElement[bool]:
@@ -157,7 +160,7 @@ class StreamRows:
 
 
 def _apart(rows: Sequence[Any]) -> tuple[tuple[Shard, ...], tuple[Shard, ...]]:
-    """The shards of the stream by index, and those whose parents are still being closed."""
+    """Return the shards of the stream by index, and those whose parents are being closed."""
     shards = sorted((_shard(*row) for row in rows), key=lambda shard: shard.index)
     still_open = {shard.index for shard in shards if shard.is_open}
     opening = tuple(shard for shard in shards if not still_open.isdisjoint(shard.parents))
@@ -173,7 +176,7 @@ def _shard(
     closed_at_ms: int | None,
     parents: list[int],
 ) -> Shard:
-    """As `_SHARDS` lists it."""
+    """Build a shard from an item of `_SHARDS`."""
     return Shard(
         index, log_id, first_hash_key, last_hash_key, opened_at_ms, closed_at_ms, tuple(parents)
     )
@@ -191,7 +194,7 @@ def _values(definition: Queue | Stream) -> dict[str, Any]:
 
 
 def shard_values(stream: Stream, shards: Iterable[Shard]) -> list[dict[str, Any]]:
-    """Rows of the table `shards`."""
+    """Return rows of the table `shards`."""
     return [
         {
             **msgspec.structs.asdict(shard),
@@ -203,9 +206,9 @@ def shard_values(stream: Stream, shards: Iterable[Shard]) -> list[dict[str, Any]
 
 
 class Held(Generic[D]):
-    """A name that nobody else can write to, and what it stands for now: `definition`, or None.
+    """A name locked against writes by others, and its present `definition`, or None.
 
-    `session` is the transaction that holds it.
+    `session` is the transaction that holds the lock.
     """
 
     def __init__(
@@ -217,9 +220,9 @@ class Held(Generic[D]):
         self.definition = now
 
     async def insert(self, definition: D) -> None:
-        """Give the name its first definition, and its logs their rows.
+        """Store the name's first definition, and the rows of its logs.
 
-        Raises NamespaceNotFound; QuotaReached where the namespace has as many as it may.
+        Raises NamespaceNotFound; QuotaReached where the namespace has its maximum.
         """
         await admit(self.session, self._name.namespace, self._rows.kind)
         await self._rows.insert(self.session, definition)
@@ -240,7 +243,7 @@ class Held(Generic[D]):
         )
 
     async def delete(self, definition: D, now_ms: int) -> None:
-        """Free the name. The logs cannot be opened any more; the row stays for the sweep."""
+        """Free the name. The logs cannot be opened any longer; the row stays for the sweeper."""
         logs = self._rows.logs(definition)
         await self.session.execute(delete(LogRow).where(col(LogRow.log_id).in_(logs)))
         await self._change(definition, deleted_at_ms=now_ms)
@@ -251,16 +254,16 @@ class Held(Generic[D]):
         await self.announce()
 
     async def announce(self) -> None:
-        """Tell every process that the definition changed, once this transaction is committed."""
+        """Notify every process that the definition changed, once this transaction is committed."""
         payload = f"{self._rows.kind}:{self._name}"
         await self.session.execute(query("notify"), {"channel": CHANNEL, "payload": payload})
 
 
 class Which(NamedTuple):
-    """Of all definitions, those that a sweep needs, so that Postgres sends no others.
+    """Filter of definitions for a maintenance task, so that Postgres sends no others.
 
-    `share`: (nth, of) of shares that together are all; those that were changed lately are in each. `archived`: those
-    that say they are to be archived, for a kind whose definitions say so only then.
+    `share`: (nth, of) of disjoint shares that together are all; recently changed ones are in each. `archived`: those with
+    archiving enabled, for a kind whose definitions mention it only then.
     """
 
     share: tuple[int, int] | None = None
@@ -272,7 +275,7 @@ EVERY_ONE = Which()
 
 
 class Definitions(Generic[N, D]):
-    """The definitions of one kind."""
+    """Definitions of one kind."""
 
     def __init__(self, database: Database, rows: Rows[D]) -> None:
         self._database = database
@@ -280,90 +283,98 @@ class Definitions(Generic[N, D]):
 
     @property
     def kind(self) -> str:
-        """`queue` or `stream`, as announcements say it."""
+        """`queue` or `stream`, as in announcements."""
         return self._rows.kind
 
     async def find(self, name: N) -> D | None:
-        """What the name stands for, or None."""
+        """Return the name's definition, or None."""
         async with self._database.reading() as session:
             return await self._find(session, name)
 
     async def _find(self, session: AsyncSession, name: N) -> D | None:
         table = self._rows.table
-        wanted = self._rows.select().where(
+        statement = self._rows.select().where(
             col(table.namespace) == name.namespace, col(table.name) == name.name
         )
-        row = (await session.execute(wanted)).one_or_none()
+        row = (await session.execute(statement)).one_or_none()
         return None if row is None else self._rows.definition(row)
 
     async def page(self, namespace: str, prefix: str, after: str, limit: int) -> list[D]:
-        """The first `limit` of a namespace with that prefix, by name, strictly after `after`."""
+        """Return the first `limit` definitions of a namespace with that prefix.
+
+        By name, strictly after `after`.
+        """
         name = col(self._rows.table.name)
-        wanted = self._rows.select().where(
+        statement = self._rows.select().where(
             col(self._rows.table.namespace) == namespace,
             name > after,
             name >= prefix,
             name < prefix + _AFTER_EVERY_CHARACTER,
         )
-        return await self._read(wanted.order_by(name).limit(limit))
+        return await self._read(statement.order_by(name).limit(limit))
 
     async def page_of_dead_letter_sources(
         self, target: QueueName, after: str, limit: int
     ) -> list[D]:
-        """Queues that name `target` as their dead-letter queue, by name, strictly after `after`."""
-        wanted = self._rows.select().where(
+        """Return queues that name `target` as their dead-letter queue, by name, after `after`."""
+        statement = self._rows.select().where(
             col(QueueRow.namespace) == target.namespace,
             col(QueueRow.name) > after,
             col(QueueRow.spec)["dead_letters"]["queue"].astext == target.name,
         )
-        return await self._read(wanted.order_by(col(QueueRow.name)).limit(limit))
+        return await self._read(statement.order_by(col(QueueRow.name)).limit(limit))
 
     async def names(
         self, namespace: str, part: str, tags: Mapping[str, str], names_max: int
     ) -> list[str]:
-        """Names of a namespace that contain `part`, whatever its case, of what bears all those tags; by name."""
+        """Return names of a namespace that contain `part` and have all those tags, by name.
+
+        The case of `part` is ignored.
+        """
         table = self._rows.table
-        wanted = select(col(table.name)).where(
+        statement = select(col(table.name)).where(
             col(table.deleted_at_ms).is_(None),
             col(table.namespace) == namespace,
             func.strpos(func.lower(col(table.name)), part.lower()) > 0,
         )
         if tags:
-            wanted = wanted.where(col(table.spec).contains({"tags": dict(tags)}))
+            statement = statement.where(col(table.spec).contains({"tags": dict(tags)}))
         async with self._database.reading() as session:
-            rows = await session.execute(wanted.order_by(col(table.name)).limit(names_max))
+            rows = await session.execute(statement.order_by(col(table.name)).limit(names_max))
             return list(rows.scalars())
 
     async def named(self, namespace: str, names: Sequence[str]) -> list[D]:
-        """Those of a namespace that have one of these names, by name."""
+        """Return the definitions of a namespace that have one of these names, by name."""
         table = self._rows.table
-        wanted = self._rows.select().where(
+        statement = self._rows.select().where(
             col(table.namespace) == namespace, col(table.name).in_(names)
         )
-        return await self._read(wanted.order_by(col(table.name)))
+        return await self._read(statement.order_by(col(table.name)))
 
     async def page_of_all(self, after: N | None, which: Which = EVERY_ONE) -> list[D]:
-        """A page of every namespace's, by namespace and name, strictly after `after`."""
+        """Return a page over all namespaces, by namespace and name, strictly after `after`."""
         table = self._rows.table
-        place = tuple_(col(table.namespace), col(table.name))
-        wanted = self._rows.select().order_by(col(table.namespace), col(table.name))
+        position = tuple_(col(table.namespace), col(table.name))
+        statement = self._rows.select().order_by(col(table.namespace), col(table.name))
         if after is not None:
-            wanted = wanted.where(place > tuple_(after.namespace, after.name))
+            statement = statement.where(position > tuple_(after.namespace, after.name))
         if which.share is not None:
             nth, of = which.share
             in_share = func.hashtext(col(table.name)).op("&")(_POSITIVE) % of == nth
-            wanted = wanted.where(or_(in_share, col(table.changed_at_ms) >= which.or_changed_at_ms))
+            statement = statement.where(
+                or_(in_share, col(table.changed_at_ms) >= which.or_changed_at_ms)
+            )
         if which.archived:
-            wanted = wanted.where(col(table.spec)["archive"].as_boolean().is_(True))
-        return await self._read(wanted.limit(limits.PAGE_ITEMS_MAX))
+            statement = statement.where(col(table.spec)["archive"].as_boolean().is_(True))
+        return await self._read(statement.limit(limits.PAGE_ITEMS_MAX))
 
-    async def _read(self, wanted: Select[Any]) -> list[D]:
+    async def _read(self, statement: Select[Any]) -> list[D]:
         async with self._database.reading() as session:
-            return [self._rows.definition(row) for row in await session.execute(wanted)]
+            return [self._rows.definition(row) for row in await session.execute(statement)]
 
     @asynccontextmanager
     async def held(self, name: N) -> AsyncGenerator[Held[D]]:
-        """Hold the name until the block ends, which commits unless it raises.
+        """Lock the name until the block ends, which commits unless it raises.
 
         Raises OutcomeUnknown when the commit was not answered.
         """
@@ -373,7 +384,7 @@ class Definitions(Generic[N, D]):
 
 
 class DeletedDefinitions:
-    """What is left of deleted queues and streams until the hot store has been swept."""
+    """Rows of deleted queues and streams, kept until the hot store has been swept."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -381,28 +392,28 @@ class DeletedDefinitions:
     async def logs(
         self, deleted_before_ms: int, after: LogId, limit: int
     ) -> list[tuple[str, LogId]]:
-        """(namespace, log id) of what was deleted by then, by log id, strictly after `after`."""
+        """Return (namespace, log id) of logs deleted by then, by log id, strictly after `after`."""
         bounds = {"deleted_before_ms": deleted_before_ms, "after": after, "limit": limit}
         async with self._database.reading() as session:
             rows = await session.execute(query("deleted_logs"), bounds)
             return [(row.namespace, row.log_id) for row in rows]
 
     async def last_queue(self, name: QueueName) -> int | None:
-        """When the last queue of that name was deleted, in ms; None when that is not known any more."""
-        wanted = select(func.max(col(QueueRow.deleted_at_ms))).where(
+        """Return when the last queue of that name was deleted, in ms; None when no longer known."""
+        statement = select(func.max(col(QueueRow.deleted_at_ms))).where(
             col(QueueRow.namespace) == name.namespace, col(QueueRow.name) == name.name
         )
         async with self._database.reading() as session:
-            return await session.scalar(wanted)
+            return await session.scalar(statement)
 
     async def forget(self, log_ids: Sequence[LogId]) -> None:
         """Remove the rows of these logs' queues and shards, if deleted, and of streams left empty."""
-        gone = {"log_ids": list(log_ids)}
+        parameters = {"log_ids": list(log_ids)}
         async with self._database.writing() as session:
             await session.execute(
                 delete(QueueRow).where(
                     col(QueueRow.log_id).in_(log_ids), col(QueueRow.deleted_at_ms).is_not(None)
                 )
             )
-            await session.execute(query("forget_deleted_shards"), gone)
+            await session.execute(query("forget_deleted_shards"), parameters)
             await session.execute(query("forget_empty_streams"))

@@ -1,4 +1,4 @@
-"""Groups that one process at a time may change: their definitions, or their assignment."""
+"""Row locks on groups: one process at a time changes a definition, or an assignment."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -25,7 +25,7 @@ from storage.postgres.tables import AttendanceRow, GroupRow, GroupShardRow
 
 
 class LockedGroup:
-    """A group that nobody else can change, as it is now."""
+    """A group locked against changes by others, in its present state."""
 
     def __init__(
         self,
@@ -51,11 +51,11 @@ class LockedGroup:
 
     @property
     def committed(self) -> Mapping[int, int | None]:
-        """The next offset of each shard that the group has; None before its first commit."""
+        """Next offset of each shard that the group has; None before its first commit."""
         return {shard: found.committed for shard, found in self._shards.items()}
 
     def places(self, member_id: MemberId, *, revoked: bool) -> tuple[Place, ...]:
-        """The member's shards that are to be given up, or the others."""
+        """Return the member's shards that are being revoked, or the others."""
         return tuple(
             Place(lease.shard, lease.generation, self.committed.get(lease.shard))
             for lease in self.assignment.leases
@@ -63,7 +63,7 @@ class LockedGroup:
         )
 
     async def store(self, after: Assignment) -> None:
-        """Make `after` the group's assignment."""
+        """Store `after` as the group's assignment."""
         group_id = self.group.group_id
         await store_members(self._session, group_id, self._stored.members, after.members)
         await store_leases(self._session, group_id, self._stored.leases, after.leases)
@@ -90,12 +90,12 @@ class LockedGroup:
                 )
                 .values(committed=offset, committed_at_ms=self.now_ms)
             )
-            held = self._shards[shard]
-            self._shards[shard] = msgspec.structs.replace(held, committed=offset)
+            group_shard = self._shards[shard]
+            self._shards[shard] = msgspec.structs.replace(group_shard, committed=offset)
 
 
 class Named:
-    """A group's name that nobody else can write to, and the group of that name, if there is one."""
+    """A group's name locked against writes by others, and the group of that name, if any."""
 
     def __init__(self, session: AsyncSession, name: GroupName, group: Group | None) -> None:
         self._session = session
@@ -103,7 +103,10 @@ class Named:
         self.group = group
 
     async def insert(self, group: Group, shards: Iterable[tuple[int, int | None, bool]]) -> None:
-        """Give the name its group, which begins at these shards: (number, committed offset or None, finished)."""
+        """Create the group, starting at these shards.
+
+        Each is (number, committed offset or None, finished).
+        """
         await self._session.execute(
             delete(GroupRow).where(  # of a stream that is gone
                 col(GroupRow.namespace) == self._name.namespace,
@@ -133,7 +136,7 @@ class Named:
         )
 
     async def delete(self) -> None:
-        """Free the name; everything that is the group's goes."""
+        """Free the name; everything that belongs to the group is deleted."""
         if self.group is not None:
             await self._session.execute(
                 delete(GroupRow).where(col(GroupRow.group_id) == self.group.group_id)

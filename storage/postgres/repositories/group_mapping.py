@@ -1,4 +1,4 @@
-"""Rows of groups, their members and shards, as domain values and back."""
+"""Mapping between rows of groups, their members and shards, and domain values."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +16,7 @@ from storage.postgres.tables import GroupMemberRow, GroupRow, GroupShardRow, Sha
 
 
 class GroupShard(msgspec.Struct, frozen=True, kw_only=True):
-    """A shard as a group has it. `committed_at_ms`: when it last committed there, where that is asked for."""
+    """A shard of a group. `committed_at_ms`: its last commit there, if requested."""
 
     lease: Lease
     committed: int | None
@@ -24,7 +24,7 @@ class GroupShard(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def living() -> Any:
-    """Groups whose stream is there."""
+    """Select the groups whose stream exists."""
     return (
         select(GroupRow.__table__)  # type: ignore[attr-defined]
         .join(StreamRow, col(StreamRow.stream_id) == col(GroupRow.stream_id))
@@ -33,15 +33,15 @@ def living() -> Any:
 
 
 async def find_group(session: AsyncSession, name: GroupName) -> Group | None:
-    wanted = living().where(
+    statement = living().where(
         col(GroupRow.namespace) == name.namespace, col(GroupRow.name) == name.name
     )
-    row = (await session.execute(wanted)).one_or_none()
+    row = (await session.execute(statement)).one_or_none()
     return None if row is None else group_of(row)
 
 
 def group_of(row: Row[Any]) -> Group:
-    """The group of a row that has all its columns."""
+    """Return the group of a row that has all its columns."""
     return Group(
         name=GroupName(row.name, row.namespace),
         group_id=row.group_id,
@@ -72,22 +72,22 @@ def group_values(group: Group) -> dict[str, Any]:
 
 
 async def members_of(session: AsyncSession, group_id: str, *, locked: bool) -> tuple[Member, ...]:
-    wanted = (
+    statement = (
         select(GroupMemberRow.__table__)  # type: ignore[attr-defined]
         .where(col(GroupMemberRow.group_id) == group_id)
         .order_by(col(GroupMemberRow.member_id))
     )
-    rows = await session.execute(wanted.with_for_update() if locked else wanted)
+    rows = await session.execute(statement.with_for_update() if locked else statement)
     return tuple(msgspec.convert(_without_group(row), Member) for row in rows)
 
 
 async def shards_of(session: AsyncSession, group_id: str, *, locked: bool) -> dict[int, GroupShard]:
-    wanted = (
+    statement = (
         select(GroupShardRow.__table__)  # type: ignore[attr-defined]
         .where(col(GroupShardRow.group_id) == group_id)
         .order_by(col(GroupShardRow.shard))
     )
-    rows = await session.execute(wanted.with_for_update() if locked else wanted)
+    rows = await session.execute(statement.with_for_update() if locked else statement)
     return {
         row.shard: GroupShard(
             lease=msgspec.convert(_without_group(row), Lease),
@@ -103,15 +103,15 @@ def _without_group(row: Row[Any]) -> dict[str, Any]:
 
 
 async def lineage_of(session: AsyncSession, stream_id: LogId) -> tuple[tuple[Link, ...], int]:
-    """The shards that have not expired, and the mark of what is known, as `beat_members` has it."""
+    """Return the shards that have not expired, and the lineage mark used by `beat_members`."""
     columns: tuple[Any, ...] = (
         col(ShardRow.index).label("shard"),
         col(ShardRow.parents),
         col(ShardRow.closed_at_ms),
         col(ShardRow.expired_at_ms),
     )
-    wanted = select(*columns).where(col(ShardRow.stream_id) == stream_id)
-    rows = list(await session.execute(wanted.order_by(col(ShardRow.index))))
+    statement = select(*columns).where(col(ShardRow.stream_id) == stream_id)
+    rows = list(await session.execute(statement.order_by(col(ShardRow.index))))
     links = tuple(Link(row.shard, tuple(row.parents)) for row in rows if row.expired_at_ms is None)
     mark = max(row.shard for row in rows) + max(row.closed_at_ms or 0 for row in rows)
     return links, mark
@@ -121,15 +121,15 @@ async def store_members(
     session: AsyncSession, group_id: str, before: Sequence[Member], after: Sequence[Member]
 ) -> None:
     stored = {member.member_id: member for member in before}
-    wanted = {member.member_id: member for member in after}
-    gone = [name for name in stored if name not in wanted]
+    current = {member.member_id: member for member in after}
+    gone = [name for name in stored if name not in current]
     if gone:
         await session.execute(
             delete(GroupMemberRow).where(
                 col(GroupMemberRow.group_id) == group_id, col(GroupMemberRow.member_id).in_(gone)
             )
         )
-    changed = [member for name, member in wanted.items() if stored.get(name) != member]
+    changed = [member for name, member in current.items() if stored.get(name) != member]
     rows = [{"group_id": group_id, **msgspec.structs.asdict(member)} for member in changed]
     await _upsert(session, GroupMemberRow, ("group_id", "member_id"), rows)
 
@@ -138,8 +138,8 @@ async def store_leases(
     session: AsyncSession, group_id: str, before: Sequence[Lease], after: Sequence[Lease]
 ) -> None:
     stored = {lease.shard: lease for lease in before}
-    wanted = {lease.shard for lease in after}
-    gone = [shard for shard in stored if shard not in wanted]
+    current = {lease.shard for lease in after}
+    gone = [shard for shard in stored if shard not in current]
     if gone:
         await session.execute(
             delete(GroupShardRow).where(

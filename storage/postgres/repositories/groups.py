@@ -1,7 +1,7 @@
-"""Consumer groups as Postgres holds them, which alone decides about them.
+"""Repository of consumer groups; Postgres alone decides about them.
 
-`held` gives one process at a time the right to change a group's assignment. Heartbeats and commits do not ask for
-it: each is one statement that many callers share, and says what it found.
+`held` gives one process at a time the right to change a group's assignment. Heartbeats and commits do not need it:
+each is one statement that many callers share, and returns what it found.
 """
 
 from collections.abc import AsyncGenerator, Sequence
@@ -36,7 +36,7 @@ _AFTER_EVERY_CHARACTER = "\x7f"  # names are printable ASCII
 
 
 class Beat(msgspec.Struct, frozen=True, gc=False):
-    """A member says that it is there; `generation`: the one it knows, if it says so."""
+    """Heartbeat of a member; `generation`: the one it knows, if it sends it."""
 
     group: GroupName
     member_id: MemberId
@@ -44,9 +44,10 @@ class Beat(msgspec.Struct, frozen=True, gc=False):
 
 
 class Beaten(msgspec.Struct, frozen=True, kw_only=True):
-    """What a heartbeat found. `counts`: it was heard. `known`: there is such a member, perhaps a later self.
+    """Result of a heartbeat.
 
-    `unsettled`: somebody should look at the group, since its assignment may have to change.
+    `counts`: it was accepted. `known`: the member exists, perhaps as a later instance. `unsettled`: the group should be
+    settled, because its assignment may have to change.
     """
 
     group: Group
@@ -58,7 +59,7 @@ class Beaten(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AskedCommit(msgspec.Struct, frozen=True, gc=False):
-    """A commit to a group of this stream. `ends`: the shard is closed, and this offset is its end."""
+    """A commit to a group of this stream. `ends`: the shard is closed, and this is its end."""
 
     group: GroupName
     stream_id: LogId
@@ -67,7 +68,7 @@ class AskedCommit(msgspec.Struct, frozen=True, gc=False):
 
 
 class MovedTo(msgspec.Struct, frozen=True, kw_only=True):
-    """What a commit found. `offset`: where the group stands now; None when it was refused."""
+    """Result of a commit. `offset`: the group's offset now; None when it was refused."""
 
     offset: int | None
     stream_id: LogId
@@ -77,7 +78,7 @@ class MovedTo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GroupRows:
-    """The groups of every namespace. `now_ms` None: the database's own clock.
+    """Groups of every namespace. `now_ms` None: the database's own clock.
 
     Every method raises StorageUnavailable or StorageBusy; one that changes something raises OutcomeUnknown
     when it may have, except where doing it twice is harmless.
@@ -90,69 +91,77 @@ class GroupRows:
 
     @asynccontextmanager
     async def named(self, name: GroupName) -> AsyncGenerator[Named]:
-        """Hold the name until the block ends, which commits unless it raises."""
+        """Lock the name until the block ends, which commits unless it raises."""
         async with self._database.writing() as session:
             await session.execute(query("hold_name"), {"name": f"group:{name}"})
             yield Named(session, name, await find_group(session, name))
 
     async def find(self, name: GroupName) -> Group | None:
-        """The group, or None."""
+        """Return the group, or None."""
         async with self._database.reading() as session:
             return await find_group(session, name)
 
     async def page(self, namespace: str, prefix: str, after: str, limit: int) -> list[Group]:
-        """The first `limit` of a namespace with that prefix, by name, strictly after `after`."""
+        """Return the first `limit` groups of a namespace with that prefix.
+
+        By name, strictly after `after`.
+        """
         name = col(GroupRow.name)
-        wanted = living().where(
+        statement = living().where(
             col(GroupRow.namespace) == namespace,
             name > after,
             name >= prefix,
             name < prefix + _AFTER_EVERY_CHARACTER,
         )
         async with self._database.reading() as session:
-            rows = await session.execute(wanted.order_by(name).limit(limit))
+            rows = await session.execute(statement.order_by(name).limit(limit))
             return [group_of(row) for row in rows]
 
     async def of_stream(self, stream_id: LogId, limit: int) -> list[Group]:
-        """The first `limit` groups that read a stream, by name."""
-        wanted = living().where(col(GroupRow.stream_id) == stream_id)
+        """Return the first `limit` groups that read a stream, by name."""
+        statement = living().where(col(GroupRow.stream_id) == stream_id)
         async with self._database.reading() as session:
-            rows = await session.execute(wanted.order_by(col(GroupRow.name)).limit(limit))
+            rows = await session.execute(statement.order_by(col(GroupRow.name)).limit(limit))
             return [group_of(row) for row in rows]
 
     async def names(self, namespace: str, part: str, names_max: int) -> list[str]:
-        """Names of a namespace that contain `part`, whatever its case, by name."""
+        """Return names of a namespace that contain `part`, ignoring case, by name."""
         name = col(GroupRow.name)
-        wanted = living().where(
+        statement = living().where(
             col(GroupRow.namespace) == namespace,
             func.strpos(func.lower(name), part.lower()) > 0,
         )
         async with self._database.reading() as session:
             rows = await session.execute(
-                wanted.with_only_columns(name).order_by(name).limit(names_max)
+                statement.with_only_columns(name).order_by(name).limit(names_max)
             )
             return list(rows.scalars())
 
     async def with_names(self, namespace: str, names: Sequence[str]) -> list[Group]:
-        """Those of a namespace that have one of these names, by name."""
-        wanted = living().where(col(GroupRow.namespace) == namespace, col(GroupRow.name).in_(names))
+        """Return the groups of a namespace that have one of these names, by name."""
+        statement = living().where(
+            col(GroupRow.namespace) == namespace, col(GroupRow.name).in_(names)
+        )
         async with self._database.reading() as session:
-            return [group_of(row) for row in await session.execute(wanted)]
+            return [group_of(row) for row in await session.execute(statement)]
 
     # Assignment
 
     @asynccontextmanager
     async def held(self, name: GroupName, now_ms: int | None) -> AsyncGenerator[LockedGroup | None]:
-        """Hold the group until the block ends, which commits unless it raises; None when there is none."""
+        """Lock the group until the block ends, which commits unless it raises.
+
+        Yields None when there is no such group.
+        """
         async with self._database.writing() as session:
-            asked = {"namespace": name.namespace, "name": name.name, "now_ms": now_ms}
-            row = (await session.execute(query("hold_group"), asked)).one_or_none()
+            parameters = {"namespace": name.namespace, "name": name.name, "now_ms": now_ms}
+            row = (await session.execute(query("hold_group"), parameters)).one_or_none()
             yield None if row is None else await hold(session, row)
 
     async def assignment(
         self, name: GroupName
     ) -> tuple[Group, tuple[Member, ...], dict[int, GroupShard]] | None:
-        """The group with its members and shards, as they were at one time; None when there is none."""
+        """Return a consistent view of the group with its members and shards, or None."""
         async with self._database.reading() as session:
             await session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
             group = await find_group(session, name)
@@ -161,129 +170,132 @@ class GroupRows:
             members = await members_of(session, group.group_id, locked=False)
             return group, members, await shards_of(session, group.group_id, locked=False)
 
-    async def beat(self, asked: Sequence[Beat], now_ms: int | None) -> list[Beaten | None]:
-        """Hear the heartbeats; None for a group that is not there."""
+    async def beat(self, beats: Sequence[Beat], now_ms: int | None) -> list[Beaten | None]:
+        """Record heartbeats; None for a group that does not exist."""
         parameters = {
-            "nths": list(range(len(asked))),
-            "namespaces": [beat.group.namespace for beat in asked],
-            "names": [beat.group.name for beat in asked],
-            "member_ids": [beat.member_id for beat in asked],
-            "generations": [beat.generation for beat in asked],
+            "nths": list(range(len(beats))),
+            "namespaces": [beat.group.namespace for beat in beats],
+            "names": [beat.group.name for beat in beats],
+            "member_ids": [beat.member_id for beat in beats],
+            "generations": [beat.generation for beat in beats],
             "now_ms": now_ms,
         }
         async with self._database.writing(unknown=StorageUnavailable) as session:
             rows = await session.execute(query("beat_members"), parameters)
-            found = {row.nth: _beaten(row) for row in rows}
-        return [found.get(nth) for nth in range(len(asked))]
+            results = {row.nth: _beaten(row) for row in rows}
+        return [results.get(nth) for nth in range(len(beats))]
 
     async def commit(
-        self, asked: Sequence[AskedCommit], now_ms: int | None
+        self, requests: Sequence[AskedCommit], now_ms: int | None
     ) -> list[MovedTo | None]:
-        """Commit offsets, each (group, shard) at most once; None for a group that is not there."""
-        commits = [one.commit for one in asked]
+        """Commit offsets, each (group, shard) at most once; None for a group that does not exist."""
+        commits = [request.commit for request in requests]
         parameters = {
-            "nths": list(range(len(asked))),
-            "namespaces": [one.group.namespace for one in asked],
-            "names": [one.group.name for one in asked],
-            "stream_ids": [one.stream_id for one in asked],
+            "nths": list(range(len(requests))),
+            "namespaces": [request.group.namespace for request in requests],
+            "names": [request.group.name for request in requests],
+            "stream_ids": [request.stream_id for request in requests],
             "shards": [commit.shard for commit in commits],
             "nexts": [commit.offset for commit in commits],
             "member_ids": [commit.member_id for commit in commits],
             "generations": [commit.generation for commit in commits],
-            "ends": [one.ends for one in asked],
+            "ends": [request.ends for request in requests],
             "now_ms": now_ms,
         }
         async with self._database.writing() as session:
             rows = list(await session.execute(query("commit_offsets"), parameters))
         moved = {row.nth: row.committed for row in rows if row.committed is not None}
-        found = {row.nth: _moved_to(row, moved.get(row.nth)) for row in rows if row.kind}
-        return [found.get(nth) for nth in range(len(asked))]
+        results = {row.nth: _moved_to(row, moved.get(row.nth)) for row in rows if row.kind}
+        return [results.get(nth) for nth in range(len(requests))]
 
-    # What the sweep asks
+    # Queries of the sweeper
 
     async def attend(self, outage_ms: int, now_ms: int | None) -> None:
-        """Note that the database is there, at most once a second; after an outage, since when it is again."""
-        asked = {"outage_ms": outage_ms, "every_ms": limits.ATTENDANCE_MS, "now_ms": now_ms}
+        """Record that the database is reachable, at most once a second.
+
+        After an outage also since when it is again.
+        """
+        parameters = {"outage_ms": outage_ms, "every_ms": limits.ATTENDANCE_MS, "now_ms": now_ms}
         async with self._database.writing(unknown=StorageUnavailable) as session:
-            await session.execute(query("attend"), asked)
+            await session.execute(query("attend"), parameters)
 
     async def to_settle(self, now_ms: int | None) -> list[GroupName]:
-        """Groups whose assignment may have to change."""
+        """Return the groups whose assignment may have to change."""
         async with self._database.reading() as session:
             rows = await session.execute(query("groups_to_settle"), {"now_ms": now_ms})
             return [GroupName(row.name, row.namespace) for row in rows]
 
     async def closed_and_committed(self) -> list[tuple[GroupName, int, int]]:
-        """(group, shard, committed offset) of closed shards that a group has not finished."""
+        """Return (group, shard, committed offset) of closed shards that a group has not finished."""
         async with self._database.reading() as session:
             rows = await session.execute(query("closed_and_committed"))
             return [(GroupName(row.name, row.namespace), row.shard, row.committed) for row in rows]
 
     async def finish(self, name: GroupName, shard: int, committed: int) -> None:
-        """The group has read the shard to its end, if that is still what it has committed."""
-        asked = {
+        """Mark the shard as read to its end by the group, if its committed offset is unchanged."""
+        parameters = {
             "namespace": name.namespace,
             "name": name.name,
             "shard": shard,
             "committed": committed,
         }
         async with self._database.writing(unknown=StorageUnavailable) as session:
-            await session.execute(query("finish_shard"), asked)
+            await session.execute(query("finish_shard"), parameters)
 
     async def read_by_all(self, stream_id: LogId) -> list[tuple[int, int]]:
-        """(shard, offset): every group of the stream has committed what lies before."""
+        """Return (shard, offset) below which every group of the stream has committed."""
         async with self._database.reading() as session:
             rows = await session.execute(query("read_by_all"), {"stream_id": stream_id})
             return [(row.shard, row.committed) for row in rows]
 
-    # What is kept beside
+    # Related data
 
     async def holes(self, log_ids: Sequence[LogId]) -> dict[LogId, list[tuple[int, int]]]:
-        """The holes (first, next) of each log, in order."""
-        wanted = select(col(LogHoleRow.log_id), col(LogHoleRow.first), col(LogHoleRow.next)).where(
-            col(LogHoleRow.log_id).in_(log_ids)
-        )
-        found: dict[LogId, list[tuple[int, int]]] = {log_id: [] for log_id in log_ids}
+        """Return the holes (first, next) of each log, in order."""
+        statement = select(
+            col(LogHoleRow.log_id), col(LogHoleRow.first), col(LogHoleRow.next)
+        ).where(col(LogHoleRow.log_id).in_(log_ids))
+        holes_by_log: dict[LogId, list[tuple[int, int]]] = {log_id: [] for log_id in log_ids}
         async with self._database.reading() as session:
-            for row in await session.execute(wanted.order_by(col(LogHoleRow.first))):
-                found[row.log_id].append((row.first, row.next))
-        return found
+            for row in await session.execute(statement.order_by(col(LogHoleRow.first))):
+                holes_by_log[row.log_id].append((row.first, row.next))
+        return holes_by_log
 
     async def bookmarks(self, group: Group, name: str | None = None) -> list[Bookmark]:
-        """The group's bookmarks by name, or the one of that name."""
-        wanted = select(GroupBookmarkRow.__table__).where(  # type: ignore[attr-defined]
+        """Return the group's bookmarks by name, or the one of that name."""
+        statement = select(GroupBookmarkRow.__table__).where(  # type: ignore[attr-defined]
             col(GroupBookmarkRow.group_id) == group.group_id
         )
         if name is not None:
-            wanted = wanted.where(col(GroupBookmarkRow.name) == name)
+            statement = statement.where(col(GroupBookmarkRow.name) == name)
         async with self._database.reading() as session:
-            rows = await session.execute(wanted.order_by(col(GroupBookmarkRow.name)))
+            rows = await session.execute(statement.order_by(col(GroupBookmarkRow.name)))
             return [_bookmark(row) for row in rows]
 
     async def put_bookmark(self, group: Group, bookmark: Bookmark) -> bool:
-        """Keep the bookmark, in place of one of that name. False when the group is gone."""
+        """Store the bookmark, replacing one of that name. False when the group is gone."""
         values = {
             "positions": {str(shard): offset for shard, offset in bookmark.positions.items()},
             "created_at_ms": bookmark.created_at_ms,
         }
-        place = {"group_id": group.group_id, "name": bookmark.name}
-        statement = upsert(GroupBookmarkRow).values(**place, **values)
+        key = {"group_id": group.group_id, "name": bookmark.name}
+        statement = upsert(GroupBookmarkRow).values(**key, **values)
         try:
             async with self._database.writing() as session:
                 await session.execute(
-                    statement.on_conflict_do_update(index_elements=list(place), set_=values)
+                    statement.on_conflict_do_update(index_elements=list(key), set_=values)
                 )
         except IntegrityError:
             return False
         return True
 
     async def delete_bookmark(self, group: Group, name: str) -> bool:
-        """Whether there was such a bookmark."""
-        gone = delete(GroupBookmarkRow).where(
+        """Delete a bookmark; return whether it existed."""
+        statement = delete(GroupBookmarkRow).where(
             col(GroupBookmarkRow.group_id) == group.group_id, col(GroupBookmarkRow.name) == name
         )
         async with self._database.writing() as session:
-            return bool((await session.execute(gone)).rowcount)  # type: ignore[attr-defined]
+            return bool((await session.execute(statement)).rowcount)  # type: ignore[attr-defined]
 
 
 def _beaten(row: Row[Any]) -> Beaten:

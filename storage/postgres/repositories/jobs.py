@@ -1,4 +1,4 @@
-"""The rows of jobs. The clock of leases and waits is Postgres's own, so that all workers agree."""
+"""Repository of jobs. The clock of leases and waits is Postgres's, so all workers agree."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -29,13 +29,13 @@ from storage.postgres.tables import JobPartRow, JobRow
 _LOST = "Its worker was lost."
 
 Place = tuple[int, str]
-"""Where a page of jobs ends: when its last was made, and its id."""
+"""End of a page of jobs: creation time and id of its last job."""
 
 
 class JobRows:
-    """Jobs as they are stored. Every method raises StorageUnavailable or StorageBusy.
+    """Stored jobs. Every method raises StorageUnavailable or StorageBusy.
 
-    All may be repeated when it is unknown whether they were done, so an unanswered commit is told as none.
+    All may be repeated when their outcome is unknown, so an unanswered commit is reported as a failed one.
     """
 
     def __init__(self, database: Database) -> None:
@@ -51,9 +51,10 @@ class JobRows:
         attempts_max: int,
         delay_ms: int,
     ) -> Job | None:
-        """A new job; None where its id is taken or another one of its kind, namespace and subject is open.
+        """Insert a job.
 
-        Raises NamespaceNotFound.
+        Returns None if its id is taken or another one of its kind, namespace and subject is open. Raises
+        NamespaceNotFound.
         """
         values = {
             "job_id": job_id,
@@ -66,26 +67,26 @@ class JobRows:
         }
         try:
             async with self._database.writing(unknown=StorageUnavailable) as session:
-                made = (await session.execute(query("submit_job"), values)).one_or_none()
-                return None if made is None else _job(made)
+                row = (await session.execute(query("submit_job"), values)).one_or_none()
+                return None if row is None else _job(row)
         except IntegrityError as error:
             raise NamespaceNotFound(f"There is no namespace '{namespace}'.") from error
 
     async def find(self, job_id: str) -> Job | None:
-        """The job, or None."""
-        found = await self._select(col(JobRow.job_id) == job_id, limit=1)
-        return found[0] if found else None
+        """Return the job, or None."""
+        jobs = await self._select(col(JobRow.job_id) == job_id, limit=1)
+        return jobs[0] if jobs else None
 
     async def open(self, namespace: str, kind: JobKind, subject: str) -> Job | None:
-        """The open job of a subject, or None."""
-        found = await self._select(
+        """Return the open job of a subject, or None."""
+        jobs = await self._select(
             col(JobRow.namespace) == namespace,
             col(JobRow.kind) == kind.value,
             col(JobRow.subject) == subject,
             col(JobRow.state).in_([state.value for state in JobState if not state.is_over]),
             limit=1,
         )
-        return found[0] if found else None
+        return jobs[0] if jobs else None
 
     async def page(
         self,
@@ -95,33 +96,41 @@ class JobRows:
         after: Place | None,
         limit: int,
     ) -> list[Job]:
-        """Jobs, the newest first, strictly after `after`; what is None is not looked at."""
-        wanted = {"namespace": namespace, "kind": kind, "state": state}
-        conditions = [col(getattr(JobRow, name)) == word for name, word in wanted.items() if word]
+        """Return jobs, the newest first, strictly after `after`; None disables a filter."""
+        filters = {"namespace": namespace, "kind": kind, "state": state}
+        conditions = [
+            col(getattr(JobRow, name)) == value for name, value in filters.items() if value
+        ]
         if after is not None:
             conditions.append(tuple_(col(JobRow.created_at_ms), col(JobRow.job_id)) < after)
         return await self._select(*conditions, limit=limit)
 
     async def count(self, kind: JobKind) -> list[tuple[str, int]]:
-        """(state, how many) of the jobs of a kind."""
-        wanted = select(col(JobRow.state), func.count()).where(col(JobRow.kind) == kind.value)
+        """Return the number of jobs of a kind by state."""
+        statement = select(col(JobRow.state), func.count()).where(col(JobRow.kind) == kind.value)
         async with self._database.reading() as session:
-            rows = await session.execute(wanted.group_by(col(JobRow.state)))
+            rows = await session.execute(statement.group_by(col(JobRow.state)))
             return [(state, count) for state, count in rows]
 
     async def claim(self, worker: str, kinds: Sequence[JobKind], lease_ms: int) -> Job | None:
-        """Give the worker the job that is due longest, or None; end what nobody should begin again."""
-        words = {"kinds": [kind.value for kind in kinds], "failure": _LOST}
+        """Lease the job that has been due longest to the worker, or return None.
+
+        Jobs that must not be started again are ended first.
+        """
+        ending = {"kinds": [kind.value for kind in kinds], "failure": _LOST}
         async with self._database.writing(unknown=StorageUnavailable) as session:
-            await session.execute(query("end_abandoned"), words)
-            asked = words | {"worker": worker, "lease_ms": lease_ms}
-            found = (await session.execute(query("claim_job"), asked)).one_or_none()
-            return None if found is None else _job(found)
+            await session.execute(query("end_abandoned"), ending)
+            parameters = ending | {"worker": worker, "lease_ms": lease_ms}
+            row = (await session.execute(query("claim_job"), parameters)).one_or_none()
+            return None if row is None else _job(row)
 
     async def heartbeat(
         self, claim: Claim, progress: Mapping[str, Any] | None, lease_ms: int
     ) -> Wish:
-        """Renew the lease, and store how far the job is; what the owner wishes. Raises LeaseLost."""
+        """Renew the lease, store the job's progress, and return the requested action.
+
+        Raises LeaseLost.
+        """
         values = msgspec.structs.asdict(claim) | {
             "lease_ms": lease_ms,
             "progress": None if progress is None else _json(progress),
@@ -133,8 +142,11 @@ class JobRows:
         return Wish(wish)
 
     async def change(self, job_id: str, decide: Callable[[Job, bool], Standing]) -> Job:
-        """Put a job where `decide` says, which is told the job and whether a worker holds it, with nobody in
-        between. Raises JobNotFound, what `decide` does, and JobRefused where another of its subject is open."""
+        """Change a job's state as `decide` returns, under a lock on its row.
+
+        `decide` is given the job and whether a worker holds it. Raises JobNotFound, errors of `decide`, and JobRefused where
+        another job of its subject is open.
+        """
         try:
             async with self._database.writing(unknown=StorageUnavailable) as session:
                 row = await _hold(session, job_id)
@@ -150,16 +162,16 @@ class JobRows:
     async def let_go(
         self, claim: Claim, progress: Mapping[str, Any] | None, decide: Callable[[Job], Outcome]
     ) -> JobState:
-        """End an attempt as `decide` says; gives the job's state. Said again, it changes nothing.
+        """End an attempt as `decide` returns; return the job's state.
 
-        Raises LeaseLost.
+        A repetition changes nothing. Raises LeaseLost.
         """
         async with self._database.writing(unknown=StorageUnavailable) as session:
             return await let_go(session, claim, progress, decide)
 
     async def parts(self, job_id: str) -> list[JobPart]:
-        """A job's parts, by name."""
-        wanted = (
+        """Return a job's parts, by name."""
+        statement = (
             select(JobPartRow.__table__)  # type: ignore[attr-defined]
             .where(col(JobPartRow.job_id) == job_id)
             .order_by(col(JobPartRow.part))
@@ -167,14 +179,14 @@ class JobRows:
         async with self._database.reading() as session:
             return [
                 JobPart(row.part, row.position, row.done, row.counts)
-                for row in await session.execute(wanted)
+                for row in await session.execute(statement)
             ]
 
     async def save_parts(self, claim: Claim, parts: Sequence[JobPart]) -> None:
-        """Store how far parts are, all or none. Raises LeaseLost."""
+        """Store the progress of parts, all or none. Raises LeaseLost."""
         async with self._database.writing(unknown=StorageUnavailable) as session:
-            held = await session.scalar(query("hold_claim"), msgspec.structs.asdict(claim))
-            if held is None:
+            locked = await session.scalar(query("hold_claim"), msgspec.structs.asdict(claim))
+            if locked is None:
                 raise LeaseLost
             values = {
                 "job_id": claim.job_id,
@@ -186,23 +198,24 @@ class JobRows:
             await session.execute(query("save_parts"), values)
 
     async def forget(self, kept_ms: int, limit: int) -> int:
-        """Delete jobs that have been over for so long, at most `limit`; gives how many."""
+        """Delete jobs that ended more than `kept_ms` ago, at most `limit`; return how many."""
         async with self._database.writing(unknown=StorageUnavailable) as session:
             values = {"kept_ms": kept_ms, "limit": limit}
-            gone = await session.execute(query("forget_jobs"), values)
-            return int(gone.rowcount)  # type: ignore[attr-defined]
+            deleted = await session.execute(query("forget_jobs"), values)
+            return int(deleted.rowcount)  # type: ignore[attr-defined]
 
     async def _select(self, *conditions: Any, limit: int) -> list[Job]:
         newest_first = (col(JobRow.created_at_ms).desc(), col(JobRow.job_id).desc())
-        wanted = select(JobRow.__table__).where(*conditions).order_by(*newest_first).limit(limit)  # type: ignore[attr-defined]
+        statement = select(JobRow.__table__).where(*conditions).order_by(*newest_first).limit(limit)  # type: ignore[attr-defined]
         async with self._database.reading() as session:
-            return [_job(row) for row in await session.execute(wanted)]
+            return [_job(row) for row in await session.execute(statement)]
 
 
 async def ended(session: AsyncSession, claim: Claim) -> JobState | None:
-    """How an attempt ended, None while it runs; nobody changes that until the caller's transaction ends.
+    """Return the state in which an attempt ended, None while it runs.
 
-    For one whose commit was not answered: the attempt ends with that, or not at all. Raises LeaseLost.
+    The state is locked until the caller's transaction ends. For a caller whose commit was not answered: the attempt ends
+    with that commit, or not at all. Raises LeaseLost.
     """
     row = await _hold_claimed(session, claim)
     return None if row.state == JobState.RUNNING else JobState(row.state)
@@ -214,10 +227,10 @@ async def let_go(
     progress: Mapping[str, Any] | None,
     decide: Callable[[Job], Outcome],
 ) -> JobState:
-    """End an attempt inside the caller's transaction: the job's state changes with it, or not at all.
+    """End an attempt inside the caller's transaction: the job's state changes with it.
 
-    Gives the state the job has then; an attempt that has ended before changes nothing, and hears how.
-    Raises LeaseLost.
+    Returns the job's resulting state; an attempt that has ended before changes nothing, and its state is returned. Raises
+    LeaseLost.
     """
     row = await _hold_claimed(session, claim)
     if row.state != JobState.RUNNING:
@@ -252,7 +265,10 @@ async def _put(session: AsyncSession, row: Row[Any], values: dict[str, Any]) -> 
 
 
 def _standing(row: Row[Any], standing: Standing) -> dict[str, Any]:
-    """What an owner's word changes. A job that leaves its worker's hands so has no worker: no attempt can write."""
+    """Return the columns that an owner's command changes.
+
+    A job that leaves its worker this way has no worker: no attempt can write.
+    """
     values: dict[str, Any] = {"state": standing.state.value, "wish": standing.wish.value}
     if standing.state.value == row.state:
         return values
@@ -266,7 +282,10 @@ def _standing(row: Row[Any], standing: Standing) -> dict[str, Any]:
 
 
 def _outcome(row: Row[Any], outcome: Outcome) -> dict[str, Any]:
-    """What an attempt's end changes. Its worker stays named, so that it may say the same again."""
+    """Return the columns that the end of an attempt changes.
+
+    Its worker stays recorded, so that it may repeat the request.
+    """
     return {
         "state": outcome.state.value,
         "wish": Wish.NONE.value,

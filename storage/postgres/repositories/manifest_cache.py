@@ -1,8 +1,8 @@
-"""The manifest as a process knows it, so that reading the archive seldom asks Postgres.
+"""Cache of the archive's manifest, so that reading the archive rarely queries Postgres.
 
-Which file holds an offset never changes, but that one file takes the place of several, and then the old ones stay for
-`READER_GRACE_MS`: so the next files of a shard are remembered for a while. How far the archive reaches is read for all
-shards of a stream at once, and may be a second old where that is harmless.
+The file of an offset never changes, except that one file replaces several, and then the old ones stay for
+`READER_GRACE_MS`: so the next files of a shard are cached for a while. The archive's extents are read for all shards of a
+stream together, and may be a second old where that is harmless.
 """
 
 import asyncio
@@ -29,14 +29,17 @@ _next_offset = attrgetter("next_offset")
 
 
 class _Seen(msgspec.Struct, frozen=True):
-    """How far the archive reaches in a stream's shards, as it was read then."""
+    """Extents of the archive for a stream's shards, and when they were read."""
 
     extents: Mapping[int, ArchiveExtent]
     at_ms: int
 
 
 class _Plan(msgspec.Struct, frozen=True):
-    """All files that hold offsets from `first` up to the end of the last one, as they were read then."""
+    """All files with offsets from `first` up to the end of the last one.
+
+    `at_ms`: when they were read.
+    """
 
     first: int
     files: Sequence[ArchivedFile]
@@ -44,7 +47,10 @@ class _Plan(msgspec.Struct, frozen=True):
 
 
 class ManifestCache:
-    """Its verbs raise StorageUnavailable and StorageBusy where Postgres must be asked."""
+    """Stale-while-revalidate cache of the manifest.
+
+    Its methods raise StorageUnavailable and StorageBusy where Postgres must be queried.
+    """
 
     def __init__(self, rows: ManifestRows, clock: Clock) -> None:
         self._rows = rows
@@ -56,16 +62,18 @@ class ManifestCache:
         self._quiet_until_ms = 0
 
     async def close(self) -> None:
-        """End the reads that are under way."""
+        """Cancel the reads in progress."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    # How far
+    # Extents
 
     async def glimpse(self, key: ShardKey) -> ArchiveExtent | None:
-        """The archive's reach as far as it is known, however old that is: it is looked at again, but not waited for.
-        Waits only when nothing is known, and not for long. None where the archive has nothing, or nobody says."""
+        """Return the archive's cached extent, however old; it is refreshed in the background.
+
+        Waits only when nothing is cached, and not for long. None where the archive has nothing, or no answer arrived.
+        """
         stream_id, shard = key
         seen = self._seen.get(stream_id)
         if (
@@ -78,11 +86,14 @@ class ManifestCache:
         return seen.extents.get(shard) if seen is not None else None
 
     def _may_ask(self) -> bool:
-        """After a refusal, hot reads leave Postgres alone for a while."""
+        """Return whether hot reads may query Postgres: not for a while after a refusal."""
         return self._clock.now_ms() >= self._quiet_until_ms
 
     async def extent(self, key: ShardKey) -> ArchiveExtent | None:
-        """The archive's reach, a second old at most, or older while Postgres is away. None where it has nothing."""
+        """Return the archive's extent, at most a second old; None where it has nothing.
+
+        It may be older while Postgres is unreachable.
+        """
         stream_id, shard = key
         seen = self._seen.get(stream_id)
         if seen is None or not self._is_young(seen.at_ms, limits.ARCHIVE_EXTENT_MS):
@@ -94,7 +105,7 @@ class ManifestCache:
         return seen.extents.get(shard)
 
     async def extent_now(self, key: ShardKey) -> ArchiveExtent | None:
-        """The archive's reach, by a read that began after this call."""
+        """Return the archive's extent, from a read that started after this call."""
         stream_id, shard = key
         earlier = self._reading.get(stream_id)
         if earlier is not None:
@@ -102,7 +113,7 @@ class ManifestCache:
         return (await asyncio.shield(self._read(stream_id))).extents.get(shard)
 
     def _read(self, stream_id: LogId) -> "asyncio.Task[_Seen]":
-        """The read that is under way, or a new one."""
+        """Return the read in progress, or a new one (single-flight)."""
         task = self._reading.get(stream_id)
         if task is None:
             task = self._reading[stream_id] = asyncio.create_task(self._look(stream_id))
@@ -126,25 +137,30 @@ class ManifestCache:
         if self._reading.get(stream_id) is done:
             del self._reading[stream_id]
         if not done.cancelled():
-            done.exception()  # whoever waits sees it; perhaps nobody does
+            done.exception()  # retrieved here in case no caller waits for it
 
     async def raise_start(self, key: ShardKey, before: int) -> bool:
-        """What lies below an offset is not to be read any more, here at once, elsewhere within a second. Whether the
-        archive has begun with the shard."""
+        """Hide the offsets below `before`: here immediately, in other processes within a second.
+
+        Returns whether archiving of the shard has started.
+        """
         try:
             return await self._rows.raise_start(key, before)
         finally:
             self._seen.pop(key[0], None)
-            self._reading.pop(key[0], None)  # a read that began before is not kept
+            self._reading.pop(key[0], None)  # a read that started before is not stored
 
     # Files
 
     async def file_at(self, key: ShardKey, offset: int) -> ArchivedFile | None:
-        """The file that holds an offset or, if none does, the next one. None, as it is now, behind the last file."""
+        """Return the file with an offset or, if none has it, the next one.
+
+        None, by a fresh read, behind the last file.
+        """
         return self.peek(key, offset) or await self._plan(key, offset)
 
     def peek(self, key: ShardKey, offset: int) -> ArchivedFile | None:
-        """The same, if it is known; None if it is not."""
+        """Return the cached file with an offset or the next one; None if it is not cached."""
         plan = self._plans.get(key)
         if (
             plan is None
@@ -163,16 +179,19 @@ class ManifestCache:
         return files[0] if files else None
 
     async def file_since(self, key: ShardKey, start: int, time_ms: int) -> ArchivedFile | None:
-        """The first file with a record from offset `start` on that arrived then or later, as it is now."""
+        """Return the first file with a record from `start` on that arrived since `time_ms`.
+
+        By a fresh read.
+        """
         return await self._rows.file_since(key, start, time_ms)
 
     def _is_young(self, at_ms: int, age_ms_max: int) -> bool:
-        """A clock that was set back makes everything old."""
+        """Return whether a value is recent enough; a clock that was set back makes everything old."""
         return 0 <= self._clock.now_ms() - at_ms < age_ms_max
 
 
-def _keep(kept: "OrderedDict[K, V]", key: K, value: V) -> None:
-    kept.pop(key, None)
-    while len(kept) >= limits.ARCHIVE_PLANS_MAX:
-        kept.popitem(last=False)
-    kept[key] = value
+def _keep(cache: "OrderedDict[K, V]", key: K, value: V) -> None:
+    cache.pop(key, None)
+    while len(cache) >= limits.ARCHIVE_PLANS_MAX:
+        cache.popitem(last=False)
+    cache[key] = value

@@ -1,4 +1,4 @@
-"""The archive's manifest, as readers use it: which files hold an offset or a time, and how far the archive reaches."""
+"""Read side of the archive's manifest: files by offset or time, and the archive's extent."""
 
 from typing import Any
 
@@ -20,8 +20,10 @@ _LAST_ARRIVAL, _NEXT = col(ArchiveFileRow.last_arrival_ms), col(ArchiveFileRow.n
 
 
 class ArchiveExtent(msgspec.Struct, frozen=True):
-    """What of a shard the archive has: the records with offsets from `start` to below `archived`. `start` is None
-    when it has none."""
+    """Archived part of a shard: the records with offsets from `start` to below `archived`.
+
+    `start` is None when it has none.
+    """
 
     start: int | None
     archived: int
@@ -34,35 +36,41 @@ class ManifestRows:
         self._database = database
 
     async def extents(self, stream_id: LogId) -> dict[int, ArchiveExtent]:
-        """What the archive has of a stream's shards, of those that it has begun with."""
+        """Return the archive's extents of the stream's shards whose archiving has started."""
         async with self._database.reading() as session:
             rows = await session.execute(query("archive_extents"), {"stream_id": stream_id})
             return {row.shard: ArchiveExtent(row.start, row.archived) for row in rows}
 
     async def files_from(self, key: ShardKey, offset: int) -> list[ArchivedFile]:
-        """The first files in use that hold offsets from this one on, in order; all of them if they are few."""
-        wanted = _in_use(key).where(offset < _NEXT).order_by(_NEXT)
-        return await self._files(wanted.limit(limits.ARCHIVE_PLAN_FILES))
+        """Return the first files in use with offsets from this one on, in order.
+
+        All of them if they are few.
+        """
+        statement = _in_use(key).where(offset < _NEXT).order_by(_NEXT)
+        return await self._files(statement.limit(limits.ARCHIVE_PLAN_FILES))
 
     async def file_since(self, key: ShardKey, start: int, time_ms: int) -> ArchivedFile | None:
-        """The first file in use with a record from offset `start` on that arrived then or later."""
-        wanted = _in_use(key).where(time_ms <= _LAST_ARRIVAL, start < _NEXT)
-        found = await self._files(wanted.order_by(_LAST_ARRIVAL, _NEXT).limit(1))
-        return found[0] if found else None
+        """Return the first file in use with a record from `start` on that arrived since `time_ms`."""
+        statement = _in_use(key).where(time_ms <= _LAST_ARRIVAL, start < _NEXT)
+        files = await self._files(statement.order_by(_LAST_ARRIVAL, _NEXT).limit(1))
+        return files[0] if files else None
 
-    async def _files(self, wanted: Select[Any]) -> list[ArchivedFile]:
+    async def _files(self, statement: Select[Any]) -> list[ArchivedFile]:
         async with self._database.reading() as session:
             return [
                 ArchivedFile(**{name: getattr(row, name) for name in _FILE_FIELDS})
-                for row in await session.execute(wanted)
+                for row in await session.execute(statement)
             ]
 
     async def raise_start(self, key: ShardKey, before: int) -> bool:
-        """What lies below an offset is not to be read any more; whether the archive has begun with the shard."""
+        """Hide the offsets below `before` from readers.
+
+        Returns whether archiving of the shard has started.
+        """
         stream_id, shard = key
-        found = {"stream_id": stream_id, "shard": shard, "before": before}
+        parameters = {"stream_id": stream_id, "shard": shard, "before": before}
         async with self._database.writing(unknown=StorageUnavailable) as session:
-            return await session.scalar(query("raise_archive_start"), found) is not None
+            return await session.scalar(query("raise_archive_start"), parameters) is not None
 
 
 def _in_use(key: ShardKey) -> Select[Any]:

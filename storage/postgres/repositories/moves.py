@@ -1,4 +1,4 @@
-"""The rows of moves."""
+"""Repository of moves."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,7 +19,7 @@ _OPEN = (MoveState.RUNNING.value, MoveState.CANCELLING.value)
 
 
 class MoveRows:
-    """Moves as they are stored. Every method raises StorageUnavailable."""
+    """Stored moves. Every method raises StorageUnavailable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -34,12 +34,12 @@ class MoveRows:
         return True
 
     async def find(self, move_id: str) -> Move | None:
-        """The move, or None."""
-        found = await self._select(col(MoveRow.move_id) == move_id, limit=1)
-        return found[0] if found else None
+        """Return the move, or None."""
+        moves = await self._select(col(MoveRow.move_id) == move_id, limit=1)
+        return moves[0] if moves else None
 
     async def of(self, source: QueueName, limit: int) -> list[Move]:
-        """The moves from a queue, the newest first."""
+        """Return the moves from a queue, the newest first."""
         return await self._select(
             col(MoveRow.namespace) == source.namespace,
             col(MoveRow.source) == source.name,
@@ -47,18 +47,18 @@ class MoveRows:
         )
 
     async def open(self) -> list[Move]:
-        """Moves that are not over."""
+        """Return the moves that are not over."""
         return await self._select(col(MoveRow.state).in_(_OPEN), limit=1_000)
 
     async def change_state(self, move_id: str, before: MoveState, after: MoveState) -> bool:
-        """Whether the move was in the state `before`, and now is in `after`."""
+        """Change the move from `before` to `after`; return whether it was in the state `before`."""
         return await self._update(
             [col(MoveRow.move_id) == move_id, col(MoveRow.state) == before.value],
             state=after.value,
         )
 
     async def add_moved(self, move_id: str, count: int, looked_at: int = -1) -> None:
-        """So many more have moved; those up to `looked_at` were looked at."""
+        """Add `count` to the moved messages; those up to `looked_at` have been examined."""
         if count or looked_at >= 0:
             await self._update(
                 [col(MoveRow.move_id) == move_id],
@@ -67,7 +67,7 @@ class MoveRows:
             )
 
     async def end(self, move_id: str, state: MoveState, failure: str = "") -> None:
-        """The move is over, unless it was before."""
+        """End the move, unless it has ended before."""
         await self._update(
             [col(MoveRow.move_id) == move_id, col(MoveRow.state).in_(_OPEN)],
             state=state.value,
@@ -76,12 +76,17 @@ class MoveRows:
 
     async def _select(self, *conditions: Any, limit: int) -> list[Move]:
         newest_first = (col(MoveRow.started_at_ms).desc(), col(MoveRow.move_id))
-        wanted = select(MoveRow.__table__).where(*conditions).order_by(*newest_first).limit(limit)  # type: ignore[attr-defined]
+        statement = (
+            select(MoveRow.__table__)  # type: ignore[attr-defined]
+            .where(*conditions)
+            .order_by(*newest_first)
+            .limit(limit)
+        )
         async with self._database.reading() as session:
-            return [_move(row) for row in await session.execute(wanted)]
+            return [_move(row) for row in await session.execute(statement)]
 
     async def _update(self, conditions: Sequence[Any], **values: Any) -> bool:
-        # Doing it twice is harmless, so an unanswered commit is no different from none.
+        # Doing it twice is harmless, so an unanswered commit is treated as a failed one.
         async with self._database.writing(unknown=StorageUnavailable) as session:
             changed = await session.execute(update(MoveRow).where(*conditions).values(**values))
             return bool(changed.rowcount)  # type: ignore[attr-defined]

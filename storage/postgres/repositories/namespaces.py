@@ -1,4 +1,7 @@
-"""The rows of namespaces. What changes is announced on the catalog's channel, as "namespace:<name>"."""
+"""Repository of namespaces.
+
+Changes are announced on the catalog's channel, as "namespace:<name>".
+"""
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
@@ -20,16 +23,16 @@ KIND = "namespace"
 
 
 class HeldNamespace:
-    """A name that nobody else can write to, and the namespace it stands for now, or None."""
+    """A name locked against writes by others, and its present namespace, or None."""
 
     def __init__(self, session: AsyncSession, name: str, now: Namespace | None) -> None:
         self._session = session
         self._name = name
         self.namespace = now
 
-    async def insert(self, namespace: Namespace, most: int) -> bool:
-        """Store a new one; False when there are as many as may be."""
-        if int(await self._session.scalar(query("count_namespaces")) or 0) >= most:
+    async def insert(self, namespace: Namespace, namespaces_max: int) -> bool:
+        """Store a new namespace; False when there are `namespaces_max` already."""
+        if int(await self._session.scalar(query("count_namespaces")) or 0) >= namespaces_max:
             return False
         values = msgspec.structs.asdict(namespace)
         values["quotas"] = msgspec.to_builtins(namespace.quotas)
@@ -51,57 +54,63 @@ class HeldNamespace:
         await announce(self._session, self._name)
 
     async def holds(self) -> Mapping[str, int]:
-        """What is in it that keeps it from being deleted, by noun. From now on nothing can be added."""
+        """Return the contents that prevent its deletion, as counts by noun.
+
+        From now on nothing can be added.
+        """
         await self._session.execute(query("lock_namespace"), {"name": self._name})
         row = (await self._session.execute(query("namespace_holds"), {"name": self._name})).one()
         return {noun: count for noun, count in row._mapping.items() if count}
 
     async def delete(self) -> None:
-        """Delete it, with what is left of it."""
+        """Delete it, with its remaining rows."""
         for statement in _DELETIONS:
             await self._session.execute(query(statement), {"name": self._name})
         await announce(self._session, self._name)
 
 
 class NamespaceRows:
-    """Namespaces as they are stored. Every method raises StorageUnavailable or StorageBusy."""
+    """Stored namespaces. Every method raises StorageUnavailable or StorageBusy."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def all(self) -> list[Namespace]:
-        """Every namespace, by name."""
+        """Return every namespace, by name."""
         return await self._read(_ALL.order_by(col(NamespaceRow.name)))
 
     async def page(self, prefix: str, after: str, limit: int) -> list[Namespace]:
-        """The first `limit` with that prefix, by name, strictly after `after`."""
+        """Return the first `limit` with that prefix, by name, strictly after `after`."""
         name = col(NamespaceRow.name)
-        wanted = _ALL.where(name > after, name >= prefix, name < prefix + "\x7f")
-        return await self._read(wanted.order_by(name).limit(limit))
+        statement = _ALL.where(name > after, name >= prefix, name < prefix + "\x7f")
+        return await self._read(statement.order_by(name).limit(limit))
 
-    async def _read(self, wanted: Select[Any]) -> list[Namespace]:
+    async def _read(self, statement: Select[Any]) -> list[Namespace]:
         async with self._database.reading() as session:
-            return [_namespace(row) for row in await session.scalars(wanted)]
+            return [_namespace(row) for row in await session.scalars(statement)]
 
     @asynccontextmanager
     async def held(self, name: str) -> AsyncGenerator[HeldNamespace]:
-        """Hold the name until the block ends, which commits unless it raises. Raises OutcomeUnknown."""
+        """Lock the name until the block ends, which commits unless it raises.
+
+        Raises OutcomeUnknown.
+        """
         async with self._database.writing() as session:
             await session.execute(query("hold_name"), {"name": f"{KIND}:{name}"})
             row = await session.scalar(_ALL.where(col(NamespaceRow.name) == name))
             yield HeldNamespace(session, name, None if row is None else _namespace(row))
 
     async def weigh(self, name: str, stored_bytes: int, over: bool) -> None:
-        """Note what it holds; announced when it begins or ceases to be too much."""
+        """Store its size; announced when it starts or ceases to exceed the limit."""
         values = {"name": name, "stored_bytes": stored_bytes, "over": over}
         async with self._database.writing() as session:
-            turned = await session.scalar(query("weigh_namespace"), values)
-            if turned:
+            changed = await session.scalar(query("weigh_namespace"), values)
+            if changed:
                 await announce(session, name)
 
 
 async def admit(session: AsyncSession, namespace: str, kind: str) -> None:
-    """See to it that one more queue or stream (`kind`) may be made, in the transaction that makes it.
+    """Check that one more queue or stream (`kind`) may be created, in the same transaction.
 
     Raises NamespaceNotFound, QuotaReached.
     """
@@ -109,21 +118,21 @@ async def admit(session: AsyncSession, namespace: str, kind: str) -> None:
     if row is None:
         raise NamespaceNotFound(f"There is no namespace '{namespace}'.", namespace=namespace)
     quotas = _namespace(row).quotas
-    most = quotas.queues_max if kind == "queue" else quotas.streams_max
-    if most is None:
+    limit = quotas.queues_max if kind == "queue" else quotas.streams_max
+    if limit is None:
         return
     await session.execute(query("take_turns"), {"name": namespace})
     counted = query("count_queues" if kind == "queue" else "count_streams")
-    if int(await session.scalar(counted, {"name": namespace}) or 0) >= most:
+    if int(await session.scalar(counted, {"name": namespace}) or 0) >= limit:
         raise QuotaReached(
-            f"The namespace may have {most} {kind}s, and has them.",
+            f"The namespace may have {limit} {kind}s, and has them.",
             policy=f"{kind}s_max",
-            limit=most,
+            limit=limit,
         )
 
 
 async def announce(session: AsyncSession, name: str) -> None:
-    """Tell every process, once this transaction is committed."""
+    """Notify every process, once this transaction is committed."""
     payload = f"{KIND}:{name}"
     await session.execute(query("notify"), {"channel": CHANNEL, "payload": payload})
 

@@ -1,15 +1,15 @@
-"""Offsets are never handed out twice (S1): Postgres remembers how far each log may have got.
+"""Offset reservations: Postgres records each log's ceiling, so no offset is reused (S1).
 
-A log in the hot store hands out offsets below its `ceiling`, which was written here first. When the hot
-store may have forgotten something, the log goes on at the old ceiling, above all it can have handed out:
+A log in the hot store assigns offsets below its `ceiling`, which was written here first. When the hot store may have
+lost data, the log continues at the old ceiling, above all offsets it can have assigned:
 
     offsets   0 ─────────── hot_next ───────── ceiling ──────────────▶
-              what the store   the hole: handed    the log's next
-              still knows      out and lost, or     epoch starts here
-                               never handed out
+              what the store   the hole: assigned  the log's next
+              still has        and lost, or never  epoch starts here
+                               assigned
 
-A crash between the steps here and in the hot store costs numbers, which become a hole, and no more. So
-an unanswered commit counts as "nothing happened": asking again is harmless.
+A crash between the steps here and in the hot store costs only offsets, which become a hole. So an unanswered commit
+counts as "nothing happened": repeating it is harmless.
 """
 
 from collections.abc import AsyncGenerator
@@ -35,9 +35,9 @@ _DEPLOYMENT_LOCK = 0x65706F6368  # "epoch"
 
 
 class Reservation(msgspec.Struct, frozen=True):
-    """Where a log goes on: offsets from `next` to below `ceiling` are its own, in `log_epoch`.
+    """Continuation of a log: offsets from `next` to below `ceiling`, in `log_epoch`.
 
-    `fresh`: this call decided it. Otherwise another process did, and may be about to make the log.
+    `fresh`: this call decided it. Otherwise another process did, and may be about to create the log.
     `children`: of a shard that was closed, or is about to be; the log is to be closed to them.
     """
 
@@ -53,26 +53,24 @@ class EpochBehind(StorageUnavailable):
 
 
 class Reservations:
-    """The rows of `logs` and `log_holes`."""
+    """Rows of `logs` and `log_holes`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def open_log(
-        self, log_id: LogId, store_epoch: int, hot_next: int | None, wanted: int, lost: bool = True
+        self, log_id: LogId, store_epoch: int, hot_next: int | None, reserve: int, lost: bool = True
     ) -> Reservation | None:
-        """Where the log goes on in this store epoch; None when its queue or stream is gone.
+        """Reserve offsets for the log in this store epoch; None when its queue or stream is gone.
 
-        `hot_next` is the next offset that the hot store knows, or None when it knows no such log, and
-        `wanted` how many offsets to reserve. The first to ask in a store epoch decides; later ones get
-        its decision.
+        `hot_next` is the next offset that the hot store knows, or None when it knows no such log, and `reserve` is how many
+        offsets to reserve. The first caller in a store epoch decides; later ones get its decision.
 
-        A log that was opened in this epoch and is not in the hot store is either being made by another
-        process right now, or lost. With `lost` it goes on above all that was reserved. Without, the
-        decision that stands is given, not `fresh`: look in the hot store again, and ask with `lost` if it
-        is still not there after a moment. Asking with `lost` at once is safe, but when two race, one
-        records a hole that is none. Never make a log from a reservation that is not `fresh` and has
-        `hot_next` None: its offsets may have been used.
+        A log that was opened in this epoch and is not in the hot store is either being created by another process right now,
+        or lost. With `lost` it continues above all that was reserved. Without, the existing decision is returned, not
+        `fresh`: look in the hot store again, and call with `lost` if it still does not exist after a moment. Calling with
+        `lost` immediately is safe, but when two race, one records a hole that is none. Never create a log from a reservation
+        that is not `fresh` and has `hot_next` None: its offsets may have been used.
 
         Raises EpochBehind when the log was opened in a newer store epoch.
         """
@@ -83,34 +81,37 @@ class Reservations:
             if _stands(row, store_epoch, hot_next, lost):
                 children = await _children(session, log_id)
                 return Reservation(row.epoch_start, row.ceiling, row.log_epoch, False, children)
-            opened = _next_reservation(row, wanted, await _children(session, log_id))
-            known = max(hot_next or 0, await _archived(session, log_id))
-            await _swallow(session, log_id, known, opened.next)
+            opened = _next_reservation(row, reserve, await _children(session, log_id))
+            preserved = max(hot_next or 0, await _archived(session, log_id))
+            await _swallow(session, log_id, preserved, opened.next)
             await _store(session, log_id, store_epoch, opened)
             return opened
 
     async def raise_ceiling(self, log_id: LogId, store_epoch: int, at_least: int) -> int | None:
-        """Reserve up to `at_least` and return the ceiling that now stands, which may be higher.
+        """Reserve up to `at_least` and return the resulting ceiling, which may be higher.
 
-        None when the log is gone or belongs to another store epoch by now: its log must be opened anew.
+        None when the log is gone or belongs to another store epoch by now: its log must be opened again.
         """
-        found = {"log_id": log_id, "store_epoch": store_epoch, "at_least": at_least}
+        parameters = {"log_id": log_id, "store_epoch": store_epoch, "at_least": at_least}
         async with self._writing() as session:
-            ceiling: int | None = await session.scalar(query("raise_ceiling"), found)
+            ceiling: int | None = await session.scalar(query("raise_ceiling"), parameters)
             return ceiling
 
     async def holes(self, log_id: LogId) -> list[tuple[int, int]]:
-        """The log's holes (first, next), in order, apart from one another."""
-        wanted = (
+        """Return the log's holes (first, next), in order and disjoint."""
+        statement = (
             select(col(LogHoleRow.first), col(LogHoleRow.next))
             .where(col(LogHoleRow.log_id) == log_id)
             .order_by(col(LogHoleRow.first))
         )
         async with self._database.reading() as session:
-            return [(row.first, row.next) for row in await session.execute(wanted)]
+            return [(row.first, row.next) for row in await session.execute(statement)]
 
     async def forget_log(self, log_id: LogId) -> None:
-        """Remove a log's row and holes; from now on it cannot be opened. Deletions do this themselves."""
+        """Remove a log's row and holes; from now on it cannot be opened.
+
+        Deletions do this themselves.
+        """
         async with self._writing() as session:
             await session.execute(delete(LogRow).where(col(LogRow.log_id) == log_id))
 
@@ -121,7 +122,7 @@ class Reservations:
 
 
 def _stands(row: Row[Any], store_epoch: int, hot_next: int | None, lost: bool) -> bool:
-    """Whether the row's decision holds for a caller of this store epoch."""
+    """Return whether the row's decision holds for a caller of this store epoch."""
     if row.store_epoch is None:
         return False
     if row.store_epoch > store_epoch:
@@ -137,14 +138,17 @@ async def _children(session: AsyncSession, log_id: LogId) -> tuple[Shard, ...]:
     )
 
 
-def _next_reservation(row: Row[Any], wanted: int, children: tuple[Shard, ...] = ()) -> Reservation:
-    """Above everything that was ever reserved; a log that was never opened begins at 0."""
+def _next_reservation(row: Row[Any], reserve: int, children: tuple[Shard, ...] = ()) -> Reservation:
+    """Reserve above everything that was ever reserved.
+
+    A log that was never opened starts at 0.
+    """
     log_epoch = 0 if row.store_epoch is None else row.log_epoch + 1
-    return Reservation(row.ceiling, row.ceiling + wanted, log_epoch, True, children)
+    return Reservation(row.ceiling, row.ceiling + reserve, log_epoch, True, children)
 
 
 async def _archived(session: AsyncSession, log_id: LogId) -> int:
-    """How far the log is archived: what the hot store lost of that is no hole."""
+    """Return the log's archived offset: records below it that the hot store lost are no hole."""
     archived = select(col(ArchiveShardRow.archived)).where(col(ArchiveShardRow.log_id) == log_id)
     return await session.scalar(archived) or 0
 
@@ -165,10 +169,10 @@ async def _store(
 
 
 async def _swallow(session: AsyncSession, log_id: LogId, first: int, next_: int) -> None:
-    """Record the hole [first, next_), if any, in place of those that end in it.
+    """Record the hole [first, next_), if any, replacing those that end in it.
 
-    A hole that the hot store's `first` lies inside of was recorded by the loser of a race to open the
-    log, and never came to be.
+    A hole that contains the hot store's `first` was recorded by the loser of a race to open the log, and never came to
+    exist.
     """
     if first >= next_:
         return
@@ -179,14 +183,14 @@ async def _swallow(session: AsyncSession, log_id: LogId, first: int, next_: int)
 
 
 class Decision:
-    """The right to say what the store's identity is, held by one process at a time."""
+    """Right to decide the store's identity, held by one process at a time."""
 
     def __init__(self, session: AsyncSession, remembered: StoreIdentity) -> None:
         self._session = session
         self.remembered = remembered
 
     async def remember(self, identity: StoreIdentity) -> None:
-        """Write the identity; it stands once the decision's block ends."""
+        """Write the identity; it takes effect once the decision's block ends."""
         await self._session.execute(
             update(DeploymentRow).values(
                 store_epoch=identity.epoch, replid=identity.replid, beacon=identity.beacon
@@ -196,17 +200,17 @@ class Decision:
 
 
 class StoreIdentities:
-    """Which store Postgres last agreed with: the row `deployment`."""
+    """Identity of the store that Postgres last agreed with: the row `deployment`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     @asynccontextmanager
     async def decide(self) -> AsyncGenerator[Decision]:
-        """Hold the decision for at most half a minute; what was remembered is committed at the end.
+        """Lock the decision for at most half a minute; the identity is committed at the end.
 
-        Raises StorageUnavailable, also when the commit was not answered: if the store was told of an
-        epoch that Postgres does not remember, the next to decide finds them apart and decides anew.
+        Raises StorageUnavailable, also when the commit was not answered: if the store was given an epoch that Postgres did
+        not record, the next decision finds them different and decides again.
         """
         async with self._database.writing(
             unknown=StorageUnavailable, limit_ms=limits.POSTGRES_DECISION_MS_MAX
@@ -215,17 +219,20 @@ class StoreIdentities:
             yield Decision(session, await _identity(session))
 
     async def read(self) -> StoreIdentity:
-        """What is remembered; before the first decision, epoch 0 with an empty replication id."""
+        """Return the recorded identity.
+
+        Before the first decision that is epoch 0 with an empty replication id.
+        """
         async with self._database.reading() as session:
             return await _identity(session)
 
     async def beat(self, beacon: int, *, epoch: int | None = None) -> None:
-        """Remember that the store has held `beacon`; with `epoch`, only if that is still its epoch."""
+        """Record that the store has had `beacon`; with `epoch`, only if that is still its epoch."""
         async with self._database.writing(unknown=StorageUnavailable) as session:
             await session.execute(query("beat"), {"beacon": beacon, "epoch": epoch})
 
     async def secret(self) -> bytes:
-        """32 random bytes, made with the database, that every process of the deployment shares."""
+        """Return 32 random bytes, created with the database, shared by every process."""
         async with self._database.reading() as session:
             return (await session.execute(select(col(DeploymentRow.secret)))).scalar_one()
 

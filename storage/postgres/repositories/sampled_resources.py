@@ -1,4 +1,4 @@
-"""What is to be measured, as Postgres has it: names and ids alone, so that ten thousand are read in a moment."""
+"""Resources to sample: names and ids alone, so that ten thousand are read in a moment."""
 
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from storage.postgres.tables import LogHoleRow, NamespaceRow
 
 
 class MeasuredQueue(NamedTuple):
-    """A queue's name and log."""
+    """Name and log of a queue."""
 
     namespace: str
     name: str
@@ -23,7 +23,7 @@ class MeasuredQueue(NamedTuple):
 
 
 class MeasuredShard(msgspec.Struct, frozen=True, array_like=True):
-    """A shard: its log, whether it takes records, and where its archive begins and ends, None without one."""
+    """A shard: its log, whether it is open, and the bounds of its archive, None without one."""
 
     index: int
     log_id: LogId
@@ -42,7 +42,7 @@ class MeasuredStream(NamedTuple):
 
 
 class MeasuredPlace(msgspec.Struct, frozen=True, array_like=True):
-    """A shard as a group has it."""
+    """A group's progress in a shard."""
 
     shard: int
     committed: int | None
@@ -51,7 +51,10 @@ class MeasuredPlace(msgspec.Struct, frozen=True, array_like=True):
 
 
 class MeasuredGroup(NamedTuple):
-    """A group. `start_time_ms`: where it begins that has committed nothing; None for the oldest record."""
+    """A consumer group.
+
+    `start_time_ms`: its start position while it has committed nothing; None for the oldest record.
+    """
 
     namespace: str
     name: str
@@ -66,23 +69,23 @@ Holes = dict[LogId, list[tuple[int, int]]]
 
 
 class MeasuredRows:
-    """Pages of what there is. Every method raises StorageUnavailable or StorageBusy."""
+    """Pages of the resources to sample. Every method raises StorageUnavailable or StorageBusy."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def namespaces(self) -> list[str]:
-        """All namespaces."""
+        """Return all namespaces."""
         async with self._database.reading() as session:
             return list(await session.scalars(select(col(NamespaceRow.name))))
 
     async def queues(self) -> AsyncIterator[list[MeasuredQueue]]:
-        """All queues, by namespace and name."""
+        """Yield all queues in pages, by namespace and name."""
         async for rows in self._pages("measured_queues"):
             yield [MeasuredQueue(*row) for row in rows]
 
     async def streams(self) -> AsyncIterator[list[MeasuredStream]]:
-        """All streams, by namespace and name."""
+        """Yield all streams in pages, by namespace and name."""
         async for rows in self._pages("measured_streams"):
             yield [
                 MeasuredStream(
@@ -105,7 +108,7 @@ class MeasuredRows:
             bounds |= {"after_namespace": rows[-1][0], "after_name": rows[-1][1]}
 
     async def groups(self, stream_ids: Sequence[LogId]) -> list[MeasuredGroup]:
-        """The groups of these streams."""
+        """Return the groups of these streams."""
         async with self._database.reading() as session:
             rows = await session.execute(query("measured_groups"), {"stream_ids": list(stream_ids)})
             return [
@@ -122,31 +125,34 @@ class MeasuredRows:
             ]
 
     async def group_names(self) -> set[tuple[str, str]]:
-        """(namespace, name) of all groups."""
+        """Return (namespace, name) of all groups."""
         async with self._database.reading() as session:
             rows = await session.execute(query("measured_group_names"))
             return {(row.namespace, row.name) for row in rows}
 
     async def holes(self, log_ids: Sequence[LogId]) -> Holes:
-        """The holes (first, next) of those of the logs that have any."""
-        wanted = select(col(LogHoleRow.log_id), col(LogHoleRow.first), col(LogHoleRow.next)).where(
-            col(LogHoleRow.log_id).in_(log_ids)
-        )
-        found: Holes = {}
+        """Return the holes (first, next) of those of the logs that have any."""
+        statement = select(
+            col(LogHoleRow.log_id), col(LogHoleRow.first), col(LogHoleRow.next)
+        ).where(col(LogHoleRow.log_id).in_(log_ids))
+        holes_by_log: Holes = {}
         async with self._database.reading() as session:
-            for log_id, first, next_ in await session.execute(wanted):
-                found.setdefault(log_id, []).append((first, next_))
-        return found
+            for log_id, first, next_ in await session.execute(statement):
+                holes_by_log.setdefault(log_id, []).append((first, next_))
+        return holes_by_log
 
     async def archived_since(self, places: Sequence[tuple[LogId, int, int]]) -> list[int | None]:
-        """For each (stream id, shard, offset) when the file of the archive begins that has it or what follows it."""
-        asked = {
+        """Return the first arrival of the archive file for each (stream id, shard, offset).
+
+        It is the file that has the offset or, if none has, the next one.
+        """
+        parameters = {
             "nths": list(range(len(places))),
             "stream_ids": [stream_id for stream_id, _, _ in places],
             "shards": [shard for _, shard, _ in places],
             "places": [offset for _, _, offset in places],
         }
         async with self._database.reading() as session:
-            rows = await session.execute(query("archived_since"), asked)
-            found = {row.nth: row.since_ms for row in rows}
-        return [found.get(nth) for nth in range(len(places))]
+            rows = await session.execute(query("archived_since"), parameters)
+            since_ms = {row.nth: row.since_ms for row in rows}
+        return [since_ms.get(nth) for nth in range(len(places))]

@@ -1,4 +1,7 @@
-"""The rows of tickets and sessions: what a credential was turned into, by the digest of its word."""
+"""Repository of tickets and sessions, by the digests of their tokens.
+
+A credential is exchanged for either.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -19,7 +22,10 @@ _SESSION = "session:"
 
 
 class Ticket(msgspec.Struct, frozen=True):
-    """Who asked for a ticket, and with which rights. `ends_at_ms`: of the asker's own credential, 0: never."""
+    """Requester of a ticket, and the ticket's permissions.
+
+    `ends_at_ms`: expiry of the requester's own credential, 0: never.
+    """
 
     credential_id: str | None
     name: str
@@ -30,46 +36,49 @@ class Ticket(msgspec.Struct, frozen=True):
 
 
 class Session(msgspec.Struct, frozen=True):
-    """A browser that logged in."""
+    """Session of a browser that logged in."""
 
     credential_id: str
     created_at_ms: int
     used_at_ms: int
 
     def is_live(self, now_ms: int) -> bool:
-        """Neither left alone for too long nor too old."""
+        """Return whether it is neither idle for too long nor too old."""
         return now_ms < min(self.used_at_ms + limits.SESSION_IDLE_MS, self.ends_at_ms)
 
     @property
     def ends_at_ms(self) -> int:
-        """When it ends, however much it is used."""
+        """Expiry of the session regardless of use."""
         return self.created_at_ms + limits.SESSION_MS_MAX
 
 
 class TicketRows:
-    """Tickets that nobody has redeemed. Every method raises StorageUnavailable, StorageBusy, OutcomeUnknown."""
+    """Unredeemed tickets.
+
+    Every method raises StorageUnavailable, StorageBusy, OutcomeUnknown.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def insert(self, digest: bytes, ticket: Ticket, now_ms: int) -> None:
-        """A new ticket; some of those that are over go."""
+        """Insert a ticket, and delete some expired ones."""
         values = msgspec.structs.asdict(ticket) | {
             "digest": digest,
             "grants": msgspec.to_builtins(ticket.grants),
             "rates": msgspec.to_builtins(ticket.rates),
             "expires_at_ms": now_ms + limits.TICKET_MS,
         }
-        over = {"now_ms": now_ms, "limit": limits.ENDED_PER_CALL}
+        expired = {"now_ms": now_ms, "limit": limits.ENDED_PER_CALL}
         async with self._database.writing() as session:
-            await session.execute(query("forget_tickets"), over)
+            await session.execute(query("forget_tickets"), expired)
             await session.execute(insert(TicketRow).values(**values))
 
     async def redeem(self, digests: Sequence[bytes], now_ms: int) -> dict[bytes, Ticket]:
-        """The tickets of these digests, for whoever asks first: nobody finds them again."""
-        asked = {"digests": list(digests), "now_ms": now_ms}
+        """Return and delete the tickets of these digests: each can be redeemed once."""
+        parameters = {"digests": list(digests), "now_ms": now_ms}
         async with self._database.writing() as session:
-            rows = await session.execute(query("redeem_tickets"), asked)
+            rows = await session.execute(query("redeem_tickets"), parameters)
             return {row.digest: _ticket(row) for row in rows}
 
 
@@ -80,39 +89,39 @@ class SessionRows:
         self._database = database
 
     async def insert(self, digest: bytes, credential_id: str, now_ms: int) -> None:
-        """A new session; some of those that are over go. Raises OutcomeUnknown."""
+        """Insert a session, and delete some expired ones. Raises OutcomeUnknown."""
         values = {
             "digest": digest,
             "credential_id": credential_id,
             "created_at_ms": now_ms,
             "used_at_ms": now_ms,
         }
-        over = {
+        expired = {
             "used_before_ms": now_ms - limits.SESSION_IDLE_MS,
             "created_before_ms": now_ms - limits.SESSION_MS_MAX,
             "limit": limits.ENDED_PER_CALL,
         }
         async with self._database.writing() as session:
-            await session.execute(query("forget_sessions"), over)
+            await session.execute(query("forget_sessions"), expired)
             await session.execute(insert(SessionRow).values(**values))
 
     async def find(self, digests: Sequence[bytes]) -> dict[bytes, Session]:
-        """Those of these digests that there are."""
-        wanted = select(SessionRow.__table__).where(col(SessionRow.digest).in_(digests))  # type: ignore[attr-defined]
+        """Return the existing sessions of these digests."""
+        statement = select(SessionRow.__table__).where(col(SessionRow.digest).in_(digests))  # type: ignore[attr-defined]
         async with self._database.reading() as session:
             return {
                 row.digest: Session(row.credential_id, row.created_at_ms, row.used_at_ms)
-                for row in await session.execute(wanted)
+                for row in await session.execute(statement)
             }
 
     async def delete(self, digest: bytes) -> None:
-        """Nobody has that session any more. Raises OutcomeUnknown."""
+        """Delete a session. Raises OutcomeUnknown."""
         async with self._database.writing() as session:
             await session.execute(delete(SessionRow).where(col(SessionRow.digest) == digest))
             await announce(session, session_payload(digest))
 
     async def note_uses(self, used_at_ms: Mapping[bytes, int]) -> None:
-        """Write when sessions were last used."""
+        """Store when sessions were last used."""
         values = {"digests": list(used_at_ms), "used_at_ms": list(used_at_ms.values())}
         async with self._database.writing() as session:
             await session.execute(query("note_session_uses"), values)
@@ -130,12 +139,12 @@ def _ticket(row: Row[Any]) -> Ticket:
 
 
 def session_payload(digest: bytes) -> str:
-    """How a session is announced."""
+    """Return the announcement of a session."""
     return f"{_SESSION}{digest.hex()}"
 
 
 def announced_session(payload: str) -> bytes | None:
-    """The digest of an announced session; None where it was a credential."""
+    """Return the digest of an announced session; None for a credential."""
     if not payload.startswith(_SESSION):
         return None
     return bytes.fromhex(payload.removeprefix(_SESSION))

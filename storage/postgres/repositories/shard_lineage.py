@@ -1,11 +1,11 @@
-"""The steps of a reshard and of the expiry of shards, as changes of rows.
+"""Row changes of a reshard's steps and of the expiry of shards.
 
 Each runs under the stream's name lock (`Definitions.held`), in one transaction with its announcement:
 
     open_children    rows of shards and logs for the children; their parents are still open
     close_parents    the parents are closed, and so the children belong to the stream
-    aim_for          the number of open shards that a longer reshard is on its way to, or None
-    expire           closed shards leave the stream; their logs cannot be opened any more
+    aim_for          the number of open shards that a longer reshard is to reach, or None
+    expire           closed shards leave the stream; their logs cannot be opened any longer
 """
 
 from collections.abc import Sequence
@@ -19,48 +19,48 @@ from storage.postgres.repositories.definitions import Held, shard_values
 from storage.postgres.tables import LogRow, ShardRow, StreamRow
 
 
-async def open_children(held: Held[Stream], stream: Stream, children: Sequence[Shard]) -> None:
+async def open_children(locked: Held[Stream], stream: Stream, children: Sequence[Shard]) -> None:
     """Add the children of shards that are open."""
-    await held.session.execute(insert(ShardRow), shard_values(stream, children))
-    await held.session.execute(
+    await locked.session.execute(insert(ShardRow), shard_values(stream, children))
+    await locked.session.execute(
         insert(LogRow),
         [{"log_id": child.log_id, "namespace": stream.name.namespace} for child in children],
     )
-    await held.announce()
+    await locked.announce()
 
 
-async def close_parents(held: Held[Stream], stream: Stream, now_ms: int) -> None:
-    """Close the parents of the shards that are opening: the stream's next version."""
+async def close_parents(locked: Held[Stream], stream: Stream, now_ms: int) -> None:
+    """Close the parents of the opening shards: the stream's next version."""
     parents = {index for child in stream.opening for index in child.parents}
-    await _change_shards(held, stream, parents, closed_at_ms=now_ms)
-    await _change_stream(held, stream, version=stream.version + 1, changed_at_ms=now_ms)
+    await _change_shards(locked, stream, parents, closed_at_ms=now_ms)
+    await _change_stream(locked, stream, version=stream.version + 1, changed_at_ms=now_ms)
 
 
-async def aim_for(held: Held[Stream], stream: Stream, count: int | None) -> None:
-    """Set or clear what the reshard is on its way to."""
-    await _change_stream(held, stream, shards_target=count)
+async def aim_for(locked: Held[Stream], stream: Stream, count: int | None) -> None:
+    """Set or clear the target of the reshard."""
+    await _change_stream(locked, stream, shards_target=count)
 
 
-async def expire(held: Held[Stream], stream: Stream, indexes: set[int], now_ms: int) -> None:
-    """Take closed shards out of the stream."""
+async def expire(locked: Held[Stream], stream: Stream, indexes: set[int], now_ms: int) -> None:
+    """Remove closed shards from the stream."""
     logs = [shard.log_id for shard in stream.shards if shard.index in indexes]
-    await held.session.execute(delete(LogRow).where(col(LogRow.log_id).in_(logs)))
-    await _change_shards(held, stream, indexes, expired_at_ms=now_ms)
-    await held.announce()
+    await locked.session.execute(delete(LogRow).where(col(LogRow.log_id).in_(logs)))
+    await _change_shards(locked, stream, indexes, expired_at_ms=now_ms)
+    await locked.announce()
 
 
 async def _change_shards(
-    held: Held[Stream], stream: Stream, indexes: set[int], **values: Any
+    locked: Held[Stream], stream: Stream, indexes: set[int], **values: Any
 ) -> None:
-    await held.session.execute(
+    await locked.session.execute(
         update(ShardRow)
         .where(col(ShardRow.stream_id) == stream.stream_id, col(ShardRow.index).in_(indexes))
         .values(**values)
     )
 
 
-async def _change_stream(held: Held[Stream], stream: Stream, **values: Any) -> None:
-    await held.session.execute(
+async def _change_stream(locked: Held[Stream], stream: Stream, **values: Any) -> None:
+    await locked.session.execute(
         update(StreamRow).where(col(StreamRow.stream_id) == stream.stream_id).values(**values)
     )
-    await held.announce()
+    await locked.announce()

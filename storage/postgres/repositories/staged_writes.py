@@ -1,4 +1,4 @@
-"""The rows of writes: which staged records are a batch of a writer, decided by its first commit."""
+"""Repository of writes: the staged records of a writer's batch, fixed by its first commit."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,8 +16,10 @@ from storage.postgres.tables import WriteRow
 
 
 class Write(msgspec.Struct, frozen=True):
-    """A batch of a writer: what it is made of, in order; how many parts of that are appended, with how many records;
-    and whether it is done."""
+    """A batch of a writer and its progress.
+
+    `staged`: its parts, in order; `parts` of them are appended, with `records` records; `done`: all are.
+    """
 
     stream_id: LogId
     writer_id: str
@@ -29,7 +31,7 @@ class Write(msgspec.Struct, frozen=True):
 
 
 class WriteRows:
-    """Writes as they are stored. Every method raises StorageUnavailable, and may be repeated."""
+    """Stored writes. Every method raises StorageUnavailable, and may be repeated."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -37,7 +39,7 @@ class WriteRows:
     async def decide(
         self, stream_id: LogId, writer_id: str, batch_id: int, staged: Sequence[str], now_ms: int
     ) -> Write:
-        """What the batch is made of: this, unless it was decided before."""
+        """Fix the staged parts of the batch to these, unless they were fixed before; return it."""
         values = {
             "stream_id": stream_id,
             "writer_id": writer_id,
@@ -50,20 +52,20 @@ class WriteRows:
         }
         async with self._database.writing(unknown=StorageUnavailable) as session:
             await session.execute(insert(WriteRow).on_conflict_do_nothing(), [values])
-        found = await self.find(stream_id, writer_id, batch_id)
-        if found is None:
+        write = await self.find(stream_id, writer_id, batch_id)
+        if write is None:
             raise StorageUnavailable("The write was forgotten meanwhile; try again.")
-        return found
+        return write
 
     async def find(self, stream_id: LogId, writer_id: str, batch_id: int) -> Write | None:
-        """The batch, if it was decided."""
-        wanted = select(WriteRow.__table__).where(*_is(stream_id, writer_id, batch_id))  # type: ignore[attr-defined]
+        """Return the batch, if its parts were fixed."""
+        statement = select(WriteRow.__table__).where(*_is(stream_id, writer_id, batch_id))  # type: ignore[attr-defined]
         async with self._database.reading() as session:
-            row = (await session.execute(wanted)).one_or_none()
+            row = (await session.execute(statement)).one_or_none()
             return None if row is None else _write(row)
 
     async def advance(self, write: Write) -> None:
-        """So much of it is appended. It never goes back."""
+        """Store the batch's progress, which never goes back."""
         key = _is(write.stream_id, write.writer_id, write.batch_id)
         async with self._database.writing(unknown=StorageUnavailable) as session:
             await session.execute(
@@ -77,24 +79,26 @@ class WriteRows:
             )
 
     async def open(self, decided_before_ms: int, limit: int) -> list[tuple[StreamName, Write]]:
-        """Batches that were decided by then and are not done, the oldest first, with their streams."""
-        found = {"decided_before_ms": decided_before_ms, "limit": limit}
+        """Return unfinished batches that were fixed by then, the oldest first, with their streams."""
+        parameters = {"decided_before_ms": decided_before_ms, "limit": limit}
         async with self._database.reading() as session:
-            rows = await session.execute(query("open_writes"), found)
+            rows = await session.execute(query("open_writes"), parameters)
             return [(StreamName(row.name, row.namespace), _write(row)) for row in rows]
 
     async def staged_in_use(self) -> set[str]:
-        """What is decided and not yet appended."""
-        wanted = select(col(WriteRow.staged)).where(col(WriteRow.done).is_(False))
+        """Return the staged parts of batches that are not yet appended."""
+        statement = select(col(WriteRow.staged)).where(col(WriteRow.done).is_(False))
         async with self._database.reading() as session:
-            return {one for staged in await session.scalars(wanted) for one in staged}
+            return {part for staged in await session.scalars(statement) for part in staged}
 
     async def forget(self, decided_before_ms: int) -> int:
-        """Forget batches that were done long ago; gives how many."""
+        """Delete batches that were finished long ago; return how many."""
         old = col(WriteRow.decided_at_ms) < decided_before_ms
         async with self._database.writing(unknown=StorageUnavailable) as session:
-            gone = await session.execute(delete(WriteRow).where(old, col(WriteRow.done).is_(True)))
-            return int(gone.rowcount)  # type: ignore[attr-defined]
+            deleted = await session.execute(
+                delete(WriteRow).where(old, col(WriteRow.done).is_(True))
+            )
+            return int(deleted.rowcount)  # type: ignore[attr-defined]
 
 
 def _is(stream_id: LogId, writer_id: str, batch_id: int) -> tuple[Any, ...]:

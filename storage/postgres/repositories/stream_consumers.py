@@ -1,4 +1,4 @@
-"""The rows of registered consumers and of account settings."""
+"""Repository of registered consumers and of account settings."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,15 +16,19 @@ from storage.postgres.tables import AccountSettingsRow, RegisteredConsumerRow
 
 
 class RegistrationRows:
-    """Registrations as they are stored. Every method raises StorageUnavailable; those that write, OutcomeUnknown."""
+    """Stored registrations.
+
+    Every method raises StorageUnavailable; those that write, OutcomeUnknown.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def insert(self, consumer: RegisteredConsumer, at_most: int) -> str | None:
-        """Store a new consumer; else why not: 'exists', or 'too_many' where the stream has that many already.
+        """Store a new consumer, or return the reason of the refusal.
 
-        The lock on the stream's id makes registrations take turns, so that the limit holds.
+        'exists', or 'too_many' where the stream has `at_most` already. The lock on the stream's id serializes registrations,
+        so that the limit holds.
         """
         async with self._database.writing() as session:
             await _hold(session, consumer.stream_id)
@@ -36,24 +40,24 @@ class RegistrationRows:
             return None
 
     async def find(self, stream_id: LogId, name: str) -> RegisteredConsumer | None:
-        """The consumer, or None."""
+        """Return the consumer, or None."""
         async with self._database.reading() as session:
             return await _find(session, stream_id, name)
 
     async def page(self, stream_id: LogId, after: str, limit: int) -> list[RegisteredConsumer]:
-        """Consumers of a stream by name, strictly after `after`."""
+        """Return consumers of a stream by name, strictly after `after`."""
         row = RegisteredConsumerRow
-        wanted = (
+        statement = (
             select(row.__table__)  # type: ignore[attr-defined]
             .where(col(row.stream_id) == stream_id, col(row.name) > after)
             .order_by(col(row.name))
             .limit(limit)
         )
         async with self._database.reading() as session:
-            return [_consumer(found) for found in await session.execute(wanted)]
+            return [_consumer(record) for record in await session.execute(statement)]
 
     async def count(self, stream_id: LogId) -> int:
-        """How many a stream has."""
+        """Return how many consumers a stream has."""
         async with self._database.reading() as session:
             return await _count(session, stream_id)
 
@@ -63,13 +67,13 @@ class RegistrationRows:
         name: str,
         change: Callable[[RegisteredConsumer], RegisteredConsumer],
     ) -> RegisteredConsumer | None:
-        """Replace the consumer's tags and policy by what `change` makes of it, with nobody in between."""
+        """Replace the consumer's tags and policy by the result of `change`, under a lock."""
         async with self._database.writing() as session:
             await _hold(session, stream_id)
-            found = await _find(session, stream_id, name)
-            if found is None:
+            consumer = await _find(session, stream_id, name)
+            if consumer is None:
                 return None
-            changed = change(found)
+            changed = change(consumer)
             await session.execute(
                 update(RegisteredConsumerRow)
                 .where(_is(stream_id, name))
@@ -78,26 +82,30 @@ class RegistrationRows:
             return changed
 
     async def delete(self, stream_id: LogId, name: str) -> bool:
-        """Whether there was such a consumer; there is none now."""
+        """Delete a consumer; return whether it existed."""
         async with self._database.writing() as session:
-            gone = await session.execute(delete(RegisteredConsumerRow).where(_is(stream_id, name)))
-            return bool(gone.rowcount)  # type: ignore[attr-defined]
+            deleted = await session.execute(
+                delete(RegisteredConsumerRow).where(_is(stream_id, name))
+            )
+            return bool(deleted.rowcount)  # type: ignore[attr-defined]
 
     async def settings(self, namespace: str) -> AccountSettings:
-        """What the namespace has set."""
-        wanted = select(col(AccountSettingsRow.settings)).where(
+        """Return the namespace's settings."""
+        statement = select(col(AccountSettingsRow.settings)).where(
             col(AccountSettingsRow.namespace) == namespace
         )
         async with self._database.reading() as session:
-            return await session.scalar(wanted) or {}
+            return await session.scalar(statement) or {}
 
     async def put_setting(self, namespace: str, name: str, value: Any) -> None:
-        """Set one thing; the others stay."""
-        made = upsert(AccountSettingsRow).values(namespace=namespace, settings={name: value})
-        merged = col(AccountSettingsRow.settings).op("||")(made.excluded.settings)
+        """Store one setting; the others stay."""
+        statement = upsert(AccountSettingsRow).values(namespace=namespace, settings={name: value})
+        merged = col(AccountSettingsRow.settings).op("||")(statement.excluded.settings)
         async with self._database.writing() as session:
             await session.execute(
-                made.on_conflict_do_update(index_elements=["namespace"], set_={"settings": merged})
+                statement.on_conflict_do_update(
+                    index_elements=["namespace"], set_={"settings": merged}
+                )
             )
 
 
@@ -106,14 +114,14 @@ async def _hold(session: AsyncSession, stream_id: LogId) -> None:
 
 
 async def _find(session: AsyncSession, stream_id: LogId, name: str) -> RegisteredConsumer | None:
-    wanted = select(RegisteredConsumerRow.__table__).where(_is(stream_id, name))  # type: ignore[attr-defined]
-    found = (await session.execute(wanted)).one_or_none()
-    return None if found is None else _consumer(found)
+    statement = select(RegisteredConsumerRow.__table__).where(_is(stream_id, name))  # type: ignore[attr-defined]
+    row = (await session.execute(statement)).one_or_none()
+    return None if row is None else _consumer(row)
 
 
 async def _count(session: AsyncSession, stream_id: LogId) -> int:
-    wanted = select(func.count()).where(col(RegisteredConsumerRow.stream_id) == stream_id)
-    return int(await session.scalar(wanted) or 0)
+    statement = select(func.count()).where(col(RegisteredConsumerRow.stream_id) == stream_id)
+    return int(await session.scalar(statement) or 0)
 
 
 def _is(stream_id: LogId, name: str) -> Any:

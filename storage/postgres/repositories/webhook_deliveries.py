@@ -1,4 +1,7 @@
-"""Who serves which webhook, and the log of deliveries. The clock of leases is Postgres's own unless one is told."""
+"""Leases of webhooks, and the log of deliveries.
+
+The clock of leases is Postgres's own unless `now_ms` is given.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -32,7 +35,7 @@ from storage.postgres.repositories.webhooks import (
 from storage.postgres.tables import WebhookDeliveryRow
 
 Seen = tuple[int, str]
-"""Where a page of deliveries ends: when its last was first tried, and its event's id."""
+"""End of a page of deliveries: the first attempt of its last delivery, and that event's id."""
 
 _LAST_OF_THEM = f"$[last - {limits.WEBHOOK_ATTEMPTS_KEPT - 1} to last]"
 _pack = msgspec.msgpack.Encoder()
@@ -41,14 +44,14 @@ _unpack = msgspec.msgpack.Decoder(Payload)
 
 
 class Held(msgspec.Struct, frozen=True):
-    """A lease that was renewed, and the version of its webhook."""
+    """A renewed lease, and the version of its webhook."""
 
     lease: Lease
     version: int
 
 
 class Shares(msgspec.Struct, frozen=True):
-    """How many deliverers there are, and how many webhooks for them; and how many that were disabled."""
+    """Number of deliverers, of active webhooks to share among them, and of disabled webhooks."""
 
     deliverers: int
     active: int
@@ -56,7 +59,10 @@ class Shares(msgspec.Struct, frozen=True):
 
 
 class DeliveryRows:
-    """Leases and the log. Every method raises StorageUnavailable or StorageBusy, and may then be repeated."""
+    """Repository of leases and the log.
+
+    Every method raises StorageUnavailable or StorageBusy, and may then be repeated.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -64,54 +70,54 @@ class DeliveryRows:
     # Leases
 
     async def beat(self, deliverer: str, lease_ms: int, now_ms: int | None) -> list[Held]:
-        """Renew what the deliverer holds, and tell it."""
-        asked = {"deliverer": deliverer, "lease_ms": lease_ms, "now_ms": now_ms}
+        """Renew the deliverer's leases, and return them."""
+        parameters = {"deliverer": deliverer, "lease_ms": lease_ms, "now_ms": now_ms}
         async with self._database.writing(unknown=StorageUnavailable) as session:
-            rows = await session.execute(query("beat_deliverer"), asked)
+            rows = await session.execute(query("beat_deliverer"), parameters)
             return [Held(Lease(row.webhook_id, row.lease_epoch), row.version) for row in rows]
 
     async def shares(self, lease_ms: int, now_ms: int | None) -> Shares:
-        """Among how many deliverers how many webhooks are to be shared."""
-        asked = {"lease_ms": lease_ms, "now_ms": now_ms}
+        """Return the numbers of deliverers and of webhooks to share among them."""
+        parameters = {"lease_ms": lease_ms, "now_ms": now_ms}
         async with self._database.reading() as session:
-            row = (await session.execute(query("webhooks_to_share"), asked)).one()
+            row = (await session.execute(query("webhooks_to_share"), parameters)).one()
             return Shares(row.deliverers, row.active, row.disabled)
 
     async def claim(
-        self, deliverer: str, wanted: int, lease_ms: int, now_ms: int | None
+        self, deliverer: str, webhooks_max: int, lease_ms: int, now_ms: int | None
     ) -> list[tuple[StoredWebhook, list[SealedSecret]]]:
-        """Give the deliverer up to so many webhooks that nobody holds, with their secrets."""
-        asked = {
+        """Lease up to `webhooks_max` webhooks without a holder; return them with their secrets."""
+        parameters = {
             "deliverer": deliverer,
-            "wanted": wanted,
+            "wanted": webhooks_max,
             "lease_ms": lease_ms,
             "now_ms": now_ms,
         }
         async with self._database.writing(unknown=StorageUnavailable) as session:
-            rows = await session.execute(query("claim_webhooks"), asked)
+            rows = await session.execute(query("claim_webhooks"), parameters)
             claimed = [stored_of(row) for row in rows]
-            secrets = await read_secrets(session, [one.webhook.webhook_id for one in claimed])
-            return [(one, secrets[one.webhook.webhook_id]) for one in claimed]
+            secrets = await read_secrets(session, [stored.webhook.webhook_id for stored in claimed])
+            return [(stored, secrets[stored.webhook.webhook_id]) for stored in claimed]
 
     async def release(self, deliverer: str, webhook_ids: Sequence[str]) -> None:
-        """Let others have these."""
-        asked = {"deliverer": deliverer, "webhook_ids": list(webhook_ids)}
+        """Release the leases of these webhooks."""
+        parameters = {"deliverer": deliverer, "webhook_ids": list(webhook_ids)}
         async with self._database.writing(unknown=StorageUnavailable) as session:
-            await session.execute(query("release_webhooks"), asked)
+            await session.execute(query("release_webhooks"), parameters)
 
     async def forget_deliverer(self, deliverer: str, kept_ms: int) -> None:
-        """Take a deliverer from the list, and those that were not seen for so long."""
-        asked = {"deliverer": deliverer, "kept_ms": kept_ms}
+        """Remove a deliverer from the list, and those that were not seen for `kept_ms`."""
+        parameters = {"deliverer": deliverer, "kept_ms": kept_ms}
         async with self._database.writing(unknown=StorageUnavailable) as session:
-            await session.execute(query("forget_deliverers"), asked)
+            await session.execute(query("forget_deliverers"), parameters)
 
-    # What a holder says
+    # Reports of a holder
 
     async def disable(
         self, lease: Lease, because: DisabledBecause, health: Health, now_ms: int
     ) -> bool:
-        """Disable the webhook; False where the lease is another's."""
-        asked = {
+        """Disable the webhook; False if another deliverer has the lease."""
+        parameters = {
             "webhook_id": lease.webhook_id,
             "epoch": lease.epoch,
             "because": because.value,
@@ -119,33 +125,33 @@ class DeliveryRows:
             "now_ms": now_ms,
         }
         async with self._database.writing(unknown=StorageUnavailable) as session:
-            return bool((await session.execute(query("disable_webhook"), asked)).rowcount)  # type: ignore[attr-defined]
+            return bool((await session.execute(query("disable_webhook"), parameters)).rowcount)  # type: ignore[attr-defined]
 
-    async def store_health(self, told: Sequence[tuple[Lease, Health]]) -> None:
-        """Store how webhooks do; a former holder's word is not heard."""
-        asked = {
-            "webhook_ids": [lease.webhook_id for lease, _ in told],
-            "epochs": [lease.epoch for lease, _ in told],
-            "healths": [_json.encode(health).decode() for _, health in told],
+    async def store_health(self, reports: Sequence[tuple[Lease, Health]]) -> None:
+        """Store the health of webhooks; reports of former holders are ignored."""
+        parameters = {
+            "webhook_ids": [lease.webhook_id for lease, _ in reports],
+            "epochs": [lease.epoch for lease, _ in reports],
+            "healths": [_json.encode(health).decode() for _, health in reports],
         }
         async with self._database.writing(unknown=StorageUnavailable) as session:
-            await session.execute(query("store_health"), asked)
+            await session.execute(query("store_health"), parameters)
 
     # The log
 
-    async def log(self, told: Sequence[Logged]) -> None:
+    async def log(self, logged: Sequence[Logged]) -> None:
         """Add entries, each event of a webhook at most once, in one statement."""
-        entries = [one.entry for one in told]
+        entries = [item.entry for item in logged]
         places = [entry.place for entry in entries]
-        asked = {
-            "webhook_ids": [one.webhook_id for one in told],
+        parameters = {
+            "webhook_ids": [item.webhook_id for item in logged],
             "event_ids": [entry.event_id for entry in entries],
             "statuses": [entry.status.value for entry in entries],
             "attempts": [entry.attempts for entry in entries],
             "kept": [_kept(entry) for entry in entries],
             "ats": [entry.at_ms for entry in entries],
             "next_ats": [entry.next_at_ms for entry in entries],
-            "kept_ms": [one.kept_ms for one in told],
+            "kept_ms": [item.kept_ms for item in logged],
             "shards": [None if place is None else place.shard for place in places],
             "places": [None if place is None else place.offset for place in places],
             "event_ats": [entry.event_at_ms for entry in entries],
@@ -157,16 +163,16 @@ class DeliveryRows:
             "last_of_them": _LAST_OF_THEM,
         }
         async with self._database.writing(unknown=StorageUnavailable) as session:
-            await session.execute(query("log_deliveries"), asked)
+            await session.execute(query("log_deliveries"), parameters)
 
     async def find(self, webhook_id: str, event_id: str) -> Delivery | None:
-        """One delivery, or None."""
-        found = await self._select(
+        """Return one delivery, or None."""
+        deliveries = await self._select(
             col(WebhookDeliveryRow.webhook_id) == webhook_id,
             col(WebhookDeliveryRow.event_id) == event_id,
             limit=1,
         )
-        return found[0] if found else None
+        return deliveries[0] if deliveries else None
 
     async def page(
         self,
@@ -179,7 +185,7 @@ class DeliveryRows:
         after: Seen | None,
         limit: int,
     ) -> list[Delivery]:
-        """Deliveries, the newest first, strictly after `after`; what is None is not looked at."""
+        """Return deliveries, the newest first, strictly after `after`; None disables a filter."""
         row = WebhookDeliveryRow
         conditions = [col(row.webhook_id) == webhook_id]
         if status is not None:
@@ -195,24 +201,24 @@ class DeliveryRows:
         return await self._select(*conditions, limit=limit)
 
     async def forget(self, now_ms: int, limit: int) -> int:
-        """Delete what need not be kept any longer, at most `limit`; gives how many."""
+        """Delete deliveries whose retention has passed, at most `limit`; return how many."""
         async with self._database.writing(unknown=StorageUnavailable) as session:
-            gone = await session.execute(
+            deleted = await session.execute(
                 query("forget_deliveries"), {"now_ms": now_ms, "limit": limit}
             )
-            return int(gone.rowcount)  # type: ignore[attr-defined]
+            return int(deleted.rowcount)  # type: ignore[attr-defined]
 
     async def _select(self, *conditions: Any, limit: int) -> list[Delivery]:
         row = WebhookDeliveryRow
         newest_first = (col(row.first_at_ms).desc(), col(row.event_id).desc())
-        wanted = (
+        statement = (
             select(row.__table__)  # type: ignore[attr-defined]
             .where(*conditions)
             .order_by(*newest_first)
             .limit(limit)
         )
         async with self._database.reading() as session:
-            return [_delivery(found) for found in await session.execute(wanted)]
+            return [_delivery(record) for record in await session.execute(statement)]
 
 
 def _kept(entry: LogEntry) -> str:
@@ -221,8 +227,8 @@ def _kept(entry: LogEntry) -> str:
     return _json.encode([entry.attempt.told()]).decode().replace("\\u0000", "\\ufffd")
 
 
-def _plain(word: str) -> str:
-    return word.replace("\0", "\ufffd")  # Postgres keeps no NUL
+def _plain(text: str) -> str:
+    return text.replace("\0", "\ufffd")  # Postgres stores no NUL
 
 
 def _delivery(row: Row[Any]) -> Delivery:
@@ -230,7 +236,7 @@ def _delivery(row: Row[Any]) -> Delivery:
         event_id=row.event_id,
         status=DeliveryStatus(row.status),
         attempts=row.attempts,
-        kept=tuple(msgspec.convert(one, Attempt) for one in row.kept),
+        kept=tuple(msgspec.convert(attempt, Attempt) for attempt in row.kept),
         first_at_ms=row.first_at_ms,
         last_at_ms=row.last_at_ms,
         next_at_ms=row.next_at_ms,

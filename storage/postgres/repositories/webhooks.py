@@ -1,4 +1,4 @@
-"""The rows of webhooks and of their secrets. What is sealed comes and goes sealed."""
+"""Repository of webhooks and of their secrets, which are passed encrypted."""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
@@ -19,7 +19,7 @@ _AFTER_EVERY_CHARACTER = "\x7f"  # names are printable ASCII
 
 
 class SealedSecret(msgspec.Struct, frozen=True):
-    """A secret as it is stored."""
+    """A secret as stored, encrypted."""
 
     number: int
     sealed: bytes
@@ -28,7 +28,10 @@ class SealedSecret(msgspec.Struct, frozen=True):
 
 
 class StoredWebhook(msgspec.Struct, frozen=True):
-    """A webhook whose headers have names and no values, which are in `sealed_headers`; and its lease's epoch."""
+    """A webhook and its lease's epoch.
+
+    Its headers have names and no values, which are in `sealed_headers`.
+    """
 
     webhook: Webhook
     sealed_headers: bytes | None
@@ -36,20 +39,20 @@ class StoredWebhook(msgspec.Struct, frozen=True):
 
 
 class NamedWebhook:
-    """A name that nobody else can write to, and the webhook of that name, if there is one."""
+    """A name locked against writes by others, and the webhook of that name, if any."""
 
-    def __init__(self, session: AsyncSession, found: StoredWebhook | None) -> None:
+    def __init__(self, session: AsyncSession, stored: StoredWebhook | None) -> None:
         self._session = session
-        self.found = found
+        self.found = stored
 
     async def insert(self, webhook: Webhook, sealed_headers: bytes | None) -> None:
-        """Give the name its webhook."""
+        """Create the webhook."""
         values = webhook_values(webhook, sealed_headers)
-        nobodys = {"lease_epoch": 0, "lease_until_ms": 0}
-        await self._session.execute(insert(WebhookRow).values(**values, **nobodys))
+        lease = {"lease_epoch": 0, "lease_until_ms": 0}
+        await self._session.execute(insert(WebhookRow).values(**values, **lease))
 
     async def update(self, webhook: Webhook, sealed_headers: bytes | None) -> None:
-        """Store a later version. Whoever serves one that is not active any more has no lease."""
+        """Store a later version. The lease of a webhook that is no longer active ends."""
         values = webhook_values(webhook, sealed_headers)
         if not webhook.is_active:
             values["holder"] = None
@@ -60,7 +63,7 @@ class NamedWebhook:
         )
 
     async def delete(self) -> None:
-        """Free the name; secrets and log go as well."""
+        """Free the name; secrets and log are deleted as well."""
         if self.found is not None:
             webhook_id = self.found.webhook.webhook_id
             await self._session.execute(
@@ -68,56 +71,62 @@ class NamedWebhook:
             )
 
     async def secrets(self) -> list[SealedSecret]:
-        """The webhook's secrets, the newest first."""
+        """Return the webhook's secrets, the newest first."""
         assert self.found is not None
-        found = await read_secrets(self._session, [self.found.webhook.webhook_id])
-        return found[self.found.webhook.webhook_id]
+        secrets_by_id = await read_secrets(self._session, [self.found.webhook.webhook_id])
+        return secrets_by_id[self.found.webhook.webhook_id]
 
     async def put_secrets(self, webhook_id: str, secrets: Sequence[SealedSecret]) -> None:
-        """Make these the webhook's secrets."""
+        """Replace the webhook's secrets."""
         await self._session.execute(
             delete(WebhookSecretRow).where(col(WebhookSecretRow.webhook_id) == webhook_id)
         )
-        rows = [{"webhook_id": webhook_id, **msgspec.structs.asdict(one)} for one in secrets]
+        rows = [{"webhook_id": webhook_id, **msgspec.structs.asdict(secret)} for secret in secrets]
         await self._session.execute(insert(WebhookSecretRow), rows)
 
 
 class WebhookRows:
-    """The webhooks of every namespace. Every method raises StorageUnavailable or StorageBusy."""
+    """Webhooks of every namespace. Every method raises StorageUnavailable or StorageBusy."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     @asynccontextmanager
     async def named(self, name: WebhookName) -> AsyncGenerator[NamedWebhook]:
-        """Hold the name until the block ends, which commits unless it raises. Raises OutcomeUnknown."""
+        """Lock the name until the block ends, which commits unless it raises.
+
+        Raises OutcomeUnknown.
+        """
         async with self._database.writing() as session:
             await session.execute(query("hold_name"), {"name": f"webhook:{name}"})
-            found = (await session.execute(_of(name).with_for_update())).one_or_none()
-            yield NamedWebhook(session, None if found is None else stored_of(found))
+            row = (await session.execute(_of(name).with_for_update())).one_or_none()
+            yield NamedWebhook(session, None if row is None else stored_of(row))
 
     async def find(self, name: WebhookName) -> StoredWebhook | None:
-        """The webhook, or None."""
+        """Return the webhook, or None."""
         async with self._database.reading() as session:
-            found = (await session.execute(_of(name))).one_or_none()
-            return None if found is None else stored_of(found)
+            row = (await session.execute(_of(name))).one_or_none()
+            return None if row is None else stored_of(row)
 
     async def secrets(self, webhook_id: str) -> list[SealedSecret]:
-        """A webhook's secrets, the newest first."""
+        """Return a webhook's secrets, the newest first."""
         async with self._database.reading() as session:
             return (await read_secrets(session, [webhook_id]))[webhook_id]
 
     async def page(self, namespace: str, prefix: str, after: str, limit: int) -> list[Webhook]:
-        """The first `limit` of a namespace with that prefix, by name, strictly after `after`."""
+        """Return the first `limit` webhooks of a namespace with that prefix.
+
+        By name, strictly after `after`.
+        """
         name = col(WebhookRow.name)
-        wanted = _all().where(
+        statement = _all().where(
             col(WebhookRow.namespace) == namespace,
             name > after,
             name >= prefix,
             name < prefix + _AFTER_EVERY_CHARACTER,
         )
         async with self._database.reading() as session:
-            rows = await session.execute(wanted.order_by(name).limit(limit))
+            rows = await session.execute(statement.order_by(name).limit(limit))
             return [stored_of(row).webhook for row in rows]
 
 
@@ -134,18 +143,18 @@ def _of(name: WebhookName) -> Select[Any]:
 async def read_secrets(
     session: AsyncSession, webhook_ids: Sequence[str]
 ) -> dict[str, list[SealedSecret]]:
-    """The secrets of each, the newest first."""
-    wanted = (
+    """Return the secrets of each webhook, the newest first."""
+    statement = (
         select(WebhookSecretRow.__table__)  # type: ignore[attr-defined]
         .where(col(WebhookSecretRow.webhook_id).in_(webhook_ids))
         .order_by(col(WebhookSecretRow.number).desc())
     )
-    found: dict[str, list[SealedSecret]] = {webhook_id: [] for webhook_id in webhook_ids}
-    for row in await session.execute(wanted):
-        found[row.webhook_id].append(
+    secrets: dict[str, list[SealedSecret]] = {webhook_id: [] for webhook_id in webhook_ids}
+    for row in await session.execute(statement):
+        secrets[row.webhook_id].append(
             SealedSecret(row.number, row.sealed, row.created_at_ms, row.expires_at_ms)
         )
-    return found
+    return secrets
 
 
 def webhook_values(webhook: Webhook, sealed_headers: bytes | None) -> dict[str, Any]:
@@ -169,7 +178,7 @@ def webhook_values(webhook: Webhook, sealed_headers: bytes | None) -> dict[str, 
 
 
 def stored_of(row: Row[Any]) -> StoredWebhook:
-    """The webhook of a row that has all its columns."""
+    """Return the webhook of a row that has all its columns."""
     spec = row.spec | {"source": msgspec.to_builtins(Source.of(row.spec["source"]))}
     because = row.disabled_because
     webhook = Webhook(

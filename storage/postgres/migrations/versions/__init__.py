@@ -1,1 +1,1 @@
-"""The revisions. A released one is never edited; the next one is written by hand beside it."""
+"""Revisions of the schema; a released one is never edited, the next is written by hand."""

@@ -14,7 +14,7 @@ LIVE = sa.text("deleted_at_ms IS NULL")
 
 
 def upgrade() -> None:
-    """From an empty database."""
+    """Create the schema in an empty database."""
     _make_namespaces()
     _make_deployment()
     _make_logs()

@@ -11,7 +11,7 @@ OPEN = sa.text("state IN ('running', 'cancelling')")
 
 
 def upgrade() -> None:
-    """One table, with at most one open move from each queue."""
+    """Create one table, with at most one open move from each queue."""
     op.create_table(
         "moves",
         sa.Column("move_id", sa.Text, primary_key=True),

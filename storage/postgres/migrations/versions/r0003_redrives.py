@@ -1,4 +1,4 @@
-"""Redrives at a pace: moves of a queue's own dead letters."""
+"""Rate-limited redrives: moves of a queue's own dead letters."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -9,7 +9,7 @@ down_revision = "0002"
 
 
 def upgrade() -> None:
-    """What a redrive takes, and how far it is; empty for a move to other queues."""
+    """Add a redrive's filter and progress; empty for a move to other queues."""
     op.add_column("moves", sa.Column("which_dead", JSONB))
     op.add_column(
         "moves", sa.Column("looked_at", sa.BigInteger, nullable=False, server_default="-1")

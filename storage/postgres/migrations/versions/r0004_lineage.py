@@ -1,4 +1,4 @@
-"""Where a stream's shards come from and go to: what a reshard and the expiry of closed shards need."""
+"""Lineage of a stream's shards, for reshards and the expiry of closed shards."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -8,6 +8,6 @@ down_revision = "0003"
 
 
 def upgrade() -> None:
-    """A target for the stream, an end for the shard."""
+    """Add a target to the stream, and an expiry time to the shard."""
     op.add_column("streams", sa.Column("shards_target", sa.Integer))
     op.add_column("shards", sa.Column("expired_at_ms", sa.BigInteger))

@@ -1,4 +1,4 @@
-"""Consumer groups: their members, shards and bookmarks; and whether the database was away."""
+"""Consumer groups: members, shards and bookmarks; and outages of the database."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -11,7 +11,7 @@ NAME = sa.Text(collation="C")
 
 
 def upgrade() -> None:
-    """Five tables; `attendance` has its row from the start."""
+    """Create five tables; `attendance` has its row from the start."""
     _make_groups()
     _make_members()
     _make_shards()

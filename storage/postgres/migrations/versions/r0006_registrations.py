@@ -1,4 +1,4 @@
-"""Registered consumers of streams, and what accounts have set: what the Kinesis door keeps."""
+"""Registered consumers of streams, and account settings: stored for the Kinesis endpoint."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -11,7 +11,7 @@ NAME = sa.Text(collation="C")
 
 
 def upgrade() -> None:
-    """A consumer goes with its stream, an account's settings with its namespace."""
+    """Create both tables; a consumer is deleted with its stream, settings with the namespace."""
     stream = sa.ForeignKey("streams.stream_id", ondelete="CASCADE")
     op.create_table(
         "registered_consumers",

@@ -13,7 +13,7 @@ IN_USE = sa.text("superseded_at_ms IS NULL")
 
 
 def upgrade() -> None:
-    """A shard's files go with its row, a job's parts with the job."""
+    """Create the tables; a shard's files are deleted with its row, a job's parts with the job."""
     op.create_table(
         "archive_shards",
         sa.Column("stream_id", NAME, primary_key=True),

@@ -1,4 +1,4 @@
-"""Batches of writers that put their records aside first."""
+"""Batches of writers that stage their records first."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -11,7 +11,7 @@ NAME = sa.Text(collation="C")
 
 
 def upgrade() -> None:
-    """A write goes with its stream."""
+    """Create the table; a write is deleted with its stream."""
     stream = sa.ForeignKey("streams.stream_id", ondelete="CASCADE")
     op.create_table(
         "writes",

@@ -1,4 +1,4 @@
-"""Webhooks, their secrets, the log of their deliveries, and who serves them."""
+"""Webhooks, their secrets, the log of their deliveries, and the leases of deliverers."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -11,7 +11,7 @@ NAME = sa.Text(collation="C")
 
 
 def upgrade() -> None:
-    """Secrets and log go with their webhook."""
+    """Create the tables; secrets and log are deleted with their webhook."""
     op.create_table(
         "webhooks",
         sa.Column("webhook_id", NAME, primary_key=True),

@@ -1,4 +1,4 @@
-"""Credentials, tickets and sessions: who may call."""
+"""Credentials, tickets and sessions, which authenticate callers."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -11,7 +11,7 @@ NAME = sa.Text(collation="C")
 
 
 def upgrade() -> None:
-    """Tickets and sessions go with their credential."""
+    """Create the tables; tickets and sessions are deleted with their credential."""
     op.create_table(
         "credentials",
         sa.Column("id", NAME, primary_key=True),

@@ -1,4 +1,4 @@
-"""What a namespace may have, and what it has."""
+"""Quotas of a namespace, and its usage."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -11,7 +11,7 @@ _NOW_MS = sa.text("cast(extract(epoch from clock_timestamp()) * 1000 as bigint)"
 
 
 def upgrade() -> None:
-    """Namespaces that are there have no quotas."""
+    """Add the columns; existing namespaces have no quotas."""
     _add("quotas", JSONB, sa.text("'{}'"))
     _add("version", sa.BigInteger, sa.text("1"))
     _add("created_at_ms", sa.BigInteger, _NOW_MS)

@@ -1,4 +1,4 @@
-"""The audit log, which only grows, and what was begun and is not in it yet."""
+"""Append-only audit log, and the intents of calls that are not in it yet."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,7 +10,7 @@ NAME = sa.Text(collation="C")
 
 
 def upgrade() -> None:
-    """The log outlives what it tells of, so nothing refers to anything."""
+    """Create the tables; the log outlives the resources it describes, so it has no references."""
     op.create_table(
         "audit",
         sa.Column("seq", sa.BigInteger, primary_key=True, autoincrement=False),
