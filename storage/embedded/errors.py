@@ -1,8 +1,11 @@
-"""Why a private server cannot be started."""
+"""Errors of starting a private server."""
 
 
 class EmbeddedServerError(Exception):
-    """A private server cannot be started. The message is one line for the person at the terminal."""
+    """A private server cannot be started.
+
+    The message is one line for the person at the terminal.
+    """
 
 
 class MissingBinary(EmbeddedServerError):

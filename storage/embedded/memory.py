@@ -1,4 +1,4 @@
-"""How much memory there is for this process: the machine's, or what a container or a service manager grants of it."""
+"""Memory available to this process: the machine's, or a limit of its container or service."""
 
 import os
 from collections.abc import Iterator
@@ -7,25 +7,27 @@ from pathlib import Path, PurePosixPath
 
 
 def granted_bytes(root: Path = Path("/")) -> int:
-    """The machine's memory, or the least limit of the control groups that this process is in, if that is less.
+    """Return the machine's memory, or the lowest limit of this process's control groups.
 
-    https://docs.kernel.org/admin-guide/cgroup-v2.html has `memory.max`, in bytes or "max". Version 1 has
-    `memory.limit_in_bytes`, where no limit is a number larger than any machine's.
+    The lower value counts. https://docs.kernel.org/admin-guide/cgroup-v2.html has `memory.max`, in bytes or "max". Version 1
+    has `memory.limit_in_bytes`, where no limit is a number larger than any machine's.
     """
     whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return min([whole, *_limits(root)])
 
 
 def _limits(root: Path) -> Iterator[int]:
-    """Those of each group from the process's own up to the topmost that can be seen."""
+    """Yield the limits of each group from the process's own up to the topmost visible one."""
     for folder, name in _groups(root):
         with suppress(OSError, ValueError):
             yield int((folder / name).read_text())
 
 
 def _groups(root: Path) -> Iterator[tuple[Path, str]]:
-    """Folders of control groups, and the name of the limit's file in them. Those that a container cannot see are named, too:
-    it sees its own in their place, as the topmost."""
+    """Yield folders of control groups, and the name of the limit's file in them.
+
+    Folders that a container cannot see are included: it sees its own group as the topmost instead.
+    """
     try:
         lines = (root / "proc/self/cgroup").read_text().splitlines()
     except OSError:  # not Linux

@@ -1,6 +1,6 @@
-"""A private Postgres: how its data is made, as whom it runs, and when it serves.
+"""Private Postgres server: creation of its data, its user, and its readiness.
 
-Postgres refuses to run as uid 0. Root runs it inside a user namespace of its own, where root's files
+Postgres refuses to run as uid 0. Root runs it inside a separate user namespace, where root's files
 belong to an ordinary user; where namespaces are refused, as the user `nobody`.
 """
 
@@ -26,7 +26,7 @@ from storage.embedded.sockets import socket_directory
 POSTGRES_PORT = 5432  # part of the socket's file name; nothing listens on TCP
 POSTGRES_CONNECTIONS_MAX = 100
 DATABASE = "millstream"
-PREDECESSOR_S = 10.0  # what a Postgres that lost its supervisor or postmaster gets to end
+PREDECESSOR_S = 10.0  # time for a Postgres that lost its supervisor or postmaster to end
 _SOCKET = f".s.PGSQL.{POSTGRES_PORT}"
 _LOOK_AGAIN_S = 0.05
 _PROCESSES = Path("/proc")
@@ -34,16 +34,16 @@ _PROCESSES = Path("/proc")
 
 @contextmanager
 def running_postgres(data: Path) -> Iterator[str]:
-    """A private Postgres for as long as the block runs; yields its URL.
+    """Run a private Postgres while the block runs; yield its URL.
 
-    It does not wait for the disk: what it holds is lost with the machine, which suits tests.
+    It does not sync to disk: its data is lost if the machine fails, which is acceptable for tests.
     """
     with running(PostgresServer(data, fsync=False)) as url:
         yield url
 
 
 class PostgresServer:
-    """A Postgres on a unix socket that only its owner can reach, which is why it trusts who connects."""
+    """Postgres on a unix socket that only its owner can reach, so it trusts all connections."""
 
     name = "postgres"
     stop_signal = signal.SIGINT  # fast shutdown: sessions end, the data is flushed
@@ -58,7 +58,7 @@ class PostgresServer:
 
     @property
     def url(self) -> str:
-        """The URL of Millstream's database."""
+        """URL of Millstream's database."""
         return self._url(DATABASE)
 
     def _url(self, database: str) -> str:
@@ -72,7 +72,7 @@ class PostgresServer:
         return self.run_as if self.run_as and not self.run_as.namespace else None
 
     def command(self) -> list[str]:
-        """The server, with everything that differs from its defaults."""
+        """Return the server's command line, with all settings that differ from the defaults."""
         settings = {
             "listen_addresses": "",
             "port": str(POSTGRES_PORT),
@@ -88,7 +88,7 @@ class PostgresServer:
         return [str(self._binaries / "postgres"), "-D", str(self.directory), *options]
 
     def prepare(self) -> None:
-        """Create the database cluster unless it is there, and give it to whom Postgres runs as."""
+        """Create the database cluster unless it exists, owned by the user Postgres runs as."""
         self._data.mkdir(parents=True, exist_ok=True)
         if self._dropped_to() is not None:
             self._open_the_way()
@@ -100,7 +100,7 @@ class PostgresServer:
                 left.unlink(missing_ok=True)
 
     def _initialise(self) -> None:
-        """Run initdb aside and rename: a cluster that is there is whole."""
+        """Run initdb in a temporary directory and rename it: an existing cluster is complete."""
         new = self.directory.with_suffix(".new")
         shutil.rmtree(new, ignore_errors=True)
         new.mkdir(mode=0o700)
@@ -132,7 +132,7 @@ class PostgresServer:
         )
 
     def _open_the_way(self) -> None:
-        """Let `nobody` pass through our directory. Raises EmbeddedServerError when it still cannot."""
+        """Let `nobody` traverse our directory. Raises EmbeddedServerError when it still cannot."""
         self._data.chmod(self._data.stat().st_mode | 0o711)
         reached = subprocess.run(  # noqa: S603  no shell
             [
@@ -155,7 +155,7 @@ class PostgresServer:
             )
 
     def wait_ready(self, timeout_s: float = READY_S, alive: Alive = always) -> None:
-        """Return when it takes connections and Millstream's database is there."""
+        """Wait until it accepts connections and Millstream's database exists."""
         wait_until(self._is_ready, self, timeout_s, alive)
 
     def _is_ready(self) -> bool:
@@ -167,13 +167,13 @@ class PostgresServer:
 
 def _create_database(server_url: str, name: str) -> None:
     with psycopg.connect(server_url, autocommit=True) as connection:
-        found = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", (name,))
-        if found.fetchone() is None:
+        cursor = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", (name,))
+        if cursor.fetchone() is None:
             connection.execute(f'CREATE DATABASE "{name}"'.encode())
 
 
 def _may_run_postgres() -> bool:
-    """Postgres wants a user who is not root and has a name."""
+    """Return whether our user can run Postgres, which requires a user with a name, not root."""
     return os.geteuid() != 0 and _has_name(os.geteuid())
 
 
@@ -185,7 +185,7 @@ def _has_name(uid: int) -> bool:
 
 
 def _another_user() -> RunAs:
-    """An ordinary user with a name: seen inside a user namespace, or truly become."""
+    """Return an ordinary user with a name: mapped inside a user namespace, or switched to."""
     nobody = pwd.getpwnam("nobody")
     inside = RunAs(nobody.pw_uid, nobody.pw_gid, namespace=True)
     try:
@@ -196,7 +196,10 @@ def _another_user() -> RunAs:
 
 
 def _give(directory: Path, dropped_to: RunAs | None) -> None:
-    """Make `directory` and all in it the property of whom Postgres runs as, if it is not."""
+    """Change the owner of `directory` and its contents to the user that Postgres runs as.
+
+    No effect if that is the owner already.
+    """
     uid = dropped_to.uid if dropped_to else os.geteuid()
     gid = dropped_to.gid if dropped_to else os.getegid()
     if directory.stat().st_uid == uid:
@@ -206,11 +209,11 @@ def _give(directory: Path, dropped_to: RunAs | None) -> None:
 
 
 def _predecessors_have_ended(directory: Path) -> bool:
-    """Give a Postgres that is about to end some seconds for it. Whether none is left for certain, and no lock of it holds.
+    """Wait some seconds for an ending Postgres; return whether certainly none is left.
 
-    A killed postmaster's sessions notice its end a moment later, and until then its shared memory is in use. The number
-    in its lock files says little: Postgres takes another program's for its own, as happens in containers, and also that
-    of a process which has ended and was not waited for yet.
+    A killed postmaster's sessions notice its end a moment later, and until then its shared memory is in use. The process id
+    in its lock files is not reliable: Postgres mistakes another program with that id for itself, as happens in containers,
+    and also an ended process that was not waited for yet.
     """
     give_up_at = monotonic() + PREDECESSOR_S
     while any(_serves(directory, process) for process in _PROCESSES.glob("[0-9]*")):
@@ -221,8 +224,11 @@ def _predecessors_have_ended(directory: Path) -> bool:
 
 
 def _serves(directory: Path, process: Path) -> bool:
-    """Whether a process is a Postgres of this cluster: each of them works in its directory."""
-    with suppress(OSError):  # it has ended, or is not ours to look at
+    """Return whether a process is a Postgres of this cluster, by its working directory.
+
+    Each process of the cluster works in its directory.
+    """
+    with suppress(OSError):  # it has ended, or we may not read it
         return (process / "comm").read_text() == "postgres\n" and (
             (process / "cwd").readlink() == directory
         )

@@ -1,4 +1,4 @@
-"""A child that cannot outlive its parent: started, ended, and what it said."""
+"""Child processes that cannot outlive their parent: start, end, and output."""
 
 import ctypes
 import os
@@ -21,7 +21,10 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 @dataclass(frozen=True, slots=True)
 class RunAs:
-    """As whom a child runs. `namespace`: we stay who we are and are only seen as `uid` inside."""
+    """User of a child process.
+
+    `namespace`: the user stays ours and is only mapped to `uid` inside a user namespace.
+    """
 
     uid: int
     gid: int
@@ -29,10 +32,10 @@ class RunAs:
 
 
 def child_setup(death_signal: signal.Signals, run_as: RunAs | None = None) -> Callable[[], None]:
-    """What a child does between fork and exec: become `run_as`, and ask for a signal at its parent's death.
+    """Return the setup of a child between fork and exec.
 
-    The signal is asked for last, since a change of user clears it; a parent that died before it was
-    asked for is noticed by its number.
+    It switches to `run_as`, and requests a signal at its parent's death. The signal is requested last, because a change of
+    user clears it; a parent that died before the request is detected by its process id.
     """
     parent = os.getpid()
 
@@ -48,7 +51,7 @@ def child_setup(death_signal: signal.Signals, run_as: RunAs | None = None) -> Ca
 
 
 def become(run_as: RunAs) -> None:
-    """Become another user, or be seen as one. Raises OSError."""
+    """Switch to another user, or map ours to it. Raises OSError."""
     if run_as.namespace:
         _enter_user_namespace(run_as)
     else:
@@ -67,7 +70,7 @@ def _enter_user_namespace(run_as: RunAs) -> None:
 
 
 def stop(process: subprocess.Popen[bytes], with_signal: signal.Signals) -> None:
-    """End a child: by its own signal, and after `STOP_S` by SIGKILL."""
+    """End a child by its own signal, and after `STOP_S` by SIGKILL."""
     process.send_signal(with_signal)
     try:
         process.wait(STOP_S)
@@ -77,13 +80,13 @@ def stop(process: subprocess.Popen[bytes], with_signal: signal.Signals) -> None:
 
 
 def open_log(path: Path) -> IO[bytes]:
-    """A log opened at its end, in a directory that is made when missing."""
+    """Open a log for appending; its directory is created if missing."""
     path.parent.mkdir(parents=True, exist_ok=True)
     return path.open("ab")
 
 
 def tail(log: Path) -> bytes:
-    """The end of a log; nothing when it cannot be read."""
+    """Return the end of a log; empty when it cannot be read."""
     with suppress(OSError), log.open("rb") as file:
         file.seek(max(0, log.stat().st_size - LOG_TAIL_BYTES))
         return file.read()
@@ -91,7 +94,7 @@ def tail(log: Path) -> bytes:
 
 
 def last_line(text: bytes) -> str:
-    """What a program said last, for a message of one line: what it calls fatal, when it says so."""
+    """Return a program's last line of output, or its last FATAL one, for a one-line message."""
     lines = text.decode(errors="replace").strip().splitlines()
     fatal = [line for line in lines if "FATAL: " in line]
     return (fatal or lines or ["it said nothing"])[-1].strip()

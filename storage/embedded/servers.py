@@ -1,4 +1,4 @@
-"""What every private server is to its supervisor, and one for as long as a block runs."""
+"""Private servers: the interface for their supervisor, and running one during a block."""
 
 import signal
 import subprocess
@@ -18,12 +18,12 @@ Alive = Callable[[], bool]
 
 
 def always() -> bool:
-    """The `alive` of a process that nobody watches."""
+    """Return True: the `alive` of a process that is not watched."""
     return True
 
 
 class EmbeddedServer(Protocol):
-    """A private server, as its supervisor sees it."""
+    """Private server, as seen by its supervisor."""
 
     name: str
     stop_signal: signal.Signals
@@ -31,33 +31,33 @@ class EmbeddedServer(Protocol):
 
     @property
     def url(self) -> str:
-        """Where clients reach it."""
+        """URL for clients."""
         ...
 
     @property
     def run_as(self) -> RunAs | None:
-        """The user it must run as, or None for our own."""
+        """User that it must run as, or None for our own."""
         ...
 
     def prepare(self) -> None:
-        """Make the data directory ready; cheap when it is. Raises EmbeddedServerError."""
+        """Prepare the data directory; cheap when that is done. Raises EmbeddedServerError."""
         ...
 
     def command(self) -> list[str]:
-        """The program and its arguments."""
+        """Return the program and its arguments."""
         ...
 
     def wait_ready(self, timeout_s: float = READY_S, alive: Alive = always) -> None:
-        """Return when it serves. Raises ServerNotReady, with the last line of its log.
+        """Wait until it is ready. Raises ServerNotReady, with the last line of its log.
 
-        `alive` says whether its process still runs; when it does not, waiting ends at once.
+        `alive` returns whether its process still runs; when it does not, waiting ends immediately.
         """
         ...
 
 
 @contextmanager
 def running(server: EmbeddedServer) -> Iterator[str]:
-    """The server, prepared, started and ready; its URL is yielded, and it has ended afterwards."""
+    """Prepare and start the server, wait until it is ready, yield its URL, and stop it."""
     server.prepare()
     process = start(server)
     try:
@@ -68,9 +68,9 @@ def running(server: EmbeddedServer) -> Iterator[str]:
 
 
 def start(server: EmbeddedServer, *, keep_open: Sequence[int] = ()) -> subprocess.Popen[bytes]:
-    """Start a prepared server; its output goes to its log, `keep_open` are descriptors it inherits.
+    """Start a prepared server; its output goes to its log.
 
-    It has a session of its own, so that Ctrl-C reaches the supervisor only.
+    `keep_open` are descriptors it inherits. It has a separate session, so that Ctrl-C reaches the supervisor only.
     """
     with open_log(server.log) as log:
         return subprocess.Popen(  # noqa: S603  our own programs, no shell
@@ -87,11 +87,14 @@ def start(server: EmbeddedServer, *, keep_open: Sequence[int] = ()) -> subproces
 def wait_until(
     is_ready: Callable[[], bool], server: EmbeddedServer, timeout_s: float, alive: Alive
 ) -> None:
-    """Return when `is_ready` says so. Raises ServerNotReady, with the last line of the server's log."""
+    """Wait until `is_ready` returns True.
+
+    Raises ServerNotReady, with the last line of the server's log.
+    """
     deadline = time.monotonic() + timeout_s
     while not is_ready():
         if not alive() or time.monotonic() > deadline:
             why = f"was not ready after {timeout_s:.0f} s" if alive() else "ended while starting"
-            said = last_line(tail(server.log))
-            raise ServerNotReady(f"{server.name} {why}: {said} (see {server.log})")
+            last = last_line(tail(server.log))
+            raise ServerNotReady(f"{server.name} {why}: {last} (see {server.log})")
         time.sleep(READY_POLL_S)

@@ -1,4 +1,4 @@
-"""Where a private server's unix socket lies: a directory only its owner can enter."""
+"""Directory of a private server's unix socket, which only its owner can enter."""
 
 import hashlib
 import os
@@ -14,11 +14,11 @@ SOCKET_PATH_BYTES_MAX = 107  # sockaddr_un.sun_path on Linux, less its final zer
 
 
 def socket_directory(data: Path, server: str, owner: RunAs | None = None) -> Path:
-    """A directory of mode 0700 for the server's socket, made when missing.
+    """Return a directory of mode 0700 for the server's socket, created if missing.
 
-    DATA/run/<server>, unless the path of a socket in it would be too long, or has a comma, where Postgres and
-    its clients would take it for several; then one named by a hash of DATA in the user's runtime directory or
-    the temporary one. Raises EmbeddedServerError when that directory is another user's.
+    DATA/run/<server>, unless the path of a socket in it would be too long, or has a comma, which Postgres and its clients
+    would interpret as several paths; then a directory named by a hash of DATA in the user's runtime directory or the
+    temporary one. Raises EmbeddedServerError when that directory belongs to another user.
     """
     inside = data / "run" / server
     path = os.fsencode(inside / ".s.PGSQL.5432")
@@ -40,11 +40,11 @@ def _make_private(directory: Path, owner: RunAs | None) -> None:
     directory.parent.mkdir(parents=True, exist_ok=True)
     with suppress(FileExistsError):
         directory.mkdir(mode=0o700)
-    found = directory.lstat()
+    status = directory.lstat()
     owners = {os.geteuid()} | ({owner.uid} if owner else set())
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid not in owners:
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid not in owners:
         raise EmbeddedServerError(f"{directory} belongs to another user")
-    if owner is None or found.st_uid == owner.uid:
+    if owner is None or status.st_uid == owner.uid:
         directory.chmod(0o700)
     else:
         os.chown(directory, owner.uid, owner.gid)

@@ -1,4 +1,4 @@
-"""A private Valkey: its configuration, and when it serves."""
+"""Private Valkey server: its configuration, and its readiness."""
 
 import secrets
 import signal
@@ -31,17 +31,17 @@ def running_valkey(
     cluster: bool = False,
     memory_bytes: int = 0,
 ) -> Iterator[str]:
-    """A private Valkey for as long as the block runs; yields its URL."""
+    """Run a private Valkey while the block runs; yield its URL."""
     server = ValkeyServer(data, durability=durability, cluster=cluster, memory_bytes=memory_bytes)
     with running(server) as url:
         yield url
 
 
 class ValkeyServer:
-    """A Valkey, or a Redis from PATH, on a unix socket in the data directory.
+    """Valkey, or a Redis from PATH, on a unix socket in the data directory.
 
     `cluster`: one node that owns every slot. Cluster clients need an address, so it also listens on
-    loopback, with a password made for this start. `memory_bytes`: what it may use, 0 for no limit.
+    loopback, with a password generated for this start. `memory_bytes`: its memory limit, 0 for none.
     """
 
     name = "valkey"
@@ -69,7 +69,7 @@ class ValkeyServer:
 
     @property
     def socket(self) -> Path:
-        """Its unix socket."""
+        """Path of its unix socket."""
         return socket_directory(self._data, "valkey") / "valkey.sock"
 
     @property
@@ -80,7 +80,7 @@ class ValkeyServer:
         return f"unix://{quote(str(self.socket))}?db=0"
 
     def command(self) -> list[str]:
-        """The server and its configuration file, behind words that replace themselves by it."""
+        """Return the server and its configuration file, behind a launcher that execs it."""
         return [
             *self._launcher(),
             str(self._binary),
@@ -91,7 +91,7 @@ class ValkeyServer:
         return [] if self._allocator is None else ["/usr/bin/env", f"LD_PRELOAD={self._allocator}"]
 
     def prepare(self) -> None:
-        """Write the configuration; it may hold a password, so it is ours alone to read."""
+        """Write the configuration, readable only by us, as it may contain a password."""
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.log.parent.mkdir(parents=True, exist_ok=True)
         path = self.directory / "valkey.conf"
@@ -110,7 +110,7 @@ class ValkeyServer:
             "appendonly": "yes",
             "appendfsync": self._durability,
             "aof-use-rdb-preamble": "yes",
-            "repl-diskless-sync-delay": "0",  # a backup is alone: it need not wait for other replicas
+            "repl-diskless-sync-delay": "0",  # a backup need not wait for other replicas
             "maxmemory": str(self._memory_bytes),
             "maxmemory-policy": "noeviction",  # an eviction would lose messages
         }
@@ -129,7 +129,7 @@ class ValkeyServer:
         }
 
     def wait_ready(self, timeout_s: float = READY_S, alive: Alive = always) -> None:
-        """Return when it answers, its file is loaded and, in a cluster, every slot is served."""
+        """Wait until it answers, its file is loaded and, in a cluster, every slot is served."""
         with redis.Redis(
             unix_socket_path=str(self.socket), password=self._password or None
         ) as client:
@@ -143,14 +143,13 @@ class ValkeyServer:
 
 
 class SnapshotServer(ValkeyServer):
-    """A Valkey that holds what a snapshot (an RDB file) says, to be read; it writes nothing of it."""
+    """Valkey that serves a snapshot (an RDB file) for reading; it persists nothing."""
 
     def __init__(self, data: Path, snapshot: Path, *, server: ServerChoice = "bundled") -> None:
         super().__init__(data, server=server)
         self._snapshot = snapshot.resolve()
 
     def prepare(self) -> None:
-        """As every Valkey's, with the snapshot where it looks for it."""
         super().prepare()
         (self.directory / _SNAPSHOT_NAME).symlink_to(self._snapshot)
 
@@ -159,7 +158,10 @@ class SnapshotServer(ValkeyServer):
 
 
 def _literally(path: str) -> str:
-    """The path as the server takes it, for which one with wildcards is a pattern, of which nothing need exist."""
+    """Escape a path for the server, which interprets wildcards in it as a pattern.
+
+    A pattern need not match any file.
+    """
     if not any(letter in path for letter in "*?["):
         return path
     return "".join(f"\\{letter}" if letter in "*?[\\" else letter for letter in path)
@@ -183,7 +185,7 @@ def _owns_every_slot(client: "redis.Redis") -> bool:
 
 
 def _free_cluster_port() -> int:
-    """A port that is free now, together with the one of its cluster bus."""
+    """Return a port that is free now, together with the one of its cluster bus."""
     while True:
         port = secrets.choice(CLUSTER_PORTS)
         if _is_free(port) and _is_free(port + CLUSTER_BUS_PORT_STEP):

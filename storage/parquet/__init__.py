@@ -1,1 +1,1 @@
-"""Parquet files of the archive and the object stores that hold them. The only package that imports pyarrow."""
+"""Parquet files of the archive and their object stores; only this package imports pyarrow."""

@@ -1,4 +1,4 @@
-"""Records as an Arrow IPC stream: how many of them go over the wire at once."""
+"""Arrow IPC encoding of records: limits the records sent per message."""
 
 from collections.abc import Sequence
 
@@ -10,14 +10,17 @@ from storage.parquet.row_group_slice import Part, part_from
 
 
 def part_of(entries: Sequence[LogEntry], first: int, end: int, bytes_max: int) -> Part | None:
-    """The entries' records with offsets in [first, end), up to the first hole between two of them; so many bytes of
-    data, or else one record. None when they have none of these offsets. Raises ValueError for a batch that is none."""
+    """Return the entries' records with offsets in [first, end), up to the first hole.
+
+    The part has up to `bytes_max` bytes of data, or else one record. None when the entries have none of these offsets.
+    Raises ValueError for an invalid batch.
+    """
     batch = record_batch_of(entries, first, end)
     return part_from(batch, first, batch.num_rows, bytes_max) if batch.num_rows else None
 
 
 def encode_parts(parts: Sequence[Part]) -> bytes:
-    """An Arrow IPC stream of `RECORD_SCHEMA`, a batch for each part."""
+    """Encode the parts as an Arrow IPC stream of `RECORD_SCHEMA`, with a batch for each part."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, RECORD_SCHEMA) as writer:
         for part in parts:

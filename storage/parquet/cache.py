@@ -1,9 +1,9 @@
-"""What a process keeps of the files that it reads: footers, and row groups as they are once decoded.
+"""Cache of archive files for a process: footers, and decoded row groups.
 
-    wanted ──▶ kept? ──▶ being loaded for another? ──▶ a thread fetches, checks and decodes it ──▶ kept
-                given      waits for that one
+    request ──▶ cached? ──▶ being loaded? ──▶ a thread fetches, checks and decodes it ──▶ cached
+                return it   wait for that load
 
-Few are loaded at a time, so that readers of the archive leave the process to those of what is hot.
+Few are loaded at a time, so that reads of the archive do not starve reads of the hot store.
 """
 
 import asyncio
@@ -20,7 +20,9 @@ from storage.domain.errors import ArchiveDamaged, StorageBusy
 from storage.domain.limits import Limits
 from storage.parquet.object_store import Root
 
-if TYPE_CHECKING:  # pyarrow comes with the first file: most processes read none, and it takes them long to load, and room
+if (
+    TYPE_CHECKING
+):  # pyarrow is loaded with the first file: it takes time and memory, and most processes read none
     from storage.parquet.footer import Footer
     from storage.parquet.row_group_slice import Group
 
@@ -30,39 +32,44 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 GroupKey = tuple[str, int]
-"""A file's id, and the number of one of its row groups."""
+"""A file's id, and the number of one of its row groups, from 0."""
 
 
 class ArchiveCache:
-    """Reads files for a process. Its verbs raise ArchiveDamaged, StorageBusy, StorageUnavailable."""
+    """Cached reads of archive files.
 
-    def __init__(self, root: Root, known: Limits) -> None:
+    Its methods raise ArchiveDamaged, StorageBusy, StorageUnavailable.
+    """
+
+    def __init__(self, root: Root, deployment_limits: Limits) -> None:
         self._root = root
         self._threads = ThreadPoolExecutor(limits.ARCHIVE_READERS, "archive")
         self._in_threads = 0
         self._footers: _Loaded[str, Footer] = _Loaded(
             limits.ARCHIVE_FOOTERS_BYTES, lambda footer: footer.bytes_held
         )
-        self._groups: _Loaded[GroupKey, Group] = _Loaded(known.archive_cache_bytes, _group_bytes)
+        self._groups: _Loaded[GroupKey, Group] = _Loaded(
+            deployment_limits.archive_cache_bytes, _group_bytes
+        )
 
     async def close(self) -> None:
-        """Wait for the loads that are under way; a thread cannot be stopped."""
+        """Wait for the loads in progress; a thread cannot be stopped."""
         await self._footers.close()
         await self._groups.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def footer(self, file: ArchivedFile) -> "Footer":
-        """A file's footer."""
+        """Return a file's footer."""
         load = partial(_read_footer, self._root, file)
         return await self._footers.get(file.file_id, partial(self._in_thread, load))
 
     async def group(self, file: ArchivedFile, footer: "Footer", number: int) -> "Group":
-        """A row group of a file."""
+        """Return a row group of a file."""
         load = partial(_read_group, self._root, footer, number)
         return await self._groups.get((file.file_id, number), partial(self._in_thread, load))
 
     def read_ahead(self, file: ArchivedFile, number: int) -> None:
-        """Begin to load a row group that will be wanted, unless another one is being loaded."""
+        """Start loading a row group that will be needed, unless another load is in progress."""
         if not self._groups.under_way:
             self._groups.begin((file.file_id, number), partial(self._ahead, file, number))
 
@@ -97,19 +104,19 @@ def _read_group(root: Root, footer: "Footer", number: int) -> "Group":
 
 
 def _read_footer(root: Root, file: ArchivedFile) -> "Footer":
-    """The footer, which says what the manifest says."""
+    """Read the footer, and check it against the manifest."""
     from storage.parquet.footer import read_footer
 
     footer = read_footer(root, file.path, file.file_bytes, file.digest)
     facts = footer.facts
-    held = (facts.first_offset, facts.next_offset, facts.records, facts.last_arrival_ms)
-    if held != (file.first_offset, file.next_offset, file.records, file.last_arrival_ms):
+    stored = (facts.first_offset, facts.next_offset, facts.records, facts.last_arrival_ms)
+    if stored != (file.first_offset, file.next_offset, file.records, file.last_arrival_ms):
         raise ArchiveDamaged("A file does not hold what the manifest says.", path=file.path)
     return footer
 
 
 class _Loaded(Generic[K, V]):
-    """Values by key, those used last, up to a size in all; each is loaded once for all who want it at a time."""
+    """LRU cache with single-flight loads, bounded by the total size of its values."""
 
     def __init__(self, size_max: int, size_of: Callable[[V], int]) -> None:
         self._size_max = size_max
@@ -120,18 +127,18 @@ class _Loaded(Generic[K, V]):
 
     @property
     def under_way(self) -> int:
-        """How many are being loaded."""
+        """Number of loads in progress."""
         return len(self._loading)
 
     async def get(self, key: K, load: Callable[[], Awaitable[V]]) -> V:
-        """The value; a caller that gives up does not end the load for the others."""
+        """Return the value; a caller that is cancelled does not end the load for the others."""
         if key in self._kept:
             self._kept.move_to_end(key)
             return self._kept[key]
         return await asyncio.shield(self.begin(key, load))
 
     def begin(self, key: K, load: Callable[[], Awaitable[V]]) -> "asyncio.Task[V]":
-        """Load the value, if nobody does."""
+        """Load the value, unless a load is in progress."""
         task = self._loading.get(key)
         if task is None:
             task = self._loading[key] = asyncio.create_task(self._load(key, load))
@@ -155,8 +162,8 @@ class _Loaded(Generic[K, V]):
     def _end(self, key: K, done: "asyncio.Task[V]") -> None:
         del self._loading[key]
         if not done.cancelled():
-            done.exception()  # whoever waits sees it; perhaps nobody does
+            done.exception()  # retrieved here in case no caller waits for it
 
     async def close(self) -> None:
-        """Wait for what is being loaded."""
+        """Wait for the loads in progress."""
         await asyncio.gather(*self._loading.values(), return_exceptions=True)

@@ -1,4 +1,4 @@
-"""The digest of what a file holds, wherever its row groups begin.
+"""Digest of a file's contents, independent of its row group boundaries.
 
 SHA-256 over three SHA-256s: of the offsets and of the bodies' lengths, each an int64, little-endian, and of the
 bodies themselves, one after another.
@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 
 class ContentDigest:
-    """Gathers the digest of records, batch by batch."""
+    """Incremental digest of records, batch by batch."""
 
     def __init__(self) -> None:
         self._offsets = hashlib.sha256()
@@ -19,7 +19,7 @@ class ContentDigest:
         self._bodies = hashlib.sha256()
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """The next records, in any number."""
+        """Add the next records, in any number."""
         data = batch.column("data")
         self._offsets.update(_words(batch.column("offset")))
         self._lengths.update(_words(pc.binary_length(data).cast(pa.int64())))
@@ -30,12 +30,12 @@ class ContentDigest:
             self._bodies.update(memoryview(bodies)[low:high])
 
     def hexdigest(self) -> str:
-        """Of what was added so far."""
+        """Return the digest of all records added so far."""
         parts = (self._offsets, self._lengths, self._bodies)
         return hashlib.sha256(b"".join(part.digest() for part in parts)).hexdigest()
 
 
 def _words(column: pa.Array) -> memoryview:
-    """The bytes of a column of int64 without nulls."""
+    """Return the bytes of a column of int64 without nulls."""
     values = memoryview(column.buffers()[1]).cast("B")
     return values[8 * column.offset : 8 * (column.offset + len(column))]

@@ -1,4 +1,4 @@
-"""Reading one file: a row group at a time, each held to the digest that the footer has of it."""
+"""Reader of one file: verifies each row group against its digest in the footer."""
 
 import hashlib
 import io
@@ -17,11 +17,11 @@ from storage.parquet.record_schema import RECORD_FIELDS, SCHEMA
 def read_group(
     root: Root, footer: Footer, number: int, fields: Sequence[str] = RECORD_FIELDS
 ) -> pa.RecordBatch:
-    """The records of a row group, with these fields of `SCHEMA`; keys are dictionary-encoded.
+    """Read the records of a row group, with these fields of `SCHEMA`.
 
-    Raises ArchiveDamaged when it is not what was written, and what a root raises.
+    Keys are dictionary-encoded. Raises ArchiveDamaged when its bytes were altered, and the errors of a root.
     """
-    # The digest answers for every byte, so the pages' checksums would say nothing new.
+    # The digest covers every byte, so the pages' checksums would add nothing.
     raw = _raw(root, footer, number)
     return _decoded(footer, footer.metadata(), number, raw, fields, check_pages=False)
 
@@ -60,10 +60,10 @@ def _decoded(
 
 
 def verify_file(root: Root, path: str, file_bytes: int, digest: bytes) -> Footer:
-    """Read all records of a file, of which the manifest knows the size and the digest; gives its footer.
+    """Read and verify all records of a file, given its size and digest in the manifest.
 
-    Raises ArchiveDamaged unless every digest and page checksum holds, offsets rise, and there are as many records as
-    the footer says; and what a root raises.
+    Returns its footer. Raises ArchiveDamaged unless every digest and page checksum is right, offsets rise, and there are as
+    many records as the footer states; and the errors of a root.
     """
     footer = read_footer(root, path, file_bytes, digest)
     metadata = footer.metadata()
@@ -76,27 +76,27 @@ def verify_file(root: Root, path: str, file_bytes: int, digest: bytes) -> Footer
         content.add(batch)
         edge = group.next_offset
     records = sum(group.records for group in footer.facts.groups)
-    told = (footer.facts.content, footer.facts.records, footer.facts.next_offset, file_bytes)
-    if (content.hexdigest(), records, edge, root.size(path)) != told:
+    expected = (footer.facts.content, footer.facts.records, footer.facts.next_offset, file_bytes)
+    if (content.hexdigest(), records, edge, root.size(path)) != expected:
         raise not_written(path)
     return footer
 
 
 def _is_as_told(batch: pa.RecordBatch, group: RowGroup, edge: int) -> bool:
-    """Whether a row group holds what the footer says, by rising offsets, none below `edge`."""
+    """Return whether a row group matches the footer, with rising offsets, none below `edge`."""
     offsets = batch.column("offset")
     steps = pc.min(pc.pairwise_diff(offsets)).as_py()
     first, last = offsets[0].as_py(), offsets[-1].as_py()
     rises = steps is None or steps >= 1
-    told = (group.records, group.first_offset, group.next_offset)
-    return rises and first >= edge and (batch.num_rows, first, last + 1) == told
+    expected = (group.records, group.first_offset, group.next_offset)
+    return rises and first >= edge and (batch.num_rows, first, last + 1) == expected
 
 
 class _Window(io.RawIOBase):
-    """A file of which only one stretch is there."""
+    """File of which only one range is present."""
 
-    def __init__(self, held: bytes, start: int, size: int) -> None:
-        self._held = memoryview(held)
+    def __init__(self, content: bytes, start: int, size: int) -> None:
+        self._held = memoryview(content)
         self._start = start
         self._size = size
         self._place = 0
@@ -107,9 +107,9 @@ class _Window(io.RawIOBase):
     def seekable(self) -> bool:
         return True
 
-    def seek(self, place: int, whence: int = io.SEEK_SET, /) -> int:
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
         base = {io.SEEK_SET: 0, io.SEEK_CUR: self._place, io.SEEK_END: self._size}[whence]
-        self._place = base + place
+        self._place = base + offset
         return self._place
 
     def tell(self) -> int:

@@ -1,4 +1,4 @@
-"""Writing one file: record batches in, row groups out, and at the end what the manifest is to know of it."""
+"""Writer of one file: record batches in, row groups out, and a summary for the manifest."""
 
 import hashlib
 from contextlib import ExitStack, suppress
@@ -26,11 +26,11 @@ _DICTIONARIES = [
     *(f"headers.list.element.{name}" for name in "ktv"),
 ]
 _DELTAS = {"offset": "DELTA_BINARY_PACKED", "ts": "DELTA_BINARY_PACKED"}
-_FALSE_POSITIVES = 0.01  # of a Bloom filter: some 10 bits for each key
+_FALSE_POSITIVES = 0.01  # rate of a Bloom filter: some 10 bits for each key
 
 
 class FileOf(msgspec.Struct, frozen=True):
-    """Whose records a file holds, and the attempt that is in its name."""
+    """Shard whose records a file has, and the attempt that is in its name."""
 
     namespace: str
     stream_id: LogId
@@ -39,7 +39,7 @@ class FileOf(msgspec.Struct, frozen=True):
 
 
 class WrittenFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that is there, on disk: an `ArchivedFile` without the ids that its writer knows.
+    """A complete file on disk: an `ArchivedFile` without the ids that its writer knows.
 
     `content` is the digest of its records (`storage.parquet.content_digest`), in hexadecimal.
     """
@@ -57,14 +57,14 @@ class WrittenFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FileWriter:
-    """Writes a file as its records come; nothing is there under its path before `finish` returns.
+    """Incremental writer of a file; its path does not exist before `finish` returns.
 
         with FileWriter(root, path, whose) as file:
             file.write(batch, log_bytes)          # any number of times, by offset
             written = file.finish()
 
-    A block that is left without `finish` leaves nothing. Holds at most some two row groups in memory. Raises what a
-    root raises, and ValueError for records that do not rise by offset.
+    Leaving the block without `finish` leaves no file. Holds at most about two row groups in memory. Raises the errors of a
+    root, and ValueError for records whose offsets do not rise.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class FileWriter:
         return self._sink
 
     def _begin(self, table: pa.Table) -> pq.ParquetWriter:
-        """The first row group tells for how many keys a Bloom filter has to have room."""
+        """Create the Parquet writer; the first row group determines the size of the Bloom filter."""
         keys = pc.count_distinct(table.column("key")).as_py()
         self._parquet = pq.ParquetWriter(
             self._out,
@@ -158,7 +158,10 @@ class FileWriter:
         return self._parquet
 
     def finish(self) -> WrittenFile:
-        """End the file and put it on disk under its path. Raises ValueError when it has no records."""
+        """Finish the file and sync it to disk under its path.
+
+        Raises ValueError when it has no records.
+        """
         if self._waiting:
             self._end_group()
         if self._parquet is None:
@@ -192,7 +195,7 @@ class FileWriter:
 
 
 class _Abandoned(Exception):
-    """The block of a file was left."""
+    """The block was left without `finish`."""
 
 
 def _row_group(table: pa.Table, start: int, sink: "_Counting") -> RowGroup:
@@ -225,7 +228,7 @@ def _written(path: str, facts: FileFacts, sink: "_Counting") -> WrittenFile:
 
 
 class _Counting:
-    """A file that passes bytes on, counts them, and knows the digest of what was written since a point."""
+    """Sink that passes bytes on, counts them, and computes the digest of the current part."""
 
     closed = False
 
@@ -248,13 +251,13 @@ class _Counting:
         return self.count
 
     def flush(self) -> None:
-        """All is passed on already."""
+        """Do nothing: all bytes are passed on already."""
 
     def close(self) -> None:
-        """Whoever opened the sink closes it."""
+        """Do nothing: the sink's opener closes it."""
 
     def begin_part(self) -> int:
-        """Let the digest begin here; gives the place."""
+        """Restart the digest; return the position."""
         self._part = hashlib.sha256()
         return self.count
 
@@ -262,12 +265,12 @@ class _Counting:
         return self._part.hexdigest()
 
     def begin_end(self) -> None:
-        """What comes now ends with the footer, and is remembered."""
+        """Start recording the bytes that end with the footer."""
         self._end = []
 
     def footer(self) -> bytes:
         return footer_in(b"".join(self._end or ()))
 
     def discard(self) -> None:
-        """Nothing more is passed on."""
+        """Stop passing bytes on."""
         self._sink = None

@@ -1,11 +1,11 @@
-"""What a file says of itself, in its Parquet footer, and how the rest of it is held to that.
+"""Footer of a file, and the verification of the rest of the file against it.
 
     PAR1 │ row group │ row group │ … │ indexes │ footer │ length of the footer │ PAR1
              └─ SHA-256 ─┴─────────────────────▶ ▲   └─ SHA-256: the file's digest ──▶ manifest
 
-So whoever has the digest from the manifest reads the footer that was written, or ArchiveDamaged, and of it any row
-group, or ArchiveDamaged. The indexes (Bloom filters, column and offset indexes) let other engines skip; nothing here
-reads them. Pages have checksums as well, for other engines.
+So a reader with the digest from the manifest gets the original footer and row groups, or ArchiveDamaged. The indexes
+(Bloom filters, column and offset indexes) let other engines skip; nothing here reads them. Pages have checksums as well,
+for other engines.
 """
 
 import hashlib
@@ -24,13 +24,13 @@ FACTS_KEY = "millstream"
 
 _MAGIC = b"PAR1"
 _TRAILER_BYTES = 4 + len(_MAGIC)
-_GUESS_BYTES = 64 * 1024  # of a file's end, read at once: more than nearly any footer
+_GUESS_BYTES = 64 * 1024  # of a file's end, in the first read: larger than nearly any footer
 
 
 class RowGroup(msgspec.Struct, frozen=True, gc=False):
-    """A row group: where it lies in its file, the SHA-256 of these bytes in hexadecimal, and what it holds.
+    """A row group: its position in the file, the SHA-256 of its bytes, and its contents.
 
-    `next_offset` is the one behind its last record.
+    The digest is in hexadecimal. `next_offset` is the one behind its last record.
     """
 
     start: int
@@ -44,7 +44,7 @@ class RowGroup(msgspec.Struct, frozen=True, gc=False):
 
 
 class FileFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What is written into a file's footer: enough to make its row of the manifest anew.
+    """Metadata in a file's footer: enough to rebuild its row of the manifest.
 
     Digests are in hexadecimal. `attempt` is that of the file's name.
     """
@@ -66,9 +66,9 @@ class FileFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Footer(msgspec.Struct, frozen=True):
-    """A footer that is what was written: `raw` as it is in the file, `facts` what Millstream wrote into it.
+    """A verified footer: `raw` as it is in the file, `facts` the metadata of Millstream in it.
 
-    It is kept raw, since Parquet's own form of it takes ten times as much: some 10 KiB for each row group.
+    It is cached raw, because Parquet's own form of it takes ten times as much: some 10 KiB for each row group.
     """
 
     path: str
@@ -79,21 +79,30 @@ class Footer(msgspec.Struct, frozen=True):
 
     @property
     def bytes_held(self) -> int:
-        """About what it takes: the facts are a part of what is raw, and a few times as large as there."""
+        """Approximate memory in use.
+
+        The facts are a part of `raw`, and a few times as large when decoded.
+        """
         return 3 * len(self.raw)
 
     def group_at(self, offset: int) -> int:
-        """The number of the row group that holds an offset below the file's end or, if none has it, of the next one."""
+        """Return the number of the row group that has an offset, or of the next one if none has.
+
+        The offset lies below the file's end.
+        """
         groups = enumerate(self.facts.groups)
         return next(nth for nth, group in groups if offset < group.next_offset)
 
     def group_since(self, time_ms: int) -> int:
-        """The number of the first row group with a record that arrived then, no later than the file's last, or later."""
+        """Return the number of the first row group with a record that arrived then or later.
+
+        The time is no later than the file's last arrival.
+        """
         groups = enumerate(self.facts.groups)
         return next(nth for nth, group in groups if time_ms <= group.last_arrival_ms)
 
     def metadata(self) -> pq.FileMetaData:
-        """What Parquet needs to read a row group."""
+        """Return the metadata that Parquet needs to read a row group."""
         return _metadata(self.raw)
 
 
@@ -102,13 +111,15 @@ _decoder = msgspec.json.Decoder(FileFacts)
 
 
 def encode_facts(facts: FileFacts) -> bytes:
-    """The facts as the footer holds them."""
+    """Encode the facts for the footer."""
     return _encoder.encode(facts)
 
 
 def read_footer(root: Root, path: str, file_bytes: int, digest: bytes) -> Footer:
-    """The footer of a file, of which the manifest knows the size and the digest. Raises ArchiveDamaged, and what
-    a root raises."""
+    """Read and verify a file's footer, given its size and digest in the manifest.
+
+    Raises ArchiveDamaged, and the errors of a root.
+    """
     raw = _raw_footer(root, path, file_bytes)
     if hashlib.sha256(raw).digest() != digest:
         raise not_written(path)
@@ -116,7 +127,7 @@ def read_footer(root: Root, path: str, file_bytes: int, digest: bytes) -> Footer
 
 
 def found_footer(root: Root, path: str) -> Footer:
-    """The footer of a file of which nothing else is known, held to nothing: to write the manifest's row."""
+    """Read the footer of a file without verifying it, to write the manifest's row."""
     file_bytes = root.size(path)
     if file_bytes is None:
         raise missing(path)
@@ -124,7 +135,10 @@ def found_footer(root: Root, path: str) -> Footer:
 
 
 def footer_in(end: bytes) -> bytes:
-    """The footer in the end of a file, however much of it is given. Raises ValueError when it is not whole."""
+    """Return the footer in the last bytes of a file, however many are given.
+
+    Raises ValueError when it is not complete.
+    """
     size = int.from_bytes(end[-_TRAILER_BYTES : -len(_MAGIC)], "little")
     if end[-len(_MAGIC) :] != _MAGIC or size + _TRAILER_BYTES > len(end):
         raise ValueError("no Parquet footer")
@@ -136,9 +150,11 @@ def _raw_footer(root: Root, path: str, file_bytes: int) -> bytes:
         raise not_written(path)
     guess = min(_GUESS_BYTES, file_bytes)
     end = root.read(path, file_bytes - guess, guess)
-    more = int.from_bytes(end[-_TRAILER_BYTES : -len(_MAGIC)], "little") + _TRAILER_BYTES - guess
-    if 0 < more <= file_bytes - guess:
-        end = root.read(path, file_bytes - guess - more, more) + end
+    missing_bytes = (
+        int.from_bytes(end[-_TRAILER_BYTES : -len(_MAGIC)], "little") + _TRAILER_BYTES - guess
+    )
+    if 0 < missing_bytes <= file_bytes - guess:
+        end = root.read(path, file_bytes - guess - missing_bytes, missing_bytes) + end
     try:
         return footer_in(end)
     except ValueError as error:
@@ -147,8 +163,8 @@ def _raw_footer(root: Root, path: str, file_bytes: int) -> bytes:
 
 def _parsed(raw: bytes, path: str, file_bytes: int) -> Footer:
     try:
-        told = _metadata(raw).metadata or {}
-        facts = _decoder.decode(told.get(FACTS_KEY.encode(), b""))
+        metadata = _metadata(raw).metadata or {}
+        facts = _decoder.decode(metadata.get(FACTS_KEY.encode(), b""))
     except (OSError, ValueError, msgspec.DecodeError, pa.ArrowException) as error:
         raise not_written(path) from error
     return Footer(path, file_bytes, hashlib.sha256(raw).digest(), facts, raw)
@@ -160,5 +176,5 @@ def _metadata(raw: bytes) -> pq.FileMetaData:
 
 
 def not_written(path: str) -> ArchiveDamaged:
-    """What is read of a file is not what was written."""
+    """Return the error for a file whose contents were altered."""
     return ArchiveDamaged("A file of the archive is not what was written.", path=path)

@@ -1,4 +1,4 @@
-"""The archive in a directory: what was acknowledged survives a power cut."""
+"""Archive in a directory: acknowledged files survive a power failure."""
 
 import os
 import secrets
@@ -10,21 +10,21 @@ from pathlib import Path
 from storage.domain.errors import StorageUnavailable
 from storage.parquet.store_errors import StoredFile, missing, translated, whole
 
-_TRIES = 5  # to make a folder that another process removes because it is empty
+_TRIES = 5  # attempts to create a folder while another process removes it because it is empty
 _NS_PER_MS = 1_000_000
 
 
 class LocalRoot:
-    """A `storage.parquet.object_store.Root` in a directory, which the first write makes."""
+    """A `storage.parquet.object_store.Root` in a directory, which the first write creates."""
 
     def __init__(self, folder: str) -> None:
         self._folder = Path(folder)
 
     @contextmanager
     def writing(self, path: str) -> Generator[BufferedWriter]:
-        """To a file beside it first; the name is given once the bytes are on disk, and then put on disk too."""
-        place = self._folder / path
-        begun = place.with_name(f".{place.name}.{secrets.token_hex(4)}")
+        """Write to a temporary file next to the target, sync it, rename it, and sync the name."""
+        target = self._folder / path
+        begun = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
         with translated(path):
             file = _made(begun)
             try:
@@ -32,22 +32,21 @@ class LocalRoot:
                     yield file
                     file.flush()
                     os.fsync(file.fileno())
-                begun.replace(place)
+                begun.replace(target)
             except BaseException:
                 with suppress(OSError):
                     begun.unlink(missing_ok=True)
                 raise
-            self._put_on_disk(place.parent)
+            self._put_on_disk(target.parent)
 
     def _put_on_disk(self, folder: Path) -> None:
-        """The names of a folder and of all that lead to it, whichever process made them."""
-        for one in (folder, *folder.parents):
-            _sync(one)
-            if one == self._folder.parent:
+        """Sync a folder and all its parents up to the root's, whichever process created them."""
+        for directory in (folder, *folder.parents):
+            _sync(directory)
+            if directory == self._folder.parent:
                 return
 
     def read(self, path: str, start: int, size: int) -> bytes:
-        """As `Root.read`."""
         with self._known(path), translated(path):
             file = os.open(self._folder / path, os.O_RDONLY)
             try:
@@ -57,13 +56,15 @@ class LocalRoot:
 
     @contextmanager
     def _known(self, path: str) -> Generator[None]:
-        """A directory that is not mounted has lost no file."""
+        """Raise StorageUnavailable unless the directory exists.
+
+        A file is not missing merely because the directory is not mounted.
+        """
         if not self._folder.is_dir():
             raise StorageUnavailable("The archive's directory is not there.")
         yield
 
     def size(self, path: str) -> int | None:
-        """As `Root.size`."""
         with self._known(path), translated(path):
             try:
                 return (self._folder / path).stat().st_size
@@ -71,11 +72,11 @@ class LocalRoot:
                 return None
 
     def delete(self, path: str) -> None:
-        """As `Root.delete`; folders that it leaves empty go too."""
-        place = self._folder / path
+        """Remove a file, and the folders that it leaves empty."""
+        target = self._folder / path
         with translated(path):
-            place.unlink(missing_ok=True)
-        for folder in place.parents:
+            target.unlink(missing_ok=True)
+        for folder in target.parents:
             if folder == self._folder:
                 return
             try:
@@ -84,22 +85,21 @@ class LocalRoot:
                 return
 
     def files(self, folder: str) -> Iterator[StoredFile]:
-        """As `Root.files`."""
         for within, _, names in os.walk(self._folder / folder):
             for name in names:
-                place = Path(within, name)
-                with suppress(FileNotFoundError):  # deleted meanwhile
-                    found = place.stat()
-                    path = place.relative_to(self._folder).as_posix()
-                    yield StoredFile(path, found.st_size, found.st_mtime_ns // _NS_PER_MS)
+                file = Path(within, name)
+                with suppress(FileNotFoundError):  # deleted in the meantime
+                    status = file.stat()
+                    path = file.relative_to(self._folder).as_posix()
+                    yield StoredFile(path, status.st_size, status.st_mtime_ns // _NS_PER_MS)
 
 
-def _made(place: Path) -> BufferedWriter:
+def _made(target: Path) -> BufferedWriter:
     for _ in range(_TRIES):
-        place.parent.mkdir(parents=True, exist_ok=True)
+        target.parent.mkdir(parents=True, exist_ok=True)
         with suppress(FileNotFoundError):
-            return place.open("xb")
-    raise missing(place.name)
+            return target.open("xb")
+    raise missing(target.name)
 
 
 def _read(file: int, start: int, size: int) -> bytes:

@@ -1,13 +1,13 @@
-"""Where the archive is kept: a directory of this machine, or a place in an object store.
+"""Object stores of the archive: a directory of this machine, or a bucket.
 
     file:///var/lib/millstream/archive
-    s3://bucket/prefix        key pair, region and endpoint come from the environment, as AWS tools find them; or
+    s3://bucket/prefix        access key pair, region and endpoint are taken from the environment, as AWS tools do; or
                               s3://key:secret@bucket/prefix?region=…&endpoint_override=host:port&scheme=http
 
-A file is written once, whole, under a name that nothing had before. Paths are relative to the root, with `/`.
+A file is written once, complete, under a name that was never used before. Paths are relative to the root, with `/`.
 
     a file is gone, or shorter than it was      ArchiveDamaged
-    there is no room                            StorageFull
+    no space is left                            StorageFull
     the store or directory cannot be reached    StorageUnavailable
 """
 
@@ -22,37 +22,43 @@ from storage.settings import check_archive_url
 
 
 class Root(Protocol):
-    """The place that holds all files of the archive. Its verbs block: call them in a thread."""
+    """Object store with all files of the archive. Its methods block: call them in a thread."""
 
     def writing(self, path: str) -> AbstractContextManager[Sink]:
-        """What is written in this block is there when the block ends, whole and on disk; if it raises, nothing is."""
+        """Open a sink whose file exists when the block ends, complete and on disk.
+
+        If the block raises, no file exists.
+        """
         ...
 
     def read(self, path: str, start: int, size: int) -> bytes:
-        """The bytes [start, start + size) of a file."""
+        """Return the bytes [start, start + size) of a file."""
         ...
 
     def size(self, path: str) -> int | None:
-        """How many bytes a file has; None when it is not there."""
+        """Return a file's size in bytes; None when it does not exist."""
         ...
 
     def delete(self, path: str) -> None:
-        """Remove a file, if it is there."""
+        """Remove a file, if it exists."""
         ...
 
     def files(self, folder: str) -> Iterator[StoredFile]:
-        """All files below a folder, in any order, also what a write left that broke off."""
+        """Yield all files below a folder, in any order, including remains of interrupted writes."""
         ...
 
 
 def open_root(url: str) -> Root:
-    """The archive at a URL; nothing is looked at yet. Raises ValueError for a URL of another form."""
+    """Open the archive at a URL without accessing it yet.
+
+    Raises ValueError for a URL of another form.
+    """
     check_archive_url(url)
     split = urlsplit(url)
     path = unquote(split.path)
     if split.scheme == "file":
         return LocalRoot(path)
-    from storage.parquet.s3_store import S3Root  # pyarrow, which a directory does not need
+    from storage.parquet.s3_store import S3Root  # loads pyarrow, which a directory does not need
 
     return S3Root(f"{split.hostname}{path}".rstrip("/"), **_s3_options(url))
 

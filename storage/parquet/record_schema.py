@@ -1,14 +1,14 @@
-"""What a record is in the archive, and how entries of a log become Arrow and Arrow becomes records.
+"""Schema of archived records, and conversions between log entries, Arrow and records.
 
-    offset               int64               its place in the log
+    offset               int64               its offset in the log
     ts                   timestamp[us, UTC]  its arrival, in whole milliseconds
     event_ts             timestamp[us, UTC]? the producer's own time
     key                  string?             null without a key
-    hash_hi, hash_lo     int64?              MD5 of the key, whose place on the ring it is: two signed halves,
+    hash_hi, hash_lo     int64?              MD5 of the key, its position on the ring: two signed halves,
                                              big-endian
     data                 binary
     headers              list<struct<k, t, v>>?   name, type (empty outside SQS) and value; null without headers
-    flags                int32               0: none is known yet
+    flags                int32               0: none is defined yet
     log_epoch            int32               of the log, when the record was archived: see `Extent`
 
 Records without headers and event times never become Python objects: a batch's bodies are joined, and its
@@ -57,36 +57,40 @@ SCHEMA = pa.schema(
 """The schema of every file, field by field."""
 
 RECORD_FIELDS = ["offset", "ts", "event_ts", "key", "data", "headers"]
-"""Those that make a `LogRecord`."""
+"""Fields that make up a `LogRecord`."""
 
 RECORD_SCHEMA = pa.schema([SCHEMA.field(name) for name in RECORD_FIELDS])
-"""What readers get of it."""
+"""Schema that readers get: a part of `SCHEMA`."""
 
 US_PER_MS = 1_000
 _HALVES = struct.Struct(">qq")
-_KEYS_REMEMBERED_MAX = (
-    16_384  # as `storage.domain.streams.stream`: keys that come back are looked up
-)
+_KEYS_REMEMBERED_MAX = 16_384  # as in `storage.domain.streams.stream`: repeated keys are looked up
 
 
 def batch_of(entries: Iterable[LogEntry], first: int, end: int, log_epoch: int) -> pa.RecordBatch:
-    """The records of these entries with offsets in [first, end), in the form of `SCHEMA`.
+    """Convert the records of these entries with offsets in [first, end) to `SCHEMA`.
 
-    The entries' bodies together are below 2 GiB. Raises ValueError for a batch that is not to be read.
+    The entries' bodies together are below 2 GiB. Raises ValueError for an unreadable batch.
     """
     gathered = _Gathered(entries)
     return gathered.within(first, end, gathered.batch(log_epoch))
 
 
 def record_batch_of(entries: Iterable[LogEntry], first: int, end: int) -> pa.RecordBatch:
-    """The same, in the form of `RECORD_SCHEMA`."""
+    """Convert the records of these entries with offsets in [first, end) to `RECORD_SCHEMA`.
+
+    Raises ValueError for an unreadable batch.
+    """
     gathered = _Gathered(entries)
     columns = [gathered.column(name) for name in RECORD_FIELDS]
     return gathered.within(first, end, pa.RecordBatch.from_arrays(columns, schema=RECORD_SCHEMA))
 
 
 class _Gathered:
-    """The columns of several entries, one after another; those that most logs lack only once they are met."""
+    """Concatenated columns of several entries.
+
+    Columns that most logs lack are created only when they occur.
+    """
 
     def __init__(self, entries: Iterable[LogEntry]) -> None:
         self._offsets = array("q")
@@ -120,20 +124,20 @@ class _Gathered:
         self._ends.extend([base + end for end in batch.ends] if base else batch.ends)
 
     def within(self, first: int, end: int, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows of these offsets."""
+        """Return the rows with offsets in [first, end)."""
         low, high = (bisect_left(self._offsets, edge) for edge in (first, end))
         return batch.slice(low, high - low)
 
     def batch(self, log_epoch: int) -> pa.RecordBatch:
         count = len(self._offsets)
-        found = {name: self.column(name) for name in RECORD_FIELDS}
-        found["hash_hi"], found["hash_lo"] = _hashes_of(found["key"])
-        found["flags"] = pa.repeat(pa.scalar(0, pa.int32()), count)
-        found["log_epoch"] = pa.repeat(pa.scalar(log_epoch, pa.int32()), count)
-        return pa.RecordBatch.from_arrays([found[name] for name in SCHEMA.names], schema=SCHEMA)
+        columns = {name: self.column(name) for name in RECORD_FIELDS}
+        columns["hash_hi"], columns["hash_lo"] = _hashes_of(columns["key"])
+        columns["flags"] = pa.repeat(pa.scalar(0, pa.int32()), count)
+        columns["log_epoch"] = pa.repeat(pa.scalar(log_epoch, pa.int32()), count)
+        return pa.RecordBatch.from_arrays([columns[name] for name in SCHEMA.names], schema=SCHEMA)
 
     def column(self, name: str) -> pa.Array:
-        """One of RECORD_FIELDS."""
+        """Return one of RECORD_FIELDS."""
         count = len(self._offsets)
         match name:
             case "offset":
@@ -147,19 +151,19 @@ class _Gathered:
             case "headers":
                 return _headers_of(self._headers, count)
             case _:
-                held = [None, pa.py_buffer(self._ends), pa.py_buffer(b"".join(self._bodies))]
-                return pa.Array.from_buffers(pa.binary(), count, held)
+                buffers = [None, pa.py_buffer(self._ends), pa.py_buffer(b"".join(self._bodies))]
+                return pa.Array.from_buffers(pa.binary(), count, buffers)
 
 
 def _joined(
-    column: list[Any] | None, more: Sequence[Any] | None, before: int, count: int, absent: Any
+    column: list[Any] | None, addition: Sequence[Any] | None, before: int, count: int, absent: Any
 ) -> list[Any] | None:
-    """A column and the one of the next batch, either of which may be missing as a whole."""
-    if more is None and column is None:
+    """Append the column of the next batch; either may be missing as a whole."""
+    if addition is None and column is None:
         return None
     if column is None:
         column = [absent] * before
-    column += [absent] * count if more is None else more
+    column += [absent] * count if addition is None else addition
     return column
 
 
@@ -176,7 +180,7 @@ def _keys_of(keys: list[str] | None, count: int) -> pa.Array:
 
 
 def _hashes_of(keys: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Both halves of each key's hash; a key that comes again is not hashed again."""
+    """Return both halves of each key's hash; repeated keys are hashed once."""
     if keys.null_count == len(keys):
         nulls = pa.nulls(len(keys), pa.int64())
         return nulls, nulls
@@ -203,11 +207,14 @@ def _event_times_of(times: list[int | None] | None, count: int) -> pa.Array:
 def _headers_of(headers: list[Headers] | None, count: int) -> pa.Array:
     if headers is None:
         return pa.nulls(count, _HEADERS)
-    return pa.array([some or None for some in headers], _HEADERS)
+    return pa.array([entry or None for entry in headers], _HEADERS)
 
 
 def records_of(batch: pa.RecordBatch) -> list[LogRecord]:
-    """The records of a batch that has the fields of RECORD_FIELDS; keys may be dictionary-encoded."""
+    """Convert a batch with the fields of RECORD_FIELDS to records.
+
+    Keys may be dictionary-encoded.
+    """
     records = map(
         Record,
         _bytes_in(batch.column("data")),
@@ -220,13 +227,13 @@ def records_of(batch: pa.RecordBatch) -> list[LogRecord]:
 
 
 def _numbers_in(column: pa.Array) -> list[int]:
-    """The whole numbers of a column of 64 bits that has no nulls."""
+    """Return the integers of a 64-bit column without nulls."""
     values: memoryview = memoryview(column.buffers()[1]).cast("B").cast("q")
     return values[column.offset : column.offset + len(column)].tolist()
 
 
 def _bytes_in(column: pa.Array) -> list[bytes]:
-    """The values of a binary column that has no nulls."""
+    """Return the values of a binary column without nulls."""
     _, ends, data = column.buffers()
     edges = (
         memoryview(ends)
@@ -237,8 +244,8 @@ def _bytes_in(column: pa.Array) -> list[bytes]:
     if data is None:
         return [b""] * len(column)
     base = edges[0]
-    held = data[base : edges[-1]].to_pybytes()
-    return [held[low - base : high - base] for low, high in pairwise(edges)]
+    content = data[base : edges[-1]].to_pybytes()
+    return [content[low - base : high - base] for low, high in pairwise(edges)]
 
 
 def _keys_in(column: pa.Array) -> Iterable[str]:
@@ -248,9 +255,9 @@ def _keys_in(column: pa.Array) -> Iterable[str]:
         column = column.dictionary_encode()
     if len(column.dictionary) > len(column):
         column = column.dictionary.take(column.indices).dictionary_encode()
-    known = column.dictionary.to_pylist()
+    dictionary = column.dictionary.to_pylist()
     # Without `pa.array` or `pa.scalar`, which load pandas where it is installed: a quarter of a second of a read.
-    return ["" if nth is None else known[nth] for nth in column.indices.to_pylist()]
+    return ["" if nth is None else dictionary[nth] for nth in column.indices.to_pylist()]
 
 
 def _headers_in(column: pa.Array) -> Iterable[Headers]:
@@ -260,11 +267,11 @@ def _headers_in(column: pa.Array) -> Iterable[Headers]:
 
 
 def _headers_from(headers: list[dict[str, Any]] | None) -> Headers:
-    return tuple((one["k"], one["t"], one["v"]) for one in headers or ())
+    return tuple((header["k"], header["t"], header["v"]) for header in headers or ())
 
 
 def _event_times_in(column: pa.Array) -> Iterator[int | None] | list[None]:
     if column.null_count == len(column):
         return [None] * len(column)
-    held = column.cast(pa.int64()).to_pylist()
-    return (None if us is None else us // US_PER_MS for us in held)
+    times_us = column.cast(pa.int64()).to_pylist()
+    return (None if us is None else us // US_PER_MS for us in times_us)

@@ -1,4 +1,4 @@
-"""Parts of a row group: from an offset or a time on, so many records and bytes, up to the first hole."""
+"""Slices of a row group: from an offset or a time on, bounded, up to the first hole."""
 
 from bisect import bisect_left, bisect_right
 
@@ -10,7 +10,7 @@ from storage.parquet.record_schema import US_PER_MS, records_of
 
 
 class Group(msgspec.Struct, frozen=True):
-    """A row group, decoded, with the fields of `storage.parquet.record_schema.RECORD_FIELDS`."""
+    """A decoded row group, with the fields of `storage.parquet.record_schema.RECORD_FIELDS`."""
 
     batch: pa.RecordBatch
 
@@ -19,18 +19,22 @@ class Group(msgspec.Struct, frozen=True):
         return int(self.batch.get_total_buffer_size())
 
     def part_from(self, offset: int, records_max: int, bytes_max: int) -> "Part":
-        """As `part_from`."""
         return part_from(self.batch, offset, records_max, bytes_max)
 
     def offset_since(self, time_ms: int) -> int:
-        """The offset of the first record that arrived then or later. Raises IndexError when all arrived before."""
+        """Return the offset of the first record that arrived then or later.
+
+        Raises IndexError when all arrived before.
+        """
         nth = bisect_left(_words(self.batch.column("ts")), time_ms * US_PER_MS)
         return _words(self.batch.column("offset"))[nth]
 
 
 class Part(msgspec.Struct, frozen=True):
-    """Records with offsets [first, next), none of which is missing. `data_bytes` are those of their data alone,
-    `bytes` what all of them takes in memory."""
+    """Records with offsets [first, next), without holes.
+
+    `data_bytes` is the size of their data alone, `bytes` their size in memory.
+    """
 
     batch: pa.RecordBatch
     first: int
@@ -48,19 +52,22 @@ class Part(msgspec.Struct, frozen=True):
         return int(self.batch.nbytes)
 
     def records(self) -> list[LogRecord]:
-        """The records themselves."""
+        """Return the part as records."""
         return records_of(self.batch)
 
     def before(self, end: int) -> "Part":
-        """Those below an offset; at least one lies there."""
+        """Return the records below an offset; at least one exists."""
         if self.next <= end:
             return self
         return part_from(self.batch, self.first, end - self.first, self.data_bytes)
 
 
 def part_from(batch: pa.RecordBatch, offset: int, records_max: int, bytes_max: int) -> Part:
-    """The records from the first one at or behind an offset on, no more than this but at least one, up to the first
-    offset that is missing between two of them. Raises IndexError when all lie before the offset."""
+    """Return consecutive records from the first one at or behind an offset on.
+
+    No more than `records_max` and `bytes_max`, but at least one, up to the first hole between two of them. Raises
+    IndexError when all lie before the offset.
+    """
     offsets = _words(batch.column("offset"))
     low = bisect_left(offsets, offset)
     ends = _ends(batch.column("data"))
@@ -72,12 +79,12 @@ def part_from(batch: pa.RecordBatch, offset: int, records_max: int, bytes_max: i
 
 
 def _words(column: pa.Array) -> memoryview:
-    """The numbers of a column of 64 bits without nulls."""
+    """Return the integers of a 64-bit column without nulls."""
     values = memoryview(column.buffers()[1]).cast("B").cast("q")
     return values[column.offset : column.offset + len(column)]
 
 
 def _ends(column: pa.Array) -> memoryview:
-    """Where each value of a binary column begins, and the last one ends."""
+    """Return the start of each value of a binary column, and the end of the last one."""
     edges = memoryview(column.buffers()[1]).cast("B").cast("i")
     return edges[column.offset : column.offset + len(column) + 1]

@@ -1,4 +1,4 @@
-"""The archive in an object store that speaks S3."""
+"""Archive in an S3-compatible object store."""
 
 import shutil
 import tempfile
@@ -21,8 +21,8 @@ _NS_PER_MS = 1_000_000
 class S3Root:
     """A `storage.parquet.object_store.Root` in a bucket, below a prefix."""
 
-    def __init__(self, place: str, **options: Any) -> None:
-        self._place = place
+    def __init__(self, prefix: str, **options: Any) -> None:
+        self._place = prefix
         self._options = options
 
     @cached_property
@@ -36,7 +36,7 @@ class S3Root:
 
     @contextmanager
     def writing(self, path: str) -> Generator[IO[bytes]]:
-        """To a local file first, so that nothing is sent of a file that is never finished."""
+        """Write to a local file first, so that nothing is sent of a file that is never finished."""
         with translated(path), tempfile.TemporaryFile() as file:
             yield file
             file.seek(0)
@@ -47,12 +47,11 @@ class S3Root:
             with self._store.open_output_stream(self._key(path)) as stream:
                 shutil.copyfileobj(file, stream, _COPY_BYTES)
         except OSError:
-            with suppress(OSError):  # nobody knows its name: whoever collects orphans removes it
+            with suppress(OSError):  # it is not referenced: the collection of orphans removes it
                 self._store.delete_file(self._key(path))
             raise
 
     def read(self, path: str, start: int, size: int) -> bytes:
-        """As `Root.read`."""
         try:
             with translated(path), self._store.open_input_file(self._key(path)) as file:
                 if file.size() < start + size:
@@ -64,32 +63,32 @@ class S3Root:
             raise
 
     def _check_bucket(self) -> None:
-        """A bucket that is not there has lost no file."""
+        """Raise StorageUnavailable unless the bucket exists.
+
+        A file is not missing merely because the bucket does not exist.
+        """
         bucket = self._place.split("/", 1)[0]
         with translated(bucket):
             if self._store.get_file_info(bucket).type is fs.FileType.NotFound:
                 raise StorageUnavailable("The archive's bucket is not there.")
 
     def size(self, path: str) -> int | None:
-        """As `Root.size`."""
         with translated(path):
-            found = self._store.get_file_info(self._key(path))
-        size: int | None = found.size
+            info = self._store.get_file_info(self._key(path))
+        size: int | None = info.size
         return size
 
     def delete(self, path: str) -> None:
-        """As `Root.delete`."""
         with translated(path), suppress(FileNotFoundError):
             self._store.delete_file(self._key(path))
 
     def files(self, folder: str) -> Iterator[StoredFile]:
-        """As `Root.files`."""
         selector = fs.FileSelector(
             self._key(folder).rstrip("/"), allow_not_found=True, recursive=True
         )
         with translated(folder):
-            found = self._store.get_file_info(selector)
+            infos = self._store.get_file_info(selector)
         skipped = len(self._place) + 1
-        for one in found:
-            if one.type is fs.FileType.File:
-                yield StoredFile(one.path[skipped:], one.size, one.mtime_ns // _NS_PER_MS)
+        for info in infos:
+            if info.type is fs.FileType.File:
+                yield StoredFile(info.path[skipped:], info.size, info.mtime_ns // _NS_PER_MS)

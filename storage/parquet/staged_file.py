@@ -1,4 +1,4 @@
-"""Records that a writer put aside, as an Arrow stream: what it may hold, and how it becomes records.
+"""Staged records of a writer, as an Arrow stream: permitted columns, and the conversion.
 
 data        binary or string, without nulls
 key         string?                                   optional, as are the next ones
@@ -23,11 +23,14 @@ _GIVEN: dict[str, tuple[Callable[[pa.DataType], bool], ...]] = {
     "event_ts": (pa.types.is_timestamp,),
     "headers": (pa.types.is_list, pa.types.is_large_list),
 }
-"""The columns, and what kinds each may be."""
+"""Permitted columns, and the types each may have."""
 
 
 def read_staged(encoded: bytes) -> Iterator[list[Record]]:
-    """The records, in parts of as many as one append takes. Raises ValidationFailed for what is no such stream."""
+    """Yield the records, in parts of the size of one append.
+
+    Raises ValidationFailed for anything but such a stream.
+    """
     try:
         with pa.ipc.open_stream(encoded) as reader:
             _check_columns(reader.schema)
@@ -57,11 +60,11 @@ def _records_in(batch: pa.RecordBatch) -> Iterator[list[Record]]:
     whole = _as_archived(batch)
     for start in range(0, len(whole), limits.BATCH_RECORDS_MAX):
         part = whole.slice(start, limits.BATCH_RECORDS_MAX)
-        yield [found.record for found in records_of(part)]
+        yield [entry.record for entry in records_of(part)]
 
 
 def _as_archived(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """With the columns that only the log knows, which say nothing here."""
+    """Add placeholders for the columns that only the log has."""
     numbers = pa.array(range(batch.num_rows), pa.int64())
     columns = []
     for name in RECORD_FIELDS:

@@ -1,4 +1,4 @@
-"""What the places that an archive can be in have in common."""
+"""Common types and errors of the archive's object stores."""
 
 import errno
 from collections.abc import Generator
@@ -13,7 +13,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class StoredFile(msgspec.Struct, frozen=True):
-    """A file that is there, and when it was last written to."""
+    """An existing file, and the time of its last write."""
 
     path: str
     bytes: int
@@ -21,14 +21,14 @@ class StoredFile(msgspec.Struct, frozen=True):
 
 
 class Sink(Protocol):
-    """What a file's bytes are written to."""
+    """Destination of a file's bytes."""
 
     def write(self, data: bytes, /) -> int: ...
 
 
 @contextmanager
 def translated(path: str) -> Generator[None]:
-    """Turns what the operating system or an object store's client raises into ours."""
+    """Convert errors of the operating system or an object store's client to ours."""
     try:
         yield
     except FileNotFoundError as error:
@@ -40,12 +40,12 @@ def translated(path: str) -> Generator[None]:
 
 
 def missing(path: str) -> ArchiveDamaged:
-    """A file that the manifest names is not there."""
+    """Return the error for a file that the manifest references and that does not exist."""
     return ArchiveDamaged("A file of the archive is missing.", path=path)
 
 
 def whole(data: bytes, size: int, path: str) -> bytes:
-    """What was read, if it is as much as was asked for. Raises ArchiveDamaged."""
+    """Return the data if it has the requested size. Raises ArchiveDamaged."""
     if len(data) != size:
         raise ArchiveDamaged("A file of the archive is shorter than it was.", path=path)
     return data
