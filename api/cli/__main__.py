@@ -1,4 +1,4 @@
-"""`python -m api.cli`, which is `millstream`."""
+"""Entry point of `python -m api.cli`, the same command as `millstream`."""
 
 from api.cli.main import main
 

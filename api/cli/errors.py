@@ -1,10 +1,10 @@
-"""How the command line says that something went wrong: one line and an exit code."""
+"""Errors of the command line: one line and an exit code."""
 
 from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """What a script may rely on."""
+    """Exit codes, which scripts may rely on."""
 
     OK = 0
     ERROR = 1
@@ -18,7 +18,7 @@ class ExitCode(IntEnum):
 
 
 class CliError(Exception):
-    """Expected trouble. The message is the whole of what the person at the terminal reads."""
+    """Expected error. The message is everything that the person at the terminal reads."""
 
     def __init__(self, line: str, code: ExitCode = ExitCode.ERROR) -> None:
         self.code = code
@@ -26,8 +26,8 @@ class CliError(Exception):
 
 
 class Terminated(BaseException):
-    """SIGTERM, raised where it came, so that what is held is given back on the way out."""
+    """SIGTERM, raised where it arrived, so that resources are released on the way out."""
 
 
 class PipeClosed(BaseException):
-    """Nobody reads what we write any more."""
+    """The reader of our output has closed the pipe."""

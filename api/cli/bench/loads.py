@@ -1,10 +1,10 @@
-"""What a bench does: each load has a queue or stream of its own, which is gone afterwards.
+"""Loads of the bench: each uses a temporary queue or stream, deleted afterwards.
 
 send          a call sends a batch of messages
-receive       a call receives a batch and acknowledges it, of a queue that was filled before
+receive       a call receives a batch and acknowledges it, from a queue that was filled before
 put           a call appends a batch of records
-read          a call reads a batch of records, of a stream that was filled before
-end-to-end    a call sends a batch; what counts is when each message is at its receiver, over long polls or a WebSocket
+read          a call reads a batch of records, from a stream that was filled before
+end-to-end    a call sends a batch; measured is the arrival of each message at its receiver, over long polls or a WebSocket
 """
 
 import asyncio
@@ -32,7 +32,7 @@ POLL_MESSAGES = 100
 
 @dataclass(frozen=True)
 class Load:
-    """One bench, as it was asked for."""
+    """Configuration of one bench."""
 
     what: What
     pace: Pace
@@ -43,7 +43,10 @@ class Load:
 
 
 async def run_load(url: str, api_key: str, load: Load, clock: BenchClock) -> Tally:
-    """Measure it. Raises MillstreamError when the service cannot be reached, or refuses what has to be prepared."""
+    """Run a load and measure it.
+
+    Raises MillstreamError when the service cannot be reached, or refuses the preparation.
+    """
     retries = Retries(seconds=0)
     async with AsyncMillstream(url, api_key, retries=retries) as client:
         name = f"bench-{uuid.uuid4().hex[:12]}"
@@ -56,7 +59,7 @@ async def run_load(url: str, api_key: str, load: Load, clock: BenchClock) -> Tal
 
 @asynccontextmanager
 async def _own(thing: Any) -> AsyncIterator[Any]:
-    """There meanwhile."""
+    """Create a queue or stream while the block runs."""
     config = {"archive": False} if isinstance(thing, AsyncStream) else {}
     await thing.create(only_new=True, **config)
     try:
@@ -72,11 +75,11 @@ async def _of_stream(
         return await run_open_loop(_posting(client, load, stream.name), load.pace, clock)
     filled = max(FILLED_AT_ONCE, load.batch)
     await stream.put_many([b"x" * load.size] * filled)
-    places = max(1, filled - load.batch)
+    positions = max(1, filled - load.batch)
 
     async def read(number: int) -> int:
-        asked = {"offset": number * load.batch % places, "limit": load.batch}
-        return len((await client.call(read_shard(stream.name, 0, asked))).records)
+        query = {"offset": number * load.batch % positions, "limit": load.batch}
+        return len((await client.call(read_shard(stream.name, 0, query))).records)
 
     return await run_open_loop(read, load.pace, clock)
 
@@ -88,14 +91,14 @@ async def _of_queue(
         return await run_open_loop(_posting(client, load, queue.name), load.pace, clock)
     if load.what is What.END_TO_END:
         return await _end_to_end(client, queue, load, clock)
-    wanted = load.pace.calls * load.batch
-    for begin in range(0, wanted, FILLED_AT_ONCE):
-        await queue.send_many([b"x" * load.size] * min(FILLED_AT_ONCE, wanted - begin))
+    messages_total = load.pace.calls * load.batch
+    for begin in range(0, messages_total, FILLED_AT_ONCE):
+        await queue.send_many([b"x" * load.size] * min(FILLED_AT_ONCE, messages_total - begin))
 
     async def receive(number: int) -> int:
-        taken = await queue.receive(load.batch, wait_seconds=0)
-        await queue.ack(taken)
-        return len(taken)
+        received = await queue.receive(load.batch, wait_seconds=0)
+        await queue.ack(received)
+        return len(received)
 
     return await run_open_loop(receive, load.pace, clock)
 
@@ -106,7 +109,7 @@ async def _of_queue(
 def _posting(
     client: AsyncMillstream, load: Load, name: str, body_of: Callable[[int], bytes] | None = None
 ) -> Work:
-    """Sends or appends a batch, in the protocol that is asked for."""
+    """Return a function that sends or appends a batch in the configured protocol."""
     is_queue = load.what is not What.PUT
     operation = "send_messages" if is_queue else "append_records"
     target = path("queues", name, "messages") if is_queue else path("streams", name, "records")
@@ -127,23 +130,26 @@ def _posting(
 def _written(batch: dict[str, Any], field: str, protocol: Protocol) -> tuple[bytes, str]:
     if protocol is Protocol.MSGPACK:
         return msgspec.msgpack.encode(batch), "application/msgpack"
-    told = {
-        outer: [{field: one[field].decode()} for one in items] for outer, items in batch.items()
+    content = {
+        outer: [{field: item[field].decode()} for item in items] for outer, items in batch.items()
     }
-    return msgspec.json.encode(told), "application/json"
+    return msgspec.json.encode(content), "application/json"
 
 
 def _decoded(response: httpx.Response) -> dict[str, Any]:
     packed = "msgpack" in response.headers.get("content-type", "")
-    told: dict[str, Any] = (msgspec.msgpack if packed else msgspec.json).decode(response.content)
-    return told
+    content: dict[str, Any] = (msgspec.msgpack if packed else msgspec.json).decode(response.content)
+    return content
 
 
 # ── End to end ──
 
 
 class Arrivals:
-    """Messages that say which call sent them: when they come, they count from when that was due."""
+    """Receiver's tally of messages, each with its call's number.
+
+    Their latency counts from when the call was due.
+    """
 
     def __init__(self, load: Load, clock: BenchClock) -> None:
         self._load = load
@@ -154,11 +160,11 @@ class Arrivals:
         self._missing = load.pace.calls * load.batch
 
     def body(self, number: int) -> bytes:
-        """The body of a call's messages: its number, filled up."""
+        """Return the body of a call's messages: its number, padded."""
         return b"%d " % number + b"x" * (self._load.size - 12)
 
     def arrived(self, body: bytes) -> None:
-        """One is at its receiver."""
+        """Count a message at its receiver."""
         number = int(body.partition(b" ")[0])
         now = self._clock.now() - self.began
         if self._load.pace.counts(number):
@@ -168,7 +174,7 @@ class Arrivals:
             self.all.set()
 
     def settle(self, sent: Tally) -> Tally:
-        """What never came has failed, as have calls that could not send."""
+        """Count messages that never arrived as failed, and calls that could not send."""
         pace = self._load.pace
         expected = sum(map(pace.counts, range(pace.calls))) * self._load.batch
         lost = expected - self.tally.items
@@ -199,7 +205,7 @@ async def _end_to_end(
 
 
 async def _unless_failed(waiting: Any, other: asyncio.Task[None]) -> None:
-    """Wait, but not for one that has failed."""
+    """Wait, but raise as soon as the other task fails."""
     task = asyncio.ensure_future(waiting)
     await asyncio.wait({task, other}, return_when=asyncio.FIRST_COMPLETED)
     if other.done():
@@ -210,11 +216,11 @@ async def _unless_failed(waiting: Any, other: asyncio.Task[None]) -> None:
 async def _poll(queue: AsyncQueue, arrivals: Arrivals, ready: asyncio.Event) -> None:
     ready.set()
     while True:
-        taken = await queue.receive(POLL_MESSAGES, wait_seconds=POLL_S)
-        for message in taken:
+        received = await queue.receive(POLL_MESSAGES, wait_seconds=POLL_S)
+        for message in received:
             arrivals.arrived(message.body)
-        if taken:
-            await queue.ack(taken)
+        if received:
+            await queue.ack(received)
 
 
 async def _subscribe(queue: AsyncQueue, arrivals: Arrivals, ready: asyncio.Event) -> None:

@@ -1,10 +1,10 @@
-"""The words of a bench, as people type them."""
+"""Choices of the bench's options."""
 
 from enum import StrEnum
 
 
 class What(StrEnum):
-    """What is measured."""
+    """Operation to measure."""
 
     SEND = "send"
     RECEIVE = "receive"
@@ -14,14 +14,14 @@ class What(StrEnum):
 
 
 class Protocol(StrEnum):
-    """How bodies are written."""
+    """Encoding of request bodies."""
 
     JSON = "json"
     MSGPACK = "msgpack"
 
 
 class Over(StrEnum):
-    """How messages come to a receiver."""
+    """Transport of messages to a receiver."""
 
     POLL = "poll"
     WEBSOCKET = "websocket"

@@ -1,4 +1,4 @@
-"""What a bench found, and on what; and next to what one found before."""
+"""Report of a bench and its machine, and the comparison with an earlier report."""
 
 import os
 import platform
@@ -18,7 +18,7 @@ LATENCIES = ("p50", "p95", "p99", "p99.9", "max")
 
 
 def result(load: Load, tally: Tally, url: str) -> Row:
-    """Everything that is known of a run, as JSON keeps it."""
+    """Return the complete result of a run, as stored in JSON."""
     pace = load.pace
     lasted = max(tally.last_ended_s - pace.warm_up_s, pace.seconds)
     return {
@@ -44,7 +44,7 @@ def result(load: Load, tally: Tally, url: str) -> Row:
 
 
 def machine() -> Row:
-    """Where the load came from."""
+    """Return the machine that produced the load."""
     return {
         "processor": _processor(),
         "cores": os.cpu_count(),
@@ -66,23 +66,25 @@ def _processor() -> str:
 
 
 def read_result(path: Path) -> Row:
-    """An earlier result. Raises CliError when it is none."""
+    """Read an earlier result. Raises CliError for an invalid one."""
     try:
-        told = msgspec.json.decode(path.read_bytes())
-        figures(told)
+        content = msgspec.json.decode(path.read_bytes())
+        figures(content)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise CliError(f"{path} is no result of a bench: {error}", ExitCode.USAGE) from None
-    return dict(told)
+    return dict(content)
 
 
-def figures(told: Row) -> dict[str, float]:
-    """What can be compared."""
-    rates = {name: float(told[name]) for name in ("calls_per_second", "items_per_second", "failed")}
-    return rates | {f"{name} ms": float(told["latency_ms"][name]) for name in LATENCIES}
+def figures(report: Row) -> dict[str, float]:
+    """Return the comparable figures."""
+    rates = {
+        name: float(report[name]) for name in ("calls_per_second", "items_per_second", "failed")
+    }
+    return rates | {f"{name} ms": float(report["latency_ms"][name]) for name in LATENCIES}
 
 
 def comparison(before: Row, now: Row) -> list[Row]:
-    """Each figure of both, and by how much it changed."""
+    """Return each figure of both results, and its change."""
     old, new = figures(before), figures(now)
     return [
         {
@@ -96,10 +98,12 @@ def comparison(before: Row, now: Row) -> list[Row]:
 
 
 def differences(before: Row, now: Row) -> list[str]:
-    """What was asked for otherwise: then figures do not compare."""
-    asked: dict[str, Any] = {**before.get("asked", {}), "bench": before.get("bench")}
-    wanted = {**now["asked"], "bench": now["bench"]}
-    return [f"{name} was {asked.get(name)}" for name in wanted if asked.get(name) != wanted[name]]
+    """Return the options that differ: then figures do not compare."""
+    earlier: dict[str, Any] = {**before.get("asked", {}), "bench": before.get("bench")}
+    current = {**now["asked"], "bench": now["bench"]}
+    return [
+        f"{name} was {earlier.get(name)}" for name in current if earlier.get(name) != current[name]
+    ]
 
 
 def _change(before: float, now: float) -> str:

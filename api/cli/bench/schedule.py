@@ -1,10 +1,10 @@
-"""Open-loop load: calls begin when they are due, whether or not those before them have ended.
+"""Open-loop load: calls start when they are due, whether or not earlier ones have ended.
 
-A latency is counted from the moment its call was due. So a service that stalls for a second is seen by every call that
-was due in that second, as its users would see it, and not only by the one that happened to be under way.
+A latency is counted from the moment its call was due. So a service that stalls for a second is observed by every call
+that was due in that second, as its users would observe it, and not only by the one that was in progress.
 
     due      |  |  |  |  |  |  |  |          a fixed rate
-    begun    |  |  |  ▒▒▒▒▒▒▒|||||           no hand was free: the stall
+    started  |  |  |  ▒▒▒▒▒▒▒|||||           no worker was free: the stall
     counted           ├─────────┤            from when it was due
 """
 
@@ -16,11 +16,11 @@ from typing import Protocol
 from api.cli.bench.histogram import Histogram
 
 Work = Callable[[int], Awaitable[int]]
-"""Does call number n, and gives how many items it carried."""
+"""Function that makes call number n, and returns its number of items."""
 
 
 class BenchClock(Protocol):
-    """Seconds, and waiting until some."""
+    """Clock in seconds that can be waited on."""
 
     def now(self) -> float: ...
 
@@ -28,20 +28,23 @@ class BenchClock(Protocol):
 
 
 class LoopClock:
-    """The event loop's."""
+    """Clock of the event loop."""
 
     def now(self) -> float:
-        """Seconds."""
+        """Return the time in seconds."""
         return asyncio.get_running_loop().time()
 
     async def until(self, moment: float) -> None:
-        """Return then, or at once when it has passed."""
+        """Wait until that moment; return immediately if it has passed."""
         await asyncio.sleep(max(0.0, moment - self.now()))
 
 
 @dataclass(frozen=True)
 class Pace:
-    """So many calls a second, for so long; what is due in the warm-up is not counted. `hands`: under way at once."""
+    """Call rate and duration. `hands`: concurrent calls.
+
+    Calls that are due in the warm-up are not counted.
+    """
 
     calls_per_second: float
     seconds: float
@@ -50,21 +53,21 @@ class Pace:
 
     @property
     def calls(self) -> int:
-        """All of them, with the warm-up's."""
+        """Total number of calls, including the warm-up's."""
         return max(1, round(self.calls_per_second * (self.warm_up_s + self.seconds)))
 
     def due(self, number: int) -> float:
-        """When a call is due, in seconds after the start."""
+        """Return when a call is due, in seconds after the start."""
         return number / self.calls_per_second
 
     def counts(self, number: int) -> bool:
-        """Whether a call is beyond the warm-up."""
+        """Return whether a call is beyond the warm-up."""
         return self.due(number) >= self.warm_up_s
 
 
 @dataclass
 class Tally:
-    """What happened to the calls that count."""
+    """Results of the counted calls."""
 
     latencies: Histogram = field(default_factory=Histogram)
     items: int = 0
@@ -74,14 +77,14 @@ class Tally:
     last_ended_s: float = 0.0
 
     def succeeded(self, items: int, latency_s: float, ended_s: float) -> None:
-        """A call ended well, so long after it was due."""
+        """Count a successful call, with its latency since it was due."""
         self.calls += 1
         self.items += items
         self.last_ended_s = max(self.last_ended_s, ended_s)
         self.latencies.add(round(latency_s * 1e6))
 
     def failed_with(self, error: Exception, latency_s: float) -> None:
-        """A call failed; its time counts too, or failing fast would look good."""
+        """Count a failed call; its latency counts too, or fast failures would look good."""
         self.failed += 1
         kind = type(error).__name__
         self.failures[kind] = self.failures.get(kind, 0) + 1
@@ -89,7 +92,7 @@ class Tally:
 
 
 async def run_open_loop(work: Work, pace: Pace, clock: BenchClock) -> Tally:
-    """Do all calls, each when it is due or as soon after as a hand is free."""
+    """Run all calls, each when it is due or as soon after as a worker is free."""
     tally, numbers, began = Tally(), iter(range(pace.calls)), clock.now()
 
     async def hand() -> None:

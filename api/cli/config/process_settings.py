@@ -1,4 +1,4 @@
-"""The settings of a command, and how a process of the deployment is told its own: through the environment."""
+"""Settings of a command, and their transfer to child processes by the environment."""
 
 import json
 import os
@@ -13,11 +13,11 @@ from api.config.settings import Settings, read_settings
 from api.config.sources import with_origins
 
 METRICS_DIRECTORY = "PROMETHEUS_MULTIPROC_DIR"
-STORES = ("redis_url", "database_url")  # also known by names without our prefix
+STORES = ("redis_url", "database_url")  # also read from variables without our prefix
 
 
 def settings_said(**options: Any) -> Settings:
-    """The settings in force, with the options that were given. Raises CliError for one that cannot be."""
+    """Read the settings in force, with the given options. Raises CliError for an invalid one."""
     try:
         return read_settings(**options)
     except ValidationError as error:
@@ -29,17 +29,17 @@ def settings_said(**options: Any) -> Settings:
 
 
 def wrong_values(error: ValidationError) -> list[str]:
-    """A sentence for each setting that cannot be."""
+    """Return a sentence for each invalid setting."""
     sentences = []
     for fault in error.errors():
         where = ".".join(map(str, fault["loc"])).lower().removeprefix("millstream_")
-        said = fault["msg"].removeprefix("Value error, ")
-        sentences.append(f"setting {where}: {said}")
+        message = fault["msg"].removeprefix("Value error, ")
+        sentences.append(f"setting {where}: {message}")
     return sentences
 
 
 def with_stores(settings: Settings) -> Settings:
-    """Return the settings, which must name both stores. Raises CliError."""
+    """Return the settings if they name both stores. Raises CliError."""
     try:
         settings.storage()
     except ValueError as error:
@@ -48,7 +48,7 @@ def with_stores(settings: Settings) -> Settings:
 
 
 def child_environment(settings: Settings, extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Our own environment with `settings` written over it, and `extra` over that."""
+    """Return our environment with `settings` written over it, and `extra` over that."""
     environment = dict(os.environ)
     for name, value in settings:
         if value is None:
@@ -68,5 +68,5 @@ def _word(value: object) -> str:
 
 
 def environment() -> Mapping[str, str]:
-    """What the command line reads of its environment: where the service is, and where profiles are."""
+    """Return the environment variables of the command line: service address and profiles."""
     return os.environ

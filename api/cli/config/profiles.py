@@ -1,8 +1,8 @@
-"""Which service is meant: an option, else the environment, else a profile, else this machine.
+"""Selection of the service: an option, else the environment, a profile, or this machine.
 
 `~/.config/millstream/config.toml`, below XDG_CONFIG_HOME where that is set:
 
-    profile = "local"                  # the one that is taken when none is named
+    profile = "local"                  # the default profile
 
     [profiles.local]
     url = "http://127.0.0.1:8080"
@@ -29,7 +29,7 @@ PROFILE_KEYS = frozenset({"url", "api_key", "ca_file"})
 
 @dataclass(frozen=True)
 class Said:
-    """A value, and who said it."""
+    """A value, and its source."""
 
     value: str
     origin: str
@@ -37,7 +37,7 @@ class Said:
 
 @dataclass(frozen=True)
 class Target:
-    """The service that is meant, and how we are known there."""
+    """The selected service, and the credentials for it."""
 
     url: Said
     api_key: Said
@@ -45,7 +45,7 @@ class Target:
 
 
 def config_path(environment: Mapping[str, str]) -> Path:
-    """Where profiles are kept; there or not."""
+    """Return the path of the file of profiles, which may not exist."""
     base = environment.get("XDG_CONFIG_HOME") or str(Path(environment.get("HOME", "~"), ".config"))
     return Path(base).expanduser() / "millstream" / "config.toml"
 
@@ -58,10 +58,13 @@ def find_target(
     ca_file: str | None = None,
     profile: str | None = None,
 ) -> Target:
-    """The service that is meant. Raises CliError for a profile that is not there, and for a file that is wrong."""
+    """Return the selected service.
+
+    Raises CliError for a profile that does not exist, and for an invalid file.
+    """
     path = config_path(environment)
-    told = _profile(path, profile or environment.get("MILLSTREAM_PROFILE"))
-    name, values = told
+    selected = _profile(path, profile or environment.get("MILLSTREAM_PROFILE"))
+    name, values = selected
     chosen = {
         key: _first(
             Said(option, f"option {flag}") if option is not None else None,
@@ -82,7 +85,7 @@ def find_target(
 
 
 def _first(*candidates: Said | None) -> Said:
-    return next(one for one in candidates if one is not None)
+    return next(candidate for candidate in candidates if candidate is not None)
 
 
 def _check_url(url: Said) -> None:
@@ -91,7 +94,7 @@ def _check_url(url: Said) -> None:
 
 
 def _profile(path: Path, name: str | None) -> tuple[str, dict[str, str]]:
-    """The profile of that name; the file's own choice, or none, where nobody names one."""
+    """Return the profile of that name; without a name the file's default, or none."""
     config = read_config(path)
     name = name or config.get("profile")
     if name is None:
@@ -105,7 +108,10 @@ def _profile(path: Path, name: str | None) -> tuple[str, dict[str, str]]:
 
 
 def read_config(path: Path) -> dict[str, Any]:
-    """The file's tables; nothing where there is no file. Raises CliError for anything in it that is not ours."""
+    """Return the file's tables; empty if there is no file.
+
+    Raises CliError for invalid content.
+    """
     try:
         config = tomllib.loads(path.read_text())
     except FileNotFoundError:
@@ -118,7 +124,7 @@ def read_config(path: Path) -> dict[str, Any]:
 
 
 def faults_of(config: Mapping[str, Any]) -> list[str]:
-    """What is wrong with a file of profiles."""
+    """Return the faults of a file of profiles."""
     faults = [f"unknown key {key!r}{did_you_mean(key, KEYS)}" for key in config if key not in KEYS]
     if not isinstance(config.get("profile", ""), str):
         faults.append("'profile' must be a profile's name")
@@ -146,7 +152,7 @@ def _faults_of_profile(name: str, values: Any) -> list[str]:
     return unknown + wrong
 
 
-def did_you_mean(word: str, known: Any) -> str:
-    """The end of a sentence about a word that is not known."""
-    near = get_close_matches(word, list(known), n=1)
+def did_you_mean(name: str, candidates: Any) -> str:
+    """Return the end of a sentence about an unknown name: a suggestion, or nothing."""
+    near = get_close_matches(name, list(candidates), n=1)
     return f": did you mean {near[0]!r}?" if near else ""

@@ -1,4 +1,4 @@
-"""Settings, and who said them: the environment, `.env`, `millstream.toml`, or nobody."""
+"""Settings and their sources: the environment, `.env`, `millstream.toml`, or the default."""
 
 import re
 import tomllib
@@ -16,28 +16,31 @@ from api.config.sources import DOTENV, PREFIX, TOML, names_of, origin_of, source
 OF_COMMANDS = frozenset(
     {"MILLSTREAM_URL", "MILLSTREAM_API_KEY", "MILLSTREAM_CA_FILE", "MILLSTREAM_PROFILE", ORIGINS}
 )
-# What Kubernetes tells every pod beside a Service named millstream, or millstream-valkey: not said by anybody.
+# Variables that Kubernetes sets in every pod next to a Service named millstream, or millstream-valkey: not set by a user.
 _SERVICE_LINK = re.compile(
     r"MILLSTREAM_(\w+_)?(SERVICE_(HOST|PORT)(_\w+)?|PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)"
 )
 
 
 def settings_told() -> dict[str, Said]:
-    """Every setting of a service started here, by name. Secrets are hidden. Raises CliError."""
+    """Return every setting of a service started here, by name. Secrets are hidden.
+
+    Raises CliError.
+    """
     settings, sources = settings_said(), sources_now()
     return {name: Said(spelled(value), origin_of(name, sources)) for name, value in settings}
 
 
-# ── What is wrong ──
+# ── Faults ──
 
 
 def faults(folder: Path) -> list[str]:
-    """A sentence for each thing that is wrong with the settings in force in a folder."""
+    """Return a sentence for each fault of the settings in force in a folder."""
     return [*unknown(folder), *_profiles(), *_values()]
 
 
 def unknown(folder: Path) -> list[str]:
-    """A sentence for each setting of a service that a folder, or the environment, names and nobody knows."""
+    """Return a sentence for each unknown setting in a folder or the environment."""
     return [
         *_unknown_variables(environment(), "environment"),
         *_unknown_in_dotenv(folder / DOTENV),
@@ -46,14 +49,14 @@ def unknown(folder: Path) -> list[str]:
 
 
 def _unknown_variables(variables: Mapping[str, Any], origin: str) -> list[str]:
-    """Only what begins as ours does is meant for us."""
-    known = {name.upper() for field in Settings.model_fields for name in names_of(field)}
-    known = {name for name in known if name.startswith(PREFIX)} | OF_COMMANDS
+    """Return a sentence for each unknown variable with our prefix; others are not ours."""
+    valid = {name.upper() for field in Settings.model_fields for name in names_of(field)}
+    valid = {name for name in valid if name.startswith(PREFIX)} | OF_COMMANDS
     return [
-        f"{origin}: unknown setting {name}{did_you_mean(name.upper(), known)}"
+        f"{origin}: unknown setting {name}{did_you_mean(name.upper(), valid)}"
         for name in variables
         if name.upper().startswith(PREFIX)
-        and name.upper() not in known
+        and name.upper() not in valid
         and not _SERVICE_LINK.fullmatch(name)
     ]
 
@@ -62,24 +65,24 @@ def _unknown_in_dotenv(path: Path) -> list[str]:
     from dotenv import dotenv_values
 
     try:
-        told = dotenv_values(path) if path.is_file() else {}
+        values = dotenv_values(path) if path.is_file() else {}
     except (OSError, UnicodeDecodeError) as error:
         return [f"{path.name} cannot be read: {error}"]
-    return _unknown_variables(told, path.name)
+    return _unknown_variables(values, path.name)
 
 
 def _unknown_keys(path: Path) -> list[str]:
     try:
-        told = tomllib.loads(path.read_text())
+        values = tomllib.loads(path.read_text())
     except FileNotFoundError:
         return []
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         return [f"{path.name} cannot be read: {error}"]
-    known = set(Settings.model_fields)
+    valid = set(Settings.model_fields)
     return [
-        f"{path.name}: unknown setting {key}{did_you_mean(key, known)}"
-        for key in told
-        if key not in known
+        f"{path.name}: unknown setting {key}{did_you_mean(key, valid)}"
+        for key in values
+        if key not in valid
     ]
 
 
@@ -98,6 +101,6 @@ def _values() -> list[str]:
         read_settings()
     except ValidationError as error:
         return wrong_values(error)
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):  # that is told elsewhere
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):  # reported elsewhere
         pass
     return []

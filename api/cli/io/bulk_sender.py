@@ -1,4 +1,4 @@
-"""Many items on their way to the service, as they come, with word of how far they are."""
+"""Bulk sending of items as they are read, with progress."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -19,7 +19,7 @@ KIB = 1 << 10
 
 
 class Carrier:
-    """Sends lines, batch by batch, and counts what arrived."""
+    """Sends lines, batch by batch, and counts the accepted ones."""
 
     def __init__(self, cli: Terminal, parse: Parse, send_many: SendMany) -> None:
         self._cli = cli
@@ -31,8 +31,10 @@ class Carrier:
         self._rows: list[Row] = []
 
     def carry(self, lines: Lines, sentence: str) -> None:
-        """Send them all, and say what was done: `sentence` with their number. Raises CliError, PARTIAL when some
-        arrived and others did not."""
+        """Send all lines, and print `sentence` with their number.
+
+        Raises CliError, PARTIAL when some were accepted and others were not.
+        """
         with progress(self._cli, "sent, KiB:" if lines.size else "sent:") as shown:
             for batch in lines.batches:
                 self._send(batch)
@@ -46,13 +48,15 @@ class Carrier:
             for items in self._parsed(batch):
                 self._arrived(self._send_many(items))
         except PartlyRefused as refused:
-            self._arrived([one for one in refused.results if isinstance(one, Sent | Appended)])
+            self._arrived(
+                [result for result in refused.results if isinstance(result, Sent | Appended)]
+            )
             raise CliError(f"{self.done} were taken; {refused}", ExitCode.PARTIAL) from None
         except MillstreamError as error:
             raise self._stopped(trouble_of(error)) from None
 
     def _parsed(self, batch: list[bytes]) -> Iterable[list[Any]]:
-        """The items of a batch; those before a line that is none are sent before that is told."""
+        """Yield the items of a batch; those before an invalid line are sent before its error."""
         items = []
         for line in batch:
             self._lines += 1
@@ -61,8 +65,8 @@ class Carrier:
             except NotAnItem as fault:
                 if items:
                     yield items
-                told = CliError(f"line {self._lines}: {fault}", ExitCode.USAGE)
-                raise self._stopped(told) from None
+                error = CliError(f"line {self._lines}: {fault}", ExitCode.USAGE)
+                raise self._stopped(error) from None
         yield items
 
     def _stopped(self, trouble: CliError) -> CliError:
@@ -73,8 +77,8 @@ class Carrier:
     def _arrived(self, results: Sequence[Any]) -> None:
         self.done += len(results)
         if self._cli.out.form is Form.NDJSON:
-            for one in results:
-                self._cli.out.show(to_row(one))
+            for result in results:
+                self._cli.out.show(to_row(result))
         elif self._cli.out.form is Form.JSON:
             self._rows += map(to_row, results)
 

@@ -1,4 +1,4 @@
-"""Receiving for a pipe: a message is acknowledged once it is written, and given back when it cannot be."""
+"""Receiver for a pipe: acknowledges a message once written, releases it if that fails."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -11,7 +11,7 @@ from api.cli.shell.terminal import Terminal
 from millstream_client import ItemRefused, Message, MillstreamError, Queue
 
 WAIT_S = (
-    2.0  # of one receive that another follows; between them it is seen whether somebody still reads
+    2.0  # wait of one of several receives; between them the output pipe is checked for a reader
 )
 TOGETHER_MAX = 100
 
@@ -21,7 +21,10 @@ DELIVERIES = table(
 
 
 class Receiver:
-    """Takes messages of one queue and writes them out. With `keep` they stay in flight, and people see their handles."""
+    """Receives messages of one queue and prints them.
+
+    With `keep` they stay in flight, and the table shows their receipt handles.
+    """
 
     def __init__(
         self, cli: Terminal, source: Queue, visibility_s: float | None, *, keep: bool
@@ -32,37 +35,39 @@ class Receiver:
         self._keep = keep
 
     def follow(self, together: int) -> None:
-        """All that come, for ever."""
+        """Receive messages indefinitely."""
         while True:
             check_reader()
             self._hand_over(self._receive(together, WAIT_S), self._write_line)
 
-    def take(self, most: int, wait_s: float) -> None:
-        """So many, if there are that many; `wait_s` is for the first."""
+    def take(self, messages_max: int, wait_s: float) -> None:
+        """Receive up to `messages_max` messages; `wait_s` applies to the first receive."""
         if self._cli.out.form is Form.JSON or (self._keep and self._cli.out.for_people):
-            self._take_together(most, wait_s)
+            self._take_together(messages_max, wait_s)
             return
-        while most > 0 and (batch := self._receive(most, wait_s)):
+        while messages_max > 0 and (batch := self._receive(messages_max, wait_s)):
             self._hand_over(batch, self._write_line)
-            most -= len(batch)
+            messages_max -= len(batch)
             wait_s = 0.0
 
-    def _take_together(self, most: int, wait_s: float) -> None:
-        """What is one value, or one table, is written when all is there."""
-        taken: list[Message] = []
+    def _take_together(self, messages_max: int, wait_s: float) -> None:
+        """Receive all messages before printing them as one value, or one table."""
+        messages: list[Message] = []
         try:
-            while len(taken) < most and (batch := self._receive(most - len(taken), wait_s)):
-                taken += batch
+            while len(messages) < messages_max and (
+                batch := self._receive(messages_max - len(messages), wait_s)
+            ):
+                messages += batch
                 wait_s = 0.0
-            self._write_all(taken)
+            self._write_all(messages)
         except BaseException:
-            self._release(taken)
+            self._release(messages)
             raise
-        self._acknowledge(taken)
+        self._acknowledge(messages)
 
-    def _receive(self, most: int, wait_s: float) -> list[Message]:
+    def _receive(self, messages_max: int, wait_s: float) -> list[Message]:
         return self._source.receive(
-            min(most, TOGETHER_MAX),
+            min(messages_max, TOGETHER_MAX),
             wait_seconds=wait_s,
             visibility_timeout_seconds=self._visibility_s,
         )
@@ -74,7 +79,7 @@ class Receiver:
                 write(message)
                 written.append(message)
         except BaseException:
-            with suppress(MillstreamError):  # they come back at their timeout
+            with suppress(MillstreamError):  # otherwise they are redelivered after their timeout
                 self._acknowledge(written)
                 self._release(batch[len(written) :])
             raise
@@ -82,7 +87,7 @@ class Receiver:
             self._acknowledge(written)
         except (KeyboardInterrupt, Terminated):
             with suppress(MillstreamError):
-                self._acknowledge(written)  # they are done, whatever was interrupted
+                self._acknowledge(written)  # they were written, whatever was interrupted
             raise
 
     # ── Writing ──
@@ -106,7 +111,7 @@ class Receiver:
         if self._keep or not messages:
             return
         results = self._source.ack(messages)
-        late = sum(isinstance(one, ItemRefused) for one in results)
+        late = sum(isinstance(result, ItemRefused) for result in results)
         if late:
             self._cli.say(f"{late} were written too late: they come again, to somebody.")
 

@@ -1,4 +1,4 @@
-"""Messages and records as rows, as the REST API shows them in JSON, and back.
+"""Conversion of messages and records to rows, in the JSON form of the REST API, and back.
 
 stored bytes               content type          in a row
 a JSON value               application/json      "body": that value
@@ -21,24 +21,24 @@ JSON = "application/json"
 
 
 class NotAnItem(ValueError):
-    """A line that says no message or record."""
+    """The line is not a message or record."""
 
 
 def delivery_row(delivery: Delivery) -> Row:
-    """A delivery."""
+    """Return a delivery as a row."""
     return _row(delivery, "body")
 
 
 def record_row(record: Record) -> Row:
-    """A record."""
+    """Return a record as a row."""
     return _row(record, "data")
 
 
 def _row(thing: Any, field: str) -> Row:
-    """What is empty is left out, but for what it carries."""
-    told = to_row(msgspec.structs.replace(thing, **{field: b""}))
-    said = {name: value for name, value in told.items() if value not in ("", {}, None)}
-    return said | _shown(getattr(thing, field), thing.content_type, field)
+    """Return a row without empty fields, except the payload."""
+    values = to_row(msgspec.structs.replace(thing, **{field: b""}))
+    fields = {name: value for name, value in values.items() if value not in ("", {}, None)}
+    return fields | _shown(getattr(thing, field), thing.content_type, field)
 
 
 def _shown(payload: bytes, content_type: str, field: str) -> Row:
@@ -54,7 +54,7 @@ def _shown(payload: bytes, content_type: str, field: str) -> Row:
 
 
 def payload_text(row: Row, field: str) -> str:
-    """The payload of a row that the service gave, on one line for people."""
+    """Return the payload of a row of the service as one line of text."""
     if field not in row:
         return f"base64:{row.get(f'{field}_base64', '')}"
     value = row[field]
@@ -65,7 +65,7 @@ def payload_text(row: Row, field: str) -> str:
 
 
 def parse_json(line: bytes) -> Any:
-    """A JSON value. Raises NotAnItem."""
+    """Parse a JSON value. Raises NotAnItem."""
     try:
         return msgspec.json.decode(line)
     except ValueError as error:
@@ -73,52 +73,52 @@ def parse_json(line: bytes) -> Any:
 
 
 def key_in(value: Any, field: str) -> str:
-    """What a field of a JSON object says, as a key. Raises NotAnItem."""
+    """Return the value of a field of a JSON object, as a key. Raises NotAnItem."""
     if not isinstance(value, dict) or value.get(field) is None:
         raise NotAnItem(f"it has no field {field!r}")
-    found = value[field]
-    return found if isinstance(found, str) else msgspec.json.encode(found).decode()
+    key = value[field]
+    return key if isinstance(key, str) else msgspec.json.encode(key).decode()
 
 
 def _item(line: bytes, field: str) -> tuple[Mapping[str, Any], Any]:
-    """A line's members, and what it carries."""
-    told = parse_json(line)
-    if not isinstance(told, dict):
+    """Parse a line into its members and its payload."""
+    members = parse_json(line)
+    if not isinstance(members, dict):
         raise NotAnItem("it is not a JSON object")
-    if field in told:
-        return told, told[field]
-    if f"{field}_base64" in told:
+    if field in members:
+        return members, members[field]
+    if f"{field}_base64" in members:
         try:
-            return told, base64.b64decode(told[f"{field}_base64"], validate=True)
+            return members, base64.b64decode(members[f"{field}_base64"], validate=True)
         except (TypeError, ValueError):
             raise NotAnItem(f"'{field}_base64' is not base64") from None
     raise NotAnItem(f"it has neither '{field}' nor '{field}_base64'")
 
 
 def message_from(line: bytes) -> NewMessage:
-    """A message as `queue peek -o ndjson` shows it. Raises NotAnItem."""
-    told, body = _item(line, "body")
+    """Parse a message in the format of `queue peek -o ndjson`. Raises NotAnItem."""
+    members, body = _item(line, "body")
     return NewMessage(
         body,
-        told.get("headers"),
-        told.get("content_type", ""),
-        told.get("group", ""),
-        told.get("dedup_id", ""),
-        told.get("delay_seconds"),
-        told.get("ttl_seconds"),
-        told.get("priority", 0),
+        members.get("headers"),
+        members.get("content_type", ""),
+        members.get("group", ""),
+        members.get("dedup_id", ""),
+        members.get("delay_seconds"),
+        members.get("ttl_seconds"),
+        members.get("priority", 0),
     )
 
 
 def record_from(line: bytes) -> NewRecord:
-    """A record as `stream read -o ndjson` shows it. Raises NotAnItem."""
-    told, data = _item(line, "data")
+    """Parse a record in the format of `stream read -o ndjson`. Raises NotAnItem."""
+    members, data = _item(line, "data")
     return NewRecord(
         data,
-        told.get("key", ""),
-        told.get("headers"),
-        told.get("content_type", ""),
-        _event_time(told.get("event_time")),
+        members.get("key", ""),
+        members.get("headers"),
+        members.get("content_type", ""),
+        _event_time(members.get("event_time")),
     )
 
 

@@ -1,4 +1,4 @@
-"""Standard input as something to send: a line each, as they come, or all of it."""
+"""Standard input to send: line by line as it arrives, or as a whole."""
 
 import os
 import stat
@@ -7,45 +7,47 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
-CHUNK = 1 << 16  # of a file at once: some thousand lines, after which it is told how far it is
+CHUNK = 1 << 16  # size of one read of a file: some thousand lines, after which progress is reported
 
 
 def stdin() -> BinaryIO:
-    """Standard input, as bytes."""
+    """Return standard input, as bytes."""
     return sys.stdin.buffer
 
 
 @dataclass(frozen=True)
 class Lines:
-    """What is to be sent, in batches of lines; and the bytes of it all, where somebody knows."""
+    """Batches of lines to send; and their total size in bytes, if known."""
 
     batches: Iterable[list[bytes]]
     size: int | None = None
 
 
-def said(words: list[str]) -> Lines:
-    """Words of the command line."""
-    return Lines([[word.encode() for word in words]])
+def said(arguments: list[str]) -> Lines:
+    """Return arguments of the command line as lines."""
+    return Lines([[argument.encode() for argument in arguments]])
 
 
 def read_stdin(*, whole: bool) -> Lines:
-    """Standard input: its lines, or all of it as one."""
+    """Read standard input: its lines, or all of it as one."""
     file = stdin()
     return Lines([[file.read()]]) if whole else Lines(line_batches(file), size_of(file))
 
 
 def size_of(file: BinaryIO) -> int | None:
-    """The bytes of a file; None of a pipe, which nobody knows."""
+    """Return the size of a file in bytes; None for a pipe, whose size is unknown."""
     try:
-        found = os.fstat(file.fileno())
-    except (OSError, ValueError):  # it is none of the system's
+        status = os.fstat(file.fileno())
+    except (OSError, ValueError):  # not a file of the system
         return None
-    return found.st_size if stat.S_ISREG(found.st_mode) else None
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
 
 
 def line_batches(file: BinaryIO) -> Iterator[list[bytes]]:
-    """The lines without their ends, those together that were there at once: a file comes in large batches, and what
-    somebody types line by line. An empty line is an empty line; a last one needs no end."""
+    """Yield batches of lines without their ends, as they become available.
+
+    A file is read in large batches, and typed input line by line. An empty line is an empty line; a last one needs no end.
+    """
     rest = b""
     read = getattr(file, "read1", file.read)
     while chunk := read(CHUNK):

@@ -1,4 +1,4 @@
-"""Reading a stream for a pipe: to its end, its last records, or on and on, over restarts of the service."""
+"""Reading a stream to a pipe: all, the last records, or following it across restarts."""
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -16,14 +16,17 @@ from millstream_client.gaps import OnGap
 
 
 class Writer:
-    """Writes records out: their data, with `long` behind their time, place and key; for programs all of them."""
+    """Prints records: their data alone, or after time, position and key with `long`.
+
+    JSON has all fields.
+    """
 
     def __init__(self, cli: Terminal, *, long: bool) -> None:
         self._cli = cli
         self._long = long
 
     def all(self, records: Iterable[Record]) -> None:
-        """A list that ends."""
+        """Print a finite list of records."""
         if self._cli.out.form is Form.JSON:
             self._cli.out.line(encode_pretty([record_row(record) for record in records]))
             return
@@ -31,7 +34,7 @@ class Writer:
             self.one(record)
 
     def one(self, record: Record) -> None:
-        """One, at once."""
+        """Print one record immediately."""
         if not self._cli.out.for_people:
             self._cli.out.show(record_row(record))
         elif self._long:
@@ -40,7 +43,7 @@ class Writer:
             self._cli.out.line(record.data)
 
     def gap(self, gap: Gap) -> None:
-        """Offsets that cannot be read are told, beside what is written."""
+        """Report unreadable offsets on standard error."""
         self._cli.say(
             f"Offsets {gap.first} to {gap.next - 1} of shard {gap.shard} are gone: {gap.reason}."
         )
@@ -52,14 +55,14 @@ def _place_of(record: Record) -> str:
 
 
 def read_on(
-    source: Stream, place: Place, shard: int | None, most: int | None, on_gap: OnGap
+    source: Stream, place: Place, shard: int | None, records_max: int | None, on_gap: OnGap
 ) -> Iterator[Record]:
     """Read a stream from a position; an offset belongs to a shard. Raises CliError."""
     if place.offset is not None and shard is None:
         shard = _only_shard(source)
-    limit = min(most or 1000, 1000)
+    limit = min(records_max or 1000, 1000)
     if shard is None:
-        return islice(source.read(place.start, limit=limit, on_gap=on_gap), most)
+        return islice(source.read(place.start, limit=limit, on_gap=on_gap), records_max)
     records = source.read(
         place.start,
         shard=shard,
@@ -67,7 +70,7 @@ def read_on(
         limit=limit,
         on_gap=lambda gap: on_gap(msgspec.structs.replace(gap, shard=shard)),
     )
-    return (_of_shard(record, shard) for record in islice(records, most))
+    return (_of_shard(record, shard) for record in islice(records, records_max))
 
 
 def _only_shard(source: Stream) -> int:
@@ -85,26 +88,29 @@ def _of_shard(record: Record, shard: int) -> Record:
 
 
 def last_records(
-    source: Stream, most: int, shard: int | None
+    source: Stream, records_max: int, shard: int | None
 ) -> tuple[list[Record], dict[int, int]]:
-    """The last so many by arrival, of one shard or all; and where each open shard goes on."""
-    found: list[Record] = []
+    """Return the last records by arrival, of one shard or all.
+
+    Also returns the next offset of each open shard.
+    """
+    records: list[Record] = []
     offsets: dict[int, int] = {}
-    for one in source.shards():
-        if shard is not None and one.index != shard:
+    for source_shard in source.shards():
+        if shard is not None and source_shard.index != shard:
             continue
-        page = source.read_shard_page(one.index, tail=max(most, 1))
-        found += [_of_shard(record, one.index) for record in page.records]
-        if one.open_ or shard is not None:
-            offsets[one.index] = page.next_offset
+        page = source.read_shard_page(source_shard.index, tail=max(records_max, 1))
+        records += [_of_shard(record, source_shard.index) for record in page.records]
+        if source_shard.open_ or shard is not None:
+            offsets[source_shard.index] = page.next_offset
     if shard is not None and not offsets:
         raise CliError(f"stream {source.name} has no shard {shard}", ExitCode.NOT_FOUND)
-    found.sort(key=lambda record: (record.arrival_time, record.shard, record.offset))
-    return (found[-most:] if most else []), offsets
+    records.sort(key=lambda record: (record.arrival_time, record.shard, record.offset))
+    return (records[-records_max:] if records_max else []), offsets
 
 
 def follow_on(source: Stream, offsets: dict[int, int], shard: int | None, writer: Writer) -> None:
-    """What comes from these offsets on, for ever."""
+    """Print the records from these offsets on, indefinitely."""
     subscription = source.subscribe(offsets=offsets, shard=shard, on_gap=writer.gap)
     with ended_without_reader(), subscription as records:
         for record in records:

@@ -1,1 +1,1 @@
-"""Commands that work on a deployment directly: doctor, backup, archive verification, local keys."""
+"""Commands that access a deployment directly: doctor, backup, archive check, local keys."""

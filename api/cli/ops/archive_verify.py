@@ -1,4 +1,4 @@
-"""`millstream archive verify`: read the whole archive, and say what of it is not what was written."""
+"""Command `millstream archive verify`: read the whole archive and report altered files."""
 
 import asyncio
 
@@ -14,7 +14,10 @@ from storage.domain.names import DEFAULT_NAMESPACE, StreamName
 
 
 def verify(settings: Settings, stream: str | None) -> bool:
-    """Print a line for each shard and each fault; whether there was none. Raises CliError without an archive."""
+    """Print a line for each shard and each fault; return whether there was none.
+
+    Raises CliError without an archive.
+    """
     try:
         return asyncio.run(_verify(settings, stream))
     except ArchiveOff as error:
@@ -22,13 +25,16 @@ def verify(settings: Settings, stream: str | None) -> bool:
 
 
 async def _verify(settings: Settings, stream: str | None) -> bool:
-    told = settings.storage()
-    async with open_storage(told) as storage, open_archive_check(told) as check:
-        wanted = None
+    storage_settings = settings.storage()
+    async with (
+        open_storage(storage_settings) as storage,
+        open_archive_check(storage_settings) as check,
+    ):
+        selected = None
         if stream is not None:
-            wanted = await storage.catalog.stream(StreamName(stream, DEFAULT_NAMESPACE))
+            selected = await storage.catalog.stream(StreamName(stream, DEFAULT_NAMESPACE))
         names = await _names(storage.catalog)
-        return await _told(check, wanted.stream_id if wanted else None, names)
+        return await _told(check, selected.stream_id if selected else None, names)
 
 
 async def _told(check: ArchiveVerifier, stream_id: str | None, names: dict[str, str]) -> bool:
@@ -46,6 +52,6 @@ async def _told(check: ArchiveVerifier, stream_id: str | None, names: dict[str, 
 
 
 async def _names(catalog: Catalog) -> dict[str, str]:
-    """Streams by id; a queue's view has the queue's."""
+    """Return the names of streams by id; a queue's view has the queue's name."""
     names = {stream.stream_id: stream.name.name async for stream in catalog.every_stream()}
     return names | {queue.log_id: queue.name.name async for queue in catalog.every_queue()}

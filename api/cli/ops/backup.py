@@ -1,8 +1,8 @@
-"""`millstream backup` and `millstream restore`: which stores are meant, and what is said at the end.
+"""Commands `millstream backup` and `millstream restore`: selection of the stores.
 
 both URLs are set                  those
 a Millstream runs on DATA          its own; a restore is refused
-nothing runs on DATA               DATA is locked, and its servers run for as long as this takes
+nothing runs on DATA               DATA is locked, and its servers run for the duration of the command
 """
 
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ from storage.embedded.valkey import ValkeyServer
 
 
 def backup(settings: Settings, target: Path, *, with_archive: bool = False) -> Manifest:
-    """Back up the stores that the settings mean. Raises CliError, MillstreamError."""
+    """Back up the stores that the settings select. Raises CliError, MillstreamError."""
     with _told_as_trouble(), ended_by_sigterm(), _stores_of(settings, empty=False) as stores:
         return backups.backup(
             stores.storage(),
@@ -40,9 +40,12 @@ def backup(settings: Settings, target: Path, *, with_archive: bool = False) -> M
 
 
 def restore(settings: Settings, source: Path) -> Manifest:
-    """Restore a backup into the stores that the settings mean. Raises CliError, MillstreamError."""
+    """Restore a backup into the stores that the settings select.
+
+    Raises CliError, MillstreamError.
+    """
     with _told_as_trouble(), ended_by_sigterm(), unbundled(source) as folder:
-        backups.read_backup(folder)  # before anything is made in DATA
+        backups.read_backup(folder)  # before anything is created in DATA
         with _stores_of(settings, empty=True) as stores:
             return backups.restore(stores.storage(), folder, settings.server)
 
@@ -61,7 +64,7 @@ def _told_as_trouble() -> Iterator[None]:
 
 @contextmanager
 def _stores_of(settings: Settings, *, empty: bool) -> Iterator[Settings]:
-    """The settings with both stores' URLs, which answer. `empty`: they are to be filled."""
+    """Yield the settings with the URLs of both running stores. `empty`: they are to be filled."""
     if settings.redis_url is not None and settings.database_url is not None:
         yield settings
     elif in_use(settings.data):
@@ -72,19 +75,19 @@ def _stores_of(settings: Settings, *, empty: bool) -> Iterator[Settings]:
         data = settings.data.resolve()
         yield _with_urls(settings, data, _servers(settings, data))
     else:
-        with _started(settings, empty=empty) as told:
-            yield told
+        with _started(settings, empty=empty) as started:
+            yield started
 
 
 @contextmanager
 def _started(settings: Settings, *, empty: bool) -> Iterator[Settings]:
-    there = (settings.data / "version").exists()
-    if not empty and not there:
+    exists = (settings.data / "version").exists()
+    if not empty and not exists:
         raise CliError(
             f"there is no Millstream in {settings.data}: say --data, or set REDIS_URL and DATABASE_URL",
             ExitCode.UNAVAILABLE,
         )
-    if empty and there:
+    if empty and exists:
         raise CliError(
             f"{settings.data} has a Millstream in it: say a --data that is not there yet, or remove this one"
             " if it is what a restore left that broke off"
@@ -102,7 +105,7 @@ def _started(settings: Settings, *, empty: bool) -> Iterator[Settings]:
 
 
 def _servers(settings: Settings, data: Path) -> dict[str, EmbeddedServer]:
-    """The stores that no URL is given for, by their settings."""
+    """Return the stores without a URL, by their settings."""
     servers: dict[str, EmbeddedServer] = {}
     if settings.redis_url is None:
         servers["redis_url"] = ValkeyServer(

@@ -1,7 +1,7 @@
-"""`millstream doctor`: what is wrong here, or soon will be.
+"""Command `millstream doctor`: problems of this machine, or imminent ones.
 
-The machine and the data directory are looked at from here; the stores by `storage.operations.health`. Where no
-URL is given, the stores of a running `millstream up` are found by its data directory.
+The machine and the data directory are examined here; the stores by `storage.operations.health`. Where no URL is
+given, the stores of a running `millstream up` are found by its data directory.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 
 
 def examine(settings: Settings) -> list[Finding]:
-    """Every finding, the machine's first."""
+    """Return all findings, the machine's first."""
     return [
         _version(),
         _python(),
@@ -84,14 +84,14 @@ def _version() -> Finding:
 
 
 def _kernel() -> list[Finding]:
-    """What Valkey and Redis ask of the kernel of their machine; nothing where it does not say."""
+    """Check the kernel settings that Valkey and Redis need; nothing if they are not readable."""
     findings = []
     if (overcommit := _word_of(OVERCOMMIT)) is not None:
-        found = f"vm.overcommit_memory is {overcommit}"
+        value = f"vm.overcommit_memory is {overcommit}"
         hint = (
             "Where the store runs: sysctl vm.overcommit_memory=1, or its log may not be rewritten."
         )
-        findings.append(Finding("overcommit", True if overcommit == "1" else None, found, hint))
+        findings.append(Finding("overcommit", True if overcommit == "1" else None, value, hint))
     if (huge := _word_of(HUGE_PAGES)) is not None:
         hint = f"Where the store runs: echo madvise > {HUGE_PAGES}, or it pauses when it forks."
         findings.append(Finding("huge pages", None if "[always]" in huge else True, huge, hint))
@@ -99,19 +99,19 @@ def _kernel() -> list[Finding]:
 
 
 def _allocator(settings: Settings) -> list[Finding]:
-    """What the bundled Valkey has its memory from, where it is the store."""
+    """Check the bundled Valkey's memory allocator, where it is the store."""
     if settings.redis_url is not None or settings.server != "bundled" or sys.platform != "linux":
         return []
-    found = find_allocator()
-    said = "the C library's" if found is None else str(found)
+    library = find_allocator()
+    name = "the C library's" if library is None else str(library)
     hint = "Where jemalloc is installed (apt-get install libjemalloc2), the bundled Valkey takes it and is faster."
-    return [Finding("allocator", None if found is None else True, said, hint)]
+    return [Finding("allocator", None if library is None else True, name, hint)]
 
 
 def _word_of(path: Path) -> str | None:
     try:
         return path.read_text().strip()
-    except OSError:  # not this kernel, or not for us to see
+    except OSError:  # not available in this kernel, or not readable by us
         return None
 
 
@@ -135,12 +135,12 @@ def _open_files() -> Finding:
 
 
 def _disk(data: Path) -> Finding:
-    place = next(path for path in (data.resolve(), *data.resolve().parents) if path.exists())
-    free = shutil.disk_usage(place).free
+    directory = next(path for path in (data.resolve(), *data.resolve().parents) if path.exists())
+    free = shutil.disk_usage(directory).free
     return Finding(
         "disk",
         free >= DISK_FREE_BYTES_MIN,
-        f"{free / GIB:.1f} GiB free at {place}",
+        f"{free / GIB:.1f} GiB free at {directory}",
         "Make room: a full disk refuses every write.",
     )
 
@@ -149,11 +149,11 @@ def _data_version(data: Path) -> Finding:
     path = data / "version"
     if not path.exists():
         return Finding("data", True, f"{data} is not there yet", "")
-    found = path.read_text().strip()
+    version = path.read_text().strip()
     return Finding(
         "data",
-        found == str(LAYOUT_VERSION),
-        f"{data} has layout version {found}",
+        version == str(LAYOUT_VERSION),
+        f"{data} has layout version {version}",
         f"This Millstream reads version {LAYOUT_VERSION}: use the one that wrote it.",
     )
 
@@ -171,7 +171,7 @@ def _port(settings: Settings) -> Finding:
 
 
 def _callers(settings: Settings) -> Finding:
-    """Whether everyone who can reach the service is asked who they are."""
+    """Check that callers who can reach the service must authenticate."""
     if settings.wants_credentials:
         return Finding("callers", True, f"{settings.host} asks everyone for a key", "")
     if not settings.listens_beyond_loopback:
@@ -185,7 +185,7 @@ def _callers(settings: Settings) -> Finding:
 
 
 def _archive(settings: Settings) -> list[Finding]:
-    """Where the archive is, and whether this machine can do its work."""
+    """Check the archive's location, and whether a worker can run on this machine."""
     if settings.archive_url == OFF:
         return [Finding("archive", True, "off, as MILLSTREAM_ARCHIVE_URL says", "")]
     return [_spark(), _archive_place(settings.archive_url or own_archive(settings.data.resolve()))]
@@ -207,41 +207,43 @@ def _archive_place(url: str) -> Finding:
         where = f"{split.scheme}://{split.hostname}{split.path}"  # a URL may hold a secret
         return Finding("archive", True, where, "")
     folder = Path(unquote(split.path))
-    place = next(path for path in (folder, *folder.parents) if path.exists())
+    directory = next(path for path in (folder, *folder.parents) if path.exists())
     return Finding(
         "archive",
-        place.is_dir() and os.access(place, os.W_OK | os.X_OK),
-        f"{folder}" if place == folder else f"{folder}, to be made in {place}",
-        f"It must be a directory that this user may write: {place} is not.",
+        directory.is_dir() and os.access(directory, os.W_OK | os.X_OK),
+        f"{folder}" if directory == folder else f"{folder}, to be made in {directory}",
+        f"It must be a directory that this user may write: {directory} is not.",
     )
 
 
 def _stores(settings: Settings) -> list[Finding]:
-    told = with_found_stores(settings)
-    if told is None:
+    found_settings = with_found_stores(settings)
+    if found_settings is None:
         return [Finding("stores", None, "not running", "Start `millstream up` and ask again.")]
     try:
-        if fault := schema_fault(told.storage()):
+        if fault := schema_fault(found_settings.storage()):
             return [Finding("migrations", False, fault, SCHEMA_HINT)]
-        return asyncio.run(_diagnose(told))
+        return asyncio.run(_diagnose(found_settings))
     except MillstreamError as error:
         return [Finding("stores", False, error.detail, "Is it running, and is its URL right?")]
 
 
 async def _diagnose(settings: Settings) -> list[Finding]:
     async with open_storage(settings.storage()) as storage:
-        found = await storage.health.diagnose()
-        return [*found, *await _administrators(settings, storage)]
+        findings = await storage.health.diagnose()
+        return [*findings, *await _administrators(settings, storage)]
 
 
 async def _administrators(settings: Settings, storage: Storage) -> list[Finding]:
-    """Whether anyone can manage keys, where keys are asked for."""
+    """Check that someone can manage keys, where keys are required."""
     if not settings.wants_credentials:
         return []
     issued, _ = await storage.credentials.page(LOCAL_ADMINISTRATOR, limit=limits.PAGE_ITEMS_MAX)
     now_ms = SystemClock().now_ms()
-    live = [one for one in issued if one.everywhere and one.is_live(now_ms)]
-    ends = [one.rights.expires_at_ms for one in live]
+    live = [
+        credential for credential in issued if credential.everywhere and credential.is_live(now_ms)
+    ]
+    ends = [credential.rights.expires_at_ms for credential in live]
     lasting = [end for end in ends if end is None or end > now_ms + KEY_ENDS_SOON_MS]
     return [
         Finding(

@@ -1,4 +1,7 @@
-"""Credentials without the service: for whoever has the machine, and so its database, and lost every key."""
+"""Credential creation without the service, for the machine's owner who has lost every key.
+
+Access to the machine implies access to its database.
+"""
 
 import asyncio
 from pathlib import Path
@@ -24,10 +27,10 @@ _UNUSED = "redis://unused"
 
 
 def create(config: dict[str, Any], data: Path | None) -> Row:
-    """Make a credential as an administrator everywhere. Raises CliError, MillstreamError."""
+    """Create a credential as an administrator everywhere. Raises CliError, MillstreamError."""
     settings = _storage(settings_said(data=data))
     try:
-        asked = KeyConfig.model_validate_json(_json(config))
+        request = KeyConfig.model_validate_json(_json(config))
     except ValidationError as error:
         fault = error.errors()[0]
         where = "/".join(str(part) for part in fault["loc"])
@@ -37,7 +40,7 @@ def create(config: dict[str, Any], data: Path | None) -> Row:
         async with open_credentials(settings) as credentials, open_audit(settings) as audit:
             intent = await audit.intend(_asked(audit, "create_key"), None)
             try:
-                issued, secret = await credentials.create(LOCAL_ADMINISTRATOR, asked.to_domain())
+                issued, secret = await credentials.create(LOCAL_ADMINISTRATOR, request.to_domain())
             except MillstreamError as error:
                 await audit.conclude(intent, outcome_of(error), None)
                 raise
@@ -48,7 +51,10 @@ def create(config: dict[str, Any], data: Path | None) -> Row:
 
 
 def create_first() -> str | None:
-    """The API key of a new deployment's administrator; None in an old one. Raises CliError, MillstreamError."""
+    """Create the administrator's API key of a new deployment; None in an old one.
+
+    Raises CliError, MillstreamError.
+    """
     settings = _storage(settings_said())
 
     async def make() -> str | None:
@@ -65,7 +71,7 @@ def create_first() -> str | None:
 
 
 def _asked(audit: Audit, operation: str) -> Asked:
-    """Who has the machine is asked for nothing, and leaves a trace all the same."""
+    """Return the audited call of a local command, which needs no credential but is audited."""
     return Asked.of(
         at_ms=audit.now_ms(),
         door=Door.CLI,
@@ -88,7 +94,7 @@ def _json(config: dict[str, Any]) -> bytes:
 
 
 def _storage(settings: Settings) -> StorageSettings:
-    """The database that the settings name, or that of the `millstream up` that runs on their data directory."""
+    """Return the settings' database, or that of the `millstream up` on their data directory."""
     update: dict[str, Any] = {"redis_url": settings.redis_url or SecretStr(_UNUSED)}
     if settings.database_url is None:
         if not in_use(settings.data):

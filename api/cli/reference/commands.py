@@ -1,4 +1,4 @@
-"""Every command, as its help has it."""
+"""Reference page of every command, as in its help."""
 
 from collections.abc import Container, Iterator
 from typing import Any
@@ -23,15 +23,17 @@ HEAD = ("", "what it says")
 
 
 def commands_page(app: typer.Typer | Any) -> str:
-    """Every command below one, which is the whole command line."""
+    """Return the page of every command below `app`, the whole command line."""
     group = typer.main.get_group(app) if isinstance(app, typer.Typer) else app
-    everyone: list[tuple[str, str]] = []
+    common_rows: list[tuple[str, str]] = []
     parts = []
     for path, command in _leaves(group, ("millstream",)):
-        common = [one for one in command.params if one.name in COMMON]
-        everyone = everyone or [_row(one) for one in common if len(common) == len(COMMON)]
+        common = [option for option in command.params if option.name in COMMON]
+        common_rows = common_rows or [
+            _row(option) for option in common if len(common) == len(COMMON)
+        ]
         parts.append(_command(path, command, common=COMMON if len(common) == len(COMMON) else ()))
-    return page("Commands", INTRO, table(HEAD, everyone), *parts)
+    return page("Commands", INTRO, table(HEAD, common_rows), *parts)
 
 
 def _leaves(group: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -45,11 +47,15 @@ def _leaves(group: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...]
 
 
 def _command(path: tuple[str, ...], command: Any, common: Container[str]) -> str:
-    told, _, examples = (command.help or "").partition("\n\n\b\nExamples:\n")
-    own = [one for one in command.params if one.name not in common and one.name != "help"]
-    parts = [f"## {' '.join(path)}", " ".join(told.split())]
+    description, _, examples = (command.help or "").partition("\n\n\b\nExamples:\n")
+    own = [
+        option for option in command.params if option.name not in common and option.name != "help"
+    ]
+    parts = [f"## {' '.join(path)}", " ".join(description.split())]
     if own:
-        parts.append(table(HEAD, [_row(one) for one in own if not getattr(one, "hidden", False)]))
+        parts.append(
+            table(HEAD, [_row(option) for option in own if not getattr(option, "hidden", False)])
+        )
     if examples:
         lines = "\n".join(line.strip() for line in examples.strip().splitlines())
         parts.append(f"{RUN_ELSEWHERE}\n```sh\n{lines}\n```")
@@ -68,5 +74,5 @@ def _row(parameter: Any) -> tuple[str, str]:
 
 
 def _metavar(parameter: Any) -> str:
-    word = str(parameter.metavar or parameter.type.name.upper())
-    return WORDS.get(word, word)
+    name = str(parameter.metavar or parameter.type.name.upper())
+    return WORDS.get(name, name)

@@ -1,4 +1,4 @@
-"""What can go wrong, in the words of each door."""
+"""Reference page of every error, with its codes in each API."""
 
 from api.aws.kinesis.errors import translate as to_kinesis
 from api.aws.protocol.errors import BAD_REQUEST
@@ -37,28 +37,33 @@ HEAD = ("code", "status", "retryable", "nothing happened", "what it says", "SQS"
 
 
 def errors_page() -> str:
-    """Every code, and every exit code."""
+    """Return the page of every error code, and every exit code."""
     exits = table(("code", ""), [(str(int(code)), EXITS[code]) for code in ExitCode])
-    rows = [_row(one) for one in TABLE]
+    rows = [_row(error_code) for error_code in TABLE]
     return page("Errors", INTRO, table(HEAD, rows), COMMANDS + "\n" + exits)
 
 
-def _row(one: AnyCode) -> tuple[str, ...]:
+def _row(error_code: AnyCode) -> tuple[str, ...]:
     return (
-        code(one.value),
-        str(TABLE[one].status),
-        yes(is_retryable(one)),
-        yes(nothing_happened(one)),
-        error_of(one).detail if isinstance(one, ErrorCode) else f"{TABLE[one].title}.",
-        *map(code, _at_the_other_doors(one)),
+        code(error_code.value),
+        str(TABLE[error_code].status),
+        yes(is_retryable(error_code)),
+        yes(nothing_happened(error_code)),
+        error_of(error_code).detail
+        if isinstance(error_code, ErrorCode)
+        else f"{TABLE[error_code].title}.",
+        *map(code, _at_the_other_doors(error_code)),
     )
 
 
-def _at_the_other_doors(one: AnyCode) -> tuple[str, str]:
-    """The words of SQS and of Kinesis; nothing for what no operation of theirs says."""
-    if not isinstance(one, ErrorCode):
+def _at_the_other_doors(error_code: AnyCode) -> tuple[str, str]:
+    """Return the codes of SQS and of Kinesis.
+
+    Empty for an error that none of their operations has.
+    """
+    if not isinstance(error_code, ErrorCode):
         return "", ""
-    sqs, kinesis = to_sqs(error_of(one)).fault, to_kinesis(error_of(one)).fault
+    sqs, kinesis = to_sqs(error_of(error_code)).fault, to_kinesis(error_of(error_code)).fault
     shape = kinesis.shape.rpartition("#")[2]
     return (
         "" if sqs is UNSUPPORTED_OPERATION else sqs.code,

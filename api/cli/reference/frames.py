@@ -1,4 +1,4 @@
-"""The frames of the WebSocket, as the AsyncAPI document has them."""
+"""Reference page of the WebSocket frames, from the AsyncAPI document."""
 
 import json
 from typing import Any
@@ -14,7 +14,7 @@ HEADINGS = {SENT: "What you send", HEARD: "What you receive"}
 
 
 def frames_page() -> str:
-    """Every frame, by who says it."""
+    """Return the page of every frame, by sender."""
     document = build_asyncapi()
     parts = []
     for action, heading in HEADINGS.items():
@@ -24,13 +24,20 @@ def frames_page() -> str:
 
 
 def _said_by(document: dict[str, Any], action: str) -> list[str]:
-    """Names of the messages of one direction, in order. A reply is told by the operation that it answers."""
-    found = {}
+    """Return the names of the messages of one direction, in order.
+
+    A reply is listed by the operation that it answers.
+    """
+    names = {}
     for operation in document["operations"].values():
         replies = operation.get("reply", {}).get("messages", []) if action == HEARD else []
         own = operation["messages"] if operation["action"] == action else []
-        found.update(dict.fromkeys(one["$ref"].rpartition("/")[2] for one in (*replies, *own)))
-    return [name for name in document["components"]["messages"] if name in found]
+        names.update(
+            dict.fromkeys(reference["$ref"].rpartition("/")[2] for reference in (*replies, *own))
+        )
+    return [
+        message_name for message_name in document["components"]["messages"] if message_name in names
+    ]
 
 
 def _frame(document: dict[str, Any], name: str) -> str:
@@ -42,10 +49,12 @@ def _frame(document: dict[str, Any], name: str) -> str:
         for field, shape in schema["properties"].items()
         if field != "type"
     ]
-    told = [f"### {code(message['name'])}", message["summary"]]
+    parts = [f"### {code(message['name'])}", message["summary"]]
     if message.get("description"):
-        told.append(message["description"])
+        parts.append(message["description"])
     if rows:
-        told.append(table(("field", "needed", ""), rows))
-    shown = [json.dumps(one["payload"], ensure_ascii=False) for one in message["examples"][:1]]
-    return "\n\n".join((*told, *(f"```json\n{one}\n```" for one in shown)))
+        parts.append(table(("field", "needed", ""), rows))
+    shown = [
+        json.dumps(example["payload"], ensure_ascii=False) for example in message["examples"][:1]
+    ]
+    return "\n\n".join((*parts, *(f"```json\n{example}\n```" for example in shown)))

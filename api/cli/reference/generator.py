@@ -1,4 +1,4 @@
-"""The pages by their file names, and putting them into a folder."""
+"""Generator of the reference pages by their file names."""
 
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from api.cli.reference.settings import settings_page
 
 
 def made_pages(app: Any) -> dict[str, str]:
-    """The text of each page. `app`: the command line."""
+    """Return the text of each page. `app`: the command line."""
     return {
         "commands.md": commands_page(app),
         "errors.md": errors_page(),
@@ -24,6 +24,6 @@ def made_pages(app: Any) -> dict[str, str]:
 
 
 def write_pages(folder: Path, app: Any) -> None:
-    """Write each page; those of people beside them stay."""
+    """Write each page; hand-written pages in the folder are left alone."""
     for name, text in made_pages(app).items():
         (folder / name).write_text(text)

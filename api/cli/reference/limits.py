@@ -1,4 +1,4 @@
-"""Every limit, with its value and its reason, as the module that has them says it."""
+"""Reference page of every limit, with its value and its reason, read from the source."""
 
 import ast
 import inspect
@@ -23,7 +23,7 @@ _UNITS = re.compile(r"^(?:SECOND|MINUTE|HOUR|DAY)_MS$|^[KM]IB$")
 
 
 class Limit(NamedTuple):
-    """One limit: the heading it stands below, and why it is so."""
+    """One limit: its heading, and its reason."""
 
     heading: str
     name: str
@@ -32,21 +32,21 @@ class Limit(NamedTuple):
 
 
 def limits_page() -> str:
-    """Every limit, by heading."""
+    """Return the page of every limit, by heading."""
     parts: list[str] = []
-    known = list(all_limits())
-    for heading in dict.fromkeys(one.heading for one in known):
+    entries = list(all_limits())
+    for heading in dict.fromkeys(entry.heading for entry in entries):
         rows = [
-            (code(one.name), spelled(one.name, one.value), one.why)
-            for one in known
-            if one.heading == heading
+            (code(entry.name), spelled(entry.name, entry.value), entry.why)
+            for entry in entries
+            if entry.heading == heading
         ]
         parts.append(f"## {heading}\n\n{table(('limit', 'is', 'why'), rows)}")
     return page("Limits", INTRO, *parts)
 
 
 def all_limits() -> Iterator[Limit]:
-    """The limits in the order in which they are declared."""
+    """Yield the limits in the order in which they are declared."""
     source = inspect.getsource(limits)
     lines, seen = source.splitlines(), set()
     for node in ast.parse(source).body:
@@ -62,19 +62,21 @@ def all_limits() -> Iterator[Limit]:
 
 
 def _heading(lines: list[str], line: int) -> str:
-    """The comment that stands alone above a block."""
-    return next(one for one in reversed(lines[:line]) if one.startswith("# "))[2:].rstrip(":")
+    """Return the last comment line above a block."""
+    return next(preceding for preceding in reversed(lines[:line]) if preceding.startswith("# "))[
+        2:
+    ].rstrip(":")
 
 
 def _sentence(why: str) -> str:
-    """A comment's first line: a closing bracket may stand on the next."""
+    """Return a comment's first line: a closing bracket may stand on the next."""
     return why.partition("\n")[0].strip()
 
 
 def spelled(name: str, value: Any) -> str:
-    """A value with the unit that its name tells."""
+    """Format a value with the unit that its name indicates."""
     if isinstance(value, tuple):
-        return ", ".join(spelled(name, one) for one in value)
+        return ", ".join(spelled(name, item) for item in value)
     if name.endswith("_S") and isinstance(value, int):
         return f"{value} s"
     if "_MS" in name and value == int(value):

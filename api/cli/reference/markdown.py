@@ -1,4 +1,4 @@
-"""Tables and words as Markdown has them."""
+"""Markdown helpers: tables, code and pages."""
 
 from collections.abc import Iterable, Sequence
 
@@ -8,23 +8,23 @@ MADE = (
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table; what would end a cell is escaped."""
+    """Format a table; characters that would end a cell are escaped."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(map(_cell, line)) + " |" for line in lines)
 
 
-def code(word: str) -> str:
-    """A word as code; nothing where there is none."""
-    return f"`{word}`" if word else ""
+def code(text: str) -> str:
+    """Format text as code; empty text stays empty."""
+    return f"`{text}`" if text else ""
 
 
 def page(title: str, intro: str, *parts: str) -> str:
-    """A whole page."""
+    """Format a whole page."""
     return "\n\n".join((f"# {title}", MADE, intro.strip(), *parts)) + "\n"
 
 
 def yes(fact: bool) -> str:
-    """How facts stand in tables."""
+    """Format a boolean for a table."""
     return "yes" if fact else "no"
 
 

@@ -1,4 +1,4 @@
-"""The REST API, as its OpenAPI document has it."""
+"""Reference page of the REST API, from its OpenAPI document."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -16,12 +16,14 @@ HEAD = ("operation", "call", "again", "what it does")
 
 
 def operations_page() -> str:
-    """Every operation, by tag."""
+    """Return the page of every operation, by tag."""
     document = create_app().openapi()
     operations = list(_operations(document))
     parts = []
     for tag in document["tags"]:
-        rows = [_row(*one) for one in operations if one[2]["tags"] == [tag["name"]]]
+        rows = [
+            _row(*operation) for operation in operations if operation[2]["tags"] == [tag["name"]]
+        ]
         parts.append(
             f"## {tag['name'].capitalize()}\n\n{tag['description']}\n\n{table(HEAD, rows)}"
         )
@@ -36,7 +38,7 @@ def _operations(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, 
 
 def _row(method: str, path: str, operation: dict[str, Any]) -> tuple[str, ...]:
     repeat = operation["x-millstream-repeat"]
-    guards = ", ".join(code(one) for one in operation.get("x-millstream-guards", ()))
+    guards = ", ".join(code(guard) for guard in operation.get("x-millstream-guards", ()))
     return (
         code(operation["operationId"]),
         code(f"{method} {path}"),

@@ -1,4 +1,4 @@
-"""The settings, as their declarations have them."""
+"""Reference page of the settings, from their declarations."""
 
 from enum import Enum
 from pathlib import Path
@@ -23,10 +23,10 @@ KINDS = {int: "number", bool: "true or false", Path: "path", str: "text", Secret
 
 
 def settings_page() -> str:
-    """Every setting of a service."""
+    """Return the page of every setting of a service."""
     rows = [
         (
-            ", ".join(code(word) for word in _variables(name, field)),
+            ", ".join(code(variable) for variable in _variables(name, field)),
             _kind(field),
             _default(field.default),
             field.description or "",
@@ -44,18 +44,18 @@ def _default(value: Any) -> str:
 
 def _variables(name: str, field: FieldInfo) -> list[str]:
     alias = field.validation_alias
-    told = alias.choices if isinstance(alias, AliasChoices) else []
-    return [word for word in told if isinstance(word, str) and word.isupper()] or [
+    choices = alias.choices if isinstance(alias, AliasChoices) else []
+    return [choice for choice in choices if isinstance(choice, str) and choice.isupper()] or [
         f"MILLSTREAM_{name.upper()}"
     ]
 
 
 def _kind(field: FieldInfo) -> str:
-    told = _kind_of(field.annotation)
+    kind = _kind_of(field.annotation)
     bounds = {type(one).__name__: one for one in field.metadata}
     if "Ge" in bounds and "Le" in bounds:
-        return f"{told}, {bounds['Ge'].ge} to {bounds['Le'].le}"
-    return f"{told}, at least {bounds['Ge'].ge}" if "Ge" in bounds else told
+        return f"{kind}, {bounds['Ge'].ge} to {bounds['Le'].le}"
+    return f"{kind}, at least {bounds['Ge'].ge}" if "Ge" in bounds else kind
 
 
 def _kind_of(annotation: Any) -> str:

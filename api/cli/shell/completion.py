@@ -1,4 +1,7 @@
-"""Names that the service knows, for a shell to complete. Whatever goes wrong, there are none: nobody waits for long."""
+"""Shell completion of names that the service has.
+
+On any error there are none, and the wait is short.
+"""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -16,14 +19,14 @@ def _names(list_all: Callable[["Millstream", str], Any]) -> Complete:
     def complete(ctx: Any, incomplete: str) -> list[str]:
         try:
             return _ask(list_all, ctx.params, incomplete)
-        except Exception:  # a shell wants words, and nothing else
+        except Exception:  # a shell expects names, and nothing else
             return []
 
     return complete
 
 
 def _ask(
-    list_all: Callable[["Millstream", str], Any], said: dict[str, Any], incomplete: str
+    list_all: Callable[["Millstream", str], Any], options: dict[str, Any], incomplete: str
 ) -> list[str]:
     from itertools import islice
 
@@ -33,10 +36,10 @@ def _ask(
 
     target = find_target(
         environment(),
-        url=said.get("url"),
-        api_key=said.get("api_key"),
-        ca_file=said.get("ca_file"),
-        profile=said.get("profile"),
+        url=options.get("url"),
+        api_key=options.get("api_key"),
+        ca_file=options.get("ca_file"),
+        profile=options.get("profile"),
     )
     with Millstream(
         target.url.value,
@@ -45,7 +48,7 @@ def _ask(
         ca_file=target.ca_file.value,
         retries=Retries(seconds=0),
     ) as client:
-        return [one.name for one in islice(list_all(client, incomplete), NAMES_MAX)]
+        return [resource.name for resource in islice(list_all(client, incomplete), NAMES_MAX)]
 
 
 queue_names = _names(lambda client, prefix: client.queues(prefix))

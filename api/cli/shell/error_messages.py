@@ -1,4 +1,4 @@
-"""What goes wrong with the service, as one line and an exit code."""
+"""Errors of the service, as one line and an exit code."""
 
 from api.cli.errors import CliError, ExitCode
 from millstream_client.errors import (
@@ -25,11 +25,11 @@ HINTS = {
     "receipt_handle_expired": "The message went back to its queue: receive it again.",
     "archive_off": "The service has no archive: see MILLSTREAM_ARCHIVE_URL.",
 }
-"""What to do about a problem, by its code."""
+"""Remedy for a problem, by its code."""
 
 
 def trouble_of(error: MillstreamError) -> CliError:
-    """The line and the exit code of an error of the SDK."""
+    """Convert an error of the SDK to its line and exit code."""
     return CliError(_line(error), _code(error))
 
 
@@ -45,7 +45,7 @@ def _sentence(error: MillstreamError) -> str:
 
 
 def _problem(error: Refused) -> str:
-    """What the service said, and where; nothing twice."""
+    """Format the detail and location of a problem, without repetition."""
     faults = [fault for fault in error.errors if fault.pointer]
     if [fault.detail for fault in faults] == [error.detail]:
         return f"{faults[0].pointer}: {error.detail} ({error.code})"

@@ -1,6 +1,6 @@
-"""Ending in the middle: told by SIGTERM, or because nobody reads what is written any more.
+"""Interruption by SIGTERM, or because the reader of the output is gone.
 
-Both are raised where the command is, so that what it holds is given back on the way out.
+Both are raised inside the command, so that its resources are released on the way out.
 """
 
 import select
@@ -17,15 +17,18 @@ LOOK_MS = 200
 
 @contextmanager
 def ended_by_sigterm() -> Iterator[None]:
-    """Meanwhile SIGTERM raises Terminated, where this is the main thread."""
+    """Let SIGTERM raise Terminated while the block runs, if this is the main thread."""
     with _on_sigterm(Terminated):
         yield
 
 
 @contextmanager
 def ended_without_reader() -> Iterator[None]:
-    """Meanwhile PipeClosed is raised once the pipe behind standard output is closed: what waits for something to
-    write would not notice. SIGTERM is what interrupts it, and nothing else than that means the same as ever."""
+    """Raise PipeClosed in the block once the pipe behind standard output is closed.
+
+    Code that waits for data to write would not notice. SIGTERM interrupts it; a SIGTERM with another cause raises Terminated as
+    always.
+    """
     reader_left, over = threading.Event(), threading.Event()
     main = threading.main_thread()
     if (descriptor := _stdout()) is None or threading.current_thread() is not main:
@@ -53,7 +56,7 @@ def ended_without_reader() -> Iterator[None]:
 
 
 def check_reader() -> None:
-    """Raises PipeClosed when the pipe behind standard output is closed."""
+    """Raise PipeClosed when the pipe behind standard output is closed."""
     descriptor = _stdout()
     if descriptor is not None and _is_closed(descriptor, 0):
         raise PipeClosed
@@ -61,14 +64,14 @@ def check_reader() -> None:
 
 def _is_closed(descriptor: int, patience_ms: int) -> bool:
     poll = select.poll()
-    poll.register(descriptor, 0)  # errors and hang-ups are told unasked
+    poll.register(descriptor, 0)  # errors and hang-ups are always reported
     return bool(poll.poll(patience_ms))
 
 
 def _stdout() -> int | None:
     try:
         return sys.stdout.fileno()
-    except (OSError, ValueError):  # it is none of the system's
+    except (OSError, ValueError):  # not a file of the system
         return None
 
 
@@ -79,7 +82,7 @@ def _on_sigterm(make: Callable[[], BaseException]) -> Iterator[None]:
         return
 
     def end(number: int, frame: object) -> None:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # `timeout` says it twice
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # `timeout` sends it twice
         raise make()
 
     before = signal.signal(signal.SIGTERM, end)

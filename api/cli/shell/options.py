@@ -1,4 +1,4 @@
-"""Options and arguments that several verbs have."""
+"""Options and arguments that several commands have."""
 
 import json
 from datetime import UTC, datetime
@@ -13,31 +13,34 @@ from storage.domain.clock import SystemClock
 
 
 def now() -> datetime:
-    """This machine's time."""
+    """Return this machine's time."""
     return datetime.fromtimestamp(SystemClock().now_ms() / 1000, UTC)
 
 
 def duration(*names: str, help: str = "") -> Any:
-    """An option that takes a duration, in seconds where it arrives."""
+    """Declare an option for a duration, converted to seconds."""
     return typer.Option(*names, parser=parsed_by(parse_duration), metavar="DURATION", help=help)
 
 
 def place(*names: str, help: str = "") -> Any:
-    """An option that takes a place in a stream."""
+    """Declare an option for a position in a stream."""
     return typer.Option(
         *names, parser=parsed_by(lambda text: parse_place(text, now())), metavar="PLACE", help=help
     )
 
 
 def moment(*names: str, help: str = "") -> Any:
-    """An option that takes a time."""
+    """Declare an option for a time."""
     return typer.Option(
         *names, parser=parsed_by(lambda text: parse_time(text, now())), metavar="TIME", help=help
     )
 
 
 def parse_setting(text: str) -> tuple[str, Any]:
-    """name=value; the value is JSON where it is any, and text otherwise. Raises ValueError."""
+    """Parse name=value; a value that is valid JSON is decoded, others are text.
+
+    Raises ValueError.
+    """
     name, equals, value = text.partition("=")
     if not (name and equals):
         raise ValueError(f"{text!r} is no setting: say name=value")
@@ -48,7 +51,7 @@ def parse_setting(text: str) -> tuple[str, Any]:
 
 
 def parse_pair(text: str) -> tuple[str, str]:
-    """name=value, both text. Raises ValueError."""
+    """Parse name=value, both text. Raises ValueError."""
     name, equals, value = text.partition("=")
     if not (name and equals):
         raise ValueError(f"{text!r} is no header: say name=value")
@@ -56,9 +59,9 @@ def parse_pair(text: str) -> tuple[str, str]:
 
 
 def fields(settings: list[Any] | None, **named: Any) -> dict[str, Any]:
-    """What was said of a configuration: --set name=value, over the options that were given."""
-    said = {name: value for name, value in named.items() if value is not None}
-    return said | dict(settings or [])
+    """Return the given fields of a configuration: --set name=value overrides the options."""
+    given = {name: value for name, value in named.items() if value is not None}
+    return given | dict(settings or [])
 
 
 QueueName = Annotated[str, typer.Argument(autocompletion=queue_names, help="The queue.")]

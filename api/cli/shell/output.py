@@ -1,10 +1,10 @@
-"""How results look: a table for people, JSON or a line of JSON each for programs.
+"""Output formats of results: a table for people, JSON or JSON Lines for programs.
 
-Results are rows, dicts in the form that the REST API has. A `Table` says which of their fields people want to see.
+Results are rows, dicts in the form that the REST API has. A `Table` selects the fields for people.
 
-    -o table     columns; in a terminal as wide as it is and with colours, elsewhere plain and never cut
-    -o json      one value: what one command shows is an object, what it lists an array
-    -o ndjson    each of a list on a line of its own, as it comes
+    -o table     columns; in a terminal as wide as it is and with colours, elsewhere plain and never truncated
+    -o json      one value: a single result is an object, a list an array
+    -o ndjson    each item of a list on a line of its own, as it arrives
 """
 
 import json
@@ -21,14 +21,14 @@ import msgspec
 from api.cli.shell.parsing import show_duration
 
 Row = dict[str, Any]
-TIMES = ("_at", "_time", "_after", "_arrival", "_since")  # how the names of times end
+TIMES = ("_at", "_time", "_after", "_arrival", "_since")  # suffixes of the names of times
 CARRIED = frozenset({"body", "data", "headers", "tags", "request"})
 _TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{3})?(?:000)?(?:Z|\+00:00)")
-WIDTH_OF_FILES = 1 << 15  # characters of a line where no terminal has to show it
+WIDTH_OF_FILES = 1 << 15  # maximum line width in characters outside a terminal
 
 
 class Form(StrEnum):
-    """What -o takes."""
+    """Values of -o."""
 
     TABLE = "table"
     JSON = "json"
@@ -37,7 +37,7 @@ class Form(StrEnum):
 
 @dataclass(frozen=True)
 class Column:
-    """A field of a row, `a.b` for one inside another; `show` gives the text of a value that is not null."""
+    """A field of a row, `a.b` for a nested one; `show` formats a value that is not null."""
 
     field: str
     title: str = ""
@@ -45,11 +45,11 @@ class Column:
 
     @property
     def heading(self) -> str:
-        """What stands above it."""
+        """Heading of the column."""
         return self.title or self.field.replace("_", " ").replace(".", " ")
 
     def text(self, row: Row) -> str:
-        """What stands in it."""
+        """Return the text of the column in a row."""
         value: Any = row
         name = ""
         for name in self.field.split("."):
@@ -59,70 +59,79 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """What people see of a list."""
+    """Columns of a list for people."""
 
     columns: tuple[Column, ...]
 
 
 def table(*columns: str | Column) -> Table:
-    """A table of these fields."""
-    return Table(tuple(one if isinstance(one, Column) else Column(one) for one in columns))
+    """Declare a table of these fields."""
+    return Table(
+        tuple(column if isinstance(column, Column) else Column(column) for column in columns)
+    )
 
 
 def to_row(thing: Any) -> Row:
-    """What the SDK gave, as the REST API has it."""
+    """Convert an object of the SDK to the form of the REST API."""
     row = thing.to_dict() if hasattr(thing, "to_dict") else msgspec.to_builtins(thing)
     assert isinstance(row, dict), "results are objects"
     return {name: _as_sent(name, value) for name, value in row.items()}
 
 
 def _as_sent(name: str, value: Any) -> Any:
-    """A time in the form of the service, 2026-01-31T12:00:00.000Z; what it carries for others stays as it is."""
+    """Convert times to the form of the service, 2026-01-31T12:00:00.000Z.
+
+    Payloads of callers are unchanged.
+    """
     if name in CARRIED:
         return value
-    if isinstance(value, str) and name.endswith(TIMES) and (found := _TIME.fullmatch(value)):
-        return f"{found[1]}{found[2] or '.000'}Z"
+    if isinstance(value, str) and name.endswith(TIMES) and (match := _TIME.fullmatch(value)):
+        return f"{match[1]}{match[2] or '.000'}Z"
     if isinstance(value, dict):
-        return {inner: _as_sent(inner, one) for inner, one in value.items()}
+        return {inner: _as_sent(inner, item) for inner, item in value.items()}
     if isinstance(value, list):
-        return [_as_sent(name, one) for one in value]
+        return [_as_sent(name, item) for item in value]
     return value
 
 
 def show_value(value: Any) -> str:
-    """A value in a cell: nothing that a terminal would obey."""
+    """Format a value for a cell, without control sequences."""
     if value is None or value == "" or value == [] or value == {}:
         return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:g}"
-    if isinstance(value, list) and not any(isinstance(one, dict | list) for one in value):
-        return ", ".join(show_value(one) for one in value)
+    if isinstance(value, list) and not any(isinstance(item, dict | list) for item in value):
+        return ", ".join(show_value(item) for item in value)
     if isinstance(value, dict | list):
         return encode(value).decode()
     return harmless(str(value))
 
 
 def harmless(text: str) -> str:
-    """Text without control characters, which could rewrite what a terminal shows."""
+    """Escape control characters, which could rewrite what a terminal shows."""
     return "".join(
-        one if one.isprintable() else one.encode("unicode_escape").decode() for one in text
+        character if character.isprintable() else character.encode("unicode_escape").decode()
+        for character in text
     )
 
 
 def encode(value: Any) -> bytes:
-    """One line of JSON."""
+    """Encode a value as one line of JSON."""
     return msgspec.json.encode(value)
 
 
 def encode_pretty(value: Any) -> bytes:
-    """JSON to be read."""
+    """Encode a value as indented JSON."""
     return json.dumps(value, indent=2, ensure_ascii=False, default=str).encode()
 
 
 class Output:
-    """Where results go. `quiet`: of lists only the names, and nothing where there is only success to tell."""
+    """Output of results.
+
+    `quiet`: prints only the names of lists, and nothing on mere success.
+    """
 
     def __init__(
         self,
@@ -139,22 +148,22 @@ class Output:
 
     @property
     def for_people(self) -> bool:
-        """Whether it is to be read, and not parsed."""
+        """True if the output is to be read, and not parsed."""
         return self.form is Form.TABLE
 
     def line(self, payload: bytes) -> None:
-        """A line, out before this returns."""
+        """Write a line, flushed before this returns."""
         self.write(payload + b"\n")
 
     def write(self, payload: bytes) -> None:
-        """Bytes as they are, out before this returns."""
+        """Write bytes unchanged, flushed before this returns."""
         self._file.write(payload)
         self._file.flush()
 
     # ── Lists ──
 
     def rows(self, rows: Iterable[Row], shape: Table) -> None:
-        """A list."""
+        """Print a list."""
         if self.form is Form.NDJSON:
             for row in rows:
                 self.line(encode(row))
@@ -186,7 +195,9 @@ class Output:
             show_header=titles is not None,
         )
         for title in titles or [""] * (len(cells[0]) if cells else 0):
-            grid.add_column(title, overflow="fold")  # what is too wide goes on below, whole
+            grid.add_column(
+                title, overflow="fold"
+            )  # text that is too wide wraps, and is never truncated
         for line in cells:
             grid.add_row(*map(Text, line))
         console.print(grid)
@@ -195,7 +206,7 @@ class Output:
     # ── One thing ──
 
     def show(self, row: Row, **sections: Table | None) -> None:
-        """One thing. What a field of it holds that `sections` names stands below, as a table, or as fields."""
+        """Print one result. Fields in `sections` follow below, as a table, or as fields."""
         if not self.for_people:
             self.line(encode(row) if self.form is Form.NDJSON else encode_pretty(row))
             return
@@ -211,7 +222,7 @@ class Output:
         self._grid([[name, show_field(name, value)] for name, value in row.items()])
 
     def done(self, sentence: str, row: Row | None = None) -> None:
-        """What was done: a sentence for people, the thing itself for programs."""
+        """Report success: a sentence for people, the result itself for programs."""
         if self.for_people:
             if not self.quiet:
                 self.line(sentence.encode())
@@ -220,9 +231,9 @@ class Output:
 
 
 def show_field(name: str, value: Any) -> str:
-    """A value of that name: seconds as a duration, times to the second."""
+    """Format a field's value: seconds as a duration, times to the second."""
     if isinstance(value, int | float) and name.endswith("_seconds"):
         return show_duration(value)
-    if isinstance(value, str) and name.endswith(TIMES) and (found := _TIME.fullmatch(value)):
-        return f"{found[1]}Z"
+    if isinstance(value, str) and name.endswith(TIMES) and (match := _TIME.fullmatch(value)):
+        return f"{match[1]}Z"
     return show_value(value)

@@ -1,6 +1,6 @@
-"""Durations, times and places in a stream, as people type them: 10m, 2026-01-31T12:00:00Z, earliest, 4711.
+"""Parsing of durations, times and positions: 10m, 2026-01-31T12:00:00Z, earliest, 4711.
 
-Everything here is pure; `now` is handed in. Raises ValueError with a sentence that says what would be right.
+Everything here is pure; `now` is passed in. Raises ValueError with a sentence that states what would be right.
 """
 
 import re
@@ -20,7 +20,10 @@ LATEST = frozenset({"latest", "newest"})
 
 
 def parse_duration(text: str) -> float:
-    """Seconds of 10m, 2h, 1d, 1h30m, 500ms; a number alone is seconds."""
+    """Parse a duration, such as 10m, 2h, 1d, 1h30m or 500ms, to seconds.
+
+    A number alone is seconds.
+    """
     if _SECONDS_ALONE.fullmatch(text):
         return float(text)
     if not _WHOLE.fullmatch(text):
@@ -29,7 +32,7 @@ def parse_duration(text: str) -> float:
 
 
 def show_duration(seconds: float) -> str:
-    """The shortest form that is exact to the millisecond: 7d, 90m, 0.5s."""
+    """Format a duration in the shortest form that is exact to the millisecond: 7d, 90m, 0.5s."""
     for unit, size in _SHOWN:
         if seconds and seconds % size == 0:
             return f"{seconds // size:.0f}{unit}"
@@ -38,7 +41,10 @@ def show_duration(seconds: float) -> str:
 
 
 def parse_time(text: str, now: datetime) -> datetime:
-    """A time as RFC 3339 has it, of this machine's zone when it names none; or so long ago, as 10m."""
+    """Parse a time: RFC 3339, or a duration before now, such as 10m.
+
+    A time without a zone is in this machine's zone.
+    """
     if _WHOLE.fullmatch(text):
         return now - timedelta(seconds=parse_duration(text))
     try:
@@ -51,7 +57,7 @@ def parse_time(text: str, now: datetime) -> datetime:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a read begins: at one end, a time, or an offset of a shard."""
+    """Start of a read: one end, a time, or an offset of a shard."""
 
     end: str = ""
     time: datetime | None = None
@@ -59,12 +65,12 @@ class Place:
 
     @property
     def start(self) -> "str | datetime":
-        """As the SDK has it; an offset is said beside it."""
+        """Start position for the SDK; an offset is passed separately."""
         return self.time or self.end or "earliest"
 
 
 def parse_place(text: str, now: datetime) -> Place:
-    """earliest, latest, a time, so long ago, or an offset."""
+    """Parse a position: earliest, latest, a time, a duration before now, or an offset."""
     if text in EARLIEST:
         return Place(end="earliest")
     if text in LATEST:
@@ -80,7 +86,7 @@ def parse_place(text: str, now: datetime) -> Place:
 
 
 def parse_offsets(text: str) -> dict[int, int]:
-    """Offsets by shard: 0=120,1=98."""
+    """Parse offsets by shard: 0=120,1=98."""
     if not _OFFSETS.fullmatch(text):
         raise ValueError(f"{text!r} are no offsets: say 0=120,1=98 for shards 0 and 1")
     pairs = (part.split("=") for part in text.split(","))

@@ -1,4 +1,7 @@
-"""How far long work is: a bar with rate and time left for somebody who looks on, a line now and then elsewhere."""
+"""Progress of long operations: a bar in a terminal, otherwise an occasional line.
+
+The bar has the rate and the remaining time.
+"""
 
 import time
 from collections.abc import Callable, Iterator
@@ -12,14 +15,14 @@ EVERY_S = 5.0
 
 
 class Progress(Protocol):
-    """Told how much is done, of how much where that is known."""
+    """Receiver of progress: the amount done, and the total if known."""
 
     def to(self, done: int, total: int | None = None) -> None: ...
 
 
 @contextmanager
 def progress(cli: Terminal, what: str) -> Iterator[Progress]:
-    """Show how far it is while this lasts."""
+    """Show the progress while the block runs."""
     if cli.out.quiet:
         yield _Silent()
     elif cli.shows_progress:
@@ -30,14 +33,14 @@ def progress(cli: Terminal, what: str) -> Iterator[Progress]:
 
 
 class Setbacks:
-    """Says why an attempt at a job failed that is made again, whenever that is another reason."""
+    """Reports the failure of a job's attempt that is retried, unless it is unchanged."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
         self._said = ""
 
     def tell(self, failure: str) -> None:
-        """Why the last attempt failed, of a job that is not over; "" when none did."""
+        """Report the failure of the last attempt of a running job; "" for none."""
         if failure and failure != self._said:
             self._say(f"an attempt failed, and is made again: {failure}")
         self._said = failure
@@ -45,11 +48,11 @@ class Setbacks:
 
 class _Silent:
     def to(self, done: int, total: int | None = None) -> None:
-        """Nobody wants to know."""
+        """Do nothing."""
 
 
 class Lines:
-    """A line every few seconds, if anything has happened since the last."""
+    """Prints a line every few seconds, if anything has happened since the last."""
 
     def __init__(
         self, what: str, say: Callable[[str], None], now: Callable[[], float] = time.monotonic
@@ -61,7 +64,6 @@ class Lines:
         self._first: int | None = None
 
     def to(self, done: int, total: int | None = None) -> None:
-        """See above."""
         now = self._now()
         if self._first is None:
             self._first = done
@@ -73,7 +75,7 @@ class Lines:
 
 
 def sentence(what: str, done: int, total: int | None, rate: float) -> str:
-    """replayed 1200 of 5000 (24 %), 400/s, 10s left."""
+    """Format a line such as: replayed 1200 of 5000 (24 %), 400/s, 10s left."""
     of = f" of {total} ({100 * done // total} %)" if total else ""
     left = (
         f", {show_duration(round((total - done) / rate))} left"

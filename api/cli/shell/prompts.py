@@ -1,4 +1,4 @@
-"""Before something is gone for good."""
+"""Confirmation of irreversible actions."""
 
 import typer
 
@@ -7,7 +7,7 @@ from api.cli.shell.terminal import Terminal
 
 
 def confirm(cli: Terminal, warning: str, name: str, *, yes: bool) -> None:
-    """Say what is about to happen, and have the name typed. Raises CliError where nobody is there to be asked."""
+    """Show a warning and require the name to be typed. Raises CliError without a terminal."""
     if yes:
         return
     if not cli.is_for_a_person:

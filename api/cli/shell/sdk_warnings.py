@@ -1,4 +1,7 @@
-"""What the SDK remarks on while it goes on, as when it connects again: a line on standard error, not the same twice."""
+"""Warnings of the SDK, for example on reconnecting: lines on standard error.
+
+A repeated warning is printed once.
+"""
 
 import logging
 from collections.abc import Callable
@@ -7,7 +10,7 @@ LOGGER = "millstream"
 
 
 class SdkWarningHandler(logging.Handler):
-    """Says each remark once, until there is another."""
+    """Logging handler that prints each warning unless it repeats the last one."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         super().__init__(logging.WARNING)
@@ -15,7 +18,6 @@ class SdkWarningHandler(logging.Handler):
         self._last = ""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Say it, unless it was the last."""
         line = record.getMessage()
         if line != self._last:
             self._last = line
@@ -23,7 +25,7 @@ class SdkWarningHandler(logging.Handler):
 
 
 def listen(say: Callable[[str], None]) -> Callable[[], None]:
-    """Have remarks said from now on; gives what ends that."""
+    """Print warnings from now on; return a function that ends that."""
     logger, handler = logging.getLogger(LOGGER), SdkWarningHandler(say)
     logger.addHandler(handler)
 

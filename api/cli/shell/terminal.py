@@ -1,4 +1,4 @@
-"""What every verb has: a client of the service, a place for its results, and the options that say which.
+"""Context of every command: a client of the service, an output, and the common options.
 
 queue = noun("queue", "Work to be done once.")
 
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 
-LONG_S = 60.0  # what a command that carries much goes on trying for, unless told
+LONG_S = 60.0  # how long a bulk command retries by default
 FOR_EVER_S = float("inf")
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 
 
 def parsed_by(parse: Callable[[str], Any]) -> Callable[[Any], Any]:
-    """A parser of an option's value, whose ValueError is a usage error with its sentence."""
+    """Wrap a parser of an option's value: its ValueError becomes a usage error."""
 
     def convert(text: Any) -> Any:
         if not isinstance(text, str):  # a default
@@ -101,11 +101,14 @@ COMMON: dict[str, tuple[Any, Any]] = {
         None,
     ),
 }
-"""The options of all verbs: annotation and default."""
+"""Options of all commands: annotation and default."""
 
 
 class Terminal:
-    """One run of a verb. `client` fails at once when the service is away, unless --retry says otherwise."""
+    """Context of one command.
+
+    `client` fails immediately when the service is unreachable, unless --retry is given.
+    """
 
     def __init__(self, target: Target, out: Output, retry_s: float | None = None) -> None:
         self.target = target
@@ -115,11 +118,11 @@ class Terminal:
 
     @cached_property
     def client(self) -> "Millstream":
-        """A client for calls that are soon over."""
+        """Client for short calls."""
         return self.connect(0.0)
 
     def connect(self, retry_s: float) -> "Millstream":
-        """A client that goes on trying for so long, unless --retry says otherwise; closed at the end."""
+        """Return a client that retries for `retry_s`, unless --retry is given; closed at the end."""
         from millstream_client import Millstream, Retries
 
         seconds = retry_s if self._retry_s is None else self._retry_s
@@ -134,21 +137,21 @@ class Terminal:
 
     @property
     def is_for_a_person(self) -> bool:
-        """Whether somebody sits there who can be asked."""
+        """True if a person can be prompted."""
         return sys.stdin.isatty() and sys.stderr.isatty()
 
     @property
     def shows_progress(self) -> bool:
-        """Whether somebody looks at standard error."""
+        """True if progress is to be shown on standard error."""
         return sys.stderr.isatty() and not self.out.quiet
 
     def say(self, line: str) -> None:
-        """A remark, beside the results."""
+        """Print a remark on standard error."""
         if not self.out.quiet:
             typer.echo(line, err=True)
 
     def close(self) -> None:
-        """Close what was opened."""
+        """Close the clients that were opened."""
         for client in self._opened:
             client.close()
 
@@ -191,7 +194,7 @@ def _troubles() -> Iterator[None]:
 
 
 def noun(help_text: str) -> typer.Typer:
-    """A noun without verbs."""
+    """Create a command group without commands."""
     return typer.Typer(
         help=help_text,
         no_args_is_help=True,
@@ -203,7 +206,10 @@ def noun(help_text: str) -> typer.Typer:
 def verb(
     app: typer.Typer, name: str, *, examples: Sequence[str] = ()
 ) -> Callable[[Callable[Concatenate[Terminal, P], None]], Callable[Concatenate[Terminal, P], None]]:
-    """Make a function a verb of a noun. Its examples stand below its help, and the tests run them."""
+    """Register a function as a command of a group.
+
+    Its examples are shown below its help, and the tests run them.
+    """
 
     def register(
         function: Callable[Concatenate[Terminal, P], None],
@@ -223,14 +229,14 @@ def verb(
 
 
 def help_of(function: Callable[..., Any], examples: Sequence[str]) -> str:
-    """A docstring with examples below, which keep their lines."""
-    told = inspect.getdoc(function) or ""
+    """Return a docstring with examples below, which keep their lines."""
+    text = inspect.getdoc(function) or ""
     lines = "\n".join(f"  {example}" for example in examples)
-    return f"{told}\n\n\b\nExamples:\n{lines}" if examples else told
+    return f"{text}\n\n\b\nExamples:\n{lines}" if examples else text
 
 
 def _declare(command: Any, function: Callable[..., Any]) -> None:
-    """Give the command the parameters of its function, but for the Terminal, and the options of all verbs."""
+    """Give the command its function's parameters, except the Terminal, and the common options."""
     own = list(inspect.signature(function).parameters.values())[1:]
     common = [
         inspect.Parameter(
@@ -238,7 +244,9 @@ def _declare(command: Any, function: Callable[..., Any]) -> None:
         )
         for name, (annotation, default) in COMMON.items()
     ]
-    parameters = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own] + common
+    parameters = [
+        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own
+    ] + common
     del command.__wrapped__
     command.__signature__ = inspect.Signature(parameters)
-    command.__annotations__ = {one.name: one.annotation for one in parameters}
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}

@@ -1,4 +1,4 @@
-"""Whether `millstream up` archives: where to, and whether this machine has what a worker needs."""
+"""Archive mode of `millstream up`: location, and whether a worker can run here."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,8 +14,11 @@ NO_SPARK = "PySpark is not installed: pip install '.[spark]' in a clone of Mills
 
 
 class Archiving(msgspec.Struct, frozen=True):
-    """`url` is 'off' or where the archive is; `works`, whether a worker is to run here; `remark`, a line for
-    whoever started us, when something is not as one would expect."""
+    """Archive mode.
+
+    `url` is 'off' or the archive's URL; `works`: a worker is to run here; `remark`: a line for the user when something is
+    not as expected.
+    """
 
     url: str
     works: bool
@@ -23,9 +26,9 @@ class Archiving(msgspec.Struct, frozen=True):
 
 
 def decide(settings: Settings, data: Path) -> Archiving:
-    """A directory of our data unless told otherwise.
+    """Decide the archive mode: by default a directory inside the data directory.
 
-    One that is there from an earlier run is used also where no worker can run: what lies in it stays readable.
+    An archive that exists from an earlier run is used also where no worker can run: its files stay readable.
     """
     if settings.archive_url == OFF:
         return Archiving(
@@ -41,12 +44,12 @@ def decide(settings: Settings, data: Path) -> Archiving:
 
 
 def own_archive(data: Path) -> str:
-    """The URL of a deployment's own archive. `data` is absolute."""
+    """Return the URL of a deployment's own archive. `data` is absolute."""
     return (data / _FOLDER).as_uri()
 
 
 def why_not() -> str | None:
-    """Why no worker can run on this machine; None where one can."""
+    """Return the reason why no worker can run on this machine; None where one can."""
     if not has_pyspark():
         return NO_SPARK
     try:
@@ -57,5 +60,5 @@ def why_not() -> str | None:
 
 
 def has_pyspark() -> bool:
-    """Whether PySpark is there; it is not loaded."""
+    """Return whether PySpark is installed, without loading it."""
     return find_spec("pyspark") is not None

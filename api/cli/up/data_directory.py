@@ -1,10 +1,10 @@
-"""The data directory of one deployment: whose it is, which version it has, and who uses it now.
+"""Data directory of one deployment: its owner, its version, and its lock.
 
 DATA/version      the number of this layout
 DATA/lock         flock'ed by `millstream up`; its children inherit the lock, so that it is free
-                  only when the last of them is gone. Holds the supervisor's process id.
+                  only when the last of them has ended. Contains the supervisor's process id.
 DATA/valkey  DATA/postgres  DATA/logs  DATA/run     see `storage.embedded`
-DATA/secret.keys  what stored secrets are encrypted with: lost with it, they cannot be read
+DATA/secret.keys  keys that encrypt stored secrets: if it is lost, they cannot be read
 DATA/run/metrics  counters of the API processes, wiped at every start
 """
 
@@ -21,7 +21,7 @@ from api.cli.errors import CliError, ExitCode
 from storage.access.secret_box import new_key
 
 LAYOUT_VERSION = 3
-LOCK_WAIT_S = 10.0  # a predecessor that was killed takes its children with it, not at once
+LOCK_WAIT_S = 10.0  # the children of a killed predecessor end shortly after it
 LOCK_POLL_S = 0.1
 
 _NOT_OURS_TO_MIND = frozenset({"lock", "lost+found"})
@@ -29,10 +29,15 @@ _NOT_OURS_TO_MIND = frozenset({"lock", "lost+found"})
 
 @contextmanager
 def data_directory(data: Path, *, ephemeral: bool) -> Iterator[Path]:
-    """DATA as an absolute path, made when missing; when `ephemeral`, one that is removed at the end."""
+    """Yield DATA as an absolute path, created if missing.
+
+    When `ephemeral`, a temporary directory that is removed at the end.
+    """
     if ephemeral:
-        with tempfile.TemporaryDirectory(prefix="millstream-", ignore_cleanup_errors=True) as made:
-            yield Path(made)
+        with tempfile.TemporaryDirectory(
+            prefix="millstream-", ignore_cleanup_errors=True
+        ) as temporary:
+            yield Path(temporary)
         return
     try:
         data.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -45,7 +50,7 @@ def data_directory(data: Path, *, ephemeral: bool) -> Iterator[Path]:
 def locked(data: Path, wait_s: float = LOCK_WAIT_S) -> Iterator[int]:
     """Hold DATA/lock, and yield its descriptor for children to inherit.
 
-    Waits for a predecessor that is dying. Raises CliError, naming the holder, when it does not go.
+    Waits for a predecessor that is ending. Raises CliError, naming the holder, when it does not end.
     """
     try:
         descriptor = os.open(data / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -80,7 +85,7 @@ def _try_lock(descriptor: int) -> bool:
 
 
 def in_use(data: Path) -> bool:
-    """Whether a Millstream runs on this directory now."""
+    """Return whether a Millstream runs on this directory now."""
     try:
         descriptor = os.open(data / "lock", os.O_RDWR | os.O_CLOEXEC)
     except OSError:
@@ -92,14 +97,14 @@ def in_use(data: Path) -> bool:
 
 
 def check_version(data: Path) -> None:
-    """Mark a new directory with our version. Raises CliError for a newer one, or one that is not ours."""
+    """Mark a new directory with our version. Raises CliError for another version or content."""
     path = data / "version"
     if not path.exists():
         _mark(data, path)
-    elif (found := path.read_text().strip()) != str(LAYOUT_VERSION):
-        older = found.isdecimal() and int(found) < LAYOUT_VERSION
+    elif (version := path.read_text().strip()) != str(LAYOUT_VERSION):
+        older = version.isdecimal() and int(version) < LAYOUT_VERSION
         raise CliError(
-            f"{data} has layout version {found or 'unknown'}, and this Millstream knows version "
+            f"{data} has layout version {version or 'unknown'}, and this Millstream knows version "
             f"{LAYOUT_VERSION}: use the Millstream that wrote it"
             + ("" if older else ", or a newer one")
         )
@@ -114,7 +119,7 @@ def _mark(data: Path, path: Path) -> None:
 
 
 def wiped_metrics_directory(data: Path) -> Path:
-    """Where API processes share their counters; the last run's are gone."""
+    """Return the API processes' directory of shared counters, without those of the last run."""
     directory = data / "run" / "metrics"
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
@@ -122,7 +127,7 @@ def wiped_metrics_directory(data: Path) -> Path:
 
 
 def own_secret_keys(data: Path) -> Path:
-    """DATA/secret.keys, made when missing; nobody else can read it, and it is whole or not there."""
+    """Return DATA/secret.keys, created atomically if missing, readable only by us."""
     path = data / "secret.keys"
     if not path.exists():
         new = path.with_suffix(".new")

@@ -1,4 +1,4 @@
-"""`millstream deliver`: webhooks, until told to stop."""
+"""Command `millstream deliver`: deliver webhooks until stopped."""
 
 import asyncio
 
@@ -18,7 +18,10 @@ from storage.operations.presence import present
 
 
 def run(settings: Settings) -> None:
-    """Deliver until SIGINT or SIGTERM. Raises CliError when the stores cannot be reached at the start."""
+    """Deliver until SIGINT or SIGTERM.
+
+    Raises CliError when the stores cannot be reached at the start.
+    """
     configure_logs(settings.log_level)
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -28,11 +31,11 @@ def run(settings: Settings) -> None:
 
 
 async def _deliver(settings: Settings) -> None:
-    told = settings.storage()
+    storage_settings = settings.storage()
     async with (
         tracing(settings) as opened,
-        open_storage(told) as storage,
+        open_storage(storage_settings) as storage,
         present(storage.presence, ProcessRole.DELIVERER),
     ):
         metrics = DeliveryMetrics()
-        await Deliverer(storage, told.webhook_allow, metrics, tracing=opened).run()
+        await Deliverer(storage, storage_settings.webhook_allow, metrics, tracing=opened).run()

@@ -1,4 +1,4 @@
-"""The listening socket: opened by the supervisor, served by every API process."""
+"""Listening socket: opened by the supervisor, served by every API process."""
 
 import errno
 import socket
@@ -12,7 +12,7 @@ BACKLOG = 2_048  # connections that may wait for an accept
 
 
 def check_host(settings: Settings) -> None:
-    """Raise CliError when others could reach us without credentials and nobody said that this is meant."""
+    """Raise CliError if others could reach us without credentials and --insecure is not set."""
     asks_nobody = not settings.wants_credentials and not settings.insecure
     if settings.listens_beyond_loopback and asks_nobody:
         raise CliError(
@@ -24,12 +24,12 @@ def check_host(settings: Settings) -> None:
 
 @contextmanager
 def listening(host: str, port: int) -> Iterator[socket.socket]:
-    """A listening TCP socket; port 0 takes a free one. Raises CliError when the port cannot be had."""
+    """Open a listening TCP socket; port 0 selects a free one. Raises CliError on failure."""
     family, address = _resolve(host, port)
     with socket.socket(family, socket.SOCK_STREAM) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        # Connections inherit this. uvicorn takes an inherited descriptor for a unix socket and does not
-        # ask for it, and every answer, which it writes in two pieces, would wait 40 ms.
+        # Connections inherit this. uvicorn mistakes an inherited descriptor for a unix socket and does not
+        # set it, and every response, which it writes in two pieces, would be delayed by 40 ms.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
             listener.bind(address)
@@ -41,10 +41,10 @@ def listening(host: str, port: int) -> Iterator[socket.socket]:
 
 def _resolve(host: str, port: int) -> tuple[socket.AddressFamily, tuple[str, int]]:
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except socket.gaierror as error:
         raise CliError(f"{host} is no address of this machine: {error.strerror}") from None
-    family, *_, address = found[0]
+    family, *_, address = addresses[0]
     return family, (str(address[0]), int(address[1]))
 
 
@@ -55,7 +55,7 @@ def _refusal(host: str, port: int, error: OSError) -> str:
 
 
 def url_of(listener: socket.socket, scheme: str = "http") -> str:
-    """How a client on this machine reaches it."""
+    """Return the URL for clients on this machine."""
     host, port = listener.getsockname()[:2]
     local = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104  compared, not bound
     return f"{scheme}://[{local}]:{port}" if ":" in local else f"{scheme}://{local}:{port}"

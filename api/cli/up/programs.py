@@ -1,4 +1,4 @@
-"""The programs of a deployment that are ours: API processes, the sweeper, deliverers, the Spark worker, the migration, the first key."""
+"""Programs of a deployment: API, sweeper, deliverer, worker, migration, first key."""
 
 import socket
 import sys
@@ -16,9 +16,9 @@ from api.config.settings import Settings
 from storage.domain import limits
 
 PACKAGES = Path(api.__file__).parents[1]
-PYTHON = (sys.executable, "-P")  # -P: a folder named `api` where the user stands is not ours
+PYTHON = (sys.executable, "-P")  # -P: ignores a folder named `api` in the user's current directory
 DRAIN_S = (
-    5  # what uvicorn gives requests in flight at the end; waiting receives are answered at once
+    5  # uvicorn's grace period for requests in flight; waiting receives are answered immediately
 )
 APPLICATION = "api.entrypoint:create_app"
 PROTOCOLS = (
@@ -26,24 +26,24 @@ PROTOCOLS = (
     "--http=api.server.http_protocol:FastPathProtocol",
     "--ws=api.websocket.uvicorn_protocol:PushProtocol",
     f"--ws-max-size={limits.FRAME_BYTES_MAX}",
-    "--ws-per-message-deflate=false",  # a seventh of the processor for what is mostly small already
+    "--ws-per-message-deflate=false",  # costs a seventh of the processor time for messages that are mostly small
     "--lifespan=on",
     "--header=x-content-type-options:nosniff",
     "--header=referrer-policy:no-referrer",
     "--no-access-log",
-    "--no-proxy-headers",  # a middleware for every request, and nobody asks for the address
+    "--no-proxy-headers",  # a middleware for every request, and the address is not used
 )
-"""How uvicorn is to speak."""
+"""Options of uvicorn for its loop, protocols and headers."""
 API_GRACE_S = 10.0
-WORKER_GRACE_S = 15.0  # its handlers stop, its jobs are given back, its JVM ends
+WORKER_GRACE_S = 15.0  # its handlers stop, its jobs are released, its JVM ends
 
 
 def api_programs(
     settings: Settings, listener: socket.socket, metrics: Path, keep_open: tuple[int, ...] = ()
 ) -> list[Program]:
-    """As many API processes as `settings.workers`, all serving `listener`."""
-    more = {METRICS_DIRECTORY: str(metrics), **uvicorn_environment(settings)}
-    environment = child_environment(settings, more)
+    """Return `settings.workers` API processes, all serving `listener`."""
+    extra = {METRICS_DIRECTORY: str(metrics), **uvicorn_environment(settings)}
+    environment = child_environment(settings, extra)
     command = [*_uvicorn(listener.fileno()), *manners(settings), *uvicorn_options(settings)]
     return [
         _api_program(f"api {number}", command, environment, listener.fileno(), metrics, keep_open)
@@ -85,7 +85,7 @@ def _uvicorn(listener: int) -> list[str]:
 
 
 def manners(settings: Settings) -> list[str]:
-    """How uvicorn is to speak, and how long it keeps a connection on which nobody does."""
+    """Return uvicorn's protocol options, and its keep-alive timeout."""
     return [*PROTOCOLS, f"--timeout-keep-alive={settings.keep_alive_seconds}"]
 
 
@@ -95,7 +95,7 @@ def _forget_gauges(pid: int, metrics: Path) -> None:
 
 
 def sweeper_program(settings: Settings, keep_open: tuple[int, ...] = ()) -> Program:
-    """The sweeper as a program to keep running."""
+    """Return the sweeper as a supervised program."""
     return Program(
         name="sweeper",
         command=[*PYTHON, "-m", "api.cli", "sweep"],
@@ -105,7 +105,7 @@ def sweeper_program(settings: Settings, keep_open: tuple[int, ...] = ()) -> Prog
 
 
 def worker_program(settings: Settings, metrics: Path, keep_open: tuple[int, ...] = ()) -> Program:
-    """The Spark worker as a program to keep running; its JVM is its own child, and ends with it."""
+    """Return the Spark worker as a supervised program; its JVM is its child, and ends with it."""
     return Program(
         name="worker",
         command=[*PYTHON, "-m", "api.cli", "worker"],
@@ -119,7 +119,7 @@ def worker_program(settings: Settings, metrics: Path, keep_open: tuple[int, ...]
 def deliverer_program(
     settings: Settings, metrics: Path, keep_open: tuple[int, ...] = ()
 ) -> Program:
-    """A deliverer of webhooks as a program to keep running."""
+    """Return a deliverer of webhooks as a supervised program."""
     return Program(
         name="deliverer",
         command=[*PYTHON, "-m", "api.cli", "deliver"],
@@ -130,7 +130,7 @@ def deliverer_program(
 
 
 def migrate_program(settings: Settings, keep_open: tuple[int, ...] = ()) -> Program:
-    """`millstream migrate`, in a process of its own so that ours stays small."""
+    """Return `millstream migrate` as a separate process, so that ours stays small."""
     return Program(
         name="migrate",
         command=[*PYTHON, "-m", "api.cli", "migrate"],
@@ -140,7 +140,10 @@ def migrate_program(settings: Settings, keep_open: tuple[int, ...] = ()) -> Prog
 
 
 def first_key_program(settings: Settings, keep_open: tuple[int, ...] = ()) -> Program:
-    """`millstream first-key`, which says the key of a new deployment's administrator, and says nothing in an old one."""
+    """Return `millstream first-key`: prints the administrator's key of a new deployment.
+
+    It prints nothing in an old one.
+    """
     return Program(
         name="first key",
         command=[*PYTHON, "-m", "api.cli", "first-key"],

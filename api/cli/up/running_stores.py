@@ -1,4 +1,4 @@
-"""The stores of a `millstream up` that runs, found by its data directory."""
+"""Stores of a running `millstream up`, found by its data directory."""
 
 from pydantic import SecretStr
 
@@ -10,7 +10,10 @@ from storage.embedded.valkey import ValkeyServer
 
 
 def with_found_stores(settings: Settings) -> Settings | None:
-    """The settings with the URLs that they leave to `millstream up`; None where none runs on their data directory."""
+    """Return the settings with the URLs of the stores of `millstream up`.
+
+    None where none runs on their data directory.
+    """
     if settings.redis_url is not None and settings.database_url is not None:
         return settings
     if not in_use(settings.data):

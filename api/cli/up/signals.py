@@ -1,4 +1,4 @@
-"""Ending when told to."""
+"""Shutdown on signals."""
 
 import asyncio
 import signal
@@ -9,16 +9,16 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 async def stop_signal() -> None:
-    """Return at the first signal that asks us to end; asked for again, they change nothing."""
-    told = asyncio.Event()
+    """Wait for the first stop signal; further ones have no effect."""
+    received = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in STOP_SIGNALS:
-        loop.add_signal_handler(number, told.set)
-    await told.wait()
+        loop.add_signal_handler(number, received.set)
+    await received.wait()
 
 
 async def until_told_to_stop(work: Coroutine[Any, Any, None]) -> None:
-    """Do `work` until it ends or a signal asks us to; then it is cancelled, and its own end awaited."""
+    """Run `work` until it ends or a stop signal arrives; then cancel it and wait for its end."""
     working = asyncio.create_task(work)
     stopping = asyncio.create_task(stop_signal())
     await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)

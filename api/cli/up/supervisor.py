@@ -1,12 +1,11 @@
-"""Keeping processes running.
+"""Supervisor that keeps processes running.
 
     start ──▶ running ──ended──▶ waiting (0.2 s, doubling to 10 s) ──▶ start
-                 │                    ▲ 0.2 s again after 30 s of life
+                 │                    ▲ 0.2 s again after 30 s of running
                  └──stop()──▶ its stop signal ──grace passed──▶ SIGKILL
 
-A program is a process of its own, in a session of its own: Ctrl-C reaches the supervisor only. It is
-told by the kernel when the supervisor is gone, however it went (`child_setup`, in
-`storage.embedded.processes`).
+A program is a separate process, in a separate session: Ctrl-C reaches the supervisor only. The kernel signals it when the
+supervisor ends, in any way (`child_setup`, in `storage.embedded.processes`).
 """
 
 import asyncio
@@ -24,19 +23,19 @@ from storage.embedded.servers import EmbeddedServer
 
 BACK_OFF_S_MIN = 0.2
 BACK_OFF_S_MAX = 10.0
-SETTLED_S = 30.0  # a life this long ends a row of failures
+SETTLED_S = 30.0  # running this long resets the back-off
 GRACE_S = 10.0
 
 Say = Callable[[str], None]
 
 
 def _nothing(*_: object) -> None:
-    """The default of what a program does beside running."""
+    """Do nothing: the default of a program's hooks."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
-    """What to run, and how it ends.
+    """A program to run, and how to stop it.
 
     `keep_open` are descriptors it inherits; without a `log` it writes to our stderr. `prepare` is
     called before every start, `on_end` with the process id after every end.
@@ -56,7 +55,10 @@ class Program:
 
 
 def server_program(server: EmbeddedServer, keep_open: tuple[int, ...]) -> Program:
-    """A private server as a program; prepared once already, so that its command is known."""
+    """Return a private server as a program.
+
+    It was prepared once already, so that its command is known.
+    """
     return Program(
         name=server.name,
         command=server.command(),
@@ -70,14 +72,17 @@ def server_program(server: EmbeddedServer, keep_open: tuple[int, ...]) -> Progra
 
 
 def back_off_s(previous_s: float, lived_s: float) -> float:
-    """How long to wait before the next start, after a life of `lived_s` that followed `previous_s`."""
+    """Return the delay before the next start, after running `lived_s`.
+
+    `previous_s` is the delay before that run.
+    """
     if previous_s == 0 or lived_s >= SETTLED_S:
         return BACK_OFF_S_MIN
     return min(previous_s * 2, BACK_OFF_S_MAX)
 
 
 def how_it_ended(returncode: int) -> str:
-    """A return code in words."""
+    """Describe a return code."""
     if returncode >= 0:
         return f"exit code {returncode}"
     with suppress(ValueError):
@@ -86,7 +91,7 @@ def how_it_ended(returncode: int) -> str:
 
 
 class ProcessMonitor:
-    """Keeps one program running until it is told to stop."""
+    """Keeps one program running until it is stopped."""
 
     def __init__(self, program: Program, say: Say) -> None:
         self.program = program
@@ -97,11 +102,11 @@ class ProcessMonitor:
 
     @property
     def alive(self) -> bool:
-        """Whether its process runs now."""
+        """True if its process runs now."""
         return self._process is not None and self._process.returncode is None
 
     async def start(self) -> None:
-        """Start it, and from then on start it again whenever it ends. Raises OSError if it cannot."""
+        """Start it, and restart it whenever it ends. Raises OSError if it cannot be started."""
         self._process = await _spawn(self.program)
         self._task = asyncio.create_task(self._keep(self._process), name=self.program.name)
 
@@ -135,7 +140,7 @@ class ProcessMonitor:
                 return self._process
 
     async def stop(self) -> None:
-        """End it: by its stop signal, and by SIGKILL when its grace has passed."""
+        """Stop it by its stop signal, and by SIGKILL when its grace period has passed."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
@@ -173,7 +178,7 @@ async def _end(process: asyncio.subprocess.Process, program: Program) -> None:
 
 
 class Supervisor:
-    """Programs in the order they were started; they stop group by group, last group first."""
+    """Programs in starting order; they stop group by group, last group first."""
 
     def __init__(self, say: Say = _nothing) -> None:
         self._say = say
@@ -188,7 +193,7 @@ class Supervisor:
         return keepers
 
     async def run_once(self, program: Program) -> int:
-        """Run a program to its end and return its exit code; cancelled, end it."""
+        """Run a program to its end and return its exit code; if cancelled, stop it."""
         process = await _spawn(program)
         try:
             return await process.wait()
@@ -197,7 +202,7 @@ class Supervisor:
                 await _end(process, program)
 
     async def stop(self) -> None:
-        """End every program: the members of a group together, the groups in reverse order."""
+        """Stop every program: the members of a group together, the groups in reverse order."""
         for keepers in reversed(self._groups):
             await asyncio.gather(*(keeper.stop() for keeper in keepers))
         self._groups.clear()

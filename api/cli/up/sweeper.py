@@ -1,4 +1,4 @@
-"""`millstream sweep`: the periodic duties, until told to stop."""
+"""Command `millstream sweep`: periodic maintenance tasks until stopped."""
 
 import asyncio
 
@@ -14,7 +14,10 @@ from storage.operations.presence import present
 
 
 def run(settings: Settings) -> None:
-    """Sweep until SIGINT or SIGTERM. Raises CliError when the stores cannot be reached at the start."""
+    """Sweep until SIGINT or SIGTERM.
+
+    Raises CliError when the stores cannot be reached at the start.
+    """
     configure_logs(settings.log_level)
     try:
         asyncio.run(until_told_to_stop(_sweep(settings)))

@@ -1,7 +1,7 @@
-"""TLS where the service listens: what the settings say of it, checked before anything is started.
+"""TLS of the listener: settings, validated before anything is started.
 
 ssl_certfile                       https
-ssl_ca_certs, ssl_cert_reqs        callers show a certificate too (mTLS); who they are is still said by their key
+ssl_ca_certs, ssl_cert_reqs        callers present a certificate too (mTLS); their key still identifies them
 """
 
 import ssl
@@ -10,7 +10,7 @@ from pathlib import Path
 from api.cli.errors import CliError, ExitCode
 from api.config.settings import Settings
 
-CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"  # of TLS 1.2; those of 1.3 are all good
+CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"  # for TLS 1.2; all of TLS 1.3 are secure
 _REQUIRED = {
     "none": ssl.CERT_NONE,
     "optional": ssl.CERT_OPTIONAL,
@@ -19,7 +19,7 @@ _REQUIRED = {
 
 
 def check_tls(settings: Settings) -> None:
-    """Raise CliError for settings that contradict each other, and for files that are no certificates."""
+    """Raise CliError for contradictory settings, and for files that are not certificates."""
     if settings.ssl_certfile is None:
         if settings.ssl_keyfile or settings.ssl_ca_certs or settings.ssl_cert_reqs != "none":
             raise _trouble("ssl_certfile is missing: the other ssl settings mean nothing without")
@@ -35,7 +35,7 @@ def _load(settings: Settings, certfile: Path) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     password = settings.ssl_keyfile_password
     try:
-        # A password is always said, or OpenSSL would ask for it at the terminal.
+        # A password is always passed, or OpenSSL would prompt for it at the terminal.
         context.load_cert_chain(
             certfile, settings.ssl_keyfile, password.get_secret_value() if password else ""
         )
@@ -49,7 +49,10 @@ def _load(settings: Settings, certfile: Path) -> None:
 
 
 def uvicorn_options(settings: Settings) -> list[str]:
-    """What uvicorn is told; a password goes by the environment, where other users do not see it."""
+    """Return uvicorn's TLS options.
+
+    A password is passed by the environment, where other users do not see it.
+    """
     if settings.ssl_certfile is None:
         return []
     options = [
@@ -66,13 +69,13 @@ def uvicorn_options(settings: Settings) -> list[str]:
 
 
 def uvicorn_environment(settings: Settings) -> dict[str, str]:
-    """The environment that goes with them."""
+    """Return the environment variables that go with the options."""
     password = settings.ssl_keyfile_password
     return {"UVICORN_SSL_KEYFILE_PASSWORD": password.get_secret_value()} if password else {}
 
 
 def own_context() -> ssl.SSLContext:
-    """For a look at our own listener, whose certificate is for the name that others know it by."""
+    """Return a context for probing our own listener, whose certificate is for another name."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

@@ -1,7 +1,7 @@
-"""`millstream up`: everything on one machine, and `millstream serve`: the API alone.
+"""Commands `millstream up`, everything on one machine, and `millstream serve`, the API.
 
     up     lock ▸ version ▸ port ▸ valkey + postgres ▸ migrate ▸ api x N ▸ /readyz ▸ sweeper, deliverer ▸ worker ▸
-           first key, where keys are asked for ▸ tell ▸ wait
+           first key, where keys are required ▸ announce ▸ wait
     serve                   port ▸                               api x N ▸ /readyz ▸ wait
 
 SIGINT, SIGTERM or SIGHUP ends it, in reverse order.
@@ -70,7 +70,7 @@ Startup = Callable[[Supervisor], Coroutine[Any, Any, None]]
 
 
 def up(settings: Settings) -> None:
-    """Run everything until told to stop. Raises CliError."""
+    """Run everything until stopped. Raises CliError."""
     check_host(settings)
     check_tls(settings)
     with (
@@ -81,10 +81,10 @@ def up(settings: Settings) -> None:
         with listening(settings.host, settings.port) as listener:
             servers = _private_servers(settings, data)
             archiving = decide(settings, data)
-            told = with_stores(_told(settings, data, listener, servers, archiving))
-            start = _everything(told, servers, listener, lock, works=archiving.works)
-            first = [first_key_program(told, (lock,))] if told.wants_credentials else []
-            _run(told, listener, start, archiving.remark, first)
+            resolved = with_stores(_told(settings, data, listener, servers, archiving))
+            start = _everything(resolved, servers, listener, lock, works=archiving.works)
+            first = [first_key_program(resolved, (lock,))] if resolved.wants_credentials else []
+            _run(resolved, listener, start, archiving.remark, first)
 
 
 def serve(settings: Settings) -> None:
@@ -100,7 +100,7 @@ def serve(settings: Settings) -> None:
 
 
 def _private_servers(settings: Settings, data: Path) -> list[EmbeddedServer]:
-    """The stores that nobody gave us a URL for, prepared."""
+    """Return the stores without a URL, prepared."""
     servers: list[EmbeddedServer] = []
     try:
         if settings.redis_url is None:
@@ -124,7 +124,7 @@ def _private_servers(settings: Settings, data: Path) -> list[EmbeddedServer]:
 
 
 def memory_bytes(settings: Settings) -> int:
-    """What the private Valkey may use; 0: no limit."""
+    """Return the memory limit of the private Valkey in bytes; 0: no limit."""
     if settings.memory_mb is not None:
         return settings.memory_mb * limits.MIB
     return max(limits.MEMORY_BYTES_MIN, int(granted_bytes() * limits.MEMORY_SHARE))
@@ -137,7 +137,7 @@ def _told(
     servers: list[EmbeddedServer],
     archiving: Archiving,
 ) -> Settings:
-    """What the children are told: the settings, with what was decided since filled in."""
+    """Return the children's settings: ours, with the values that were decided since."""
     setting = {"valkey": "redis_url", "postgres": "database_url"}
     urls = {setting[server.name]: SecretStr(server.url) for server in servers}
     keys = settings.secret_keys_file
@@ -211,25 +211,28 @@ async def _migrate(supervisor: Supervisor, program: Program) -> None:
 async def _start_api(
     supervisor: Supervisor, settings: Settings, listener: socket.socket, programs: list[Program]
 ) -> None:
-    """Start the programs and return when /readyz is 200."""
+    """Start the programs and wait until /readyz is 200."""
     url = url_of(listener, settings.scheme)
     keepers = await supervisor.start(*programs)
     deadline = time.monotonic() + READY_S
     look = _not_shaking_hands if settings.ssl_cert_reqs == "required" else readiness
     while (answer := await asyncio.to_thread(look, url)) != "":
-        if dead := [keeper.program.name for keeper in keepers if keeper.deaths]:
-            raise CliError(f"{dead[0]} ended while starting, as said above")
+        if ended := [keeper.program.name for keeper in keepers if keeper.deaths]:
+            raise CliError(f"{ended[0]} ended while starting, as said above")
         if time.monotonic() > deadline:
             raise CliError(f"not ready after {READY_S:.0f} s: {answer}", ExitCode.UNAVAILABLE)
         await asyncio.sleep(READY_POLL_S)
 
 
 def _not_shaking_hands(url: str) -> str:
-    """What keeps the service from speaking TLS: more it tells only to who has a certificate, and we have none."""
-    place = urlsplit(url)
+    """Return the reason why the service does not speak TLS; empty if it does.
+
+    More requires a client certificate, which we do not have.
+    """
+    address = urlsplit(url)
     try:
         with (
-            socket.create_connection((place.hostname, place.port), READY_REPLY_S) as plain,
+            socket.create_connection((address.hostname, address.port), READY_REPLY_S) as plain,
             own_context().wrap_socket(plain),
         ):
             return ""
@@ -238,18 +241,18 @@ def _not_shaking_hands(url: str) -> str:
 
 
 def readiness(url: str) -> str:
-    """What keeps the service from being ready; empty when nothing does."""
-    place = urlsplit(url)
-    connection = _connection(place.scheme, place.hostname or "", place.port)
+    """Return the reason why the service is not ready; empty if it is."""
+    address = urlsplit(url)
+    connection = _connection(address.scheme, address.hostname or "", address.port)
     try:
         connection.request("GET", "/readyz")
         answer = connection.getresponse()
-        said = answer.read().decode(errors="replace")
+        body = answer.read().decode(errors="replace")
     except (OSError, http.client.HTTPException) as error:
         return f"no answer ({error})"
     finally:
         connection.close()
-    return "" if answer.status == http.HTTPStatus.OK else said
+    return "" if answer.status == http.HTTPStatus.OK else body
 
 
 def _connection(scheme: str, host: str, port: int | None) -> http.client.HTTPConnection:
@@ -265,7 +268,10 @@ def _run(
     remark: str = "",
     first: Sequence[Program] = (),
 ) -> None:
-    """Start, and stay. `first`: what is run once the service is ready and before that is told; it says what it did by itself."""
+    """Start the service and keep it running.
+
+    `first`: programs that run once the service is ready and before that is announced; they print their own output.
+    """
     configure_logs(settings.log_level)
     key = WITH_KEY if settings.wants_credentials else ""
     steps = FIRST_STEPS.format(url=url_of(listener, settings.scheme), key=key)

@@ -1,4 +1,4 @@
-"""`millstream worker`: the archive's work, replays, and whatever else is done on Spark, until told to stop."""
+"""Command `millstream worker`: run archive, replay and other Spark jobs until stopped."""
 
 import asyncio
 from collections.abc import Mapping
@@ -34,7 +34,10 @@ def run(settings: Settings) -> None:
 
 
 def _told(settings: Settings) -> WorkerSettings:
-    """What the worker needs. Beside `millstream up` its files lie in the deployment's directory."""
+    """Return the worker's settings.
+
+    With `millstream up` on the same machine its files are in the deployment's directory.
+    """
     run_directory = settings.data.resolve() / "run"
     beside_up = run_directory.is_dir()
     return WorkerSettings(
