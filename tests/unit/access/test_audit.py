@@ -1,4 +1,4 @@
-"""An entry says what was done, and a chain of them says when one of them no longer does."""
+"""Audit entries, and verification of the hash chain that links them."""
 
 import hashlib
 import json
@@ -35,7 +35,7 @@ PLAIN = st.recursive(
 )
 
 
-def test_the_actions_of_producers_and_consumers_are_not_administrative():
+def test_data_plane_actions_are_not_administrative():
     data_plane = {
         action
         for role in (Role.PRODUCER, Role.CONSUMER, Role.VIEWER)
@@ -50,13 +50,13 @@ def test_the_actions_of_producers_and_consumers_are_not_administrative():
 
 
 @given(st.dictionaries(st.text(), PLAIN, max_size=4))
-def test_the_canonical_form_survives_a_trip_through_json(shown):
+def test_canonical_form_survives_json_round_trip(shown):
     there_and_back = json.loads(json.dumps(shown))
 
     assert canonical(there_and_back) == canonical(shown)
 
 
-def test_a_hash_is_that_of_the_entry_as_anyone_can_write_it_down():
+def test_entry_hash_can_be_recomputed_from_its_json():
     [entry] = entries(1)
     fields = entry.fields()
     said = {name: value for name, value in fields.items() if name != "hash"}
@@ -66,7 +66,7 @@ def test_a_hash_is_that_of_the_entry_as_anyone_can_write_it_down():
     assert entry.hash == hashlib.sha256(line.encode()).hexdigest() == hash_of(fields)
 
 
-def test_a_log_that_nobody_touched_has_no_fault():
+def test_unchanged_chain_has_no_fault():
     chain = Chain(whole=True)
 
     fault = chain.look(entry.fields() for entry in entries(5))
@@ -77,7 +77,7 @@ def test_a_log_that_nobody_touched_has_no_fault():
 @given(
     st.integers(0, 4), st.sampled_from(["principal", "resource", "outcome", "called_at", "after"])
 )
-def test_a_changed_entry_is_the_first_fault(index, field):
+def test_changed_entry_is_first_fault(index, field):
     shown = [entry.fields() for entry in entries(5)]
     shown[index][field] = "changed"
 
@@ -88,7 +88,7 @@ def test_a_changed_entry_is_the_first_fault(index, field):
 
 
 @given(st.integers(0, 3))
-def test_an_entry_that_is_missing_is_found_by_the_next(index):
+def test_missing_entry_is_detected_by_next_entry(index):
     shown = [entry.fields() for entry in entries(5)]
     del shown[index]
 
@@ -98,7 +98,7 @@ def test_an_entry_that_is_missing_is_found_by_the_next(index):
     assert (fault.seq, "missing" in fault.detail) == (index + 1, True)
 
 
-def test_entries_that_changed_places_are_found_also_when_their_numbers_did_too():
+def test_swapped_entries_are_detected_even_when_renumbered():
     shown = [entry.fields() for entry in entries(4)]
     shown[1]["seq"], shown[2]["seq"] = 3, 2
     shown[1], shown[2] = shown[2], shown[1]
@@ -109,7 +109,7 @@ def test_entries_that_changed_places_are_found_also_when_their_numbers_did_too()
     assert fault.seq == 2
 
 
-def test_a_log_that_was_written_anew_is_found_by_a_hash_that_was_noted():
+def test_rewritten_log_is_detected_by_recorded_hash():
     noted = entries(3)[-1]
     anew = entries(5, principal="somebody else")
 
@@ -119,7 +119,7 @@ def test_a_log_that_was_written_anew_is_found_by_a_hash_that_was_noted():
     assert (fault.seq, "anew" in fault.detail) == (3, True)
 
 
-def test_a_log_that_was_cut_short_is_found_by_a_number_that_was_noted():
+def test_truncated_log_is_detected_by_recorded_sequence_number():
     noted = entries(5)[-1]
     chain = Chain(whole=True, recorded=(noted.seq, noted.hash))
 
@@ -130,7 +130,7 @@ def test_a_log_that_was_cut_short_is_found_by_a_number_that_was_noted():
     assert fault.seq == 5
 
 
-def test_who_sees_a_part_of_the_log_has_each_entry_checked_alone():
+def test_partial_view_verifies_each_entry_by_itself():
     shown = [entry.fields() for entry in entries(5)][1::2]
     assert Chain(whole=False).look(shown) is None
 
@@ -151,7 +151,7 @@ def test_who_sees_a_part_of_the_log_has_each_entry_checked_alone():
         (RuntimeError("a bug"), "failed:internal_error"),
     ],
 )
-def test_an_outcome_says_who_is_to_blame(error, outcome):
+def test_outcome_names_refusal_failure_or_unknown(error, outcome):
     assert outcome_of(error) == outcome
 
 
@@ -166,12 +166,12 @@ def test_an_outcome_says_who_is_to_blame(error, outcome):
         (None, None, (None, None)),
     ],
 )
-def test_a_change_is_what_differs(before, after, told):
+def test_changes_hold_only_fields_that_differ(before, after, told):
     assert changes(before, after) == told
 
 
 @given(st.text())
-def test_what_callers_say_is_cut_and_prints(text):
+def test_caller_text_is_truncated_and_printable(text):
     asked = asked_for(resource=text)
 
     assert asked.resource.isprintable()

@@ -1,4 +1,4 @@
-"""Who is admitted in open mode."""
+"""Host and Origin checks of open mode."""
 
 import pytest
 
@@ -11,7 +11,7 @@ from storage.domain.errors import Forbidden
     "host",
     [b"localhost", b"localhost:8080", b"127.0.0.1:8080", b"127.9.9.9", b"[::1]:8080", b"[::1]"],
 )
-async def test_a_local_host_is_admitted(host):
+async def test_loopback_host_is_admitted(host):
     assert await OpenMode().admit({b"host": host}) is LOCAL_ADMINISTRATOR
 
 
@@ -30,19 +30,19 @@ async def test_a_local_host_is_admitted(host):
         b"\xff",
     ],
 )
-async def test_a_host_that_is_not_local_is_refused(host):
+async def test_other_host_is_rejected(host):
     with pytest.raises(Forbidden):
         await OpenMode().admit({b"host": host})
 
 
-async def test_a_client_without_a_host_is_no_browser():
+async def test_client_without_host_header_is_admitted():
     assert await OpenMode().admit({}) is LOCAL_ADMINISTRATOR
 
 
 @pytest.mark.parametrize(
     "origin", [b"null", b"https://evil.example", b"http://localhost.evil.example", b""]
 )
-async def test_a_page_of_another_site_is_refused(origin):
+async def test_cross_site_origin_is_rejected(origin):
     with pytest.raises(Forbidden):
         await OpenMode().admit({b"host": b"localhost", b"origin": origin})
 
@@ -50,11 +50,11 @@ async def test_a_page_of_another_site_is_refused(origin):
 @pytest.mark.parametrize(
     "origin", [b"http://localhost:3000", b"http://127.0.0.1", b"http://[::1]:9"]
 )
-async def test_a_local_page_is_admitted(origin):
+async def test_loopback_origin_is_admitted(origin):
     assert await OpenMode().admit({b"host": b"localhost", b"origin": origin}) is LOCAL_ADMINISTRATOR
 
 
-async def test_behind_something_that_checks_everyone_is_admitted():
+async def test_any_host_is_admitted_in_proxy_trust_mode():
     headers = {b"host": b"queue.example", b"origin": b"https://shop.example"}
 
     assert await ProxyTrustMode().admit(headers) is LOCAL_ADMINISTRATOR

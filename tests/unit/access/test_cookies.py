@@ -1,4 +1,4 @@
-"""The cookie of a session: whose it is, and where it is good."""
+"""The session cookie: its name, its attributes, and which cookie counts."""
 
 import pytest
 
@@ -18,7 +18,7 @@ ELSEWHERE = {b"host": b"mill.example.com"}
         ({}, "http", "__Host-ms_session", True),
     ],
 )
-def test_only_plain_http_on_this_machine_has_a_cookie_without_tls(headers, scheme, name, secure):
+def test_cookie_is_insecure_only_over_http_on_loopback(headers, scheme, name, secure):
     said = set_cookie(headers, scheme, "mss_x", 60)
 
     assert said.startswith(f"{name}=mss_x; Path=/; Max-Age=60; HttpOnly; SameSite=Lax")
@@ -38,9 +38,9 @@ def test_only_plain_http_on_this_machine_has_a_cookie_without_tls(headers, schem
         ({b"host": b"[x"}, b"ms_session=a", None),
     ],
 )
-def test_a_cookie_that_another_host_could_plant_counts_on_this_machine_only(headers, cookie, word):
+def test_unprefixed_cookie_counts_only_on_loopback(headers, cookie, word):
     assert session_word({**headers, b"cookie": cookie}) == word
 
 
-def test_a_call_without_cookies_has_no_session():
+def test_request_without_cookies_has_no_session():
     assert session_word(LOCAL) is None

@@ -1,4 +1,4 @@
-"""The words of credentials: made, told apart, and never shown by accident."""
+"""Credential secrets: generation, parsing, and absence from representations."""
 
 import re
 
@@ -28,7 +28,7 @@ from storage.domain.quotas import Rates
 SCANNER = re.compile(r"\bmsk_[0-9A-Za-z]{12}_[0-9A-Za-z]{38}\b")
 
 
-def test_a_key_is_parsed_into_what_it_was_made_of():
+def test_generated_key_parses_into_id_and_secret():
     made = new_secret(CredentialKind.KEY)
 
     assert parse_key(made.word) == (made.id, made.secret)
@@ -36,14 +36,14 @@ def test_a_key_is_parsed_into_what_it_was_made_of():
     assert could_be_id(made.id)
 
 
-def test_the_checksum_is_the_same_for_ever():
+def test_checksum_is_stable_across_versions():
     word = "msk_0123456789AB_0123456789abcdefghijklmnopqrstuv"
 
     assert parse_key(f"{word}2xeBay") is not None
 
 
 @given(st.integers(0, 54), st.characters(codec="utf-8"))
-def test_a_key_with_a_wrong_character_is_none(place, character):
+def test_key_with_one_wrong_character_is_rejected(place, character):
     word = new_secret(CredentialKind.KEY).word
     wrong = word[:place] + character + word[place + 1 :]
 
@@ -51,12 +51,12 @@ def test_a_key_with_a_wrong_character_is_none(place, character):
 
 
 @given(st.text(max_size=80))
-def test_no_text_is_a_key(text):
+def test_arbitrary_text_is_not_a_key(text):
     assert parse_key(text) is None
     assert not is_word(text, TICKET_PREFIX)
 
 
-def test_tickets_and_sessions_are_not_taken_for_one_another():
+def test_ticket_and_session_tokens_are_not_interchangeable():
     ticket, session = new_word(TICKET_PREFIX), new_word(SESSION_PREFIX)
 
     assert is_word(ticket, TICKET_PREFIX)
@@ -65,7 +65,7 @@ def test_tickets_and_sessions_are_not_taken_for_one_another():
     assert not is_word(ticket[:-1] + ("a" if ticket[-1] != "a" else "b"), TICKET_PREFIX)
 
 
-def test_a_pair_looks_as_its_clients_expect():
+def test_key_pair_has_aws_format():
     made = new_secret(CredentialKind.PAIR)
 
     assert re.fullmatch("MSAK[A-Z2-7]{16}", made.id)
@@ -73,12 +73,12 @@ def test_a_pair_looks_as_its_clients_expect():
     assert could_be_id(made.id)
 
 
-def test_tokens_are_not_made_here():
+def test_secret_for_token_credential_is_rejected():
     with pytest.raises(ValidationFailed):
         new_secret(CredentialKind.TOKEN)
 
 
-def test_nothing_that_holds_a_secret_shows_it():
+def test_representations_do_not_contain_secrets():
     made = new_secret(CredentialKind.PAIR)
     rights = Rights(roles=(Role.VIEWER,))
     issued = IssuedCredential(
@@ -99,7 +99,7 @@ def test_nothing_that_holds_a_secret_shows_it():
     assert "secret" not in shown
 
 
-def test_a_digest_is_compared_whole():
+def test_credential_is_proved_only_by_complete_secret():
     made = new_secret(CredentialKind.KEY)
     credential = Credential(
         id=made.id, kind=made.kind, name="a", policy=Policy(()), digest=digest_of(made.secret)
@@ -123,7 +123,7 @@ RATES = st.none() | st.builds(
 
 
 @given(RATES, RATES)
-def test_rates_are_covered_when_each_is_no_faster(own, given_rates):
+def test_rates_are_covered_when_no_rate_is_higher(own, given_rates):
     fields = ("calls_per_second", "messages_per_second", "bytes_per_second")
     mine = [getattr(own, field, None) for field in fields]
     theirs = [getattr(given_rates, field, None) for field in fields]

@@ -1,4 +1,4 @@
-"""Where webhooks may go: by address, in whatever spelling, and never by name alone."""
+"""Egress rules of webhooks: public addresses in any spelling, and allowed hosts."""
 
 import ipaddress
 
@@ -48,12 +48,12 @@ PRIVATE = [
 
 
 @pytest.mark.parametrize("address", PRIVATE)
-def test_addresses_that_are_not_public(address):
+def test_private_addresses_are_not_public(address):
     assert not is_public(ipaddress.ip_address(address))
 
 
 @pytest.mark.parametrize("address", ["8.8.8.8", "1.1.1.1", "172.32.0.1", "2606:4700::1111"])
-def test_addresses_that_are_public(address):
+def test_public_addresses_are_public(address):
     assert is_public(ipaddress.ip_address(address))
 
 
@@ -79,7 +79,7 @@ def test_addresses_that_are_public(address):
         "[fe80::1%25eth0]",
     ],
 )
-def test_a_url_with_such_an_address_is_refused_however_it_is_spelt(host):
+def test_url_with_private_address_is_rejected_in_any_spelling(host):
     with pytest.raises(ValidationFailed) as refused:
         NOWHERE.check_url(f"https://{host}/hooks")
 
@@ -108,12 +108,12 @@ def test_a_url_with_such_an_address_is_refused_however_it_is_spelt(host):
         "https://example.com/" + "x" * 2048,
     ],
 )
-def test_what_is_no_url_for_a_webhook_is_refused(url):
+def test_invalid_webhook_url_is_rejected(url):
     with pytest.raises(ValidationFailed):
         NOWHERE.check_url(url)
 
 
-def test_a_name_is_taken_and_judged_when_it_is_resolved():
+def test_host_name_is_checked_when_resolved():
     NOWHERE.check_url("https://example.com/hooks?a=b")
     NOWHERE.check_url("https://localhost/hooks")
 
@@ -134,7 +134,7 @@ def test_a_name_is_taken_and_judged_when_it_is_resolved():
         ("hooks.internal:80", "http://HOOKS.internal/"),
     ],
 )
-def test_what_the_owner_names_is_allowed(word, url):
+def test_allowed_host_is_accepted(word, url):
     Egress.of([word]).check_url(url)
 
 
@@ -149,12 +149,12 @@ def test_what_the_owner_names_is_allowed(word, url):
         ("127.0.0.1", "http://localhost/"),
     ],
 )
-def test_and_nothing_beside_it(word, url):
+def test_allow_rule_covers_nothing_else(word, url):
     with pytest.raises(ValidationFailed):
         Egress.of([word]).check_url(url)
 
 
-def test_an_allowed_name_may_lead_anywhere_and_another_may_not():
+def test_allowed_host_name_may_resolve_to_private_address():
     rule, inside = Egress.of(["hooks.internal"]), ipaddress.ip_address("10.0.0.1")
 
     assert rule.allows("hooks.internal", inside, 9000)
@@ -162,11 +162,11 @@ def test_an_allowed_name_may_lead_anywhere_and_another_may_not():
 
 
 @pytest.mark.parametrize("word", ["", "a b", "host:port", "host:0", "host:70000", "/8", "*"])
-def test_words_that_mean_nothing_are_refused(word):
+def test_malformed_allow_rule_is_rejected(word):
     with pytest.raises(ValueError, match=r"is no host|has no port"):
         Egress.of([word])
 
 
-def test_a_name_is_no_literal():
+def test_host_name_is_not_a_literal_address():
     assert literal("example.com") is None
     assert literal("localhost") is None

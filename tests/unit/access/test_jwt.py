@@ -1,4 +1,4 @@
-"""Tokens of other issuers: what a good one gives, and every way in which one is not good."""
+"""JWTs of external issuers: principals, validation, key sets and the setting."""
 
 import asyncio
 import base64
@@ -52,7 +52,7 @@ def issuer(server: Server, **other: Any) -> Issuer:
 
 @pytest.fixture
 def token(clock: ManualClock) -> Callable[..., str]:
-    """Makes a good token, but for what is said otherwise."""
+    """Make a valid token, except for the given claims."""
 
     def make(
         kid: str | None = "rsa", key: Any = None, algorithm: str | None = None, **claims: Any
@@ -75,7 +75,7 @@ def token(clock: ManualClock) -> Callable[..., str]:
 
 
 @pytest.mark.parametrize("kid", list(KEYS))
-async def test_a_token_makes_its_holder_a_principal(issuers, token, clock, kid):
+async def test_valid_token_yields_principal(issuers, token, clock, kid):
     principal = await issuers.principal_of(token(kid))
 
     assert (principal.name, principal.namespace, principal.credential) == ("ann", "default", "")
@@ -85,7 +85,7 @@ async def test_a_token_makes_its_holder_a_principal(issuers, token, clock, kid):
     assert not principal.everywhere
 
 
-async def test_a_token_is_checked_once_and_its_policy_stays(issuers, token, server):
+async def test_principal_is_cached_per_token(issuers, token, server):
     word = token()
 
     first, again = await issuers.principal_of(word), await issuers.principal_of(word)
@@ -113,17 +113,17 @@ WRONG = {
 
 
 @pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)
-async def test_a_token_that_is_wrong_is_of_nobody(issuers, token, wrong):
+async def test_invalid_token_is_rejected(issuers, token, wrong):
     with pytest.raises(Unauthenticated):
         await issuers.principal_of(token(**wrong))
 
 
 @pytest.mark.parametrize("claims", [{"exp": 1_699_999_941}, {"nbf": 1_700_000_060}])
-async def test_clocks_may_differ_by_a_minute(issuers, token, claims):
+async def test_clock_skew_of_one_minute_is_accepted(issuers, token, claims):
     await issuers.principal_of(token(**claims))
 
 
-async def test_a_token_ends_though_it_was_checked(issuers, token, clock):
+async def test_cached_token_is_rejected_after_expiry(issuers, token, clock):
     word = token()
     await issuers.principal_of(word)
 
@@ -137,7 +137,7 @@ def part(value: Any) -> str:
     return base64.urlsafe_b64encode(json.dumps(value).encode()).rstrip(b"=").decode()
 
 
-async def test_a_token_without_a_signature_is_of_nobody(issuers, token):
+async def test_unsigned_token_is_rejected(issuers, token):
     _, claims, _ = token().split(".")
 
     for algorithm in ("none", "None", "NONE", ""):
@@ -147,8 +147,8 @@ async def test_a_token_without_a_signature_is_of_nobody(issuers, token):
                 await issuers.principal_of(word)
 
 
-async def test_a_public_key_signs_nothing(issuers, token):
-    """The key confusion of old: a token signed by HMAC, whose secret is the key that everyone knows."""
+async def test_token_signed_with_public_key_as_secret_is_rejected(issuers, token):
+    """Key confusion: HMAC with the public key as the secret."""
     import hashlib
     import hmac
 
@@ -164,7 +164,7 @@ async def test_a_public_key_signs_nothing(issuers, token):
                 await issuers.principal_of(f"{signed}.{signature}")
 
 
-async def test_an_issuers_shared_secret_is_no_key(issuers, token, server):
+async def test_symmetric_key_of_issuer_is_not_used(issuers, token, server):
     secret = b"s" * 32
     shared = {"kty": "oct", "kid": "shared", "k": base64.urlsafe_b64encode(secret).decode()}
     server.body = json.dumps({"keys": [shared]}).encode()
@@ -176,7 +176,7 @@ async def test_an_issuers_shared_secret_is_no_key(issuers, token, server):
             await issuers.principal_of(".".join(word))
 
 
-async def test_a_key_that_is_too_short_is_none(issuers, token, server):
+async def test_short_rsa_key_is_not_used(issuers, token, server):
     server.body = json.dumps({"keys": [jwk("short", SHORT_KEY, RSAAlgorithm)]}).encode()
 
     with pytest.warns(jwt.warnings.InsecureKeyLengthWarning):
@@ -185,14 +185,14 @@ async def test_a_key_that_is_too_short_is_none(issuers, token, server):
         await issuers.principal_of(word)
 
 
-async def test_a_key_for_encryption_signs_nothing(issuers, token, server):
+async def test_encryption_key_is_not_used(issuers, token, server):
     server.body = json.dumps({"keys": [jwk("rsa", RSA_KEY, RSAAlgorithm, use="enc")]}).encode()
 
     with pytest.raises(Unauthenticated):
         await issuers.principal_of(token())
 
 
-async def test_every_cut_and_every_changed_character_is_refused(issuers, token):
+async def test_truncated_or_altered_token_is_rejected(issuers, token):
     word = token("ed")
     await issuers.principal_of(word)
 
@@ -204,19 +204,19 @@ async def test_every_cut_and_every_changed_character_is_refused(issuers, token):
 
 
 @pytest.mark.parametrize("text", ["", "..", "a.b.c", "é.é.é", "[" * 2_000 + "." * 2])
-async def test_what_is_no_token_is_of_nobody(issuers, text):
+async def test_text_that_is_not_a_token_is_rejected(issuers, text):
     with pytest.raises(Unauthenticated):
         await issuers.principal_of(text)
 
 
-async def test_a_deep_token_is_of_nobody(issuers):
+async def test_deeply_nested_token_is_rejected(issuers):
     deep = base64.urlsafe_b64encode(b"[" * 2_500 + b"]" * 2_500).decode().rstrip("=")
 
     with pytest.raises(Unauthenticated):
         await issuers.principal_of(f"{deep}.e30.AAAA")
 
 
-async def test_a_token_that_is_too_long_is_not_looked_at(issuers, token, server):
+async def test_oversized_token_is_rejected_before_parsing(issuers, token, server):
     word = token(more="x" * limits.CREDENTIAL_WORD_CHARACTERS_MAX)
 
     with pytest.raises(Unauthenticated, match="too long"):
@@ -225,15 +225,15 @@ async def test_a_token_that_is_too_long_is_not_looked_at(issuers, token, server)
     assert server.asked == 0
 
 
-async def test_where_no_issuer_is_named_no_token_is_taken(token):
+async def test_token_is_rejected_when_no_issuer_is_configured(token):
     with pytest.raises(Unauthenticated, match="not taken"):
         await JwtIssuers([]).principal_of(token())
 
 
-# The issuer's keys
+# Key sets
 
 
-async def test_keys_that_nobody_knows_do_not_hammer_the_issuer(issuers, token, server, clock):
+async def test_unknown_key_ids_fetch_keys_once_per_pause(issuers, token, server, clock):
     words = [token(f"unknown-{number}") for number in range(50)]
 
     answers = await asyncio.gather(*map(issuers.principal_of, words), return_exceptions=True)
@@ -245,7 +245,7 @@ async def test_keys_that_nobody_knows_do_not_hammer_the_issuer(issuers, token, s
     assert server.asked == 1
 
 
-async def test_a_new_key_is_fetched_when_a_token_names_it(issuers, token, server, clock):
+async def test_new_key_is_fetched_when_token_names_it(issuers, token, server, clock):
     server.body = jwks("rsa")
     await issuers.principal_of(token())
     server.body = jwks("rsa", "ec")
@@ -254,20 +254,18 @@ async def test_a_new_key_is_fetched_when_a_token_names_it(issuers, token, server
     await issuers.principal_of(token("ec"))
 
 
-async def test_a_key_that_its_issuer_withdrew_is_none_a_while_later(issuers, token, server, clock):
+async def test_withdrawn_key_is_rejected_after_refresh(issuers, token, server, clock):
     word = token()
     await issuers.principal_of(word)
     server.body = jwks("ec")
     clock.advance(ms=limits.JWKS_AGE_MS)
 
-    await issuers.principal_of(word)  # and the keys are fetched beside
+    await issuers.principal_of(word)  # the keys are refreshed in the background
     await _until(lambda: server.asked == 2)
     await _refused(issuers, word)
 
 
-async def test_an_issuer_that_cannot_be_asked_vouches_for_nobody_an_hour_later(
-    issuers, token, server, clock
-):
+async def test_tokens_are_rejected_when_keys_are_too_stale(issuers, token, server, clock):
     word = token(exp=clock.now_ms() // 1000 + 100_000)
     await issuers.principal_of(word)
     server.status = "500 No"
@@ -293,9 +291,7 @@ async def test_an_issuer_that_cannot_be_asked_vouches_for_nobody_an_hour_later(
         ("200 OK", "", jwks()[:-1] + b" " * limits.JWKS_BYTES_MAX + b"}"),
     ],
 )
-async def test_what_is_no_set_of_keys_vouches_for_nobody(
-    issuers, token, server, status, headers, body
-):
+async def test_invalid_key_set_is_rejected(issuers, token, server, status, headers, body):
     server.status, server.headers, server.body = status, headers, body
 
     with pytest.raises(Unauthenticated):
@@ -304,7 +300,7 @@ async def test_what_is_no_set_of_keys_vouches_for_nobody(
     assert server.asked == 1
 
 
-async def test_callers_wait_for_one_answer_together(issuers, token, server):
+async def test_concurrent_callers_share_one_key_fetch(issuers, token, server):
     server.hold = asyncio.Event()
     callers = [asyncio.create_task(issuers.principal_of(token(kid))) for kid in KEYS]
     await _until(lambda: server.asked == 1)
@@ -317,7 +313,7 @@ async def test_callers_wait_for_one_answer_together(issuers, token, server):
     assert server.asked == 1
 
 
-async def test_a_token_that_names_no_key_is_checked_with_the_only_one(server, token, clock):
+async def test_token_without_key_id_is_verified_with_only_key(server, token, clock):
     word = token(None)
     with pytest.raises(Unauthenticated):
         await JwtIssuers([issuer(server)], clock).principal_of(word)
@@ -327,7 +323,7 @@ async def test_a_token_that_names_no_key_is_checked_with_the_only_one(server, to
     await JwtIssuers([issuer(server)], clock).principal_of(word)
 
 
-# What tokens give
+# Principals
 
 
 @pytest.mark.parametrize(
@@ -339,7 +335,9 @@ async def test_a_token_that_names_no_key_is_checked_with_the_only_one(server, to
         ({"tenant": "acme", "groups": [1, "owner", None]}, "acme", set()),
     ],
 )
-async def test_claims_say_namespace_and_roles(server, token, clock, claims, namespace, actions):
+async def test_claims_determine_namespace_and_roles(
+    server, token, clock, claims, namespace, actions
+):
     trusted = issuer(server, namespace=None, namespace_claim="tenant")
 
     principal = await JwtIssuers([trusted], clock).principal_of(token(**claims))
@@ -350,14 +348,14 @@ async def test_claims_say_namespace_and_roles(server, token, clock, claims, name
 
 
 @pytest.mark.parametrize("tenant", [None, "", "../etc", 5, ["acme"]])
-async def test_a_token_of_no_namespace_is_of_nobody(server, token, clock, tenant):
+async def test_token_without_valid_namespace_is_rejected(server, token, clock, tenant):
     trusted = issuer(server, namespace=None, namespace_claim="tenant")
 
     with pytest.raises(Unauthenticated):
         await JwtIssuers([trusted], clock).principal_of(token(tenant=tenant))
 
 
-async def test_a_claim_may_be_a_path_and_roles_may_be_fixed(server, token, clock):
+async def test_roles_come_from_claim_path_or_configuration(server, token, clock):
     by_path = issuer(server, roles_claim="realm_access.roles")
     fixed = issuer(server, roles_claim=None, roles=(Role.VIEWER,))
     word = token(realm_access={"roles": ["admin"]})
@@ -381,7 +379,7 @@ GOOD = {
 }
 
 
-def test_the_setting_is_a_list_of_issuers():
+def test_setting_is_list_of_issuers():
     [read] = read_issuers(json.dumps([GOOD]))
 
     assert (read.issuer, read.roles) == (ISSUER, (Role.VIEWER,))
@@ -405,14 +403,14 @@ def test_the_setting_is_a_list_of_issuers():
         ({"typo": 1}, "unknown field `typo`"),
     ],
 )
-def test_a_setting_that_means_nothing_is_refused(wrong, why):
+def test_invalid_setting_is_rejected(wrong, why):
     said = {name: value for name, value in (GOOD | wrong).items() if value is not None}
 
     with pytest.raises(ValueError, match=f"(?i){re.escape(why)}"):
         read_issuers(json.dumps([said]))
 
 
-def test_an_issuer_is_named_once():
+def test_duplicate_issuer_is_rejected():
     with pytest.raises(ValueError, match="twice"):
         read_issuers(json.dumps([GOOD, GOOD]))
 
@@ -424,7 +422,7 @@ async def _until(holds: Callable[[], bool]) -> None:
 
 
 async def _refused(issuers: JwtIssuers, word: str) -> None:
-    """Until the token is of nobody."""
+    """Wait until the token is rejected."""
     with suppress(Unauthenticated):
         async with asyncio.timeout(10):
             while True:
@@ -432,7 +430,7 @@ async def _refused(issuers: JwtIssuers, word: str) -> None:
                 await asyncio.sleep(0)
 
 
-def test_a_service_with_issuers_that_mean_nothing_does_not_start(monkeypatch):
+def test_service_does_not_start_with_invalid_issuers(monkeypatch):
     monkeypatch.setenv("MILLSTREAM_JWT_ISSUERS", '[{"issuer": "x"}]')
 
     with pytest.raises(CliError, match="jwt_issuers"):

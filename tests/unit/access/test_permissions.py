@@ -1,4 +1,4 @@
-"""Policies: what a grant speaks of, that deny wins, and what may be handed on."""
+"""Policies: matching of grants, precedence of deny, and delegation."""
 
 import pytest
 from hypothesis import given
@@ -40,7 +40,7 @@ def deny(*actions: str, on: str = "*") -> Grant:
     return Grant(Effect.DENY, actions, (on,))
 
 
-def test_what_nobody_spoke_of_is_denied():
+def test_ungranted_action_is_denied():
     policy = Policy((allow("queue:send", on="orders-*"),))
 
     assert policy.allows(Action.QUEUE_SEND, "orders-eu")
@@ -48,7 +48,7 @@ def test_what_nobody_spoke_of_is_denied():
     assert not policy.allows(Action.QUEUE_RECEIVE, "orders-eu")
 
 
-def test_deny_wins_whatever_the_order():
+def test_deny_takes_precedence_in_any_order():
     grants = (allow("queue:*"), deny("queue:purge", on="orders*"))
 
     for some in (grants, grants[::-1]):
@@ -56,26 +56,26 @@ def test_deny_wins_whatever_the_order():
         assert Policy(some).allows(Action.QUEUE_PURGE, "invoices")
 
 
-def test_a_glob_is_no_pattern_of_another_kind():
+def test_glob_is_not_a_regular_expression_or_character_class():
     policy = Policy((allow("queue:send", on="[a]"),))
 
     assert not policy.allows(Action.QUEUE_SEND, "a")
     assert not Policy((allow("queue:send", on="a.c"),)).allows(Action.QUEUE_SEND, "abc")
 
 
-def test_case_matters():
+def test_resource_names_are_case_sensitive():
     assert not Policy((allow("queue:send", on="orders"),)).allows(Action.QUEUE_SEND, "Orders")
 
 
 @pytest.mark.parametrize("role", Role)
-def test_only_administrators_have_keys_audit_and_namespaces(role):
+def test_only_admin_role_has_keys_audit_and_namespaces(role):
     policy = Policy((GRANTS_OF[role],))
 
     for action in (Action.ADMIN_KEYS, Action.ADMIN_NAMESPACES, Action.AUDIT_READ):
         assert policy.allows(action, "any") is (role is Role.ADMIN)
 
 
-def test_who_sees_does_not_read_what_is_in_it():
+def test_viewer_cannot_read_contents():
     viewer = Policy((GRANTS_OF[Role.VIEWER],))
 
     for action in (Action.QUEUE_PEEK, Action.QUEUE_RECEIVE, Action.STREAM_READ):
@@ -83,7 +83,7 @@ def test_who_sees_does_not_read_what_is_in_it():
 
 
 @given(GRANTS, NAMES)
-def test_a_decision_that_is_remembered_is_the_same(grants, name):
+def test_cached_decision_equals_uncached(grants, name):
     policy = Policy(grants)
 
     for action in Action:
@@ -92,7 +92,7 @@ def test_a_decision_that_is_remembered_is_the_same(grants, name):
 
 
 @given(GRANTS, NAMES)
-def test_what_is_allowed_on_a_name_is_allowed_somewhere(grants, name):
+def test_action_allowed_on_name_is_allowed_somewhere(grants, name):
     policy = Policy(grants)
 
     for action in Action:
@@ -100,7 +100,7 @@ def test_what_is_allowed_on_a_name_is_allowed_somewhere(grants, name):
 
 
 @given(GRANTS, GRANTS, NAMES)
-def test_nobody_hands_on_more_than_they_have(mine, handed_on, name):
+def test_covered_grants_allow_no_more_than_the_policy(mine, handed_on, name):
     policy = Policy(mine)
 
     if policy.covers(handed_on):
@@ -110,12 +110,12 @@ def test_nobody_hands_on_more_than_they_have(mine, handed_on, name):
 
 
 @given(GRANTS)
-def test_an_administrator_hands_on_anything_and_nobody_hands_on_nothing(grants):
+def test_administrator_may_delegate_any_grants(grants):
     assert EVERYTHING.covers(grants)
     assert NOTHING.covers(())
 
 
-def test_another_namespace_is_forbidden_whatever_the_policy():
+def test_other_namespace_is_forbidden_under_any_policy():
     principal = Principal("ada", "tenant-a", EVERYTHING)
 
     with pytest.raises(Forbidden):

@@ -1,4 +1,4 @@
-"""What an operator is told to look at, and in which order."""
+"""Alerts of the dashboard, and their order."""
 
 from typing import Any
 
@@ -43,13 +43,13 @@ def look(**facts):
     return concerns(Seen(**(told | facts)))
 
 
-def test_nothing_needs_attention_where_all_is_well():
+def test_healthy_deployment_has_no_alerts():
     queues = {"orders": QueueSample(ready=5, oldest_ready_at_ms=NOW_MS - 1000)}
 
     assert look(queues=queues) == []
 
 
-def test_a_queue_that_nobody_receives_from_is_the_worst():
+def test_queue_without_receivers_is_most_severe():
     stuck = QueueSample(ready=3, oldest_ready_at_ms=LONG_AGO_MS, received_per_second=0.0)
     behind = QueueSample(ready=3, oldest_ready_at_ms=LONG_AGO_MS, received_per_second=2.0)
 
@@ -61,7 +61,7 @@ def test_a_queue_that_nobody_receives_from_is_the_worst():
     ]
 
 
-def test_a_paused_queue_is_told_to_be_paused():
+def test_paused_queue_is_reported_as_paused():
     stuck = QueueSample(ready=3, oldest_ready_at_ms=LONG_AGO_MS)
 
     [found] = look(queues={"orders": stuck}, paused=frozenset({"orders"}))
@@ -69,7 +69,7 @@ def test_a_paused_queue_is_told_to_be_paused():
     assert (found.level, found.title) == (WARN, "orders is paused")
 
 
-def test_dead_letters_that_are_new_are_worse_than_old_ones():
+def test_new_dead_letters_are_more_severe_than_old_ones():
     queues = {"old": QueueSample(dead_lettered=9), "new": QueueSample(dead_lettered=1)}
 
     found = look(queues=queues, died={"new": 1})
@@ -80,7 +80,7 @@ def test_dead_letters_that_are_new_are_worse_than_old_ones():
     ]
 
 
-def test_of_very_many_a_few_are_named_and_the_rest_counted():
+def test_many_alerts_of_one_kind_are_summarised():
     queues = {f"q{number:05}": QueueSample(dead_lettered=number + 1) for number in range(10_000)}
 
     found = look(queues=queues)
@@ -91,7 +91,7 @@ def test_of_very_many_a_few_are_named_and_the_rest_counted():
     assert found[-1].parameters == {"state": "dead"}
 
 
-def test_a_group_without_members_is_worse_than_one_that_lags():
+def test_group_without_members_precedes_lagging_group():
     late = {"lag_records": 5, "unread_at_ms": LONG_AGO_MS}
 
     found = look(groups={"a": GroupSample(members=2, **late), "b": GroupSample(**late)})
@@ -99,7 +99,7 @@ def test_a_group_without_members_is_worse_than_one_that_lags():
     assert [one.title for one in found] == ["b has no members", "a lags"]
 
 
-def test_the_store_is_told_of_before_and_when_it_refuses():
+def test_store_memory_has_warning_and_error_thresholds():
     nearly = TotalSample(memory_used_bytes=81, memory_max_bytes=100)
     full = TotalSample(memory_used_bytes=round(MEMORY_FULL * 100), memory_max_bytes=100)
 
@@ -107,7 +107,7 @@ def test_the_store_is_told_of_before_and_when_it_refuses():
     assert [(one.level, one.title) for one in look(total=full)] == [(BAD, "The store is full")]
 
 
-def test_missing_and_late_processes_are_told_of():
+def test_missing_and_overloaded_processes_are_reported():
     processes = (process(ProcessRole.API, lag_ms=900),)
 
     found = look(processes=processes)
@@ -115,7 +115,7 @@ def test_missing_and_late_processes_are_told_of():
     assert [one.title for one in found] == ["No sweeper is running", "Process 7 is overloaded"]
 
 
-def test_who_sees_one_namespace_hears_nothing_of_the_deployment():
+def test_deployment_alerts_are_hidden_from_namespace_viewers():
     found = look(processes=(), checks={"redis": "no answer"}, sees_deployment=False)
 
     assert found == []

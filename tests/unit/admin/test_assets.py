@@ -1,4 +1,4 @@
-"""What the dashboard is drawn with is what VENDOR.toml says, and nothing else is fetched."""
+"""Assets of the dashboard: vendored files match VENDOR.toml, templates obey the CSP."""
 
 import gzip
 import hashlib
@@ -13,7 +13,7 @@ STATIC = Path("api/admin/static")
 TEMPLATES = Path("api/admin/templates")
 
 
-def test_vendored_files_are_unchanged_and_all_told_of():
+def test_vendored_files_match_the_manifest():
     told = tomllib.loads((STATIC / "vendor/VENDOR.toml").read_text())["asset"]
 
     digests = {one["file"]: one["sha256"] for one in told}
@@ -25,14 +25,14 @@ def test_vendored_files_are_unchanged_and_all_told_of():
         assert hashlib.sha256((STATIC / "vendor" / name).read_bytes()).hexdigest() == digest, name
 
 
-def test_a_packed_file_is_the_file():
+def test_compressed_asset_decompresses_to_original():
     packed = [(one.packed, one.body) for one in assets().by_path.values() if one.packed]
 
     assert packed
     assert all(gzip.decompress(small) == body for small, body in packed)
 
 
-def test_every_file_that_a_template_or_module_names_is_there():
+def test_referenced_assets_exist():
     named = {
         name
         for template in TEMPLATES.rglob("*.html")
@@ -48,8 +48,8 @@ def test_every_file_that_a_template_or_module_names_is_there():
     assert address_of("app.css").startswith("/ui/static/")
 
 
-def test_no_template_does_what_the_policy_forbids():
-    """Neither handlers nor styles in attributes, nor scripts in the page, nor anything from elsewhere."""
+def test_templates_obey_content_security_policy():
+    """No inline handlers, styles or scripts, and nothing from other origins."""
     forbidden = re.compile(
         r"\son[a-z]+=|\sstyle=|hx-on|js:|<style|<script>|\|\s*safe|(src|href)=.https?:"
     )

@@ -1,4 +1,4 @@
-"""How numbers, bodies and small charts read on a page."""
+"""Formatting of numbers, bodies and sparklines."""
 
 import json
 
@@ -16,7 +16,7 @@ from api.admin.sparklines import spark
     ("value", "text"),
     [(0, "0 B"), (999, "999 B"), (1000, "1.0 KiB"), (1536, "1.5 KiB"), (5 * 1024**3, "5.0 GiB")],
 )
-def test_sizes(value, text):
+def test_size_is_formatted_in_binary_units(value, text):
     assert formatting.size(value) == text
 
 
@@ -33,11 +33,11 @@ def test_sizes(value, text):
         (-5, "0 ms"),
     ],
 )
-def test_durations(ms, text):
+def test_duration_is_formatted_in_largest_units(ms, text):
     assert formatting.duration(ms) == text
 
 
-def test_what_is_not_known_reads_as_a_dash():
+def test_unknown_values_are_shown_as_dash():
     spells = (formatting.count, formatting.rate, formatting.size, formatting.duration)
 
     assert {spell(None) for spell in spells} == {formatting.NOTHING}
@@ -45,11 +45,11 @@ def test_what_is_not_known_reads_as_a_dash():
 
 
 @pytest.mark.parametrize(("value", "text"), [(0, "0"), (0.01, "<0.1"), (3.14, "3.1"), (250, "250")])
-def test_rates(value, text):
+def test_rate_is_rounded(value, text):
     assert formatting.rate(value) == text
 
 
-def test_json_is_indented_and_its_other_forms_are_offered():
+def test_json_body_is_indented_and_offers_other_forms():
     body = shown(b'{"a":[1,2]}')
 
     assert body.form is Form.JSON
@@ -58,33 +58,33 @@ def test_json_is_indented_and_its_other_forms_are_offered():
     assert shown(b'{"a":[1,2]}', "hex").text.startswith("000000  7b 22 61")
 
 
-def test_what_is_no_text_is_shown_as_bytes():
+def test_binary_body_is_shown_as_hex():
     body = shown(b"\xff\xfe\x00")
 
     assert body.form is Form.HEX
     assert body.forms == (Form.HEX,)
 
 
-def test_json_nested_beyond_reason_is_text():
+def test_deeply_nested_json_is_shown_as_text():
     body = shown(b"[" * 60_000)
 
     assert body.form is Form.TEXT
 
 
-def test_a_long_body_is_cut_and_says_so():
+def test_long_body_is_truncated_and_marked():
     body = shown("é".encode() * SHOWN_BYTES_MAX)
 
     assert body.cut
     assert len(body.text.encode()) <= SHOWN_BYTES_MAX
 
 
-def test_characters_that_mislead_are_spelled_out():
+def test_control_and_bidi_characters_are_escaped():
     assert spelled_out("a\u202egnp") == "a\u27e8U+202E\u27e9gnp"
     assert "\x1b" not in summary(b"\x1b[31m")
 
 
 @given(st.binary(max_size=2000), st.sampled_from(["", *Form]))
-def test_any_bytes_can_be_shown(body, form):
+def test_arbitrary_bytes_can_be_shown(body, form):
     told = shown(body, form)
 
     assert told.form in told.forms
@@ -93,14 +93,14 @@ def test_any_bytes_can_be_shown(body, form):
     summary(body)
 
 
-def test_a_search_is_a_part_of_a_name_and_tags():
+def test_search_is_parsed_into_name_part_and_tags():
     found = asked("orders tag:team=payments tag:env=prod tag:odd")
 
     assert found.part == "orders tag:odd"
     assert found.tags == {"team": "payments", "env": "prod"}
 
 
-def test_names_are_sorted_by_a_column_and_then_by_name():
+def test_rows_are_sorted_by_column_then_name():
     depth = {"a": 1, "b": 9, "c": 1}
 
     assert sorted_names(depth, "-ready", {"ready": depth.__getitem__}) == ["b", "a", "c"]
@@ -108,7 +108,7 @@ def test_names_are_sorted_by_a_column_and_then_by_name():
     assert sorted_names(depth, "nonsense", {}) == ["a", "b", "c"]
 
 
-def test_a_page_beyond_the_last_is_the_last():
+def test_page_beyond_last_is_last_page():
     names = [str(number) for number in range(PAGE_ROWS + 1)]
 
     page = slice_of(names, 10 * PAGE_ROWS)
@@ -117,12 +117,12 @@ def test_a_page_beyond_the_last_is_the_last():
     assert slice_of([], 0).names == []
 
 
-def test_a_spark_has_a_gap_where_nothing_was_measured():
+def test_sparkline_has_gap_where_values_are_missing():
     assert spark([None, None]) == ""
     assert spark([0, 1, None, 1]).count("M") == 2
 
 
-def test_a_spark_of_many_values_draws_means_of_neighbours():
+def test_sparkline_averages_neighbouring_values():
     hour = [None] * 6 + [float(number % 6) for number in range(354)]
 
     path = spark(hour)

@@ -1,4 +1,4 @@
-"""The hash ring as a picture, and looking through records: what needs no store."""
+"""The hash-ring chart, and paging and searching of records, without a store."""
 
 import pytest
 from hypothesis import given
@@ -20,10 +20,10 @@ def record(offset: int, data: bytes = b"x", key: str = "", arrival_ms: int | Non
     return LogRecord(offset, offset if arrival_ms is None else arrival_ms, Record(data, key))
 
 
-# ── The ring ──
+# ── Hash-ring chart ──
 
 
-def test_one_shard_is_a_whole_ring():
+def test_single_shard_fills_the_ring():
     [arc] = arcs([shard(0, 0, RING_SIZE - 1)])
 
     assert arc.share == 1
@@ -31,7 +31,7 @@ def test_one_shard_is_a_whole_ring():
     assert "nan" not in arc.path
 
 
-def test_children_lie_outside_of_their_parents():
+def test_child_shards_are_drawn_outside_parents():
     half = RING_SIZE // 2
     drawn = arcs(
         [
@@ -46,12 +46,12 @@ def test_children_lie_outside_of_their_parents():
     assert from_middle[0] < from_middle[1] == pytest.approx(from_middle[2], abs=0.1)
 
 
-def test_a_parent_that_has_expired_is_not_missed():
+def test_expired_parent_is_ignored():
     assert len(arcs([shard(7, 0, RING_SIZE - 1, (3, 4))])) == 1
 
 
 @given(st.integers(1, 200))
-def test_open_shards_go_once_around_and_each_has_a_neighbour(count):
+def test_open_shards_cover_ring_once_and_have_neighbours(count):
     shards = [shard(nth, *ends) for nth, ends in enumerate(even_ranges(count))]
 
     drawn = arcs(shards)
@@ -61,7 +61,7 @@ def test_open_shards_go_once_around_and_each_has_a_neighbour(count):
     assert all(0 <= share_of(arc.shard.first_hash_key) < 1 for arc in drawn)
 
 
-def test_closed_shards_are_nobodys_neighbours():
+def test_closed_shards_have_no_neighbours():
     half = RING_SIZE // 2
     shards = [
         shard(0, 0, half - 1),
@@ -72,14 +72,14 @@ def test_closed_shards_are_nobodys_neighbours():
     assert [(one.index, other.index) for one, other in neighbours(shards)] == [(0, 2)]
 
 
-# ── A page of records ──
+# ── Pages of records ──
 
 
 @given(
     arrivals=st.lists(st.lists(st.integers(0, 50), max_size=12).map(sorted), max_size=4),
     room=st.integers(0, 20),
 )
-def test_what_a_page_has_no_room_for_begins_the_next_one(arrivals, room):
+def test_page_continues_where_previous_page_stopped(arrivals, room):
     found = [
         At(number, record(offset, arrival_ms=at))
         for number, times in enumerate(arrivals)
@@ -92,11 +92,11 @@ def test_what_a_page_has_no_room_for_begins_the_next_one(arrivals, room):
     assert len(taken) == min(room, len(found))
     for number, times in enumerate(arrivals):
         shown = [one.record.offset for one in taken if one.shard == number]
-        assert shown == list(range(place.positions[number]))  # none is skipped, none comes twice
+        assert shown == list(range(place.positions[number]))  # none is skipped or repeated
         assert place.positions[number] <= len(times)
 
 
-def test_a_shard_that_has_ended_is_shown_to_its_end():
+def test_ended_shard_is_shown_to_its_end():
     found = [At(0, record(0)), At(0, record(1))]
 
     taken, place = _cut(found, Place({0: ENDED, 1: 0}, None), 1)
@@ -117,7 +117,7 @@ def test_a_shard_that_has_ended_is_shown_to_its_end():
         ("needle", "bob", False),
     ],
 )
-def test_a_text_is_looked_for_everywhere_and_a_key_is_meant_exactly(text, key, is_wanted):
+def test_text_matches_anywhere_and_key_matches_exactly(text, key, is_wanted):
     at = LogRecord(0, 0, Record(b"a needle", "ann", (("trace", "", b"ABC1"),)))
     wanted = wants(text, key)
     assert wanted is not None
@@ -125,16 +125,16 @@ def test_a_text_is_looked_for_everywhere_and_a_key_is_meant_exactly(text, key, i
     assert wanted(at) is is_wanted
 
 
-def test_without_a_question_everything_is_wanted():
+def test_empty_search_matches_everything():
     assert wants("") is None
 
 
 @pytest.mark.parametrize("text", ["1970-01-01 00:00:01", "1970-01-01T01:00:01+01:00"])
-def test_a_time_without_a_zone_is_utc(text):
+def test_time_without_zone_is_utc(text):
     assert moment(text) == 1_000
 
 
 @pytest.mark.parametrize("text", ["yesterday", "", "12:00", "9" * 60])
-def test_what_is_no_time_is_refused(text):
+def test_invalid_time_is_rejected(text):
     with pytest.raises(ValidationFailed):
         moment(text)

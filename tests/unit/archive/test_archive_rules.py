@@ -1,4 +1,4 @@
-"""The pure rules of the archive: what is due, what is kept, what is joined, what is missing."""
+"""Pure rules of the archive: due logs, retention, compaction and missing offsets."""
 
 import itertools
 
@@ -56,18 +56,18 @@ def file(first: int, next_offset: int, **facts) -> ArchivedFile:
         (Backlog(0, 9, 900, 0), True, True),
     ],
 )
-def test_a_log_is_due_when_it_has_enough_or_has_waited_or_is_closed(backlog, closed, due):
+def test_log_is_due_by_size_age_or_closing(backlog, closed, due):
     assert is_due(backlog, LAG, None, closed=closed) is due
 
 
-def test_a_small_budget_makes_a_log_due_well_before_it_is_full():
+def test_small_budget_makes_log_due_early():
     budget = unarchived_bytes_max(8 * limits.MIB)
     assert budget == 4 * limits.MIB
 
     assert is_due(Backlog(0, 9, budget // 4, 0), LAG, budget, closed=False)
 
 
-def test_a_range_comes_in_pieces_that_meet():
+def test_log_is_divided_into_contiguous_ranges():
     log = LogRange("default", "s", 0, "l", 7, 3 * limits.ARCHIVE_RANGE_RECORDS)
 
     pieces = ranges_of(log)
@@ -76,13 +76,13 @@ def test_a_range_comes_in_pieces_that_meet():
     assert all(one.next == other.first for one, other in itertools.pairwise(pieces))
 
 
-def test_a_log_far_behind_lets_others_in_between():
+def test_ranges_per_log_are_limited():
     log = LogRange("default", "s", 0, "l", 0, 10**9)
 
     assert len(ranges_of(log)) == limits.ARCHIVE_RANGES_PER_LOG
 
 
-def test_a_stream_is_always_in_one_lane():
+def test_stream_always_maps_to_same_lane():
     assert {lane_of(f"{number}") for number in range(100)} == set(range(limits.ARCHIVE_LANES))
     assert lane_of("a") == lane_of("a")
 
@@ -95,14 +95,14 @@ SPANS = st.lists(st.integers(0, 60), unique=True, max_size=10).map(
 
 
 @given(SPANS, SPANS)
-def test_what_no_hole_explains_is_what_is_missing_and_in_no_hole(missing, known):
+def test_unexplained_offsets_are_missing_minus_known_holes(missing, known):
     def offsets(spans):
         return {offset for first, last in spans for offset in range(first, last)}
 
     assert offsets(unexplained(missing, known)) == offsets(missing) - offsets(known)
 
 
-def test_an_archived_stream_keeps_hot_what_the_shorter_bound_says():
+def test_hot_bounds_are_the_stricter_of_hot_and_total_retention():
     spec = StreamSpec(
         retention_ms=1_000, retention_bytes=None, hot_retention_ms=5_000, hot_bytes_max=70
     )
@@ -111,7 +111,7 @@ def test_an_archived_stream_keeps_hot_what_the_shorter_bound_says():
     assert hot_bounds(spec, archived=False) == Bounds(1_000, None, None)
 
 
-def test_a_file_is_retired_when_all_of_it_is_past_a_bound():
+def test_file_is_retired_when_entirely_past_a_bound():
     files = [file(0, 10), file(10, 20), file(20, 30, last_arrival_ms=NOW)]
 
     def kept(**spec):
@@ -127,13 +127,13 @@ def test_a_file_is_retired_when_all_of_it_is_past_a_bound():
     assert kept(retention_bytes=1_001) == [10, 20]
 
 
-def test_what_was_truncated_is_retired_a_whole_file_at_a_time():
+def test_truncation_retires_only_complete_files():
     files = [file(0, 10), file(10, 20)]
 
     assert retired(files, StreamSpec(), 15, 20, HOUR_AGO) == files[:1]
 
 
-def test_small_neighbours_of_an_hour_that_is_over_are_joined():
+def test_small_adjacent_files_of_past_hour_are_compacted():
     files = [file(nth * 10, nth * 10 + 10) for nth in range(4)]
 
     assert to_compact(files, NOW) == [files]
@@ -141,7 +141,7 @@ def test_small_neighbours_of_an_hour_that_is_over_are_joined():
     assert to_compact(files, HOUR_AGO + limits.HOUR_MS + limits.COMPACT_AFTER_MS - 1) == []
 
 
-def test_files_of_two_hours_are_not_joined():
+def test_files_of_different_hours_are_not_compacted():
     earlier = HOUR_AGO - limits.HOUR_MS
     files = [
         *(file(nth, nth + 1, first_arrival_ms=earlier) for nth in range(4)),
@@ -151,14 +151,14 @@ def test_files_of_two_hours_are_not_joined():
     assert to_compact(files, NOW) == [files[:4], files[4:]]
 
 
-def test_a_large_file_is_left_alone_and_parts_its_neighbours():
+def test_large_file_is_not_compacted_and_separates_runs():
     large = limits.COMPACT_BELOW_BYTES
     files = [file(nth, nth + 1, log_bytes=large if nth == 4 else 1_000) for nth in range(9)]
 
     assert to_compact(files, NOW) == [files[:4], files[5:]]
 
 
-def test_a_joined_file_is_no_larger_than_a_file_may_be():
+def test_compacted_file_stays_below_size_limit():
     each = limits.COMPACT_BELOW_BYTES - 1
     files = [file(nth, nth + 1, log_bytes=each) for nth in range(10)]
 

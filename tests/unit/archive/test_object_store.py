@@ -1,4 +1,4 @@
-"""Where the archive is kept, on a disk and in an object store."""
+"""Storage roots of the archive: a local directory and an object store."""
 
 import errno
 import os
@@ -31,7 +31,7 @@ def put(root: Root, path: str, content: bytes) -> None:
         sink.write(content)
 
 
-def test_a_file_is_there_once_it_was_written(root):
+def test_written_file_can_be_read(root):
     put(root, PATH, b"0123456789")
 
     assert root.size(PATH) == 10
@@ -40,7 +40,7 @@ def test_a_file_is_there_once_it_was_written(root):
     assert root.read(PATH, 10, 0) == b""
 
 
-def test_what_lies_in_a_folder_is_listed(root):
+def test_files_in_folder_are_listed(root):
     put(root, PATH, b"0123456789")
     put(root, "default/s2/one", b"1")
 
@@ -53,7 +53,7 @@ def test_what_lies_in_a_folder_is_listed(root):
     assert [*root.files("default/none/")] == []
 
 
-def test_a_deleted_file_is_gone(root):
+def test_deleted_file_is_missing(root):
     put(root, PATH, b"x")
 
     root.delete(PATH)
@@ -65,14 +65,14 @@ def test_a_deleted_file_is_gone(root):
         root.read(PATH, 0, 1)
 
 
-def test_a_file_shorter_than_it_was_is_damaged(root):
+def test_read_beyond_end_of_file_is_archive_damage(root):
     put(root, PATH, b"0123")
 
     with pytest.raises(ArchiveDamaged, match="shorter"):
         root.read(PATH, 2, 3)
 
 
-def test_a_write_that_breaks_off_leaves_nothing(root):
+def test_aborted_write_leaves_no_file(root):
     def break_off() -> None:
         with root.writing(PATH) as sink:
             sink.write(b"half")
@@ -85,7 +85,7 @@ def test_a_write_that_breaks_off_leaves_nothing(root):
     assert [*root.files("default/s1/")] == []
 
 
-def test_records_are_written_and_verified(root):
+def test_record_file_is_written_and_verified(root):
     batch = encode_batch([Record(b"%d" % nth, "k") for nth in range(100)])
     records = batch_of([LogEntry(0, 1_700_000_000_000, 100, 1, 0, (batch,))], 0, 100, 0)
 
@@ -97,10 +97,10 @@ def test_records_are_written_and_verified(root):
     verify_file(root, PATH, written.file_bytes, written.digest)
 
 
-# On a disk
+# Local directory
 
 
-def test_a_file_and_every_folder_that_leads_to_it_is_put_on_disk(tmp_path, monkeypatch):
+def test_file_and_parent_directories_are_fsynced(tmp_path, monkeypatch):
     synced: list[str] = []
     fsync = os.fsync
 
@@ -118,7 +118,7 @@ def test_a_file_and_every_folder_that_leads_to_it_is_put_on_disk(tmp_path, monke
     assert folders == [str(one) for one in (archive / "ns/s1", archive / "ns", archive, tmp_path)]
 
 
-def test_a_folder_that_is_emptied_goes_with_its_last_file(tmp_path):
+def test_emptied_directories_are_removed(tmp_path):
     root = LocalRoot(str(tmp_path / "archive"))
     put(root, "ns/s1/a/file", b"x")
     put(root, "ns/s1/b/file", b"x")
@@ -130,7 +130,7 @@ def test_a_folder_that_is_emptied_goes_with_its_last_file(tmp_path):
     assert [*(tmp_path / "archive").iterdir()] == []
 
 
-def test_a_full_disk_is_told_as_such(tmp_path, monkeypatch):
+def test_full_disk_raises_storage_full(tmp_path, monkeypatch):
     root = LocalRoot(str(tmp_path))
 
     def full(_: int) -> None:
@@ -143,7 +143,7 @@ def test_a_full_disk_is_told_as_such(tmp_path, monkeypatch):
     assert [*root.files("")] == []
 
 
-def test_a_directory_that_is_not_mounted_has_lost_no_file(tmp_path):
+def test_missing_root_directory_is_unavailable_not_damaged(tmp_path):
     root = LocalRoot(str(tmp_path / "archive"))
 
     with pytest.raises(StorageUnavailable):
@@ -152,10 +152,10 @@ def test_a_directory_that_is_not_mounted_has_lost_no_file(tmp_path):
         root.size(PATH)
 
 
-# In an object store
+# Object store
 
 
-def test_a_store_that_cannot_be_reached_is_unavailable():
+def test_unreachable_object_store_is_unavailable():
     root = open_root("s3://key:secret@mill/a?endpoint_override=127.0.0.1:9&scheme=http")
 
     with pytest.raises(StorageUnavailable) as refused:
@@ -164,7 +164,7 @@ def test_a_store_that_cannot_be_reached_is_unavailable():
     assert "secret" not in str(refused.value)
 
 
-def test_a_bucket_that_is_not_there_has_lost_no_file(s3_url):
+def test_missing_bucket_is_unavailable_not_damaged(s3_url):
     root = open_root(s3_url.replace("@mill/", "@other/"))
 
     with pytest.raises(StorageUnavailable, match="bucket"):
@@ -174,7 +174,7 @@ def test_a_bucket_that_is_not_there_has_lost_no_file(s3_url):
 # URLs
 
 
-def test_a_url_names_a_directory_or_a_bucket():
+def test_url_names_directory_or_bucket():
     assert isinstance(open_root("file:///var/lib/mill%20stream"), LocalRoot)
     assert isinstance(open_root("s3://bucket"), S3Root)
 
@@ -192,6 +192,6 @@ def test_a_url_names_a_directory_or_a_bucket():
         "s3://b/p?role=x",
     ],
 )
-def test_other_urls_are_refused(url):
+def test_unsupported_url_is_rejected(url):
     with pytest.raises(ValueError, match=r"an archive|say file:///directory"):
         open_root(url)

@@ -1,4 +1,4 @@
-"""What a process keeps of the archive's files, and the parts of a row group."""
+"""The cache of archive files, and slices of row groups."""
 
 import asyncio
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ WHOSE = LogRange("default", "s1", 0, "l1", 0, 100)
 
 
 class Watched(LocalRoot):
-    """A root that counts what is read of it, and waits when it is told to."""
+    """A root that counts its reads and can block them."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(str(folder))
@@ -44,7 +44,7 @@ class Watched(LocalRoot):
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Reads wait until the block ends."""
+        """Block reads until the block ends."""
         self.go.clear()
         yield
         self.go.set()
@@ -56,7 +56,7 @@ def root(tmp_path: Path) -> Watched:
 
 
 def entries(*runs: range, ms_each: int = 10) -> list[LogEntry]:
-    """One entry for each run of offsets."""
+    """Make one entry per run of offsets."""
     found = []
     for nth, run in enumerate(runs):
         batch = encode_batch([Record(b"%04d" % offset, f"k{offset}") for offset in run])
@@ -69,7 +69,7 @@ def batch(*runs: range) -> pa.RecordBatch:
 
 
 def written(root: Watched, path: str = "file.parquet", groups: int = 4) -> ArchivedFile:
-    """A file of so many row groups of ten records."""
+    """Write a file of the given number of row groups, ten records each."""
     with FileWriter(root, path, FileOf("default", "s1", 0, "0a1b2c3d"), 1) as file:
         for first in range(0, groups * 10, 10):
             part = batch(range(first, first + 10))
@@ -86,10 +86,10 @@ async def cache(root: Watched):
     await cache.close()
 
 
-# The cache
+# Cache
 
 
-async def test_a_row_group_is_loaded_once_for_all_who_want_it_at_a_time_and_then_kept(root, cache):
+async def test_concurrent_loads_of_row_group_are_coalesced_and_cached(root, cache):
     file = written(root)
     footer = await cache.footer(file)
 
@@ -104,7 +104,7 @@ async def test_a_row_group_is_loaded_once_for_all_who_want_it_at_a_time_and_then
     assert [one.offset for one in records_of(again.batch)] == list(range(10, 20))
 
 
-async def test_who_gives_up_does_not_end_the_load_for_others(root, cache):
+async def test_cancelled_caller_does_not_cancel_shared_load(root, cache):
     file = written(root)
     footer = await cache.footer(file)
 
@@ -118,7 +118,7 @@ async def test_who_gives_up_does_not_end_the_load_for_others(root, cache):
     assert len(root.reads) == 2
 
 
-async def test_what_was_used_longest_ago_makes_room(root):
+async def test_least_recently_used_row_group_is_evicted(root):
     file = written(root)
     one = batch(range(10)).select(["offset", "ts", "event_ts", "key", "data", "headers"])
     each = limits.ARCHIVE_GROUP_BYTES + one.nbytes
@@ -136,7 +136,7 @@ async def test_what_was_used_longest_ago_makes_room(root):
     await cache.close()
 
 
-async def test_many_small_groups_are_no_more_than_fit(root):
+async def test_cache_charges_a_minimum_per_row_group(root):
     file = written(root, groups=40)
     cache = ArchiveCache(root, Limits(archive_cache_bytes=10 * limits.ARCHIVE_GROUP_BYTES))
     footer = await cache.footer(file)
@@ -148,8 +148,8 @@ async def test_many_small_groups_are_no_more_than_fit(root):
     await cache.close()
 
 
-async def test_footers_are_kept_by_their_size(root, monkeypatch):
-    """A file of many row groups has a large one."""
+async def test_footers_are_cached_by_size(root, monkeypatch):
+    """The footer of a file with many row groups is large."""
     small = [written(root, f"small-{number}.parquet", groups=1) for number in range(8)]
     large = written(root, "large.parquet", groups=40)
     whole = ArchiveCache(root, Limits())
@@ -166,7 +166,7 @@ async def test_footers_are_kept_by_their_size(root, monkeypatch):
     await cache.close()
 
 
-async def test_a_group_larger_than_the_cache_is_read_all_the_same(root):
+async def test_row_group_larger_than_cache_is_read(root):
     file = written(root)
     cache = ArchiveCache(root, Limits(archive_cache_bytes=1))
     footer = await cache.footer(file)
@@ -176,7 +176,7 @@ async def test_a_group_larger_than_the_cache_is_read_all_the_same(root):
     await cache.close()
 
 
-async def test_what_is_read_ahead_need_not_be_waited_for(root, cache):
+async def test_prefetched_row_group_is_not_read_again(root, cache):
     file = written(root)
     cache.read_ahead(file, 2)
     await asyncio.gather(*cache._groups._loading.values())
@@ -188,7 +188,7 @@ async def test_what_is_read_ahead_need_not_be_waited_for(root, cache):
     assert len(root.reads) == 2
 
 
-async def test_nothing_is_read_ahead_while_somebody_waits(root, cache):
+async def test_prefetch_is_skipped_while_reads_are_waiting(root, cache):
     file = written(root)
     footer = await cache.footer(file)
 
@@ -202,7 +202,7 @@ async def test_nothing_is_read_ahead_while_somebody_waits(root, cache):
     assert len(root.reads) == 2
 
 
-async def test_damage_is_told_to_all_who_wait_and_is_not_kept(root, cache, tmp_path):
+async def test_damage_is_reported_to_all_waiters_and_not_cached(root, cache, tmp_path):
     file = written(root)
     footer = await cache.footer(file)
     place = tmp_path / file.path
@@ -218,14 +218,14 @@ async def test_damage_is_told_to_all_who_wait_and_is_not_kept(root, cache, tmp_p
     assert (await cache.group(file, footer, 0)).batch.num_rows == 10
 
 
-async def test_a_file_that_holds_other_offsets_than_the_manifest_says_is_damaged(root, cache):
+async def test_offsets_that_differ_from_manifest_are_damage(root, cache):
     file = written(root)
 
     with pytest.raises(ArchiveDamaged, match="manifest"):
         await cache.footer(replace(file, next_offset=file.next_offset + 1))
 
 
-async def test_too_many_loads_at_a_time_are_refused(root, cache):
+async def test_too_many_concurrent_loads_are_rejected(root, cache):
     files = [written(root, f"{nth}.parquet", 1) for nth in range(limits.ARCHIVE_LOADS_MAX + 5)]
 
     with root.held():
@@ -238,7 +238,7 @@ async def test_too_many_loads_at_a_time_are_refused(root, cache):
     assert not isinstance(told[0], Exception)
 
 
-# Parts of a row group
+# Slices of a row group
 
 
 @given(
@@ -247,7 +247,7 @@ async def test_too_many_loads_at_a_time_are_refused(root, cache):
     st.integers(1, 12),
     st.integers(1, 60),
 )
-def test_a_part_begins_at_an_offset_and_ends_at_a_limit_or_a_hole(gaps, offset, most, bytes_max):
+def test_slice_starts_at_offset_and_ends_at_limit_or_hole(gaps, offset, most, bytes_max):
     runs, edge = [], 0
     for skipped, count in gaps:
         runs.append(range(edge + skipped, edge + skipped + count))
@@ -272,7 +272,7 @@ def test_a_part_begins_at_an_offset_and_ends_at_a_limit_or_a_hole(gaps, offset, 
     assert full or got[-1] + 1 not in held
 
 
-def test_a_time_is_found_in_a_row_group():
+def test_time_is_located_in_row_group():
     group = Group(batch(range(5), range(5, 10), range(20, 25)).slice(2))
 
     assert [group.offset_since(at) for at in (0, 1, 10, 11, 20)] == [2, 5, 5, 20, 20]
@@ -280,7 +280,7 @@ def test_a_time_is_found_in_a_row_group():
         group.offset_since(21)
 
 
-def test_few_records_of_many_keys_do_not_unpack_all_of_them(root):
+def test_slice_decodes_keys_of_dictionary_column(root):
     group = batch(range(1_000)).set_column(
         3, "key", batch(range(1_000)).column("key").dictionary_encode()
     )

@@ -1,4 +1,4 @@
-"""Files of the archive: what goes in comes out, and what is not what was written is found out."""
+"""Archive files: encoding round trips, footers, and detection of damage."""
 
 import hashlib
 import random
@@ -42,7 +42,7 @@ PLAIN = st.builds(Record, data=st.binary(max_size=40))
 
 @st.composite
 def logs(draw) -> list[LogEntry]:
-    """Entries of one to three batches, with holes between some."""
+    """Entries of one to three batches, with holes between some of them."""
     entries, offset, ms, size = [], draw(st.integers(0, 2**52)), NOON, 0
     parts = st.lists(st.lists(RECORDS | PLAIN, min_size=1, max_size=5), min_size=1, max_size=3)
     for batches in draw(st.lists(parts, min_size=1, max_size=6)):
@@ -60,7 +60,7 @@ def entry(offset: int, ms: int, before: int, *batches: list[Record]) -> LogEntry
 
 
 def told(entries: list[LogEntry]) -> list[LogRecord]:
-    """The records of a log, by the plain reading of it."""
+    """Decode the records of a log directly."""
     return [
         LogRecord(one.first + nth, one.arrival_ms, record)
         for one in entries
@@ -84,7 +84,7 @@ def read_all(folder: Path, written: WrittenFile) -> list[LogRecord]:
 
 
 def many(count: int, seed: int = 1) -> list[LogEntry]:
-    """A log of small entries that several row groups are needed for."""
+    """Make a log of small entries that spans several row groups."""
     chance = random.Random(seed)
     entries, offset = [], 0
     while offset < count:
@@ -101,11 +101,11 @@ def many(count: int, seed: int = 1) -> list[LogEntry]:
     return entries
 
 
-# There and back
+# Round trips
 
 
 @given(logs())
-def test_entries_become_arrow_and_arrow_the_records_that_the_log_has(entries):
+def test_log_entries_round_trip_through_arrow(entries):
     batch = batch_of(entries, 0, 2**53, 2)
 
     assert batch.schema.equals(SCHEMA)
@@ -115,7 +115,7 @@ def test_entries_become_arrow_and_arrow_the_records_that_the_log_has(entries):
 
 
 @given(logs(), st.data())
-def test_a_range_cuts_inside_entries(entries, data):
+def test_range_can_start_and_end_inside_entries(entries, data):
     edges = st.integers(entries[0].first - 1, entries[-1].next + 1)
     low, high = sorted((data.draw(edges), data.draw(edges)))
 
@@ -125,7 +125,7 @@ def test_a_range_cuts_inside_entries(entries, data):
 
 
 @given(logs(), st.integers(1, 4), st.integers(1, 3_000))
-def test_records_come_back_from_a_file(tmp_path_factory, entries, parts, group_bytes):
+def test_records_round_trip_through_file(tmp_path_factory, entries, parts, group_bytes):
     folder = tmp_path_factory.mktemp("archive")
     batch = batch_of(entries, 0, 2**53, 0)
     share = -(-batch.num_rows // parts)
@@ -138,7 +138,7 @@ def test_records_come_back_from_a_file(tmp_path_factory, entries, parts, group_b
 
 
 @given(logs(), st.data())
-def test_what_ranges_count_adds_up_wherever_they_are_cut(entries, data):
+def test_log_bytes_of_adjacent_ranges_add_up(entries, data):
     low, high = entries[0].first, entries[-1].next
     cut = data.draw(st.integers(low, high))
 
@@ -147,7 +147,7 @@ def test_what_ranges_count_adds_up_wherever_they_are_cut(entries, data):
     assert counted == sum(one.size_bytes for one in entries)
 
 
-def test_a_keys_hash_is_its_place_on_the_ring():
+def test_hash_columns_hold_the_hash_key_of_the_key():
     batch = batch_of([entry(0, 1, 0, [Record(b"", "k"), Record(b""), Record(b"", "clé")])], 0, 3, 0)
 
     halves = zip(*(batch.column(name).to_pylist() for name in ("hash_hi", "hash_lo")), strict=True)
@@ -158,7 +158,7 @@ def test_a_keys_hash_is_its_place_on_the_ring():
     assert (other[0] % 2**64) << 64 | other[1] % 2**64 == hash_key("clé")
 
 
-def test_keys_that_do_not_fit_a_dictionary_come_back(tmp_path):
+def test_keys_that_overflow_the_dictionary_round_trip(tmp_path):
     records = [Record(b"x", f"{nth:0200d}") for nth in range(12_000)]
     entries = [
         entry(first, NOON, 0, records[first : first + 1_000]) for first in range(0, 12_000, 1_000)
@@ -169,10 +169,10 @@ def test_keys_that_do_not_fit_a_dictionary_come_back(tmp_path):
     assert read_all(tmp_path, written) == told(entries)
 
 
-# A file
+# Files
 
 
-def test_a_file_says_what_it_holds(tmp_path):
+def test_footer_describes_contents_of_file(tmp_path):
     entries = many(2_000)
     batch = batch_of(entries, 5, 1_500, 0)
 
@@ -193,7 +193,7 @@ def test_a_file_says_what_it_holds(tmp_path):
     assert sum(one.records for one in groups) == 1_495
 
 
-def test_a_row_group_is_found_by_offset_and_by_time(tmp_path):
+def test_row_group_is_located_by_offset_and_by_time(tmp_path):
     written = write(tmp_path, [batch_of(many(2_000), 100, 1_500, 0)])
     footer = found_footer(LocalRoot(str(tmp_path)), written.path)
     groups = footer.facts.groups
@@ -206,7 +206,7 @@ def test_a_row_group_is_found_by_offset_and_by_time(tmp_path):
         assert groups[since].last_arrival_ms == group.last_arrival_ms
 
 
-def test_the_content_digest_does_not_depend_on_where_row_groups_begin(tmp_path):
+def test_content_digest_is_independent_of_row_groups(tmp_path):
     batch = batch_of(many(500), 0, 500, 0)
 
     whole = write(tmp_path, [batch], 2**30)
@@ -217,7 +217,7 @@ def test_the_content_digest_does_not_depend_on_where_row_groups_begin(tmp_path):
     assert whole.digest != parts.digest
 
 
-def test_other_engines_find_plain_parquet(tmp_path):
+def test_file_is_readable_as_plain_parquet(tmp_path):
     entries = many(300)
     written = write(tmp_path, [batch_of(entries, 0, 300, 0)])
 
@@ -232,7 +232,7 @@ def test_other_engines_find_plain_parquet(tmp_path):
     assert column.has_column_index
 
 
-def test_records_that_do_not_rise_are_refused(tmp_path):
+def test_records_out_of_order_are_rejected(tmp_path):
     batch = batch_of([entry(0, 1, 0, [Record(b"a"), Record(b"b")])], 0, 2, 0)
     backwards = batch.take(pa.array([1, 0]))
 
@@ -244,7 +244,7 @@ def test_records_that_do_not_rise_are_refused(tmp_path):
         write(tmp_path, [batch.slice(0, 0)])
 
 
-def test_a_file_that_is_not_finished_leaves_nothing(tmp_path):
+def test_unfinished_file_leaves_nothing(tmp_path):
     batch = batch_of(many(500), 0, 500, 0)
     root = LocalRoot(str(tmp_path))
 
@@ -258,7 +258,7 @@ def test_a_file_that_is_not_finished_leaves_nothing(tmp_path):
     assert [*root.files("")] == []
 
 
-def test_a_path_says_hour_shard_and_offsets():
+def test_path_contains_hour_shard_and_offsets():
     path = file_path("default", "0123456789abcdef", 3, NOON, 5, 10, "0a1b2c3d")
 
     assert path == (
@@ -273,7 +273,7 @@ def test_a_path_says_hour_shard_and_offsets():
 
 
 def damaged(folder: Path, written: WrittenFile, bytes_: bytes) -> list[LogRecord] | None:
-    """What a reader finds of a file that now has these bytes; None for ArchiveDamaged."""
+    """Overwrite the file and read it; None for ArchiveDamaged."""
     (folder / written.path).write_bytes(bytes_)
     try:
         return read_all(folder, written)
@@ -281,7 +281,7 @@ def damaged(folder: Path, written: WrittenFile, bytes_: bytes) -> list[LogRecord
         return None
 
 
-def test_no_flipped_byte_gives_other_records(tmp_path):
+def test_bit_flips_never_yield_other_records(tmp_path):
     entries = many(600)
     written = write(tmp_path, [batch_of(entries, 0, 2**53, 0)], 20_000)
     sound = (tmp_path / written.path).read_bytes()
@@ -304,7 +304,7 @@ def test_no_flipped_byte_gives_other_records(tmp_path):
 
 
 @pytest.mark.parametrize("size", [0, 3, 11, 12, 500, -1])
-def test_a_file_that_was_cut_is_damaged(tmp_path, size):
+def test_truncated_file_is_damaged(tmp_path, size):
     written = write(tmp_path, [batch_of(many(300), 0, 300, 0)])
     sound = (tmp_path / written.path).read_bytes()
 
@@ -314,7 +314,7 @@ def test_a_file_that_was_cut_is_damaged(tmp_path, size):
         verify_file(LocalRoot(str(tmp_path)), written.path, written.file_bytes, written.digest)
 
 
-def test_a_file_that_is_gone_is_damaged(tmp_path):
+def test_missing_file_is_damaged(tmp_path):
     written = write(tmp_path, [batch_of(many(300), 0, 300, 0)])
     root = LocalRoot(str(tmp_path))
     footer = found_footer(root, written.path)
@@ -327,15 +327,15 @@ def test_a_file_that_is_gone_is_damaged(tmp_path):
         found_footer(root, written.path)
 
 
-def test_another_file_under_the_same_name_is_found_out(tmp_path):
+def test_replaced_file_is_detected(tmp_path):
     written = write(tmp_path, [batch_of(many(300), 0, 300, 0)])
     other = write(tmp_path, [batch_of(many(300, seed=2), 0, 300, 0)])
 
     assert damaged(tmp_path, written, (tmp_path / other.path).read_bytes()) is None
 
 
-def test_an_older_files_row_group_in_a_new_one_is_found_out(tmp_path):
-    """Row groups of the same size swapped within a file, as a store that mixes blocks up would."""
+def test_swapped_row_groups_are_detected(tmp_path):
+    """Row groups of the same size swapped within a file, as by a store that mixes up blocks."""
     batch = batch_of(
         [entry(0, NOON, 0, [Record(bytes([nth % 7]) * 30) for nth in range(512)])], 0, 512, 0
     )

@@ -1,4 +1,4 @@
-"""CBOR, event streams and constraints: the forms of the Kinesis door, without a server."""
+"""Codecs of the Kinesis endpoint: CBOR, event streams and constraints, without a server."""
 
 from contextlib import suppress
 from typing import Annotated, Any
@@ -23,12 +23,12 @@ class Told(msgspec.Struct):
 
 
 class TestCbor:
-    def test_a_time_is_milliseconds_or_a_float_of_seconds(self):
+    def test_timestamp_is_integer_milliseconds_or_float_seconds(self):
         tagged = {"a": cbor2.CBORTag(1, 1_500_000_000_123), "b": cbor2.CBORTag(1, 1_500_000_000.5)}
 
         assert cbor.loads(cbor2.dumps(tagged)) == {"a": 1_500_000_000.123, "b": 1_500_000_000.5}
 
-    def test_lengths_may_be_indefinite(self):
+    def test_indefinite_lengths_are_decoded(self):
         assert cbor.loads(b"\xbf\x61a\x5f\x41x\x41y\xff\x61b\x9f\x01\xff\xff") == {
             "a": b"xy",
             "b": [1],
@@ -46,21 +46,21 @@ class TestCbor:
             b"\xa1\x61a\xd8\x23\x61x",  # a regular expression
             b"\xa1\x61a\xc1\x61x",  # a time that is text
             b"\xa1\x61a\xc1\xf5",
-            b"\xa1\x61a\xd9\x27\x0f\x01",  # a tag nobody knows
-            b"\x5b\x7f" + b"\xff" * 7,  # eight exabytes are announced
+            b"\xa1\x61a\xd9\x27\x0f\x01",  # an unknown tag
+            b"\x5b\x7f" + b"\xff" * 7,  # announces eight exabytes
             b"\x61\xff",
         ],
     )
-    def test_what_no_client_sends_is_malformed(self, encoded):
+    def test_unsupported_cbor_is_malformed(self, encoded):
         with pytest.raises(cbor.Malformed):
             cbor.loads(encoded)
 
     @given(st.binary(max_size=200))
-    def test_any_bytes_are_read_or_malformed(self, encoded):
+    def test_arbitrary_bytes_decode_or_are_malformed(self, encoded):
         with suppress(cbor.Malformed):
             cbor.loads(encoded)
 
-    def test_an_answer_has_bytes_and_times(self):
+    def test_response_encodes_bytes_and_timestamps(self):
         told = Told(1_500_000_000.123, b"\x00\xff", [Told(1.5, b"")])
 
         assert cbor2.loads(
@@ -73,7 +73,7 @@ class TestCbor:
 
 
 def read(encoded: bytes) -> list[Any]:
-    """The messages as botocore reads them; it checks both sums."""
+    """Decode messages with botocore, which verifies both checksums."""
     buffer = EventStreamBuffer()
     buffer.add_data(encoded)
     return list(buffer)
@@ -81,7 +81,7 @@ def read(encoded: bytes) -> list[Any]:
 
 class TestEventStream:
     @given(st.binary(max_size=2_000))
-    def test_botocore_reads_an_event(self, payload):
+    def test_botocore_decodes_event(self, payload):
         [message] = read(event("SomeEvent", "application/json", payload))
 
         assert message.payload == payload
@@ -91,14 +91,14 @@ class TestEventStream:
             ":content-type": "application/json",
         }
 
-    def test_botocore_reads_an_exception(self):
+    def test_botocore_decodes_exception(self):
         [message] = read(exception("ResourceInUseException", "application/json", b"{}"))
 
         assert message.headers[":message-type"] == "exception"
         assert message.headers[":exception-type"] == "ResourceInUseException"
 
     @pytest.mark.parametrize("error", [AwsError(BAD_REQUEST, "no more"), RuntimeError("a bug")])
-    async def test_a_stream_begins_with_its_answer_and_ends_with_its_error(self, error):
+    async def test_stream_starts_with_response_and_ends_with_error(self, error):
         closed = []
 
         async def events():
@@ -180,19 +180,19 @@ class Asked(msgspec.Struct, rename="pascal"):
         ),
     ],
 )  # fmt: skip
-def test_a_constraint_that_is_not_met_is_told_as_amazon_tells_it(asked, words):
+def test_unmet_constraints_are_reported_in_aws_wording(asked, words):
     with pytest.raises(AwsError) as refused:
         check(asked, BAD_REQUEST)
 
     assert refused.value.message == words
 
 
-def test_what_is_right_passes():
+def test_valid_request_passes():
     check(Asked("abc", "A", {"a": ""}, ["a"], [Inner(1)], b""), BAD_REQUEST)
 
 
-def test_a_bad_arn_is_refused_at_once():
-    """The model's own pattern tries every way to place three colons in two thousand characters."""
+def test_invalid_arn_is_rejected_without_backtracking():
+    """The pattern of the service model tries every way to place three colons in 2,000 characters."""
     arn = "arn:aws" + ":kinesis:" * 70 + ":000000000000:" * 50 + "stream/" * 40 + " "
     asked = Arn(arn[:2_048])
 
@@ -202,14 +202,14 @@ def test_a_bad_arn_is_refused_at_once():
     assert "regular expression" in refused.value.message
 
 
-def test_a_text_that_is_too_long_is_not_looked_through():
+def test_oversized_text_is_not_matched_against_pattern():
     with pytest.raises(AwsError) as refused:
         check(Arn("arn:aws" * 100_000), BAD_REQUEST)
 
     assert "regular expression" not in refused.value.message
 
 
-def test_only_so_many_faults_are_told():
+def test_number_of_reported_faults_is_limited():
     with pytest.raises(AwsError) as refused:
         check(Asked("a", inner=[Inner()] * 100), BAD_REQUEST)
 

@@ -1,4 +1,4 @@
-"""Records that the Kinesis Producer Library packed."""
+"""Deaggregation of records that the Kinesis Producer Library aggregated."""
 
 import hashlib
 
@@ -39,7 +39,7 @@ KEYS = st.lists(st.text(min_size=1, max_size=20), min_size=1, max_size=5)
 
 
 @given(KEYS, st.lists(st.tuples(st.integers(0, 4), st.binary(max_size=300)), max_size=30))
-def test_what_was_packed_is_unpacked_in_order(keys, records):
+def test_aggregate_is_unpacked_in_order(keys, records):
     records = [(key % len(keys), data) for key, data in records]
 
     assert parts_of(aggregate(message(keys, records))) == [
@@ -47,7 +47,7 @@ def test_what_was_packed_is_unpacked_in_order(keys, records):
     ]
 
 
-def test_fields_that_came_later_are_passed_over():
+def test_unknown_fields_are_skipped():
     unknown = field(9, 5) + varint(10 << 3 | 1) + bytes(8) + varint(11 << 3 | 5) + bytes(4)
 
     assert parts_of(aggregate(message(["k"], [(0, b"x")], unknown))) == [("k", b"x")]
@@ -56,22 +56,22 @@ def test_fields_that_came_later_are_passed_over():
 @pytest.mark.parametrize(
     "packed",
     [
-        message(["k"], [(1, b"x")]),  # a key that is not there
+        message(["k"], [(1, b"x")]),  # a missing key
         message(["k" * 257], [(0, b"x")]),
         message([""], [(0, b"x")]),
         field(1, b"\xff") + field(3, field(1, 0) + field(3, b"x")),
         field(1, b"k") + field(3, field(1, 0)),  # no data
         field(1, b"k") + field(3, field(3, b"x")),  # no key
-        field(1, b"k") + b"\x1a\x7f",  # ends in its middle
+        field(1, b"k") + b"\x1a\x7f",  # truncated
         b"\xff" * 12,
         b"\x0b",  # a group
     ],
 )
-def test_what_is_no_aggregate_is_a_record_of_its_own(packed):
+def test_malformed_aggregate_is_an_ordinary_record(packed):
     assert parts_of(aggregate(packed)) is None
 
 
-def test_a_wrong_digest_is_no_aggregate():
+def test_aggregate_with_wrong_digest_is_an_ordinary_record():
     whole = aggregate(message(["k"], [(0, b"x")]))
 
     assert parts_of(whole[:-1] + b"\x00") is None or whole[-1] == 0
@@ -79,7 +79,7 @@ def test_a_wrong_digest_is_no_aggregate():
     assert parts_of(MAGIC) is None
 
 
-def test_more_records_than_anybody_packs_are_left_alone():
+def test_aggregate_with_too_many_records_is_not_unpacked():
     many = [(0, b"")] * (RECORDS_MAX + 1)
 
     assert parts_of(aggregate(message(["k"], many))) is None
@@ -87,5 +87,5 @@ def test_more_records_than_anybody_packs_are_left_alone():
 
 
 @given(st.binary(max_size=200))
-def test_garbage_with_the_right_digest_does_no_harm(packed):
+def test_arbitrary_bytes_with_valid_digest_raise_no_error(packed):
     parts_of(aggregate(packed))

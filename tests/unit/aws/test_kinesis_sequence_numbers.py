@@ -1,4 +1,4 @@
-"""Sequence numbers, and what the Kinesis Client Library asks of them."""
+"""Sequence numbers, and the layout that the Kinesis Client Library requires."""
 
 import pytest
 from hypothesis import given
@@ -23,7 +23,7 @@ OFFSETS = st.integers(0, limits.OFFSET_MAX)
 
 
 def version_as_kcl_sees_it(number: int) -> int | None:
-    """SequenceNumberValidator of amazon-kinesis-client: only 186 bits have a version it knows."""
+    """SequenceNumberValidator of amazon-kinesis-client: only 186-bit numbers have a known version."""
     return (number >> 184) & 0b1111 if number.bit_length() == 186 else None
 
 
@@ -32,7 +32,7 @@ def shard_as_kcl_sees_it(number: int) -> int:
 
 
 @given(MOMENTS, SHARDS, OFFSETS, MOMENTS)
-def test_kcl_finds_the_version_and_the_shard(opened_ms, shard, offset, arrival_ms):
+def test_kcl_reads_version_and_shard(opened_ms, shard, offset, arrival_ms):
     number = int(sequence_number(opened_ms, shard, offset, arrival_ms))
 
     assert version_as_kcl_sees_it(number) == 2
@@ -40,7 +40,7 @@ def test_kcl_finds_the_version_and_the_shard(opened_ms, shard, offset, arrival_m
 
 
 @given(MOMENTS, SHARDS, OFFSETS, MOMENTS)
-def test_a_number_says_what_it_was_made_of(opened_ms, shard, offset, arrival_ms):
+def test_sequence_number_round_trips(opened_ms, shard, offset, arrival_ms):
     text = sequence_number(opened_ms, shard, offset, arrival_ms)
 
     told_ms = max(arrival_ms, opened_ms)
@@ -49,7 +49,7 @@ def test_a_number_says_what_it_was_made_of(opened_ms, shard, offset, arrival_ms)
 
 
 @given(MOMENTS, SHARDS, OFFSETS, st.integers(0, 10**12), st.integers(1, 10**6))
-def test_numbers_of_a_shard_rise_with_the_offset(opened_ms, shard, offset, later_ms, ahead):
+def test_sequence_numbers_of_shard_increase_with_offset(opened_ms, shard, offset, later_ms, ahead):
     first = int(sequence_number(opened_ms, shard, offset, opened_ms))
     second = int(sequence_number(opened_ms, shard, offset + ahead, opened_ms + later_ms))
 
@@ -58,9 +58,11 @@ def test_numbers_of_a_shard_rise_with_the_offset(opened_ms, shard, offset, later
 
 
 @given(MOMENTS, SHARDS, SHARDS, OFFSETS, st.integers(0, 10**12))
-def test_a_child_s_numbers_lie_above_its_parents(opened_ms, parent, child, offset, later_ms):
+def test_sequence_numbers_of_child_exceed_those_of_parent(
+    opened_ms, parent, child, offset, later_ms
+):
     highest = int(ending_number(opened_ms, parent, opened_ms + later_ms))
-    child_opened_ms = opened_ms - opened_ms % 1_000 + 1_000  # the second after, at the earliest
+    child_opened_ms = opened_ms - opened_ms % 1_000 + 1_000  # the next second, at the earliest
 
     assert highest < int(starting_number(child_opened_ms, child))
     assert int(sequence_number(opened_ms, parent, offset, opened_ms)) < int(
@@ -69,14 +71,14 @@ def test_a_child_s_numbers_lie_above_its_parents(opened_ms, parent, child, offse
 
 
 @given(MOMENTS, SHARDS, OFFSETS)
-def test_neighbours_of_one_second_are_a_step_apart(opened_ms, shard, offset):
+def test_adjacent_offsets_in_one_second_differ_by_one_step(opened_ms, shard, offset):
     first = first_number(opened_ms, shard, offset, opened_ms)
 
     assert first + STEP == first_number(opened_ms, shard, offset + 1, opened_ms)
 
 
 @given(MOMENTS, SHARDS)
-def test_before_the_first_is_a_place_of_its_own(opened_ms, shard):
+def test_number_before_first_offset_is_distinct(opened_ms, shard):
     place = read_number(number_before(opened_ms, shard))
 
     assert place is not None
@@ -85,7 +87,7 @@ def test_before_the_first_is_a_place_of_its_own(opened_ms, shard):
 
 
 @given(st.integers(0, 10**129 - 1))
-def test_other_numbers_are_none_of_ours_or_say_the_same_again(number):
+def test_arbitrary_number_is_rejected_or_round_trips(number):
     place = read_number(str(number))
 
     assert (
@@ -100,11 +102,11 @@ def test_other_numbers_are_none_of_ours_or_say_the_same_again(number):
 
 
 @pytest.mark.parametrize("text", ["0", "1", "9" * 129, str(2**185), str(2**186 - 1)])
-def test_what_amazon_would_not_give_is_not_read(text):
+def test_number_out_of_range_is_rejected(text):
     assert read_number(text) is None
 
 
-def test_a_number_has_the_layout_that_is_drawn():
+def test_sequence_number_has_documented_layout():
     number = first_number(0x123456789 * 1_000, 0xABC, 0x7F, 0x987654321 * 1_000)
 
     assert f"{number:x}" == "2123456789c000000000000007f0098765432100000abc2"

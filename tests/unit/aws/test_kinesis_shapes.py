@@ -1,4 +1,4 @@
-"""The Kinesis door's shapes and bounds beside the service model that every SDK is made from."""
+"""The Kinesis endpoint's shapes and bounds, compared with the AWS service model."""
 
 import gzip
 import json
@@ -30,7 +30,7 @@ KINDS = {
     "timestamp": float,
 }
 
-# Two services that were added to the model and are none of streams: see docs/reference/kinesis.md.
+# Two services in the model that are not about streams: see docs/reference/kinesis.md.
 OTHER_THINGS = ("Channel", "Queue")
 
 FAULTS = [value for value in vars(errors).values() if isinstance(value, Fault)]
@@ -38,7 +38,7 @@ OURS = {"ACCESS_DENIED", "BAD_REQUEST", "SERVICE_UNAVAILABLE"}
 
 
 def assert_like(plan: Plan, name: str) -> None:
-    """Fail unless the plan has the members, and the kinds, of the model's shape."""
+    """Fail unless the plan has the members and types of the model's shape."""
     shape = SHAPES[name]
     match plan:
         case Structure(members):
@@ -63,7 +63,7 @@ def bounds_in_the_model(name: str) -> Bounds | None:
 
 
 def assert_bounded(rule: Rule, name: str) -> None:
-    """Fail unless the rule asks what the model's shape asks."""
+    """Fail unless the rule has the bounds of the model's shape."""
     shape = SHAPES[name]
     assert rule.bounds == bounds_in_the_model(name), name
     for _, member, below in rule.members:
@@ -77,7 +77,7 @@ def assert_bounded(rule: Rule, name: str) -> None:
         assert values == bounds_in_the_model(shape["value"]["shape"])
 
 
-def test_every_operation_on_streams_is_here():
+def test_all_stream_operations_are_implemented():
     wanted = {
         name for name in MODEL["operations"] if not any(word in name for word in OTHER_THINGS)
     }
@@ -86,7 +86,7 @@ def test_every_operation_on_streams_is_here():
 
 
 @pytest.mark.parametrize("operation", KINESIS.operations.values(), ids=lambda one: one.name)
-def test_an_operation_s_shapes_are_the_model_s(operation):
+def test_operation_shapes_match_service_model(operation):
     described = MODEL["operations"][operation.name]
     told = get_type_hints(operation.handler)["return"]
 
@@ -100,11 +100,11 @@ def test_an_operation_s_shapes_are_the_model_s(operation):
 
 
 @pytest.mark.parametrize("operation", KINESIS.operations.values(), ids=lambda one: one.name)
-def test_an_operation_s_bounds_are_the_model_s(operation):
+def test_operation_bounds_match_service_model(operation):
     assert_bounded(rule_of(operation.asked), MODEL["operations"][operation.name]["input"]["shape"])
 
 
-def test_times_are_those_of_the_model():
+def test_timestamp_fields_match_service_model():
     outputs = [
         SHAPES[shape]
         for name, operation in MODEL["operations"].items()
@@ -122,7 +122,7 @@ def test_times_are_those_of_the_model():
 
 
 def reached(name: str) -> set[str]:
-    """A shape and those inside it."""
+    """Names of a shape and of all shapes inside it."""
     shape = SHAPES[name]
     below = [member["shape"] for member in shape.get("members", {}).values()]
     below += [shape[part]["shape"] for part in ("member", "value") if part in shape]
@@ -130,7 +130,7 @@ def reached(name: str) -> set[str]:
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.shape)
-def test_a_fault_s_shape_is_one_of_the_model_s(fault):
+def test_fault_shape_exists_in_service_model(fault):
     name = fault.shape.rpartition("#")[2]
 
     assert name in SHAPES or name == "ServiceUnavailableException"
@@ -138,7 +138,7 @@ def test_a_fault_s_shape_is_one_of_the_model_s(fault):
 
 
 @pytest.mark.parametrize("code", ErrorCode)
-def test_every_error_of_the_engines_has_words(code):
+def test_every_error_code_translates_to_kinesis_error(code):
     kinds = {kind.code: kind for kind in MillstreamError.__subclasses__()}
 
     told = errors.spell(errors.translate(kinds[code]()))
@@ -148,7 +148,7 @@ def test_every_error_of_the_engines_has_words(code):
     assert "#" not in told.fault.shape
 
 
-def test_an_event_stream_says_what_its_events_are_made_of():
+def test_event_stream_is_named_after_shape_of_model():
     async def no_events() -> AsyncGenerator[SubscribeToShardEvent]:
         return
         yield

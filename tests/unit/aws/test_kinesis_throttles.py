@@ -1,4 +1,4 @@
-"""Amazon's limits as token buckets, and who may subscribe when."""
+"""AWS limits as token buckets, and takeover of subscriptions."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from api.aws.protocol.errors import AwsError
 SHARD = ("stream", 0)
 
 
-def test_a_bucket_holds_a_second_and_refills_at_its_rate():
+def test_bucket_holds_one_second_and_refills_at_its_rate():
     throttles = Throttles()
 
     assert [throttles.take("k", 1, 5, 0.0) for _ in range(6)] == [True] * 5 + [False]
@@ -18,7 +18,7 @@ def test_a_bucket_holds_a_second_and_refills_at_its_rate():
     assert [throttles.take("k", 1, 5, 100.0) for _ in range(6)] == [True] * 5 + [False]
 
 
-def test_one_large_thing_passes_a_full_bucket_and_is_paid_for():
+def test_oversized_request_drains_full_bucket_into_debt():
     throttles = Throttles()
 
     assert throttles.take("k", 50, 5, 0.0)
@@ -26,14 +26,14 @@ def test_one_large_thing_passes_a_full_bucket_and_is_paid_for():
     assert throttles.take("k", 1, 5, 9.3)
 
 
-def test_time_that_goes_back_takes_nothing_away():
+def test_clock_going_backwards_removes_no_tokens():
     throttles = Throttles()
     throttles.take("k", 4, 5, 100.0)
 
     assert throttles.take("k", 1, 5, 50.0)
 
 
-def test_buckets_are_limited_in_number():
+def test_number_of_buckets_is_limited():
     throttles = Throttles()
     for number in range(BUCKETS_MAX + 10):
         throttles.take(number, 1, 5, 0.0)
@@ -41,7 +41,7 @@ def test_buckets_are_limited_in_number():
     assert len(throttles._buckets) == BUCKETS_MAX
 
 
-def test_a_shard_takes_a_thousand_records_and_a_megabyte_a_second():
+def test_shard_accepts_1000_records_and_1_mib_per_second():
     pace = Pace("aws")
 
     assert sum(pace.write(SHARD, 100, 0.0) for _ in range(1_200)) == 1_000
@@ -49,7 +49,7 @@ def test_a_shard_takes_a_thousand_records_and_a_megabyte_a_second():
     assert pace.write(SHARD, 100, 1.0)
 
 
-def test_a_read_of_ten_megabytes_is_paid_for_by_those_that_follow():
+def test_large_read_throttles_following_reads():
     pace = Pace("aws")
     pace.read(SHARD, "it", 0.0)
     pace.was_read(SHARD, 10 * MIB, 0.0)
@@ -61,7 +61,7 @@ def test_a_read_of_ten_megabytes_is_paid_for_by_those_that_follow():
     assert refused.value.fault.shape == "ProvisionedThroughputExceededException"
 
 
-def test_a_shard_is_read_five_times_a_second():
+def test_shard_accepts_five_reads_per_second():
     pace = Pace("aws")
     for _ in range(5):
         pace.read(SHARD, "it", 0.0)
@@ -70,7 +70,7 @@ def test_a_shard_is_read_five_times_a_second():
         pace.read(SHARD, "it", 0.1)
 
 
-def test_control_calls_have_their_own_words():
+def test_control_calls_raise_limit_exceeded_per_namespace():
     pace = Pace("aws")
     pace.control("DescribeLimits", "default", 1, 0.0)
 
@@ -81,7 +81,7 @@ def test_control_calls_have_their_own_words():
     assert refused.value.fault.shape == "LimitExceededException"
 
 
-def test_some_calls_are_counted_by_the_day():
+def test_daily_limits_refill_over_a_day():
     pace = Pace("aws")
     for _ in range(10):
         pace.daily("UpdateShardCount", "stream", 10, 0.0)
@@ -92,7 +92,7 @@ def test_some_calls_are_counted_by_the_day():
     pace.daily("UpdateShardCount", "stream", 10, 8_640.0)
 
 
-def test_without_limits_nothing_is_counted():
+def test_native_mode_has_no_limits():
     pace = Pace("native")
     for _ in range(5_000):
         assert pace.write(SHARD, MIB, 0.0)
@@ -104,7 +104,7 @@ def test_without_limits_nothing_is_counted():
 KEY = ("stream", "app", 0)
 
 
-async def test_a_subscription_is_taken_over_once_it_is_settled():
+async def test_subscription_is_taken_over_after_settling_time():
     subscriptions = Subscriptions()
     first = subscriptions.open(KEY, 0.0)
 
@@ -117,7 +117,7 @@ async def test_a_subscription_is_taken_over_once_it_is_settled():
     assert not second.taken_over.is_set()
 
 
-async def test_what_is_over_is_forgotten():
+async def test_ended_subscriptions_are_forgotten():
     subscriptions = Subscriptions()
     for shard in range(100):
         subscriptions.open(("stream", "app", shard), float(shard)).ended = True
@@ -126,7 +126,7 @@ async def test_what_is_over_is_forgotten():
     assert len(subscriptions._last) == 1
 
 
-async def test_one_that_never_began_is_forgotten_by_its_age():
+async def test_subscription_never_ended_is_forgotten_by_age():
     subscriptions = Subscriptions()
     subscriptions.open(KEY, 0.0)
     subscriptions.open(("stream", "other", 0), 400.0)
@@ -137,7 +137,7 @@ async def test_one_that_never_began_is_forgotten_by_its_age():
     assert KEY not in subscriptions._last
 
 
-async def test_a_consumer_that_is_forgotten_has_no_subscriptions():
+async def test_removing_consumer_ends_its_subscriptions_only():
     subscriptions = Subscriptions()
     mine, other = subscriptions.open(KEY, 0.0), subscriptions.open(("stream", "b", 0), 0.0)
 

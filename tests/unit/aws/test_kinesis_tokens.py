@@ -1,4 +1,4 @@
-"""Tokens that a client brings back, and ARNs that it names things by."""
+"""Sealed tokens (shard iterators, list tokens) and ARNs."""
 
 import pytest
 from hypothesis import given
@@ -11,7 +11,7 @@ SECRET = b"s" * 32
 POSITION = ShardIterator("default", "x" * 80, "00ff00ff00ff00ff", 2**31, 2**53, 1_700_000_000_000)
 
 
-def test_an_iterator_comes_back_as_it_went():
+def test_shard_iterator_round_trips():
     text = seal(POSITION, SECRET)
 
     assert unseal(text, ShardIterator, SECRET) == POSITION
@@ -19,8 +19,8 @@ def test_an_iterator_comes_back_as_it_went():
 
 
 @given(st.binary(min_size=1))
-def test_no_token_looks_like_an_option_of_a_command_line(secret):
-    """`aws kinesis get-records --shard-iterator -x…` is refused by the program itself."""
+def test_token_does_not_start_with_dash(secret):
+    """`aws kinesis get-records --shard-iterator -x…` is rejected by the AWS CLI itself."""
     listed = ListToken("shards", "default", "a", "b", "c", None, 0)
 
     for token in (POSITION, listed):
@@ -28,7 +28,7 @@ def test_no_token_looks_like_an_option_of_a_command_line(secret):
 
 
 @pytest.mark.parametrize("place", [0, 20, 40, -1])
-def test_a_changed_token_is_refused(place):
+def test_altered_token_is_rejected(place):
     text = list(seal(POSITION, SECRET))
     text[place] = "A" if text[place] != "A" else "B"
 
@@ -36,7 +36,7 @@ def test_a_changed_token_is_refused(place):
         unseal("".join(text), ShardIterator, SECRET)
 
 
-def test_a_token_of_another_deployment_or_kind_is_refused():
+def test_token_of_other_deployment_or_kind_is_rejected():
     listed = ListToken("shards", "default", "a", "b", "c", None, 0)
 
     with pytest.raises(NotOurs):
@@ -46,12 +46,12 @@ def test_a_token_of_another_deployment_or_kind_is_refused():
 
 
 @given(st.text(max_size=512))
-def test_any_other_text_is_refused(text):
+def test_arbitrary_text_is_rejected(text):
     with pytest.raises(NotOurs):
         unseal(text, ShardIterator, SECRET)
 
 
-def test_arns_name_streams_and_their_consumers():
+def test_arns_of_stream_and_consumer_round_trip():
     stream = stream_arn("eu-west-1", "123456789012", "orders")
     consumer = consumer_arn(stream, "app", 1_700_000_000_999)
 
@@ -68,5 +68,5 @@ def test_arns_name_streams_and_their_consumers():
 @pytest.mark.parametrize(
     "arn", ["", "orders", "arn:aws:sqs:x:123456789012:orders", "arn:aws:kinesis:x:1:stream/y"]
 )
-def test_other_arns_name_nothing_here(arn):
+def test_other_arns_are_not_recognised(arn):
     assert read_arn(arn) is None

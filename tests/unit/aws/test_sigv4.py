@@ -1,4 +1,4 @@
-"""Signatures, as botocore makes them: taken as they are, and refused with anything in them changed."""
+"""Signature Version 4: what botocore signs is accepted, and any alteration is rejected."""
 
 import json
 from collections.abc import Callable
@@ -35,7 +35,7 @@ FORM = "Action=SendMessage&MessageBody=a+b%20c&Version=2012-11-05"
 
 
 class Made:
-    """A request as it comes, with every part open to be changed."""
+    """A received request of which every part can be altered."""
 
     def __init__(self, signed: AWSRequest) -> None:
         prepared = signed.prepare()
@@ -55,7 +55,7 @@ class Made:
         self.signed_s = moment_s(moment)
 
     def check(self, secret: str = SECRET, *, after_s: float = 0, service: str = "sqs") -> str:
-        """The key id that it is signed with. Raises AwsError."""
+        """Return the key id that signed the request; raises AwsError."""
         request = HotRequest(
             self.path.split("/"), self.headers, self.query.encode(), lambda: True, self.body
         )
@@ -125,7 +125,7 @@ def service_of(way: Way) -> str:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_what_botocore_signs_is_taken(way):
+def test_request_signed_by_botocore_is_accepted(way):
     assert way().check(service=service_of(way)) == KEY_ID
 
 
@@ -202,7 +202,7 @@ MUTATIONS = [
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("mutation", MUTATIONS)
-def test_nothing_of_it_can_be_changed(way, mutation):
+def test_altered_request_is_rejected(way, mutation):
     made = way()
 
     mutation(made)
@@ -213,7 +213,7 @@ def test_nothing_of_it_can_be_changed(way, mutation):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_another_secret_is_refused(way):
+def test_wrong_secret_is_rejected(way):
     with pytest.raises(AwsError) as refused:
         way().check(SECRET[:-1] + "!", service=service_of(way))
     assert refused.value.fault is WRONG_SIGNATURE
@@ -223,7 +223,7 @@ def test_another_secret_is_refused(way):
 @pytest.mark.parametrize(
     ("after_s", "taken"), [(299, True), (301, False), (-299, True), (-301, False)]
 )
-def test_a_signature_holds_for_five_minutes_either_way(way, after_s, taken):
+def test_signature_is_valid_for_five_minutes_either_way(way, after_s, taken):
     made, service = way(), service_of(way)
 
     if taken:
@@ -233,23 +233,23 @@ def test_a_signature_holds_for_five_minutes_either_way(way, after_s, taken):
             made.check(after_s=after_s, service=service)
 
 
-def test_a_presigned_address_holds_for_as_long_as_it_says():
+def test_presigned_url_is_valid_until_it_expires():
     as_presigned().check(after_s=59)
 
     with pytest.raises(AwsError, match="Signature expired"):
         as_presigned().check(after_s=61)
 
 
-def test_a_signature_for_another_service_is_refused():
+def test_signature_for_other_service_is_rejected():
     with pytest.raises(AwsError, match="correct service: 'kinesis'"):
         as_json().check(service="kinesis")
 
 
-def test_any_region_is_taken():
+def test_any_region_is_accepted():
     assert sign(headers=JSON_HEADERS, body=BODY, region="mars-north-7").check() == KEY_ID
 
 
-def test_a_header_that_decides_on_the_answer_has_to_be_signed():
+def test_header_that_selects_operation_must_be_signed():
     made = as_json()
     header = made.headers[b"authorization"]
 
@@ -260,28 +260,28 @@ def test_a_header_that_decides_on_the_answer_has_to_be_signed():
 
 
 @pytest.mark.parametrize("name", [b"hostile", b"amz-sdk-invocation-id", b"x-amzn-trace-id"])
-def test_other_headers_may_stay_unsigned(name):
+def test_other_headers_may_be_unsigned(name):
     made = as_json()
     made.headers[name] = b"1"
 
     assert made.check() == KEY_ID
 
 
-def test_spaces_in_a_header_count_once():
+def test_repeated_spaces_in_header_are_collapsed():
     made = sign(headers={**JSON_HEADERS, "X-Amz-Meta": "a   b"}, body=BODY)
 
     assert made.check() == KEY_ID
 
 
 @pytest.mark.parametrize("value", ["100% of it: %s %b", " a ", "a: b", "%"])
-def test_percent_signs_and_colons_are_signed_as_they_are(value):
+def test_percent_signs_and_colons_in_headers_are_signed(value):
     made = sign(headers={**JSON_HEADERS, "X-Amz-Meta%b": value, "X-Amz-%%": "1"}, body=BODY)
 
     assert made.check() == KEY_ID
 
 
-def test_two_calls_of_one_second_are_each_held_to_their_own_signature():
-    """What they share is kept read; what they do not is their body, and so their signature."""
+def test_requests_sharing_cached_scope_are_verified_separately():
+    """The parsed header is cached; the bodies differ, and so must the signatures."""
     first, second = as_json(), as_json()
     second.body = BODY.replace("orders", "others").encode()
 
@@ -291,7 +291,7 @@ def test_two_calls_of_one_second_are_each_held_to_their_own_signature():
     assert refused.value.fault is WRONG_SIGNATURE
 
 
-def test_the_parts_of_the_header_may_come_in_any_order():
+def test_parts_of_authorization_header_may_be_reordered():
     made = as_json()
     scheme, _, parts = made.headers[b"authorization"].partition(b" ")
 
@@ -301,7 +301,7 @@ def test_the_parts_of_the_header_may_come_in_any_order():
 
 
 @pytest.mark.parametrize("name", ["x-amz-security-token"])
-def test_a_temporary_key_is_unknown(name):
+def test_temporary_credentials_are_rejected(name):
     made = sign(headers={**JSON_HEADERS, name: "FwoG"}, body=BODY)
 
     with pytest.raises(AwsError) as refused:
@@ -309,7 +309,7 @@ def test_a_temporary_key_is_unknown(name):
     assert refused.value.fault is UNKNOWN_CLIENT
 
 
-def test_without_any_signature_that_is_said():
+def test_missing_signature_is_reported():
     made = as_json()
     del made.headers[b"authorization"]
 
@@ -318,7 +318,7 @@ def test_without_any_signature_that_is_said():
     assert refused.value.fault is MISSING_SIGNATURE
 
 
-def test_one_in_the_header_and_one_in_the_address_is_one_too_many():
+def test_signature_in_both_header_and_query_is_rejected():
     made = as_presigned()
     made.headers[b"authorization"] = as_json().headers[b"authorization"]
 
@@ -338,7 +338,7 @@ INCOMPLETE = [
 
 
 @pytest.mark.parametrize("header", INCOMPLETE)
-def test_half_a_signature_is_told_apart_from_a_wrong_one(header):
+def test_incomplete_signature_is_reported(header):
     made = as_json()
     made.headers[b"authorization"] = header.encode()
 
@@ -350,7 +350,7 @@ def test_half_a_signature_is_told_apart_from_a_wrong_one(header):
 @pytest.mark.parametrize(
     "moment", ["", "20261322T000000Z", "20261122T250000Z", "now", "2026-11-22"]
 )
-def test_a_time_that_is_none_is_no_time(moment):
+def test_malformed_date_is_rejected(moment):
     made = as_json()
     made.headers[b"x-amz-date"] = moment.encode()
 
@@ -360,7 +360,7 @@ def test_a_time_that_is_none_is_no_time(moment):
 
 
 @pytest.mark.parametrize("expires", ["0", "-1", "604801", "x", "\u0661", "9" * 400])
-def test_a_presigned_address_does_not_hold_for_ever(expires):
+def test_invalid_expiry_of_presigned_url_is_rejected(expires):
     made = as_presigned()
     made.query = made.query.replace("X-Amz-Expires=60", f"X-Amz-Expires={quote(expires)}")
 
@@ -373,7 +373,7 @@ BYTES = st.binary(max_size=60)
 
 
 @given(header=BYTES, moment=BYTES, query=BYTES, path=st.text(max_size=20), body=BYTES)
-def test_only_refusals_come_out_whatever_comes_in(header, moment, query, path, body):
+def test_arbitrary_input_raises_only_aws_errors(header, moment, query, path, body):
     made = as_json()
     made.headers |= {b"authorization": b"AWS4-HMAC-SHA256 " + header, b"x-amz-date": moment}
     made.body = body
@@ -391,14 +391,14 @@ def test_only_refusals_come_out_whatever_comes_in(header, moment, query, path, b
     ),
     st.text(max_size=30),
 )
-def test_any_query_and_body_can_be_signed(parameters: dict[str, str], body: str):
+def test_arbitrary_query_and_body_can_be_signed(parameters: dict[str, str], body: str):
     query = "&".join(f"{quote(n, safe='')}={quote(v, safe='')}" for n, v in parameters.items())
     encoded: Any = body.encode(errors="ignore")
 
     assert sign("POST", "/", query=query, body=encoded).check() == KEY_ID
 
 
-def test_the_time_is_utc():
+def test_signature_date_is_utc():
     moment = datetime(2026, 11, 22, 1, 2, 3, tzinfo=UTC)
 
     assert moment_s("20261122T010203Z") == int(moment.timestamp())

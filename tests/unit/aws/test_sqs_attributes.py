@@ -1,4 +1,4 @@
-"""Queue attributes into a specification and back, without a server."""
+"""Translation of queue attributes into a specification and back, without a server."""
 
 import json
 
@@ -30,7 +30,7 @@ def refusal(spec: QueueSpec, attributes: dict[str, str]) -> tuple[str, str]:
     return refused.value.fault.code, refused.value.message
 
 
-def test_a_plain_queue_has_the_defaults_of_sqs():
+def test_standard_queue_has_sqs_defaults():
     assert read_attributes(STANDARD, ARNS) == {
         "VisibilityTimeout": "30",
         "DelaySeconds": "0",
@@ -41,7 +41,7 @@ def test_a_plain_queue_has_the_defaults_of_sqs():
     }
 
 
-def test_a_fifo_queue_has_four_more():
+def test_fifo_queue_has_four_additional_attributes():
     more = read_attributes(FIFO, ARNS).keys() - read_attributes(STANDARD, ARNS).keys()
 
     assert more == {
@@ -79,9 +79,7 @@ def test_a_fifo_queue_has_four_more():
         ),
     ],
 )  # fmt: skip
-def test_an_attribute_is_part_of_the_specification_and_reads_as_it_was_written(
-    name, text, field, value
-):
+def test_attribute_sets_specification_field_and_round_trips(name, text, field, value):
     spec = apply_attributes(FIFO, {name: text}, ARNS)
 
     assert getattr(spec, field) == value
@@ -100,7 +98,7 @@ def test_an_attribute_is_part_of_the_specification_and_reads_as_it_was_written(
         ("RedriveAllowPolicy", '{"redrivePermission":"allowAll"}'),
     ],
 )
-def test_what_has_no_effect_is_kept(name, text):
+def test_attribute_without_effect_is_stored(name, text):
     spec = apply_attributes(FIFO, {name: text}, ARNS)
 
     assert read_attributes(spec, ARNS)[name] == text
@@ -110,7 +108,7 @@ def test_what_has_no_effect_is_kept(name, text):
 @pytest.mark.parametrize(
     "name", ["Policy", "KmsMasterKeyId", "RedrivePolicy", "RedriveAllowPolicy"]
 )
-def test_an_empty_text_takes_an_attribute_away(name):
+def test_empty_value_removes_attribute(name):
     attributes = {
         "Policy": '{"Statement":[]}',
         "KmsMasterKeyId": "alias/key",
@@ -124,7 +122,7 @@ def test_an_empty_text_takes_an_attribute_away(name):
     assert apply_attributes(left, {"SqsManagedSseEnabled": "true"}, ARNS) == STANDARD
 
 
-def test_a_key_and_the_service_s_own_encryption_exclude_each_other():
+def test_kms_key_and_sqs_managed_encryption_are_exclusive():
     with_key = apply_attributes(STANDARD, {"KmsMasterKeyId": "k"}, ARNS)
     with_own = apply_attributes(with_key, {"SqsManagedSseEnabled": "true"}, ARNS)
 
@@ -134,7 +132,7 @@ def test_a_key_and_the_service_s_own_encryption_exclude_each_other():
     assert code == "InvalidAttributeName"
 
 
-def test_the_throughput_limit_of_groups_needs_their_scope():
+def test_throughput_limit_per_group_requires_group_scope():
     both = {"FifoThroughputLimit": "perMessageGroupId", "DeduplicationScope": "messageGroup"}
 
     assert refusal(FIFO, {"FifoThroughputLimit": "perMessageGroupId"})[0] == "InvalidAttributeValue"
@@ -168,7 +166,7 @@ def test_the_throughput_limit_of_groups_needs_their_scope():
         ("RedriveAllowPolicy", f'{{"redrivePermission":"denyAll","sourceQueueArns":["{ARN}"]}}'),
     ],
 )
-def test_a_value_that_an_attribute_cannot_have_is_refused(name, text):
+def test_invalid_attribute_value_is_rejected(name, text):
     code, message = refusal(STANDARD, {name: text})
 
     assert code == "InvalidAttributeValue"
@@ -203,7 +201,7 @@ def test_a_value_that_an_attribute_cannot_have_is_refused(name, text):
         ],
     ],
 )  # fmt: skip
-def test_a_redrive_policy_says_what_is_wrong_with_it(text, reason):
+def test_invalid_redrive_policy_is_explained(text, reason):
     assert refusal(STANDARD, {"RedrivePolicy": text}) == (
         "InvalidParameterValue",
         f"Value {text} for parameter RedrivePolicy is invalid. Reason: {reason}",
@@ -213,21 +211,21 @@ def test_a_redrive_policy_says_what_is_wrong_with_it(text, reason):
 @pytest.mark.parametrize(
     "name", ["Nonsense", "QueueArn", "ApproximateNumberOfMessages", "CreatedTimestamp", "All"]
 )
-def test_what_cannot_be_set_is_unknown(name):
+def test_read_only_attribute_is_rejected_as_unknown(name):
     assert refusal(STANDARD, {name: "1"}) == ("InvalidAttributeName", f"Unknown Attribute {name}.")
 
 
 @pytest.mark.parametrize(
     "name", ["ContentBasedDeduplication", "DeduplicationScope", "FifoThroughputLimit"]
 )
-def test_a_standard_queue_has_no_fifo_attributes(name):
+def test_standard_queue_rejects_fifo_attributes(name):
     assert refusal(STANDARD, {name: "true"}) == (
         "InvalidAttributeName",
         f"You can specify the {name} only when FifoQueue is set to true.",
     )
 
 
-def test_a_permission_is_a_statement_of_the_policy():
+def test_permission_is_a_statement_of_the_policy():
     policy = add_permission(None, ARN, "one", ["111111111111"], ["SendMessage"])
     policy = add_permission(policy, ARN, "two", ["111111111111", "222222222222"], ["*"])
     first, second = json.loads(policy)["Statement"]

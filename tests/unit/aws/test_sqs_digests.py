@@ -1,4 +1,4 @@
-"""MD5 of bodies and attributes: the first three digests are Amazon's own answers."""
+"""MD5 digests of bodies and attributes; the first three are recorded from AWS."""
 
 import pytest
 
@@ -27,16 +27,16 @@ from api.aws.sqs.messages.digests import attributes_digest, body_digest, content
         ([], None),
     ],
 )
-def test_attributes_have_the_digest_that_clients_expect(attributes, digest):
+def test_attributes_have_the_digest_that_clients_compute(attributes, digest):
     assert attributes_digest(attributes) == digest
     assert attributes_digest(attributes[::-1]) == digest
 
 
-def test_a_body_has_the_digest_that_clients_expect():
+def test_body_has_the_digest_that_clients_compute():
     assert body_digest(b"hello") == "5d41402abc4b2a76b9719d911017c592"
 
 
-def test_a_message_without_a_deduplication_id_gets_that_of_its_body():
+def test_default_deduplication_id_is_sha256_of_body():
     assert (
         content_deduplication_id(b"hello")
         == "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"

@@ -1,4 +1,4 @@
-"""Which requests the door takes, and what it calls queues, without a server."""
+"""Request routing and queue names of the SQS endpoint, without a server."""
 
 import pytest
 
@@ -53,18 +53,18 @@ def door() -> AwsDoor:
         ("POST", f"/{ACCOUNT}/orders/messages", b"", False),
     ],
 )
-def test_a_method_and_a_path_are_its_own_or_not(door, method, path, query, taken):
+def test_endpoint_is_matched_by_method_and_path(door, method, path, query, taken):
     place = door.find(method, path, query)
 
     assert (place is not None) is taken
     assert place is None or place.takes_body is (method == "POST")
 
 
-def test_request_ids_differ():
+def test_request_ids_are_unique():
     assert len({new_request_id() for _ in range(100)}) == 100
 
 
-def test_a_queue_is_found_by_its_url_whatever_the_host():
+def test_queue_url_is_resolved_regardless_of_host():
     for address in ("http://localhost:8080", "https://sqs.us-east-1.amazonaws.com"):
         url = queue_url(address, ACCOUNT, "orders.fifo")
         assert queue_of_url(url, "default") == QueueName("orders.fifo")
@@ -82,14 +82,14 @@ def test_a_queue_is_found_by_its_url_whatever_the_host():
         (f"http://localhost/{ACCOUNT}/..", "AWS.SimpleQueueService.NonExistentQueue"),
     ],
 )
-def test_a_url_that_leads_nowhere_is_refused(url, code):
+def test_invalid_queue_url_is_rejected(url, code):
     with pytest.raises(AwsError) as refused:
         queue_of_url(url, "default")
 
     assert refused.value.fault.code == code
 
 
-def test_an_arn_names_a_queue_of_its_account_only():
+def test_arn_is_resolved_only_in_own_account():
     arn = queue_arn("us-east-1", ACCOUNT, "orders")
 
     assert queue_of_arn(arn, "default", ACCOUNT) == QueueName("orders")
@@ -99,7 +99,7 @@ def test_an_arn_names_a_queue_of_its_account_only():
 
 
 class LeavingClient:
-    """A receive whose client goes before the answer is written, and the queues that it asks."""
+    """A receive call whose client disconnects before the response is written."""
 
     def __init__(self) -> None:
         self.storage = self.queues = self
@@ -113,7 +113,7 @@ class LeavingClient:
 
 
 @pytest.mark.parametrize("messages", [[], ["one", "two"]])
-async def test_what_was_taken_for_a_client_that_is_gone_is_given_back(messages):
+async def test_messages_are_released_when_client_disconnects(messages):
     call = LeavingClient()
 
     with pytest.raises(ClientDisconnected):

@@ -1,4 +1,4 @@
-"""The Query protocol's parameters into shapes, and shapes into its XML."""
+"""The Query protocol: parameters to shapes, and shapes to XML."""
 
 import xml.etree.ElementTree as ET
 
@@ -29,32 +29,32 @@ def parsed(form: str, kind):
     return read_parameters(parse_parameters(b"", form.encode()), kind)
 
 
-def test_numbers_and_text_are_read():
+def test_numbers_and_text_are_parsed():
     told = parsed("QueueUrl=u&WaitTimeSeconds=20&VisibilityTimeout=-1&Extra=x", ReceiveMessage)
 
     assert told == ReceiveMessage(queue_url="u", wait_time_seconds=20, visibility_timeout=-1)
 
 
-def test_a_word_stays_a_word():
+def test_text_parameter_is_not_converted():
     assert parsed("MessageBody=null", SendMessage).message_body == "null"
     assert parsed("MessageBody=a+b%26%E2%82%AC", SendMessage).message_body == "a b&€"
 
 
 @pytest.mark.parametrize("middle", ["", "member."])
-def test_a_list_is_read_in_the_order_of_its_numbers(middle):
+def test_list_is_ordered_by_index(middle):
     form = f"AttributeName.{middle}10=c&AttributeName.{middle}2=b&AttributeName.{middle}1=a"
 
     assert parsed(form, ReceiveMessage).attribute_names == ["a", "b", "c"]
 
 
-def test_a_list_of_one_may_come_without_a_number():
-    """As people write it by hand, and older clients."""
+def test_list_of_one_may_omit_index():
+    """The form used in hand-written requests and by older clients."""
     assert parsed("AttributeName=All", ReceiveMessage).attribute_names == ["All"]
     assert parsed("AttributeName=", ReceiveMessage).attribute_names == []
 
 
 @pytest.mark.parametrize("place", ["Attribute.1.", "Attribute.entry", "Attribute."])
-def test_a_map_is_read_from_names_and_values(place):
+def test_map_is_parsed_from_names_and_values(place):
     form = f"{place}Name=DelaySeconds&{place}Value=5"
     if place == "Attribute.entry":
         with pytest.raises(AwsError):
@@ -63,11 +63,11 @@ def test_a_map_is_read_from_names_and_values(place):
     assert parsed(form, SetQueueAttributes).attributes == {"DelaySeconds": "5"}
 
 
-def test_tags_are_keys_and_values():
+def test_tags_are_parsed_from_keys_and_values():
     assert parsed("Tag.1.Key=a&Tag.1.Value=b&Tag.2.Key=c", CreateQueue).tags == {"a": "b", "c": ""}
 
 
-def test_message_attributes_are_read_to_their_values():
+def test_message_attributes_are_parsed_with_their_types():
     form = (
         "MessageAttribute.1.Name=n&MessageAttribute.1.Value.DataType=Number"
         "&MessageAttribute.1.Value.StringValue=007"
@@ -81,7 +81,7 @@ def test_message_attributes_are_read_to_their_values():
     }
 
 
-def test_entries_of_a_batch_have_attributes_of_their_own():
+def test_batch_entries_have_their_own_attributes():
     entry = "SendMessageBatchRequestEntry.1"
     form = (
         f"{entry}.Id=one&{entry}.MessageBody=x&{entry}.DelaySeconds=3"
@@ -96,7 +96,7 @@ def test_entries_of_a_batch_have_attributes_of_their_own():
     assert one.message_attributes == {"n": AttributeValue(string_value="v", data_type="String")}
 
 
-def test_an_empty_list_is_said_by_its_name():
+def test_empty_list_is_given_by_bare_name():
     assert parsed("SendMessageBatchRequestEntry=", SendMessageBatch).entries == []
 
 
@@ -116,30 +116,30 @@ def test_an_empty_list_is_said_by_its_name():
         ("&".join(f"a{n}=1" for n in range(10_001)), "MalformedQueryString"),
     ],
 )
-def test_what_cannot_be_read_is_refused(form, code):
+def test_malformed_parameters_are_rejected(form, code):
     with pytest.raises(AwsError) as refused:
         parsed(form, ReceiveMessage)
 
     assert refused.value.fault.code == code
 
 
-def test_bytes_that_are_no_base64_are_refused():
+def test_invalid_base64_is_rejected():
     with pytest.raises(AwsError):
         parsed("MessageAttribute.1.Name=b&MessageAttribute.1.Value.BinaryValue=!", SendMessage)
 
 
-def test_the_query_string_and_the_form_are_one():
+def test_query_string_and_form_are_merged():
     assert parse_parameters(b"Action=A&x=1", b"x=2&y=") == {"Action": "A", "x": "2", "y": ""}
 
 
-def test_a_path_as_deep_as_a_cave_is_ignored():
+def test_deeply_nested_parameter_is_ignored():
     assert parsed("a" + ".b" * 100_000 + "=1&QueueUrl=u", ReceiveMessage).queue_url == "u"
 
 
-# What goes out
+# Responses
 
 
-def test_lists_and_maps_are_flattened():
+def test_lists_and_maps_are_flattened_in_xml():
     message = Message(
         message_id="m",
         receipt_handle="r",
@@ -170,7 +170,7 @@ def test_lists_and_maps_are_flattened():
     assert body.text == '<&>\r\n"é'
 
 
-def test_a_batch_answers_each_entry_by_its_name():
+def test_batch_response_lists_each_entry_by_id():
     result = SendMessageBatchResult(
         [SendMessageBatchResultEntry(message_id="m", id="1")],
         [BatchResultErrorEntry("2", True, "Code", "why")],
@@ -185,13 +185,13 @@ def test_a_batch_answers_each_entry_by_its_name():
     ) in told
 
 
-def test_a_queue_s_attributes_are_names_and_values():
+def test_attributes_are_written_as_names_and_values():
     told = answer_xml("G", GetQueueAttributesResult({"DelaySeconds": "0"}), "id", NAMESPACE)
 
     assert b"<Attribute><Name>DelaySeconds</Name><Value>0</Value></Attribute>" in told
 
 
-def test_structures_in_lists_have_the_name_of_the_list():
+def test_structures_in_lists_are_named_after_the_list():
     task = MoveTask("RUNNING", "arn", 1, 2, 3)
 
     told = answer_xml("L", ListMessageMoveTasksResult([task]), "id", NAMESPACE)
@@ -199,14 +199,14 @@ def test_structures_in_lists_have_the_name_of_the_list():
     assert b"<ListMessageMoveTasksResultEntry><Status>RUNNING</Status>" in told
 
 
-def test_an_answer_without_content_has_no_result():
+def test_empty_response_has_no_result_element():
     told = answer_xml("DeleteMessage", None, "id", NAMESPACE)
 
     assert b"Result" not in told
     assert b"<RequestId>id</RequestId>" in told
 
 
-def test_an_error_is_well_formed_whatever_its_words():
+def test_error_xml_is_well_formed_for_any_message():
     error = AwsError(BAD_REQUEST, 'no "<\x00\ufffe>" here')
 
     root = ET.fromstring(error_xml(error, "id", NAMESPACE))

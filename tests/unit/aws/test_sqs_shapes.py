@@ -1,4 +1,4 @@
-"""The door's shapes beside the service model that every SDK is made from."""
+"""The SQS endpoint's shapes, compared with the AWS service model."""
 
 import gzip
 import json
@@ -27,7 +27,7 @@ FAULTS = [
 
 
 def assert_like(plan: Plan, name: str) -> None:
-    """Fail unless the plan has the members, and the kinds, of the model's shape."""
+    """Fail unless the plan has the members and types of the model's shape."""
     shape = SHAPES[name]
     match plan:
         case Structure(members):
@@ -43,12 +43,12 @@ def assert_like(plan: Plan, name: str) -> None:
             assert kind is KINDS[shape["type"]], name
 
 
-def test_every_operation_of_the_model_is_here():
+def test_all_operations_are_implemented():
     assert SQS.operations.keys() == MODEL["operations"].keys()
 
 
 @pytest.mark.parametrize("operation", SQS.operations.values(), ids=lambda one: one.name)
-def test_an_operation_s_shapes_are_the_model_s(operation):
+def test_operation_shapes_match_service_model(operation):
     described = MODEL["operations"][operation.name]
     told = get_type_hints(operation.handler)["return"]
 
@@ -60,7 +60,7 @@ def test_an_operation_s_shapes_are_the_model_s(operation):
 
 
 @pytest.mark.parametrize("operation", SQS.operations.values(), ids=lambda one: one.name)
-def test_lists_and_maps_have_names_in_the_query_protocol(operation):
+def test_lists_and_maps_have_query_protocol_names(operation):
     for plan in (operation.asked, get_type_hints(operation.handler)["return"]):
         if plan is type(None):
             continue
@@ -73,10 +73,10 @@ def test_lists_and_maps_have_names_in_the_query_protocol(operation):
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.code)
-def test_a_fault_s_shape_is_one_of_the_model_s(fault):
+def test_fault_shape_exists_in_service_model(fault):
     name = fault.shape.partition("#")[2]
 
-    # Two that Amazon answers and the model does not have.
+    # Two that AWS returns although the model does not have them.
     assert name in SHAPES or name in (
         "InvalidParameterValueException",
         "MissingRequiredParameterException",
@@ -84,7 +84,7 @@ def test_a_fault_s_shape_is_one_of_the_model_s(fault):
 
 
 @pytest.mark.parametrize("code", ErrorCode)
-def test_every_error_of_the_engines_has_words(code):
+def test_every_error_code_translates_to_sqs_error(code):
     kinds = {kind.code: kind for kind in MillstreamError.__subclasses__()}
 
     told = errors.translate(kinds[code]())
