@@ -192,7 +192,7 @@ def test_valid_request_passes():
 
 
 def test_invalid_arn_is_rejected_without_backtracking():
-    """The pattern of the service model tries every way to place three colons in 2,000 characters."""
+    """The model's pattern tries all ways to place three colons in 2,000 characters."""
     arn = "arn:aws" + ":kinesis:" * 70 + ":000000000000:" * 50 + "stream/" * 40 + " "
     asked = Arn(arn[:2_048])
 

@@ -23,7 +23,7 @@ OFFSETS = st.integers(0, limits.OFFSET_MAX)
 
 
 def version_as_kcl_sees_it(number: int) -> int | None:
-    """SequenceNumberValidator of amazon-kinesis-client: only 186-bit numbers have a known version."""
+    """SequenceNumberValidator of amazon-kinesis-client: 186-bit numbers have a version."""
     return (number >> 184) & 0b1111 if number.bit_length() == 186 else None
 
 

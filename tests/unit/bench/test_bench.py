@@ -1,4 +1,4 @@
-"""The bench's arithmetic and its table. What it measures is never asserted."""
+"""Arithmetic and tables of the benchmark; measurements are never asserted."""
 
 import pytest
 
@@ -11,7 +11,7 @@ WAITS = Row(name="wait", what="p99", unit="ms", reference="echo", bar=Bar(2, at_
 READS = Row(name="read", what="500 records", unit="records/s", reference="R")
 
 
-def test_the_verdict_is_on_the_median_of_the_pairwise_ratios():
+def test_verdict_uses_median_of_pairwise_ratios():
     """The ratio of the medians would be 60 / 100, and meet the bar."""
     rounds = [Round(90, 100), Round(40, 100), Round(60, 200)]
 
@@ -32,16 +32,16 @@ def test_the_verdict_is_on_the_median_of_the_pairwise_ratios():
         (Bar(2, at_most=True), 3.0, 0.5),
     ],
 )
-def test_a_bar_tells_by_how_much_it_was_missed(bar, ratio, missed):
+def test_bar_reports_relative_shortfall(bar, ratio, missed):
     assert bar.missed_by(ratio) == pytest.approx(missed)
 
 
-def test_a_reference_that_measured_nothing_makes_no_ratio():
+def test_zero_reference_is_unmeasurable():
     with pytest.raises(Unmeasurable):
         Round(1, 0)
 
 
-def test_rows_are_measured_in_turn_with_their_reference():
+def test_rows_alternate_with_their_reference():
     order = []
 
     def measuring(name, value):
@@ -62,7 +62,7 @@ def test_rows_are_measured_in_turn_with_their_reference():
     assert reads.ratios == [0.09, 0.09]
 
 
-def test_a_row_that_fails_is_not_measured_again_and_the_others_are():
+def test_failing_row_is_skipped_and_others_continue():
     failures = []
 
     def failing():
@@ -77,7 +77,7 @@ def test_a_row_that_fails_is_not_measured_again_and_the_others_are():
     assert len(reads.rounds) == 3
 
 
-def test_the_table_shows_every_row_and_says_what_was_not_measured():
+def test_table_lists_every_row_and_unmeasured_ones():
     measured = [
         Measured(row=SENDS, rounds=[Round(12_000, 20_000)], notes=["at night"]),
         Measured(row=WAITS, trouble="no answer"),
@@ -97,7 +97,7 @@ def test_the_table_shows_every_row_and_says_what_was_not_measured():
     assert lines[6:] == ["send: at night", "wait: not measured: no answer"]
 
 
-def test_the_json_holds_every_round():
+def test_json_contains_every_round():
     measured = Measured(row=SENDS, rounds=[Round(1, 4), Round(3, 4)])
 
     told = as_json(measured)
@@ -112,11 +112,11 @@ def test_the_json_holds_every_round():
     ("number", "words"),
     [(1_234_567.8, "1,234,568"), (100, "100"), (12.345, "12.3"), (0.05, "0.05")],
 )
-def test_a_number_is_shown_with_the_digits_that_count(number, words):
+def test_number_is_shown_with_significant_digits(number, words):
     assert shown(number) == words
 
 
-def test_one_of_a_hundred_samples_may_be_slow():
+def test_percentile_99_tolerates_one_slow_sample_in_hundred():
     assert percentile_99([*range(100)]) == 99
     assert percentile_99([*range(1_000)]) == 990
     assert percentile_99([5.0]) == 5.0

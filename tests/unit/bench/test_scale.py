@@ -1,5 +1,4 @@
-"""Curves of the scale bench: their tables, their pictures, and how they get into the documentation. What it measures is
-never asserted."""
+"""Tables, plots and documentation of the scaling benchmark; measurements are never asserted."""
 
 import re
 import xml.etree.ElementTree as ET
@@ -34,25 +33,25 @@ SENDS = Series("send", [(10, 20.0), (1_000, 25.0), (10_000, 30.0)])
 READS = Series("read", [(10, 21.0), (10_000, 31.0)])
 
 
-def test_growth_is_the_last_cost_over_the_first():
+def test_growth_is_last_cost_over_first():
     assert SENDS.growth == 1.5
     assert Series("none", [(1, 0.0), (2, 0.0)]).growth == 1.0
 
 
-def test_a_table_has_a_column_for_each_size_and_a_gap_where_nothing_was_measured():
+def test_table_has_column_per_size_and_gaps():
     assert table(curve(SENDS, READS)).splitlines()[2:] == [
         f"| send | 20 | 25 | 30 | 1.5 {TIMES} |",
         f"| read | 21 |  | 31 | 1.48 {TIMES} |",
     ]
 
 
-def test_a_curve_is_the_same_after_it_was_written_down():
+def test_curve_round_trips_through_json():
     told = curve(SENDS, READS, notes=["one"], log_costs=True)
 
     assert as_json(from_json(as_json(told))) == as_json(told)
 
 
-def test_lines_grow_by_a_point_for_each_size():
+def test_series_grow_by_one_point_per_size():
     lines = Growing()
     lines.add(1, send=2.0, of_the_store=1.0)
     lines.add(10, send=3.0)
@@ -64,7 +63,7 @@ def test_lines_grow_by_a_point_for_each_size():
 
 
 @pytest.mark.parametrize("log_costs", [False, True])
-def test_a_picture_has_a_line_for_each_series_inside_its_frame(log_costs):
+def test_plot_has_one_line_per_series_within_frame(log_costs):
     picture = ET.fromstring(svg(curve(SENDS, READS, log_costs=log_costs)))
 
     lines = picture.findall(f"{SVG}polyline")
@@ -76,14 +75,14 @@ def test_a_picture_has_a_line_for_each_series_inside_its_frame(log_costs):
 
 
 @pytest.mark.parametrize("most", [0.011, 0.93, 1.0, 7.7, 9.99, 33.0, 480.0, 10_000.0])
-def test_a_picture_has_two_to_seven_lines_across_whatever_the_costs(most):
+def test_plot_has_two_to_seven_grid_lines(most):
     marks = _Axes(curve(Series("send", [(1, most / 3), (10, most)]))).marks()
 
     assert 2 <= len(marks) <= 7
     assert marks[-1] <= 1.1 * most
 
 
-def test_labels_of_lines_that_end_together_do_not_cover_one_another():
+def test_labels_of_converging_lines_do_not_overlap():
     lines = [Series(f"line {nth}", [(1, 1.0), (10, 5.0)]) for nth in range(4)]
 
     picture = ET.fromstring(svg(curve(*lines)))
@@ -95,11 +94,11 @@ def test_labels_of_lines_that_end_together_do_not_cover_one_another():
     assert all(below - above >= 12 for above, below in pairwise(heights))
 
 
-def test_a_curve_that_was_all_nought_is_drawn_too():
+def test_curve_of_zeros_is_drawn():
     assert "polyline" in svg(curve(Series("none", [(1, 0.0), (10, 0.0)])))
 
 
-def test_a_page_gets_the_curves_that_it_has_marks_for_and_keeps_the_others():
+def test_page_is_updated_only_at_marks_of_given_curves():
     page = "before\n<!-- curve: calls -->\nold\n<!-- end -->\n<!-- curve: other -->\nkept\n<!-- end -->\n"
 
     written = with_tables(page, [curve(SENDS)], "today")
@@ -111,11 +110,11 @@ def test_a_page_gets_the_curves_that_it_has_marks_for_and_keeps_the_others():
     assert with_tables(written, [curve(SENDS)], "today") == written
 
 
-def test_a_curve_that_was_not_measured_says_why():
+def test_unmeasured_curve_states_reason():
     assert "Not measured: no disk" in described(curve(trouble="no disk"))
 
 
-def test_every_picture_of_the_documentation_is_there_and_none_besides():
+def test_documentation_links_every_plot():
     linked = re.findall(r"!\[.*\]\(images/performance/(.*)\)", PAGE.read_text())
     files = {path.name: path for path in (PAGE.parent / "images" / "performance").iterdir()}
 
@@ -125,7 +124,7 @@ def test_every_picture_of_the_documentation_is_there_and_none_besides():
         assert ET.parse(path).getroot().tag == f"{SVG}svg"
 
 
-def test_standings_show_the_median_round_and_leave_out_what_a_contender_cannot_do():
+def test_standings_show_median_round_and_leave_gaps():
     who = Contender("them", "theirs", "in memory")
     did = {"send": [Did(10, 1.0), Did(30, 3.0), Did(20, 2.0)]}
 

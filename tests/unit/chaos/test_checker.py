@@ -1,4 +1,4 @@
-"""The checker of the chaos runs finds what it is there for: for each invariant, a history that breaks it."""
+"""The invariants of the chaos checker, each with a history that violates it."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,7 +14,7 @@ COUNTS = dict.fromkeys(("sent", "moved_in", *queues.STAYING, *queues.GONE), 0)
 
 
 def op(kind: Kind, at: float, *seen: Seen, **more: Any) -> Operation:
-    """A call that was asked at `at` and answered half a second later."""
+    """A call that is made at `at` and answered half a second later."""
     known: dict[str, Any] = {"log": "q", "client": "c", "outcome": Outcome.OK, **more}
     return Operation(kind=kind, invoked=at, ended=at + 0.5, seen=seen, **known)
 
@@ -26,7 +26,7 @@ def send(at: float, value: str, group: str = "", **more: Any) -> Operation:
 
 
 def receive(at: float, *values: str, group: str = "", receives: int = 0, **more: Any) -> Operation:
-    """A message's count of receives is when it came, unless it is said."""
+    """Receive messages; the receive count defaults to the time."""
     count = receives or int(at * 10)
     seen = (Seen(value=value, id=f"id {value}", group=group, receives=count) for value in values)
     return op(Kind.RECEIVE, at, *seen, **more)
@@ -46,7 +46,7 @@ def read(at: float, *records: tuple[str, int], kind: Kind = Kind.READ, **more: A
 
 
 def placed(at: float, shard: int, offset: int, number: int = 0, **more: Any) -> Operation:
-    """An append of a value of its own, to a shard."""
+    """Append a unique value to a shard."""
     value = f"{shard} {offset}"
     seen = Seen(value=value, shard=shard, offset=offset, number=str(number or ""))
     return op(Kind.APPEND, at, seen, values=(value,), **more)
@@ -79,7 +79,7 @@ def posted(at: float, value: str, group: str = "", **more: Any) -> Operation:
 
 
 def record_posted(at: float, offset: int, shard: int = 0, **more: Any) -> Operation:
-    """Of what `placed` appends."""
+    """A webhook request for a record that `placed` appends."""
     id_ = f"s-{shard}-{offset}"
     seen = Seen(value=f"{shard} {offset}", id=id_, shard=shard, offset=offset)
     return op(Kind.POSTED, at, seen, **more)
@@ -101,7 +101,7 @@ def stats(log: str = "q", target: str = "", **counts: int) -> Operation:
 
 
 def buried(moved_in: int = 1) -> list[Operation]:
-    """The counts of a queue, and of that of its dead letters, to which one message went."""
+    """Counts of a queue and of its dead-letter queue after one message moved."""
     return [
         stats("q", "dead", sent=1, moved_out=1, receives_max=2),
         stats("dead", moved_in=moved_in, acknowledged=1),
@@ -492,14 +492,14 @@ VIOLATIONS: list[tuple[str, Invariant, list[Operation]]] = [
     [violation[1:] for violation in VIOLATIONS],
     ids=[violation[0] for violation in VIOLATIONS],
 )
-def test_a_history_that_breaks_an_invariant_is_told(invariant, history):
+def test_violated_invariant_is_reported(invariant, history):
     found = invariant(history)
 
     assert len(found.violations) == 1, found
     assert not found.holds
 
 
-def test_every_invariant_has_a_history_that_breaks_it():
+def test_every_invariant_has_a_violating_history():
     assert {invariant for _, invariant, _ in VIOLATIONS} == set(checker.INVARIANTS)
 
 
@@ -523,11 +523,11 @@ POSTED_AND_FOLLOWED = [
     followed(5, 0, 1, log="s"),
     op(Kind.READ, 9, Seen(value="0 0", offset=0), Seen(value="1 0", shard=1, offset=0), log="s"),
 ]
-"""An answer that a deliverer did not hear, a deliverer that was killed, and a follower who was refused."""
+"""A lost response to a deliverer, a deliverer that was killed, and a follower that was refused."""
 
 
-def test_a_sound_history_holds_everywhere():
-    """Lost answers, repeats, returns and a refusal, each of which is allowed."""
+def test_valid_history_satisfies_all_invariants():
+    """Lost answers, repeats, redeliveries and a refusal, each of which is allowed."""
     history = [
         send(1, "lost answer", outcome=UNKNOWN),
         send(1, "refused", outcome=FAIL),
@@ -581,7 +581,7 @@ def test_a_sound_history_holds_everywhere():
     assert [finding for finding in checker.check(history) if not finding.holds] == []
 
 
-def test_who_gave_a_message_back_gave_up_its_time():
+def test_unknown_nack_ends_visibility_timeout():
     history = [
         receive(1, "a", promised_s=3.0),
         op(Kind.NACK, 1.6, values=("a",), outcome=UNKNOWN),
@@ -593,7 +593,7 @@ def test_who_gave_a_message_back_gave_up_its_time():
     assert queues.nothing_comes_early(history).holds
 
 
-def test_nothing_is_promised_while_the_clock_is_wrong():
+def test_clock_fault_suspends_visibility_guarantees():
     history = [
         receive(1, "a", promised_s=3.0),
         op(Kind.CLOCK, 1.4),
@@ -605,7 +605,7 @@ def test_nothing_is_promised_while_the_clock_is_wrong():
     assert queues.nothing_comes_early(history).holds
 
 
-def test_what_is_posted_again_while_the_clock_is_wrong_may_be_late():
+def test_clock_fault_permits_late_webhook_repeats():
     history = [
         send(1, "a", "g"),
         send(2, "b", "g"),
@@ -618,42 +618,42 @@ def test_what_is_posted_again_while_the_clock_is_wrong_may_be_late():
     assert webhooks.groups_are_posted_in_order(history).holds
 
 
-def test_offsets_that_nobody_had_may_be_a_gap_if_it_is_told():
+def test_unassigned_offsets_may_be_reported_as_gap():
     behind = read(1, ("a", 7), tier="archive", gaps=(Gap(0, 0, 7, "expired"),))
 
     assert streams.hot_and_archive_meet([behind]).holds
 
 
-def test_a_group_may_stand_where_an_empty_log_begins():
-    """One that was being made as its store was lost; readers are told what they cannot have."""
+def test_group_may_start_at_first_offset_of_empty_log():
+    """A group created while its store was lost; readers receive a gap."""
     behind = read(1, gaps=(Gap(0, 0, 10_000, "expired"),))
 
     assert groups.groups_skip_nothing([behind, stands(2, 10_000)]).holds
 
 
-def test_a_dead_letter_whose_deliveries_were_all_lost_on_their_way_was_not_lost():
+def test_dead_letter_with_only_lost_deliveries_is_not_lost():
     history = [send(1, "a"), receive(9, "a", log="dead"), *buried()]
 
     assert queues.nothing_accepted_is_lost(history).holds
 
 
-def test_what_a_run_has_nothing_of_is_not_asked_for():
+def test_invariants_of_absent_features_are_skipped():
     found = {finding.name for finding in checker.check([], checker.OF_THE_ARCHIVE)}
 
     assert len(found) == len(checker.INVARIANTS) - len(checker.OF_THE_ARCHIVE)
 
 
-def test_an_answer_that_was_under_way_when_the_acknowledgement_came_is_no_return():
+def test_receive_overlapping_acknowledgement_is_allowed():
     history = [ack(2, "a"), receive(2.4, "a")]
 
     assert queues.nothing_acknowledged_returns(history).holds
 
 
-def test_an_invariant_that_had_nothing_to_look_at_does_not_hold():
+def test_invariant_without_evidence_does_not_hold():
     assert [finding.name for finding in checker.check([]) if finding.holds] == []
 
 
-def test_a_history_is_read_as_it_was_written(tmp_path):
+def test_history_round_trips_through_file(tmp_path):
     history = History()
     for one in (send(1, "a", "g"), stats(sent=1), append(2, "x", 0, outcome=UNKNOWN)):
         history.add(one)

@@ -1,17 +1,17 @@
-"""How long the end of a chaos run waits."""
+"""How long the end of a chaos run waits for progress."""
 
 from tests.chaos.drain import STANDSTILL_S, Patience
 
 GOES = [
     (0.0, -9),
     (STANDSTILL_S - 1, -8),
-    (STANDSTILL_S + 1, -9),  # one came back: that is no way forward
+    (STANDSTILL_S + 1, -9),  # one message returned: no progress
     (2 * STANDSTILL_S - 2, -8),
     (2 * STANDSTILL_S - 1, -8),
 ]
 
 
-def test_what_gets_further_is_awaited_and_what_stands_still_is_given_up():
+def test_drain_waits_for_progress_and_gives_up_at_standstill():
     times = iter([0.0, *(at for at, _ in GOES)])
     patience = Patience(lambda: next(times))
 

@@ -1,4 +1,4 @@
-"""A schedule of faults: the same from the same seed, every kind in turn, and no two of one thing at once."""
+"""Fault schedules: deterministic by seed, every kind in turn, no overlap on one resource."""
 
 import asyncio
 from itertools import combinations
@@ -13,13 +13,13 @@ from tests.chaos.site import Site
 SEEDS = range(20)
 
 
-def test_a_seed_makes_one_schedule():
+def test_schedule_is_determined_by_seed():
     assert schedule(7, 300) == schedule(7, 300)
     assert schedule(7, 300) != schedule(8, 300)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_two_faults_of_one_thing_never_overlap(seed):
+def test_faults_of_one_resource_do_not_overlap(seed):
     planned = schedule(seed, 600)
 
     for one, other in combinations(planned, 2):
@@ -28,14 +28,14 @@ def test_two_faults_of_one_thing_never_overlap(seed):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_every_kind_comes_before_any_comes_again(seed):
+def test_every_kind_occurs_before_any_repeats(seed):
     names = [fault.name for fault in schedule(seed, 600)]
 
     assert {*names[: len(RESOURCES)]} == {*RESOURCES}
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_everything_is_over_in_time(seed):
+def test_faults_end_within_the_schedule(seed):
     planned = schedule(seed, 30)
 
     assert planned
@@ -43,7 +43,7 @@ def test_everything_is_over_in_time(seed):
     assert all(LASTS_S[0] <= fault.lasts <= LASTS_S[1] for fault in planned)
 
 
-def test_some_faults_come_together():
+def test_faults_of_different_resources_may_overlap():
     planned = schedule(1, 600)
 
     assert any(
@@ -52,7 +52,7 @@ def test_some_faults_come_together():
 
 
 class Slow(Nemesis):
-    """Needs longer than planned for everything, and says when it begins and ends."""
+    """Take longer than planned for every fault, and log its beginning and end."""
 
     def __init__(self) -> None:
         super().__init__(cast(Site, None), History())
@@ -64,7 +64,7 @@ class Slow(Nemesis):
         self.said.append(f"{fault.name} ends")
 
 
-async def test_a_store_that_is_late_is_not_broken_again_before_it_is_whole():
+async def test_late_fault_delays_next_fault_of_same_resource():
     nemesis = Slow()
     late = Planned("kill_valkey", at=0.0, lasts=0.01, luck=0)
 

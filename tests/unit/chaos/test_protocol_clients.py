@@ -1,4 +1,4 @@
-"""What the chaos runs' receiver of webhooks and follower of events make of what comes."""
+"""The webhook receiver and the event follower of the chaos runs."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -20,14 +20,14 @@ SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
 
 class Lucky(Random):
-    """Nothing goes wrong."""
+    """Always succeeds."""
 
     def random(self) -> float:
         return 0.999
 
 
 class Unlucky(Random):
-    """Everything goes wrong."""
+    """Always fails."""
 
     def random(self) -> float:
         return 0.0
@@ -62,7 +62,7 @@ async def _received(chance: Random, body: bytes, secret: str = SECRET) -> tuple[
         return await _post(hooks, body, secret), history
 
 
-async def test_what_is_taken_is_written_down_as_it_came():
+async def test_accepted_webhook_is_recorded():
     status, history = await _received(Lucky(), b"a:1")
 
     [posted] = [one for one in history.operations if one.kind is Kind.POSTED]
@@ -71,7 +71,7 @@ async def test_what_is_taken_is_written_down_as_it_came():
     assert (seen.value, seen.id, seen.shard, seen.offset) == ("a:1", "s-1-7", 1, 7)
 
 
-async def test_what_is_failed_is_not_taken():
+async def test_rejected_webhook_is_recorded_as_failure():
     status, history = await _received(Unlucky(), b"a:1")
 
     assert (status, history.operations[-1].outcome) == (500, Outcome.FAIL)
@@ -80,7 +80,7 @@ async def test_what_is_failed_is_not_taken():
 @pytest.mark.parametrize(
     ("body", "secret"), [(b"a:2", SECRET), (b"a:1", "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD")]
 )
-async def test_a_signature_of_another_body_or_secret_is_told(body, secret):
+async def test_invalid_signature_is_recorded(body, secret):
     status, history = await _received(Lucky(), body, secret)
 
     assert (status, history.operations[-1].code) == (401, UNSIGNED)
@@ -93,13 +93,13 @@ async def _lines(*lines: str) -> AsyncIterator[str]:
         yield line
 
 
-async def test_an_event_that_was_cut_is_none():
+async def test_truncated_event_is_discarded():
     cut = _lines("retry: 2000", "", "id: 1", 'data: {"a":1}', "", ": still here", "", "id: 2", "")
 
     assert [event async for event in events_as_they_come(cut)] == [Event("message", "1", {"a": 1})]
 
 
-async def test_what_is_no_record_has_a_name():
+async def test_gap_event_has_its_own_type():
     gap = _lines("event: gap", "id: 7", 'data: {"shard":0}', "", "id: 8", 'data: {"b":2}', "")
 
     assert [event async for event in events_as_they_come(gap)] == [
@@ -117,8 +117,8 @@ async def test_what_is_no_record_has_a_name():
         (Outcome.UNKNOWN, "", False),
     ],
 )
-def test_a_service_that_is_back_may_say_that_an_offset_has_expired(outcome, code, well):
-    """A shard began behind its offset 0, and the run said that the service never came back."""
+def test_expired_offset_counts_as_healthy_answer(outcome, code, well):
+    """A shard began behind its offset 0, and the run reported that the service never recovered."""
     asked = Operation(
         client="probe", kind=Kind.READ, log="events", invoked=0, ended=1, outcome=outcome, code=code
     )

@@ -1,4 +1,4 @@
-"""What the proxy of the chaos runs does to a link, in front of a server that echoes."""
+"""The faults that the chaos proxy injects, in front of an echo server."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -11,11 +11,11 @@ from tests.chaos.proxy import Fault, Proxy, Slowness
 SOON_S = 5.0
 A_WHILE_S = 0.1
 LINKED: list[asyncio.StreamWriter] = []
-"""The clients' ends, to be closed."""
+"""Client ends, closed by the fixture."""
 
 
 class Echo:
-    """Answers with what it is told, and remembers it."""
+    """Echo and record what is received."""
 
     def __init__(self) -> None:
         self.heard = b""
@@ -48,7 +48,7 @@ async def proxy(echo: Echo) -> AsyncIterator[Proxy]:
 
 
 class Link:
-    """A client's link through the proxy."""
+    """A client connection through the proxy."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader = reader
@@ -72,14 +72,14 @@ async def linked(proxy: Proxy) -> Link:
     return Link(reader, writer)
 
 
-async def test_a_whole_proxy_carries_both_ways(proxy):
+async def test_proxy_without_fault_forwards_both_ways(proxy):
     link = await linked(proxy)
 
     assert [await link.ask(b"one"), await link.ask(b"two")] == [b"one", b"two"]
     assert proxy.fault is Fault.NONE
 
 
-async def test_a_cut_resets_what_is_there_and_what_comes(proxy):
+async def test_cut_resets_existing_and_new_connections(proxy):
     link = await linked(proxy)
     await link.ask(b"one")
 
@@ -93,7 +93,7 @@ async def test_a_cut_resets_what_is_there_and_what_comes(proxy):
     assert await (await linked(proxy)).ask(b"four") == b"four"
 
 
-async def test_a_half_open_link_swallows_and_is_reset_afterwards(proxy, echo):
+async def test_half_open_link_discards_data_and_is_reset_later(proxy, echo):
     link = await linked(proxy)
     await link.ask(b"one")
 
@@ -108,7 +108,7 @@ async def test_a_half_open_link_swallows_and_is_reset_afterwards(proxy, echo):
     assert proxy.counted["bytes_swallowed"] == 3
 
 
-async def test_a_link_that_was_silent_while_half_open_goes_on(proxy):
+async def test_idle_link_survives_half_open_fault(proxy):
     link = await linked(proxy)
     await link.ask(b"one")
 
@@ -118,7 +118,7 @@ async def test_a_link_that_was_silent_while_half_open_goes_on(proxy):
     assert await link.ask(b"two") == b"two"
 
 
-async def test_what_was_stalled_arrives_late(proxy, echo):
+async def test_stalled_data_arrives_late(proxy, echo):
     link = await linked(proxy)
     await link.ask(b"one")
 
@@ -131,7 +131,7 @@ async def test_what_was_stalled_arrives_late(proxy, echo):
     assert await link.ask(b"") == b"two"
 
 
-async def test_a_lost_reply_was_delivered(proxy, echo):
+async def test_request_is_delivered_when_reply_is_lost(proxy, echo):
     link = await linked(proxy)
 
     proxy.be(Fault.LOST_REPLY)
@@ -142,7 +142,7 @@ async def test_a_lost_reply_was_delivered(proxy, echo):
     assert proxy.counted["replies_lost"] == 1
 
 
-async def test_a_slow_link_takes_its_time(proxy):
+async def test_slow_link_delays_data(proxy):
     link = await linked(proxy)
     proxy.be(Fault.SLOW)
     clock = asyncio.get_running_loop().time
@@ -153,7 +153,7 @@ async def test_a_slow_link_takes_its_time(proxy):
     assert clock() - began >= 2 * (0.05 + 0.1)
 
 
-async def test_nothing_behind_it_is_a_reset():
+async def test_connection_is_reset_when_upstream_refuses():
     async def refused() -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         raise ConnectionRefusedError
 

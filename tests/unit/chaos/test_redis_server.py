@@ -1,4 +1,4 @@
-"""Runs that are to have a Redis say what is missing where there is none."""
+"""Selection of the store for a run, and the error when no Redis is installed."""
 
 import argparse
 from pathlib import Path
@@ -14,7 +14,7 @@ def _told(*words: str) -> argparse.Namespace:
     return parser.parse_args(words)
 
 
-def test_without_a_redis_on_the_path_a_run_ends_with_a_line(monkeypatch, tmp_path, capsys):
+def test_run_exits_when_redis_is_not_installed(monkeypatch, tmp_path, capsys):
     monkeypatch.setenv("PATH", str(tmp_path))
 
     with pytest.raises(SystemExit) as ended:
@@ -24,7 +24,7 @@ def test_without_a_redis_on_the_path_a_run_ends_with_a_line(monkeypatch, tmp_pat
     assert capsys.readouterr().err == f"{MISSING}\n"
 
 
-def test_the_bundled_store_is_taken_unless_another_is_asked_for(monkeypatch, tmp_path):
+def test_bundled_store_is_the_default(monkeypatch, tmp_path):
     program = tmp_path / "redis-server"
     program.touch(mode=0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -33,7 +33,7 @@ def test_the_bundled_store_is_taken_unless_another_is_asked_for(monkeypatch, tmp
     assert store_of(_told("--store", "redis")) == program
 
 
-def test_a_named_program_is_started_as_the_bundled_one_is(tmp_path):
+def test_named_program_is_started_like_bundled_one(tmp_path):
     bundled, named = NamedServer(tmp_path, None), NamedServer(tmp_path, Path("/bin/some-server"))
 
     *_, program, configuration = bundled.command()

@@ -1,4 +1,4 @@
-"""What the soak calls bounded, and what it takes for a complaint."""
+"""The soak test's definitions of bounded growth and of complaints."""
 
 import json
 
@@ -11,7 +11,7 @@ from tests.chaos.sampling import Tally
 from tests.chaos.soak import MEANT
 
 
-def test_what_fills_up_at_first_and_then_stays_is_bounded():
+def test_plateau_is_bounded():
     judged = judge("memory api", [100 * MIB] * 10 + [200 * MIB] * 20)
 
     assert judged.is_bounded
@@ -19,18 +19,18 @@ def test_what_fills_up_at_first_and_then_stays_is_bounded():
 
 
 @pytest.mark.parametrize("name", ["memory api", "valkey memory"])
-def test_memory_that_rises_to_the_end_is_not(name):
+def test_memory_that_keeps_growing_is_reported(name):
     judged = judge(name, [number * 10 * MIB for number in range(30)])
 
     assert judged.grows
     assert "GROWS" in judged.line()
 
 
-def test_a_wave_is_no_growth():
+def test_oscillation_is_not_growth():
     assert judge("rows jobs", [float(number % 10) * 100 for number in range(90)]).is_bounded
 
 
-def test_what_is_meant_to_grow_may_and_says_why():
+def test_expected_growth_is_accepted_with_reason():
     judged = judge("rows shards", [float(number) for number in range(900)], MEANT)
 
     assert judged.grows
@@ -38,11 +38,11 @@ def test_what_is_meant_to_grow_may_and_says_why():
     assert "closed shards stay a day" in judged.line()
 
 
-def test_a_latency_that_doubles_has_grown():
+def test_doubled_latency_is_growth():
     assert judge("p50 of sends", [0.010] * 40 + [0.030] * 20).grows
 
 
-def test_latencies_are_those_since_they_were_asked_for_last():
+def test_latencies_are_reset_when_read():
     tally = Tally()
     for number in range(100):
         tally.add(
@@ -61,7 +61,7 @@ def test_latencies_are_those_since_they_were_asked_for_last():
     assert tally.counts()["send"]["ok"] == 100
 
 
-def test_what_is_raised_and_answered_to_nobody_is_a_complaint(tmp_path):
+def test_unhandled_exceptions_in_log_are_complaints(tmp_path):
     lines = [
         json.dumps({"event": "request_failed", "exception": "Traceback", "logger": "api"}),
         json.dumps({"event": "a range could not be archived", "level": "error", "logger": "s"}),

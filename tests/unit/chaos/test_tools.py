@@ -1,4 +1,4 @@
-"""What chaos runs break things with."""
+"""Fault injection tools of the chaos runs."""
 
 import errno
 import os
@@ -13,7 +13,7 @@ SIZE = 1_000
 
 @pytest.fixture
 def writes(tmp_path, monkeypatch) -> list[int]:
-    """Sizes that somebody else writes to a disk of SIZE bytes, each just after it was asked what is free."""
+    """Sizes that another process writes to a disk of SIZE bytes, each after a free-space query."""
     todo: list[int] = []
     theirs = 0
 
@@ -43,8 +43,8 @@ def writes(tmp_path, monkeypatch) -> list[int]:
     return todo
 
 
-def test_a_disk_is_filled_while_somebody_writes(tmp_path, writes):
-    """A store had written between two calls, and the run ended with an error of its own."""
+def test_disk_is_filled_during_concurrent_writes(tmp_path, writes):
+    """A store wrote between two calls, and the run ended with an error of its own."""
     writes += [100, 10]
 
     SmallDisk(tmp_path).fill()

@@ -1,4 +1,4 @@
-"""Whether `millstream up` archives, and what it says when it does not."""
+"""Archive selection by `millstream up`, and the message when it is off."""
 
 import pytest
 
@@ -21,7 +21,7 @@ def with_spark(monkeypatch):
     monkeypatch.setattr(archive_mode, "why_not", lambda: None)
 
 
-def test_the_archive_is_a_directory_of_the_data_unless_told_otherwise(tmp_path, with_spark):
+def test_archive_defaults_to_data_directory(tmp_path, with_spark):
     own = decide(settings(), tmp_path)
     told = decide(settings("s3://bucket/prefix"), tmp_path)
 
@@ -29,14 +29,14 @@ def test_the_archive_is_a_directory_of_the_data_unless_told_otherwise(tmp_path, 
     assert (told.url, told.works) == ("s3://bucket/prefix", True)
 
 
-def test_off_is_off_and_is_said(tmp_path, with_spark):
+def test_archive_off_is_reported(tmp_path, with_spark):
     decided = decide(settings("off"), tmp_path)
 
     assert (decided.url, decided.works) == ("off", False)
     assert decided.remark.startswith("The archive is off")
 
 
-def test_without_spark_the_archive_is_off_and_why_is_said(tmp_path, without_spark):
+def test_archive_is_off_without_spark_and_says_why(tmp_path, without_spark):
     decided = decide(settings(), tmp_path)
 
     assert (decided.url, decided.works) == ("off", False)
@@ -44,7 +44,7 @@ def test_without_spark_the_archive_is_off_and_why_is_said(tmp_path, without_spar
 
 
 @pytest.mark.parametrize("told", [None, "s3://bucket/prefix"])
-def test_what_is_archived_stays_readable_without_spark(tmp_path, without_spark, told):
+def test_existing_archive_stays_readable_without_spark(tmp_path, without_spark, told):
     (tmp_path / "archive").mkdir()
 
     decided = decide(settings(told), tmp_path)

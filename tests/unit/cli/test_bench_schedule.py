@@ -1,4 +1,4 @@
-"""Open-loop load, with a clock that moves when told to: a stall is seen by all who came meanwhile."""
+"""Open-loop load with a manual clock: a stall delays all calls that were due meanwhile."""
 
 import json
 import random
@@ -16,7 +16,7 @@ CALL_S = 0.001
 
 
 class FakeClock:
-    """Seconds that pass when somebody waits, or works."""
+    """A clock that advances when something waits or works."""
 
     def __init__(self) -> None:
         self.time = 100.0
@@ -29,7 +29,7 @@ class FakeClock:
 
 
 def serving(clock: FakeClock, stalls: dict[int, float]):
-    """A service that takes a millisecond, and for these calls longer."""
+    """A service that takes one millisecond, or longer for the given calls."""
 
     async def work(number: int) -> int:
         clock.time += stalls.get(number, CALL_S)
@@ -38,7 +38,7 @@ def serving(clock: FakeClock, stalls: dict[int, float]):
     return work
 
 
-async def test_at_an_even_pace_every_call_takes_what_the_service_takes():
+async def test_latency_equals_service_time_at_even_pace():
     clock = FakeClock()
 
     tally = await run_open_loop(serving(clock, {}), Pace(100, 10, 0, 1), clock)
@@ -47,9 +47,11 @@ async def test_at_an_even_pace_every_call_takes_what_the_service_takes():
     assert tally.latencies.summary_ms()["max"] == pytest.approx(1, rel=0.01)
 
 
-async def test_a_stall_shows_in_the_percentiles_as_all_who_came_meanwhile_would_have_seen_it():
-    """A second without answers, at a hundred calls a second: one call in ten waits up to that second. Were the time
-    counted from when a call could begin, one single call of a thousand would be slow."""
+async def test_stall_counts_for_all_calls_that_were_due():
+    """At a hundred calls a second, a one-second stall delays one call in ten.
+
+    Measured from the actual start of each call, only one call in a thousand would be slow.
+    """
     clock = FakeClock()
 
     tally = await run_open_loop(serving(clock, {500: 1.0}), Pace(100, 10, 0, 1), clock)
@@ -61,7 +63,7 @@ async def test_a_stall_shows_in_the_percentiles_as_all_who_came_meanwhile_would_
     assert told["max"] == pytest.approx(1_000, rel=0.01)
 
 
-async def test_the_warm_up_is_not_counted():
+async def test_warm_up_is_not_counted():
     clock = FakeClock()
 
     tally = await run_open_loop(serving(clock, {10: 0.5}), Pace(100, 1, 1, 1), clock)
@@ -70,7 +72,7 @@ async def test_the_warm_up_is_not_counted():
     assert tally.latencies.summary_ms()["max"] < 2
 
 
-async def test_what_fails_is_counted_with_the_time_it_took():
+async def test_failures_are_counted_with_their_latency():
     clock = FakeClock()
 
     async def work(number: int) -> int:
@@ -84,7 +86,7 @@ async def test_what_fails_is_counted_with_the_time_it_took():
 
 
 @given(st.integers(0, 10**12))
-def test_a_bucket_is_never_wider_than_a_part_in_128(value):
+def test_bucket_width_is_at_most_one_part_in_128(value):
     end = end_of(bucket_of(value))
 
     assert value <= end <= value * (1 + 1 / 128)
@@ -92,7 +94,7 @@ def test_a_bucket_is_never_wider_than_a_part_in_128(value):
     assert bucket_of(end + 1) == bucket_of(value) + 1
 
 
-def test_percentiles_are_those_of_the_sorted_values():
+def test_percentiles_match_sorted_values():
     chance = random.Random(7)
     values = [round(chance.lognormvariate(8, 2)) for _ in range(10_000)]
     halves = Histogram(), Histogram()
@@ -118,7 +120,7 @@ RESULT = {
 }
 
 
-def test_results_stand_side_by_side():
+def test_results_are_compared_side_by_side():
     now = {**RESULT, "calls_per_second": 150.0, "asked": {"batch": 10}}
 
     rows = comparison(RESULT, now)
@@ -133,7 +135,7 @@ def test_results_stand_side_by_side():
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", json.dumps({**RESULT, "failed": None})])
-def test_a_file_that_is_no_result_is_told_as_such(tmp_path, text):
+def test_file_that_is_not_a_result_is_rejected(tmp_path, text):
     path = tmp_path / "old.json"
     path.write_text(text)
 

@@ -1,4 +1,4 @@
-"""`millstream config`: every setting with who said it, and every one that nobody knows."""
+"""`millstream config`: every setting with its origin, and unknown settings."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.commands import millstream
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
-    """A folder with settings in each of their places."""
+    """A folder with settings in each source."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     for name in ("DATABASE_URL", "REDIS_URL", "MILLSTREAM_URL", "MILLSTREAM_PORT"):
@@ -19,7 +19,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_each_value_is_shown_with_who_said_it():
+def test_each_value_is_shown_with_its_origin():
     ran = millstream("config", "show", "--origin", "-o", "json", "--api-key", "hush")
 
     told = {row["name"]: (row["value"], row["origin"]) for row in ran.json}
@@ -33,12 +33,12 @@ def test_each_value_is_shown_with_who_said_it():
     assert "hush" not in ran.out
 
 
-def test_all_is_well_where_all_is_known():
+def test_check_succeeds_when_all_settings_are_known():
     assert millstream("config", "check").code == 0
     assert millstream("config", "path").out.endswith("/config/millstream/config.toml\n")
 
 
-def test_what_nobody_knows_is_told_with_what_may_be_meant(folder, monkeypatch):
+def test_unknown_setting_is_reported_with_suggestion(folder, monkeypatch):
     monkeypatch.setenv("MILLSTREAM_LOG_LEVL", "debug")
     (folder / "millstream.toml").write_text("prot = 9000\n")
     (folder / ".env").write_text("MILLSTREAM_WORKERS=none\nELSEWHERE=1\n")
@@ -54,7 +54,7 @@ def test_what_nobody_knows_is_told_with_what_may_be_meant(folder, monkeypatch):
     ]
 
 
-def test_a_service_that_starts_says_which_of_its_settings_nobody_knows(folder, monkeypatch):
+def test_unknown_setting_is_reported_at_start(folder, monkeypatch):
     monkeypatch.setenv("MILLSTREAM_WORKRES", "4")
     (folder / ".env").unlink()
 
@@ -67,7 +67,7 @@ def test_a_service_that_starts_says_which_of_its_settings_nobody_knows(folder, m
     ]
 
 
-def test_what_kubernetes_says_of_a_service_named_millstream_is_no_setting(folder, monkeypatch):
+def test_kubernetes_service_variables_are_ignored(folder, monkeypatch):
     """https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables"""
     address = "tcp://10.96.7.8:8080"
     links = {"PORT": address, "SERVICE_HOST": "10.96.7.8", "SERVICE_PORT": "8080"}
@@ -85,7 +85,7 @@ def test_what_kubernetes_says_of_a_service_named_millstream_is_no_setting(folder
 @pytest.mark.parametrize(
     ("text", "said"), [("workers = 'a'", "setting workers"), ("=", "millstream.toml")]
 )
-def test_a_setting_that_cannot_be_is_one_line(folder, text, said):
+def test_invalid_setting_is_reported_in_one_line(folder, text, said):
     (folder / "millstream.toml").write_text(text)
     (folder / ".env").unlink()
 

@@ -1,4 +1,4 @@
-"""The data directory: who uses it, and which version it has."""
+"""The data directory: its lock and its layout version."""
 
 import os
 import socket
@@ -15,14 +15,14 @@ from api.cli.up.listener import check_host, listening, url_of
 from api.config.settings import Settings
 
 
-def test_a_new_directory_gets_our_version(tmp_path):
+def test_new_directory_gets_current_version(tmp_path):
     check_version(tmp_path)
     check_version(tmp_path)
 
     assert (tmp_path / "version").read_text() == f"{LAYOUT_VERSION}\n"
 
 
-def test_a_newer_directory_is_refused(tmp_path):
+def test_newer_directory_is_rejected(tmp_path):
     (tmp_path / "version").write_text(f"{LAYOUT_VERSION + 1}\n")
 
     with pytest.raises(
@@ -31,21 +31,21 @@ def test_a_newer_directory_is_refused(tmp_path):
         check_version(tmp_path)
 
 
-def test_of_an_older_directory_it_is_not_said_that_a_newer_version_helps(tmp_path):
+def test_older_directory_error_does_not_suggest_upgrade(tmp_path):
     (tmp_path / "version").write_text(f"{LAYOUT_VERSION - 1}\n")
 
     with pytest.raises(CliError, match=r"use the Millstream that wrote it$"):
         check_version(tmp_path)
 
 
-def test_a_directory_with_other_things_in_it_is_refused(tmp_path):
+def test_foreign_directory_is_rejected(tmp_path):
     (tmp_path / "holiday.jpg").touch()
 
     with pytest.raises(CliError, match="was not made by Millstream"):
         check_version(tmp_path)
 
 
-def test_an_ephemeral_directory_is_gone_afterwards(tmp_path):
+def test_ephemeral_directory_is_removed(tmp_path):
     with data_directory(tmp_path, ephemeral=True) as data:
         (data / "something").touch()
 
@@ -53,7 +53,7 @@ def test_an_ephemeral_directory_is_gone_afterwards(tmp_path):
     assert data != tmp_path
 
 
-def test_a_file_is_no_data_directory(tmp_path):
+def test_file_as_data_directory_is_rejected(tmp_path):
     (tmp_path / "file").touch()
 
     with (
@@ -63,7 +63,7 @@ def test_a_file_is_no_data_directory(tmp_path):
         pass
 
 
-def test_a_directory_in_use_is_refused_and_names_the_holder(tmp_path):
+def test_locked_directory_error_names_the_holder(tmp_path):
     with (
         locked(tmp_path),
         pytest.raises(
@@ -76,7 +76,7 @@ def test_a_directory_in_use_is_refused_and_names_the_holder(tmp_path):
     assert raised.value.code is ExitCode.UNAVAILABLE
 
 
-def test_the_lock_lasts_as_long_as_any_child_that_inherited_it(tmp_path):
+def test_lock_is_held_until_inheriting_children_exit(tmp_path):
     with locked(tmp_path) as lock:
         child = subprocess.Popen(
             [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, pass_fds=[lock]
@@ -88,12 +88,12 @@ def test_the_lock_lasts_as_long_as_any_child_that_inherited_it(tmp_path):
     assert not in_use(tmp_path)
 
 
-def test_port_zero_takes_a_free_one():
+def test_port_zero_selects_free_port():
     with listening("127.0.0.1", 0) as listener:
         assert url_of(listener) == f"http://127.0.0.1:{listener.getsockname()[1]}"
 
 
-def test_a_port_in_use_is_said_in_one_line():
+def test_port_in_use_is_reported_in_one_line():
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
 
@@ -107,7 +107,7 @@ def test_a_port_in_use_is_said_in_one_line():
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.com"])
-def test_a_host_beyond_loopback_needs_to_be_meant(host):
+def test_non_loopback_host_requires_insecure_in_open_mode(host):
     with pytest.raises(CliError, match="--insecure") as raised:
         check_host(Settings(host=host, auth="open"))
 
@@ -116,7 +116,7 @@ def test_a_host_beyond_loopback_needs_to_be_meant(host):
     assert raised.value.code is ExitCode.USAGE
 
 
-def test_a_child_reads_the_settings_it_was_told(monkeypatch, tmp_path):
+def test_child_environment_reproduces_settings(monkeypatch, tmp_path):
     told = Settings(
         port=0,
         data=tmp_path,

@@ -1,4 +1,4 @@
-"""How results look, to people and to programs."""
+"""Output of the command line, for terminals and for programs."""
 
 import io
 import logging
@@ -42,7 +42,7 @@ def shown(form: Form, *, quiet: bool = False, rows: bool = True) -> str:
     return file.getvalue().decode()
 
 
-def test_a_table_has_the_fields_people_want():
+def test_table_shows_selected_fields():
     assert shown(Form.TABLE).splitlines() == [
         "name    where  wait seconds  made at",
         "orders  3      90s           2026-01-31T12:00:00Z",
@@ -50,11 +50,11 @@ def test_a_table_has_the_fields_people_want():
     ]
 
 
-def test_a_quiet_list_has_names_alone():
+def test_quiet_list_shows_names_only():
     assert shown(Form.TABLE, quiet=True) == "orders\na\n"
 
 
-def test_json_is_one_value_and_ndjson_a_value_a_line():
+def test_json_is_one_value_and_ndjson_one_per_line():
     assert msgspec.json.decode(shown(Form.JSON)) == [ROW, {**ROW, "name": "a"}]
     assert list(map(msgspec.json.decode, shown(Form.NDJSON).splitlines())) == [
         ROW,
@@ -63,7 +63,7 @@ def test_json_is_one_value_and_ndjson_a_value_a_line():
     assert msgspec.json.decode(shown(Form.JSON, rows=False)) == ROW
 
 
-def test_sections_stand_below():
+def test_nested_objects_are_shown_as_sections():
     assert shown(Form.TABLE, rows=False).splitlines() == [
         "name          orders",
         "wait_seconds  90s",
@@ -75,7 +75,7 @@ def test_sections_stand_below():
     ]
 
 
-def test_a_cell_holds_nothing_that_a_terminal_would_obey():
+def test_control_sequences_in_cells_are_escaped():
     file = io.BytesIO()
 
     Output(Form.TABLE, file=file, is_terminal=True).rows(
@@ -87,7 +87,7 @@ def test_a_cell_holds_nothing_that_a_terminal_would_obey():
     assert harmless("größe\n") == "größe\\n"
 
 
-def test_a_table_is_as_wide_as_its_terminal_and_loses_nothing(monkeypatch):
+def test_table_fits_terminal_without_losing_text(monkeypatch):
     monkeypatch.setenv("COLUMNS", "20")
     monkeypatch.setenv("NO_COLOR", "1")
     file = io.BytesIO()
@@ -99,7 +99,7 @@ def test_a_table_is_as_wide_as_its_terminal_and_loses_nothing(monkeypatch):
     assert all(len(line) <= 20 for line in lines)
 
 
-def test_times_have_the_form_of_the_service_and_bodies_stay_as_they_are():
+def test_times_are_normalised_and_bodies_unchanged():
     class Told(msgspec.Struct):
         sent_at: str
         body: dict[str, str]
@@ -140,14 +140,14 @@ def delivery(body: bytes, content_type: str) -> Delivery:
         (b"null", "application/json", {"body": None}),
     ],
 )
-def test_a_body_is_shown_as_the_rest_api_shows_it(body, content_type, said):
+def test_body_is_shown_as_in_rest_api(body, content_type, said):
     row = delivery_row(delivery(body, content_type))
 
     assert {name: row[name] for name in row if name.startswith("body")} == said
 
 
 @pytest.mark.parametrize("body", [b"hello", b'{"a":1}', b"\xff\x00", b""])
-def test_a_message_that_is_shown_can_be_sent(body):
+def test_displayed_message_can_be_sent(body):
     line = msgspec.json.encode(delivery_row(delivery(body, "")))
 
     again = message_from(line)
@@ -166,12 +166,12 @@ def test_a_message_that_is_shown_can_be_sent(body):
         (b'{"data":1,"event_time":"soon"}', "its event_time 'soon' is no time"),
     ],
 )
-def test_a_line_that_is_no_record_is_told_as_such(line, fault):
+def test_line_that_is_not_a_record_is_rejected(line, fault):
     with pytest.raises(NotAnItem, match=fault):
         record_from(line)
 
 
-def test_a_key_may_be_a_field_of_the_data():
+def test_key_may_be_a_field_of_the_data():
     assert key_in({"user": "ann"}, "user") == "ann"
     assert key_in({"user": 7}, "user") == "7"
     with pytest.raises(NotAnItem, match="it has no field 'user'"):
@@ -179,7 +179,7 @@ def test_a_key_may_be_a_field_of_the_data():
 
 
 class Dripping(io.RawIOBase):
-    """A pipe that gives what was written to it piece by piece."""
+    """A pipe that returns the written pieces one by one."""
 
     def __init__(self, *pieces: bytes) -> None:
         self._pieces = list(pieces)
@@ -188,7 +188,7 @@ class Dripping(io.RawIOBase):
         return self._pieces.pop(0) if self._pieces else b""
 
 
-def test_lines_leave_as_they_come():
+def test_lines_are_yielded_as_they_arrive():
     pipe = Dripping(b"a\nb\r\nc", b"c", b"\n\nd")
 
     assert list(line_batches(pipe)) == [[b"a", b"b"], [b"cc", b""], [b"d"]]  # type: ignore[arg-type]
@@ -209,7 +209,7 @@ def test_lines_leave_as_they_come():
         (PartlyRefused([ItemRefused("full", "Full.", False), 1]), ExitCode.PARTIAL, "1 of 2"),
     ],
 )
-def test_an_error_is_one_line_with_a_hint_and_a_code(error, code, said):
+def test_error_is_one_line_with_hint_and_exit_code(error, code, said):
     trouble = trouble_of(error)
 
     assert trouble.code == code
@@ -230,19 +230,19 @@ AT_TAGS = {"pointer": "/tags", "detail": "Too many"}
         ("Wrong", [AT_SHARDS, AT_TAGS], "Wrong [/shards: At least 1; /tags: Too many] (bad)"),
     ],
 )  # fmt: skip
-def test_faults_are_told_once(detail, faults, said):
+def test_faults_are_listed_once(detail, faults, said):
     trouble = trouble_of(refusal(422, {"code": "bad", "detail": detail, "errors": faults}))
 
     assert said in str(trouble)
     assert str(trouble).count("At least 1") == 1
 
 
-def test_progress_says_rate_and_time_left():
+def test_progress_shows_rate_and_remaining_time():
     assert sentence("sent", 1_200, 5_000, 400) == "sent 1200 of 5000 (24 %), 400/s, 10s left"
     assert sentence("sent", 7, None, 0) == "sent 7, 0/s"
 
 
-def test_lines_of_progress_come_now_and_then():
+def test_progress_lines_are_rate_limited():
     said: list[str] = []
     moments = iter([0.0, 1.0, 6.0, 7.0, 12.0])
     lines = Lines("sent", said.append, lambda: next(moments))
@@ -253,7 +253,7 @@ def test_lines_of_progress_come_now_and_then():
     assert said == ["sent 60 of 120 (50 %), 10/s, 6s left", "sent 120 of 120 (100 %), 10/s"]
 
 
-def test_why_attempts_fail_is_said_once_for_each_reason():
+def test_repeated_failure_reason_is_reported_once():
     said: list[str] = []
     setbacks = Setbacks(said.append)
 
@@ -263,7 +263,7 @@ def test_why_attempts_fail_is_said_once_for_each_reason():
     assert [line.rpartition(": ")[2] for line in said] == ["no way", "no way", "no room"]
 
 
-def test_a_remark_that_is_made_again_and_again_is_told_once():
+def test_repeated_log_message_is_shown_once():
     told: list[str] = []
     end = listen(told.append)
     logger = logging.getLogger("millstream")

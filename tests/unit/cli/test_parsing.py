@@ -1,4 +1,4 @@
-"""Durations, times and places, as people type them."""
+"""Parsing of durations, times and positions."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -32,29 +32,29 @@ NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
         ("1h30m", 5_400),
     ],
 )
-def test_a_duration_is_so_many_seconds(text, seconds):
+def test_duration_is_parsed_to_seconds(text, seconds):
     assert parse_duration(text) == seconds
 
 
 @pytest.mark.parametrize("text", ["", "m", "10x", "-1s", "10 m", "1h30", "1e3", "٣s", "nan"])
-def test_anything_else_is_no_duration(text):
+def test_invalid_duration_is_rejected(text):
     with pytest.raises(ValueError, match="is no duration: say 30s, 10m, 2h or 1d"):
         parse_duration(text)
 
 
 @given(st.integers(0, 10**7))
-def test_a_duration_that_is_shown_can_be_typed(seconds):
+def test_displayed_duration_can_be_parsed(seconds):
     assert parse_duration(show_duration(seconds)) == pytest.approx(seconds, rel=1e-5)
 
 
-def test_a_time_is_that_of_rfc_3339_or_so_long_ago():
+def test_time_is_rfc_3339_or_relative():
     assert parse_time("2026-01-31T11:00:00Z", NOW) == NOW - timedelta(hours=1)
     assert parse_time("2026-01-31T13:00:00+02:00", NOW) == NOW - timedelta(hours=1)
     assert parse_time("1h", NOW) == NOW - timedelta(hours=1)
     assert parse_time("2026-01-31T11:00:00", NOW).tzinfo is not None
 
 
-def test_a_place_is_an_end_a_time_or_an_offset():
+def test_position_is_an_end_time_or_offset():
     assert parse_place("earliest", NOW).start == parse_place("oldest", NOW).start == "earliest"
     assert parse_place("latest", NOW).start == "latest"
     assert parse_place("10m", NOW) == Place(time=NOW - timedelta(minutes=10))
@@ -63,7 +63,7 @@ def test_a_place_is_an_end_a_time_or_an_offset():
         parse_place("yesterday", NOW)
 
 
-def test_offsets_are_said_by_shard():
+def test_offsets_are_given_per_shard():
     assert parse_offsets("0=120,11=98") == {0: 120, 11: 98}
     with pytest.raises(ValueError, match="say 0=120,1=98"):
         parse_offsets("0=a")

@@ -1,4 +1,4 @@
-"""Which service is meant: an option, the environment, a profile, this machine."""
+"""Selection of the service: option, environment, profile, or this machine."""
 
 import pytest
 
@@ -26,14 +26,14 @@ def home(tmp_path):
     return {"XDG_CONFIG_HOME": str(tmp_path)}
 
 
-def test_without_a_word_it_is_this_machine(tmp_path):
+def test_target_defaults_to_this_machine(tmp_path):
     target = find_target({"HOME": str(tmp_path)})
 
     assert (target.url.value, target.url.origin) == ("http://127.0.0.1:8080", "default")
     assert target.api_key.value == ""
 
 
-def test_an_option_stands_over_the_environment_and_that_over_a_profile(home):
+def test_option_overrides_environment_and_profile(home):
     said = {**home, "MILLSTREAM_URL": "http://told:1"}
 
     assert find_target(said, url="http://option:1").url.value == "http://option:1"
@@ -43,12 +43,12 @@ def test_an_option_stands_over_the_environment_and_that_over_a_profile(home):
     assert find_target({**home, "MILLSTREAM_PROFILE": "staging"}).url.value.startswith("https://")
 
 
-def test_the_configuration_lies_below_home_or_where_xdg_says():
+def test_configuration_path_follows_home_and_xdg():
     assert str(config_path({"HOME": "/h"})) == "/h/.config/millstream/config.toml"
     assert str(config_path({"HOME": "/h", "XDG_CONFIG_HOME": "/x"})) == "/x/millstream/config.toml"
 
 
-def test_a_profile_that_is_not_there_is_told_with_one_that_is(home):
+def test_unknown_profile_is_reported_with_suggestion(home):
     with pytest.raises(CliError, match=r"no profile 'stagin' .* did you mean 'staging'") as raised:
         find_target(home, profile="stagin")
 
@@ -67,13 +67,13 @@ def test_a_profile_that_is_not_there_is_told_with_one_that_is(home):
         ("=", "cannot be read"),
     ],
 )
-def test_what_is_wrong_in_the_file_is_told(home, text, fault):
+def test_error_in_configuration_file_is_reported(home, text, fault):
     config_path(home).write_text(text)
 
     with pytest.raises(CliError, match=fault):
         find_target(home)
 
 
-def test_a_url_is_one_of_http(home):
+def test_url_must_be_http(home):
     with pytest.raises(CliError, match=r"'localhost:8080' .option --url. is no URL"):
         find_target(home, url="localhost:8080")

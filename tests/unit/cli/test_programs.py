@@ -1,4 +1,4 @@
-"""What the programs of a deployment are told."""
+"""Command lines of a deployment's programs."""
 
 import socket
 from pathlib import Path
@@ -7,7 +7,7 @@ from api.cli.up.programs import api_programs
 from api.config.settings import Settings
 
 
-def test_idle_connections_are_kept_as_long_as_the_setting_says(tmp_path: Path) -> None:
+def test_keep_alive_follows_setting(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         usual, longer = (
             api_programs(settings, listener, tmp_path)[0].command

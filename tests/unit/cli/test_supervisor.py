@@ -1,4 +1,4 @@
-"""Keeping processes running: the back-off, and what happens to a program that ends or will not."""
+"""Supervision of processes: back-off, restarts, and stopping."""
 
 import asyncio
 import sys
@@ -34,7 +34,7 @@ def python(code: str, **given) -> Program:
     return Program(name="child", command=[sys.executable, "-c", code], **given)
 
 
-def test_the_back_off_doubles_to_its_limit():
+def test_back_off_doubles_up_to_its_limit():
     waits = [0.0]
     for _ in range(8):
         waits.append(back_off_s(waits[-1], lived_s=1))
@@ -42,7 +42,7 @@ def test_the_back_off_doubles_to_its_limit():
     assert waits[1:] == [0.2, 0.4, 0.8, 1.6, 3.2, 6.4, BACK_OFF_S_MAX, BACK_OFF_S_MAX]
 
 
-def test_a_long_life_ends_a_row_of_failures():
+def test_back_off_is_reset_after_long_run():
     assert back_off_s(BACK_OFF_S_MAX, lived_s=30) == BACK_OFF_S_MIN
 
 
@@ -56,11 +56,11 @@ def test_a_long_life_ends_a_row_of_failures():
         (-99, "signal 99"),
     ],
 )
-def test_a_return_code_is_said_in_words(returncode, words):
+def test_return_code_is_described(returncode, words):
     assert how_it_ended(returncode) == words
 
 
-async def test_a_program_that_ends_is_started_again_and_its_end_is_told():
+async def test_ended_program_is_restarted_and_reported():
     ended: list[int] = []
     said: list[str] = []
     supervisor = Supervisor(said.append)
@@ -74,7 +74,7 @@ async def test_a_program_that_ends_is_started_again_and_its_end_is_told():
     assert "starting it again in 0.4 s" in said[1]
 
 
-async def test_stopping_ends_the_last_group_first(tmp_path):
+async def test_stopping_ends_last_group_first(tmp_path):
     supervisor = Supervisor()
     diary = tmp_path / "diary"
     for name in ("store", "api"):
@@ -86,7 +86,7 @@ async def test_stopping_ends_the_last_group_first(tmp_path):
     assert diary.read_text().split() == ["ready", "ready", "api", "store"]
 
 
-async def test_a_program_that_does_not_listen_is_killed_when_its_grace_has_passed(tmp_path):
+async def test_unresponsive_program_is_killed_after_grace_period(tmp_path):
     supervisor = Supervisor()
     log = tmp_path / "logs" / "child.log"
     [keeper] = await supervisor.start(python(DEAF, grace_s=0.2, log=log))
@@ -97,7 +97,7 @@ async def test_a_program_that_does_not_listen_is_killed_when_its_grace_has_passe
     assert not keeper.alive
 
 
-async def test_a_program_is_prepared_before_each_new_start():
+async def test_program_is_prepared_before_each_restart():
     prepared: list[int] = []
     supervisor = Supervisor()
 
@@ -108,7 +108,7 @@ async def test_a_program_is_prepared_before_each_new_start():
     assert len(prepared) >= 1
 
 
-async def test_a_program_that_is_not_there_is_an_error_at_the_first_start():
+async def test_missing_program_raises_error_at_first_start():
     supervisor = Supervisor()
 
     with pytest.raises(FileNotFoundError):
@@ -117,11 +117,11 @@ async def test_a_program_that_is_not_there_is_an_error_at_the_first_start():
     await supervisor.stop()
 
 
-async def test_a_program_that_runs_once_gives_its_exit_code():
+async def test_run_once_returns_exit_code():
     assert await Supervisor().run_once(python("raise SystemExit(4)")) == 4
 
 
-async def test_a_program_that_runs_once_ends_when_its_wait_is_cancelled(tmp_path):
+async def test_cancelling_run_once_ends_the_program(tmp_path):
     pid_file = tmp_path / "pid"
     code = f"import os, time; open({str(pid_file)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
     running = asyncio.create_task(Supervisor().run_once(python(code)))
@@ -133,7 +133,7 @@ async def test_a_program_that_runs_once_ends_when_its_wait_is_cancelled(tmp_path
     assert not is_running(int(pid_file.read_text()))
 
 
-async def test_a_program_has_a_session_of_its_own_so_that_ctrl_c_does_not_reach_it():
+async def test_program_has_own_session():
     leads = "import os; raise SystemExit(os.getsid(0) != os.getpid())"
 
     assert await Supervisor().run_once(python(leads)) == 0

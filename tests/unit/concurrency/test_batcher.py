@@ -1,4 +1,4 @@
-"""Many callers, one statement: what leaves together, and that each hears its own answer."""
+"""Group commit of concurrent calls: batching, limits, and per-caller answers."""
 
 import asyncio
 
@@ -9,7 +9,7 @@ from storage.domain.errors import MillstreamError, ShardNotFound, StorageBusy, S
 
 
 class Server:
-    """Doubles numbers, one flush at a time, when it is let."""
+    """Double numbers, one flush at a time, when released."""
 
     def __init__(self) -> None:
         self.flushes: list[list[int]] = []
@@ -29,7 +29,7 @@ def server() -> Server:
     return Server()
 
 
-async def test_what_is_asked_meanwhile_leaves_together(server):
+async def test_calls_during_flush_are_batched(server):
     together = Batcher[int, int](server.flush)
     first = asyncio.create_task(together.ask(1))
     await asyncio.sleep(0)
@@ -43,7 +43,7 @@ async def test_what_is_asked_meanwhile_leaves_together(server):
     assert server.flushes == [[1], [2, 3, 4]]
 
 
-async def test_each_is_answered_for_itself(server):
+async def test_each_caller_gets_its_own_answer(server):
     together = Batcher[int, int](server.flush)
     server.may_go.set()
 
@@ -53,7 +53,7 @@ async def test_each_is_answered_for_itself(server):
     assert isinstance(bad, ShardNotFound)
 
 
-async def test_a_flush_that_fails_is_heard_by_all_in_it_and_by_nobody_else(server):
+async def test_failed_flush_fails_only_its_own_callers(server):
     together = Batcher[int, int](server.flush)
     server.broken = True
     server.may_go.set()
@@ -64,7 +64,7 @@ async def test_a_flush_that_fails_is_heard_by_all_in_it_and_by_nobody_else(serve
     assert await together.ask(3) == 6
 
 
-async def test_who_gave_up_before_it_left_is_not_asked_for(server):
+async def test_call_cancelled_before_flush_is_not_sent(server):
     together = Batcher[int, int](server.flush)
     first = asyncio.create_task(together.ask(1))
     await asyncio.sleep(0)
@@ -80,7 +80,7 @@ async def test_who_gave_up_before_it_left_is_not_asked_for(server):
     assert server.flushes == [[1], [3]]
 
 
-async def test_a_flush_and_a_backlog_have_their_limits(server):
+async def test_flush_size_and_backlog_are_limited(server):
     idle: list[bool] = []
     together = Batcher[int, int](
         server.flush, asks_max=2, backlog_max=3, when_idle=lambda: idle.append(True)
@@ -98,7 +98,7 @@ async def test_a_flush_and_a_backlog_have_their_limits(server):
     assert idle == [True]
 
 
-async def test_closing_ends_who_waits(server):
+async def test_closing_cancels_waiting_callers(server):
     together = Batcher[int, int](server.flush)
     tasks = [asyncio.create_task(together.ask(number)) for number in range(3)]
     await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""The cache of definitions: one read at a time for each name, and nothing old is kept."""
+"""The cache of definitions: single-flight loads and invalidation."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -17,7 +17,7 @@ INVOICES = QueueName("invoices")
 
 
 class Source:
-    """Definitions whose version counts the reads; a read waits while `paused`."""
+    """Definitions whose version counts the reads; reads block while paused."""
 
     def __init__(self) -> None:
         self.reads = 0
@@ -49,7 +49,7 @@ class Source:
 
 
 async def begun(reading: Coroutine[None, None, Queue]) -> asyncio.Task[Queue]:
-    """A task for the reading, which has got as far as it can."""
+    """Start a task for the read, and let it run as far as possible."""
     task = asyncio.create_task(reading)
     for _ in range(3):
         await asyncio.sleep(0)
@@ -71,14 +71,14 @@ def cache(source: Source, clock: ManualClock) -> DefinitionCache[QueueName, Queu
     return DefinitionCache(source.read, lambda: source.hears_changes, clock, kept_max=2)
 
 
-async def test_a_definition_is_read_once(cache, source):
+async def test_definition_is_read_once(cache, source):
     await cache.get(ORDERS)
     await cache.get(ORDERS)
 
     assert source.reads == 1
 
 
-async def test_a_dropped_definition_is_read_again(cache, source):
+async def test_dropped_definition_is_read_again(cache, source):
     await cache.get(ORDERS)
 
     cache.drop(ORDERS)
@@ -86,7 +86,7 @@ async def test_a_dropped_definition_is_read_again(cache, source):
     assert (await cache.get(ORDERS)).version == 2
 
 
-async def test_a_definition_is_read_again_when_it_is_old(cache, clock):
+async def test_expired_definition_is_read_again(cache, clock):
     await cache.get(ORDERS)
 
     clock.advance(ms=DEFINITION_AGE_MS_MAX - 1)
@@ -96,7 +96,7 @@ async def test_a_definition_is_read_again_when_it_is_old(cache, clock):
     assert (await cache.get(ORDERS)).version == 2
 
 
-async def test_a_clock_that_is_set_back_makes_every_definition_old(cache, clock):
+async def test_clock_set_back_expires_definitions(cache, clock):
     await cache.get(ORDERS)
 
     clock.advance(ms=-1)
@@ -122,7 +122,7 @@ async def _need_room(cache: DefinitionCache[QueueName, Queue]) -> None:
 
 
 @pytest.mark.parametrize("forget", [_drop, _drop_all, _read_anew, _need_room])
-async def test_who_holds_what_is_kept_sees_that_it_ended(cache, clock, forget):
+async def test_held_entry_is_marked_expired_when_replaced(cache, clock, forget):
     await cache.get(ORDERS)
     held = cache.kept(ORDERS)
     good = held.read_at_ms <= clock.now_ms() < held.until_ms
@@ -133,7 +133,7 @@ async def test_who_holds_what_is_kept_sees_that_it_ended(cache, clock, forget):
     assert not clock.now_ms() < held.until_ms
 
 
-async def test_what_is_kept_ends_with_its_age(cache, clock):
+async def test_entry_expires_at_its_maximum_age(cache, clock):
     await cache.get(ORDERS)
 
     held = cache.kept(ORDERS)
@@ -141,7 +141,7 @@ async def test_what_is_kept_ends_with_its_age(cache, clock):
     assert held.until_ms == clock.now_ms() + DEFINITION_AGE_MS_MAX
 
 
-async def test_those_who_miss_together_share_one_read(cache, source):
+async def test_concurrent_misses_share_one_read(cache, source):
     source.pause()
     readers = [await begun(cache.get(ORDERS)) for _ in range(10)]
 
@@ -151,7 +151,7 @@ async def test_those_who_miss_together_share_one_read(cache, source):
     assert {queue.version for queue in found} == {1}
 
 
-async def test_a_reader_that_gives_up_does_not_end_the_read_of_the_others(cache, source):
+async def test_cancelled_reader_does_not_cancel_shared_read(cache, source):
     source.pause()
     impatient, patient = [await begun(cache.get(ORDERS)) for _ in range(2)]
 
@@ -163,7 +163,7 @@ async def test_a_reader_that_gives_up_does_not_end_the_read_of_the_others(cache,
     assert source.reads == 1
 
 
-async def test_a_definition_that_changes_while_it_is_read_is_not_kept(cache, source):
+async def test_definition_changed_during_read_is_not_cached(cache, source):
     source.pause()
     early = await begun(cache.get(ORDERS))
 
@@ -174,7 +174,7 @@ async def test_a_definition_that_changes_while_it_is_read_is_not_kept(cache, sou
     assert (await cache.get(ORDERS)).version == 2
 
 
-async def test_a_reader_that_comes_after_a_change_does_not_join_an_earlier_read(cache, source):
+async def test_reader_after_change_does_not_join_earlier_read(cache, source):
     source.pause()
     early = await begun(cache.get(ORDERS))
 
@@ -187,7 +187,7 @@ async def test_a_reader_that_comes_after_a_change_does_not_join_an_earlier_read(
     assert (await cache.get(ORDERS)).version == 2
 
 
-async def test_nothing_is_kept_while_changes_are_not_heard(cache, source):
+async def test_nothing_is_cached_while_changes_are_not_received(cache, source):
     source.hears_changes = False
     await cache.get(ORDERS)
     await cache.get(ORDERS)
@@ -195,7 +195,7 @@ async def test_nothing_is_kept_while_changes_are_not_heard(cache, source):
     assert source.reads == 2
 
 
-async def test_a_read_that_began_before_changes_were_heard_is_not_kept(cache, source):
+async def test_read_started_before_subscription_is_not_cached(cache, source):
     source.hears_changes = False
     source.pause()
     early = await begun(cache.get(ORDERS))
@@ -207,7 +207,7 @@ async def test_a_read_that_began_before_changes_were_heard_is_not_kept(cache, so
     assert (await cache.get(ORDERS)).version == 2
 
 
-async def test_a_read_during_which_everything_was_dropped_is_not_kept(cache, source):
+async def test_read_overlapping_drop_all_is_not_cached(cache, source):
     source.pause()
     early = await begun(cache.get(ORDERS))
 
@@ -218,14 +218,14 @@ async def test_a_read_during_which_everything_was_dropped_is_not_kept(cache, sou
     assert (await cache.get(ORDERS)).version == 2
 
 
-async def test_a_fresh_definition_is_read_though_one_is_kept(cache):
+async def test_fresh_bypasses_cached_definition(cache):
     await cache.get(ORDERS)
 
     assert (await cache.fresh(ORDERS)).version == 2
     assert (await cache.get(ORDERS)).version == 2
 
 
-async def test_fresh_definitions_asked_for_together_take_one_read_that_began_later(cache, source):
+async def test_concurrent_fresh_reads_share_one_later_read(cache, source):
     source.pause()
     early = await begun(cache.get(ORDERS))
     fresh = [await begun(cache.fresh(ORDERS)) for _ in range(10)]
@@ -236,7 +236,7 @@ async def test_fresh_definitions_asked_for_together_take_one_read_that_began_lat
     assert [queue.version for queue in found] == [1] + [2] * 10
 
 
-async def test_what_is_not_there_is_asked_for_again(cache, source):
+async def test_missing_definition_is_not_cached(cache, source):
     source.missing = True
     with pytest.raises(QueueNotFound):
         await cache.get(ORDERS)
@@ -246,7 +246,7 @@ async def test_what_is_not_there_is_asked_for_again(cache, source):
     assert (await cache.get(ORDERS)).version == 2
 
 
-async def test_no_more_are_kept_than_the_limit(cache, source):
+async def test_cache_size_is_limited(cache, source):
     for name in (ORDERS, INVOICES, QueueName("third")):
         await cache.get(name)
 
@@ -257,7 +257,7 @@ async def test_no_more_are_kept_than_the_limit(cache, source):
     assert source.reads == 4
 
 
-async def test_closing_ends_the_reads_under_way(cache, source):
+async def test_closing_cancels_pending_reads(cache, source):
     source.pause()
     reader = await begun(cache.get(ORDERS))
 

@@ -1,11 +1,11 @@
-"""Ending a task that does not hear the first time."""
+"""Cancellation of tasks that do not end at the first request."""
 
 import asyncio
 
 from storage.concurrency.tasks import end
 
 
-async def test_a_task_that_swallows_a_cancellation_is_told_again(monkeypatch):
+async def test_task_that_swallows_cancellation_is_cancelled_again(monkeypatch):
     monkeypatch.setattr("storage.concurrency.tasks._PATIENCE_S", 0.01)
     heard = 0
 
@@ -26,7 +26,7 @@ async def test_a_task_that_swallows_a_cancellation_is_told_again(monkeypatch):
     assert heard == 2
 
 
-async def test_tasks_that_have_ended_need_no_ending():
+async def test_ending_finished_task_has_no_effect():
     task = asyncio.create_task(asyncio.sleep(0))
     await task
 

@@ -1,4 +1,4 @@
-"""Settings that cannot be, the addresses of the stores above all: each is told in a line, without the secrets that it may hold."""
+"""Invalid settings, store addresses in particular: one-line errors without secrets."""
 
 import re
 
@@ -15,7 +15,7 @@ REDIS, POSTGRES = "redis://127.0.0.1:1/0", "postgresql://ada:lovelace@127.0.0.1:
 
 @pytest.fixture(autouse=True)
 def stores(tmp_path, monkeypatch):
-    """Two addresses that can be; nobody is there."""
+    """Two valid addresses where no store listens."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("REDIS_URL", REDIS)
     monkeypatch.setenv("DATABASE_URL", POSTGRES)
@@ -30,7 +30,7 @@ def stores(tmp_path, monkeypatch):
         "unix:///run/it's a [50 %25] sock%23et?db=0",
     ],
 )
-def test_addresses_of_a_valkey(url):
+def test_valid_redis_url_is_accepted(url):
     assert Settings(redis_url=url).storage().redis_url == url
 
 
@@ -43,7 +43,7 @@ def test_addresses_of_a_valkey(url):
         "postgresql+asyncpg://u@[::1]:5432/db",
     ],
 )
-def test_addresses_of_a_postgres(url):
+def test_valid_postgres_url_is_accepted(url):
     assert Settings(database_url=url).storage().database_url == url
 
 
@@ -75,7 +75,7 @@ def test_addresses_of_a_postgres(url):
         ),
     ],
 )
-def test_an_address_that_cannot_be_is_told_in_a_line(monkeypatch, command, name, value, said):
+def test_invalid_address_is_reported_in_one_line(monkeypatch, command, name, value, said):
     monkeypatch.setenv(name, value)
 
     ran = millstream(command)
@@ -95,9 +95,7 @@ def test_an_address_that_cannot_be_is_told_in_a_line(monkeypatch, command, name,
         ("PUBLIC_URL", "x", "public_url: 'x' is no origin"),
     ],
 )
-def test_a_word_that_means_nothing_is_told_before_anything_is_started(
-    monkeypatch, name, value, said
-):
+def test_invalid_setting_is_reported_before_start(monkeypatch, name, value, said):
     monkeypatch.setenv(f"MILLSTREAM_{name}", value)
 
     ran = millstream("up")
@@ -108,8 +106,8 @@ def test_a_word_that_means_nothing_is_told_before_anything_is_started(
 
 
 @pytest.mark.parametrize("name", [".env", "millstream.toml"])
-def test_a_file_in_another_encoding_is_told_in_a_line(tmp_path, name):
-    """As the `>` of some shells writes."""
+def test_file_in_wrong_encoding_is_reported_in_one_line(tmp_path, name):
+    """UTF-16, as written by the `>` of some shells."""
     (tmp_path / name).write_text("MILLSTREAM_PORT=1", encoding="utf-16")
 
     started, checked = millstream("up"), millstream("config", "check")
@@ -123,9 +121,7 @@ def test_a_file_in_another_encoding_is_told_in_a_line(tmp_path, name):
     ("text", "said"),
     [(None, "cannot be read: No such file"), ("hush", ": a secret key is base64 of 32 bytes")],
 )
-def test_a_file_of_secret_keys_that_holds_none_is_told_before_anything_is_started(
-    tmp_path, monkeypatch, text, said
-):
+def test_invalid_secret_keys_file_is_reported_before_start(tmp_path, monkeypatch, text, said):
     file = tmp_path / "keys"
     if text:
         file.write_text(text)
@@ -140,7 +136,7 @@ def test_a_file_of_secret_keys_that_holds_none_is_told_before_anything_is_starte
 
 
 @pytest.mark.parametrize("command", ["sweep", "deliver", "worker", "doctor"])
-def test_an_option_that_postgres_does_not_know_is_told_in_a_line(monkeypatch, command):
+def test_unknown_postgres_option_is_reported_in_one_line(monkeypatch, command):
     monkeypatch.setenv("DATABASE_URL", f"{POSTGRES}?schema=public")
 
     ran = millstream(command)
@@ -157,13 +153,13 @@ def test_an_option_that_postgres_does_not_know_is_told_in_a_line(monkeypatch, co
     ],
 )
 @pytest.mark.parametrize("opening", [open_pool, open_client])
-async def test_an_option_that_redis_does_not_know_is_told(opening, option, said):
+async def test_unknown_redis_option_is_reported(opening, option, said):
     with pytest.raises(AddressUnusable, match=f"redis_url: {re.escape(said)}"):
         opening(f"{REDIS}?{option}")
 
 
 @pytest.mark.parametrize("name", ["REDIS_URL", "DATABASE_URL"])
-def test_an_empty_address_is_none(monkeypatch, name):
+def test_empty_address_counts_as_unset(monkeypatch, name):
     monkeypatch.setenv(name, "")
 
     ran = millstream("sweep")
@@ -171,7 +167,7 @@ def test_an_empty_address_is_none(monkeypatch, name):
     assert (ran.code, "must be set" in ran.err) == (2, True)
 
 
-def test_an_error_in_the_settings_does_not_show_what_was_said(monkeypatch):
+def test_settings_error_does_not_show_the_value(monkeypatch):
     monkeypatch.setenv("DATABASE_URL", "mysql://u:hush@host/db")
 
     with pytest.raises(ValueError, match="DATABASE_URL") as refused:
@@ -180,6 +176,6 @@ def test_an_error_in_the_settings_does_not_show_what_was_said(monkeypatch):
     assert "hush" not in str(refused.value)
 
 
-def test_an_archive_is_refused_where_it_is_opened_too():
+def test_invalid_archive_url_is_rejected_when_opened():
     with pytest.raises(ValueError, match="file:///directory or s3://bucket"):
         open_root("http://host/x")

@@ -1,4 +1,4 @@
-"""Settings are told with who said them, and never with their secrets."""
+"""Origins of settings, and redaction of secrets."""
 
 from api.config.settings import ORIGINS, read_settings
 from api.config.sources import COMMAND, DEFAULT, told_settings, with_origins
@@ -8,7 +8,7 @@ def told(settings):
     return {one.name: one for one in told_settings(settings)}
 
 
-def test_a_setting_comes_from_the_first_source_that_says_it(monkeypatch, tmp_path):
+def test_first_source_determines_setting(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "millstream.toml").write_text("workers = 3\nport = 9001\n")
     monkeypatch.setenv("MILLSTREAM_PORT", "9002")
@@ -20,7 +20,7 @@ def test_a_setting_comes_from_the_first_source_that_says_it(monkeypatch, tmp_pat
     assert found["host"].origin == DEFAULT
 
 
-def test_a_process_is_told_where_its_settings_are_from(monkeypatch, tmp_path):
+def test_child_process_learns_origins_of_settings(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MILLSTREAM_PORT", "9002")
     given = read_settings(workers=2)
@@ -36,7 +36,7 @@ def test_a_process_is_told_where_its_settings_are_from(monkeypatch, tmp_path):
     assert found["host"].origin == DEFAULT
 
 
-def test_secrets_are_stars(monkeypatch, tmp_path):
+def test_secrets_are_redacted(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("REDIS_URL", "redis://:hunter2@localhost:6379")
     monkeypatch.setenv("MILLSTREAM_ARCHIVE_URL", "s3://key:hunter2@bucket/path")
