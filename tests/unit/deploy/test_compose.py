@@ -1,4 +1,4 @@
-"""The files for containers, as far as they can be checked without one."""
+"""Container and service files: everything that can be checked without starting them."""
 
 import json
 import shlex
@@ -28,12 +28,12 @@ def services():
     return COMPOSE["services"]
 
 
-def test_the_stores_are_of_the_versions_we_promise(services):
+def test_store_images_have_supported_versions(services):
     assert services["valkey"]["image"] == "valkey/valkey:9"
     assert services["postgres"]["image"] == "postgres:18"
 
 
-def test_valkey_keeps_what_it_acknowledged(services):
+def test_valkey_is_configured_for_durability(services):
     words = shlex.split(" ".join(services["valkey"]["command"]))
 
     assert words[words.index("--appendonly") + 1] == "yes"
@@ -42,7 +42,7 @@ def test_valkey_keeps_what_it_acknowledged(services):
 
 
 @pytest.mark.parametrize("service", ["migrate", "api", "sweeper", "deliverer", "worker"])
-def test_our_services_run_commands_that_exist(services, service):
+def test_services_run_existing_commands_and_options(services, service):
     command, *options = services[service]["command"]
 
     known = {
@@ -54,14 +54,14 @@ def test_our_services_run_commands_that_exist(services, service):
     assert {option for option in options if option.startswith("--")} <= known
 
 
-def test_every_service_has_a_health_check_and_time_to_end(services):
+def test_services_have_health_check_and_stop_grace_period(services):
     lasting = {name: service for name, service in services.items() if name != "migrate"}
 
     assert all("test" in service["healthcheck"] for service in lasting.values())
     assert all("stop_grace_period" in service for service in lasting.values())
 
 
-def test_every_volume_that_is_used_is_declared(services):
+def test_used_volumes_are_declared(services):
     declared = COMPOSE["volumes"]
     used = {
         volume.split(":")[0]
@@ -73,7 +73,7 @@ def test_every_volume_that_is_used_is_declared(services):
     assert used == set(declared)
 
 
-def test_compose_is_what_its_specification_allows():
+def test_compose_file_matches_specification():
     schema = files("check_jsonschema.builtin_schemas") / "vendor" / "compose-spec.json"
 
     faults = list(Draft7Validator(json.loads(schema.read_text())).iter_errors(COMPOSE))
@@ -81,7 +81,7 @@ def test_compose_is_what_its_specification_allows():
     assert [fault.message for fault in faults] == []
 
 
-def test_what_compose_mounts_and_refers_to_is_there(services):
+def test_mounted_files_and_references_exist(services):
     for service in services.values():
         for volume in service.get("volumes", []):
             if volume.startswith("./"):
@@ -92,14 +92,14 @@ def test_what_compose_mounts_and_refers_to_is_there(services):
         assert set(service.get("depends_on", {})) <= set(services)
 
 
-def test_configurations_within_compose_can_be_read():
+def test_embedded_configurations_are_valid_yaml():
     told = {name: yaml.safe_load(one["content"]) for name, one in COMPOSE["configs"].items()}
 
     paths = {job.get("metrics_path", "/metrics") for job in told["prometheus"]["scrape_configs"]}
     assert paths == {"/metrics", "/metrics/per-object"}
 
 
-def test_what_only_watches_is_asked_for_by_a_profile(services):
+def test_monitoring_services_require_profile_and_loopback(services):
     asked_for = {name for name, service in services.items() if service.get("profiles")}
 
     assert asked_for == {"prometheus", "grafana"}
@@ -108,7 +108,7 @@ def test_what_only_watches_is_asked_for_by_a_profile(services):
     }
 
 
-def test_the_unit_of_systemd_runs_a_command_that_exists_as_somebody_else_than_root():
+def test_systemd_unit_runs_existing_command_as_non_root():
     unit = RawConfigParser(strict=False)
     unit.optionxform = str  # type: ignore[assignment,method-assign]
     unit.read(ROOT / "deploy" / "systemd" / "millstream.service")
@@ -126,7 +126,7 @@ def test_the_unit_of_systemd_runs_a_command_that_exists_as_somebody_else_than_ro
 
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd is not installed")
-def test_systemd_finds_nothing_wrong_with_the_unit_but_that_it_is_not_installed():
+def test_systemd_analyze_verifies_the_unit():
     unit = ROOT / "deploy" / "systemd" / "millstream.service"
 
     done = subprocess.run(
@@ -137,7 +137,7 @@ def test_systemd_finds_nothing_wrong_with_the_unit_but_that_it_is_not_installed(
     assert [line for line in told if "is not executable" not in line] == []
 
 
-def test_whoever_reads_or_writes_the_archive_has_it(services):
+def test_services_that_use_the_archive_mount_it(services):
     for name in ("api", "sweeper", "deliverer", "worker"):
         archive_url = services[name]["environment"]["MILLSTREAM_ARCHIVE_URL"]
         folders = [volume.split(":")[1] for volume in services[name]["volumes"]]
@@ -145,18 +145,18 @@ def test_whoever_reads_or_writes_the_archive_has_it(services):
         assert archive_url.removeprefix("file://") in folders
 
 
-def test_the_image_has_spark_and_makes_wheels_of_what_is_none():
+def test_image_has_spark_and_builds_wheels_with_hashes():
     dockerfile = (ROOT / "Dockerfile").read_text()
 
     assert "pip wheel --require-hashes --no-deps --wheel-dir /wheels" in dockerfile
     assert "'.[spark]'" in dockerfile
 
 
-def test_the_api_is_published_on_loopback_only(services):
+def test_api_is_published_on_loopback_only(services):
     assert services["api"]["ports"] == ["127.0.0.1:8080:8080"]
 
 
-def test_the_image_runs_a_command_that_exists_as_somebody_else_than_root():
+def test_image_runs_existing_command_as_numeric_non_root():
     lines = (ROOT / "Dockerfile").read_text().splitlines()
     [command] = [line for line in lines if line.startswith("CMD")]
     [user] = [line.split()[1] for line in lines if line.startswith("USER")]
@@ -166,14 +166,14 @@ def test_the_image_runs_a_command_that_exists_as_somebody_else_than_root():
     assert sum(line.startswith("FROM") for line in lines) == 2
 
 
-def test_the_make_targets_we_name_exist():
+def test_documented_make_targets_exist():
     makefile = (ROOT / "Makefile").read_text()
 
     for target in ("install", "up", "test", "check", "lint", "bench", "openapi"):
         assert f"\n{target}:" in makefile
 
 
-def test_the_image_has_every_package_of_the_wheel():
+def test_docker_context_has_every_package_of_the_wheel():
     wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]
     kept = (ROOT / ".dockerignore").read_text().splitlines()
 

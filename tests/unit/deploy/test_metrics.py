@@ -1,4 +1,4 @@
-"""Rules, dashboard and documentation name metrics that there are, with their labels, as their types allow."""
+"""Rules, dashboard and documentation name existing metrics, with labels they have."""
 
 import json
 import re
@@ -41,13 +41,13 @@ each_expression = pytest.mark.parametrize(("name", "expression"), EXPRESSIONS, i
 
 
 def series_in(expression):
-    """(name, labels that are asked for) of each series."""
+    """Return (name, requested labels) of each series."""
     found = re.findall(r"(?<![\w:])(millstream_\w+)(?:\{([^}]*)\})?", expression)
     return [(name, set(re.findall(r"(\w+)\s*[=!]~?", labels))) for name, labels in found]
 
 
 @each_expression
-def test_every_series_is_of_a_metric_that_there_is(name, expression):
+def test_series_belongs_to_existing_metric(name, expression):
     known = [found for found, _ in series_in(expression)]
 
     assert known or any(word in expression for word in OF_PROMETHEUS)
@@ -55,7 +55,7 @@ def test_every_series_is_of_a_metric_that_there_is(name, expression):
 
 
 @each_expression
-def test_labels_are_those_of_the_metric(name, expression):
+def test_labels_belong_to_the_metric(name, expression):
     for series, asked in series_in(expression):
         assert asked <= {*BY_SERIES[series].labels, "le", *NOT_OF_METRICS}, series
     grouped = {
@@ -69,12 +69,12 @@ def test_labels_are_those_of_the_metric(name, expression):
 
 
 @each_expression
-def test_counts_are_shown_as_rates_and_quantiles_taken_of_buckets(name, expression):
+def test_counters_are_rated_and_quantiles_use_buckets(name, expression):
     for series, _ in series_in(expression):
         rated = re.search(rf"\b({'|'.join(RATES)})\({series}\b", expression)
         counts = series.endswith(("_total", "_bucket", "_count", "_sum"))
         if series == "millstream_redis_evicted_keys_total":
-            continue  # any at all is one too many
+            continue  # any value at all is too many
         assert bool(rated) == counts, series
     if "histogram_quantile" in expression:
         assert all(series.endswith("_bucket") for series, _ in series_in(expression))
@@ -82,7 +82,7 @@ def test_counts_are_shown_as_rates_and_quantiles_taken_of_buckets(name, expressi
 
 
 @each_expression
-def test_what_the_stores_hold_is_never_added_up_over_processes(name, expression):
+def test_store_state_is_not_summed_over_processes(name, expression):
     for series, _ in series_in(expression):
         if BY_SERIES[series].where == "counted":
             continue
@@ -91,7 +91,7 @@ def test_what_the_stores_hold_is_never_added_up_over_processes(name, expression)
         assert not re.search(rf"\bsum\(((rate|increase)\()?{series}", expression)
 
 
-def test_every_alert_says_how_bad_it_is_and_what_it_means():
+def test_every_alert_has_severity_and_summary():
     alerts = [rule for rule in rules() if "alert" in rule]
 
     assert len({rule["alert"] for rule in alerts}) == len(alerts) >= 15
@@ -100,13 +100,13 @@ def test_every_alert_says_how_bad_it_is_and_what_it_means():
         assert rule["annotations"]["summary"]
 
 
-def test_recorded_series_are_named_as_prometheus_has_it():
+def test_recording_rules_follow_naming_convention():
     recorded = [rule["record"] for rule in rules() if "record" in rule]
 
     assert all(re.fullmatch(r"millstream:[a-z_]+:[a-z0-9_]+", name) for name in recorded)
 
 
-def test_panels_have_numbers_and_places_of_their_own():
+def test_panels_have_unique_ids_and_positions():
     ids = [panel["id"] for panel in BOARD["panels"]]
     places = [(panel["gridPos"]["x"], panel["gridPos"]["y"]) for panel in BOARD["panels"]]
 
@@ -116,7 +116,7 @@ def test_panels_have_numbers_and_places_of_their_own():
     assert {panel["datasource"]["uid"] for panel in panels()} == {"${datasource}"}
 
 
-def test_the_example_scrapes_what_is_served_with_a_key():
+def test_scrape_example_uses_authenticated_endpoints():
     paths = {job["metrics_path"] for job in SCRAPE["scrape_configs"]}
 
     assert paths == {"/metrics", "/metrics/per-object"}
@@ -125,7 +125,7 @@ def test_the_example_scrapes_what_is_served_with_a_key():
     assert {job["job_name"] for job in SCRAPE["scrape_configs"]} >= {"millstream"}
 
 
-def test_the_page_has_every_metric_and_no_other():
+def test_metrics_page_lists_exactly_the_catalogue():
     page = (ROOT / "docs" / "reference" / "metrics.md").read_text().splitlines()
 
     told = [line for line in page if line.startswith("| `millstream_")]

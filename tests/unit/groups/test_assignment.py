@@ -1,4 +1,4 @@
-"""Who reads which shard: the rules, one by one and in every order."""
+"""Shard assignment: the rules one by one, and in any order."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ def member(name: str, *, now_ms: int = 0, static: bool = False) -> Member:
 
 
 def group(*names: str, lineage: Sequence[Link] = FOUR, static: bool = False) -> Assignment:
-    """A group that these have joined, one after the other, each giving up what it should."""
+    """A group after these members joined one by one and gave up shards as required."""
     assignment = Assignment(0, (), ())
     for name in names:
         assignment = join(assignment, member(name, static=static))
@@ -54,11 +54,11 @@ def lease(assignment: Assignment, shard: int) -> Lease:
     return next(one for one in assignment.leases if one.shard == shard)
 
 
-# Who should have what
+# Target assignment
 
 
 @given(SHARDS, MEMBERS, OWNERS)
-def test_every_shard_goes_to_a_member_and_shares_are_even(shards, members, owned):
+def test_all_shards_are_assigned_evenly(shards, members, owned):
     target = assign(shards, members, owned)
 
     assert set(target) == (shards if members else set())
@@ -69,7 +69,7 @@ def test_every_shard_goes_to_a_member_and_shares_are_even(shards, members, owned
 
 
 @given(SHARDS, MEMBERS, OWNERS)
-def test_no_fewer_shards_could_move(shards, members, owned):
+def test_assignment_moves_the_fewest_shards(shards, members, owned):
     target = assign(shards, members, owned)
 
     if members:
@@ -82,16 +82,16 @@ def test_no_fewer_shards_could_move(shards, members, owned):
 
 
 @given(SHARDS, MEMBERS, OWNERS)
-def test_an_assignment_that_was_reached_stays(shards, members, owned):
+def test_assignment_is_stable(shards, members, owned):
     target = assign(shards, members, owned)
 
     assert assign(shards, members, target) == target
 
 
-# Which shards may be read
+# Eligible shards
 
 
-def test_children_wait_for_all_their_parents():
+def test_child_shard_waits_for_all_parents():
     merged = [Link(0), Link(1), Link(2, parents=(0, 1))]
 
     assert eligible(merged, []) == [0, 1]
@@ -99,12 +99,12 @@ def test_children_wait_for_all_their_parents():
     assert eligible(merged, [0, 1]) == [2]
 
 
-def test_parents_that_have_expired_are_not_waited_for():
+def test_expired_parents_are_ignored():
     assert eligible([Link(5, parents=(1, 2))], []) == [5]
 
 
 @given(st.data())
-def test_nothing_is_read_before_what_it_came_from(data):
+def test_shard_is_read_only_after_its_parents(data):
     lineage = [
         Link(
             shard, tuple(data.draw(st.sets(st.integers(0, shard - 1), max_size=2)) if shard else ())
@@ -119,7 +119,7 @@ def test_nothing_is_read_before_what_it_came_from(data):
     assert finished == {link.shard for link in lineage}
 
 
-def test_a_shard_that_expires_unfinished_stays_to_tell_of_it():
+def test_expired_unfinished_shard_keeps_its_lease():
     split = [Link(0), Link(1, parents=(0,)), Link(2, parents=(0,))]
     unread = settle(group("a", lineage=split), split[1:], PATIENCE, 1)
     finished = settle(fence(group("a", lineage=split), {0: True}), split[1:], PATIENCE, 1)
@@ -129,14 +129,14 @@ def test_a_shard_that_expires_unfinished_stays_to_tell_of_it():
     assert [one.shard for one in finished.leases] == [1, 2]
 
 
-# How shards change hands
+# Transfer of shards
 
 
-def test_the_first_member_reads_everything_at_once():
+def test_first_member_owns_all_shards_immediately():
     assert owners(group("a")) == dict.fromkeys(range(4), "a")
 
 
-def test_a_second_member_waits_until_shards_are_given_up():
+def test_second_member_waits_until_shards_are_given_up():
     joined = settle(join(group("a"), member("b")), FOUR, PATIENCE, 5)
 
     assert owners(joined) == dict.fromkeys(range(4), "a")
@@ -149,13 +149,13 @@ def test_a_second_member_waits_until_shards_are_given_up():
     assert lease(shared, 0).generation == lease(joined, 0).generation
 
 
-def test_what_is_not_to_be_given_up_cannot_be():
+def test_giving_up_unrevoked_shards_has_no_effect():
     alone = group("a")
 
     assert settle(alone, FOUR, PATIENCE, 1, given_up=range(4)) == alone
 
 
-def test_a_shard_that_is_not_given_up_in_time_is_taken():
+def test_shard_is_revoked_when_not_given_up_in_time():
     joined = settle(join(group("a"), member("b")), FOUR, PATIENCE, 5)
     beating = Assignment(
         joined.generation,
@@ -170,7 +170,7 @@ def test_a_shard_that_is_not_given_up_in_time_is_taken():
     assert Counter(owners(taken).values()) == {"a": 2, "b": 2}
 
 
-def test_a_silent_member_loses_its_shards():
+def test_silent_member_loses_its_shards():
     shared = group("a", "b")
     alive = Assignment(
         shared.generation, (member("a", now_ms=30), member("b", now_ms=0)), shared.leases
@@ -183,14 +183,14 @@ def test_a_silent_member_loses_its_shards():
     assert after.generation == shared.generation + 1
 
 
-def test_nobody_is_silent_for_a_session_after_an_outage():
+def test_sessions_are_extended_after_an_outage():
     shared = group("a", "b")
 
     assert settle(shared, FOUR, PATIENCE, 1_029, grace_from_ms=1_000) == shared
     assert settle(shared, FOUR, PATIENCE, 1_030, grace_from_ms=1_000).members == ()
 
 
-def test_a_static_member_keeps_its_shards_for_a_while():
+def test_static_member_keeps_its_shards_while_away():
     shared = group("a", "b", static=True)
 
     away = settle(leave(shared, "a", for_good=False), FOUR, PATIENCE, 299)
@@ -201,7 +201,7 @@ def test_a_static_member_keeps_its_shards_for_a_while():
     assert settle(away, FOUR, PATIENCE, 300).members == ()
 
 
-def test_a_member_that_starts_anew_fences_its_former_self():
+def test_rejoining_member_fences_its_earlier_leases():
     before = group("a")
 
     after = settle(join(before, member("a")), FOUR, PATIENCE, 1)
@@ -211,7 +211,7 @@ def test_a_member_that_starts_anew_fences_its_former_self():
     assert after.members[0].joined_generation > before.generation
 
 
-def test_a_reset_grants_its_shards_anew():
+def test_reset_increments_generation_of_the_lease():
     before = group("a")
 
     after = fence(before, {1: False})
@@ -220,7 +220,7 @@ def test_a_reset_grants_its_shards_anew():
     assert lease(after, 0) == lease(before, 0)
 
 
-def test_a_finished_shard_makes_room_for_its_children():
+def test_finished_shard_is_replaced_by_its_children():
     split = [Link(0), Link(1, parents=(0,)), Link(2, parents=(0,))]
     before = group("a", "b", lineage=split)
 
@@ -231,7 +231,7 @@ def test_a_finished_shard_makes_room_for_its_children():
     assert Counter(owners(after).values()) == {"a": 1, "b": 1}
 
 
-def test_what_changes_nothing_keeps_the_generation():
+def test_generation_is_unchanged_when_nothing_changes():
     shared = group("a", "b")
 
     assert settle(shared, FOUR, PATIENCE, 1) == shared
@@ -249,8 +249,8 @@ FAMILY = [Link(0), Link(1), Link(2, (0,)), Link(3, (0,)), Link(4, (1, 3))]
 
 
 @given(STEPS)
-def test_a_shard_has_one_owner_in_each_generation_and_moves_only_when_free(steps):
-    """G1, over any story: whoever owns a shard loses it only by giving it up, by silence, or when its time is up."""
+def test_shard_has_one_owner_per_generation(steps):
+    """G1: an owner loses a shard only by giving it up, by silence, or at the revocation deadline."""
     now_ms, current = 0, Assignment(0, (), ())
     history: dict[tuple[int, int], str] = {}
     for what, who, number in steps:
@@ -300,5 +300,5 @@ def test_a_shard_has_one_owner_in_each_generation_and_moves_only_when_free(steps
 @pytest.mark.parametrize(
     ("first", "next_", "records"), [(0, 10, 5), (3, 10, 2), (4, 4, 0), (9, 3, 0), (2, 5, 1)]
 )
-def test_holes_hold_no_records(first, next_, records):
+def test_records_in_holes_are_not_counted(first, next_, records):
     assert without_holes(first, next_, [(3, 5), (7, 10)]) == records

@@ -1,4 +1,4 @@
-"""A member on someone's behalf that was silent for too long, and whose database is away when it would join again."""
+"""A proxied group member whose session expired, and that cannot rejoin at first."""
 
 from typing import Any, cast
 
@@ -14,7 +14,7 @@ NAME = GroupName("default", "readers")
 
 
 class Told:
-    """Groups that answer what a test says, in turn: an error is raised."""
+    """Groups that return or raise the given answers in turn."""
 
     def __init__(self, *answers: Any) -> None:
         self.answers = [*answers]
@@ -51,8 +51,8 @@ def membership(generation: int, *shards: int) -> Membership:
     return Membership(group=group, member_id="alice", assigned=places, revoked=())
 
 
-async def test_while_it_cannot_join_again_it_knows_its_group():
-    """Readers of its shards asked for the group meanwhile, and ended with an assertion that nobody heard of."""
+async def test_member_keeps_its_group_while_rejoin_fails():
+    """Readers of its shards needed the group meanwhile, and failed with an unhandled assertion."""
     member = member_of(membership(1, 0), MemberUnknown(), StorageUnavailable())
     await member.beat()
 
@@ -63,8 +63,8 @@ async def test_while_it_cannot_join_again_it_knows_its_group():
     assert [*member.held] == [0]
 
 
-async def test_what_it_lost_is_told_when_it_has_joined_again():
-    """A join that failed had forgotten the shards, so that nobody was told to stop reading them."""
+async def test_lost_shards_are_reported_after_delayed_rejoin():
+    """A failed join had discarded the shards, so no reader was stopped."""
     member = member_of(
         membership(1, 0, 1),
         MemberUnknown(),

@@ -1,1 +1,1 @@
-"""What Helm makes of the chart, and with which values."""
+"""Rendering of the Helm chart."""

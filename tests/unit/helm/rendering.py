@@ -1,4 +1,4 @@
-"""Rendering the chart: `python -m tests.unit.helm.rendering helm` writes what the tests read."""
+"""Rendering of the chart: `python -m tests.unit.helm.rendering helm` writes the fixtures."""
 
 import hashlib
 import subprocess
@@ -13,7 +13,7 @@ KUBERNETES = "1.34.0"
 
 
 def digest_of(case: str) -> str:
-    """What a rendering was made of: every file of the chart, and the values."""
+    """Digest of every file of the chart, and of the values."""
     values = VALUES[case]
     made_of = [
         *sorted(path for path in CHART.rglob("*") if path.is_file()),
@@ -26,7 +26,7 @@ def digest_of(case: str) -> str:
 
 
 def render(case: str, helm: str) -> str:
-    """What Helm makes of the chart with these values."""
+    """Render the chart with these values."""
     values = VALUES[case]
     command = [*helm.split(), "template", "mill", str(CHART), "--kube-version", KUBERNETES]
     done = subprocess.run(
@@ -39,7 +39,7 @@ def render(case: str, helm: str) -> str:
 
 
 def main() -> None:
-    """Write every case."""
+    """Render every case."""
     RENDERED.mkdir(exist_ok=True)
     for case in VALUES:
         (RENDERED / f"{case}.yaml").write_text(render(case, sys.argv[1]))

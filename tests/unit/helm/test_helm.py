@@ -1,7 +1,8 @@
-"""The Helm chart: what it renders to, held against Kubernetes' own schemas, and the values that it takes.
+"""The Helm chart: its rendering against the Kubernetes schemas, and its values.
 
-Helm is no package of ours. What it makes of the chart is kept beside this test, with the digest of what it was made of: where `helm` is on PATH it is made
-anew and compared, elsewhere the digest tells whether it is of this chart. `make helm` writes it.
+Helm is not a package dependency. The rendered chart is kept beside this test with the digest of its
+sources: where `helm` is on PATH it is rendered again and compared, elsewhere the digest tells
+whether it is current. `make helm` writes it.
 """
 
 import json
@@ -32,7 +33,7 @@ each_case = pytest.mark.parametrize("case", VALUES)
 
 
 def over(values: Any, more: Any) -> Any:
-    """Values with others written over them, as Helm does it."""
+    """Merge values over others, as Helm does."""
     if not (isinstance(values, dict) and isinstance(more, dict)):
         return more
     return values | {name: over(values.get(name), one) for name, one in more.items()}
@@ -43,7 +44,7 @@ def resources(case: str) -> list[dict[str, Any]]:
 
 
 def pods(case: str) -> dict[str, dict[str, Any]]:
-    """The pods' specs by process."""
+    """Pod specs by process."""
     return {
         one["metadata"]["labels"]["app.kubernetes.io/component"]: one["spec"]["template"]["spec"]
         for one in resources(case)
@@ -52,7 +53,7 @@ def pods(case: str) -> dict[str, dict[str, Any]]:
 
 
 @each_case
-def test_what_is_kept_was_made_of_this_chart(case):
+def test_rendering_is_current(case):
     first = (RENDERED / f"{case}.yaml").read_text().partition("\n")[0]
 
     assert first == f"# {digest_of(case)}", "run `make helm`"
@@ -60,24 +61,24 @@ def test_what_is_kept_was_made_of_this_chart(case):
 
 @each_case
 @pytest.mark.skipif(not shutil.which("helm"), reason="helm is not installed")
-def test_helm_makes_the_same_of_it(case):
+def test_helm_renders_the_same(case):
     assert (RENDERED / f"{case}.yaml").read_text() == render(case, "helm")
 
 
 @pytest.mark.skipif(not shutil.which("helm"), reason="helm is not installed")
-def test_helm_finds_nothing_wrong():
+def test_helm_lint_reports_nothing():
     subprocess.run(["helm", "lint", "--strict", CHART], check=True, capture_output=True)
 
 
 @each_case
 @pytest.mark.parametrize("version", VERSIONS)
-def test_kubernetes_takes_all_of_it(case, version):
+def test_rendered_resources_match_kubernetes_schemas(case, version):
     for one in resources(case):
         if one["kind"] not in OF_OTHERS:
             kubernetes_validate.validate(one, version, strict=True)
 
 
-def test_the_values_are_what_their_schema_allows_and_typing_errors_are_not():
+def test_values_match_schema_and_typing_errors_do_not():
     Draft7Validator.check_schema(SCHEMA)
     values = Draft7Validator(SCHEMA)
 
@@ -95,7 +96,7 @@ def test_the_values_are_what_their_schema_allows_and_typing_errors_are_not():
         assert list(values.iter_errors(DEFAULTS | wrong)) != [], wrong
 
 
-def test_every_value_is_known_to_the_schema():
+def test_schema_covers_all_values():
     known = SCHEMA["properties"]
 
     assert set(DEFAULTS) <= set(known)
@@ -113,7 +114,7 @@ def test_every_value_is_known_to_the_schema():
 
 
 @each_case
-def test_pods_run_commands_that_exist_as_somebody_else_than_root(case):
+def test_pods_run_existing_commands_as_non_root(case):
     found = pods(case)
 
     assert set(found) == OURS - (set() if case == "everything" else {"worker"})
@@ -127,7 +128,7 @@ def test_pods_run_commands_that_exist_as_somebody_else_than_root(case):
 
 
 @each_case
-def test_pods_are_told_settings_that_there_are(case):
+def test_pods_set_only_existing_settings(case):
     known = {f"MILLSTREAM_{name.upper()}" for name in Settings.model_fields}
     for pod in pods(case).values():
         told = {one["name"] for one in pod["containers"][0]["env"]}
@@ -137,12 +138,12 @@ def test_pods_are_told_settings_that_there_are(case):
 
 
 @each_case
-def test_no_pod_is_told_of_services_in_names_of_ours(case):
+def test_pods_disable_service_links(case):
     assert all(pod["enableServiceLinks"] is False for pod in pods(case).values())
 
 
 @each_case
-def test_what_serves_is_asked_whether_it_lives_and_is_ready(case):
+def test_api_pod_has_probes_with_matching_scheme(case):
     [container] = pods(case)["api"]["containers"]
     scheme = "HTTPS" if case == "everything" else "HTTP"
 
@@ -155,7 +156,7 @@ def test_what_serves_is_asked_whether_it_lives_and_is_ready(case):
 
 
 @each_case
-def test_selectors_meet_the_pods_they_mean(case):
+def test_selectors_match_the_intended_pods(case):
     labels = {
         one["metadata"]["name"]: one["spec"]["template"]["metadata"]["labels"]
         for one in resources(case)
@@ -175,7 +176,7 @@ def test_selectors_meet_the_pods_they_mean(case):
                 pass
 
 
-def test_the_chart_has_the_version_of_the_project():
+def test_chart_version_matches_project():
     project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
 

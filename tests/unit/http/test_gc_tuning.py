@@ -1,4 +1,4 @@
-"""Garbage is looked for seldom, and not at all in what stays."""
+"""Garbage-collector tuning: high thresholds, and frozen long-lived objects."""
 
 import gc
 from collections.abc import Iterator
@@ -17,13 +17,13 @@ def _as_before() -> Iterator[None]:
     gc.unfreeze()
 
 
-def test_what_is_in_use_is_not_looked_at_again() -> None:
+def test_settle_freezes_objects_in_use() -> None:
     gc.unfreeze()
     gc_tuning.settle()
     assert gc.get_freeze_count() > len(gc.get_objects())
 
 
-def test_a_command_looks_seldom_and_is_not_taken_apart_at_its_end(
+def test_command_raises_threshold_and_freezes_at_exit(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     gc.unfreeze()

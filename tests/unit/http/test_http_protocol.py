@@ -1,4 +1,4 @@
-"""The protocol's timer for connections that nobody uses; all else is in contract/test_http.py."""
+"""The keep-alive timer of the protocol; everything else is in contract/test_http.py."""
 
 import asyncio
 from typing import Any
@@ -13,7 +13,7 @@ KEEP_ALIVE_S = 5
 
 
 class Loop:
-    """A clock that stands still, and the calls that are asked of it."""
+    """A manual clock, and the calls scheduled on it."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -44,7 +44,7 @@ class Transport:
 
 
 class Cycle:
-    """A request under way or answered."""
+    """A request in progress or answered."""
 
     def __init__(self, *, response_complete: bool) -> None:
         self.response_complete = response_complete
@@ -68,11 +68,11 @@ def protocol(loop: Loop, transport: Transport) -> FastPathProtocol:
     config.load()
     made = FastPathProtocol(config, ServerState(), {}, loop)
     made.connection_made(transport)
-    loop.later.clear()  # the look at what is unfinished is tested elsewhere
+    loop.later.clear()  # the slow-request check is tested elsewhere
     return made
 
 
-def test_a_connection_without_requests_is_closed_in_time(protocol, loop, transport):
+def test_idle_connection_is_closed_after_timeout(protocol, loop, transport):
     protocol.on_response_complete()
     loop.now = KEEP_ALIVE_S
     protocol.timeout_keep_alive_handler()
@@ -81,7 +81,7 @@ def test_a_connection_without_requests_is_closed_in_time(protocol, loop, transpo
     assert transport.closed
 
 
-def test_many_answers_share_one_timer(protocol, loop, transport):
+def test_responses_share_one_keep_alive_timer(protocol, loop, transport):
     for loop.now in (0.0, 1.0, 2.0):
         protocol.on_response_complete()
     loop.now = KEEP_ALIVE_S
@@ -91,7 +91,7 @@ def test_many_answers_share_one_timer(protocol, loop, transport):
     assert not transport.closed
 
 
-def test_a_connection_whose_answer_is_being_made_stays(protocol, loop, transport):
+def test_connection_stays_open_while_response_is_pending(protocol, loop, transport):
     protocol.on_response_complete()
     protocol.cycle = Cycle(response_complete=False)
     loop.now = 10 * KEEP_ALIVE_S
@@ -102,6 +102,6 @@ def test_a_connection_whose_answer_is_being_made_stays(protocol, loop, transport
 
 
 @pytest.mark.parametrize("value", [b"a\r\nx: y", b"a\nb", b"\r"])
-def test_a_header_cannot_become_two(value):
+def test_header_injection_is_rejected(value):
     with pytest.raises(ValueError, match="spans lines"):
         _lines([(b"retry-after", value)])

@@ -1,4 +1,4 @@
-"""A body is counted before it is decoded, so that what it becomes in memory is bounded."""
+"""Items of a body are counted before decoding, to bound memory."""
 
 import cbor2
 import msgspec
@@ -44,7 +44,7 @@ def items_of(value):
 
 
 @given(PLAIN)
-def test_a_walk_meets_every_item_and_ends_with_the_last(value):
+def test_walk_visits_every_item_and_ends_after_last(value):
     for encoded, after in (
         (msgspec.msgpack.encode(value), _after_msgpack),
         (cbor2.dumps(value), _after_cbor),
@@ -57,7 +57,7 @@ def test_a_walk_meets_every_item_and_ends_with_the_last(value):
 
 
 @given(st.binary(max_size=2_000))
-def test_a_walk_over_anything_ends(payload):
+def test_walk_over_arbitrary_bytes_terminates(payload):
     for after in (_after_msgpack, _after_cbor):
         _walk(payload, after)
 
@@ -71,12 +71,12 @@ def test_a_walk_over_anything_ends(payload):
         (check_cbor, b"\x9f" + b"\x80" * (1 << 20)),
     ],
 )
-def test_a_body_of_nothing_but_containers_is_refused(check, hostile):
+def test_body_of_nested_containers_is_rejected(check, hostile):
     with pytest.raises(Refusal, match="more values"):
         check(hostile)
 
 
-def test_the_largest_batch_that_is_allowed_passes():
+def test_largest_allowed_batch_is_accepted():
     body = "x" * 12_000
     batch = {"messages": [{"body": body, "headers": {"a": "b"}} for _ in range(1_000)]}
 
@@ -85,7 +85,7 @@ def test_the_largest_batch_that_is_allowed_passes():
     check_cbor(cbor2.dumps(batch))
 
 
-def test_a_batch_of_structured_bodies_passes():
+def test_batch_of_structured_bodies_is_accepted():
     body = {"lines": [{"sku": f"a-{number}", "count": number} for number in range(200)]}
     batch = {"messages": [{"body": body} for _ in range(1_000)]}
 
@@ -99,7 +99,7 @@ def test_a_batch_of_structured_bodies_passes():
         (MSGPACK, b"\x81\xa8messages\xdd\x00\x10\x00\x00" + b"\x80" * (1 << 20)),
     ],
 )
-def test_the_routes_refuse_it_before_they_decode(kind, payload):
+def test_routes_check_item_count_before_decoding(kind, payload):
     [send] = [one for one in messages.dataplane.routes if one.operation == "send_messages"]
     assert send.body is not None
 
@@ -107,7 +107,7 @@ def test_the_routes_refuse_it_before_they_decode(kind, payload):
         send.body.decode(payload, kind)
 
 
-def test_small_bodies_are_not_looked_at(monkeypatch):
+def test_small_bodies_are_not_walked(monkeypatch):
     monkeypatch.setattr(item_limits, "_walk", None)
 
     check_msgpack(b"\x80" * limits.BATCH_LOOKED_AT_BYTES)

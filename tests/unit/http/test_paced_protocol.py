@@ -1,4 +1,4 @@
-"""What a request may be before anybody looks at what it says: how large its head, and how slow all of it."""
+"""Limits of unparsed requests: size of the head, and minimum transfer rate."""
 
 import json
 from typing import Any
@@ -16,7 +16,7 @@ BODY_S = limits.BODY_MS_MAX / 1_000
 
 
 class Loop:
-    """Time that stands still, and the look at the unfinished that is due."""
+    """A manual clock, and the pending check for slow requests."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -39,14 +39,14 @@ class Loop:
 
 
 class Task:
-    """Something that is never begun."""
+    """A task that never starts."""
 
     def add_done_callback(self, _: Any) -> None:
-        """Nobody hears of its end."""
+        """Ignore the callback."""
 
 
 class Transport:
-    """A connection that keeps what is written."""
+    """A connection that records what is written."""
 
     def __init__(self) -> None:
         self.written = b""
@@ -62,7 +62,7 @@ class Transport:
         self.closed = True
 
     def pause_reading(self) -> None:
-        """Nothing comes of itself."""
+        """Do nothing: no data arrives by itself."""
 
     resume_reading = pause_reading
 
@@ -101,7 +101,7 @@ def connection(loop, transport):
     return protocol
 
 
-def test_a_request_that_comes_whole_waits_for_nothing(connection, transport, loop):
+def test_complete_request_is_not_timed_out(connection, transport, loop):
     connection.data_received(b"GET /livez HTTP/1.1\r\nhost: a\r\n\r\n")
 
     loop.look(10 * HEAD_S)
@@ -127,7 +127,7 @@ def test_a_request_that_comes_whole_waits_for_nothing(connection, transport, loo
         (b"\x16\x03\x01\x02\x00\x01", 400, "bad_request"),
     ],
 )
-def test_a_head_that_is_too_much_is_refused_and_the_connection_ends(
+def test_oversized_or_malformed_head_closes_the_connection(
     connection, transport, head, status, code
 ):
     connection.data_received(head)
@@ -135,7 +135,7 @@ def test_a_head_that_is_too_much_is_refused_and_the_connection_ends(
     assert (transport.status, transport.code, transport.closed) == (status, code, True)
 
 
-def test_a_head_that_comes_in_pieces_is_measured_as_a_whole(connection, transport):
+def test_head_sent_in_pieces_is_measured_in_total(connection, transport):
     piece = b"a: " + b"b" * 1_000 + b"\r\n"
     connection.data_received(b"GET / HTTP/1.1\r\n")
     for _ in range(limits.HEAD_BYTES_MAX // len(piece) + 1):
@@ -144,14 +144,14 @@ def test_a_head_that_comes_in_pieces_is_measured_as_a_whole(connection, transpor
     assert transport.status == 431
 
 
-def test_the_largest_head_passes(connection, transport):
+def test_largest_allowed_head_is_accepted(connection, transport):
     connection.data_received(b"GET /livez HTTP/1.1\r\n")
     connection.data_received(b"a: b\r\n" * limits.HEAD_HEADERS_MAX + b"\r\n")
 
     assert not transport.closed
 
 
-def test_a_large_body_in_the_same_piece_is_no_large_head(connection, transport):
+def test_body_in_same_packet_does_not_count_as_head(connection, transport):
     body = b"x" * (2 * limits.HEAD_BYTES_MAX)
     connection.data_received(
         b"POST / HTTP/1.1\r\nhost: a\r\ncontent-length: %d\r\n\r\n" % len(body) + body
@@ -160,7 +160,7 @@ def test_a_large_body_in_the_same_piece_is_no_large_head(connection, transport):
     assert not transport.closed
 
 
-def test_who_connects_and_says_nothing_is_not_kept(connection, transport, loop):
+def test_idle_new_connection_is_closed(connection, transport, loop):
     loop.look(HEAD_S)
     assert not transport.closed
 
@@ -169,7 +169,7 @@ def test_who_connects_and_says_nothing_is_not_kept(connection, transport, loop):
     assert (transport.closed, transport.written) == (True, b"")
 
 
-def test_a_head_that_comes_byte_by_byte_ends_in_a_408(connection, transport, loop):
+def test_slow_head_is_answered_with_408(connection, transport, loop):
     for second in range(int(HEAD_S) + 1):
         loop.now = float(second)
         connection.data_received(b"GET /" if second == 0 else b"a")
@@ -179,7 +179,7 @@ def test_a_head_that_comes_byte_by_byte_ends_in_a_408(connection, transport, loo
     assert (transport.status, transport.code, transport.closed) == (408, "request_too_slow", True)
 
 
-def test_the_time_begins_anew_with_each_request(connection, transport, loop):
+def test_timeout_restarts_per_request(connection, transport, loop):
     connection.data_received(b"GET /livez HTTP/1.1\r\nhost: a\r\n\r\n")
     connection.cycle.response_complete = True
     loop.now = 1_000.0
@@ -192,7 +192,7 @@ def test_the_time_begins_anew_with_each_request(connection, transport, loop):
     assert transport.status == 408
 
 
-def test_a_body_has_the_time_that_its_size_needs(connection, transport, loop):
+def test_body_timeout_grows_with_received_bytes(connection, transport, loop):
     connection.data_received(b"POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 9999999\r\n\r\n")
     loop.look(HEAD_S + BODY_S)
     connection.data_received(b"x" * (60 * limits.BODY_BYTES_PER_SECOND_MIN))
@@ -205,7 +205,7 @@ def test_a_body_has_the_time_that_its_size_needs(connection, transport, loop):
     assert transport.closed
 
 
-def test_a_request_behind_one_that_is_answered_is_not_slow(connection, transport, loop):
+def test_pipelined_request_is_not_timed_out(connection, transport, loop):
     connection.flow.read_paused = True
     connection.data_received(b"GET /li")
 
@@ -214,7 +214,7 @@ def test_a_request_behind_one_that_is_answered_is_not_slow(connection, transport
     assert not transport.closed
 
 
-def test_a_connection_that_is_gone_is_looked_at_no_more(connection, loop):
+def test_closed_connection_is_no_longer_monitored(connection, loop):
     connection.data_received(b"GET /li")
 
     connection.connection_lost(OSError())
@@ -224,7 +224,7 @@ def test_a_connection_that_is_gone_is_looked_at_no_more(connection, loop):
     assert loop.due is not None
 
 
-def test_nobody_looks_while_nothing_is_unfinished(loop):
+def test_monitor_is_idle_without_unfinished_requests(loop):
     unfinished = SlowRequestMonitor()
 
     assert loop.due is None
@@ -232,7 +232,7 @@ def test_nobody_looks_while_nothing_is_unfinished(loop):
     assert loop.due is None
 
 
-def test_a_pace_is_what_the_limits_say():
+def test_allowed_time_follows_the_limits():
     assert may_take_s(0, has_head=False) == HEAD_S
     assert may_take_s(0, has_head=True) == HEAD_S + BODY_S
     assert may_take_s(limits.REQUEST_BYTES_MAX, has_head=True) > 1_000

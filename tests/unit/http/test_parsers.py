@@ -1,4 +1,4 @@
-"""Whatever comes from outside: a parser takes it, or raises what it says it raises, and nothing else."""
+"""Fuzzing of parsers: each accepts its input or raises only its documented errors."""
 
 import json
 import xml.etree.ElementTree as ET
@@ -55,23 +55,23 @@ HEADERS = st.dictionaries(st.binary(max_size=20).map(bytes.lower), ANYTHING, max
 
 
 def only(parse: Callable[..., Any], *given: Any, raises: tuple[type[Exception], ...]) -> None:
-    """`parse` gives something, or raises one of these."""
+    """Call `parse`, which must return or raise one of these."""
     with suppress(*raises):
         parse(*given)
 
 
 @given(ANYTHING | FRAMES.map(lambda frame: json.dumps(frame).encode()))
-def test_json_frames(payload):
+def test_json_frames_decode_or_raise_documented_error(payload):
     only(JSON_WIRE.decode, payload, raises=(BadFrame, Malformed))
 
 
 @given(ANYTHING | FRAMES.filter(lambda frame: _fits(frame)).map(msgspec.msgpack.encode))
-def test_msgpack_frames(payload):
+def test_msgpack_frames_decode_or_raise_documented_error(payload):
     only(MSGPACK_WIRE.decode, payload, raises=(BadFrame, Malformed))
 
 
 @given(TEXT | ANYTHING.map(lambda raw: raw.decode("latin-1")))
-def test_words_that_we_gave_out(text):
+def test_opaque_tokens_decode_or_raise_documented_error(text):
     only(decode_cursor, text, ("queues", "default"), str, raises=(MillstreamError,))
     only(ReceiptHandle.decode, text, "00ff00ff00ff00ff", raises=(MillstreamError,))
     only(unseal, text, ShardIterator, b"s" * 32, raises=(NotOurs,))
@@ -87,7 +87,7 @@ def test_words_that_we_gave_out(text):
 
 
 @given(ANYTHING, ANYTHING)
-def test_query_calls(query_string, body):
+def test_query_calls_decode_or_raise_documented_error(query_string, body):
     def read() -> None:
         parameters = parse_parameters(query_string, body)
         for kind in (SendMessageBatch, SQS.operations["CreateQueue"].asked):
@@ -101,19 +101,19 @@ def test_query_calls(query_string, body):
         st.tuples(st.sampled_from(["SendMessageBatchRequestEntry", "Id", "1", "member", "a"]), TEXT)
     )
 )
-def test_query_names_that_are_trees(pairs):
+def test_nested_query_names_decode_or_raise_documented_error(pairs):
     name = ".".join(word for word, _ in pairs)
 
     only(read_parameters, {name: "x", f"{name}.1": "y"}, SendMessageBatch, raises=(AwsError,))
 
 
 @given(ANYTHING | PLAIN.map(lambda value: cbor2.dumps(value)))
-def test_cbor(payload):
+def test_cbor_decodes_or_raises_documented_error(payload):
     only(cbor.loads, payload, raises=(cbor.Malformed,))
 
 
 @given(TEXT)
-def test_xml_tells_what_it_was_given(text):
+def test_error_xml_is_well_formed_for_any_text(text):
     encoded = error_xml(
         AwsError(BAD_REQUEST, text), "r", "http://queue.amazonaws.com/doc/2012-11-05/"
     )
@@ -127,7 +127,7 @@ def test_xml_tells_what_it_was_given(text):
         [b"application/json", b"application/msgpack", b"application/x-ndjson", b"", b"a/b"]
     ),
 )
-def test_bodies_of_the_native_api(payload, kind):
+def test_native_bodies_decode_or_raise_documented_error(payload, kind):
     planes = (messages, records, columnar_records, group_records)
     for route in (one for plane in planes for one in plane.dataplane.routes if one.body):
         assert route.body is not None
@@ -135,7 +135,7 @@ def test_bodies_of_the_native_api(payload, kind):
 
 
 @given(ANYTHING)
-def test_queries_of_the_native_api(query_string):
+def test_native_queries_decode_or_raise_documented_error(query_string):
     planes = (messages, records, columnar_records, group_records)
     for route in (one for plane in planes for one in plane.dataplane.routes if one.query):
         only(read_query, query_string, route.query, raises=(MillstreamError,))
@@ -156,7 +156,7 @@ def test_queries_of_the_native_api(query_string):
         ANYTHING,
     )
 )
-def test_headers(headers):
+def test_headers_decode_or_raise_documented_error(headers):
     for read in (
         fields.headers_from_http,
         fields.content_type_from_http,
@@ -169,19 +169,19 @@ def test_headers(headers):
 
 
 @given(PLAIN, TEXT)
-def test_pointers_of_filters(value, pointer):
+def test_filter_pointer_never_raises(value, pointer):
     only(at_pointer, value, pointer, raises=())
 
 
 @given(st.text("*?[]!ab-\\", max_size=12), TEXT)
-def test_globs_of_grants(glob, name):
+def test_policy_covers_its_own_grants_with_any_glob(glob, name):
     policy = Policy((Grant(Effect.ALLOW, ("queue:*", glob), (glob,)),))
 
     assert policy.covers(policy.grants)
 
 
 @pytest.mark.parametrize("depth", [10, 1_000, 100_000])
-def test_depth_is_refused_not_suffered(depth):
+def test_deep_nesting_is_rejected(depth):
     nested = b"[" * depth
     only(JSON_WIRE.decode, b'{"type":"publish","messages":' + nested, raises=(BadFrame, Malformed))
     only(cbor.loads, b"\x81" * depth, raises=(cbor.Malformed,))

@@ -1,4 +1,4 @@
-"""Where a client reaches the service."""
+"""The public base URL of the service."""
 
 import pytest
 
@@ -14,11 +14,11 @@ from api.http.public_url import base_url_of
         (True, b"http", "https"),
     ],
 )
-def test_it_has_the_scheme_that_the_client_speaks(secure, forwarded, scheme):
+def test_base_url_has_the_scheme_of_the_client(secure, forwarded, scheme):
     headers = {b"host": b"queues.example.org", b"x-forwarded-proto": forwarded}
 
     assert base_url_of(headers, secure=secure) == f"{scheme}://queues.example.org"
 
 
-def test_a_call_that_names_no_host_came_from_here():
+def test_base_url_without_host_is_localhost():
     assert base_url_of({}) == "http://localhost"

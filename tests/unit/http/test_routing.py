@@ -1,4 +1,4 @@
-"""The table of hot routes, and a request's way through it, without a server."""
+"""Routing of the data plane, and the steps of a request, without a server."""
 
 import asyncio
 
@@ -24,7 +24,7 @@ def dispatcher() -> Dispatcher:
 
 
 class Connection:
-    """A client's side of one request: what it sent, and whether it is still there."""
+    """A client's side of one request: its chunks, and whether it is connected."""
 
     def __init__(self, *chunks: bytes) -> None:
         self._chunks = list(chunks)
@@ -54,23 +54,23 @@ class Connection:
         ("POST", "v1/queues/orders/messages", None),
     ],
 )
-def test_a_path_leads_to_its_route(dispatcher, method, path, operation):
+def test_path_is_routed_to_operation(dispatcher, method, path, operation):
     route = dispatcher.find(method, path.split("/"))
 
     assert (route and route.operation) == operation
 
 
-def test_the_table_knows_the_methods_of_a_path(dispatcher):
+def test_methods_of_a_path_are_listed(dispatcher):
     assert dispatcher.methods("/v1/streams/clicks/records") == ["GET", "POST"]
     assert dispatcher.methods("/v1/queues/orders") == []
 
 
-async def test_a_body_is_read_in_one_piece_or_many():
+async def test_body_is_read_in_one_piece_or_many():
     assert await read_body(Connection(b"hello").receive, {}) == b"hello"
     assert await read_body(Connection(b"he", b"", b"llo").receive, {}) == b"hello"
 
 
-async def test_a_body_that_says_it_is_too_large_is_not_read():
+async def test_declared_oversized_body_is_not_read():
     connection = Connection(b"x")
 
     with pytest.raises(Refusal):
@@ -79,7 +79,7 @@ async def test_a_body_that_says_it_is_too_large_is_not_read():
     assert (await connection.receive())["type"] == "http.request"
 
 
-async def test_a_body_that_ends_early_comes_from_a_client_that_is_gone():
+async def test_truncated_body_raises_client_disconnected():
     connection = Connection()
     connection.gone.set()
 
@@ -87,7 +87,7 @@ async def test_a_body_that_ends_early_comes_from_a_client_that_is_gone():
         await read_body(connection.receive, {})
 
 
-async def test_whether_a_client_is_there_is_known_without_waiting():
+async def test_client_connection_is_checked_without_waiting():
     connection = Connection()
 
     before = is_open(connection.receive)
@@ -107,7 +107,7 @@ async def test_whether_a_client_is_there_is_known_without_waiting():
         (b"", ""),
     ],
 )
-def test_a_media_type_has_no_parameters(header, kind):
+def test_media_type_ignores_case_and_parameters(header, kind):
     assert media_type({b"content-type": header}) == kind
 
 
@@ -121,11 +121,11 @@ def test_a_media_type_has_no_parameters(header, kind):
         (b"application/x-ndjson", NDJSON),
     ],
 )
-def test_an_answer_is_json_unless_asked_otherwise(accept, kind):
+def test_response_is_json_unless_requested_otherwise(accept, kind):
     assert answer_type({} if accept is None else {b"accept": accept}) == kind
 
 
-def test_one_item_is_told_from_a_batch_of_one():
+def test_single_item_is_distinguished_from_batch_of_one():
     body = ItemsBody[NewMessage](
         "messages",
         documented=SendMessages,
@@ -142,7 +142,7 @@ def test_one_item_is_told_from_a_batch_of_one():
     assert alone.values == batch.values == [NewMessage(b"a")]
 
 
-def test_a_query_is_read_into_its_struct():
+def test_query_is_parsed_into_struct():
     class Asked(msgspec.Struct, forbid_unknown_fields=True):
         limit: int = 5
         name: str = ""
@@ -154,10 +154,10 @@ def test_a_query_is_read_into_its_struct():
             read_query(wrong, Asked)
 
 
-def test_request_ids_differ():
+def test_request_ids_are_unique():
     assert request_id_of({}) != request_id_of({})
 
 
 @pytest.mark.parametrize("given", [b"", b"a b", b"x" * 129, b"<script>", b"\xff"])
-def test_a_request_id_that_is_not_safe_is_not_repeated(given):
+def test_unsafe_request_id_is_replaced(given):
     assert request_id_of({b"x-request-id": given}) != given

@@ -1,4 +1,4 @@
-"""Answers that go on, on both ways to a client: they end when they end, and when it leaves."""
+"""Streaming responses over both transports: completion, and client disconnects."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -17,7 +17,7 @@ REQUEST = b"POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 2\r\n\r\n{}"
 
 
 class Pieces:
-    """Two pieces, and then nothing until `more` is set; `ended` tells that they were closed."""
+    """Two pieces, then nothing until `more` is set; `ended` is set when it is closed."""
 
     def __init__(self) -> None:
         self.more = asyncio.Event()
@@ -34,7 +34,7 @@ class Pieces:
 
 
 class Transport:
-    """A connection that keeps what is written."""
+    """A connection that records what is written."""
 
     def __init__(self) -> None:
         self.written = b""
@@ -88,7 +88,7 @@ async def protocol(pieces, transport):
     await turns()
 
 
-async def test_pieces_are_written_as_chunks_until_their_end(protocol, pieces, transport):
+async def test_pieces_are_written_as_chunks_until_the_end(protocol, pieces, transport):
     protocol.data_received(REQUEST)
     await turns()
     begun = transport.written
@@ -105,7 +105,7 @@ async def test_pieces_are_written_as_chunks_until_their_end(protocol, pieces, tr
     assert pieces.ended
 
 
-async def test_the_connection_serves_again_after_the_end(protocol, pieces, transport):
+async def test_connection_is_reused_after_stream_end(protocol, pieces, transport):
     pieces.more.set()
     for _ in range(2):
         protocol.data_received(REQUEST)
@@ -115,7 +115,7 @@ async def test_the_connection_serves_again_after_the_end(protocol, pieces, trans
     assert not transport.closed
 
 
-async def test_they_end_at_once_when_the_connection_does(protocol, pieces):
+async def test_stream_ends_when_connection_is_lost(protocol, pieces):
     protocol.data_received(REQUEST)
     await turns()
     assert not pieces.ended
@@ -126,7 +126,7 @@ async def test_they_end_at_once_when_the_connection_does(protocol, pieces):
     assert pieces.ended
 
 
-async def test_nothing_is_written_for_a_client_that_left_before(protocol, pieces, transport):
+async def test_nothing_is_written_after_client_disconnected(protocol, pieces, transport):
     left = asyncio.Event()
 
     async def answer_late(_: HotRequest, __: Any) -> Answer:
@@ -144,7 +144,7 @@ async def test_nothing_is_written_for_a_client_that_left_before(protocol, pieces
     assert protocol._lasting is None
 
 
-async def test_a_server_that_ends_does_not_wait_for_them(protocol, transport):
+async def test_shutdown_closes_stream_immediately(protocol, transport):
     protocol.data_received(REQUEST)
     await turns()
 
@@ -153,7 +153,7 @@ async def test_a_server_that_ends_does_not_wait_for_them(protocol, transport):
     assert transport.closed
 
 
-async def test_over_asgi_they_end_at_once_when_the_client_leaves(pieces):
+async def test_asgi_stream_ends_when_client_disconnects(pieces):
     leaving, sent = asyncio.Event(), []
 
     async def receive() -> dict[str, Any]:
@@ -174,7 +174,7 @@ async def test_over_asgi_they_end_at_once_when_the_client_leaves(pieces):
     assert pieces.ended
 
 
-async def test_over_asgi_they_end_with_an_empty_body(pieces):
+async def test_asgi_stream_ends_with_empty_body(pieces):
     sent = []
 
     async def receive() -> dict[str, Any]:
@@ -193,8 +193,8 @@ async def test_over_asgi_they_end_with_an_empty_body(pieces):
     assert [message.get("more_body", False) for message in sent[1:]] == [True] * 3 + [False]
 
 
-async def test_pieces_that_drain_are_not_cut_when_the_server_ends(pieces, transport):
-    """They hear of it otherwise, and then the connection closes behind their end."""
+async def test_draining_stream_continues_until_its_end_at_shutdown(pieces, transport):
+    """Draining streams are notified separately; the connection closes after they end."""
 
     async def app(scope: Any, receive: Any, send: Any) -> None: ...
 

@@ -1,4 +1,4 @@
-"""What decoders complain of, as whoever sent it reads it."""
+"""Validation errors of msgspec and pydantic, as clients read them."""
 
 from enum import Enum
 from typing import Annotated
@@ -45,7 +45,7 @@ class Body(BaseModel):
         ("Expected `str`, got `int` - at `$.headers[...]`", "/headers"),
     ],
 )
-def test_a_decoders_path_becomes_a_pointer(text, pointer):
+def test_msgspec_path_becomes_json_pointer(text, pointer):
     [fault] = from_msgspec(msgspec.ValidationError(text)).faults
 
     assert fault.pointer == pointer
@@ -67,7 +67,7 @@ def test_a_decoders_path_becomes_a_pointer(text, pointer):
         ("5", "Expected an object, got a whole number"),
     ],
 )  # fmt: skip
-def test_a_decoders_complaint_says_what_would_have_been_right(body, told):
+def test_msgspec_error_states_what_is_valid(body, told):
     with pytest.raises(msgspec.ValidationError) as complaint:
         msgspec.json.decode(body, type=Settle)
 
@@ -84,7 +84,7 @@ def test_a_decoders_complaint_says_what_would_have_been_right(body, told):
         ({"a": 1, "b": 1, "c": 1, "d": 1, "e": 1}, "'a' is not a field of this; 'b' is not a field of this; 'c' is not a field of this; and 2 more"),
     ],
 )  # fmt: skip
-def test_a_models_complaints_are_told_in_a_sentence(body, told):
+def test_pydantic_errors_are_joined_in_one_sentence(body, told):
     with pytest.raises(ValidationError) as complaint:
         Body.model_validate(body)
     errors = [{**one, "loc": ("body", *one["loc"])} for one in complaint.value.errors()]
@@ -92,13 +92,13 @@ def test_a_models_complaints_are_told_in_a_sentence(body, told):
     assert from_pydantic(errors, Body.model_fields).detail == told
 
 
-def test_a_models_pointers_are_escaped():
+def test_pydantic_pointer_is_escaped():
     error = {"type": "extra_forbidden", "loc": ("body", "tags", "a/~b"), "msg": ""}
 
     assert from_pydantic([error]).faults[0].pointer == "/tags/a~1~0b"
 
 
-def test_a_field_of_any_length_is_told_in_short():
+def test_long_field_name_is_shortened():
     told = from_msgspec(
         msgspec.ValidationError(f"Object contains unknown field `{'x' * 10**6}`"), Settle
     )

@@ -1,4 +1,4 @@
-"""The rule that gives a store a new epoch."""
+"""Rules that decide when a store gets a new epoch."""
 
 import pytest
 from msgspec.structs import replace
@@ -22,7 +22,7 @@ SAME = StoreFacts(
     ],
     ids=["nothing changed", "beacon ahead", "clean restart", "everysec", "known primary"],
 )
-def test_a_store_that_kept_everything_keeps_its_epoch(facts):
+def test_epoch_is_kept_when_no_data_can_be_lost(facts):
     assert not needs_new_epoch(REMEMBERED, facts)
 
 
@@ -38,11 +38,11 @@ def test_a_store_that_kept_everything_keeps_its_epoch(facts):
     ],
     ids=["empty", "older", "a stranger", "an older copy", "fail-over", "everysec restart"],
 )
-def test_a_store_that_may_have_forgotten_something_gets_a_new_epoch(facts):
+def test_epoch_increases_when_data_may_be_lost(facts):
     assert needs_new_epoch(REMEMBERED, facts)
 
 
-def test_a_deployment_starts_with_an_epoch_of_its_own():
+def test_new_deployment_gets_an_epoch():
     nothing = StoreIdentity(epoch=0, replid="", beacon=0)
 
     assert needs_new_epoch(nothing, replace(SAME, epoch=0, beacon=0))

@@ -1,4 +1,4 @@
-"""The typed list of metrics, and counting in plain numbers."""
+"""The catalogue of metrics, and buffered counting."""
 
 import re
 
@@ -15,7 +15,7 @@ def sample(name: str, **labels: str) -> float:
     return REGISTRY.get_sample_value(name, labels) or 0.0
 
 
-def test_every_metric_is_in_the_list():
+def test_every_metric_is_in_the_catalogue():
     defined = {
         value
         for value in vars(metric_definitions).values()
@@ -26,7 +26,7 @@ def test_every_metric_is_in_the_list():
 
 
 @pytest.mark.parametrize("metric", METRICS)
-def test_names_follow_the_rules(metric):
+def test_metric_names_follow_conventions(metric):
     [family] = metric.describe()
 
     assert re.fullmatch(r"millstream_[a-z_]+", family.name)
@@ -36,20 +36,20 @@ def test_names_follow_the_rules(metric):
 @pytest.mark.parametrize(
     ("module", "listed"), [(store_metrics, STATE_METRICS), (resource_metrics, OBJECT_METRICS)]
 )
-def test_every_metric_of_what_the_stores_hold_is_in_its_list(module, listed):
+def test_every_state_metric_is_in_its_catalogue(module, listed):
     defined = {value for value in vars(module).values() if isinstance(value, StateMetric)}
 
     assert defined == set(listed)
 
 
 @pytest.mark.parametrize("metric", [*STATE_METRICS, *OBJECT_METRICS])
-def test_names_tell_what_kind_of_metric_it_is(metric):
+def test_metric_name_suffix_matches_its_type(metric):
     assert re.fullmatch(r"millstream_[a-z_]+", metric.name)
     assert metric.name.endswith("_total") == (metric.kind == "counter")
     assert metric.name.endswith("_info") == (metric.kind == "info")
 
 
-def test_what_is_counted_shows_after_a_flush():
+def test_counts_are_published_at_flush():
     counts = Counts()
     tally = counts.tally(metric_definitions.MESSAGES_NACKED.labels("test-tally"))
     tally.count += 3
@@ -63,7 +63,7 @@ def test_what_is_counted_shows_after_a_flush():
 
 
 @pytest.mark.parametrize("seconds", [0.0, 0.005, 0.0051, 0.3, 10, 11])
-def test_an_observation_falls_where_prometheus_puts_it(seconds):
+def test_observation_falls_into_the_correct_bucket(seconds):
     counts = Counts()
     labels = {"operation": f"test-{seconds}", "status_class": "2xx", "protocol": "http"}
     RequestMetrics(counts, "http").observe(labels["operation"], 204, seconds)

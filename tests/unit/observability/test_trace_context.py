@@ -1,4 +1,4 @@
-"""Contexts of traces: the W3C's form, Amazon's, and which one of a message's counts."""
+"""Trace contexts: W3C and AWS formats, and precedence."""
 
 import pytest
 from hypothesis import given
@@ -17,13 +17,13 @@ hexes = st.integers(1, 2**64 - 1).map(lambda number: f"{number:016x}")
 traces = st.integers(1, 2**128 - 1).map(lambda number: f"{number:032x}")
 
 
-def test_amazons_form_and_the_w3cs_say_the_same():
+def test_aws_and_w3c_formats_convert_both_ways():
     assert to_traceparent(AMAZON) == W3C
     assert from_traceparent(W3C) == AMAZON
 
 
 @given(traces, hexes, st.booleans())
-def test_whatever_is_sampled_or_not_goes_there_and_back(trace: str, span: str, sampled: bool):
+def test_sampled_flag_round_trips(trace: str, span: str, sampled: bool):
     context = f"00-{trace}-{span}-{'01' if sampled else '00'}".encode()
 
     assert to_traceparent(from_traceparent(context)) == context
@@ -41,25 +41,25 @@ def test_whatever_is_sampled_or_not_goes_there_and_back(trace: str, span: str, s
         "Root=2-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8",
     ],
 )
-def test_what_names_no_span_of_a_trace_is_no_context(header: str):
+def test_header_without_trace_and_span_is_ignored(header: str):
     assert to_traceparent(header) == b""
 
 
 @given(st.text(max_size=200))
-def test_no_text_breaks_the_reading_of_amazons_form(text: str):
+def test_arbitrary_aws_header_yields_valid_context_or_none(text: str):
     made = to_traceparent(text)
 
     assert made == b"" or is_context(made)
 
 
-def test_fields_of_ones_own_and_other_orders_do_not_matter():
+def test_extra_fields_and_order_are_ignored():
     header = "Self=1-1-1; Sampled=?;Parent=53995c3f42cd8ad8;Root=1-5759e988-bd862e3fe1be46a994272793;Mine=a=b"
 
     assert to_traceparent(header) == W3C[:-2] + b"00"
 
 
 @given(st.binary(max_size=80))
-def test_no_bytes_are_taken_for_a_context_that_has_no_parts(value: bytes):
+def test_context_is_valid_exactly_if_it_can_be_parsed(value: bytes):
     assert is_context(value) == (parts_of(value) is not None)
 
 
@@ -74,11 +74,11 @@ def test_no_bytes_are_taken_for_a_context_that_has_no_parts(value: bytes):
         W3C + b"-1",
     ],
 )
-def test_a_context_that_the_standard_forbids_means_nothing(value: bytes):
+def test_invalid_w3c_context_is_rejected(value: bytes):
     assert not is_context(value)
 
 
-def test_a_messages_own_context_counts_before_what_its_door_noted():
+def test_context_of_message_precedes_context_of_request():
     own = (("traceparent", "", OTHER),)
 
     assert context_of(own, (noted(W3C),)) == OTHER
@@ -87,7 +87,7 @@ def test_a_messages_own_context_counts_before_what_its_door_noted():
     assert with_noted((), (noted(W3C),)) == (("traceparent", "", W3C),)
 
 
-def test_an_own_context_that_means_nothing_is_told_and_not_replaced():
+def test_invalid_context_of_message_is_kept():
     own = (("traceparent", "", b"mine"),)
 
     assert context_of(own, (noted(W3C),)) == b""
@@ -111,5 +111,5 @@ def test_an_own_context_that_means_nothing_is_told_and_not_replaced():
         (Action.QUEUE_PEEK, "browse_messages", ""),
     ],
 )
-def test_every_operation_is_a_send_a_receive_a_settle_or_none(action, operation, verb):
+def test_operations_map_to_messaging_verbs(action, operation, verb):
     assert verb_of(action, operation) == verb

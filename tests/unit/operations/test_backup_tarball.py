@@ -1,4 +1,4 @@
-"""A backup as one file: what is in it comes out as it was, and nothing of it beside its folder."""
+"""Backups as one tar file: contents round-trip, and no member can escape the folder."""
 
 import io
 import tarfile
@@ -28,8 +28,8 @@ def a_link(name: str, target: str, kind: bytes) -> tarfile.TarInfo:
     return member
 
 
-def test_files_and_folders_come_out_as_they_were(tmp_path):
-    """It needs nothing that the Python of Debian 12 has not: there a restore of one file ended in a TypeError."""
+def test_files_and_folders_round_trip(tmp_path):
+    """Uses only what Python on Debian 12 has: there, a restore raised a TypeError."""
     folder = tmp_path / "backup"
     for name, content in ((MANIFEST, b"{}"), ("store.rdb", b"\0" * 70_000), ("archive/a/b", b"")):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -57,7 +57,7 @@ def test_files_and_folders_come_out_as_they_were(tmp_path):
     ],
     ids=lambda member: f"{member.name}-{member.type.decode()}",
 )
-def test_what_would_lie_elsewhere_or_is_no_file_is_no_backup(tmp_path, member):
+def test_unsafe_tar_member_is_rejected(tmp_path, member):
     source = tar_of(tmp_path / "backup.tar", a_file(MANIFEST), member)
 
     with pytest.raises(BackupError, match="is no file of a backup"), unbundled(source):
@@ -66,7 +66,7 @@ def test_what_would_lie_elsewhere_or_is_no_file_is_no_backup(tmp_path, member):
     assert not (tmp_path / "outside").exists()
 
 
-def test_a_file_that_was_cut_is_no_backup(tmp_path):
+def test_truncated_tar_is_rejected(tmp_path):
     folder = tmp_path / "backup"
     folder.mkdir()
     (folder / MANIFEST).write_bytes(b"x" * 100_000)

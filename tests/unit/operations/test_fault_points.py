@@ -1,4 +1,4 @@
-"""Fault points: what is armed happens at its name, and nothing anywhere else."""
+"""Fault points: an armed fault occurs at its name and nowhere else."""
 
 import os
 import signal
@@ -17,7 +17,7 @@ def disarmed():
     arm("")
 
 
-def test_a_fault_that_is_armed_is_raised_at_its_name_and_nowhere_else():
+def test_armed_fault_is_raised_only_at_its_name():
     arm("archive.before_commit:raise")
 
     fault("archive.after_commit")
@@ -25,13 +25,13 @@ def test_a_fault_that_is_armed_is_raised_at_its_name_and_nowhere_else():
         fault("archive.before_commit")
 
 
-def test_without_a_fault_nothing_happens():
+def test_disarmed_fault_has_no_effect():
     arm("")
 
     fault("archive.before_commit")
 
 
-def test_a_fault_may_take_time():
+def test_fault_can_sleep():
     arm("slow:sleep_30")
     began = time.monotonic()
 
@@ -41,13 +41,13 @@ def test_a_fault_may_take_time():
 
 
 @pytest.mark.parametrize("told", ["name:explode", "name:sleep_", "name:sleep_long"])
-def test_a_fault_that_does_not_read_as_one_is_refused(told):
+def test_malformed_fault_is_rejected(told):
     with pytest.raises(ValueError, match="a fault is name"):
         arm(told)
 
 
 @pytest.mark.parametrize("told", ["here", "here:kill"])
-def test_a_process_told_of_a_fault_by_its_environment_is_killed_there(told):
+def test_fault_in_environment_kills_the_process(told):
     program = "from spark_worker.runtime.fault_points import fault; fault('there'); print(1); fault('here')"
 
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Readiness, without stores."""
+"""Readiness checks, without stores."""
 
 import asyncio
 
@@ -9,7 +9,7 @@ from api.rest.routes.health import Readiness
 
 
 class Checks:
-    """Health checks that answer as told, and count how often they are asked."""
+    """Health checks that return the given result and count their calls."""
 
     def __init__(self, answer: dict[str, str], seconds: float = 0) -> None:
         self._answer = answer
@@ -26,7 +26,7 @@ def readiness(checks: Checks) -> Readiness:
     return Readiness(checks)  # type: ignore[arg-type]  # only `check` is asked
 
 
-async def test_many_askers_share_one_check():
+async def test_concurrent_requests_share_one_check():
     checks = Checks({"redis": "ok"}, seconds=0.01)
     shared = readiness(checks)
 
@@ -36,7 +36,7 @@ async def test_many_askers_share_one_check():
     assert checks.asked == 1
 
 
-async def test_a_check_is_made_anew_when_its_answer_is_old(monkeypatch):
+async def test_check_is_repeated_when_result_has_expired(monkeypatch):
     monkeypatch.setattr(health, "CACHE_SECONDS", 0)
     checks = Checks({"redis": "ok"})
     fresh = readiness(checks)
@@ -47,7 +47,7 @@ async def test_a_check_is_made_anew_when_its_answer_is_old(monkeypatch):
     assert checks.asked == 2
 
 
-async def test_a_check_that_hangs_is_a_failure(monkeypatch):
+async def test_hanging_check_is_a_failure(monkeypatch):
     monkeypatch.setattr(health, "CHECK_SECONDS_MAX", 0.01)
 
     [found] = (await readiness(Checks({}, seconds=60)).checks()).values()
@@ -56,5 +56,5 @@ async def test_a_check_that_hangs_is_a_failure(monkeypatch):
 
 
 @pytest.mark.parametrize("path", ["/livez", "/readyz", "/healthz"])
-def test_health_is_asked_without_credentials(path):
+def test_health_endpoints_need_no_credentials(path):
     assert path in health.PATHS

@@ -1,4 +1,4 @@
-"""What becomes of a job: the rules of `storage.domain.jobs`."""
+"""State transitions of jobs: the rules of `storage.domain.jobs`."""
 
 import pytest
 from hypothesis import given
@@ -60,9 +60,7 @@ JOB = Job(
         (JobCommand.RETRY, Standing(FAILED), Standing(QUEUED)),
     ],
 )
-def test_an_owners_word_changes_what_nobody_works_on_and_is_a_wish_for_what_somebody_does(
-    word, now, after
-):
+def test_command_changes_idle_job_or_is_noted_for_running_job(word, now, after):
     assert after_word(word, now, is_leased=now.state is RUNNING) == after
 
 
@@ -79,7 +77,7 @@ def test_an_owners_word_changes_what_nobody_works_on_and_is_a_wish_for_what_some
         (JobCommand.RESUME, Standing(RUNNING, Wish.CANCEL)),
     ],
 )
-def test_a_word_that_makes_no_sense_is_refused(word, now):
+def test_invalid_command_is_rejected(word, now):
     with pytest.raises(JobRefused):
         after_word(word, now, is_leased=True)
 
@@ -87,7 +85,7 @@ def test_a_word_that_makes_no_sense_is_refused(word, now):
 @pytest.mark.parametrize(
     ("word", "after"), [(JobCommand.PAUSE, PAUSED), (JobCommand.CANCEL, CANCELLED)]
 )
-def test_a_running_job_whose_lease_has_run_out_stops_at_once(word, after):
+def test_running_job_with_expired_lease_stops_immediately(word, after):
     assert after_word(word, Standing(RUNNING), is_leased=False) == Standing(after)
 
 
@@ -96,13 +94,13 @@ def test_a_running_job_whose_lease_has_run_out_stops_at_once(word, after):
     word=st.sampled_from(JobCommand),
     held=st.booleans(),
 )
-def test_a_word_said_twice_is_a_word_said_once(now, word, held):
+def test_commands_are_idempotent(now, word, held):
     try:
         once = after_word(word, now, is_leased=held)
     except JobRefused:
         return
     if word is JobCommand.RETRY:
-        return  # the job is queued then, and has not failed
+        return  # the job is queued then, not failed
 
     assert after_word(word, once, is_leased=held) == once
 
@@ -110,13 +108,13 @@ def test_a_word_said_twice_is_a_word_said_once(now, word, held):
 @pytest.mark.parametrize(
     ("wish", "state"), [(Wish.NONE, QUEUED), (Wish.PAUSE, PAUSED), (Wish.CANCEL, CANCELLED)]
 )
-def test_a_job_given_back_goes_where_its_owner_wishes_and_has_not_failed(wish, state):
+def test_released_job_follows_the_wish_without_a_failure(wish, state):
     outcome = given_back(replace(JOB, wish=wish, failures=2))
 
     assert (outcome.state, outcome.failures, outcome.wait_ms) == (state, 2, 0)
 
 
-def test_a_failed_attempt_is_followed_by_another_after_a_while_as_often_as_may_be():
+def test_failed_attempt_is_retried_with_back_off_up_to_limit():
     first = failed(JOB, "no", retry=True, first_wait_ms=100)
     second = failed(replace(JOB, failures=1), "no", retry=True, first_wait_ms=100)
     third = failed(replace(JOB, failures=2), "no", retry=True, first_wait_ms=100)
@@ -126,18 +124,18 @@ def test_a_failed_attempt_is_followed_by_another_after_a_while_as_often_as_may_b
     assert (third.state, third.failures, third.failure) == (FAILED, 3, "no")
 
 
-def test_what_would_not_go_better_is_not_tried_again():
+def test_permanent_failure_is_not_retried():
     assert failed(JOB, "no", retry=False, first_wait_ms=100).state is FAILED
 
 
-def test_a_failed_attempt_that_its_owner_wished_to_end_is_not_followed_by_another():
+def test_failed_attempt_is_not_retried_when_cancelled():
     outcome = failed(replace(JOB, wish=Wish.CANCEL), "no", retry=True, first_wait_ms=100)
 
     assert outcome.state is CANCELLED
 
 
 @given(failures=st.integers(1, 10_000))
-def test_waits_grow_up_to_their_limit(failures):
+def test_back_off_grows_up_to_its_limit(failures):
     wait_ms = wait_after_ms(failures, limits.JOB_BACKOFF_MS_MIN)
 
     assert limits.JOB_BACKOFF_MS_MIN <= wait_ms <= limits.JOB_BACKOFF_MS_MAX

@@ -1,4 +1,4 @@
-"""The memory that is granted: of the machine, of a container, of a service."""
+"""The memory limit of the machine, a container or a service."""
 
 import os
 
@@ -40,7 +40,7 @@ V2, V1 = "memory.max", "memory/memory.limit_in_bytes"
         pytest.param("0::/", {V2: "?"}, WHOLE, id="not to be understood"),
     ],
 )
-def test_it_is_the_least_of_all_limits(tmp_path, groups, limits, expected):
+def test_memory_limit_is_the_least_of_all_limits(tmp_path, groups, limits, expected):
     (tmp_path / "proc/self").mkdir(parents=True)
     (tmp_path / "proc/self/cgroup").write_text(groups + "\n")
     for name, limit in limits.items():
@@ -51,5 +51,5 @@ def test_it_is_the_least_of_all_limits(tmp_path, groups, limits, expected):
     assert granted_bytes(tmp_path) == expected
 
 
-def test_it_is_the_machines_where_there_are_no_groups(tmp_path):
+def test_memory_limit_without_cgroups_is_that_of_the_machine(tmp_path):
     assert granted_bytes(tmp_path) == WHOLE

@@ -1,4 +1,4 @@
-"""How much memory the store may have, and what is said of one that has no limit."""
+"""The memory limit of the store, and findings about it."""
 
 import pytest
 
@@ -11,11 +11,11 @@ from storage.operations.health import memory_finding
 
 
 @pytest.mark.parametrize(("said", "expected"), [(0, 0), (512, 512 * limits.MIB)])
-def test_the_private_valkey_has_the_memory_that_is_said(said, expected):
+def test_embedded_valkey_has_configured_memory(said, expected):
     assert memory_bytes(Settings(memory_mb=said)) == expected
 
 
-def test_the_private_valkey_has_half_of_the_machines_unless_told_otherwise():
+def test_embedded_valkey_memory_defaults_to_share_of_machine():
     assert limits.MEMORY_BYTES_MIN <= memory_bytes(Settings()) < 2**50
 
 
@@ -27,14 +27,14 @@ def test_the_private_valkey_has_half_of_the_machines_unless_told_otherwise():
         (84 << 20, 100 << 20, None, "84 of 100 MiB"),
     ],
 )
-def test_doctor_says_when_the_guard_is_off_or_about_to_close(used, most, ok, said):
+def test_doctor_reports_memory_guard(used, most, ok, said):
     found = memory_finding({"used_memory": used, "maxmemory": most})
 
     assert found.ok is ok
     assert said in found.detail
 
 
-def test_a_full_store_is_told_with_when_to_come_back():
+def test_full_backlog_is_429_with_retry_after():
     told = problem(BacklogFull(retry_after_seconds=5), instance="/v1/queues/a", request_id="r")
 
     assert told.status == 429

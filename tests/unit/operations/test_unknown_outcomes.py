@@ -1,4 +1,4 @@
-"""What was done, and cannot be told since the database is away, is unknown: it is never "nothing happened"."""
+"""A completed change whose result cannot be read back is unknown, not failed."""
 
 from types import SimpleNamespace
 from typing import Any, cast
@@ -20,11 +20,11 @@ async def away(*_: Any, **__: Any) -> Any:
 
 
 async def done(*_: Any, **__: Any) -> None:
-    """It went well."""
+    """Succeed."""
 
 
-async def test_records_in_a_shard_that_is_not_known_yet_are_appended_all_the_same():
-    """PutRecords was answered 503 when a shard was split under it and Postgres was away: its records were there."""
+async def test_append_to_unlisted_shard_is_outcome_unknown():
+    """PutRecords returned 503 during a split while Postgres was away; its records were stored."""
     stream = SimpleNamespace(name=CLICKS, shards=[SimpleNamespace(index=0)])
     call = SimpleNamespace(storage=SimpleNamespace(catalog=SimpleNamespace(fresh_stream=away)))
     placed = Appended(shard=1, offset=0, arrival_ms=0, duplicate=False)
@@ -33,7 +33,7 @@ async def test_records_in_a_shard_that_is_not_known_yet_are_appended_all_the_sam
         await _as_placed(cast(Any, call), cast(Any, stream), [placed])
 
 
-async def test_a_reshard_that_is_done_did_not_do_nothing():
+async def test_completed_reshard_is_outcome_unknown():
     streams = SimpleNamespace(split=done, shards=away)
     catalog = SimpleNamespace(fresh_stream=done)
     storage = cast(Any, SimpleNamespace(streams=streams, catalog=catalog))

@@ -1,11 +1,11 @@
-"""Revisions are known by the names of their scripts, and alembic reads the same in them."""
+"""Schema revisions: the file names of the scripts agree with Alembic."""
 
 from alembic.script import ScriptDirectory
 
 from storage.postgres.schema_revision import MIGRATIONS, head, is_known
 
 
-def test_what_the_names_say_is_what_alembic_knows():
+def test_revisions_in_file_names_match_alembic():
     scripts = ScriptDirectory(str(MIGRATIONS))
     revisions = [script.revision for script in scripts.walk_revisions()]
 

@@ -1,4 +1,4 @@
-"""Rates: what passes, and what a process may hold of them."""
+"""Rate limits (GCRA), and the token leases of processes."""
 
 import pytest
 from hypothesis import given
@@ -12,7 +12,7 @@ from storage.quotas.gcra import Lease, grant
 SECOND_US = 1_000_000
 
 
-def test_a_bucket_that_is_full_lets_its_burst_pass_and_no_more():
+def test_full_bucket_grants_its_burst_and_no_more():
     granted, paid_until_us = grant(
         0, SECOND_US, unit_us=100_000, holds_us=SECOND_US, least=1, most=25
     )
@@ -22,7 +22,7 @@ def test_a_bucket_that_is_full_lets_its_burst_pass_and_no_more():
     assert (granted, more) == (10, 0)
 
 
-def test_what_has_passed_comes_back_with_time():
+def test_tokens_are_replenished_over_time():
     _, paid_until_us = grant(0, SECOND_US, unit_us=100_000, holds_us=SECOND_US, least=1, most=10)
 
     granted, _ = grant(paid_until_us, 1_300_000, 100_000, SECOND_US, least=1, most=10)
@@ -30,7 +30,7 @@ def test_what_has_passed_comes_back_with_time():
     assert granted == 3
 
 
-def test_nothing_is_taken_when_there_is_less_than_a_call_needs():
+def test_nothing_is_granted_below_the_minimum():
     _, paid_until_us = grant(0, SECOND_US, unit_us=100_000, holds_us=SECOND_US, least=1, most=10)
 
     granted, after_us = grant(paid_until_us, 1_300_000, 100_000, SECOND_US, least=5, most=10)
@@ -38,7 +38,7 @@ def test_nothing_is_taken_when_there_is_less_than_a_call_needs():
     assert (granted, after_us) == (0, paid_until_us)
 
 
-def test_a_clock_that_was_set_back_shuts_nobody_out_for_longer_than_a_bucket():
+def test_clock_set_back_blocks_for_at_most_one_bucket():
     an_hour_ahead_us = 3_600 * SECOND_US
 
     granted, paid_until_us = grant(an_hour_ahead_us, 0, 100_000, SECOND_US, least=1, most=1)
@@ -51,8 +51,8 @@ def test_a_clock_that_was_set_back_shuts_nobody_out_for_longer_than_a_bucket():
     burst_seconds=st.integers(1, 10),
     calls=st.lists(st.tuples(st.integers(0, 2_000), st.integers(1, 500)), max_size=60),
 )
-def test_it_lets_pass_what_a_bucket_of_tokens_would(rate, burst_seconds, calls):
-    """The model counts tokens, in thousandths of a token, so that it knows no rounding."""
+def test_grants_equal_those_of_a_token_bucket(rate, burst_seconds, calls):
+    """The model counts thousandths of a token, so it has no rounding errors."""
     holds_us = burst_seconds * SECOND_US
     paid_until_us, now_ms = 0.0, 10**9
     most = rate * burst_seconds * 1_000
@@ -74,7 +74,7 @@ def test_it_lets_pass_what_a_bucket_of_tokens_would(rate, burst_seconds, calls):
     rate=st.integers(1, 5_000),
     pauses=st.lists(st.integers(0, 400), min_size=1, max_size=200),
 )
-def test_processes_that_lease_let_no_more_pass_than_the_rate_and_a_lease_each(rate, pauses):
+def test_leasing_processes_stay_within_rate_plus_one_lease_each(rate, pauses):
     leases = [Lease(rate, 1.0) for _ in range(3)]
     paid_until_us, now_ms, passed = 0.0, 10**9, 0
     began_ms = now_ms
@@ -100,7 +100,7 @@ def test_processes_that_lease_let_no_more_pass_than_the_rate_and_a_lease_each(ra
     assert all(lease.left <= lease.share for lease in leases)
 
 
-def test_what_was_leased_and_not_spent_is_void_after_a_while():
+def test_unspent_tokens_expire_with_the_lease():
     lease = Lease(1_000, 1.0)
     lease.granted(50, 50_000, now_ms=0)
 
@@ -109,7 +109,7 @@ def test_what_was_leased_and_not_spent_is_void_after_a_while():
     assert lease.asks([1], now_ms=limits.LEASE_MS) == (1, 1)
 
 
-def test_a_process_takes_more_ahead_while_it_uses_it_up():
+def test_lease_size_doubles_while_tokens_are_used_up():
     lease = Lease(1_000, 1.0)
     wanted = []
 
@@ -122,7 +122,7 @@ def test_a_process_takes_more_ahead_while_it_uses_it_up():
     assert wanted == [1, 3, 5, 9, 17, 33, 65, 101]
 
 
-def test_after_a_lease_that_was_not_used_up_a_process_takes_what_it_spent_of_it():
+def test_lease_size_follows_consumption():
     lease = Lease(1_000, 1.0)
     lease.granted(90, 0.0, now_ms=0)
     lease.left -= 12
@@ -130,14 +130,14 @@ def test_after_a_lease_that_was_not_used_up_a_process_takes_what_it_spent_of_it(
     assert lease.asks([1], now_ms=limits.LEASE_MS) == (1, 13)
 
 
-def test_calls_that_wait_together_are_asked_for_together():
+def test_waiting_calls_are_requested_together():
     lease = Lease(1_000, 1.0)
 
     assert lease.asks([3, 0, 1, 5], now_ms=0) == (1, 9)
     assert lease.asks([0, 0], now_ms=0) == (0, 0)
 
 
-def test_a_shut_lease_knows_when_it_opens_without_asking():
+def test_exhausted_lease_knows_when_it_reopens():
     lease = Lease(10, 1.0)
     lease.granted(0, 1_000_000, now_ms=5_000)
 
@@ -146,7 +146,7 @@ def test_a_shut_lease_knows_when_it_opens_without_asking():
     assert lease.opens_in_ms(1, now_ms=5_100) == 0
 
 
-def test_a_rate_below_one_a_second_lets_one_pass():
+def test_rate_below_one_per_second_grants_one():
     lease = Lease(0.1, 1.0)
 
     granted, _ = grant(0, 10**12, lease.unit_us, lease.holds_us, *lease.asks([1], 0))
@@ -154,7 +154,7 @@ def test_a_rate_below_one_a_second_lets_one_pass():
     assert lease.holds == granted == 1
 
 
-def test_little_is_left_below_a_fifth_of_a_bucket():
+def test_lease_is_low_below_a_fifth_of_the_bucket():
     lease = Lease(100, 1.0)
 
     lease.granted(0, 790_000, now_ms=0)
@@ -183,7 +183,7 @@ def test_little_is_left_below_a_fifth_of_a_bucket():
         ),
     ],
 )
-def test_quotas_that_cannot_be_are_refused_where_they_are_wrong(quotas, pointer):
+def test_invalid_quota_is_rejected_with_its_pointer(quotas, pointer):
     with pytest.raises(ValidationFailed) as refused:
         quotas.check()
 
@@ -200,5 +200,5 @@ def test_quotas_that_cannot_be_are_refused_where_they_are_wrong(quotas, pointer)
         ("queue/a.b", "queue/axb", False),
     ],
 )
-def test_a_glob_speaks_of_the_names_it_matches(glob, resource, speaks):
+def test_resource_glob_matches_names(glob, resource, speaks):
     assert ResourceRates(glob, Rates()).speaks_of(resource) is speaks
