@@ -1,1 +1,1 @@
-"""Rules and values, without a server."""
+"""Unit tests: rules and values, without a server."""

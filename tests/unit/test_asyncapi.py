@@ -1,4 +1,4 @@
-"""The AsyncAPI document: committed, complete, and true of the frames."""
+"""The AsyncAPI document: current, complete, and consistent with the frames."""
 
 import json
 import re
@@ -22,12 +22,12 @@ def document() -> dict[str, Any]:
     return build_asyncapi()
 
 
-def test_the_committed_document_is_the_current_one(document):
-    """When this fails, run `make openapi` and look at the difference."""
+def test_committed_document_is_current(document):
+    """When this fails, run `make openapi` and review the difference."""
     assert json.loads(COMMITTED.read_text()) == document
 
 
-def test_every_frame_is_a_message_of_the_channel_and_an_operation(document):
+def test_every_frame_is_a_message_and_an_operation(document):
     channel = document["channels"]["socket"]
     names = {frame.__name__ for frame in FRAMES}
     said = {
@@ -44,7 +44,7 @@ def test_every_frame_is_a_message_of_the_channel_and_an_operation(document):
         assert message["summary"]
 
 
-def test_who_says_what_is_told_from_the_servers_side(document):
+def test_operation_actions_are_from_the_server_perspective(document):
     for name, operation in document["operations"].items():
         [message] = operation["messages"]
         frame = message["$ref"].rpartition("/")[2]
@@ -54,7 +54,7 @@ def test_who_says_what_is_told_from_the_servers_side(document):
 
 
 @pytest.mark.parametrize("frame", FRAMES, ids=lambda frame: frame.__name__)
-def test_each_example_is_that_frame_and_meets_its_schema(document, frame):
+def test_example_decodes_as_its_frame_and_matches_schema(document, frame):
     union = ClientFrame if frame in CLIENT_FRAMES else ServerFrame
     [example] = document["components"]["messages"][frame.__name__]["examples"]
     payload = example["payload"]
@@ -68,12 +68,12 @@ def test_each_example_is_that_frame_and_meets_its_schema(document, frame):
 
 
 @pytest.mark.parametrize("frame", FRAMES, ids=lambda frame: frame.__name__)
-def test_the_schema_refuses_another_frame(document, frame):
+def test_schema_rejects_other_frame(document, frame):
     with pytest.raises(jsonschema.ValidationError):
         _validator(document, frame).validate({**EXAMPLES[frame], "type": "nothing"})
 
 
-def test_every_code_that_the_server_closes_with_is_told(document):
+def test_every_close_code_is_documented(document):
     codes = {value for name, value in vars(Close).items() if name.isupper()}
     told = document["channels"]["socket"]["x-close-codes"]
 
@@ -84,7 +84,7 @@ def test_every_code_that_the_server_closes_with_is_told(document):
     }
 
 
-def test_every_reference_leads_somewhere(document):
+def test_every_reference_resolves(document):
     for reference in set(re.findall(r'"\$ref": "#/([^"]+)"', json.dumps(document))):
         place: Any = document
         for word in reference.split("/"):
@@ -101,7 +101,7 @@ def _validator(document: dict[str, Any], frame: type) -> Any:
 
 
 def _says(told: Any, wanted: Any) -> bool:
-    """Whether everything of `wanted` is in `told`."""
+    """Return whether `told` contains everything in `wanted`."""
     if isinstance(wanted, dict):
         return all(name in told and _says(told[name], value) for name, value in wanted.items())
     if isinstance(wanted, list):

@@ -1,4 +1,4 @@
-"""The pages hang together: every link leads somewhere, every page is found from the index, and every block is run or says why not."""
+"""The pages: links resolve, the index is complete, and blocks are marked."""
 
 import json
 import re
@@ -23,7 +23,7 @@ each_of_ours = pytest.mark.parametrize("page", OURS, ids=map(name_of, OURS))
 
 
 @each_page
-def test_every_link_leads_somewhere(page):
+def test_every_link_resolves(page):
     for link in links(page):
         path, _, anchor = link.partition("#")
         target = (page.parent / path).resolve() if path else page
@@ -35,7 +35,7 @@ def test_every_link_leads_somewhere(page):
 
 
 @each_page
-def test_a_page_begins_with_its_title(page):
+def test_page_begins_with_its_title(page):
     assert re.match(r"# \S", page.read_text())
 
 
@@ -50,14 +50,14 @@ def test_every_page_is_in_the_index():
     assert missing == set()
 
 
-def test_every_page_is_of_one_kind():
+def test_every_page_is_in_the_folder_of_its_kind():
     folders = {page.parent for page in DOCS.rglob("*.md")}
 
     assert folders == {DOCS, DOCS / "adr", *(DOCS / kind for kind in KINDS)}
 
 
-def test_what_the_repository_says_about_the_documentation_is_there():
-    """Comments, the changelog and the READMEs of SDKs name pages by their path."""
+def test_pages_named_in_the_repository_exist():
+    """Comments, the change log and the READMEs of SDKs name pages by their path."""
     told = [
         *ROOT.glob("*.md"),
         *(ROOT / "deploy").rglob("*.y*ml"),
@@ -71,13 +71,13 @@ def test_what_the_repository_says_about_the_documentation_is_there():
 
 
 @each_of_ours
-def test_every_block_says_what_it_is(page):
+def test_every_block_has_a_language(page):
     """A fence without a language, or an indented block, could be anything."""
     assert [block.line for block in blocks(page) if not block.language] == []
 
 
 @each_of_ours
-def test_data_in_blocks_can_be_read(page):
+def test_data_blocks_can_be_parsed(page):
     readers: dict[str, Callable[[str], Any]] = {
         "json": json.loads,
         "toml": tomllib.loads,
@@ -88,16 +88,16 @@ def test_data_in_blocks_can_be_read(page):
             readers[block.language](block.text)
 
 
-def test_what_is_made_of_the_code_is_what_the_code_says():
-    """`make reference` writes it."""
+def test_generated_pages_are_current():
+    """`make reference` writes them."""
     folder = DOCS / "reference"
 
     for name, text in made_pages(app).items():
         assert (folder / name).read_text() == text, name
 
 
-def test_what_troubleshooting_quotes_is_what_is_said():
-    """Its first table; what is filled in is `…`."""
+def test_troubleshooting_quotes_existing_messages():
+    """Checks the first table; `…` stands for inserted text."""
     page = (DOCS / "how-to" / "troubleshoot.md").read_text()
     rows = page.partition("## It does not start")[2].partition("## ")[0].splitlines()
     told = [word for row in rows for word in re.findall(r"`([^`]+)`", row.split(" | ")[0])]
@@ -112,11 +112,11 @@ def test_what_troubleshooting_quotes_is_what_is_said():
     assert [piece for piece in pieces if piece not in said] == []
 
 
-def test_every_setting_says_what_it_is_for():
+def test_every_setting_is_described():
     assert [name for name, field in Settings.model_fields.items() if not field.description] == []
 
 
-def test_every_command_and_option_says_what_it_is_for():
+def test_every_command_and_option_is_described():
     told = (DOCS / "reference" / "commands.md").read_text().splitlines()
 
     assert [line for line in told if line.startswith("| `") and line.endswith("|  |")] == []

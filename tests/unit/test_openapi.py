@@ -1,4 +1,4 @@
-"""The OpenAPI document: committed, unique and complete."""
+"""The OpenAPI document: current, unique and complete."""
 
 import json
 import re
@@ -28,8 +28,8 @@ def operations(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, A
             yield method, path, operation
 
 
-def test_the_committed_document_is_the_current_one(document):
-    """When this fails, run `make openapi` and look at the difference."""
+def test_committed_document_is_current(document):
+    """When this fails, run `make openapi` and review the difference."""
     assert json.loads(COMMITTED.read_text()) == document
 
 
@@ -47,21 +47,21 @@ def test_every_operation_is_described_and_has_an_example(document):
     assert len(list(operations(document))) == len(EXAMPLES)
 
 
-def test_every_operation_may_end_in_a_problem(document):
+def test_every_operation_may_return_a_problem(document):
     for _, _, operation in operations(document):
         content = operation["responses"]["default"]["content"]
         assert content.keys() == {"application/problem+json"}
         assert "422" not in operation["responses"]
 
 
-def test_every_code_is_told(document):
+def test_every_error_code_is_documented(document):
     codes = document["components"]["schemas"]["Problem"]["properties"]["code"]["enum"]
 
     assert codes == [str(code) for code in TABLE]
     assert all(f"| `{code}` |" in document["info"]["description"] for code in codes)
 
 
-def test_a_generator_finds_what_each_code_means(document):
+def test_error_codes_are_machine_readable(document):
     told = document["components"]["schemas"]["Problem"]["x-millstream-problems"]
 
     assert told.keys() == {str(code) for code in TABLE}
@@ -73,8 +73,8 @@ def test_a_generator_finds_what_each_code_means(document):
     }
 
 
-def test_every_operation_says_what_a_repeat_does(document):
-    """A safe method is safe, an Idempotency-Key makes a call keyed, and a guard is a field of the body."""
+def test_repeat_class_agrees_with_parameters(document):
+    """GET is safe, an Idempotency-Key makes a call keyed, and guards are body fields."""
     schemas = document["components"]["schemas"]
     for method, _, operation in operations(document):
         repeat = operation["x-millstream-repeat"]
@@ -92,20 +92,20 @@ def referred(schema: dict[str, Any]) -> str:
     return str(schema["$ref"]).rpartition("/")[2]
 
 
-def test_what_nobody_has_thought_of_is_not_repeated(document):
+def test_unclassified_operation_is_unsafe_to_repeat(document):
     repeats = {one["operationId"]: one["x-millstream-repeat"] for _, _, one in operations(document)}
 
     assert repeats["rotate_webhook_secret"] == repeats["purge_queue"] == "unsafe"
     assert repeats["settle_messages"] == repeats["delete_queue"] == "safe"
 
 
-def test_the_table_of_repeats_names_operations_only(document):
+def test_repeat_table_names_existing_operations(document):
     named = {operation["operationId"] for _, _, operation in operations(document)}
 
     assert KEYED | SAFE_POSTS | GUARDS.keys() <= named
 
 
-def test_every_tag_is_described_and_every_operation_has_one(document):
+def test_every_tag_is_described_and_used(document):
     described = [tag["name"] for tag in document["tags"]]
     used = {tuple(operation["tags"]) for _, _, operation in operations(document)}
 
@@ -113,7 +113,7 @@ def test_every_tag_is_described_and_every_operation_has_one(document):
     assert all(tag["description"] for tag in document["tags"])
 
 
-def test_credentials_are_described_and_open_mode_needs_none(document):
+def test_credentials_are_described_and_optional_in_open_mode(document):
     schemes = document["components"]["securitySchemes"]
 
     assert schemes.keys() == {"bearer", "api_key", "sigv4"}
@@ -121,7 +121,7 @@ def test_credentials_are_described_and_open_mode_needs_none(document):
     assert document["paths"]["/livez"]["get"]["security"] == []
 
 
-def test_every_reference_leads_somewhere(document):
+def test_every_schema_is_referenced_and_exists(document):
     named = set(re.findall(r"#/components/schemas/(\w+)", json.dumps(document)))
 
     assert named == document["components"]["schemas"].keys()

@@ -1,4 +1,4 @@
-"""Which Pythons it takes: said in several places, and the same in all."""
+"""Supported Python versions agree wherever they are stated."""
 
 import tomllib
 from pathlib import Path
@@ -11,7 +11,7 @@ FIRST, LAST, NOT_YET = (
 )
 
 
-def test_what_it_is_installed_on_is_what_the_doctor_is_content_with() -> None:
+def test_supported_pythons_agree_with_doctor() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     makefile = (ROOT / "Makefile").read_text()
 
@@ -20,7 +20,7 @@ def test_what_it_is_installed_on_is_what_the_doctor_is_content_with() -> None:
     assert all(f"python3.{minor}" in makefile for minor in range(PYTHON_MIN[1], PYTHON_LAST[1] + 1))
 
 
-def test_what_is_told_to_readers_is_the_same() -> None:
+def test_documented_pythons_agree() -> None:
     for page in (
         "README.md",
         "docs/tutorials/first-ten-minutes.md",

@@ -1,4 +1,4 @@
-"""The page on security says what is so."""
+"""Statements of the security page that are checked against the code."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ from storage.domain.access.permissions import GRANTS_OF, Action, Role
 PAGE = (Path(__file__).parents[2] / "docs" / "explanation" / "security.md").read_text()
 
 
-def test_the_table_of_roles_is_what_roles_may_do():
+def test_role_table_matches_grants():
     head = "| action | " + " | ".join(role.value for role in Role) + " |"
     rows = [
         f"| `{action}` | "
@@ -26,7 +26,7 @@ def test_the_table_of_roles_is_what_roles_may_do():
     ]
 
 
-def test_the_limits_on_the_page_are_the_limits():
+def test_limits_on_the_page_match_the_code():
     for said in (
         f"{limits.HEAD_BYTES_MAX // limits.KIB} KiB, {limits.HEAD_HEADERS_MAX} headers, "
         f"{limits.URL_BYTES_MAX // limits.KIB} KiB of URL",
@@ -40,7 +40,7 @@ def test_the_limits_on_the_page_are_the_limits():
         assert said in PAGE
 
 
-def test_what_the_page_names_is_there():
+def test_files_named_on_the_page_exist():
     root = Path(__file__).parents[2]
     for path in re.findall(r"`(tests/[a-z_/]+\.py)`", PAGE):
         assert (root / path).is_file(), path

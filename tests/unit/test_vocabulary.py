@@ -1,4 +1,4 @@
-"""Names, handles, ids, the ring: values that check themselves."""
+"""Domain values that validate themselves: names, handles, ids and hash keys."""
 
 import itertools
 import uuid
@@ -26,18 +26,18 @@ OFFSETS = st.integers(0, limits.OFFSET_MAX)
 
 
 @pytest.mark.parametrize("name", ["a", "orders.fifo", "A-1_b.c", "x" * 80])
-def test_a_name_that_exists_is_valid(name):
+def test_valid_name_is_accepted(name):
     assert QueueName(name).name == name
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "x" * 81, "ä", "a b", ".", ".."])
-def test_a_bad_name_cannot_be_made(name):
+def test_invalid_name_is_rejected(name):
     with pytest.raises(ValidationFailed):
         QueueName(name)
 
 
 @given(OFFSETS, OFFSETS)
-def test_message_ids_are_uuids_that_differ_as_offsets_do(one, other):
+def test_message_ids_are_uuids_unique_per_offset(one, other):
     first, second = message_id(LOG, one), message_id(LOG, other)
 
     assert uuid.UUID(first).version == 8
@@ -49,19 +49,19 @@ def test_message_ids_of_two_logs_differ():
 
 
 @given(OFFSETS, OFFSETS, st.integers(1, 10**6), OFFSETS)
-def test_a_receipt_handle_reads_back(offset, arrival_ms, receives, received_ms):
+def test_receipt_handle_round_trips(offset, arrival_ms, receives, received_ms):
     handle = ReceiptHandle(LOG, offset, arrival_ms, receives, received_ms)
 
     assert ReceiptHandle.decode(handle.encode(), LOG) == handle
 
 
 @given(st.text(max_size=60))
-def test_garbage_is_not_a_receipt_handle(garbage):
+def test_arbitrary_text_is_not_a_receipt_handle(garbage):
     with pytest.raises(ReceiptHandleInvalid):
         ReceiptHandle.decode(garbage, LOG)
 
 
-def test_a_receipt_handle_of_another_queue_is_refused():
+def test_receipt_handle_of_other_queue_is_rejected():
     handle = ReceiptHandle(new_log_id(), 0, 0, 1, 0)
 
     with pytest.raises(ReceiptHandleInvalid):
@@ -69,7 +69,7 @@ def test_a_receipt_handle_of_another_queue_is_refused():
 
 
 @given(st.integers(1, limits.SHARDS_MAX))
-def test_ranges_cover_the_ring_without_gap_or_overlap(count):
+def test_even_ranges_cover_the_ring_without_gap_or_overlap(count):
     ranges = even_ranges(count)
 
     assert ranges[0][0] == 0
@@ -78,7 +78,7 @@ def test_ranges_cover_the_ring_without_gap_or_overlap(count):
 
 
 @given(st.text(max_size=20), st.integers(1, 16))
-def test_a_key_goes_to_the_shard_whose_range_holds_its_hash(key, count):
+def test_key_maps_to_shard_whose_range_has_its_hash(key, count):
     shards = tuple(Shard(index, LOG, *edges, 0) for index, edges in enumerate(even_ranges(count)))
     stream = Stream(
         name=StreamName("s"),
@@ -95,7 +95,7 @@ def test_a_key_goes_to_the_shard_whose_range_holds_its_hash(key, count):
     assert shard.first_hash_key <= hash_key(key) <= shard.last_hash_key
 
 
-def test_the_hash_key_is_the_md5_of_the_key_as_kinesis_has_it():
+def test_hash_key_is_md5_as_in_kinesis():
     assert hash_key("") == 0xD41D8CD98F00B204E9800998ECF8427E
 
 
@@ -116,7 +116,7 @@ def test_the_hash_key_is_the_md5_of_the_key_as_kinesis_has_it():
         (QueueSpec(tags={"": "x"}), "/tags/"),
     ],
 )
-def test_a_queue_specification_says_what_is_wrong_with_it(spec, pointer):
+def test_invalid_queue_specification_is_rejected_with_pointer(spec, pointer):
     with pytest.raises(ValidationFailed) as refused:
         spec.check()
 
@@ -138,7 +138,7 @@ def test_a_queue_specification_says_what_is_wrong_with_it(spec, pointer):
         (QueueType.FIFO, NewMessage(b"x", group="g" * 129)),
     ],
 )
-def test_a_queue_refuses_what_it_cannot_take(type_, message):
+def test_invalid_message_is_rejected_by_queue(type_, message):
     queue = Queue(
         name=QueueName("q"),
         log_id=LOG,
@@ -152,7 +152,7 @@ def test_a_queue_refuses_what_it_cannot_take(type_, message):
         queue.check_message(message)
 
 
-def test_every_error_has_a_code_of_its_own_and_a_sentence():
+def test_every_error_has_its_own_code_and_a_sentence():
     kinds = list(_leaves(MillstreamError))
 
     assert {kind.code for kind in kinds} == set(ErrorCode)

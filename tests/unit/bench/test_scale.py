@@ -1,4 +1,4 @@
-"""Tables, plots and documentation of the scaling benchmark; measurements are never asserted."""
+"""Tables, plots and pages of the scaling benchmark; measurements are never asserted."""
 
 import re
 import xml.etree.ElementTree as ET

@@ -118,7 +118,7 @@ async def test_gap_event_has_its_own_type():
     ],
 )
 def test_expired_offset_counts_as_healthy_answer(outcome, code, well):
-    """A shard began behind its offset 0, and the run reported that the service never recovered."""
+    """A shard began behind its offset 0, and the run reported that recovery failed."""
     asked = Operation(
         client="probe", kind=Kind.READ, log="events", invoked=0, ended=1, outcome=outcome, code=code
     )

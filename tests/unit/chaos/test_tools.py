@@ -13,7 +13,7 @@ SIZE = 1_000
 
 @pytest.fixture
 def writes(tmp_path, monkeypatch) -> list[int]:
-    """Sizes that another process writes to a disk of SIZE bytes, each after a free-space query."""
+    """Sizes that another process writes to a disk of SIZE bytes, each after a statvfs."""
     todo: list[int] = []
     theirs = 0
 

@@ -250,7 +250,7 @@ FAMILY = [Link(0), Link(1), Link(2, (0,)), Link(3, (0,)), Link(4, (1, 3))]
 
 @given(STEPS)
 def test_shard_has_one_owner_per_generation(steps):
-    """G1: an owner loses a shard only by giving it up, by silence, or at the revocation deadline."""
+    """G1: an owner loses a shard only by giving it up, by silence, or by the deadline."""
     now_ms, current = 0, Assignment(0, (), ())
     history: dict[tuple[int, int], str] = {}
     for what, who, number in steps:

@@ -52,7 +52,7 @@ def membership(generation: int, *shards: int) -> Membership:
 
 
 async def test_member_keeps_its_group_while_rejoin_fails():
-    """Readers of its shards needed the group meanwhile, and failed with an unhandled assertion."""
+    """Readers of its shards needed the group meanwhile, and raised an AssertionError."""
     member = member_of(membership(1, 0), MemberUnknown(), StorageUnavailable())
     await member.beat()
 

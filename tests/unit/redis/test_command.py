@@ -1,4 +1,4 @@
-"""Commands to the hot store, as they look on the wire."""
+"""Commands to the hot store, as encoded on the wire."""
 
 from hiredis import pack_command
 from hypothesis import given
@@ -14,11 +14,11 @@ arguments = st.one_of(
 
 
 @given(st.lists(st.lists(arguments, min_size=1, max_size=6).map(tuple), min_size=1, max_size=4))
-def test_in_pieces_or_not_the_server_reads_the_same(commands):
+def test_packed_pieces_equal_the_encoded_commands(commands):
     assert b"".join(packed(commands)) == b"".join(map(pack_command, commands))
 
 
-def test_what_is_large_is_not_copied_and_what_is_small_is_one_piece():
+def test_large_arguments_are_not_copied_and_small_ones_joined():
     small, large = (b"PING",), (b"SET", "ключ", LARGE, b"PX", 10)
 
     assert len(packed([small] * 9)) == 1

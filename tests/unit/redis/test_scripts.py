@@ -1,4 +1,4 @@
-"""The Lua scripts' headers, keys and includes: what a reader relies on."""
+"""Headers, keys and includes of the Lua scripts."""
 
 import re
 
@@ -11,7 +11,7 @@ WRITES_NOTHING = {"list_dead_letters", "measure_log"}
 
 
 @pytest.mark.parametrize("name", script_names())
-def test_a_script_opens_with_what_it_is_for_its_keys_arguments_and_answer(name):
+def test_script_header_describes_purpose_keys_and_result(name):
     header = script(name).text.split("\n\n")[0]
 
     assert re.match(r"-- [A-Z]", header)
@@ -20,7 +20,7 @@ def test_a_script_opens_with_what_it_is_for_its_keys_arguments_and_answer(name):
 
 
 @pytest.mark.parametrize("name", script_names())
-def test_a_script_has_its_includes_in_it(name):
+def test_script_includes_are_expanded(name):
     assert "@include" not in script(name).text
 
 
@@ -30,7 +30,7 @@ def test_all_keys_of_a_log_share_one_slot():
     assert {re.search(rb"\{(.*?)\}", key)[1] for key in spelled} == {b"l1"}  # type: ignore[index]
 
 
-def test_a_queue_script_names_its_keys_in_the_order_they_are_given():
+def test_queue_script_names_keys_in_argument_order():
     named = re.findall(r"(\w+) = KEYS\[(\d+)\]", script("receive_messages").text)
 
     parts = [name for name, place in sorted(named, key=lambda pair: int(pair[1]))]
@@ -39,7 +39,7 @@ def test_a_queue_script_names_its_keys_in_the_order_they_are_given():
 
 
 @pytest.mark.parametrize("name", script_names())
-def test_what_changes_messages_can_note_it_in_their_history(name):
+def test_script_that_changes_messages_includes_history_note(name):
     text = script(name).text
 
     if "local function make_ready" in text:

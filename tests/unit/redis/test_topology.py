@@ -1,4 +1,4 @@
-"""Where a key of a cluster is, as far as a process knows."""
+"""The cluster topology: slots of keys, and their masters."""
 
 import pytest
 from redis.crc import key_slot
@@ -12,7 +12,7 @@ LAST = 16_383
 
 @pytest.fixture
 def nodes():
-    """Three masters, whose slots begin at 0, 5000 and 10 000."""
+    """Three masters whose slots begin at 0, 5000 and 10,000."""
     nodes = Nodes(SEED)
     nodes.note([(0, SEED), (5_000, SECOND), (10_000, THIRD)])
     return nodes
@@ -23,7 +23,7 @@ def key_in(slot):
 
 
 @pytest.mark.parametrize("slot", [0, 4_999, 5_000, LAST])
-def test_a_word_lies_in_the_slot_it_is_for(slot):
+def test_generated_word_hashes_to_the_requested_slot(slot):
     assert key_slot(key_in(slot)) == slot
 
 
@@ -31,11 +31,11 @@ def test_a_word_lies_in_the_slot_it_is_for(slot):
     ("slot", "url"),
     [(0, SEED), (4_999, SEED), (5_000, SECOND), (9_999, SECOND), (10_000, THIRD), (LAST, THIRD)],
 )
-def test_a_key_is_with_the_master_of_its_slot(nodes, slot, url):
+def test_key_is_routed_to_master_of_its_slot(nodes, slot, url):
     assert nodes.url_of(key_in(slot)) == url
 
 
-def test_everything_is_at_the_seed_where_there_is_no_cluster():
+def test_all_keys_are_at_the_seed_without_a_cluster():
     nodes = Nodes(SEED)
     nodes.note([])
 
@@ -43,7 +43,7 @@ def test_everything_is_at_the_seed_where_there_is_no_cluster():
     assert {nodes.url_of(key_in(slot)) for slot in (0, LAST)} == {SEED}
 
 
-def test_one_server_that_has_all_slots_needs_no_routes():
+def test_single_master_with_all_slots_is_not_a_cluster():
     nodes = Nodes(SEED)
     nodes.note([(0, SEED)])
 
@@ -56,7 +56,7 @@ def test_each_master_is_listed_once_with_its_first_slot(nodes):
     assert [(one.url, one.slot) for one in masters] == [(SEED, 0), (SECOND, 5_000)]
 
 
-async def test_what_moved_is_known_before_all_is_asked_again(nodes):
+async def test_moved_slot_is_routed_before_next_refresh(nodes):
     moved = nodes.moved(4_999, "10.0.0.9", 7_009)
 
     assert moved == "redis://:secret@10.0.0.9:7009/0"
@@ -65,7 +65,7 @@ async def test_what_moved_is_known_before_all_is_asked_again(nodes):
     await nodes.close()
 
 
-def test_another_server_is_reached_with_the_seeds_words():
+def test_other_nodes_are_reached_with_credentials_of_the_seed():
     assert Nodes("rediss://user:word@a:1/0?ssl_cert_reqs=none").at("fd00::3", 7_002) == (
         "rediss://user:word@[fd00::3]:7002/0?ssl_cert_reqs=none"
     )

@@ -1,4 +1,4 @@
-"""Timers of those who wait, on the event loop that serves."""
+"""Timers of waiting callers, on the event loop used in production."""
 
 import asyncio
 from typing import Any, cast
@@ -12,14 +12,14 @@ LOG = "0123456789abcdef"
 
 
 class Away:
-    """A store that nobody can listen to."""
+    """A store that cannot be listened to."""
 
     def __call__(self) -> Any:
         raise ConnectionError
 
 
-def test_two_callers_whose_message_is_due_at_once_are_woken():
-    """The second one's receive was answered 500: on uvloop a timer of no time has no time."""
+def test_two_waiters_due_immediately_are_both_woken():
+    """The second receive was answered 500: on uvloop, a timer without delay has no due time."""
 
     async def work() -> bool:
         wakeups = Wakeups(cast(Any, Away()), Limits())

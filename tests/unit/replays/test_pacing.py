@@ -1,4 +1,4 @@
-"""How fast a replay goes, and when it gives way."""
+"""Pacing of replays: rate limits and the adaptive throttle."""
 
 import pytest
 from hypothesis import given
@@ -14,13 +14,13 @@ from storage.domain.limits import (
 from storage.domain.replays.pacing import AdaptiveThrottle, Pacing, ReplaySpeed, p95
 
 
-def test_quick_appends_need_no_pause():
+def test_fast_appends_need_no_pause():
     courtesy = AdaptiveThrottle(100)
 
     assert [courtesy.note(99) for _ in range(100)] == [0] * 100
 
 
-def test_while_appends_take_long_the_pause_doubles_up_to_a_limit():
+def test_pause_doubles_up_to_limit_while_appends_are_slow():
     courtesy = AdaptiveThrottle(100)
 
     pauses = [courtesy.note(101) for _ in range(12)]
@@ -29,7 +29,7 @@ def test_while_appends_take_long_the_pause_doubles_up_to_a_limit():
     assert pauses[-1] == REPLAY_PAUSE_MS_MAX
 
 
-def test_when_they_are_quick_again_it_catches_up_slowly():
+def test_pause_shrinks_slowly_when_appends_are_fast_again():
     courtesy = AdaptiveThrottle(100)
     for _ in range(10):
         courtesy.note(500)
@@ -41,7 +41,7 @@ def test_when_they_are_quick_again_it_catches_up_slowly():
     assert eased == sorted(eased, reverse=True)
 
 
-def test_one_slow_append_in_twenty_is_no_reason():
+def test_one_slow_append_in_twenty_causes_no_pause():
     courtesy = AdaptiveThrottle(100)
     for _ in range(20):
         courtesy.note(1)
@@ -50,12 +50,12 @@ def test_one_slow_append_in_twenty_is_no_reason():
 
 
 @given(st.lists(st.floats(0, 1e6), min_size=1))
-def test_at_most_one_in_twenty_exceeds_the_p95(values):
+def test_p95_is_exceeded_by_at_most_one_in_twenty(values):
     assert sum(value > p95(values) for value in values) <= max(1, len(values) // 20 + 1)
     assert p95(values) in values
 
 
-def test_a_slow_rate_goes_in_small_batches():
+def test_low_rate_uses_small_batches():
     assert Pacing().batch_records_max == REPLAY_BATCH_RECORDS
     assert Pacing(records_per_second=1_000).batch_records_max == 100
     assert Pacing(records_per_second=0.5).batch_records_max == 1
@@ -63,7 +63,7 @@ def test_a_slow_rate_goes_in_small_batches():
     assert Pacing(bytes_per_second=1_000).batch_bytes_max == 100
 
 
-def test_how_long_it_takes_is_what_the_slowest_bound_says():
+def test_estimated_duration_follows_slowest_limit():
     pacing = Pacing(records_per_second=10, bytes_per_second=1_000, speed=2)
 
     assert pacing.seconds_for(100, 100, 1_000) == 10
@@ -72,7 +72,7 @@ def test_how_long_it_takes_is_what_the_slowest_bound_says():
     assert Pacing().seconds_for(10, 10, 10) is None
 
 
-def test_a_rhythm_is_that_of_the_arrivals_so_many_times_as_fast():
+def test_replay_speed_scales_arrival_times():
     rhythm = ReplaySpeed(arrival_ms=1_000, begun_ms=50_000, speed=4)
 
     assert [rhythm.due_ms(ms) for ms in (900, 1_000, 5_000)] == [50_000, 50_000, 51_000]
@@ -88,5 +88,5 @@ def test_a_rhythm_is_that_of_the_arrivals_so_many_times_as_fast():
         Pacing(lag_records_max=-1),
     ],
 )
-def test_a_pace_that_is_none_is_refused(pacing):
+def test_invalid_pacing_is_rejected(pacing):
     assert pacing.faults()

@@ -1,4 +1,4 @@
-"""What a replay is cut into, and what may go at once."""
+"""Partition of a replay into parts, and the order of the parts."""
 
 from itertools import pairwise
 
@@ -39,7 +39,7 @@ REACHES = st.lists(
 
 
 @given(REACHES, st.sampled_from(list(Order)))
-def test_the_parts_are_the_window_with_no_gap_and_no_overlap(reaches, order):
+def test_parts_cover_the_window_without_gap_or_overlap(reaches, order):
     parts = parts_of(reaches, order)
 
     for reach in reaches:
@@ -52,14 +52,14 @@ def test_the_parts_are_the_window_with_no_gap_and_no_overlap(reaches, order):
     )
 
 
-def test_only_without_an_order_is_a_shard_cut():
+def test_shard_is_divided_only_without_ordering():
     reach = Reach(0, 5, 3 * REPLAY_RANGE_RECORDS)
 
     assert len(parts_of([reach], Order.SHARD)) == 1
     assert len(parts_of([reach], Order.NONE)) == 3
 
 
-def test_by_key_no_shard_goes_before_its_parents():
+def test_key_order_replays_parents_before_children():
     shards = [
         Shard(0, "a", 0, 1, 0),
         Shard(1, "b", 2, 3, 0),
@@ -79,7 +79,7 @@ def test_by_key_no_shard_goes_before_its_parents():
     assert waves([], shards, Order.KEY) == []
 
 
-def test_a_part_survives_its_storage():
+def test_part_round_trips_through_job_storage():
     part = Replaying(
         part="shard 000003", reach=Reach(3, 5, 9), position=7, read=2, selected=2, sent=1
     )
@@ -88,7 +88,7 @@ def test_a_part_survives_its_storage():
     assert progress_of([part, part])["records"] == 8
 
 
-def test_a_request_survives_its_storage():
+def test_request_round_trips_through_job_storage():
     request = ReplayRequest(
         stream="a",
         target=Target(queue="b"),
@@ -102,7 +102,7 @@ def test_a_request_survives_its_storage():
     assert msgspec.convert(stored, ReplayRequest) == request
 
 
-def test_a_replay_of_a_replay_tells_the_last_one():
+def test_origin_headers_of_earlier_replay_are_dropped():
     once = Record(
         b"x", "k", (("own", "", b"1"), *origin("first", "a", 0, LogRecord(7, 70, Record(b""))))
     )
@@ -112,7 +112,7 @@ def test_a_replay_of_a_replay_tells_the_last_one():
     assert (own, content_type) == ([("own", "", b"1")], "")
 
 
-def test_a_replayed_record_stays_in_the_trace_in_which_it_was_made():
+def test_replayed_record_keeps_its_trace_context():
     context = ("traceparent", "", b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
     state = ("tracestate", "", b"a=1")
 
@@ -121,7 +121,7 @@ def test_a_replayed_record_stays_in_the_trace_in_which_it_was_made():
     assert own == [context, state]
 
 
-def test_a_group_is_the_key_as_far_as_it_fits():
+def test_message_group_is_the_key_within_length_limit():
     assert group_for("k", 3, fifo=True) == "k"
     assert len(group_for("k" * 200, 3, fifo=True)) <= GROUP_CHARACTERS_MAX
     assert group_for("", 3, fifo=True) == "shard 3"

@@ -1,4 +1,4 @@
-"""Reading parts in the order in which their records are sent, without a store."""
+"""Reading the parts of a replay in send order, without a store."""
 
 import asyncio
 import random
@@ -20,7 +20,7 @@ SOURCE = StreamName("source")
 
 
 class Logs:
-    """Shards with these records; a read gives some of what there is."""
+    """Shards with the given records; a read returns some of them."""
 
     def __init__(
         self, shards: Mapping[int, list[LogRecord]], chance: random.Random, fails: float = 0.2
@@ -45,7 +45,7 @@ class Logs:
 
 
 def drawn(seed: int, shards: int) -> dict[int, list[LogRecord]]:
-    """Records at some offsets of each shard, whose arrivals do not fall."""
+    """Records at random offsets of each shard, with non-decreasing arrival times."""
     chance = random.Random(seed)
     found = {}
     for shard in range(shards):
@@ -59,14 +59,14 @@ def drawn(seed: int, shards: int) -> dict[int, list[LogRecord]]:
 
 
 async def filled(lane: Lane) -> bool:
-    """Reads fail at times, and are repeated."""
+    """Fill the lane, repeating failed reads."""
     while True:
         with suppress(StorageUnavailable):
             return await lane.fill()
 
 
 async def taken(lane: Lane, chance: random.Random, batches: int = 1_000):
-    """What a lane gives, and its parts, after so many batches."""
+    """Return the records of a lane and its parts after the given number of batches."""
     found: list[tuple[int, int, int]] = []
     after: dict[str, Replaying] = {}
     while batches and await filled(lane):
@@ -91,9 +91,7 @@ def parts(shards: int) -> list[Replaying]:
     most=st.none() | st.integers(1, 40),
     keys=st.sampled_from([(), ("1",)]),
 )
-def test_a_lane_gives_what_is_meant_by_arrival_and_goes_on_where_its_parts_say(
-    seed, shards, stop, most, keys
-):
+def test_lane_yields_selected_records_by_arrival_and_resumes(seed, shards, stop, most, keys):
     logs, is_meant = drawn(seed, shards), selects(Filter(keys=keys))
     chance = random.Random(seed)
     meant = sorted(
@@ -125,7 +123,7 @@ def test_a_lane_gives_what_is_meant_by_arrival_and_goes_on_where_its_parts_say(
     assert sum(part.selected for part in stored.values()) == len(meant)
 
 
-def test_what_is_not_due_waits():
+def test_records_not_yet_due_stay_in_the_lane():
     logs = {0: [LogRecord(n, n * 10, Record(b"x")) for n in range(5)]}
 
     async def run():

@@ -1,4 +1,4 @@
-"""How values look on the wire."""
+"""Conversion of values between domain and wire."""
 
 import msgspec
 import pytest
@@ -40,7 +40,7 @@ def shown(body: bytes, content_type: str) -> dict[str, object]:
 
 
 @given(json_values)
-def test_a_json_value_survives(value):
+def test_json_body_round_trips(value):
     raw = msgspec.Raw(msgspec.json.encode(value))
 
     body, content_type = body_from_json(raw, UNSET, "body")
@@ -50,7 +50,7 @@ def test_a_json_value_survives(value):
 
 
 @given(st.text())
-def test_a_text_survives(text):
+def test_text_body_round_trips(text):
     raw = msgspec.Raw(msgspec.json.encode(text))
 
     body, content_type = body_from_json(raw, UNSET, "body")
@@ -60,18 +60,18 @@ def test_a_text_survives(text):
 
 
 @given(st.binary())
-def test_bytes_survive_in_messagepack(data):
+def test_binary_body_round_trips_in_messagepack(data):
     assert body_from_msgpack(data, UNSET, "body") == (data, "")
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"\xff", b"1 2"])
-def test_what_is_called_json_and_is_not_still_comes_back(body):
+def test_invalid_json_body_is_still_returned(body):
     answer = shown(body, "application/json")
 
     assert answer.keys() in ({"body"}, {"body_base64"})
 
 
-def test_messagepack_without_a_json_form_is_refused():
+def test_messagepack_without_json_equivalent_is_rejected():
     with pytest.raises(ValidationFailed):
         body_from_msgpack(msgspec.msgpack.Ext(7, b"x"), UNSET, "body")
 
@@ -89,64 +89,64 @@ def test_times_are_rfc_3339_with_milliseconds(ms, text):
 
 
 @given(st.integers(0, 315_360_000_000))
-def test_durations_survive(ms):
+def test_duration_round_trips(ms):
     assert to_ms(to_seconds(ms)) == ms
 
 
-def test_whole_seconds_are_whole_numbers():
+def test_duration_in_whole_seconds_is_an_integer():
     assert isinstance(to_seconds(30_000), int)
     assert to_seconds(30_500) == 30.5
 
 
 @pytest.mark.parametrize(("header", "key"), [(b'"8e03"', "8e03"), (b"8e03", "8e03")])
-def test_an_idempotency_key_is_quoted_or_bare(header, key):
+def test_idempotency_key_may_be_quoted_or_bare(header, key):
     assert idempotency_key({b"idempotency-key": header}) == key
 
 
-def test_no_idempotency_key_is_the_empty_one():
+def test_missing_idempotency_key_is_empty():
     assert idempotency_key({}) == ""
 
 
-def test_a_header_that_is_not_text_is_shown_in_base64_and_a_reserved_one_not_at_all():
+def test_binary_header_is_base64_and_reserved_header_is_hidden():
     headers = (("a", "", b"x"), ("b", "Binary", b"\xff"), (":id", "", b"1"))
 
     assert show_headers(headers) == ({"a": "x"}, {"b": "/w=="})
 
 
-def test_a_message_with_its_own_trace_context_keeps_it():
+def test_trace_context_of_message_takes_precedence():
     own = (("tracestate", "", b"mine"),)
 
     assert with_trace(own, TRACE) == own
     assert with_trace((), TRACE) == TRACE
 
 
-def test_a_trace_context_never_makes_a_message_too_rich_in_headers():
+def test_trace_context_is_not_added_above_header_limit():
     full = tuple((f"h{n}", "", b"") for n in range(HEADERS_MAX))
 
     assert with_trace(full, TRACE) == full
 
 
 @given(st.dictionaries(st.integers(0, 1023), st.integers(0, 2**53)))
-def test_a_cursor_leads_back(positions):
+def test_cursor_round_trips(positions):
     cursor = encode_cursor(("records", "a1"), positions)
 
     assert decode_cursor(cursor, ("records", "a1"), dict[int, int]) == positions
 
 
 @given(st.text())
-def test_a_cursor_that_is_none_is_refused(text):
+def test_malformed_cursor_is_rejected(text):
     with pytest.raises(InvalidCursor):
         decode_cursor(text, ("records", "a1"), dict[int, int])
 
 
-def test_a_cursor_of_something_else_is_refused():
+def test_cursor_of_other_resource_is_rejected():
     cursor = encode_cursor(("records", "a1"), {0: 1})
 
     with pytest.raises(InvalidCursor):
         decode_cursor(cursor, ("records", "b2"), dict[int, int])
 
 
-def test_an_empty_patch_changes_nothing():
+def test_empty_patch_changes_nothing():
     spec = QueueSpec(visibility_timeout_ms=1_500, attempts_max=None, tags={"a": "1"})
 
     assert QueuePatch().apply(spec) == spec

@@ -1,4 +1,4 @@
-"""The native API's table of errors."""
+"""The error table of the native API."""
 
 import json
 
@@ -23,7 +23,7 @@ def told(error: Exception) -> dict[str, object]:
     return answer
 
 
-def test_every_code_has_a_row():
+def test_every_code_is_in_the_table():
     assert TABLE.keys() == {*ErrorCode, *HttpErrorCode}
 
 
@@ -33,20 +33,20 @@ def test_every_error_has_a_sentence():
 
 
 @pytest.mark.parametrize("code", TABLE)
-def test_a_code_and_its_status_agree_on_retrying(code):
+def test_status_agrees_with_retryable(code):
     retry_later = TABLE[code].status in (429, 503, 504)
 
     assert is_retryable(code) == retry_later
 
 
-def test_an_outcome_is_unknown_only_after_a_timeout_or_a_failure_of_ours():
+def test_outcome_is_unknown_only_for_timeout_and_internal_error():
     unknown = [code for code in TABLE if not nothing_happened(code)]
 
     assert set(unknown) == {ErrorCode.STORAGE_TIMEOUT, HttpErrorCode.INTERNAL_ERROR}
 
 
 @pytest.mark.parametrize("kind", [StorageUnavailable, StorageFull, StorageBusy])
-def test_a_store_that_refuses_asks_to_be_tried_again(kind):
+def test_store_refusal_is_503_and_retryable(kind):
     answer = problem(kind(), instance="/x", request_id="r")
 
     assert answer.status == 503
@@ -55,7 +55,7 @@ def test_a_store_that_refuses_asks_to_be_tried_again(kind):
     assert "outcome" not in told(kind())
 
 
-def test_a_store_that_did_not_answer_leaves_the_outcome_unknown():
+def test_store_timeout_leaves_outcome_unknown():
     answer = told(OutcomeUnknown())
 
     assert answer["status"] == 504
@@ -63,7 +63,7 @@ def test_a_store_that_did_not_answer_leaves_the_outcome_unknown():
     assert answer["retryable"] is True
 
 
-def test_facts_become_members():
+def test_error_facts_become_members():
     assert told(OffsetExpired(earliest_offset=7))["earliest_offset"] == 7
 
 
@@ -73,14 +73,14 @@ def test_faults_become_errors_with_pointers():
     assert answer["errors"] == [{"pointer": "/a/b", "detail": "must not be", "code": "invalid"}]
 
 
-def test_an_unexpected_failure_tells_nothing_of_itself():
+def test_unexpected_error_hides_its_message():
     answer = told(RuntimeError("the password is 1234"))
 
     assert answer["code"] == "internal_error"
     assert "1234" not in str(answer)
 
 
-def test_a_refusals_headers_go_on_the_answer():
+def test_headers_of_refusal_are_sent():
     error = Refusal(HttpErrorCode.METHOD_NOT_ALLOWED, "no", ((b"allow", b"GET"),))
 
     assert code_of(error) is HttpErrorCode.METHOD_NOT_ALLOWED

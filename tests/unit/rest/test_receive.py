@@ -1,4 +1,4 @@
-"""What a receive does for a client that went away, without stores."""
+"""The receive endpoint and clients that disconnect, without stores."""
 
 import asyncio
 from types import SimpleNamespace
@@ -19,7 +19,7 @@ MESSAGE = ReceivedMessage("id", 0, b"a", (), "", "", "", "handle", 0, 0, 0, 1, 0
 
 
 class NoQuotas:
-    """Nothing is limited."""
+    """Quotas without limits."""
 
     def spend(self, *asked: Any, **cost: Any) -> None:
         return None
@@ -29,7 +29,7 @@ class NoQuotas:
 
 
 class Queues:
-    """A queue with one message, which remembers what was released."""
+    """A queue with one message, which records what is released."""
 
     def __init__(self) -> None:
         self.released: list[ReceivedMessage] = []
@@ -44,7 +44,7 @@ class Queues:
 async def receive_over(
     queues: Queues, *, leaves: bool, durability: Durability = "always"
 ) -> list[Message]:
-    """Ask for a message; gives what was sent back."""
+    """Receive a message, and return the ASGI messages sent back."""
     storage: Any = SimpleNamespace(
         queues=queues,
         access=Access(),
@@ -71,7 +71,7 @@ async def receive_over(
     return sent
 
 
-async def test_messages_for_a_client_that_is_gone_are_released_and_nothing_is_answered():
+async def test_messages_are_released_when_client_has_disconnected():
     queues = Queues()
 
     sent = await receive_over(queues, leaves=True)
@@ -80,7 +80,7 @@ async def test_messages_for_a_client_that_is_gone_are_released_and_nothing_is_an
     assert sent == []
 
 
-async def test_messages_for_a_client_that_stays_are_its_own():
+async def test_messages_are_delivered_to_connected_client():
     queues = Queues()
 
     start, body = await receive_over(queues, leaves=False)
@@ -91,13 +91,13 @@ async def test_messages_for_a_client_that_stays_are_its_own():
 
 
 @pytest.mark.parametrize(("durability", "said"), [("always", None), ("everysec", b"everysec")])
-async def test_an_answer_says_when_less_is_promised_than_a_write_on_disk(durability, said):
+async def test_weaker_durability_is_reported_in_header(durability, said):
     start, _ = await receive_over(Queues(), leaves=False, durability=durability)
 
     assert dict(start["headers"]).get(b"millstream-durability") == said
 
 
-def test_a_replayed_message_says_where_it_came_from_and_nothing_else_that_is_reserved():
+def test_replay_headers_are_shown_and_other_reserved_ones_hidden():
     system = ((":replay_id", "", b"r"), (":source_offset", "", b"7"), (":trace", "", b"t"))
     message = msgspec.structs.replace(MESSAGE, headers=(("own", "", b"1"),), system=system)
 

@@ -1,10 +1,10 @@
-"""How a client of the SDK says who it is."""
+"""Credentials of the SDK client."""
 
 from millstream_client.retries import Retries
 from millstream_client.settings import read_options
 
 
-def test_a_key_goes_with_every_call_and_is_shown_nowhere(monkeypatch):
+def test_api_key_is_sent_and_not_shown_in_repr(monkeypatch):
     monkeypatch.setenv("MILLSTREAM_API_KEY", "from-the-environment")
 
     said = read_options(None, "msk_x", 1.0, Retries())
@@ -17,7 +17,7 @@ def test_a_key_goes_with_every_call_and_is_shown_nowhere(monkeypatch):
     assert "msk_x" not in repr(said)
 
 
-def test_a_token_that_is_renewed_is_asked_for_each_time():
+def test_token_function_is_called_for_each_request():
     tokens = iter(["one", "two"])
 
     options = read_options(None, lambda: next(tokens), 1.0, Retries())

@@ -12,12 +12,12 @@ from millstream_client import Millstream
 
 
 class Interrupted(BaseException):
-    """What the program's own handler of a signal raises."""
+    """Raised by the program's own signal handler."""
 
 
 @pytest.fixture
 def interrupting():
-    """A signal raises Interrupted."""
+    """Install a signal handler that raises Interrupted."""
 
     def interrupt(*_: object) -> None:
         raise Interrupted
@@ -27,9 +27,7 @@ def interrupting():
     signal.signal(signal.SIGUSR1, before)
 
 
-def test_a_subscription_that_is_interrupted_while_it_opens_leaves_nothing_behind(
-    interrupting, caplog
-):
+def test_interrupted_subscription_leaves_no_thread_or_task(interrupting, caplog):
     threads = threading.active_count()
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
@@ -40,6 +38,6 @@ def test_a_subscription_that_is_interrupted_while_it_opens_leaves_nothing_behind
                 pass
             timer.join()
 
-    gc.collect()  # a task that was left would complain
+    gc.collect()  # a leftover task would log an error
     assert threading.active_count() == threads
     assert not caplog.records

@@ -1,4 +1,4 @@
-"""When the Python SDK calls again. Time and chance are handed in."""
+"""Retries of the Python SDK, with injected time and randomness."""
 
 import httpx
 import pytest
@@ -36,7 +36,7 @@ KEYED = call_of("send_messages", headers={IDEMPOTENCY_KEY: "1"})
 
 
 class Watch:
-    """A clock that goes when it is told to."""
+    """A manual clock."""
 
     def __init__(self) -> None:
         self.now_s = 100.0
@@ -62,12 +62,12 @@ MISSING = problem(404, "queue_not_found", retryable=False)
 
 
 @pytest.mark.parametrize("failure", [BUSY, ConnectionFailed("no")])
-def test_what_did_not_happen_is_tried_again_whatever_it_is(failure):
+def test_failure_without_effect_is_retried(failure):
     assert attempts(UNSAFE).pause_after(failure) > 0
 
 
 @pytest.mark.parametrize("failure", [UNKNOWN, OutcomeUnknown("no answer")])
-def test_what_may_have_happened_is_tried_again_only_where_that_changes_nothing_more(failure):
+def test_unknown_outcome_is_retried_only_when_idempotent(failure):
     assert attempts(SAFE).pause_after(failure) > 0
     assert attempts(KEYED).pause_after(failure) > 0
     with pytest.raises(type(failure)):
@@ -76,18 +76,18 @@ def test_what_may_have_happened_is_tried_again_only_where_that_changes_nothing_m
         attempts(call_of("send_messages")).pause_after(failure)
 
 
-def test_what_is_refused_for_good_is_raised():
+def test_permanent_failure_is_raised():
     with pytest.raises(NotFound):
         attempts(SAFE).pause_after(MISSING)
 
 
-def test_pauses_grow_to_the_longest():
+def test_pauses_grow_to_the_maximum():
     tried = attempts(SAFE)
 
     assert [tried.pause_after(BUSY) for _ in range(6)] == [1, 2, 4, 8, 8, 8]
 
 
-def test_chance_spreads_them_and_the_service_says_how_soon_at_the_soonest():
+def test_pause_is_jittered_but_at_least_retry_after():
     told = problem(429, "queue_full", retry_after=3, retryable=True)
 
     assert attempts(SAFE, chance=0.25).pause_after(BUSY) == 0.25
@@ -95,7 +95,7 @@ def test_chance_spreads_them_and_the_service_says_how_soon_at_the_soonest():
     assert attempts(SAFE, chance=0.5).pause_after(told) == 3.5
 
 
-def test_it_ends_when_its_time_is_up():
+def test_retrying_ends_at_the_deadline():
     watch = Watch()
     tried = attempts(SAFE, watch)
     tried.pause_after(BUSY)
@@ -105,7 +105,7 @@ def test_it_ends_when_its_time_is_up():
         tried.pause_after(BUSY)
 
 
-def test_a_refusal_after_an_unknown_attempt_does_not_hide_it():
+def test_refusal_after_unknown_outcome_is_unknown_outcome():
     tried = attempts(SAFE)
     tried.pause_after(UNKNOWN)
 
@@ -115,7 +115,7 @@ def test_a_refusal_after_an_unknown_attempt_does_not_hide_it():
     assert raised.value.__cause__ is MISSING
 
 
-def test_a_read_has_no_outcome_to_be_unknown():
+def test_read_has_no_unknown_outcome():
     tried = attempts(call_of("get_queue", "GET"))
     tried.pause_after(OutcomeUnknown("no answer"))
 
@@ -143,8 +143,8 @@ def test_a_delete_that_finds_nothing_after_an_unknown_one_is_done():
         (302, Refused, False, False),
     ],
 )
-def test_an_answer_from_something_in_front_of_the_service(status, kind, retryable, unknown):
-    """It does not say whether the service was reached."""
+def test_proxy_error_is_classified_by_status(status, kind, retryable, unknown):
+    """Whether the service was reached is unknown."""
     error = refused(httpx.Response(status, text="<html>"))
 
     assert type(error) is kind
@@ -152,20 +152,20 @@ def test_an_answer_from_something_in_front_of_the_service(status, kind, retryabl
     assert error.code == f"http_{status}"
 
 
-def test_a_url_that_is_none_is_not_tried_again():
+def test_unsupported_url_is_not_retried():
     error = unsent_or_unknown(httpx.UnsupportedProtocol("ftp"), "ftp://here")
 
     assert isinstance(error, ConnectionFailed)
     assert not error.retryable
 
 
-def test_a_retry_after_that_is_a_date_is_none():
+def test_retry_after_as_date_is_ignored():
     answer = httpx.Response(503, headers={"retry-after": "Wed, 21 Oct 2026 07:28:00 GMT"})
 
     assert refused(answer).retry_after_s == 0
 
 
-def test_a_guarded_call_may_be_repeated_if_its_guard_is_there():
+def test_guarded_call_is_repeatable_with_its_guard():
     assert call_of("start_replay", json={"id": "again"}).may_repeat
     assert not call_of("start_replay", json={"id": ""}).may_repeat
     assert not call_of("start_replay").may_repeat
@@ -174,17 +174,17 @@ def test_a_guarded_call_may_be_repeated_if_its_guard_is_there():
     assert send("orders", [], "key").may_repeat
 
 
-def test_the_server_may_think_as_long_as_it_was_told_to_wait():
+def test_timeout_includes_requested_wait():
     assert receive("orders", 1, 5, None, "").patience_s == 5
     assert receive("orders", 1, None, None, "").patience_s == 20
     assert call_of("fetch_records", params={"wait_seconds": 3}).patience_s == 3
 
 
-def test_every_operation_has_its_row():
+def test_every_operation_has_a_repeat_class():
     assert set(REPEATS.values()) == {"safe", "keyed", "guarded", "unsafe"}
 
 
-def test_items_that_were_refused_for_now_are_sent_again_until_time_is_up():
+def test_retryable_items_are_resent_until_deadline():
     watch = Watch()
     later, never = ItemRefused("archive_behind", "", True), ItemRefused("fence", "", False)
     remaining = Remaining(KEYED, RETRIES, watch, lambda: 1.0)
@@ -195,7 +195,7 @@ def test_items_that_were_refused_for_now_are_sent_again_until_time_is_up():
     assert remaining.pause_after(["done", later]) is None
 
 
-def test_every_error_is_one_and_says_what_it_is():
+def test_error_message_includes_faults_and_code():
     error = problem(
         422, "validation_failed", detail="no", errors=[{"pointer": "/a", "detail": "b"}]
     )

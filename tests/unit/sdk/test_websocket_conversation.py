@@ -1,4 +1,7 @@
-"""The subscriber's side of the WebSocket protocol, without a socket. Frames are those of `api/websocket/frames.py`."""
+"""The subscriber side of the WebSocket protocol, without a socket.
+
+Frames are those of `api/websocket/frames.py`.
+"""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -52,7 +55,7 @@ def records(seq: int, shard: int, first: int, *data: bytes) -> server.Records:
 
 
 def opened(ask: Ask) -> Any:
-    """A conversation in which the service delivers."""
+    """A conversation with an active subscription."""
     talk = Conversation(ask)
     talk.connected()
     talk.hear(packed(welcome()))
@@ -65,7 +68,7 @@ READ = Ask("stream:clicks", messages=4, bytes=1_000, extra={"start": {"from": "e
 GROUP = Ask("stream:clicks", "readers", messages=4, bytes=1_000)
 
 
-def test_it_says_hello_and_subscribes():
+def test_conversation_says_hello_and_subscribes():
     talk = Conversation(WORK, token="secret")
 
     [hello] = talk.connected()
@@ -79,8 +82,8 @@ def test_it_says_hello_and_subscribes():
     assert talk.is_on
 
 
-def test_what_it_says_is_what_the_service_understands():
-    """Every frame of this client is one of the service's."""
+def test_every_client_frame_is_accepted_by_the_service():
+    """Each frame decodes as a frame type of the service."""
     understood = msgspec.msgpack.Decoder(server.ClientFrame)
     talk = Conversation(Ask("stream:clicks", "readers", extra={}), token="t")
     said = [*talk.connected(), *talk.hear(packed(welcome()))]
@@ -108,19 +111,19 @@ def test_what_it_says_is_what_the_service_understands():
     ]
 
 
-def test_every_frame_of_the_service_is_understood():
+def test_every_server_frame_is_known_to_the_client():
     told = {kind.__struct_config__.tag for kind in server.Server.__subclasses__()}
     known = {kind.__struct_config__.tag for kind in ServerFrame.__args__}
 
     assert known == told
 
 
-def test_a_frame_that_is_newer_than_this_client_means_nothing():
+def test_unknown_frame_is_ignored():
     assert len(decode_frames(packed({"type": "weather", "sun": True}, {"type": "ping"}))) == 1
     assert decode_frames(packed({"type": "weather"})) == []
 
 
-def test_credit_is_given_again_once_half_of_it_is_used_and_confirmed_by_a_pong():
+def test_credit_is_granted_when_half_is_used_and_then_pinged():
     talk = opened(WORK)
     talk.hear(packed(messages(1, 1, 2, 3, 4)))
 
@@ -134,7 +137,7 @@ def test_credit_is_given_again_once_half_of_it_is_used_and_confirmed_by_a_pong()
     assert ping == {"type": "ping"}
 
 
-def test_a_large_message_is_half_of_the_bytes():
+def test_large_message_uses_half_of_byte_credit():
     talk = opened(WORK)
     talk.hear(packed(server.Messages("s", 1, [message(1, b"x" * 600)])))
 
@@ -143,8 +146,8 @@ def test_a_large_message_is_half_of_the_bytes():
     assert (said[0]["messages"], said[0]["bytes"]) == (1, 600)
 
 
-def test_a_session_that_is_resumed_hears_again_what_may_be_lost():
-    """Credit of which no pong has come, and verdicts without an answer; what was answered is not said again."""
+def test_resumed_session_repeats_unconfirmed_frames():
+    """Credit without a pong and verdicts without an answer are repeated; answered ones are not."""
     talk = opened(WORK)
     talk.hear(packed(messages(1, 1, 2, 3, 4)))
     talk.take()
@@ -162,7 +165,7 @@ def test_a_session_that_is_resumed_hears_again_what_may_be_lost():
     assert said[2]["receipt_handles"] == ["h2"]
 
 
-def test_credit_that_has_arrived_is_not_given_twice():
+def test_confirmed_credit_is_not_repeated():
     talk = opened(WORK)
     talk.hear(packed(messages(1, 1, 2)))
     talk.take()
@@ -174,8 +177,8 @@ def test_credit_that_has_arrived_is_not_given_twice():
     assert talk.hear(packed(welcome(resumed=True))) == []
 
 
-def test_a_new_session_subscribes_from_where_the_last_record_was():
-    """Closed shards keep their place at their ends: from there the service goes on with their children."""
+def test_new_session_resumes_after_last_record():
+    """Closed shards keep their end as position; the service continues with their children."""
     talk = opened(READ)
     talk.hear(packed(records(1, 0, 5, b"a", b"b"), records(2, 1, 0, b"c")))
     talk.hear(packed(server.ShardEnded("s", 3, 1, [2, 3])))
@@ -189,7 +192,7 @@ def test_a_new_session_subscribes_from_where_the_last_record_was():
     assert [one.item.data for one in talk.arrived] == [b"b", b"c"]
 
 
-def test_a_session_that_is_another_is_not_taken_for_resumed():
+def test_welcome_of_other_session_is_not_a_resumption():
     talk = opened(READ)
 
     talk.connected()
@@ -198,7 +201,7 @@ def test_a_session_that_is_another_is_not_taken_for_resumed():
     assert [frame["type"] for frame in said] == ["subscribe"]
 
 
-def test_a_gap_is_delivered_in_its_place():
+def test_gap_is_delivered_in_order():
     talk = opened(READ)
 
     talk.hear(packed(server.Gap("s", 1, 0, 0, 10, "expired"), records(2, 0, 10, b"a")))
@@ -210,7 +213,7 @@ def test_a_gap_is_delivered_in_its_place():
     assert record.arrival_time == datetime(2026, 1, 31, 12, tzinfo=UTC)
 
 
-def test_a_refused_verdict_is_an_error_and_one_that_was_said_twice_may_be_done():
+def test_rejected_verdict_is_an_error_unless_it_was_repeated():
     talk = opened(WORK)
     refused = {"code": "receipt_handle_expired", "detail": "gone", "retryable": False}
     answer = [{"status": "error", "error": refused}]
@@ -230,7 +233,7 @@ def problem(status: int, code: str) -> dict[str, Any]:
     return {"status": status, "code": code, "detail": "", "retryable": False}
 
 
-def test_a_refused_commit_is_an_error_of_its_family():
+def test_rejected_commit_raises_conflict():
     talk = opened(GROUP)
     id_, [ack] = talk.commit(0, 5)
 
@@ -241,7 +244,7 @@ def test_a_refused_commit_is_an_error_of_its_family():
         talk.result(id_)
 
 
-def test_a_subscription_that_is_refused_or_ended_is_over():
+def test_rejected_or_ended_subscription_raises_refusal():
     talk = Conversation(WORK)
     talk.connected()
     talk.hear(packed(welcome()))
@@ -251,14 +254,14 @@ def test_a_subscription_that_is_refused_or_ended_is_over():
             talk.hear(packed(server.ServerError(problem(404, "queue_not_found"), id_, "s")))
 
 
-def test_deliveries_that_ended_by_themselves_end_nothing_else():
+def test_expired_deliveries_do_not_end_the_subscription():
     talk = opened(WORK)
     expired = problem(409, "receipt_handle_expired")
 
     assert talk.hear(packed(server.ServerError(expired, sub="s", receipt_handles=["h1"]))) == []
 
 
-def test_a_shard_is_given_up_once_its_records_are_done():
+def test_revoked_shard_is_given_up_once_its_records_are_done():
     talk = opened(GROUP)
     talk.hear(packed(records(1, 0, 0, b"a"), records(2, 1, 0, b"b")))
 
@@ -272,7 +275,7 @@ def test_a_shard_is_given_up_once_its_records_are_done():
     assert talk.done() == []
 
 
-def test_records_of_a_shard_that_is_revoked_are_not_handed_over():
+def test_records_of_lost_shard_are_discarded():
     talk = opened(GROUP)
     talk.hear(packed(records(1, 0, 0, b"a"), records(2, 1, 0, b"b")))
 
@@ -281,7 +284,7 @@ def test_records_of_a_shard_that_is_revoked_are_not_handed_over():
     assert [one.item.data for one in talk.arrived] == [b"b"]
 
 
-def test_a_group_begins_anew_in_a_new_session():
+def test_group_subscription_restarts_in_new_session():
     talk = opened(GROUP)
     talk.hear(packed(records(1, 0, 0, b"a")))
 
@@ -293,7 +296,7 @@ def test_a_group_begins_anew_in_a_new_session():
     assert "start" not in subscribe
 
 
-def test_a_goodbye_is_kept_until_the_next_connection():
+def test_goodbye_is_stored_until_next_connection():
     talk = opened(WORK)
 
     talk.hear(packed(server.Bye(4001, "draining", True, 2.5)))

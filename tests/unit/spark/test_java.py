@@ -1,4 +1,4 @@
-"""Finding a Java for Spark: who is asked first, and what is told when none will do."""
+"""Finding a Java runtime for Spark: search order, and the error when none is suitable."""
 
 import shutil
 from pathlib import Path
@@ -27,7 +27,7 @@ def fake_java(home: Path, version: str, modules: str = "java.base@17") -> Path:
 
 @pytest.fixture
 def machine(tmp_path, monkeypatch):
-    """A machine without any Java; what it has is set by name."""
+    """A machine without Java; runtimes are added by name."""
 
     def has(**places: Path) -> None:
         monkeypatch.setattr(java, "java_home", lambda: places.get("java_home"))
@@ -42,7 +42,7 @@ def machine(tmp_path, monkeypatch):
     return has
 
 
-def test_java_home_is_asked_first_then_the_path_then_the_wheel(tmp_path, machine):
+def test_java_home_precedes_path_and_wheel(tmp_path, machine):
     told = fake_java(tmp_path / "told", "21.0.2")
     on_path = fake_java(tmp_path / "path", "17.0.15")
     wheel = fake_java(tmp_path / "wheel", "25.0.2")
@@ -58,7 +58,7 @@ def test_java_home_is_asked_first_then_the_path_then_the_wheel(tmp_path, machine
     assert first.binary == told / "bin" / "java"
 
 
-def test_one_that_is_too_old_is_passed_over(tmp_path, machine):
+def test_outdated_java_is_skipped(tmp_path, machine):
     machine(
         java_home=fake_java(tmp_path / "old", "1.8.0_392"), path=fake_java(tmp_path / "new", "17")
     )
@@ -66,7 +66,7 @@ def test_one_that_is_too_old_is_passed_over(tmp_path, machine):
     assert find_java().home == tmp_path / "new"
 
 
-def test_what_is_there_and_too_old_is_told_in_one_line(tmp_path, machine):
+def test_outdated_java_is_reported_in_one_line(tmp_path, machine):
     machine(java_home=fake_java(tmp_path / "old", "11.0.2"), path=tmp_path / "gone")
 
     with pytest.raises(JavaMissing) as missing:
@@ -79,12 +79,12 @@ def test_what_is_there_and_too_old_is_told_in_one_line(tmp_path, machine):
     assert "\n" not in said
 
 
-def test_a_machine_without_java_is_told_what_to_do(machine):
+def test_missing_java_error_suggests_a_remedy(machine):
     with pytest.raises(JavaMissing, match=r"^Spark needs Java 17 or newer: set JAVA_HOME"):
         find_java()
 
 
-def test_a_small_jre_without_the_vector_module_is_known_as_one(tmp_path, machine):
+def test_jre_without_vector_module_is_recognised(tmp_path, machine):
     machine(java_home=fake_java(tmp_path / "small", "25"))
     small = find_java()
     machine(java_home=fake_java(tmp_path / "full", "17", "jdk.incubator.vector@17.0.15"))

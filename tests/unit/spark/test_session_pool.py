@@ -1,4 +1,4 @@
-"""The one session of a worker: when it is opened, opened anew, and closed. The sessions here are none."""
+"""The shared Spark session of a worker: opening, replacement and closing, with fakes."""
 
 import asyncio
 import logging
@@ -24,7 +24,7 @@ STORES = StorageSettings(
 
 
 class FakeSession:
-    """A session that can be told to be dead."""
+    """A session that can be marked dead."""
 
     def __init__(self) -> None:
         self.spark = object()
@@ -40,7 +40,7 @@ class FakeSession:
 
 
 class Opening:
-    """Opens fake sessions, and keeps them."""
+    """Open fake sessions, and record them."""
 
     def __init__(self) -> None:
         self.opened: list[FakeSession] = []
@@ -55,7 +55,7 @@ def opening() -> Opening:
     return Opening()
 
 
-async def test_a_session_is_opened_once_however_many_ask(opening):
+async def test_concurrent_requests_open_one_session(opening):
     sparks = SharedSpark(opening, jobs_max=10)
 
     got = await asyncio.gather(*(sparks.get() for _ in range(5)))
@@ -64,7 +64,7 @@ async def test_a_session_is_opened_once_however_many_ask(opening):
     assert set(got) == {opening.opened[0].spark}
 
 
-async def test_a_session_whose_jvm_ended_is_replaced(opening):
+async def test_session_of_ended_jvm_is_replaced(opening):
     sparks = SharedSpark(opening, jobs_max=10)
     await sparks.get()
     opening.opened[0].alive = False
@@ -75,7 +75,7 @@ async def test_a_session_whose_jvm_ended_is_replaced(opening):
     assert again is opening.opened[1].spark
 
 
-async def test_a_session_is_worn_after_so_many_jobs_and_fresh_after_its_close(opening):
+async def test_session_is_worn_after_job_limit_and_fresh_after_close(opening):
     sparks = SharedSpark(opening, jobs_max=2)
     await sparks.get()
 
@@ -89,7 +89,7 @@ async def test_a_session_is_worn_after_so_many_jobs_and_fresh_after_its_close(op
     assert opening.opened[0].closed
 
 
-async def test_closing_does_not_wait_for_a_session_that_is_being_opened():
+async def test_close_cancels_session_that_is_being_opened():
     begun = asyncio.Event()
 
     async def slowly() -> Any:
@@ -108,10 +108,8 @@ async def test_closing_does_not_wait_for_a_session_that_is_being_opened():
 
 
 @pytest.mark.parametrize("scratch", ["data", "data, old"])
-def test_what_a_killed_process_left_is_removed_and_what_a_living_one_has_is_not(
-    scratch, tmp_path, monkeypatch
-):
-    """Spark takes a path with a comma for two, so that its files lie where all temporary ones do."""
+def test_scratch_of_dead_processes_is_removed(scratch, tmp_path, monkeypatch):
+    """Spark splits a path at commas, so its files are then in the default temporary folder."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
     place = tmp_path / ("tmp" if "," in scratch else scratch)
     place.mkdir()
@@ -128,14 +126,14 @@ def test_what_a_killed_process_left_is_removed_and_what_a_living_one_has_is_not(
     assert sorted(place.iterdir()) == sorted([mine, others])
 
 
-def test_no_option_of_spark_holds_a_secret():
+def test_spark_options_contain_no_secret():
     said = options(WorkerSettings(storage=STORES), Path("/scratch"))
 
     assert "secret" not in repr(said)
     assert said["spark.sql.session.timeZone"] == "UTC"
 
 
-def test_a_folder_may_be_called_anything():
+def test_scratch_path_may_contain_any_characters():
     said = options(WorkerSettings(storage=STORES), Path("""/my data/it's "ä" \\ #1"""))
 
     [where, *others] = shlex.split(said["spark.driver.extraJavaOptions"])
@@ -143,7 +141,7 @@ def test_a_folder_may_be_called_anything():
     assert all(one.startswith("-") for one in others)
 
 
-def test_spark_listens_on_loopback_where_it_runs_on_one_machine():
+def test_spark_binds_to_loopback_in_local_mode():
     here = options(WorkerSettings(storage=STORES, spark_master="local[2]"), Path("/scratch"))
     there = options(WorkerSettings(storage=STORES, spark_master="spark://h:7077"), Path("/scratch"))
 
@@ -151,7 +149,7 @@ def test_spark_listens_on_loopback_where_it_runs_on_one_machine():
     assert "spark.driver.bindAddress" not in there
 
 
-def test_tasks_read_of_the_stores_in_a_file_that_is_theirs_alone(tmp_path, monkeypatch):
+def test_tasks_read_storage_settings_from_private_file(tmp_path, monkeypatch):
     file = tmp_path / "task.json"
     monkeypatch.setenv("MILLSTREAM_TASK_FILE", str(file))
 
@@ -161,7 +159,7 @@ def test_tasks_read_of_the_stores_in_a_file_that_is_theirs_alone(tmp_path, monke
     assert file.stat().st_mode & 0o777 == 0o600
 
 
-def test_tasks_on_other_machines_read_their_environment(monkeypatch):
+def test_remote_tasks_read_storage_settings_from_environment(monkeypatch):
     monkeypatch.delenv("MILLSTREAM_TASK_FILE", raising=False)
     monkeypatch.setenv("REDIS_URL", STORES.redis_url)
     monkeypatch.setenv("DATABASE_URL", STORES.database_url)
@@ -170,8 +168,8 @@ def test_tasks_on_other_machines_read_their_environment(monkeypatch):
     assert storage_of_task() == STORES
 
 
-def test_what_py4j_says_of_a_jvm_that_ended_is_not_logged(caplog):
-    """It says some of it by the root logger."""
+def test_py4j_errors_of_ended_jvm_are_not_logged(caplog):
+    """Py4J logs some of them with the root logger."""
     root = logging.getLogger()
     before = root.filters[:]
     caplog.set_level(logging.DEBUG)
@@ -190,7 +188,7 @@ def test_what_py4j_says_of_a_jvm_that_ended_is_not_logged(caplog):
 
 
 def _end(jvm: socket.socket) -> None:
-    """Hear a command and say nothing, as a JVM that was told to end."""
+    """Receive a command and close, as a terminating JVM does."""
     connection, _ = jvm.accept()
     with connection:
         connection.recv(16)

@@ -1,4 +1,4 @@
-"""How the Spark source talks to the service, and what it needs to be imported."""
+"""HTTP client of the Spark source, and its imports."""
 
 import subprocess
 import sys
@@ -19,7 +19,7 @@ from storage.parquet.record_schema import RECORD_SCHEMA
 
 
 class Service:
-    """Answers as it was told to, and remembers what it was asked."""
+    """Return the scripted answers, and record requests."""
 
     def __init__(self) -> None:
         self.answers: list[tuple[int, dict[str, str], bytes]] = []
@@ -92,7 +92,7 @@ def offsets_of(found: Client, span: Span) -> list[int]:
         return [at for batch in found.read(span) for at in batch.column("offset").to_pylist()]
 
 
-def test_a_key_is_sent_as_a_bearer_token(service):
+def test_api_key_is_sent_as_bearer_token(service):
     service.will_answer(200, b'{"items": []}')
 
     with client(service, apiKey="secret") as talking_to:
@@ -103,7 +103,7 @@ def test_a_key_is_sent_as_a_bearer_token(service):
     assert headers["authorization"] == "Bearer secret"
 
 
-def test_a_key_of_the_environment_is_sent_too(service, monkeypatch):
+def test_api_key_of_environment_is_sent(service, monkeypatch):
     monkeypatch.setenv("MILLSTREAM_API_KEY", "of the environment")
     service.will_answer(200, b'{"items": []}')
 
@@ -113,7 +113,7 @@ def test_a_key_of_the_environment_is_sent_too(service, monkeypatch):
     assert service.asked[0][2]["authorization"] == "Bearer of the environment"
 
 
-def test_what_cannot_be_served_now_is_asked_for_again(service):
+def test_temporary_failure_is_retried(service):
     for status in (503, 429, 504):
         service.will_answer(status, b"{}")
     service.will_answer(200, b'{"items": []}')
@@ -124,7 +124,7 @@ def test_what_cannot_be_served_now_is_asked_for_again(service):
     assert len(service.asked) == 4
 
 
-def test_a_refusal_is_told_in_a_line_and_not_asked_again(service):
+def test_refusal_is_reported_in_one_line_and_not_retried(service):
     service.will_answer(403, b'{"detail": "This key may not read it.", "code": "forbidden"}')
 
     with (
@@ -136,14 +136,14 @@ def test_a_refusal_is_told_in_a_line_and_not_asked_again(service):
     assert len(service.asked) == 1
 
 
-def test_an_answer_that_is_no_problem_is_told_by_its_status(service):
+def test_response_without_problem_is_reported_by_status(service):
     service.will_answer(418, b"<html>")
 
     with client(service) as talking_to, pytest.raises(MillstreamError, match="answered 418"):
         talking_to.extents()
 
 
-def test_a_service_that_is_not_there_is_named():
+def test_unreachable_service_is_named():
     options = read_options({"url": "http://127.0.0.1:1", "stream": "clicks"})
 
     with (
@@ -153,7 +153,7 @@ def test_a_service_that_is_not_there_is_named():
         talking_to.extents()
 
 
-def test_a_span_is_read_part_by_part(service):
+def test_span_is_read_in_parts(service):
     service.will_answer(200, table([3, 4]), millstream_next_offset="5")
     service.will_answer(200, table([7]), millstream_next_offset="8", millstream_gap="5-7 hole")
 
@@ -178,9 +178,7 @@ def test_a_span_is_read_part_by_part(service):
         ),
     ],
 )
-def test_records_that_are_gone_are_an_error_or_are_passed_over(
-    service, status, body, headers, lost
-):
+def test_missing_records_are_an_error_or_skipped(service, status, body, headers, lost):
     service.will_answer(status, body, **headers)
     with pytest.raises(
         DataLost, match=f"shard 0 of stream 'clicks' has no records {lost} any more"
@@ -194,7 +192,7 @@ def test_records_that_are_gone_are_an_error_or_are_passed_over(
     assert found in ([6, 7], [5, 6, 7], [])
 
 
-def test_a_commit_is_asked_for_until_it_is_done(service):
+def test_commit_is_repeated_until_done(service):
     service.will_answer(200, b'{"done": false, "records": 5, "staged": ["a"]}')
     service.will_answer(200, b'{"done": true, "records": 9, "staged": ["a"]}')
 
@@ -209,7 +207,7 @@ def python(code: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
 
 
-def test_it_imports_nothing_of_the_service():
+def test_package_imports_nothing_of_the_service():
     done = python(
         "import sys, pyspark_millstream;"
         "print({name.partition('.')[0] for name in sys.modules}"
@@ -219,7 +217,7 @@ def test_it_imports_nothing_of_the_service():
     assert done.stdout.strip() == "set()", done.stderr
 
 
-def test_without_pyspark_it_says_what_is_missing():
+def test_import_without_pyspark_explains_what_is_missing():
     done = python("import sys; sys.modules['pyspark'] = None; import pyspark_millstream")
 
     assert done.returncode == 1

@@ -1,4 +1,4 @@
-"""What filters leave of a shard before it is read."""
+"""Filter pushdown: the offsets of a shard that remain to be read."""
 
 from datetime import UTC, datetime
 
@@ -57,12 +57,12 @@ def left(*filters):
         (In(OFFSET, (12, None)), (10, 20)),
     ],
 )
-def test_each_filter_leaves_a_stretch(one, stretch):
+def test_filter_narrows_the_span(one, stretch):
     assert left(one) == stretch
 
 
 @given(st.integers(0, 16_000_000), st.integers(0, 16_000_000))
-def test_no_record_of_a_time_that_is_asked_for_is_left_out(low_us, high_us):
+def test_time_filter_keeps_every_matching_record(low_us, high_us):
     low, high = (datetime.fromtimestamp(us / 1e6, UTC) for us in (low_us, high_us))
     wanted = [
         offset

@@ -1,4 +1,4 @@
-"""Which offsets the Spark source reads."""
+"""Offset ranges that the Spark source reads."""
 
 from dataclasses import replace
 
@@ -31,7 +31,7 @@ SPLIT = [
 ]
 
 
-def test_spans_come_in_pieces_that_meet():
+def test_spans_are_divided_into_contiguous_pieces():
     assert split([Span(0, 5, 12), Span(1, 0, 3)], 3) == [
         Span(0, 5, 8),
         Span(0, 8, 11),
@@ -40,22 +40,22 @@ def test_spans_come_in_pieces_that_meet():
     ]
 
 
-def test_the_earliest_position_is_in_shards_without_parents():
+def test_earliest_position_is_in_shards_without_parents():
     assert earliest(SPLIT) == {0: 5}
     assert earliest(SPLIT[1:]) == {1: 0, 2: 0}
 
 
-def test_the_latest_position_is_behind_all_there_is():
+def test_latest_position_is_behind_all_records():
     assert latest(SPLIT) == {0: 40, 1: 10, 2: 20, 3: 7}
 
 
-def test_from_a_time_on_children_wait_for_parents_that_have_some_of_it():
+def test_children_wait_for_parents_with_records_since_time():
     assert since(SPLIT, {0: 30, 1: 0, 2: 0, 3: 0}) == {0: 30}
     assert since(SPLIT, {0: 40, 1: 10, 2: 4, 3: 0}) == {0: 40, 1: 10, 2: 4}
     assert since(SPLIT, {0: 40, 1: 10, 2: 20, 3: 5}) == {0: 40, 1: 10, 2: 20, 3: 5}
 
 
-def test_a_shard_whose_parents_expired_unread_is_adrift_and_read_from_its_start():
+def test_shard_of_unread_expired_parents_is_read_from_start():
     [*_, third] = SPLIT
     late = [replace(third, start=2)]
 
@@ -66,25 +66,25 @@ def test_a_shard_whose_parents_expired_unread_is_adrift_and_read_from_its_start(
     assert adrift(SPLIT[1:], {0: 40, 1: 0, 2: 0}) == []
 
 
-def test_a_child_is_known_as_soon_as_its_parents_are_over():
-    """So that it is found again when they have expired."""
+def test_child_has_a_position_once_its_parents_are_finished():
+    """The child is still found after its parents have expired."""
     empty = [SPLIT[0], *(ShardExtent(one, 0, 0, open=True, parents=(0,)) for one in (1, 2))]
 
     assert next_positions(empty, {0: 40}, None, None) == {0: 40, 1: 0, 2: 0}
 
 
-def test_a_child_is_read_when_all_its_parents_are_at_their_end():
+def test_child_is_read_when_all_parents_are_finished():
     assert to_read(SPLIT, {0: 39}) == {0: 39}
     assert to_read(SPLIT, {0: 40}) == {0: 40, 1: 0, 2: 0}
     assert to_read(SPLIT, {0: 40, 1: 10, 2: 19}) == {0: 40, 1: 10, 2: 19}
     assert to_read(SPLIT, {0: 40, 1: 10, 2: 20}) == {0: 40, 1: 10, 2: 20, 3: 0}
 
 
-def test_a_query_that_began_at_the_latest_reads_no_shard_that_was_closed_before():
+def test_query_from_latest_skips_earlier_closed_shards():
     assert to_read(SPLIT, {3: 7}) == {3: 7}
 
 
-def test_a_stream_is_read_to_its_end_whatever_the_size_of_micro_batches():
+def test_stream_is_read_to_its_end_with_limited_batches():
     positions, seen = earliest(SPLIT), []
     while True:
         after = next_positions(SPLIT, positions, None, 6)
@@ -108,7 +108,7 @@ def test_a_stream_is_read_to_its_end_whatever_the_size_of_micro_batches():
     assert max(nth for nth, shard in enumerate(order) if shard == 2) < order.index(3)
 
 
-def test_what_is_there_when_a_run_begins_is_all_that_it_reads():
+def test_available_now_reads_up_to_initial_positions():
     ceiling = {0: 40, 1: 10, 2: 20}
 
     assert next_positions(SPLIT, {0: 40, 1: 10, 2: 20}, ceiling, None) == ceiling
@@ -116,7 +116,7 @@ def test_what_is_there_when_a_run_begins_is_all_that_it_reads():
 
 
 @given(st.lists(st.integers(0, 50), max_size=8), st.integers(1, 100))
-def test_shares_take_what_may_be_taken_and_no_more(sizes, records_max):
+def test_shares_use_the_limit_exactly(sizes, records_max):
     spans = [Span(shard, 0, size) for shard, size in enumerate(sizes)]
 
     taken = shares(spans, records_max)
@@ -128,7 +128,7 @@ def test_shares_take_what_may_be_taken_and_no_more(sizes, records_max):
 GIVEN = {"url": "http://127.0.0.1:8080/", "stream": "clicks"}
 
 
-def test_options_are_read():
+def test_options_are_parsed():
     options = read_options(
         {**GIVEN, "startingOffsets": '{"0": 5}', "SHARDS": "0,3", "failOnDataLoss": "false"}
     )
@@ -139,7 +139,7 @@ def test_options_are_read():
     assert options.fail_on_data_loss is False
 
 
-def test_a_time_without_a_zone_is_utc():
+def test_time_without_zone_is_utc():
     assert read_options({**GIVEN, "startingTime": "1970-01-01T00:00:01"}).starting_time_ms == 1_000
     assert read_options({**GIVEN, "startingTime": "1500"}).starting_time_ms == 1_500
 
@@ -157,12 +157,12 @@ def test_a_time_without_a_zone_is_utc():
         {"failOnDataLoss": "yes"},
     ],
 )
-def test_an_option_that_cannot_be_is_refused(wrong):
+def test_invalid_option_is_rejected(wrong):
     with pytest.raises(OptionError):
         read_options({**GIVEN, **wrong})
 
 
-def test_a_stream_and_a_place_are_needed(monkeypatch):
+def test_stream_and_url_are_required(monkeypatch):
     monkeypatch.delenv("MILLSTREAM_URL", raising=False)
     with pytest.raises(OptionError, match="url"):
         read_options({"stream": "clicks"})

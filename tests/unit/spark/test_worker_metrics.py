@@ -1,4 +1,4 @@
-"""What a worker counts of the jobs it does."""
+"""Metrics of a worker's jobs."""
 
 import pytest
 from prometheus_client import REGISTRY
@@ -21,7 +21,7 @@ def counted(name):
         ({"sent": "five"}, {"sent": 5}, {}),
     ],
 )
-def test_an_attempt_counts_what_it_added_to_its_job(before, after, gained):
+def test_attempt_counts_its_own_progress(before, after, gained):
     assert _gained(before, after) == gained
 
 

@@ -1,4 +1,4 @@
-"""What a rising producer may send, and what of it is left to send."""
+"""Idempotent batches: sequences, and the records that remain to be appended."""
 
 import pytest
 from hypothesis import given
@@ -18,18 +18,18 @@ from storage.domain.streams.idempotence import (
 TWO = SequencedBatch(["a", "b", "a", "b"], [3, 1, 7, 2])
 
 
-def test_a_batch_claims_for_each_producer_what_it_brings_of_it():
+def test_claims_span_first_to_last_sequence_per_producer():
     assert TWO.claims(range(4)) == (Claim("a", 3, 7), Claim("b", 1, 2))
     assert TWO.claims([2]) == (Claim("a", 7, 7),)
 
 
-def test_what_a_log_took_is_not_sent_again():
+def test_appended_records_are_not_sent_again():
     lasts = lasts_of(TWO.claims(range(4)), [3, NOT_KNOWN])
 
     assert TWO.above(range(4), lasts) == [1, 2, 3]
 
 
-def test_sequences_rise_for_each_producer_on_its_own():
+def test_sequences_must_increase_per_producer():
     TWO.check(4)
     with pytest.raises(ValidationFailed):
         SequencedBatch(["a", "b", "a"], [3, 1, 3]).check(3)
@@ -46,19 +46,19 @@ def test_sequences_rise_for_each_producer_on_its_own():
         SequencedBatch(["a"], []),
     ],
 )
-def test_a_batch_that_is_not_one_is_refused(rise):
+def test_invalid_batch_is_rejected(rise):
     with pytest.raises(ValidationFailed):
         rise.check(1)
 
 
-def test_a_batch_has_one_item_and_at_most_a_thousand():
+def test_batch_has_one_to_one_thousand_records():
     with pytest.raises(ValidationFailed):
         SequencedBatch.of("a", []).check(0)
     with pytest.raises(BatchTooLarge):
         SequencedBatch.of("a", range(BATCH_RECORDS_MAX + 1)).check(BATCH_RECORDS_MAX + 1)
 
 
-def test_a_place_has_the_highest_floor_of_its_own_line():
+def test_hash_key_inherits_highest_watermark_of_ancestors():
     floors = [AncestorWatermark(0, 9, 4), AncestorWatermark(10, 19, 7), AncestorWatermark(0, 19, 5)]
 
     assert [floor_at(floors, place) for place in (0, 9, 10, 20)] == [5, 5, 7, NOT_KNOWN]
@@ -68,7 +68,7 @@ def test_a_place_has_the_highest_floor_of_its_own_line():
     sequences=st.lists(st.integers(0, 50), min_size=1, max_size=20, unique=True).map(sorted),
     last=st.integers(-1, 50),
 )
-def test_above_and_below_are_all_there_is(sequences, last):
+def test_records_above_the_watermark_remain(sequences, last):
     rise = SequencedBatch.of("a", sequences)
 
     left = rise.above(range(len(sequences)), {"a": last})

@@ -1,4 +1,4 @@
-"""Shards by load: single decisions, and days of them."""
+"""Load-based scaling of shards: single decisions, and simulated days."""
 
 import random
 
@@ -41,7 +41,7 @@ def parents(changes: list[Change]) -> list[tuple[int, ...]]:
     return [tuple(parent.index for parent in change.parents) for change in changes]
 
 
-def test_a_hot_shard_is_split_in_its_middle():
+def test_hot_shard_is_split_in_the_middle():
     by_records = changes_for(stream_of(2), {0: Load(801, 0), 1: Load(800, 0)})
     by_bytes = changes_for(stream_of(2), {0: Load(1, 0), 1: Load(1, limits.MIB)})
 
@@ -50,18 +50,18 @@ def test_a_hot_shard_is_split_in_its_middle():
     assert parents(by_bytes) == [(1,)]
 
 
-def test_a_shard_that_was_not_measured_is_left_alone():
+def test_unmeasured_shard_is_unchanged():
     assert changes_for(stream_of(2), {0: QUIET}) == []
     assert changes_for(stream_of(2), {}) == []
 
 
-def test_quiet_neighbours_are_merged_pair_by_pair():
+def test_quiet_neighbours_are_merged_pairwise():
     changes = changes_for(stream_of(5), dict.fromkeys(range(5), QUIET))
 
     assert parents(changes) == [(0, 1), (2, 3)]
 
 
-def test_shards_that_were_busy_lately_or_are_together_too_busy_are_not_merged():
+def test_recently_or_jointly_busy_shards_are_not_merged():
     lately = {0: QUIET, 1: Load(0, 0, COLD - 1)}
     together = {0: Load(200, 0, COLD), 1: Load(200, 0, COLD)}
 
@@ -69,13 +69,13 @@ def test_shards_that_were_busy_lately_or_are_together_too_busy_are_not_merged():
     assert changes_for(stream_of(2), together) == []
 
 
-def test_a_stream_keeps_the_shards_it_was_made_with():
+def test_stream_keeps_its_initial_number_of_shards():
     changes = changes_for(stream_of(5, made_with=4), dict.fromkeys(range(5), QUIET))
 
     assert parents(changes) == [(0, 1)]
 
 
-def test_load_alone_opens_only_so_many_shards_and_the_hottest_come_first():
+def test_shard_limit_admits_the_hottest_shards_first():
     count = limits.ON_DEMAND_SHARDS_MAX - 2
     loads = {index: Load(1_000 + index, 0) for index in range(count)}
 
@@ -85,7 +85,7 @@ def test_load_alone_opens_only_so_many_shards_and_the_hottest_come_first():
 
 
 class Simulation:
-    """Minutes of a stream whose keys carry a given load; `weights` are (place on the ring, records a second)."""
+    """Simulated minutes of a stream; `weights` are (hash key, records per second)."""
 
     def __init__(self) -> None:
         self.stream = stream_of(1)
@@ -127,7 +127,7 @@ def spread(total: float, keys: int = 2_000) -> list[tuple[int, float]]:
     return [(chance.randrange(RING_SIZE), total / keys) for _ in range(keys)]
 
 
-def test_a_day_of_load_comes_and_goes():
+def test_shards_follow_load_over_a_day():
     stream = Simulation()
     busy, slight = spread(9_000), spread(90)
 
@@ -143,7 +143,7 @@ def test_a_day_of_load_comes_and_goes():
     assert sum(falling) == at_peak - 1
 
 
-def test_one_hot_key_does_not_split_for_ever():
+def test_hot_key_does_not_split_without_end():
     stream = Simulation()
 
     for _ in range(60):
@@ -153,7 +153,7 @@ def test_one_hot_key_does_not_split_for_ever():
 
 
 @given(st.lists(st.integers(0, 3_000), min_size=1, max_size=6), st.integers(0, 10**6))
-def test_any_steady_load_comes_to_rest(levels, seed):
+def test_steady_load_converges(levels, seed):
     chance = random.Random(seed)
     stream = Simulation()
     weights: list[tuple[int, float]] = []

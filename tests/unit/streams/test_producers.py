@@ -1,4 +1,4 @@
-"""What closed parents say of a producer's first batch on a child."""
+"""Producer state that a child shard inherits from its closed parents."""
 
 import pytest
 
@@ -15,38 +15,38 @@ def producer(sequence: int, epoch: int = 1) -> Producer:
     return Producer("p", epoch, sequence)
 
 
-def test_a_producer_that_no_parent_knows_is_new():
+def test_unknown_producer_is_new():
     assert judge(producer(0), 1, []) is None
 
 
-def test_a_batch_that_a_parent_took_is_there():
+def test_batch_appended_to_parent_is_a_duplicate():
     assert judge(producer(7), 3, [LOW]) == Known(0, 70)
     assert judge(producer(7), 3, [LOW, OLD]) == Known(0, 70)
 
 
-def test_numbers_go_on_behind_the_parents_last():
+def test_sequence_continues_after_parents():
     assert judge(producer(10), 2, [LOW, HIGH]) == Inherited(1, 9)
 
 
-def test_a_batch_from_long_ago_is_a_duplicate_all_the_same():
+def test_forgotten_batch_is_still_a_duplicate():
     with pytest.raises(DuplicateForgotten):
         judge(producer(2), 2, [LOW])
     with pytest.raises(DuplicateForgotten):
         judge(producer(7), 2, [LOW])
 
 
-def test_an_epoch_that_a_parent_has_left_behind_is_fenced():
+def test_epoch_older_than_parents_is_fenced():
     with pytest.raises(ProducerFenced) as fenced:
         judge(producer(0, epoch=0), 1, [OLD, LOW])
 
     assert fenced.value.facts == {"current_epoch": 1}
 
 
-def test_a_new_epoch_fences_the_old_one_on_the_child_too():
+def test_new_epoch_inherits_state_on_child():
     assert judge(producer(0, epoch=2), 1, [LOW]) == Inherited(1, 9)
 
 
-def test_of_two_parents_nobody_can_tell_whose_batch_it_was():
+def test_ambiguous_batch_of_two_parents_is_rejected():
     with pytest.raises(SequenceOutOfOrder) as refused:
         judge(producer(3), 2, [LOW, HIGH])
 

@@ -1,4 +1,4 @@
-"""Which records a filter means."""
+"""Filters of records."""
 
 import json
 
@@ -38,7 +38,7 @@ def says(body: object, condition: Condition) -> bool:
         ("/m~0n", 5),
     ],
 )
-def test_a_pointer_leads_to_a_value(path, there):
+def test_pointer_resolves_to_value(path, there):
     body = {"a": [1, {"b": 2}], "": 3, "x/y": 4, "m~n": 5}
 
     assert at_pointer(body, path) == there
@@ -46,7 +46,7 @@ def test_a_pointer_leads_to_a_value(path, there):
 
 
 @pytest.mark.parametrize("path", ["/b", "/a/2", "/a/01", "/a/-1", "/a/b", "/a/0/x", "/a/٣"])
-def test_a_pointer_may_lead_nowhere(path):
+def test_unresolved_pointer_counts_as_missing(path):
     body = {"a": [1, {"b": 2}]}
 
     assert says(body, Condition(path=path, exists=False))
@@ -68,18 +68,18 @@ def test_a_pointer_may_lead_nowhere(path):
         ({"a": 1}, {"a": 1, "b": None}, False),
     ],
 )
-def test_values_are_equal_as_json_has_it(value, wanted, same):
+def test_values_are_compared_with_json_equality(value, wanted, same):
     assert says({"x": value}, Condition(path="/x", equals=wanted)) is same
 
 
 @pytest.mark.parametrize("body", [b"", b"not json", b"\xff\xfe", b'{"a": '])
-def test_a_body_that_is_not_json_has_nothing_anywhere(body):
+def test_body_that_is_not_json_has_no_fields(body):
     for path in ("", "/a"):
         assert selects(Filter(body=(Condition(path=path, exists=False),)))(0, at(body))
         assert not selects(Filter(body=(Condition(path=path, exists=True),)))(0, at(body))
 
 
-def test_all_that_a_filter_says_must_hold():
+def test_all_conditions_must_match():
     is_meant = selects(
         Filter(
             keys=("a", "b"),
@@ -95,13 +95,13 @@ def test_all_that_a_filter_says_must_hold():
     assert not is_meant(0, at(b'{"n": 1, "m": 1}', "a", headers=headers))
 
 
-def test_no_filter_means_all():
+def test_empty_filter_selects_all():
     assert Filter().takes_all
     assert selects(Filter())(0, at())
 
 
 @given(fraction=st.floats(0.01, 0.99))
-def test_a_lot_is_drawn_alike_each_time_and_takes_about_its_share(fraction):
+def test_sampling_is_deterministic_and_proportional(fraction):
     once, again = (selects(Filter(sample=Sample(fraction))) for _ in range(2))
     records = [at(offset=offset) for offset in range(400)]
 
@@ -111,7 +111,7 @@ def test_a_lot_is_drawn_alike_each_time_and_takes_about_its_share(fraction):
     assert abs(sum(drawn) / 400 - fraction) < 0.15
 
 
-def test_a_key_is_drawn_with_all_of_its_records():
+def test_sampling_by_key_selects_complete_keys():
     is_meant = selects(Filter(sample=Sample(0.5, SampleBy.KEY)))
 
     for key in map(str, range(20)):
@@ -131,5 +131,5 @@ def test_a_key_is_drawn_with_all_of_its_records():
         Filter(keys=("k",) * 1_001),
     ],
 )
-def test_a_filter_that_says_nothing_clear_is_refused(filter_):
+def test_invalid_filter_is_rejected(filter_):
     assert filter_.faults()

@@ -1,4 +1,4 @@
-"""The ring under splits and merges, without a store."""
+"""Reshard plans and reading order over splits and merges, without a store."""
 
 import itertools
 
@@ -98,7 +98,7 @@ def read(shard: int, next_offset: int, ended: bool = False) -> ShardRead:
 
 
 @given(COUNTS, COUNTS)
-def test_any_number_of_equal_shards_is_reached_in_few_rounds(before, count):
+def test_even_shards_are_reached_in_few_rounds(before, count):
     stream, rounds = reach(even(before), count)
 
     ranges = [(shard.first_hash_key, shard.last_hash_key) for shard in stream.open_shards]
@@ -111,7 +111,7 @@ def test_any_number_of_equal_shards_is_reached_in_few_rounds(before, count):
 
 
 @given(st.data(), COUNTS)
-def test_any_ring_becomes_even(data, count):
+def test_uneven_shards_become_even(data, count):
     stream = even(1)
     for _ in range(data.draw(st.integers(0, 6))):
         shard = data.draw(st.sampled_from(stream.open_shards))
@@ -129,7 +129,7 @@ def test_any_ring_becomes_even(data, count):
     assert len(stream.open_shards) == count
 
 
-def test_a_reshard_may_end_at_the_largest_number():
+def test_reshard_to_largest_count_and_back_succeeds():
     stream, rounds = reach(even(1), 1_024)
 
     assert len(stream.open_shards) == 1_024
@@ -137,7 +137,7 @@ def test_a_reshard_may_end_at_the_largest_number():
     assert reach(stream, 1)[0].open_shards[0].last_hash_key == RING_SIZE - 1
 
 
-def test_a_child_opens_in_a_later_second_than_its_parents():
+def test_child_opens_in_a_later_second_than_its_parents():
     stream = even(2, opened_at_ms=1_999)
 
     [child] = children_of(stream, [merge_of(stream, 0, 1)], 1_000, lambda: "log")
@@ -149,14 +149,14 @@ def test_a_child_opens_in_a_later_second_than_its_parents():
 
 
 @pytest.mark.parametrize("at", [0, 1, RING_SIZE - 1, RING_SIZE, -5])
-def test_a_shard_is_not_split_at_its_edge(at):
+def test_split_at_the_edge_of_a_shard_is_rejected(at):
     with pytest.raises(ValidationFailed) as refused:
         split_of(even(1), 0, at)
 
     assert refused.value.faults[0].pointer == "/at_hash_key"
 
 
-def test_only_open_neighbours_are_merged():
+def test_only_open_neighbours_can_be_merged():
     stream = after(even(4), [split_of(even(4), 0, 100)])
 
     with pytest.raises(ValidationFailed, match="not neighbours"):
@@ -170,14 +170,14 @@ def test_only_open_neighbours_are_merged():
     assert merge_of(stream, 3, 2).parents[0].index == 3
 
 
-def test_children_read_back_from_what_a_closed_log_keeps():
+def test_children_of_closed_log_round_trip():
     children = children_of(even(1), [split_of(even(1), 0, 2**127)], 5, lambda: "log")
 
     assert unpack_children(pack_children(children)) == children
     assert pack_children(()) == b""
 
 
-def test_a_reader_starts_at_the_eldest_and_goes_on_with_children():
+def test_reader_starts_at_oldest_and_continues_with_children():
     stream = after(even(2), [split_of(even(2), 0, 100)])
 
     start = frontier(stream, {})
@@ -188,7 +188,7 @@ def test_a_reader_starts_at_the_eldest_and_goes_on_with_children():
     assert frontier(stream, then) == {1: 3, 2: 0, 3: 0}
 
 
-def test_a_merged_shard_is_read_after_both_its_parents():
+def test_merged_shard_is_read_after_both_parents():
     stream = after(even(2), [merge_of(even(2), 0, 1)])
 
     assert frontier(stream, {0: ENDED, 1: 4}) == {0: ENDED, 1: 4}
@@ -196,11 +196,11 @@ def test_a_merged_shard_is_read_after_both_its_parents():
     assert frontier(stream, {2: 5}) == {2: 5}
 
 
-def test_the_end_of_a_shard_whose_children_are_not_known_yet_is_remembered():
+def test_end_of_shard_with_unknown_children_is_remembered():
     assert frontier(even(1), {0: ENDED}) == {0: ENDED}
 
 
-def test_the_children_of_expired_shards_are_read_from_their_start():
+def test_children_of_expired_shards_are_read_from_start():
     whole = after(even(1), [split_of(even(1), 0, 100)])
     stream = stream_of(*whole.open_shards)
 
@@ -211,7 +211,7 @@ def test_the_children_of_expired_shards_are_read_from_their_start():
 
 
 @given(st.data())
-def test_a_reader_meets_every_shard_once_and_after_its_parents(data):
+def test_reader_visits_every_shard_once_after_its_parents(data):
     stream = even(data.draw(st.integers(1, 3)))
     for _ in range(data.draw(st.integers(0, 8))):
         stream = after(stream, [_any_change(data, stream)])
@@ -247,8 +247,8 @@ def _any_change(data, stream: Stream) -> Change:
 
 
 @given(st.data())
-def test_the_shards_that_are_asked_cover_the_ring_whatever_has_expired(data):
-    """A merged shard may have only one of its parents left, since the other one had nothing any more."""
+def test_shards_open_since_cover_the_ring_after_expiry(data):
+    """A merged shard may have only one remaining parent, because the other was empty."""
     stream = even(data.draw(st.integers(1, 3)))
     for now_ms in range(1, data.draw(st.integers(2, 8))):
         stream = after(stream, [_any_change(data, stream)], now_ms)

@@ -1,4 +1,4 @@
-"""Rings of samples: packed, read again, and summed up, against plain lists."""
+"""Time-series rings: encoding and roll-up, compared with plain lists."""
 
 from typing import Any
 
@@ -43,7 +43,7 @@ rows = st.lists(st.tuples(COUNTS | st.none(), COUNTS, st.integers(-5, 5)), min_s
 
 
 @given(rows, st.none() | st.tuples(COUNTS, COUNTS, COUNTS))
-def test_a_chunk_gives_back_what_was_added(told, before):
+def test_chunk_round_trips(told, before):
     packed = begun_with(before)
     last = before
     for nth, row in enumerate(told):
@@ -56,27 +56,27 @@ def test_a_chunk_gives_back_what_was_added(told, before):
     assert chunk.rows == {600 + nth: row for nth, row in enumerate(told)}
 
 
-def test_a_column_that_an_earlier_version_did_not_have_is_not_known():
+def test_column_missing_in_older_chunk_is_unknown():
     chunk = read_chunk(begun_with((1, 2)) + added(0, (3, 4), (1, 2)), 0, 3)
 
     assert chunk.begins == (1, 2, None)
     assert chunk.rows == {0: (3, 4, None)}
 
 
-def test_a_column_that_only_a_later_version_has_is_passed_over():
+def test_column_of_newer_version_is_ignored():
     chunk = read_chunk(begun_with(None) + added(0, (3, 4, 5), None), 0, 2)
 
     assert chunk.rows == {0: (3, 4)}
 
 
-def test_what_is_told_twice_of_a_slot_counts_as_it_was_told_last():
+def test_last_sample_of_a_slot_counts():
     packed = begun_with(None) + added(3, (1,), None) + added(3, (2,), None)
 
     assert read_chunk(packed, 0, 1).rows == {3: (2,)}
 
 
 @given(st.sampled_from(SHAPES), st.data())
-def test_a_row_of_the_finest_ring_is_a_sample(shape, data):
+def test_row_of_finest_ring_round_trips_as_sample(shape, data):
     values = tuple(data.draw(st.none() | COUNTS) for _ in shape.names)
 
     row = widened(shape, values)
@@ -85,7 +85,7 @@ def test_a_row_of_the_finest_ring_is_a_sample(shape, data):
     assert narrowed(shape, row) == values
 
 
-def test_counts_alone_have_rates_and_times_are_no_levels():
+def test_measures_of_columns_are_consistent():
     for shape in SHAPES:
         assert {shape.columns[nth].measure for nth in shape.counts} == {Measure.COUNT}
         for column in shape.columns:
@@ -93,7 +93,7 @@ def test_counts_alone_have_rates_and_times_are_no_levels():
                 assert column.measure in (Measure.SINCE, Measure.LAST)
 
 
-def test_the_window_chooses_the_ring():
+def test_window_selects_the_ring():
     assert ring_for(1) is FINEST
     assert ring_for(limits.HOUR_MS) is FINEST
     assert ring_for(limits.HOUR_MS + 1) is RINGS[1]
@@ -101,7 +101,7 @@ def test_the_window_chooses_the_ring():
     assert ring_for(400 * limits.DAY_MS) is RINGS[2]
 
 
-def test_a_chunk_outlives_every_window_that_could_ask_for_it():
+def test_chunk_outlives_every_window_that_can_read_it():
     for ring in RINGS:
         chunk_ms = ring.chunk_slots * ring.step_ms
         asked_ms = ring.reach_ms + limits.SERIES_RATE_STEPS * ring.step_ms
@@ -110,20 +110,20 @@ def test_a_chunk_outlives_every_window_that_could_ask_for_it():
 
 
 @given(st.integers(1, 7), st.integers(0, 2**64 - 1))
-def test_each_resource_has_its_turn_once_in_so_many_slots(parts, number):
+def test_resource_is_measured_once_per_cycle(parts, number):
     turns = [slot for slot in range(parts) if looked_at(f"{number:016x}", slot, parts)]
 
     assert len(turns) == 1
 
 
-def test_a_count_that_falls_has_no_rate():
+def test_decreasing_counter_has_no_rate():
     assert rate(5, 4, 10_000) is None
     assert rate(5, 25, 10_000) == 2
     assert rate(5, 25, 0) is None
 
 
 class Store:
-    """What the hot store keeps of one resource's rings."""
+    """In-memory stand-in for the rings of one resource."""
 
     def __init__(self):
         self.chunks: dict[tuple[int, int], bytes] = {}
@@ -153,11 +153,11 @@ looks = st.lists(
 
 
 @given(looks, st.integers(0, 200))
-def test_all_rings_say_what_a_list_of_all_looks_says(told, begin):
+def test_rings_match_a_list_of_all_samples(told, begin):
     known, store = Known(GROUP, "0"), Store()
     longer: list[Looked] = []
     by_slot: dict[int, tuple[int, int, int]] = {}
-    begin += 170_000_000  # some slot
+    begin += 170_000_000  # an arbitrary slot
     committed = 0
     for nth, (looked, lag, more) in enumerate(told):
         slot = begin + nth
@@ -192,7 +192,7 @@ def test_all_rings_say_what_a_list_of_all_looks_says(told, begin):
             slot: [by_slot[at] for at in range(slot * per, slot * per + per) if at in by_slot]
             for slot in range(first, last + 1)
         }
-        if ring is not FINEST:  # a slot is added up with the first look after it
+        if ring is not FINEST:  # a slot is rolled up at the first sample after it
             open_slot = longer[ring.nth - 1].slot
             within = {slot: seen if slot < open_slot else [] for slot, seen in within.items()}
         ticks = {slot: Tick(seen[-1][2]) for slot, seen in within.items() if seen}
@@ -210,7 +210,7 @@ def test_all_rings_say_what_a_list_of_all_looks_says(told, begin):
                 assert most is None
 
 
-def test_totals_are_sums_and_the_worst_of_ages():
+def test_totals_sum_counts_and_take_the_worst_age():
     one = QueueSample(ready=2, oldest_ready_at_ms=500, sent=10)
     two = QueueSample(ready=3, oldest_ready_at_ms=200, sent=7)
     risen: dict[str, int] = {}

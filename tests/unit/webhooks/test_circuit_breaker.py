@@ -1,4 +1,4 @@
-"""When the next delivery may go: rate, throttle, breaker; and what is asked of a webhook."""
+"""Scheduling of webhook deliveries: rate, throttling, circuit breaker and verdicts."""
 
 import msgspec
 import pytest
@@ -24,7 +24,7 @@ DONE, FAILED = attempt(Outcome.DELIVERED), attempt(Outcome.SERVER_ERROR)
 
 
 @given(st.floats(0.5, 500), st.integers(1, 20))
-def test_no_more_go_than_the_rate_allows(rate, seconds):
+def test_deliveries_stay_within_the_rate(rate, seconds):
     gate, now_ms, went = Gate(rate), NOW, 0
     while now_ms < NOW + seconds * SECOND_MS:
         wait_ms = gate.wait_ms(now_ms)
@@ -39,7 +39,7 @@ def test_no_more_go_than_the_rate_allows(rate, seconds):
     assert rate * seconds * 0.95 - 1 <= went <= rate * (seconds + 0.02) + 2
 
 
-def test_ten_failures_in_a_row_open_it_and_one_probes():
+def test_ten_consecutive_failures_open_breaker_and_allow_probe():
     gate = Gate(None)
     for _ in range(9):
         gate.came_back(FAILED, NOW)
@@ -56,7 +56,7 @@ def test_ten_failures_in_a_row_open_it_and_one_probes():
     assert gate.wait_ms(later) == 20 * SECOND_MS
 
 
-def test_a_probe_that_succeeds_closes_it():
+def test_successful_probe_closes_breaker():
     gate = Gate(None)
     for _ in range(10):
         gate.came_back(FAILED, NOW)
@@ -68,7 +68,7 @@ def test_a_probe_that_succeeds_closes_it():
     assert (gate.wait_ms(later), gate.is_half_open) == (0, False)
 
 
-def test_a_probe_that_was_not_sent_lets_another_go():
+def test_unsent_probe_allows_another():
     gate = Gate(None)
     for _ in range(10):
         gate.came_back(FAILED, NOW)
@@ -80,7 +80,7 @@ def test_a_probe_that_was_not_sent_lets_another_go():
     assert gate.wait_ms(later) == 0
 
 
-def test_what_was_under_way_together_counts_as_one_opening():
+def test_failures_in_flight_count_as_one_opening():
     gate = Gate(None)
     for _ in range(60):
         gate.came_back(FAILED, NOW)
@@ -88,7 +88,7 @@ def test_what_was_under_way_together_counts_as_one_opening():
     assert gate.wait_ms(NOW) == 10 * SECOND_MS
 
 
-def test_a_receiver_that_asks_for_less_is_left_alone_longer_each_time():
+def test_throttled_receiver_backs_off_exponentially():
     gate, now_ms, waits = Gate(None), NOW, []
     for _ in range(9):
         gate.came_back(attempt(Outcome.THROTTLED), now_ms)
@@ -100,7 +100,7 @@ def test_a_receiver_that_asks_for_less_is_left_alone_longer_each_time():
     assert waits == [seconds * SECOND_MS for seconds in (1, 2, 4, 8, 16, 32, 60, 60, 60)]
 
 
-def test_or_for_as_long_as_it_says():
+def test_throttle_honours_retry_after():
     gate = Gate(None)
 
     gate.came_back(attempt(Outcome.THROTTLED, 5 * MINUTE_MS), NOW)
@@ -122,12 +122,12 @@ def test_or_for_as_long_as_it_says():
         (attempt(Outcome.THROTTLED, 1), 0, SettleAction.NACK, 5 * SECOND_MS),
     ],
 )
-def test_what_an_attempt_means_for_its_message(tried, failures, action, delay_ms):
+def test_attempt_outcome_determines_settlement(tried, failures, action, delay_ms):
     assert verdict(SPEC, tried, failures, 0.5) == (action, delay_ms)
 
 
 @given(st.floats(0, 1))
-def test_jitter_stays_within_a_tenth(chance):
+def test_retry_jitter_is_within_ten_percent(chance):
     delay_ms = SPEC.retry_delay_ms(2, chance)
 
     assert delay_ms is not None
@@ -158,7 +158,7 @@ def test_jitter_stays_within_a_tenth(chance):
         ({"headers": tuple((f"h{n}", "v") for n in range(33))}, "/headers"),
     ],
 )
-def test_a_specification_says_what_is_wrong_with_it(changes, pointer):
+def test_invalid_specification_is_rejected_with_pointer(changes, pointer):
     spec = WebhookSpec(source=Source.of("queue:orders"), url="https://example.com/", **changes)
 
     with pytest.raises(ValidationFailed) as refused:
@@ -168,13 +168,13 @@ def test_a_specification_says_what_is_wrong_with_it(changes, pointer):
 
 
 @pytest.mark.parametrize("word", ["", "orders", "queue:", "stream:s", "queue:a/b", "group:"])
-def test_a_source_is_a_kind_and_a_name(word):
+def test_invalid_source_is_rejected(word):
     with pytest.raises(ValidationFailed):
         Source.of(word)
 
 
-def test_the_log_keeps_an_attempt_that_took_no_time():
-    """Its 0 ms were taken for nothing, and left a row that could not be read."""
+def test_attempt_of_zero_duration_round_trips():
+    """A duration of 0 ms was omitted, and left a log row that could not be decoded."""
     attempt = Attempt(outcome=Outcome.DELIVERED, at_ms=0, duration_ms=0, status=200)
 
     told = attempt.told()

@@ -1,4 +1,4 @@
-"""What is sent: signatures, headers and bodies; and secrets as they are stored."""
+"""Webhook requests: signatures, headers and bodies; and encryption of secrets."""
 
 import json
 from typing import Any
@@ -20,7 +20,7 @@ WORD = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 STORES: dict[str, Any] = {"redis_url": "redis://none", "database_url": "postgresql://none"}
 
 
-def test_the_signature_is_that_of_the_specifications_example():
+def test_signature_matches_example_of_specification():
     signer = Signer([Secret(WORD, 0)])
 
     told = signer.signature("msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, b'{"test": 2432232314}', 0)
@@ -28,7 +28,7 @@ def test_the_signature_is_that_of_the_specifications_example():
     assert told == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 
 
-def test_an_expired_secret_signs_no_more():
+def test_expired_secret_no_longer_signs():
     signer = Signer([Secret(WORD, 0), Secret(WORD, 0, expires_at_ms=10)])
 
     assert len(signer.signature("a", 0, b"", 9).split()) == 2
@@ -36,7 +36,7 @@ def test_an_expired_secret_signs_no_more():
 
 
 @given(st.binary(max_size=50), st.text(max_size=20), st.text(max_size=20), st.binary(max_size=20))
-def test_whatever_a_message_holds_its_headers_are_http(payload, content_type, name, value):
+def test_headers_are_valid_http_for_any_message(payload, content_type, name, value):
     event = Event(
         event_id="a",
         kind="queue.message",
@@ -58,7 +58,7 @@ def test_whatever_a_message_holds_its_headers_are_http(payload, content_type, na
         assert all(0x20 <= ord(letter) <= 0x7E for letter in word)
 
 
-def test_a_trace_goes_on_in_a_span_of_its_own():
+def test_request_continues_the_trace_in_a_new_span():
     parent = b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
     event = Event(
         event_id="a",
@@ -77,13 +77,13 @@ def test_a_trace_goes_on_in_a_span_of_its_own():
 
 
 @given(st.binary(max_size=100), st.text(max_size=20))
-def test_what_is_sealed_opens_for_whom_it_was_sealed(secret, about):
+def test_sealed_secret_opens_for_its_purpose(secret, about):
     box = SecretBox([new_key()])
 
     assert box.open(box.seal(secret, about), about) == secret
 
 
-def test_and_for_nobody_else_and_not_changed_and_not_by_another_key():
+def test_sealed_secret_is_bound_to_key_purpose_and_content():
     box = SecretBox([new_key()])
     sealed = box.seal(b"secret", "one")
 
@@ -99,7 +99,7 @@ def test_and_for_nobody_else_and_not_changed_and_not_by_another_key():
     assert b"secret" not in sealed
 
 
-def test_the_first_key_seals_and_all_open():
+def test_first_key_seals_and_all_keys_open():
     old, new = new_key(), new_key()
     before = SecretBox([old]).seal(b"secret", "one")
     both = SecretBox([new, old])
@@ -108,20 +108,20 @@ def test_the_first_key_seals_and_all_open():
     assert SecretBox([new]).open(both.seal(b"secret", "one"), "one") == b"secret"
 
 
-def test_without_a_key_nothing_is_kept():
+def test_sealing_without_key_is_rejected():
     with pytest.raises(SecretsOff):
         SecretBox().seal(b"secret", "one")
 
 
 @pytest.mark.parametrize("key", ["short", "c2hvcnQ=", "not base64 !"])
-def test_what_is_no_key_is_refused_and_not_told(key):
+def test_invalid_key_is_rejected_without_showing_it(key):
     with pytest.raises(ValueError, match="base64 of 32 bytes") as refused:
         SecretBox([key])
 
     assert key not in str(refused.value)
 
 
-def test_keys_come_from_the_setting_or_a_file(tmp_path):
+def test_keys_come_from_setting_or_file(tmp_path):
     one, two = new_key(), new_key()
     path = tmp_path / "keys"
     path.write_text(f"{one}\n{two}\n")
@@ -139,12 +139,12 @@ def test_keys_come_from_the_setting_or_a_file(tmp_path):
 @pytest.mark.parametrize(
     "setting", [{"secret_keys": "x"}, {"secret_keys_file": "/none"}, {"webhook_allow": "a b/9:x"}]
 )
-def test_settings_that_mean_nothing_are_refused(setting):
+def test_invalid_secret_settings_are_rejected(setting):
     with pytest.raises(ValueError, match=r"secret|webhook_allow"):
         Settings(**(STORES | setting)).storage()
 
 
-def test_a_deployments_own_key_is_made_once_and_is_its_owners(tmp_path):
+def test_own_key_is_created_once_with_private_mode(tmp_path):
     path = own_secret_keys(tmp_path)
     first = path.read_text()
 

@@ -1,4 +1,4 @@
-"""How much a subscriber still wants, and what it holds."""
+"""Credit of a subscription, and its unsettled deliveries."""
 
 import asyncio
 
@@ -16,7 +16,7 @@ from storage.domain.queues.message import ReceivedMessage
     st.integers(0, 2_000),
     st.lists(st.integers(0, 500), max_size=40),
 )
-def test_no_more_is_covered_than_was_granted_but_for_the_last_ones_bytes(messages, bytes_, sizes):
+def test_messages_within_credit_may_exceed_bytes_by_the_last(messages, bytes_, sizes):
     credit = Credit(messages, bytes_)
 
     count = credit.covers(sizes)
@@ -27,7 +27,7 @@ def test_no_more_is_covered_than_was_granted_but_for_the_last_ones_bytes(message
         assert sum(sizes[:count]) >= bytes_
 
 
-def test_what_is_owed_is_paid_first():
+def test_byte_debt_is_repaid_first():
     credit = Credit(10, 100)
 
     credit.take(1, 250)
@@ -39,7 +39,7 @@ def test_what_is_owed_is_paid_first():
     assert credit.is_there
 
 
-def test_credit_has_a_ceiling():
+def test_credit_is_capped():
     credit = Credit(limits.CREDIT_MESSAGES_MAX, limits.CREDIT_BYTES_MAX)
 
     credit.grant(1, 1)
@@ -47,7 +47,7 @@ def test_credit_has_a_ceiling():
     assert (credit.messages, credit.bytes) == (limits.CREDIT_MESSAGES_MAX, limits.CREDIT_BYTES_MAX)
 
 
-async def test_everyone_who_waits_hears_of_a_grant():
+async def test_grant_wakes_all_waiters():
     credit = Credit(0, 0)
     waiting = [asyncio.create_task(credit.wait()) for _ in range(3)]
     await asyncio.sleep(0)
@@ -80,7 +80,7 @@ def received(handle: str, visible_at_ms: int) -> ReceivedMessage:
     )
 
 
-def test_what_is_held_is_known_until_it_is_settled():
+def test_delivery_is_tracked_until_settled():
     held = Deliveries[str]()
     held.hold(1, [received("a", 100), received("b", 200)], lambda one: one.receipt_handle.upper())
     held.forget("a")
@@ -93,7 +93,7 @@ def test_what_is_held_is_known_until_it_is_settled():
     assert held.ending(1_000) == ["b"]
 
 
-def test_what_has_arrived_is_not_kept_to_be_sent_again():
+def test_received_deliveries_are_not_resent():
     held = Deliveries[str]()
     held.hold(1, [received("a", 100), received("b", 200)], lambda one: one.receipt_handle.upper())
 

@@ -1,4 +1,4 @@
-"""A socket's inbox: what comes in is taken in order, once, by a reader that may wait or be cancelled."""
+"""A socket's inbox: ordered and exactly once, for a reader that may be cancelled."""
 
 import asyncio
 
@@ -8,13 +8,13 @@ from api.websocket.inbox import Inbox
 
 
 async def reading(inbox: Inbox[int]) -> asyncio.Task[int]:
-    """A reader that waits already."""
+    """A reader that is already waiting."""
     task = asyncio.create_task(inbox.get())
     await asyncio.sleep(0)
     return task
 
 
-async def test_what_comes_is_taken_in_order():
+async def test_items_are_taken_in_order():
     inbox = Inbox[int]()
     for number in range(3):
         inbox.put_nowait(number)
@@ -24,7 +24,7 @@ async def test_what_comes_is_taken_in_order():
     assert inbox.empty()
 
 
-async def test_a_reader_waits_for_what_comes():
+async def test_reader_waits_for_next_item():
     inbox = Inbox[int]()
     reader = await reading(inbox)
     inbox.put_nowait(1)
@@ -35,8 +35,8 @@ async def test_a_reader_waits_for_what_comes():
 
 
 @pytest.mark.parametrize("is_there", [False, True])
-async def test_a_reader_that_is_cancelled_takes_nothing_along(is_there):
-    """Also when what it waits for has just come."""
+async def test_cancelled_reader_loses_no_item(is_there):
+    """Also when the awaited item has just arrived."""
     inbox = Inbox[int]()
     reader = await reading(inbox)
     if is_there:

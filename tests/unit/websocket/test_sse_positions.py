@@ -1,4 +1,4 @@
-"""Places that readers of events go on from, and what is written while nothing comes."""
+"""Resume positions of event readers, and heartbeats."""
 
 import asyncio
 from types import SimpleNamespace
@@ -27,12 +27,12 @@ POSITIONS = st.dictionaries(
 
 
 @given(POSITIONS)
-def test_a_place_is_read_as_it_was_told(positions):
+def test_position_round_trips(positions):
     assert read_place(tell_place(STREAM, positions)) == Place(STREAM, positions)
 
 
 @given(POSITIONS, st.integers(0, 1_000), st.integers(0, 2**53))
-def test_a_place_may_end_in_any_of_its_shards(positions, shard, offset):
+def test_position_may_end_in_any_shard(positions, shard, offset):
     word = place_before(STREAM, positions, shard).decode() + str(offset)
 
     assert read_place(word) == Place(STREAM, {**positions, shard: offset})
@@ -52,12 +52,12 @@ def test_a_place_may_end_in_any_of_its_shards(positions, shard, offset):
         f"{STREAM}/0:1/don",
     ],
 )
-def test_other_words_are_no_places(word):
+def test_malformed_position_is_rejected(word):
     with pytest.raises(InvalidCursor):
         read_place(word)
 
 
-def test_a_record_is_on_one_line_whatever_is_in_it():
+def test_record_is_encoded_on_one_line():
     json = ((CONTENT_TYPE, "", b"application/json"),)
     for record in (
         Record(b'{\n "a":\r\n "x\\ny" }', "k", json),
@@ -72,11 +72,11 @@ def test_a_record_is_on_one_line_whatever_is_in_it():
     assert told["data_base64"] == "/wo="
 
 
-# While nothing comes
+# Heartbeats
 
 
 class SomeTail:
-    """Gives what it was told to give, and then nothing."""
+    """Return the given items in turn, and then nothing."""
 
     def __init__(self, *given: Chunk | Exception | None, follows: bool = True) -> None:
         self._given = list(given)
@@ -134,14 +134,14 @@ async def first(told: Events, count: int) -> list[bytes]:
     return found
 
 
-async def test_a_line_now_and_then_says_how_far_reading_is():
+async def test_line_format_sends_heartbeats_with_cursor():
     told = await first(events(SomeTail(chunk(b"a"), None), text_for(b"application/jsonl", "")), 2)
 
     assert told[0].startswith(b'{"shard":0,"offset":0')
     assert msgspec.json.decode(told[1]) == {"type": "heartbeat", "next_cursor": "at 1"}
 
 
-async def test_a_comment_keeps_a_connection_and_moves_nobody():
+async def test_sse_comment_keeps_connection_alive():
     told = await first(events(SomeTail(chunk(b"a")), text_for(b"*/*", STREAM)), 3)
 
     assert told[0] == b"retry: 2000\n\n"
@@ -149,7 +149,7 @@ async def test_a_comment_keeps_a_connection_and_moves_nobody():
     assert told[2] == b": still here\n\n"
 
 
-async def test_a_reader_whose_filter_takes_nothing_gets_on_all_the_same():
+async def test_heartbeat_advances_position_when_filter_matches_nothing():
     tail = SomeTail(chunk(b"a", b"b"))
     told = await first(events(tail, text_for(b"", STREAM), lambda *_: False), 3)
 
@@ -159,7 +159,7 @@ async def test_a_reader_whose_filter_takes_nothing_gets_on_all_the_same():
     assert told[2] == b": still here\n\n"
 
 
-async def test_a_follower_outlives_an_outage(monkeypatch):
+async def test_follower_survives_outage(monkeypatch):
     monkeypatch.setattr("api.sse.endpoint.OUTAGE_PAUSE_S", 0.001)
     tail = SomeTail(StorageUnavailable(), StorageUnavailable(), chunk(b"a"))
 
@@ -176,7 +176,7 @@ async def test_a_follower_outlives_an_outage(monkeypatch):
         (SomeTail(RuntimeError("a secret")), "internal_error"),
     ],
 )
-async def test_what_ends_it_is_told_as_a_problem(tail, code):
+async def test_fatal_error_is_sent_as_problem(tail, code):
     told = await first(events(tail, LineText("x")), 9)
 
     failure = msgspec.json.decode(told[-1])
@@ -187,7 +187,7 @@ async def test_what_ends_it_is_told_as_a_problem(tail, code):
     assert b"secret" not in told[-1]
 
 
-def test_heartbeats_are_told_in_both_ways():
+def test_heartbeat_has_form_of_the_format():
     told = HeartbeatTold("c")
 
     assert text_for(b"", STREAM).still_here(told, {0: 1}, moved=False).startswith(b":")
