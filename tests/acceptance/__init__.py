@@ -1,1 +1,1 @@
-"""The whole service, as a stranger meets it."""
+"""Acceptance tests: the whole service, through its public interfaces."""

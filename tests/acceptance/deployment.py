@@ -1,4 +1,4 @@
-"""`millstream up` as a stranger runs it: a process, its URL, and the processes it started."""
+"""`millstream up` as a user runs it: a process, its URL, and its child processes."""
 
 import os
 import select
@@ -20,11 +20,11 @@ MARKS = {
     "deliverer": "api.cli deliver",
     "worker": "api.cli worker",
 }
-"""What stands in the command line of each child."""
+"""A part of the command line of each child."""
 
 
 class Deployment:
-    """A `millstream up` that has said it is ready."""
+    """A `millstream up` that has reported readiness."""
 
     def __init__(self, process: subprocess.Popen[bytes], log: Path) -> None:
         self.process = process
@@ -33,7 +33,7 @@ class Deployment:
         self.url = self.announcement.partition("ready at ")[2].split()[0]
 
     def _read_announcement(self) -> str:
-        """Everything it prints: a new deployment's key, the line with the URL, and three curl lines."""
+        """Read all output: a new deployment's key, the line with the URL, three curl lines."""
         assert self.process.stdout is not None
         pipe, said = self.process.stdout.fileno(), ""
         deadline = time.monotonic() + READY_S
@@ -45,7 +45,7 @@ class Deployment:
         return said
 
     def children(self) -> dict[str, int]:
-        """Process ids of its children, by name."""
+        """Return the process ids of its children, by name."""
         found: dict[str, int] = {}
         for pid in descendants(self.process.pid, depth_max=1):
             words = command_line(pid)
@@ -53,7 +53,7 @@ class Deployment:
         return found
 
     def end(self, with_signal: signal.Signals = signal.SIGTERM) -> int:
-        """Signal it, wait until it is gone, and give its exit code."""
+        """Send a signal, wait for the exit, and return the exit code."""
         self.process.send_signal(with_signal)
         code = self.process.wait(END_S)
         assert self.process.stdout is not None
@@ -68,7 +68,7 @@ def deployed(
     command: str = "up",
     environment: Mapping[str, str] | None = None,
 ) -> Iterator[Deployment]:
-    """`millstream up --port 0` with these options; ended afterwards, if it still runs."""
+    """Run `millstream up --port 0` with these options, and terminate it afterwards."""
     process = _start([command, "--port", "0", *options], log, environment)
     try:
         yield Deployment(process, log)
@@ -93,7 +93,7 @@ def _start(
 
 
 def refused(*options: str, environment: Mapping[str, str] | None = None) -> tuple[int, str]:
-    """The exit code and standard error of a `millstream up` that does not come up."""
+    """Return exit code and standard error of a `millstream up` that does not start."""
     done = command("up", *options, environment=environment)
     return done.returncode, done.stderr
 
@@ -101,7 +101,7 @@ def refused(*options: str, environment: Mapping[str, str] | None = None) -> tupl
 def command(
     *words: str, environment: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """`millstream` with these words, run to its end."""
+    """Run `millstream` with these arguments to its end."""
     return subprocess.run(
         [sys.executable, "-m", "api.cli", *words],
         capture_output=True,
@@ -113,13 +113,13 @@ def command(
 
 
 def _without_settings() -> dict[str, str]:
-    """Our environment without anything that is a setting of Millstream."""
+    """Return the environment without any setting of Millstream."""
     ours = ("MILLSTREAM_", "REDIS_URL", "DATABASE_URL")
     return {name: value for name, value in os.environ.items() if not name.startswith(ours)}
 
 
 def descendants(pid: int, depth_max: int = 100) -> set[int]:
-    """Process ids of the children of `pid`, of theirs, and so on."""
+    """Process ids of the direct and indirect children of `pid`."""
     parents = _parents()
     found: set[int] = set()
     generation = {pid}
@@ -132,7 +132,7 @@ def descendants(pid: int, depth_max: int = 100) -> set[int]:
 
 
 def _parents() -> dict[int, int]:
-    """Parent of every process on this machine."""
+    """Map every process on this machine to its parent."""
     found = {}
     for directory in Path("/proc").iterdir():
         with suppress(OSError, ValueError):
@@ -143,14 +143,14 @@ def _parents() -> dict[int, int]:
 
 
 def command_line(pid: int) -> str:
-    """The words of a process's command, or nothing when it is gone."""
+    """Return the command line of a process, or nothing when it has ended."""
     with suppress(OSError):
         return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
     return ""
 
 
 def all_gone(pids: set[int], within_s: float) -> bool:
-    """Whether every process ends within that time. One that nobody has reaped has ended."""
+    """Return whether all processes end within that time; a zombie counts as ended."""
     deadline = time.monotonic() + within_s
     while any(command_line(pid) for pid in pids):
         if time.monotonic() > deadline:

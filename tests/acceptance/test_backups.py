@@ -1,4 +1,4 @@
-"""A backup of a deployment at work, and of one that was stopped; and what starts on what was restored."""
+"""Backups of a running and of a stopped deployment, and starting from a restored one."""
 
 import tempfile
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ def told(*words: str | Path) -> tuple[int, str]:
 
 
 @pytest.mark.chaos
-def test_what_runs_and_what_is_stopped_is_backed_up_and_starts_again(place):
+def test_backups_of_running_and_stopped_deployments_restore(place):
     data, restored, log = place / "data", place / "restored", place / "log"
 
     with deployed(log, "--data", str(data), environment=NO_ARCHIVE) as at_first:

@@ -1,4 +1,4 @@
-"""Two terminals: one puts, one follows, and the service is killed and started again between them."""
+"""Two command-line clients, one writing and one following, across a kill of the service."""
 
 import json
 import os
@@ -25,7 +25,7 @@ NO_WORKER = {"MILLSTREAM_ARCHIVE_URL": "off"}
 
 
 class Terminal:
-    """`millstream` with these words, in a process of its own, and the lines it has written."""
+    """A `millstream` process, and the lines it has written."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.process = process
@@ -39,7 +39,7 @@ class Terminal:
             self.lines.append(line)
 
     def type(self, first: int, end: int) -> None:
-        """Numbers, one after another, as somebody types them."""
+        """Write numbers one by one, as typed."""
         assert self.process.stdin is not None
         for number in range(first, end):
             self.process.stdin.write(f"{number}\n")
@@ -47,7 +47,7 @@ class Terminal:
             time.sleep(TYPING_S)
 
     def wait_for(self, lines: int) -> None:
-        """Until it has written so many lines."""
+        """Wait until it has written that many lines."""
         deadline = time.monotonic() + CATCH_UP_S
         while len(self.lines) < lines:
             assert time.monotonic() < deadline, f"{len(self.lines)} lines of {lines}"
@@ -75,16 +75,16 @@ def terminal(url: str, *words: str) -> Iterator[Terminal]:
 
 
 def kill_all(pid: int) -> None:
-    """The whole deployment, at once."""
+    """Kill the whole deployment."""
     for one in {pid, *descendants(pid)}:
-        with suppress(ProcessLookupError):  # its parent's end was its own
+        with suppress(ProcessLookupError):  # it may have ended with its parent
             os.kill(one, signal.SIGKILL)
 
 
-def test_what_is_put_is_followed_over_a_kill_of_the_service_once_and_in_order(
+def test_tail_follows_put_once_and_in_order_across_kill(
     tmp_path: Path,
 ) -> None:
-    """Nobody touches either terminal: the one goes on putting what is typed, the other shows each record once."""
+    """Neither client is restarted: one keeps putting, the other shows each record once."""
     data = ("--data", str(tmp_path / "data"))
     with deployed(tmp_path / "log", *data, environment=NO_WORKER) as millstream:
         url, port = millstream.url, millstream.url.rpartition(":")[2]
@@ -102,7 +102,7 @@ def test_what_is_put_is_followed_over_a_kill_of_the_service_once_and_in_order(
                 put.process.stdin.close()  # type: ignore[union-attr]
                 assert put.process.wait(CATCH_UP_S) == 0
                 tail.wait_for(RECORDS)
-                time.sleep(QUIET_S)  # what came twice would come now
+                time.sleep(QUIET_S)  # a duplicate would arrive now
 
     followed: list[dict[str, Any]] = [json.loads(line) for line in tail.lines]
     assert sorted(int(record["data"]) for record in followed) == list(range(RECORDS))

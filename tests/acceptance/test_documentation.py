@@ -1,7 +1,8 @@
-"""Every block of code on every page, as a stranger types it, against one deployment that has all of Millstream.
+"""Every code block of every page, run against one complete deployment.
 
-A page's blocks are one session, in their order, in a folder of its own: a block that names a file in its first line is saved
-as that file, and what is `sh` is run. Pages whose blocks say more than that they run have tests of their own: ELSEWHERE.
+The blocks of a page are one session, in order, in a folder of their own: a block that names a file
+in its first line is saved as that file, and `sh` blocks are run. Pages that need more specific
+checks have tests of their own: ELSEWHERE.
 """
 
 import os
@@ -22,10 +23,10 @@ JQ = ROOT / "tests" / "jq.py"
 SESSION_S = 240  # a busy machine takes a minute to start Spark
 
 READ = {"text", "json", "toml", "yaml", "ini", "nginx", "haproxy"}
-"""Languages that nobody runs: tests/unit/test_documentation.py parses what can be parsed."""
+"""Languages that are not run; tests/unit/test_documentation.py parses what can be parsed."""
 
 PROGRAMS = {"python": ("python3", "py"), "js": ("node --experimental-websocket", "mjs")}
-"""What runs a block that is no file for later."""
+"""Runners and suffixes of blocks that are not saved as files."""
 
 ELSEWHERE = {
     "docs/how-to/groups.md": "acceptance/test_groups.py",
@@ -38,7 +39,7 @@ ELSEWHERE = {
     "docs/reference/push.md": "contract/test_push.py",
 }
 WORKING = {name_of(page) for page in DOCS.glob("*.md")}
-"""What these show is the work of hours, or of other tools."""
+"""Pages whose commands take hours, or need other tools."""
 
 SHELL = r"""
 set -euo pipefail
@@ -61,7 +62,7 @@ GIVEN = {
     "docs/reference/kinesis.md": SIGNED,
     "docs/reference/sqs.md": SIGNED,
 }
-"""What a reader of the page has already."""
+"""Prerequisites of a page."""
 
 SESSIONS = [
     page
@@ -73,7 +74,7 @@ SESSIONS = [
 
 @pytest.fixture(scope="module")
 def millstream(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    """All of Millstream in two API processes, so that calls of one session meet both."""
+    """A complete deployment with two API processes, so that calls of one session meet both."""
     place = tmp_path_factory.mktemp("documentation")
     with deployed(place / "log", "--data", str(place / "data"), "--workers", "2") as deployment:
         yield deployment
@@ -81,7 +82,7 @@ def millstream(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]
 
 @pytest.fixture
 def emptied(millstream: Deployment) -> Iterator[str]:
-    """The service's URL; what a page made is deleted behind it, so that the next may use the same names."""
+    """The service's URL; resources made by a page are deleted afterwards."""
     yield millstream.url
     with httpx.Client(base_url=f"{millstream.url}/v1", timeout=30) as http:
         for nouns in ("groups", "queues", "streams"):
@@ -90,7 +91,7 @@ def emptied(millstream: Deployment) -> Iterator[str]:
 
 
 def session(page: Path, folder: Path, url: str) -> str:
-    """Type a page's blocks; what they said."""
+    """Run the blocks of a page, and return the output."""
     script = [SHELL, GIVEN.get(name_of(page), "").replace(EXAMPLE_URL, url)]
     for block in blocks(page):
         if block.why or block.language in READ:
@@ -118,13 +119,13 @@ def session(page: Path, folder: Path, url: str) -> str:
 
 
 def _own(block: Block, url: str) -> str:
-    """A block for this deployment."""
+    """Adapt a block to this deployment."""
     text = block.text.replace(EXAMPLE_URL, url)
     return text.replace("'millstream-client'", f"'{TYPESCRIPT}/dist/index.js'")
 
 
 def _environment(folder: Path, url: str) -> dict[str, str]:
-    """Ours, without settings of Millstream or AWS, but for where the service is."""
+    """The environment without settings of Millstream or AWS, except the service's URL."""
     kept = {
         name: value
         for name, value in os.environ.items()
@@ -142,7 +143,7 @@ def _environment(folder: Path, url: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("page", SESSIONS, ids=map(name_of, SESSIONS))
-def test_the_session_of_a_page_runs(page, emptied, millstream, tmp_path):
+def test_session_of_page_runs(page, emptied, millstream, tmp_path):
     (tmp_path / "data").symlink_to(millstream.log.with_name("data"))
     if any(block.language == "js" for block in blocks(page)):
         compile_typescript(TYPESCRIPT)
@@ -181,10 +182,10 @@ SAID = {
     ),
     "docs/how-to/dead-letters.md": ('"reason":"card expired"', '"redriven":1'),
 }
-"""What is heard at the least, so that a page does not tell of what no longer happens."""
+"""Minimum output of a page, so that the page cannot become outdated."""
 
 
-def test_every_block_is_run_somewhere_or_says_why_not():
+def test_every_block_is_run_or_marked():
     for page in pages():
         if page in SESSIONS or name_of(page) in WORKING or "adr" in page.parts:
             continue

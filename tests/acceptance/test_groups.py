@@ -1,4 +1,4 @@
-"""The session of docs/how-to/groups.md, as a stranger types it."""
+"""The session of docs/how-to/groups.md, run as shown."""
 
 import re
 from pathlib import Path
@@ -14,13 +14,13 @@ PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "groups.md"
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory):
-    """Two processes of the API, so that calls of one member meet both."""
+    """A deployment with two API processes, so that calls of one member meet both."""
     log = tmp_path_factory.mktemp("groups") / "log"
     with deployed(log, "--ephemeral", "--workers", "2") as deployment:
         yield deployment.url
 
 
-def test_the_session_of_the_page_runs(url):
+def test_session_of_page_runs(url):
     said = shell(curl_session(PAGE.read_text()).replace(README_URL, url))
 
     lines = [line for line in said.splitlines() if line.strip()]
@@ -35,8 +35,8 @@ def test_the_session_of_the_page_runs(url):
     assert '"data":"12.50"' in polls[-1]
 
 
-def test_a_waiting_member_whose_client_is_gone_does_not_stay(url):
-    """The server speaks for a member only as long as somebody waits for the answer."""
+def test_waiting_member_expires_when_client_disconnects(url):
+    """The server sends heartbeats for a member only while a client waits."""
     httpx.put(f"{url}/v1/streams/quiet", json={"shards": 2}).raise_for_status()
     group = f"{url}/v1/groups/quiet"
     httpx.put(group, json={"stream": "quiet", "session_timeout_seconds": 1}).raise_for_status()

@@ -1,4 +1,4 @@
-"""kill -9 of each process in turn, under load: nothing that was acknowledged is lost."""
+"""kill -9 of each process in turn, under load: no acknowledged message is lost."""
 
 import asyncio
 import os
@@ -14,7 +14,7 @@ import pytest
 from tests.acceptance.deployment import MARKS, Deployment
 
 SENDERS = 4
-SENDS = 400  # acknowledged, before and after the kill together
+SENDS = 400  # acknowledged, in total
 SENDS_BEFORE_KILL = 100
 LOAD_S = 30.0
 RESTART_S = 60.0
@@ -28,9 +28,7 @@ async def client(millstream: Deployment) -> AsyncIterator[httpx.AsyncClient]:
 
 
 @pytest.mark.parametrize("victim", MARKS)
-async def test_a_process_killed_under_load_comes_back_and_nothing_acknowledged_is_lost(
-    millstream, client, victim
-):
+async def test_killed_process_restarts_without_losing_messages(millstream, client, victim):
     queue = f"load-{victim}"
     (await client.put(f"/{queue}", json={})).raise_for_status()
     before = millstream.children()[victim]
@@ -50,7 +48,7 @@ async def test_a_process_killed_under_load_comes_back_and_nothing_acknowledged_i
 
 
 class Load:
-    """Concurrent senders of unique bodies. A send that fails is not tried again."""
+    """Concurrent senders of unique bodies; failed sends are not retried."""
 
     def __init__(self, client: httpx.AsyncClient, queue: str) -> None:
         self.tried: set[str] = set()
@@ -62,7 +60,7 @@ class Load:
         self._numbers = count()
 
     async def run(self, when_warm) -> set[str]:
-        """Send until enough is acknowledged or the time is up; call `when_warm` on the way."""
+        """Send until enough is acknowledged or the deadline passes; call `when_warm` on the way."""
         senders = [asyncio.create_task(self._send_many()) for _ in range(SENDERS)]
         await asyncio.wait_for(self._warm.wait(), LOAD_S)
         when_warm()
@@ -92,7 +90,7 @@ class Load:
 
 
 async def drain(client: httpx.AsyncClient, queue: str) -> set[str]:
-    """Receive and acknowledge until nothing comes for a second; the bodies, each of them once."""
+    """Receive and acknowledge until the queue stays empty for a second; check for duplicates."""
     bodies: list[str] = []
     while messages := await receive(client, queue):
         bodies += [message["body"] for message in messages]
@@ -111,7 +109,7 @@ async def receive(client: httpx.AsyncClient, queue: str) -> list[dict[str, Any]]
 
 
 async def new_process(millstream: Deployment, name: str, before: int) -> int:
-    """The process id of the child that took the place of `before`."""
+    """Return the process id of the child that replaced `before`."""
     deadline = time.monotonic() + RESTART_S
     while (found := millstream.children().get(name, before)) == before:
         assert time.monotonic() < deadline, f"{name} was not started again"
@@ -120,7 +118,7 @@ async def new_process(millstream: Deployment, name: str, before: int) -> int:
 
 
 async def ready(millstream: Deployment, client: httpx.AsyncClient) -> None:
-    """Return when it says that it is: a process that was started again may have a log to read."""
+    """Wait for readiness: a restarted process may have a log to load."""
     deadline = time.monotonic() + RESTART_S
     while (answer := await client.get(f"{millstream.url}/readyz")).is_error:
         assert time.monotonic() < deadline, answer.text

@@ -1,4 +1,4 @@
-"""kill -9 of the stores while their records are archived: nothing is lost, doubled or out of order, in either tier."""
+"""kill -9 of the stores during archiving: nothing is lost, duplicated or reordered."""
 
 import asyncio
 import os
@@ -23,8 +23,8 @@ async def client(millstream) -> AsyncIterator[httpx.AsyncClient]:
         yield client
 
 
-async def test_what_was_acknowledged_is_read_once_and_in_order_from_both_tiers(millstream, client):
-    """Archived every second, and kept hot no longer: most of what is read is in files."""
+async def test_records_are_read_once_and_in_order_from_both_tiers(millstream, client):
+    """Records are archived every second and not kept hot, so most reads are from files."""
     spec = {"shards": 2, "archive_lag_seconds": 1, "hot_retention_seconds": 0}
     (await client.put(STREAM, json=spec)).raise_for_status()
     done = asyncio.Event()
@@ -46,7 +46,7 @@ async def test_what_was_acknowledged_is_read_once_and_in_order_from_both_tiers(m
 
 
 async def archived(client: httpx.AsyncClient, at_least: int) -> int:
-    """Records in the archive, once there are so many."""
+    """Return the number of archived records, once it reaches the minimum."""
     deadline = time.monotonic() + ARCHIVED_S
     while time.monotonic() < deadline:
         try:

@@ -1,4 +1,4 @@
-"""Deliverers that are killed in the middle: nothing is lost, what comes again has its id, and order stays."""
+"""kill -9 of deliverers: nothing is lost, repeats keep their id, and order is kept."""
 
 import asyncio
 import os
@@ -30,7 +30,7 @@ PATIENCE_S = 60
 
 
 class Deliverers:
-    """`millstream deliver`, any number of times."""
+    """Any number of `millstream deliver` processes."""
 
     def __init__(self, settings: StorageSettings) -> None:
         self._environment = {
@@ -52,7 +52,7 @@ class Deliverers:
         return process
 
     def kill(self) -> None:
-        """Kill all that run, as by kill -9."""
+        """Kill all running deliverers."""
         for process in self._running:
             process.kill()
             process.wait()
@@ -77,7 +77,7 @@ def deliverers(settings: StorageSettings) -> Iterator[Deliverers]:
 
 
 @pytest.mark.one_store
-async def test_killed_deliverers_lose_nothing_and_keep_the_order(settings, deliverers):
+async def test_killed_deliverers_lose_nothing_and_keep_order(settings, deliverers):
     async with open_storage(settings) as storage, receiving() as receiver:
         sent = await _fill(storage)
         receiver.usual = _in_a_moment
@@ -103,7 +103,7 @@ async def test_killed_deliverers_lose_nothing_and_keep_the_order(settings, deliv
         assert len(set(holders)) == 2
         assert {got.event_id: got.body for got in messages} == sent
         _check_order(records)
-        assert len(messages) - MESSAGES <= 2 * IN_FLIGHT  # what one deliverer had in its hands
+        assert len(messages) - MESSAGES <= 2 * IN_FLIGHT  # what one deliverer had in flight
         stats = await storage.queues.stats(ORDERS)
         assert (stats.acknowledged, stats.dead_lettered) == (MESSAGES, 0)
         successor.terminate()
@@ -157,7 +157,7 @@ async def _until_all_is_done(storage: Storage) -> None:
 
 
 def _check_order(records) -> None:
-    """Each record came; for the first time, in its shard's order."""
+    """Check that each record was delivered, first deliveries in shard order."""
     first = list(dict.fromkeys(got.event_id for got in records))
     assert len(first) == RECORDS
     shards: dict[str, list[int]] = {}

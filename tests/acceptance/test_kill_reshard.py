@@ -1,4 +1,4 @@
-"""kill -9 in the middle of a reshard, under load: it is finished, nothing is lost or doubled, order is kept."""
+"""kill -9 during a reshard under load: it completes, nothing is lost, order is kept."""
 
 import asyncio
 import os
@@ -13,7 +13,7 @@ from tests.acceptance.writers import read_everything, write
 
 WRITERS = 4
 SHARDS = 64
-BEFORE_KILL_S = 0.3  # of a reshard that takes longer
+BEFORE_KILL_S = 0.3  # a reshard takes longer
 FINISHED_S = 120.0
 
 
@@ -24,9 +24,7 @@ async def client(millstream) -> AsyncIterator[httpx.AsyncClient]:
 
 
 @pytest.mark.parametrize("victim", ["api", "postgres", "valkey"])
-async def test_a_reshard_is_finished_after_a_kill_and_no_record_is_lost_or_doubled(
-    millstream, client, victim
-):
+async def test_reshard_completes_after_kill_without_loss(millstream, client, victim):
     stream = f"/clicks-{victim}"
     (await client.put(stream, json={"shards": 2})).raise_for_status()
     done = asyncio.Event()
@@ -48,7 +46,7 @@ async def test_a_reshard_is_finished_after_a_kill_and_no_record_is_lost_or_doubl
 
 
 async def try_to_reshard(client: httpx.AsyncClient, stream: str) -> None:
-    """Ask once; what becomes of it is seen later."""
+    """Request a reshard once; its outcome is checked later."""
     try:
         answer = await client.post(f"{stream}/reshard", json={"shards": SHARDS})
     except httpx.TransportError:
@@ -57,7 +55,7 @@ async def try_to_reshard(client: httpx.AsyncClient, stream: str) -> None:
 
 
 async def until_finished(client: httpx.AsyncClient, stream: str) -> None:
-    """Wait for the sweep; a reshard that never began is asked for again."""
+    """Wait for the sweeper; request the reshard again if it never began."""
     deadline = time.monotonic() + FINISHED_S
     while time.monotonic() < deadline:
         try:

@@ -1,4 +1,4 @@
-"""kill -9 of the service under workers and subscribers of the SDKs: nothing is skipped, and nothing is left."""
+"""kill -9 of the service under SDK workers and subscribers: nothing is lost or skipped."""
 
 import asyncio
 import os
@@ -16,7 +16,7 @@ def kill_api(millstream):
     os.kill(millstream.children()["api"], signal.SIGKILL)
 
 
-async def test_workers_go_on_when_the_service_is_killed_and_comes_back(millstream):
+async def test_workers_survive_killed_service(millstream):
     done: list[str] = []
     killed = asyncio.Event()
 
@@ -46,7 +46,7 @@ async def test_workers_go_on_when_the_service_is_killed_and_comes_back(millstrea
 
 
 async def all_acknowledged(queue: AsyncQueue) -> None:
-    """What was claimed for an answer that nobody got comes back when its lease is over."""
+    """Wait until all are acknowledged; lost deliveries return after their lease."""
     for _ in range(600):
         if (await queue.stats()).acknowledged == MESSAGES:
             return
@@ -54,7 +54,7 @@ async def all_acknowledged(queue: AsyncQueue) -> None:
     raise AssertionError("some messages were never acknowledged")
 
 
-async def test_a_worker_in_python_and_one_in_typescript_share_a_queue_through_a_kill(millstream):
+async def test_python_and_typescript_workers_survive_killed_service(millstream):
     compile_typescript(TYPESCRIPT)
     in_python: list[str] = []
 
@@ -88,8 +88,8 @@ async def test_a_worker_in_python_and_one_in_typescript_share_a_queue_through_a_
     assert node.returncode == 0
 
 
-async def test_a_subscriber_reads_on_in_order_when_the_service_is_killed_and_comes_back(millstream):
-    """The session is gone with the process: reading begins again where the last record was."""
+async def test_subscriber_resumes_in_order_after_killed_service(millstream):
+    """The session ends with the process: reading continues after the last record."""
     async with AsyncMillstream(millstream.url) as client:
         stream = client.stream("heard")
         await stream.create(shards=2)

@@ -1,4 +1,4 @@
-"""kill -9 of each process under sockets that work, read and share: nothing is lost, and nothing is passed over."""
+"""kill -9 of each process under WebSocket clients: nothing is lost or skipped."""
 
 import asyncio
 import os
@@ -24,7 +24,7 @@ CATCH_UP_S = 90.0
 
 
 class Client:
-    """Connects again whenever its socket breaks, as the page says. `may_be_told`: what is no fault of the server."""
+    """A client that reconnects as documented; `may_be_told` lists errors that are acceptable."""
 
     may_be_told: tuple[str, ...] = ()
 
@@ -33,7 +33,7 @@ class Client:
         self._resume: dict[str, Any] | None = None
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         while True:
             with suppress(OSError, WebSocketException, TimeoutError):
                 async with connect(
@@ -68,9 +68,10 @@ class Client:
 
 
 class Worker(Client):
-    """Acknowledges what it gets: `asked`; what was confirmed is in `done`. An answer may be lost with what it answers.
+    """Acknowledge what is received (`asked`); confirmed bodies are in `done`.
 
-    A store that is away for longer than the visibility timeout takes its deliveries with it.
+    A response may be lost together with its effect. A store that is away for longer than the
+    visibility timeout loses its deliveries.
     """
 
     may_be_told = (":receipt_handle_expired",)
@@ -93,7 +94,7 @@ class Worker(Client):
 
 
 class Reader(Client):
-    """Keeps where it is, as a client does that must miss nothing."""
+    """Track offsets, as a client does that must not skip records."""
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
@@ -113,7 +114,7 @@ class Reader(Client):
 
 
 class Member(Client):
-    """Commits what it gets. Who is silent for longer than a session loses its shards."""
+    """Commit what is received; a member whose session expires loses its shards."""
 
     may_be_told = (":member_unknown", ":stale_generation")
 
@@ -131,7 +132,7 @@ class Member(Client):
 
 
 async def send(client: httpx.AsyncClient, name: str, done: asyncio.Event) -> set[str]:
-    """Send messages, each until it is acknowledged; their bodies."""
+    """Send messages, each until it is acknowledged, and return their bodies."""
     sent: set[str] = set()
     while not done.is_set():
         body = f"{name}-{len(sent)}"
@@ -143,13 +144,13 @@ async def send(client: httpx.AsyncClient, name: str, done: asyncio.Event) -> set
 
 
 async def left(client: httpx.AsyncClient) -> int:
-    """Messages that the queue still has, in whatever state."""
+    """Count the messages of the queue in any state."""
     stats = (await client.get("/v1/queues/work/stats")).json()
     return int(stats["ready"] + stats["in_flight"] + stats["delayed"])
 
 
 @pytest.mark.parametrize("victim", ["api", "valkey", "postgres"])
-async def test_sockets_outlive_what_is_killed(millstream: Deployment, victim):
+async def test_sockets_survive_killed_process(millstream: Deployment, victim):
     async with httpx.AsyncClient(base_url=millstream.url, timeout=30) as client:
         for path, body in (
             ("/v1/queues/work", {}),

@@ -1,4 +1,4 @@
-"""The programs of docs/how-to/sdks.md, as a stranger runs them."""
+"""The programs of docs/how-to/sdks.md, run as shown."""
 
 import os
 import re
@@ -25,7 +25,7 @@ def stop_soon():
     threading.Thread(target=stop_when_all_is_done).start()
 
 """
-"""What a stranger does to the worker: ends it once it has nothing to do."""
+"""Stop the worker of the page once its queue is empty."""
 
 
 def blocks(language: str) -> list[str]:
@@ -45,7 +45,7 @@ def output(*command: str | Path, url: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-def test_the_python_of_the_page_runs(millstream, tmp_path):
+def test_python_of_page_runs(millstream, tmp_path):
     program = tmp_path / "page.py"
     text = "\n".join(blocks("python")).replace("orders.work(", "stop_soon()\norders.work(")
     program.write_text(STOPPING + text)
@@ -62,7 +62,7 @@ def test_the_python_of_the_page_runs(millstream, tmp_path):
     assert said[-2:] == ["shipped 1", "['a negative total']"]
 
 
-def test_the_javascript_of_the_page_runs(millstream, tmp_path):
+def test_javascript_of_page_runs(millstream, tmp_path):
     compile_typescript(TYPESCRIPT)
     [text] = blocks("js")
     program = tmp_path / "page.mjs"

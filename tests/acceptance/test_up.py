@@ -1,4 +1,4 @@
-"""`millstream up`, as a stranger meets it: it starts, keeps what it acknowledged, and goes without a trace."""
+"""`millstream up`: it starts, keeps acknowledged data, and ends without leftovers."""
 
 import json
 import re
@@ -34,7 +34,7 @@ curl() { command curl -sS --fail-with-body "$@"; echo; }
 
 @pytest.fixture(scope="module")
 def scratch() -> Iterator[Path]:
-    """The temporary directory of `millstream`; short, since sockets are in it."""
+    """The temporary directory of `millstream`; its path is short, because sockets are in it."""
     with tempfile.TemporaryDirectory(prefix="ms-") as place:
         (Path(place) / "tmp").mkdir()
         yield Path(place) / "tmp"
@@ -42,7 +42,7 @@ def scratch() -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def millstream(scratch: Path) -> Iterator[Deployment]:
-    """One deployment that keeps nothing: its temporary directory is empty when it has ended."""
+    """An ephemeral deployment; its temporary directory is empty after it has ended."""
     log = scratch.parent / "log"
     with deployed(log, "--ephemeral", environment={"TMPDIR": str(scratch)}) as deployment:
         yield deployment
@@ -66,13 +66,13 @@ def curl_session(readme: str) -> str:
     return "\n".join(block for block in blocks if "curl" in block)
 
 
-def test_the_lines_it_prints_run(millstream):
+def test_printed_commands_run(millstream):
     said = shell(millstream.announcement.partition("\n")[2])
 
     assert '"body":"hello"' in said.replace(": ", ":")
 
 
-def test_every_process_of_it_says_that_it_is_there(millstream):
+def test_every_process_reports_itself(millstream):
     give_up_at = time.monotonic() + GONE_S
     roles: set[str] = set()
     while not roles >= {"api", "sweeper", "deliverer"} and time.monotonic() < give_up_at:
@@ -83,14 +83,14 @@ def test_every_process_of_it_says_that_it_is_there(millstream):
     assert {one["pid"] for one in seen} <= set(descendants(millstream.process.pid))
 
 
-def test_no_process_has_loaded_arrow_before_there_is_an_archive_to_read(millstream):
-    """It is a quarter of the memory of each of them, and a tenth of its start."""
+def test_arrow_is_not_loaded_without_an_archive(millstream):
+    """Arrow is a quarter of the memory of each process, and a tenth of its start-up time."""
     maps = [Path(f"/proc/{pid}/maps") for pid in descendants(millstream.process.pid)]
 
     assert [path for path in maps if path.exists() and "libarrow" in path.read_text()] == []
 
 
-def test_a_stop_and_a_kill_lose_nothing_and_leave_no_process(tmp_path):
+def test_stop_and_kill_lose_nothing_and_leave_no_process(tmp_path):
     log, data = tmp_path / "log", str(tmp_path / "data")
 
     with deployed(log, "--data", data) as first:
@@ -117,7 +117,7 @@ def test_a_stop_and_a_kill_lose_nothing_and_leave_no_process(tmp_path):
         assert read(third.url, "clicks") == ["a", "b", "c"]
 
 
-def test_a_port_in_use_is_one_line_and_an_exit_code(tmp_path):
+def test_port_in_use_is_reported_in_one_line(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = str(other.getsockname()[1])
 
@@ -127,7 +127,7 @@ def test_a_port_in_use_is_one_line_and_an_exit_code(tmp_path):
     assert said == f"millstream: port {port} on 127.0.0.1 is in use: choose another with --port\n"
 
 
-def test_a_newer_data_directory_is_one_line_and_an_exit_code(tmp_path):
+def test_newer_data_directory_is_reported_in_one_line(tmp_path):
     (tmp_path / "version").write_text("7\n")
 
     code, said = refused("--port", "0", "--data", str(tmp_path))
@@ -137,7 +137,7 @@ def test_a_newer_data_directory_is_one_line_and_an_exit_code(tmp_path):
     assert said.count("\n") == 1
 
 
-def test_a_missing_server_is_one_line_and_an_exit_code(tmp_path):
+def test_missing_server_is_reported_in_one_line(tmp_path):
     code, said = refused(
         "--port",
         "0",
@@ -152,7 +152,7 @@ def test_a_missing_server_is_one_line_and_an_exit_code(tmp_path):
     assert said == "millstream: no valkey-server and no redis-server on PATH\n"
 
 
-def test_a_store_that_cannot_be_reached_is_an_exit_code_without_a_traceback(tmp_path):
+def test_unreachable_store_exits_without_traceback(tmp_path):
     nowhere = {"DATABASE_URL": f"postgresql://postgres@/millstream?host={tmp_path}"}
 
     code, said = refused("--port", "0", "--data", str(tmp_path / "data"), environment=nowhere)
@@ -161,7 +161,7 @@ def test_a_store_that_cannot_be_reached_is_an_exit_code_without_a_traceback(tmp_
     assert "Traceback" not in said
 
 
-def test_being_open_to_other_machines_has_to_be_meant(tmp_path):
+def test_open_mode_beyond_loopback_requires_insecure(tmp_path):
     code, said = refused(
         "--host", "0.0.0.0", "--data", str(tmp_path), environment={"MILLSTREAM_AUTH": "open"}
     )
@@ -171,7 +171,7 @@ def test_being_open_to_other_machines_has_to_be_meant(tmp_path):
     assert said.count("\n") == 1
 
 
-def test_a_setting_that_is_wrong_is_one_line_and_an_exit_code(tmp_path):
+def test_invalid_setting_is_reported_in_one_line(tmp_path):
     code, said = refused("--data", str(tmp_path), environment={"MILLSTREAM_WORKERS": "none"})
 
     assert code == 2
@@ -179,7 +179,7 @@ def test_a_setting_that_is_wrong_is_one_line_and_an_exit_code(tmp_path):
     assert said.count("\n") == 1
 
 
-def test_doctor_finds_nothing_wrong_with_a_running_deployment(millstream, scratch):
+def test_doctor_reports_no_problem_of_running_deployment(millstream, scratch):
     [data] = scratch.iterdir()
 
     done = command("doctor", "--json", "--data", str(data), "--port", "0")
@@ -189,10 +189,10 @@ def test_doctor_finds_nothing_wrong_with_a_running_deployment(millstream, scratc
     assert {"python", "open files", "disk", "data", "port"} < set(findings)
     assert "allocator" in findings
     assert {"store latency", "clock", "postgres clock", "migrations"} < set(findings)
-    assert "stores" not in findings  # they were found, and each has findings of its own
+    assert "stores" not in findings  # they were found, and have findings of their own
 
 
-def test_doctor_says_what_is_wrong_by_its_exit_code(tmp_path):
+def test_doctor_exits_with_error_when_a_check_fails(tmp_path):
     (tmp_path / "version").write_text("7\n")
 
     done = command("doctor", "--data", str(tmp_path), "--port", "0")
@@ -201,7 +201,7 @@ def test_doctor_says_what_is_wrong_by_its_exit_code(tmp_path):
     assert "layout version 7" in " ".join(done.stdout.split())
 
 
-def test_the_api_runs_alone_against_stores_that_exist(tmp_path, valkey_url, empty_database_url):
+def test_serve_runs_against_existing_stores(tmp_path, valkey_url, empty_database_url):
     stores = {"REDIS_URL": valkey_url, "DATABASE_URL": empty_database_url}
     migrated = command("migrate", environment=stores)
 
@@ -217,7 +217,7 @@ def test_the_api_runs_alone_against_stores_that_exist(tmp_path, valkey_url, empt
     assert code == 0
 
 
-def test_commands_that_need_stores_say_so():
+def test_commands_that_need_stores_report_missing_settings():
     for name in ("serve", "sweep", "migrate"):
         done = command(name)
 
@@ -226,14 +226,14 @@ def test_commands_that_need_stores_say_so():
 
 
 def send(url: str, queue: str, body: str) -> str:
-    """Send one message to a queue, which is made when missing; its body comes back once acknowledged."""
+    """Send one message to a queue, which is created when missing."""
     httpx.put(f"{url}/v1/queues/{queue}", json={}).raise_for_status()
     httpx.post(f"{url}/v1/queues/{queue}/messages", json={"body": body}).raise_for_status()
     return body
 
 
 def drain(url: str, queue: str) -> list[str]:
-    """Receive and acknowledge until nothing comes for a second; the bodies."""
+    """Receive and acknowledge until the queue stays empty for a second; return the bodies."""
     bodies: list[str] = []
     with httpx.Client(base_url=f"{url}/v1/queues/{queue}", timeout=30) as client:
         while messages := receive(client):

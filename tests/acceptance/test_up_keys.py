@@ -1,4 +1,4 @@
-"""`millstream up` where other machines can reach it: nobody calls without a key, and the first one is said once."""
+"""`millstream up` beyond loopback: keys are required, and the first one is printed once."""
 
 import re
 
@@ -12,15 +12,13 @@ NO_WORKER = {"MILLSTREAM_ARCHIVE_URL": "off"}
 
 
 def said_key(deployment: Deployment) -> str:
-    """The administrator's key, which is said before the lines that use it."""
+    """The administrator's key, printed before the commands that use it."""
     found = KEY.search(deployment.announcement.partition("ready at")[0])
     assert found, deployment.announcement
     return found[1]
 
 
-def test_the_first_start_says_a_key_and_whoever_has_the_machine_makes_another(
-    tmp_path, monkeypatch
-):
+def test_first_start_prints_key_and_local_user_can_create_more(tmp_path, monkeypatch):
     beyond = ("--host", "0.0.0.0", "--data", str(tmp_path / "data"))
     monkeypatch.setenv("MILLSTREAM_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))

@@ -1,4 +1,4 @@
-"""The session of docs/how-to/webhooks.md, as a stranger types it, and the receiver that it shows."""
+"""The session of docs/how-to/webhooks.md, run as shown, and its example receiver."""
 
 import importlib.util
 import re
@@ -28,7 +28,7 @@ def url(tmp_path_factory):
         yield deployment.url
 
 
-def test_the_session_of_the_page_runs(url):
+def test_session_of_page_runs(url):
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = str(free.getsockname()[1])
     session = curl_session(PAGE.read_text()).replace(README_URL, url).replace("9000", port)
@@ -45,7 +45,7 @@ def test_the_session_of_the_page_runs(url):
     assert "\nmillstream_webhook_endpoints_disabled 0.0\n" in counted
 
 
-def test_the_page_shows_the_program_that_is_run_here():
+def test_page_shows_the_tested_program():
     shown = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
 
     assert shown == [(DOCS / "examples" / "receive_webhooks.py").read_text()]
@@ -63,7 +63,7 @@ def signed(secret: str = SECRET, at_s: int = NOW, body: bytes = b"hello") -> dic
 
 @pytest.fixture(scope="module")
 def verified():
-    """What the program of the page decides by."""
+    """The verification function of the page's program."""
     spec = importlib.util.spec_from_file_location("receive", DOCS / "examples/receive_webhooks.py")
     assert spec is not None
     assert spec.loader is not None
@@ -72,7 +72,7 @@ def verified():
     return module.verified
 
 
-def test_the_receiver_of_the_page_trusts_what_is_signed_and_nothing_else(verified):
+def test_receiver_of_page_accepts_only_valid_signatures(verified):
     other = "whsec_" + "A" * 32
 
     assert verified(SECRET, signed(), b"hello", NOW + 10)

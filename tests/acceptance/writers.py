@@ -1,4 +1,4 @@
-"""Writers that do not give up, and a reader that misses nothing: what goes through a stream while things break."""
+"""Persistent writers and a complete reader, for streams under faults."""
 
 import asyncio
 from collections import defaultdict
@@ -8,13 +8,13 @@ from typing import Any
 import httpx
 
 PAUSE_S = 0.05
-BETWEEN_WRITES_S = 0.01  # always some on their way, and the machine is not full of them
+BETWEEN_WRITES_S = 0.01  # keeps requests in flight without saturating the machine
 
 
 async def write(
     client: httpx.AsyncClient, stream: str, key: str, done: asyncio.Event
 ) -> tuple[str, int]:
-    """Append numbers, each until it is acknowledged, with an idempotency key; how many."""
+    """Append numbers with idempotency keys, each until acknowledged; return the count."""
     for number in count():
         if done.is_set():
             return key, number
@@ -44,7 +44,7 @@ async def succeeds(
 
 
 async def read_everything(client: httpx.AsyncClient, stream: str) -> dict[str, list[int]]:
-    """The numbers of each key, in the order in which a reader of the stream meets them."""
+    """The numbers of each key, in the order in which a reader receives them."""
     found: dict[str, list[int]] = defaultdict(list)
     cursor = ""
     while True:

@@ -1,4 +1,4 @@
-"""Chromium before a real service over real stores, in one loop: a test asks the engines what a click has done."""
+"""Chromium with a real service and real stores, in one event loop."""
 
 import inspect
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -19,7 +19,7 @@ from storage.domain.access.permissions import LOCAL_ADMINISTRATOR, Role
 from storage.domain.limits import Limits
 from storage.embedded.valkey import running_valkey
 from storage.settings import StorageSettings
-from tests.browser.looking import DESK, WATCH, Complaints
+from tests.browser.observations import DESK, WATCH, Complaints
 from tests.browser.world import make_crowd, make_world
 from tests.databases import database
 from tests.debian import debian_program
@@ -27,7 +27,7 @@ from tests.folders import quick_folder
 from tests.sockets import serving
 
 ELSEWHERE = "mill.example.test"
-"""Another machine's name, as far as the browser knows."""
+"""A host name that only the browser resolves."""
 
 FLAGS = [
     "--no-sandbox",
@@ -39,7 +39,7 @@ PATIENCE_MS = 15_000
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What is here runs in the loop that the service and the browser live in."""
+    """Run these tests in the event loop of the service and the browser."""
     here = Path(__file__).parent
     for item in items:
         if here in item.path.parents and inspect.iscoroutinefunction(getattr(item, "obj", None)):
@@ -48,14 +48,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @dataclass(frozen=True)
 class Service:
-    """The dashboard of one world by two addresses: anyone's at `open_url`, and at `keys_url` for those with a key."""
+    """The dashboard at two addresses: `open_url` in open mode, `keys_url` with keys required."""
 
     open_url: str
     keys_url: str
     storage: Storage
 
     async def key(self, *roles: Role, everywhere: bool = False) -> NewSecret:
-        """A new key."""
+        """Create a key."""
         asked = CredentialRequest(
             name="ada", rights=Rights(roles=roles or (Role.ADMIN,)), everywhere=everywhere
         )
@@ -65,13 +65,13 @@ class Service:
 
 @pytest.fixture(scope="package")
 def chromium() -> str:
-    """Debian's Chromium: Playwright's own browsers are never downloaded. `make test` installs it where it may."""
+    """Debian's Chromium; Playwright's own browsers are never downloaded."""
     return debian_program("chromium", "chromium", "chromium-browser")
 
 
 @pytest_asyncio.fixture(scope="package", loop_scope="package")
 async def browser(chromium: str) -> AsyncIterator[Browser]:
-    """One for all tests here."""
+    """One browser for all tests of this folder."""
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=chromium, args=FLAGS)
         yield browser
@@ -82,7 +82,7 @@ async def browser(chromium: str) -> AsyncIterator[Browser]:
 async def service(
     chromium: str, postgres_server_url: str, migrated_template: str
 ) -> AsyncIterator[Service]:
-    """The world, served. Tests share it: what a test changes is its own."""
+    """The served world; tests share it, and change only their own resources."""
     with psycopg.connect(postgres_server_url, autocommit=True) as connection:
         connection.execute(f'CREATE DATABASE browser TEMPLATE "{migrated_template}"'.encode())
     with (
@@ -110,7 +110,7 @@ async def service(
 async def a_context(
     browser: Browser, url: str, *, width: int = DESK, height: int = 900
 ) -> AsyncGenerator[BrowserContext]:
-    """A browser that has never been here."""
+    """A fresh browser context."""
     context = await browser.new_context(
         base_url=url, viewport={"width": width, "height": height}, reduced_motion="reduce"
     )
@@ -124,36 +124,36 @@ async def a_context(
 
 @pytest_asyncio.fixture(loop_scope="package")
 async def context(browser: Browser, service: Service) -> AsyncIterator[BrowserContext]:
-    """A browser that has never been here, before the open address; its policy is in force."""
+    """A fresh browser context at the open address; its content security policy is enforced."""
     async with a_context(browser, service.open_url) as context:
         yield context
 
 
 @pytest_asyncio.fixture(loop_scope="package")
 async def page(context: BrowserContext) -> Page:
-    """A page of it."""
+    """A page of the context."""
     return await context.new_page()
 
 
 @pytest_asyncio.fixture(loop_scope="package")
 async def guarded(browser: Browser, service: Service) -> AsyncIterator[Page]:
-    """A page of a service that wants a key."""
+    """A page of the service that requires a key."""
     async with a_context(browser, service.keys_url) as context:
         yield await context.new_page()
 
 
 async def log_in(page: Page, word: str) -> None:
-    """Show a key where one is asked for."""
+    """Submit a key in the login form."""
     await page.locator("[name=key]").fill(word)
     await press(page, "Log in")
 
 
 async def press(page: Page, name: str) -> None:
-    """Press a button by its words."""
+    """Press a button by its label."""
     await page.get_by_role("button", name=name, exact=True).first.click()
 
 
 @pytest_asyncio.fixture(loop_scope="package")
 async def complaints(page: Page) -> Complaints:
-    """What the page complains about from now on."""
+    """Errors and warnings of the page from now on."""
     return Complaints(page)

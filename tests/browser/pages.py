@@ -1,10 +1,10 @@
-"""Every page of the dashboard, as the tests that hold for all of them look at it."""
+"""Every page of the dashboard, for tests that apply to all of them."""
 
 from typing import NamedTuple
 
 
 class At(NamedTuple):
-    """A page: a name for its screenshots, where it is in `tests.browser.world`, and how often it may ask the stores."""
+    """A page: a name for screenshots, its path, and the maximum number of store calls."""
 
     name: str
     path: str
@@ -30,7 +30,9 @@ PAGES = [
     At("keys", "/ui/keys"),
     At("namespaces", "/ui/namespaces"),
     At("audit", "/ui/audit"),
-    At("system", "/ui/system", 300),  # a hundred round trips and more tell how quick the store is
+    At(
+        "system", "/ui/system", 300
+    ),  # measures the store's latency with more than a hundred round trips
     At("system-jobs", "/ui/system/jobs"),
     At("system-settings", "/ui/system/settings"),
     At("streams", "/ui/streams"),

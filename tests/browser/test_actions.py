@@ -1,4 +1,4 @@
-"""What the buttons of the dashboard do that no longer journey passes by: each pressed once, and looked for in the engines."""
+"""Buttons of the dashboard that no longer journey covers, checked against the engines."""
 
 import json
 import re
@@ -15,7 +15,7 @@ from tests.browser.test_queue_journeys import LATE, a_queue, reject
 pytestmark = pytest.mark.one_store
 
 
-async def test_selected_messages_are_dropped_and_the_others_stay(page: Page, service: Service):
+async def test_selected_messages_are_dropped(page: Page, service: Service):
     storage = service.storage
     queue = await a_queue(storage, "thinned", 4)
 
@@ -32,9 +32,7 @@ async def test_selected_messages_are_dropped_and_the_others_stay(page: Page, ser
     assert [message.offset for message in left] == [0, 3]
 
 
-async def test_a_drop_that_fails_for_one_says_so_and_keeps_what_was_done(
-    page: Page, service: Service
-):
+async def test_partly_failed_drop_is_reported(page: Page, service: Service):
     storage = service.storage
     queue = await a_queue(storage, "raced", 2)
     await reject(storage, queue, [LATE] * 2)
@@ -50,7 +48,7 @@ async def test_a_drop_that_fails_for_one_says_so_and_keeps_what_was_done(
     assert (await storage.queues.stats(queue)).dead_lettered == 0
 
 
-async def test_delivery_is_paused_and_goes_on(page: Page, service: Service):
+async def test_delivery_is_paused_and_resumed(page: Page, service: Service):
     storage = service.storage
     queue = await a_queue(storage, "halted", 1)
 
@@ -65,7 +63,7 @@ async def test_delivery_is_paused_and_goes_on(page: Page, service: Service):
     assert not (await storage.catalog.fresh_queue(queue)).spec.paused
 
 
-async def test_a_body_is_edited_where_it_waits(page: Page, service: Service):
+async def test_message_body_is_edited(page: Page, service: Service):
     storage = service.storage
     queue = await a_queue(storage, "mistyped", 1)
 
@@ -80,7 +78,7 @@ async def test_a_body_is_edited_where_it_waits(page: Page, service: Service):
     assert json.loads(message.body) == {"n": 1}
 
 
-async def test_a_group_is_held_back_and_let_go(page: Page, service: Service):
+async def test_message_group_is_parked_and_resumed(page: Page, service: Service):
     storage = service.storage
     queue = await a_queue(storage, "held-back", type=QueueType.FIFO)
     await storage.queues.send(queue, [NewMessage(b"1", group="ada")])
@@ -99,7 +97,7 @@ async def test_a_group_is_held_back_and_let_go(page: Page, service: Service):
     assert await storage.contents.parked_groups(queue) == []
 
 
-async def test_messages_are_moved_back_to_where_they_died(page: Page, service: Service):
+async def test_dead_letters_are_moved_back_to_source(page: Page, service: Service):
     storage = service.storage
     graveyard = await a_queue(storage, "graveyard")
     source = await a_queue(
@@ -108,7 +106,7 @@ async def test_messages_are_moved_back_to_where_they_died(page: Page, service: S
         3,
         dead_letters=DeadLetterTarget(queue="graveyard", receives_max=1),
     )
-    for _ in range(2):  # the second time is one too many
+    for _ in range(2):  # the second receive exceeds the maximum
         await storage.queues.receive(source, messages_max=3, visibility_timeout_ms=0)
 
     await page.goto("/ui/queues/graveyard/dead-letters")
@@ -120,7 +118,7 @@ async def test_messages_are_moved_back_to_where_they_died(page: Page, service: S
     assert (await storage.queues.stats(source)).ready == 3
 
 
-async def test_a_namespace_is_made_and_deleted(page: Page, service: Service):
+async def test_namespace_is_created_and_deleted(page: Page, service: Service):
     namespaces = service.storage.namespaces
 
     await page.goto("/ui/namespaces")
@@ -138,7 +136,7 @@ async def test_a_namespace_is_made_and_deleted(page: Page, service: Service):
     assert made.quotas.queues_max == 7
 
 
-async def test_the_audit_log_is_a_file_of_lines(page: Page, service: Service, tmp_path: Path):
+async def test_audit_log_is_exported_as_ndjson(page: Page, service: Service, tmp_path: Path):
     await a_queue(service.storage, "audited")
     await page.goto("/ui/queues/audited")
     await press(page, "Pause delivery")

@@ -1,4 +1,4 @@
-"""What looks at pages sees what there is to see."""
+"""The page observations detect what they should."""
 
 import hashlib
 import tomllib
@@ -6,8 +6,8 @@ import tomllib
 import pytest
 
 from storage.domain.names import QueueName
-from tests.browser.counting import store_calls
-from tests.browser.looking import ASSETS, axe, layout_shift, page_bytes, violations
+from tests.browser.observations import ASSETS, axe, layout_shift, page_bytes, violations
+from tests.browser.store_calls import store_calls
 from tests.browser.world import (
     ANALYTICS,
     BILLING,
@@ -33,7 +33,7 @@ PAINTED = "() => new Promise(done => requestAnimationFrame(() => requestAnimatio
 
 
 async def shown(page, body: str) -> None:
-    """Go to a page of our own making, under a strict policy."""
+    """Open a test page under a strict content security policy."""
 
     async def answer(route) -> None:
         html = (
@@ -45,7 +45,7 @@ async def shown(page, body: str) -> None:
     await page.goto("/made-up")
 
 
-def test_what_others_made_is_what_it_says():
+def test_vendored_files_match_the_manifest():
     for asset in tomllib.loads((ASSETS / "VENDOR.toml").read_text())["asset"]:
         content = (ASSETS / asset["file"]).read_bytes()
 
@@ -53,7 +53,7 @@ def test_what_others_made_is_what_it_says():
         assert (ASSETS / asset["licence_file"]).exists()
 
 
-async def test_faults_of_access_are_found_under_a_strict_policy(page):
+async def test_accessibility_faults_are_found_under_strict_policy(page):
     await shown(page, '<img src="data:,"><input type="text">')
 
     found = await axe(page)
@@ -61,7 +61,7 @@ async def test_faults_of_access_are_found_under_a_strict_policy(page):
     assert {line.split()[1] for line in found} == {"image-alt:", "label:"}
 
 
-async def test_what_a_policy_refuses_is_noticed(page, complaints):
+async def test_policy_violations_are_recorded(page, complaints):
     await shown(page, "<script>document.title = 'ran'</script>")
 
     assert await page.title() == "t"
@@ -69,9 +69,9 @@ async def test_what_a_policy_refuses_is_noticed(page, complaints):
     assert len(complaints) == 1
 
 
-async def test_what_moves_by_itself_is_noticed(page):
+async def test_layout_shifts_are_recorded(page):
     await shown(page, "<p id=p>one</p>")
-    await page.evaluate(PAINTED)  # what was never seen does not move
+    await page.evaluate(PAINTED)  # elements that were never painted do not shift
     before = await layout_shift(page)
 
     await page.evaluate("document.querySelector('h1').style.marginBottom = '300px'")
@@ -84,14 +84,14 @@ async def _has_moved(page) -> bool:
     return await layout_shift(page) > 0.005
 
 
-async def test_a_page_is_weighed_unpacked(page):
+async def test_page_weight_is_measured(page):
     async with page_bytes(page) as weighed:
         await shown(page, "x" * 1000)
 
     assert 1000 < weighed.total < 1200
 
 
-async def test_what_the_stores_are_asked_is_counted(service):
+async def test_store_calls_are_counted(service):
     await service.storage.queues.stats(ORDERS)
 
     with store_calls() as warm:
@@ -102,7 +102,7 @@ async def test_what_the_stores_are_asked_is_counted(service):
     assert len(warm.statements) >= 1
 
 
-async def test_the_world_is_as_it_is_drawn(service):
+async def test_world_has_the_described_state(service):
     storage = service.storage
     stuck, busy = await storage.queues.stats(ORDERS), await storage.queues.stats(EMAILS)
     crowd = await storage.catalog.list_queues(CROWD, limit=1000)

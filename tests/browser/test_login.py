@@ -1,4 +1,4 @@
-"""The way in: a key becomes a session, where the browser keeps one."""
+"""Login: a key becomes a session cookie."""
 
 import re
 
@@ -7,12 +7,12 @@ from playwright.async_api import Page, Route, expect
 
 from storage.domain.access.permissions import Role
 from tests.browser.conftest import ELSEWHERE, Service, a_context, log_in, press
-from tests.browser.looking import DESK, PHONE, axe, is_too_wide, look, violations
+from tests.browser.observations import DESK, PHONE, axe, is_too_wide, look, violations
 
 pytestmark = pytest.mark.one_store
 
 
-async def test_whoever_logs_out_is_a_stranger_again(guarded: Page, service: Service):
+async def test_logout_ends_the_session(guarded: Page, service: Service):
     viewer = await service.key(Role.VIEWER)
     await guarded.goto("/ui/queues?state=dead")
     await log_in(guarded, viewer.word)
@@ -26,7 +26,7 @@ async def test_whoever_logs_out_is_a_stranger_again(guarded: Page, service: Serv
     await expect(guarded).to_have_url(re.compile("/ui/login"))
 
 
-async def test_over_plain_http_from_another_machine_no_key_is_asked_for(browser, service: Service):
+async def test_login_over_remote_plain_http_asks_for_no_key(browser, service: Service):
     port = service.keys_url.rpartition(":")[2]
     async with a_context(browser, f"http://{ELSEWHERE}:{port}") as context:
         page = await context.new_page()
@@ -51,7 +51,7 @@ async def test_over_plain_http_from_another_machine_no_key_is_asked_for(browser,
         assert await violations(page) == []
 
 
-async def test_a_browser_that_keeps_no_cookies_is_told_so(guarded: Page, service: Service):
+async def test_browser_without_cookies_is_told_to_allow_them(guarded: Page, service: Service):
     async def without_cookie(route: Route) -> None:
         answer = await route.fetch()
         await guarded.context.clear_cookies()
@@ -70,7 +70,7 @@ async def test_a_browser_that_keeps_no_cookies_is_told_so(guarded: Page, service
     ("typed", "there"),
     [("/ui/", "/ui"), ("/ui/queues/?state=dead", "/ui/queues?state=dead")],
 )
-async def test_a_slash_too_many_leads_to_the_page(page: Page, typed: str, there: str):
+async def test_trailing_slash_redirects_to_page(page: Page, typed: str, there: str):
     answer = await page.goto(typed)
 
     assert answer is not None

@@ -1,9 +1,8 @@
-"""What holds for every page of the dashboard."""
+"""Properties of every page of the dashboard."""
 
 import pytest
 
-from tests.browser.counting import store_calls
-from tests.browser.looking import (
+from tests.browser.observations import (
     DESK,
     LOOKS_ONLY,
     PHONE,
@@ -18,21 +17,22 @@ from tests.browser.looking import (
     violations,
 )
 from tests.browser.pages import PAGES, At
+from tests.browser.store_calls import store_calls
 
 pytestmark = pytest.mark.one_store
 
 PAGE_BYTES_MAX = 150_000
-SHIFT_MAX = 0.01  # a tenth of what is called good; on a busy machine the font may come late
+SHIFT_MAX = 0.01  # a tenth of what counts as good; on a busy machine the font may load late
 REFRESH_SHIFT_MAX = 0.001
 REFRESH = """() => new Promise(done => {
   if (!document.querySelector("#live[data-live]")) return done();
   document.addEventListener("htmx:after:swap", () => setTimeout(done, 50), {once: true});
   document.dispatchEvent(new Event("visibilitychange"));
 })"""
-"""What a page does every few seconds, now."""
+"""Trigger the periodic refresh of a page."""
 
 NEWS_MAX = 5
-"""So often something may come up, or be over, while a page is looked at: a machine that is busy just then."""
+"""Maximum number of refreshes with new alerts, as on a busy machine."""
 
 SLOW_BYTES_PER_S = 15_000
 
@@ -40,7 +40,7 @@ every_page = pytest.mark.parametrize("at", PAGES, ids=lambda at: at.name)
 
 
 async def moved_by_refreshing(page) -> float:
-    """How much a refresh without news moves. What needs attention is a list above the rest, which news make longer."""
+    """Layout shift of a refresh whose alerts are unchanged; new alerts make their list longer."""
     news = page.locator(".attention b")
     for _ in range(NEWS_MAX):
         before = await news.all_text_contents(), await layout_shift(page)
@@ -51,7 +51,7 @@ async def moved_by_refreshing(page) -> float:
 
 
 @every_page
-async def test_a_page_is_for_everyone_and_small_and_stays_where_it_is(page, at: At):
+async def test_page_is_accessible_small_and_stable(page, at: At):
     complaints = Complaints(page)
     with store_calls() as calls:
         async with page_bytes(page) as weighed:
@@ -86,9 +86,9 @@ async def test_a_page_is_for_everyone_and_small_and_stays_where_it_is(page, at: 
     assert calls.total < at.calls_max, calls
 
 
-async def test_a_page_that_comes_a_little_at_a_time_is_shown_when_all_of_it_is_there(page):
+async def test_slowly_loaded_page_does_not_shift(page):
     """Tables grew wider with their rows."""
-    await page.goto("/ui")  # what all pages share is kept from now on
+    await page.goto("/ui")  # shared assets are cached from now on
     network = await page.context.new_cdp_session(page)
     slowly = {"offline": False, "latency": 0, "downloadThroughput": SLOW_BYTES_PER_S}
     await network.send("Network.emulateNetworkConditions", slowly | {"uploadThroughput": -1})

@@ -1,4 +1,4 @@
-"""What an operator does with queues and keys: find what is stuck, read a dead letter, redrive, purge, rotate."""
+"""Journeys with queues and keys: find a stuck queue, inspect, redrive, purge, rotate."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from storage.domain.names import QueueName
 from storage.domain.queues.message import NewMessage, SettleAction, Settlement
 from storage.domain.queues.queue import QueueSpec
 from tests.browser.conftest import Service, log_in, press
-from tests.browser.looking import Complaints, look
+from tests.browser.observations import Complaints, look
 
 pytestmark = pytest.mark.one_store
 
@@ -20,7 +20,7 @@ DECLINED, LATE = "card declined", "no answer after 30 s"
 
 
 async def a_queue(storage: Storage, name: str, count: int = 0, **spec: object) -> QueueName:
-    """A queue of a test's own, with so many messages."""
+    """Create a queue with the given number of messages."""
     made = QueueName(name)
     await storage.catalog.put_queue(made, QueueSpec(**spec))  # type: ignore[arg-type]
     if count:
@@ -30,7 +30,7 @@ async def a_queue(storage: Storage, name: str, count: int = 0, **spec: object) -
 
 
 async def reject(storage: Storage, queue: QueueName, reasons: list[str]) -> None:
-    """Make the first messages dead letters, each of its reason."""
+    """Reject the first messages, each with its reason."""
     taken = await storage.queues.receive(queue, messages_max=len(reasons))
     await storage.queues.settle(
         queue,
@@ -41,7 +41,7 @@ async def reject(storage: Storage, queue: QueueName, reasons: list[str]) -> None
     )
 
 
-async def test_the_stuck_queue_is_found_from_the_first_page(page: Page, service: Service):
+async def test_stuck_queue_is_linked_from_overview(page: Page, service: Service):
     await service.storage.series.sample()
 
     await page.goto("/ui")
@@ -51,7 +51,7 @@ async def test_the_stuck_queue_is_found_from_the_first_page(page: Page, service:
     await expect(page.get_by_role("row").nth(1)).to_contain_text("Ready")
 
 
-async def test_a_stuck_queue_is_found_among_ten_thousand(page: Page, service: Service):
+async def test_queue_is_found_among_ten_thousand(page: Page, service: Service):
     await page.goto("/ui/queues?ns=crowd")
     await expect(page.locator(".pager")).to_contain_text(re.compile("1.50 of 10.?000"))
 
@@ -62,7 +62,7 @@ async def test_a_stuck_queue_is_found_among_ten_thousand(page: Page, service: Se
     await expect(page).to_have_url(re.compile("q=09998"))
 
 
-async def test_a_dead_letter_is_read_and_redriven(
+async def test_dead_letter_is_inspected_and_redriven(
     page: Page, service: Service, complaints: Complaints
 ):
     storage = service.storage
@@ -83,9 +83,7 @@ async def test_a_dead_letter_is_read_and_redriven(
     assert complaints == []
 
 
-async def test_dead_letters_of_one_reason_are_redriven_and_the_rest_stays(
-    page: Page, service: Service
-):
+async def test_dead_letters_of_one_reason_are_redriven(page: Page, service: Service):
     storage = service.storage
     queue = await a_queue(storage, "refused-again", 6)
     await reject(storage, queue, [DECLINED] * 4 + [LATE] * 2)
@@ -101,7 +99,7 @@ async def test_dead_letters_of_one_reason_are_redriven_and_the_rest_stays(
     assert (await storage.queues.stats(queue)).dead_lettered == 2
 
 
-async def test_selected_dead_letters_are_redriven_at_once(page: Page, service: Service):
+async def test_selected_dead_letters_are_redriven(page: Page, service: Service):
     storage = service.storage
     queue = await a_queue(storage, "picked", 3)
     await reject(storage, queue, [LATE] * 3)
@@ -117,7 +115,7 @@ async def test_selected_dead_letters_are_redriven_at_once(page: Page, service: S
     assert (await storage.queues.stats(queue)).dead_lettered == 2
 
 
-async def test_a_purge_says_how_many_and_wants_the_name(page: Page, service: Service):
+async def test_purge_shows_count_and_requires_name(page: Page, service: Service):
     storage = service.storage
     queue = await a_queue(storage, "to-be-purged", 7)
 
@@ -138,7 +136,7 @@ async def test_a_purge_says_how_many_and_wants_the_name(page: Page, service: Ser
     assert (await storage.queues.stats(queue)).ready == 0
 
 
-async def test_a_message_is_sent_with_its_headers(page: Page, service: Service):
+async def test_message_is_sent_with_headers(page: Page, service: Service):
     queue = await a_queue(service.storage, "sent-to")
 
     await page.goto("/ui/queues/sent-to/messages")
@@ -152,7 +150,7 @@ async def test_a_message_is_sent_with_its_headers(page: Page, service: Service):
     assert message.headers == (("source", "", b"web"),)
 
 
-async def test_settings_show_what_differs_and_refuse_what_is_stale(page: Page, service: Service):
+async def test_settings_show_difference_and_reject_stale_version(page: Page, service: Service):
     storage = service.storage
     queue = await a_queue(storage, "set-anew")
 
@@ -172,7 +170,7 @@ async def test_settings_show_what_differs_and_refuse_what_is_stale(page: Page, s
     assert (spec.attempts_max, spec.delay_ms) == (3, 1000)
 
 
-async def test_a_key_is_rotated_and_the_new_one_shown_once(guarded: Page, service: Service):
+async def test_key_is_rotated_and_shown_once(guarded: Page, service: Service):
     admin = await service.key(Role.ADMIN)
     await guarded.goto(f"/ui/keys/{admin.id}")
     await log_in(guarded, "msk_nonsense")
@@ -192,7 +190,7 @@ async def test_a_key_is_rotated_and_the_new_one_shown_once(guarded: Page, servic
     assert await service.storage.credentials.proved(word) is not None
 
 
-async def test_anything_is_reached_by_its_name_from_the_keyboard(page: Page):
+async def test_palette_opens_resource_from_keyboard(page: Page):
     await page.goto("/ui/system")
 
     await page.keyboard.press("Control+k")
@@ -201,13 +199,13 @@ async def test_anything_is_reached_by_its_name_from_the_keyboard(page: Page):
     await page.keyboard.press("Enter")
 
     await expect(page).to_have_url(re.compile("/ui/queues/invoices$"))
-    await page.wait_for_load_state("load")  # its scripts are there
+    await page.wait_for_load_state("load")  # its scripts are loaded
     await page.keyboard.press("g")
     await page.keyboard.press("s")
     await expect(page).to_have_url(re.compile("/ui/streams$"))
 
 
-async def test_what_an_operator_prefers_is_remembered(page: Page):
+async def test_preferences_are_remembered(page: Page):
     await page.goto("/ui/queues/orders")
     await page.locator("[data-range]").select_option("86400")
     await page.locator("select[data-times]").select_option("utc")
@@ -221,7 +219,7 @@ async def test_what_an_operator_prefers_is_remembered(page: Page):
     assert await page.evaluate("document.documentElement.dataset.theme") == "dark"
 
 
-async def test_a_chart_is_a_table_too(page: Page, service: Service):
+async def test_chart_has_a_table(page: Page, service: Service):
     await service.storage.series.sample()
     await page.goto("/ui/queues/orders?range=900")
 
@@ -232,9 +230,7 @@ async def test_a_chart_is_a_table_too(page: Page, service: Service):
     await expect(page.locator("#chart-depth .as-table tbody tr")).to_have_count(90)
 
 
-async def test_what_happened_to_a_message_is_found_by_its_id_once_it_is_gone(
-    page: Page, service: Service
-):
+async def test_history_of_deleted_message_is_found_by_id(page: Page, service: Service):
     storage = service.storage
     queue = await a_queue(storage, "remembered", 1, history=True)
     [taken] = await storage.queues.receive(queue)

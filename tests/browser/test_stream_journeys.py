@@ -1,4 +1,4 @@
-"""What an operator does with streams: watch lag, reset a group, replay, tail, share a link."""
+"""Journeys with streams: watch lag, reset a group, replay, tail, share a link."""
 
 import json
 
@@ -13,14 +13,14 @@ from storage.domain.log.record_batch import Record
 from storage.domain.names import GroupName, StreamName
 from storage.domain.streams.stream import StreamSpec
 from tests.browser.conftest import a_context
-from tests.browser.looking import Complaints, look
+from tests.browser.observations import Complaints, look
 from tests.browser.world import MARKER
 
 pytestmark = pytest.mark.one_store
 
 
 async def a_stream(storage, name: str, count: int, shards: int = 1) -> StreamName:
-    """A stream of a test's own."""
+    """Create a stream with the given number of records."""
     made = StreamName(name)
     await storage.catalog.put_stream(made, StreamSpec(shards=shards))
     await put(storage, made, 0, count)
@@ -28,7 +28,7 @@ async def a_stream(storage, name: str, count: int, shards: int = 1) -> StreamNam
 
 
 async def put(storage, name: StreamName, first: int, count: int) -> None:
-    """Records with numbers."""
+    """Append numbered records."""
     if not count:
         return
     records = [
@@ -38,7 +38,7 @@ async def put(storage, name: StreamName, first: int, count: int) -> None:
 
 
 async def a_group(storage, name: str, stream: StreamName, committed: int) -> GroupName:
-    """A group that has read so much of shard 0."""
+    """Create a group with a committed offset in shard 0."""
     made = GroupName(name)
     await storage.groups.put(made, GroupSpec(stream=stream.name, kind=GroupKind.SIMPLE))
     await storage.groups.commit(made, [Commit(0, committed)])
@@ -46,18 +46,18 @@ async def a_group(storage, name: str, stream: StreamName, committed: int) -> Gro
 
 
 async def committed_of(storage: Storage, group: GroupName) -> int | None:
-    """Where it is in shard 0."""
+    """The committed offset in shard 0."""
     _, _, shards = await storage.groups.describe(group)
     committed: int | None = shards[0].committed
     return committed
 
 
 async def follow(page: Page, name: str) -> None:
-    """Follow a link by its words."""
+    """Follow a link by its text."""
     await page.get_by_role("link", name=name, exact=True).first.click()
 
 
-async def test_an_operator_watches_lag_from_the_list_down_to_the_shard(page, service):
+async def test_lag_is_shown_from_list_to_shard(page, service):
     storage = service.storage
     stream = await a_stream(storage, "watched", 30)
     await a_group(storage, "watchers", stream, 12)
@@ -72,11 +72,11 @@ async def test_an_operator_watches_lag_from_the_list_down_to_the_shard(page, ser
     await expect(lag).to_contain_text("18")
     await put(storage, stream, 30, 5)
     for _ in range(2):
-        await page.keyboard.press("p")  # paused, and on again: it looks at once
+        await page.keyboard.press("p")  # paused and resumed: it refreshes immediately
     await expect(lag).to_contain_text("23")
 
 
-async def test_a_reset_is_seen_before_it_is_done(page, service):
+async def test_reset_is_previewed_before_it_is_done(page, service):
     storage = service.storage
     stream = await a_stream(storage, "rewound", 40)
     group = await a_group(storage, "rewinders", stream, 25)
@@ -99,7 +99,7 @@ async def test_a_reset_is_seen_before_it_is_done(page, service):
     assert (before, await committed_of(storage, group)) == (25, 10)
 
 
-async def test_another_answer_is_asked_for_when_the_question_changes(page, service):
+async def test_changed_reset_requires_another_preview(page, service):
     storage = service.storage
     stream = await a_stream(storage, "unsure", 20)
     group = await a_group(storage, "doubters", stream, 5)
@@ -116,7 +116,7 @@ async def test_another_answer_is_asked_for_when_the_question_changes(page, servi
     assert await committed_of(storage, group) == 5
 
 
-async def test_a_replay_is_planned_started_paused_and_cancelled(page, service):
+async def test_replay_is_previewed_started_paused_and_cancelled(page, service):
     storage = service.storage
     await a_stream(storage, "old-orders", 33)
     await a_stream(storage, "new-orders", 0)
@@ -142,7 +142,7 @@ async def test_a_replay_is_planned_started_paused_and_cancelled(page, service):
     assert (await storage.replays.get("default", replay_id)).job.state is JobState.CANCELLED
 
 
-async def test_a_tail_shows_what_comes_and_waits_while_it_is_paused(page, service):
+async def test_tail_shows_new_records_and_buffers_while_paused(page, service):
     storage = service.storage
     complaints = Complaints(page)
     stream = await a_stream(storage, "tailed", 3)
@@ -161,11 +161,11 @@ async def test_a_tail_shows_what_comes_and_waits_while_it_is_paused(page, servic
     await expect(rows).to_have_count(5)
 
     assert held == 2
-    assert await rows.first.locator("td").nth(1).inner_text() == "7"  # the newest is on top
+    assert await rows.first.locator("td").nth(1).inner_text() == "7"  # newest first
     assert complaints == []
 
 
-async def test_a_tail_takes_nobodys_records_for_markup(page, service):
+async def test_tail_escapes_markup_in_records(page, service):
     storage = service.storage
     stream = await a_stream(storage, "tailed-hostile", 0)
     await page.goto("/ui/streams/tailed-hostile/browse?at=live")
@@ -180,7 +180,7 @@ async def test_a_tail_takes_nobodys_records_for_markup(page, service):
     assert "U+202E" in await page.locator("#tail tr").first.inner_text()
 
 
-async def test_a_tail_of_a_filter_shows_only_what_was_asked_for(page, service):
+async def test_filtered_tail_shows_only_matches(page, service):
     storage = service.storage
     stream = await a_stream(storage, "tailed-part", 0)
     await page.goto("/ui/streams/tailed-part/browse?at=live&q=needle")
@@ -192,7 +192,7 @@ async def test_a_tail_of_a_filter_shows_only_what_was_asked_for(page, service):
     await expect(page.locator("#tail tr")).to_contain_text("a NEEDLE")
 
 
-async def test_a_link_shows_another_operator_the_same(page, browser, service):
+async def test_link_shows_the_same_records_to_others(page, browser, service):
     await page.goto("/ui/streams/clicks/browse")
     await page.locator("select[name=at]").select_option("An offset")
     await page.locator("select[name=shard]").select_option("2")
@@ -211,7 +211,7 @@ async def test_a_link_shows_another_operator_the_same(page, browser, service):
         assert await other.locator("input[name=offset]").input_value() == "17"
 
 
-async def test_a_shard_is_split_where_the_picture_says(page, service):
+async def test_shard_is_split_at_the_chosen_point(page, service):
     storage = service.storage
     stream = await a_stream(storage, "split-me", 5)
     await page.goto("/ui/streams/split-me/shards")
@@ -229,7 +229,7 @@ async def test_a_shard_is_split_where_the_picture_says(page, service):
     assert first.last_hash_key + 1 == second.first_hash_key == 2**126
 
 
-async def test_settings_are_seen_as_a_difference_before_they_are_saved(page, service):
+async def test_settings_show_difference_before_saving(page, service):
     storage = service.storage
     stream = await a_stream(storage, "set-me", 0)
     await page.goto("/ui/streams/set-me/settings")
@@ -242,7 +242,7 @@ async def test_settings_are_seen_as_a_difference_before_they_are_saved(page, ser
     assert (await storage.catalog.fresh_stream(stream)).spec.retention_ms == 3_600_000
 
 
-async def test_settings_that_someone_else_has_changed_are_not_overwritten(page, service):
+async def test_concurrently_changed_settings_are_not_overwritten(page, service):
     storage = service.storage
     stream = await a_stream(storage, "set-by-two", 0)
     await page.goto("/ui/streams/set-by-two/settings")
@@ -255,7 +255,7 @@ async def test_settings_that_someone_else_has_changed_are_not_overwritten(page, 
     assert (await storage.catalog.fresh_stream(stream)).spec.retention_records == 9
 
 
-async def test_a_stream_is_deleted_only_by_its_name(page, service):
+async def test_deleting_stream_requires_its_name(page, service):
     storage = service.storage
     await a_stream(storage, "delete-me", 9)
     await page.goto("/ui/streams/delete-me/settings")

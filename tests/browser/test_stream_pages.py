@@ -1,4 +1,4 @@
-"""What pages about streams show to whom, without a browser; and programs that they hand out, run."""
+"""Stream pages without a browser: permissions, paging, exports and code examples."""
 
 import asyncio
 import json
@@ -14,7 +14,7 @@ from storage.domain.access.permissions import Role
 from storage.domain.names import StreamName
 from storage.domain.quotas import Quotas
 from storage.domain.streams.stream import StreamSpec
-from tests.browser.counting import store_calls
+from tests.browser.store_calls import store_calls
 from tests.browser.world import CLICKS, CROWD, HOSTILE
 from tests.waiting import eventually
 
@@ -22,13 +22,13 @@ pytestmark = pytest.mark.one_store
 
 
 async def see(service, path: str, **options) -> httpx.Response:
-    """A page of the open address."""
+    """Get a page of the open address."""
     async with httpx.AsyncClient(base_url=service.open_url) as client:
         return await client.get(path, **options)
 
 
 async def see_as(service, path: str, *roles: Role) -> httpx.Response:
-    """A page as a caller with these roles."""
+    """Get a page as a caller with these roles."""
     key = await service.key(*roles)
     headers = {"authorization": f"Bearer {key.word}"}
     async with httpx.AsyncClient(base_url=service.keys_url, headers=headers) as client:
@@ -43,7 +43,7 @@ async def see_as(service, path: str, *roles: Role) -> httpx.Response:
         "/ui/streams/clicks/shards/0/records/0/body",
     ],
 )
-async def test_records_are_for_those_who_may_read_them(service, path):
+async def test_records_require_read_permission(service, path):
     seen = await see_as(service, path, Role.VIEWER)
     read = await see_as(service, path, Role.CONSUMER)
 
@@ -51,15 +51,15 @@ async def test_records_are_for_those_who_may_read_them(service, path):
     assert "user-" not in seen.text
 
 
-async def test_who_may_only_look_is_offered_nothing_else(service):
+async def test_viewer_is_offered_no_actions(service):
     for path in ("streams/clicks/shards", "streams/clicks/settings", "groups/analytics", "replays"):
         page = await see_as(service, f"/ui/{path}", Role.VIEWER)
 
         assert page.status_code == 200
-        assert page.text.count("<dialog id=") == 2  # the palette, and the keys
+        assert page.text.count("<dialog id=") == 2  # the palette, and the shortcuts
 
 
-async def test_a_body_is_downloaded_as_it_is_and_as_nothing_else(service):
+async def test_body_is_downloaded_as_octet_stream(service):
     for nth, body in enumerate(HOSTILE):
         answer = await see(service, f"/ui/streams/readings/shards/0/records/{40 + nth}/body")
 
@@ -69,7 +69,7 @@ async def test_a_body_is_downloaded_as_it_is_and_as_nothing_else(service):
         assert answer.headers["x-content-type-options"] == "nosniff"
 
 
-async def test_an_export_has_all_of_a_view_a_line_each(service):
+async def test_export_has_one_line_per_record_of_the_view(service):
     answer = await see(service, "/ui/streams/clicks/records.ndjson?at=earliest&key=user-7")
     lines = [json.loads(line) for line in answer.text.splitlines()]
     states = await service.storage.streams.shards(CLICKS)
@@ -80,8 +80,8 @@ async def test_an_export_has_all_of_a_view_a_line_each(service):
 
 
 @pytest.mark.parametrize("size", [7, 50])
-async def test_pages_of_all_shards_show_every_record_once(service, size, monkeypatch):
-    """Across a split too: children come after their parents."""
+async def test_paging_shows_every_record_once(service, size, monkeypatch):
+    """Also across a split: children follow their parents."""
     monkeypatch.setattr("api.admin.pages.stream_records.ROWS", size)
     path = "/ui/streams/clicks/browse"
     states = await service.storage.streams.shards(CLICKS)
@@ -108,7 +108,7 @@ async def test_pages_of_all_shards_show_every_record_once(service, size, monkeyp
         ("cursor=nonsense", "cursor"),
     ],
 )
-async def test_a_question_that_makes_no_sense_is_answered_on_the_page(service, query, said):
+async def test_invalid_query_is_explained_on_the_page(service, query, said):
     page = await see(service, f"/ui/streams/clicks/browse?{query}")
 
     assert page.status_code == 200
@@ -116,14 +116,14 @@ async def test_a_question_that_makes_no_sense_is_answered_on_the_page(service, q
 
 
 @pytest.mark.parametrize("query", ["at=sideways", "offset=-1", "see=x", "shard=-1"])
-async def test_an_address_that_no_page_has_is_refused_as_a_page(service, query):
+async def test_invalid_parameter_is_rejected_with_error_page(service, query):
     page = await see(service, f"/ui/streams/clicks/browse?{query}")
 
     assert page.status_code == 400
     assert "<h1>" in page.text
 
 
-async def test_what_was_never_written_is_told_and_an_offset_beyond_the_end_is_the_end(service):
+async def test_missing_record_and_offset_beyond_end_are_reported(service):
     gone = await see(service, "/ui/streams/readings/browse?see=0:999999")
     beyond = await see(service, "/ui/streams/readings/browse?at=offset&shard=0&offset=999999")
 
@@ -131,7 +131,7 @@ async def test_what_was_never_written_is_told_and_an_offset_beyond_the_end_is_th
     assert "No records here" in beyond.text
 
 
-async def test_every_hostile_record_is_shown_as_text(service):
+async def test_hostile_records_are_shown_as_text(service):
     for nth in range(len(HOSTILE)):
         for form in ("", "json", "text", "hex"):
             page = await see(service, f"/ui/streams/readings/browse?see=0:{40 + nth}&form={form}")
@@ -143,7 +143,7 @@ async def test_every_hostile_record_is_shown_as_text(service):
             assert len(page.text) < 200_000
 
 
-async def test_lists_ask_as_little_of_many_streams_as_of_few(service):
+async def test_listing_many_streams_needs_no_more_statements(service):
     few, many = StreamName("only", "few"), [StreamName(f"s-{n:03}", "many") for n in range(60)]
     await service.storage.namespaces.put("few", Quotas())
     await service.storage.namespaces.put("many", Quotas())
@@ -161,23 +161,23 @@ async def test_lists_ask_as_little_of_many_streams_as_of_few(service):
     assert asked["many"] <= asked["few"] + 1
 
 
-async def test_ten_thousand_queues_are_listed_by_a_bounded_number_of_calls(service):
+async def test_listing_ten_thousand_queues_needs_bounded_calls(service):
     path = f"/ui/queues?ns={CROWD}&q=queue-099&sort=name"
 
     async def status():
         return (await see(service, path)).status_code
 
-    await eventually(status, 200)  # their logs are opened once, and all at the same time
+    await eventually(status, 200)  # their logs are opened once, concurrently
 
     with store_calls() as calls:
         page = await see(service, path)
 
     assert page.status_code == 200
     assert "queue-09900" in page.text
-    assert calls.total < 300, calls  # five for each of a page's fifty, and what is around them
+    assert calls.total < 300, calls  # five for each row of a page, and some more
 
 
-async def test_programs_for_a_stream_run_as_they_are(service):
+async def test_code_examples_of_stream_run(service):
     name = StreamName("run-me")
     await service.storage.catalog.put_stream(name, StreamSpec(shards=2))
     at = Reached(service.open_url, None, False)
@@ -193,7 +193,7 @@ async def test_programs_for_a_stream_run_as_they_are(service):
 
 
 async def run(*command: str) -> str:
-    """What a program prints that comes to a good end. It has a process of its own: the service is in this one."""
+    """Run a program to a successful end, and return its output."""
     done = await asyncio.to_thread(
         subprocess.run, command, capture_output=True, text=True, timeout=20, check=False
     )

@@ -1,16 +1,16 @@
-"""An operator's world: small, the same every time, and with something of everything that goes wrong.
+"""The test world of the dashboard: small, deterministic, with an example of every problem.
 
-    queues    orders        nobody takes from it, and what waits has been there for three hours
-              emails        busy: some ready, some in flight, some delayed; a webhook delivers it, in vain
-              payments      fifo; one group is parked behind a poison message
-              invoices      dead letters of three reasons, whose bodies would like to be markup
+    queues    orders        no receivers, messages that have waited for three hours
+              emails        busy: some ready, some in flight, some delayed; its webhook fails
+              payments      FIFO; one group is parked behind a poison message
+              invoices      dead letters of three reasons, with hostile bodies
               reminders     all delayed; quiet: empty
     streams   clicks        four shards, one of them split; `analytics` lags, `billing` is at the end
-              readings      a key index, and records that would like to be markup
+              readings      a key index, and hostile records
               ledger        archived; silent: empty
     replays   done, running, failed, paused
 
-The past is written with a clock that stands in the past. `crowd` is another namespace with ten thousand queues.
+The past is written with a manual clock. `crowd` is another namespace, with ten thousand queues.
 """
 
 import json
@@ -51,7 +51,7 @@ CRM = WebhookName("crm")
 REPLAYS = ("replay-done", "replay-running", "replay-failed", "replay-paused")
 
 MARKER = "window.pwned=1"
-"""What hostile bodies would run, if they were taken for markup."""
+"""Script that hostile bodies would run if they were taken for markup."""
 
 HOSTILE: tuple[bytes, ...] = (
     f"<script>{MARKER}</script>".encode(),
@@ -63,11 +63,11 @@ HOSTILE: tuple[bytes, ...] = (
     b"[" * 200 + b"]" * 200,
     json.dumps({"customer": "<b>Ada</b>", "total": 12.5, "paid": None}).encode(),
 )
-"""Bodies as nobody would like to get them; the fifth from behind is no UTF-8, the third some 200 KB of JSON."""
+"""Hostile bodies: markup, bidirectional controls, invalid UTF-8, 200 KB of JSON, deep nesting."""
 
 
 async def make_world(settings: StorageSettings) -> None:
-    """Fill empty stores: two seconds, most of which Parquet takes."""
+    """Fill empty stores; takes two seconds, mostly for Parquet."""
     clock = ManualClock(SystemClock().now_ms() - AGO_MS)
     async with open_storage(settings, clock=clock) as storage:
         await _make_queues(storage)
@@ -82,7 +82,7 @@ async def make_world(settings: StorageSettings) -> None:
 
 
 async def make_crowd(database_url: str) -> None:
-    """The namespace with many queues, which were never sent anything."""
+    """Create the namespace with many empty queues."""
     async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as connection:
         await connection.execute(
             "insert into namespaces (name, account_id, quotas, version, created_at_ms, changed_at_ms, over)"
@@ -125,7 +125,7 @@ async def _make_streams(storage: Storage) -> None:
 
 
 async def _happen(storage: Storage, clock: ManualClock) -> None:
-    """Three hours, up to now."""
+    """Three hours of activity, up to now."""
     chance = random.Random(8)
     await _send(storage, ORDERS, [b'{"order": %d}' % n for n in range(12)])
     await _put(storage, CLICKS, chance, 200)
@@ -158,7 +158,7 @@ async def _happen(storage: Storage, clock: ManualClock) -> None:
 
 
 async def _measure(storage: Storage, clock: ManualClock, chance: random.Random) -> None:
-    """The last half minute as the sweeper would have seen it."""
+    """The last half minute, sampled as by the sweeper."""
     for count in (5, 30, 12):
         await storage.series.sample()
         clock.advance(ms=10 * SECOND_MS)
@@ -190,7 +190,7 @@ async def _split(storage: Storage) -> None:
 
 
 async def _commit(storage: Storage, name: GroupName) -> None:
-    """Read everything and commit it, as far as a group may go."""
+    """Read everything and commit it."""
     kind = (await storage.groups.get(name)).spec.kind
     member = "" if kind is GroupKind.SIMPLE else "worker-1"
     while True:
@@ -208,7 +208,7 @@ async def _commit(storage: Storage, name: GroupName) -> None:
 
 
 async def _kill(storage: Storage) -> None:
-    """Dead letters of three reasons."""
+    """Create dead letters of three reasons."""
     reasons = ("card declined", "timeout <b>after</b> 30 s", "no such customer")
     bodies = [*HOSTILE, *(b'{"invoice": %d}' % n for n in range(12))]
     for nth, body in enumerate(bodies):
@@ -222,7 +222,7 @@ async def _kill(storage: Storage) -> None:
 
 
 async def _park(storage: Storage) -> None:
-    """Three groups, one of which is stuck behind its first message."""
+    """Create three message groups, one parked behind its first message."""
     sent = [
         NewMessage(b'{"amount": %d}' % n, group=f"account-{n % 3}", dedup_id=str(n))
         for n in range(9)
@@ -234,7 +234,7 @@ async def _park(storage: Storage) -> None:
 
 
 async def _make_replays(storage: Storage, database_url: str) -> None:
-    """One that is done, one that failed, one on its way and one at rest."""
+    """Create one replay in each state."""
     for name in REPLAYS:
         asked = ReplayRequest(stream="ledger", target=Target(stream="copies"))
         await storage.replays.submit("default", asked, name)
@@ -251,7 +251,7 @@ async def _make_replays(storage: Storage, database_url: str) -> None:
 
 
 async def _send_all(storage: Storage, job: Job) -> None:
-    """All of a replay whose shards may go in any order."""
+    """Send all parts of a replay whose shards may be sent in any order."""
     parts = tuple(part.part for part in await storage.replays.parts(job.job_id))
     assert await send_parts(storage, SendParts(job.claim, parts)) == TaskEnd()
     await storage.jobs.finish(job.claim)
@@ -277,7 +277,7 @@ async def _fail(database_url: str, job_id: str) -> None:
 
 
 async def _make_webhook(storage: Storage, database_url: str) -> None:
-    """One that has never delivered anything."""
+    """Create a webhook that has never delivered anything."""
     source = Source(SourceKind.QUEUE, "emails")
     await storage.webhooks.put(CRM, WebhookSpec(source=source, url="http://127.0.0.1:9/hook"))
     now_ms = SystemClock().now_ms()
@@ -311,7 +311,7 @@ async def _make_webhook(storage: Storage, database_url: str) -> None:
 
 
 async def _set_about(storage: Storage) -> None:
-    """A job that nobody has taken yet, as where no worker runs."""
+    """Submit a job that stays queued, as without a worker."""
     await storage.archives.flush(CLICKS)
     claimed = await storage.jobs.list(kind=JobKind.ARCHIVE)
     assert claimed

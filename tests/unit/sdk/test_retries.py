@@ -123,7 +123,7 @@ def test_read_has_no_unknown_outcome():
         tried.pause_after(MISSING)
 
 
-def test_a_delete_that_finds_nothing_after_an_unknown_one_is_done():
+def test_delete_of_missing_resource_after_unknown_succeeds():
     delete = attempts(call_of("delete_queue", "DELETE"))
 
     assert not delete.has_happened_before(MISSING)

@@ -147,7 +147,7 @@ def test_large_message_uses_half_of_byte_credit():
 
 
 def test_resumed_session_repeats_unconfirmed_frames():
-    """Credit without a pong and verdicts without an answer are repeated; answered ones are not."""
+    """Credit without a pong and verdicts without an answer are repeated; others are not."""
     talk = opened(WORK)
     talk.hear(packed(messages(1, 1, 2, 3, 4)))
     talk.take()

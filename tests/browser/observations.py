@@ -1,4 +1,4 @@
-"""What a test sees of a page besides its content: screenshots, faults of access, shifts, bytes, complaints."""
+"""Observations of a page: screenshots, accessibility, layout shifts, bytes and errors."""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
@@ -21,13 +21,13 @@ window.__violations = [];
 addEventListener("securitypolicyviolation", e =>
   window.__violations.push(e.violatedDirective + " " + (e.blockedURI || "inline")));
 """
-"""What every page begins with; scripts of the browser's own are not subject to the page's policy."""
+"""Initial script of every page; scripts of the browser are exempt from the page's policy."""
 
 _axe = (ASSETS / "axe-4.14.1.min.js").read_text()
 
 
 async def look(page: Page, name: str) -> Path:
-    """Keep what is to be seen."""
+    """Save a screenshot."""
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     path = SCREENSHOTS / f"{name}.png"
     await page.screenshot(path=path, full_page=True, animations="disabled")
@@ -35,11 +35,11 @@ async def look(page: Page, name: str) -> Path:
 
 
 LOOKS_ONLY = ("color-contrast", "link-in-text-block", "scrollable-region-focusable", "target-size")
-"""The rules of axe-core that another theme or width may break; a quarter of the time of all."""
+"""The axe-core rules that depend on theme or width; they take a quarter of the time of all."""
 
 
 async def axe(page: Page, rules: Sequence[str] = ()) -> list[str]:
-    """The serious and critical faults that axe-core finds, with what has them; by these rules, or by all."""
+    """Serious and critical accessibility violations, by these axe-core rules or by all."""
     if not await page.evaluate("typeof window.axe === 'object'"):
         await page.evaluate(_axe)
     found = await page.evaluate(
@@ -58,22 +58,22 @@ async def axe(page: Page, rules: Sequence[str] = ()) -> list[str]:
 
 
 async def layout_shift(page: Page) -> float:
-    """How much has moved since the page began, as browsers count it; nothing that a press or a click set off."""
+    """Cumulative layout shift since the page loaded, without shifts after user input."""
     return float(await page.evaluate("window.__shifts.reduce((sum, one) => sum + one[0], 0)"))
 
 
 async def shifted(page: Page) -> list[Any]:
-    """What moved."""
+    """The elements that shifted."""
     return cast(list[Any], await page.evaluate("window.__shifts"))
 
 
 async def violations(page: Page) -> Sequence[str]:
-    """What the page wanted and its policy refused."""
+    """Violations of the content security policy."""
     return cast(list[str], await page.evaluate("window.__violations"))
 
 
 async def is_too_wide(page: Page) -> bool:
-    """Whether the page must be scrolled sideways; charts have a moment to follow a change of width."""
+    """Return whether the page scrolls sideways; charts get a moment to follow a resize."""
     return bool(
         await page.evaluate(
             """async () => {
@@ -87,7 +87,7 @@ async def is_too_wide(page: Page) -> bool:
 
 
 class Complaints(list[str]):
-    """Errors on a page's console, exceptions of its scripts, and answers that failed."""
+    """Console errors and warnings of a page, exceptions of its scripts, and failed requests."""
 
     def __init__(self, page: Page) -> None:
         super().__init__()
@@ -100,21 +100,23 @@ class Complaints(list[str]):
 
 
 class Bytes:
-    """What came for a page over the wire, by address: compressed, as operators far away get it."""
+    """Bytes transferred for a page, compressed, by URL."""
 
     def __init__(self) -> None:
         self.of: dict[str, int] = {}
 
     @property
     def total(self) -> int:
-        """All of it."""
+        """All bytes."""
         return sum(self.of.values())
 
 
 @asynccontextmanager
 async def page_bytes(page: Page) -> AsyncGenerator[Bytes]:
-    """Weigh the document and the assets that arrive within the block: what a page is, not what its charts ask for. What
-    is fetched twice counts once."""
+    """Measure the document and assets that arrive within the block, without data of charts.
+
+    What is fetched twice counts once.
+    """
     counted, asked = Bytes(), list[Request]()
 
     def came(request: Request) -> None:

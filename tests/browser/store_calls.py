@@ -1,4 +1,4 @@
-"""How often the stores are asked."""
+"""Counting of calls to the stores."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,14 +15,14 @@ from storage.redis.transport import connection_lane
 
 @dataclass
 class StoreCalls:
-    """Commands that went to the hot store, and statements to Postgres."""
+    """Commands to the hot store, and statements to Postgres."""
 
     commands: int = 0
     statements: list[str] = field(default_factory=list)
 
     @property
     def total(self) -> int:
-        """Both."""
+        """Commands and statements together."""
         return self.commands + len(self.statements)
 
     def __str__(self) -> str:
@@ -31,7 +31,7 @@ class StoreCalls:
 
 @contextmanager
 def store_calls() -> Iterator[StoreCalls]:
-    """Count what this process asks within the block, its own upkeep included."""
+    """Count the store calls of this process within the block, including background tasks."""
     counted = StoreCalls()
     packed, send_command = redis_commands.packed, AbstractConnection.send_command
 
