@@ -17,7 +17,7 @@ from pyspark_millstream.options import Options
 from pyspark_millstream.writer import StreamWriter
 from spark_worker.runtime.spark_session import open_session
 from storage.settings import StorageSettings
-from tests.spark.lending import worker_settings
+from tests.spark.shared_session import worker_settings
 
 FATAL_BATCH = 2
 WHERE, DRIVER = "CHAOS_WHERE", "CHAOS_DRIVER"

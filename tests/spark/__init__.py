@@ -1,1 +1,1 @@
-"""What needs Spark: one session serves all of them."""
+"""Tests that need Spark; they share one session."""

@@ -1,4 +1,4 @@
-"""Spark for tests. Ask for `sparks` to give it to a Runner or a Work; `run_jobs` does what is submitted."""
+"""Spark fixtures: request `sparks` for a Runner or a Work; `working` runs submitted jobs."""
 
 import asyncio
 import time
@@ -17,7 +17,7 @@ from storage.domain.jobs import JobKind, JobState
 from storage.postgres.database import conninfo
 from storage.settings import StorageSettings
 from tests.contract.conftest import deployment
-from tests.spark.lending import SparkOfTheRun, worker_settings
+from tests.spark.shared_session import SparkOfTheRun, worker_settings
 from tests.spark.workers import QUICK
 
 
@@ -32,14 +32,14 @@ def spark_of_the_run() -> Iterator[SparkOfTheRun]:
 def spark_service(
     postgres_server_url: str, migrated_template: str
 ) -> Iterator[tuple[str, StorageSettings]]:
-    """A service that Spark programs talk to: its URL, and where its stores are."""
+    """A service for Spark programs: its URL, and its store settings."""
     with deployment(postgres_server_url, migrated_template, "spark") as found:
         yield found
 
 
 @pytest.fixture
 def stores(redis_url, database_url, tmp_path) -> StorageSettings:
-    """The stores of a test, with an archive in a directory of its own."""
+    """The stores of a test, with an archive directory of its own."""
     return StorageSettings(
         redis_url=redis_url,
         database_url=database_url,
@@ -49,26 +49,26 @@ def stores(redis_url, database_url, tmp_path) -> StorageSettings:
 
 @pytest.fixture
 def sparks(spark_of_the_run, stores) -> SharedSpark:
-    """The run's Spark, whose tasks use the test's stores."""
+    """The shared Spark session, whose tasks use the test's stores."""
     return SharedSpark(spark_of_the_run.lender(stores), jobs_max=1_000_000)
 
 
 @pytest.fixture
 async def storage(stores):
-    """The engines on the test's stores, with quick leases and the machine's clock."""
+    """Open storage on the test's stores, with short leases and the system clock."""
     async with open_storage(stores, limits=QUICK) as opened:
         yield opened
 
 
 @pytest.fixture
 def heard() -> list[tuple[JobKind, JobState, float, dict[str, int]]]:
-    """Every attempt that ended in this process, as a worker's observer hears of it."""
+    """Every attempt that ended in this process, as reported to the worker's observer."""
     return []
 
 
 @pytest.fixture
 def rewrite(database_url):
-    """Change what the database says, behind everybody's back."""
+    """Execute a statement on the database, bypassing the engines."""
 
     async def execute(statement: LiteralString, *values: object) -> None:
         async with await psycopg.AsyncConnection.connect(conninfo(database_url)) as connection:
@@ -99,7 +99,7 @@ def working(storage, stores, sparks, heard):
 
 @pytest.fixture
 def ended(storage):
-    """Waits until a job is over, or in one of the states that are named, and gives it."""
+    """Wait until a job is over or in one of the given states, and return it."""
 
     async def wait(job_id: str, *states, within_s: float = 180):
         deadline = time.monotonic() + within_s

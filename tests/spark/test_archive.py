@@ -1,4 +1,4 @@
-"""Archiving on Spark: many streams in one job, and a kill at every step of the commit."""
+"""Archiving on Spark: many streams in one job, and a kill at every step of a commit."""
 
 import asyncio
 import signal
@@ -34,7 +34,7 @@ async def fill(storage, name: StreamName, count: int, shards: int = 1) -> None:
 
 
 async def archived_bodies(storage, stores, name: StreamName) -> list[bytes]:
-    """What the files of a stream hold, each of them held to its digests."""
+    """Read the archived files of a stream, verifying their digests."""
     root, found = open_root(stores.archive_url), []
     for shard in (await storage.archives.show(name)).shards:
         edge = 0
@@ -51,7 +51,7 @@ def numbers(bodies: Sequence[bytes]) -> list[int]:
     return sorted(map(int, bodies))
 
 
-async def test_one_job_archives_the_streams_of_a_lane(storage, stores, working, ended):
+async def test_one_job_archives_all_streams_of_a_lane(storage, stores, working, ended):
     names = [StreamName(f"s{number}") for number in range(12)]
     for number, name in enumerate(names):
         await fill(storage, name, 100 + number, shards=1 + number % 3)
@@ -75,7 +75,7 @@ async def test_one_job_archives_the_streams_of_a_lane(storage, stores, working, 
         assert numbers(await archived_bodies(storage, stores, name)) == [*range(100 + number)]
 
 
-async def test_a_long_range_is_archived_by_several_tasks(
+async def test_long_range_is_archived_by_several_tasks(
     storage, stores, working, ended, monkeypatch
 ):
     monkeypatch.setattr("storage.domain.limits.ARCHIVE_RANGE_RECORDS", 1_500)
@@ -89,7 +89,7 @@ async def test_a_long_range_is_archived_by_several_tasks(
     assert numbers(await archived_bodies(storage, stores, CLICKS)) == [*range(10_000)]
 
 
-async def test_small_files_are_joined(storage, stores, working, ended, rewrite):
+async def test_small_files_are_compacted(storage, stores, working, ended, rewrite):
     await storage.catalog.put_stream(CLICKS, StreamSpec())
     async with working(HANDLERS):
         for part in range(5):
@@ -115,7 +115,7 @@ async def test_small_files_are_joined(storage, stores, working, ended, rewrite):
         pytest.param("archive.committed", marks=pytest.mark.chaos),
     ],
 )
-async def test_a_kill_anywhere_loses_nothing_and_doubles_nothing(
+async def test_kill_at_any_step_loses_and_duplicates_nothing(
     storage, stores, working, ended, tmp_path, fault
 ):
     await fill(storage, CLICKS, 2_000, shards=3)

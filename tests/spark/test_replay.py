@@ -1,4 +1,4 @@
-"""Replays on a real Spark: to the end, stopped, and with every process killed in the middle (R1)."""
+"""Replays on Spark: completion, control, and recovery from killed processes (R1)."""
 
 import asyncio
 import os
@@ -30,7 +30,7 @@ KEEP = StreamSpec(shards=3)
 
 @pytest.fixture
 async def records(storage) -> list[Record]:
-    """What the source has."""
+    """The records of the source stream."""
     for name in (SOURCE, TARGET):
         await storage.catalog.put_stream(name, KEEP)
     records = [Record(b"%d" % n, KEYS[n % len(KEYS)]) for n in range(RECORDS)]
@@ -40,7 +40,7 @@ async def records(storage) -> list[Record]:
 
 
 def check(found, records) -> None:
-    """R1, and the order of each key."""
+    """Check R1, and the order of each key."""
     assert Counter(one.record.data for one in found) == Counter(one.data for one in records)
     for key in KEYS:
         sent = [one.data for one in records if one.key == key]
@@ -55,7 +55,7 @@ def check(found, records) -> None:
         pytest.param(Order.NONE, marks=pytest.mark.chaos),
     ],
 )
-async def test_spark_sends_every_record_once(storage, working, ended, records, order):
+async def test_every_record_is_sent_once(storage, working, ended, records, order):
     replay = await storage.replays.submit("default", wanted(order=order))
 
     async with working(HANDLERS):
@@ -69,7 +69,7 @@ async def test_spark_sends_every_record_once(storage, working, ended, records, o
         check(found, records)
 
 
-async def test_a_queue_is_a_target_too(storage, working, ended, records):
+async def test_replay_to_queue_sends_filtered_records(storage, working, ended, records):
     await storage.catalog.put_queue(QueueName("work"), QueueSpec())
     request = wanted(
         target=Target(queue="work"),
@@ -86,7 +86,7 @@ async def test_a_queue_is_a_target_too(storage, working, ended, records):
     assert (await storage.queues.stats(QueueName("work"))).sent == 100
 
 
-async def test_a_replay_is_paused_resumed_and_cancelled(storage, working, ended, records):
+async def test_replay_is_paused_resumed_and_cancelled(storage, working, ended, records):
     await storage.replays.submit("default", wanted(pacing=Pacing(records_per_second=500)), "slow")
     job_id = "replay:default:slow"
 
@@ -107,7 +107,7 @@ async def test_a_replay_is_paused_resumed_and_cancelled(storage, working, ended,
     assert len({one.record.data for one in found}) == len(found) < RECORDS
 
 
-async def test_a_replay_that_cannot_be_done_fails_with_a_reason(storage, working, ended, records):
+async def test_replay_to_deleted_target_fails_with_reason(storage, working, ended, records):
     replay = await storage.replays.submit("default", wanted())
     await storage.catalog.delete_stream(TARGET)
 
@@ -119,7 +119,7 @@ async def test_a_replay_that_cannot_be_done_fails_with_a_reason(storage, working
 
 
 @pytest.mark.chaos
-async def test_the_jvm_is_killed_again_and_again(
+async def test_replay_survives_repeated_jvm_kills(
     storage, working, ended, records, spark_of_the_run
 ):
     chance = random.Random(7)
@@ -142,7 +142,7 @@ async def test_the_jvm_is_killed_again_and_again(
 
 
 @pytest.mark.chaos
-async def test_the_worker_is_killed_at_any_moment_again_and_again(
+async def test_replay_survives_repeated_worker_kills(
     storage, stores, working, ended, records, tmp_path
 ):
     chance = random.Random(11)
@@ -172,7 +172,7 @@ async def test_the_worker_is_killed_at_any_moment_again_and_again(
         pytest.param("replay.after_forget", marks=pytest.mark.chaos),
     ],
 )
-async def test_wherever_it_ends_the_next_attempt_finishes_it(
+async def test_next_attempt_completes_after_fault(
     storage, stores, working, ended, records, tmp_path, fault
 ):
     replay = await storage.replays.submit("default", wanted())
@@ -188,7 +188,7 @@ async def test_wherever_it_ends_the_next_attempt_finishes_it(
 
 
 async def has_failed(storage, worker, job_id) -> None:
-    """Until an attempt has failed, or its worker is gone."""
+    """Wait until an attempt has failed, or its worker has ended."""
     for _ in range(600):
         job = await storage.jobs.get(job_id)
         if job.failures or worker.poll() is not None:
@@ -198,7 +198,7 @@ async def has_failed(storage, worker, job_id) -> None:
 
 
 async def remembered(storage) -> set[bool]:
-    """Whether the target's logs know a producer still."""
+    """Whether any log of the target still has producer state."""
     stream = await storage.catalog.stream(TARGET)
     logs = [LogAddress("default", shard.log_id) for shard in stream.shards]
     known = [await storage.streams._rising.known(at) for at in logs]
@@ -206,7 +206,7 @@ async def remembered(storage) -> set[bool]:
 
 
 async def kill_jvm(spark_of_the_run) -> None:
-    """End the JVM, once there is one again."""
+    """Kill the JVM, once there is one."""
     for _ in range(300):
         session = spark_of_the_run._session
         if session is not None and session.alive:
@@ -221,7 +221,7 @@ async def some_are_sent(storage, job_id) -> None:
 
 
 async def more_are_sent(storage, count: int, within_s: float = 180) -> None:
-    """Until the target has more than so many."""
+    """Wait until the target has more than this number of records."""
     for _ in range(int(within_s / 0.1)):
         states = await storage.streams.shards(TARGET)
         if sum(state.next for state in states) > count:

@@ -1,4 +1,4 @@
-"""A worker with a real Spark and toys for jobs: what it finishes, what it gives back, what a kill leaves."""
+"""A worker with a real Spark and toy jobs: completion, release, and recovery from kills."""
 
 import asyncio
 import inspect
@@ -24,7 +24,7 @@ def submit(storage, subject="logs", **spec):
 
 
 async def until(found, within_s=90.0):
-    """Wait until `found()` is true; give it."""
+    """Wait until `found()` is true, and return its value."""
     deadline = time.monotonic() + within_s
     while not (value := await given(found())):
         assert time.monotonic() < deadline
@@ -41,7 +41,7 @@ async def has_saved(storage, job_id):
     await until(lambda: storage.jobs.parts(job_id), within_s=180)
 
 
-async def test_a_job_runs_on_spark_and_tells_what_it_did(storage, working, ended):
+async def test_job_runs_on_spark_and_reports_progress(storage, working, ended):
     job = await submit(storage, steps=2)
 
     async with working(TOYS):
@@ -59,15 +59,13 @@ async def test_spark_starts_once_for_many_jobs(storage, working, ended, spark_of
         over = [await ended(job.job_id) for job in jobs]
 
     assert {job.state for job in over} == {JobState.DONE}
-    assert spark_of_the_run.started <= before + 1  # none where one runs already
+    assert spark_of_the_run.started <= before + 1  # none if one is running already
 
 
 @pytest.mark.parametrize(
     ("word", "state"), [("cancel", JobState.CANCELLED), ("pause", JobState.PAUSED)]
 )
-async def test_a_job_stops_in_the_middle_of_a_task_when_its_owner_wishes(
-    storage, working, ended, word, state
-):
+async def test_job_stops_during_a_task_on_command(storage, working, ended, word, state):
     job = await submit(storage, steps=100, task_s=60)
 
     async with working(TOYS):
@@ -79,7 +77,7 @@ async def test_a_job_stops_in_the_middle_of_a_task_when_its_owner_wishes(
     assert stopped.failures == 0
 
 
-async def test_a_paused_job_goes_on_where_it_was(storage, working, ended):
+async def test_paused_job_resumes_where_it_stopped(storage, working, ended):
     job = await submit(storage, steps=6, task_s=0.2)
 
     async with working(TOYS):
@@ -93,7 +91,7 @@ async def test_a_paused_job_goes_on_where_it_was(storage, working, ended):
     assert (over.state, over.progress) == (JobState.DONE, {"steps": 6, "attempt": 2})
 
 
-async def test_a_job_goes_back_to_the_queue_at_once_when_its_worker_ends(storage, working, ended):
+async def test_job_is_released_when_its_worker_ends(storage, working, ended):
     job = await submit(storage, steps=100, task_s=60)
 
     async with working(TOYS):
@@ -104,7 +102,7 @@ async def test_a_job_goes_back_to_the_queue_at_once_when_its_worker_ends(storage
     assert (found.state, found.failures) == (JobState.QUEUED, 0)
 
 
-async def test_two_workers_do_every_job_once(storage, working, ended):
+async def test_two_workers_run_every_job_once(storage, working, ended):
     ran = []
 
     def note(work):
@@ -128,7 +126,7 @@ async def test_two_workers_do_every_job_once(storage, working, ended):
         (StreamNotFound(), 1, "There is no such stream."),
     ],
 )
-async def test_what_may_pass_is_tried_again_and_what_will_not_is_not(
+async def test_transient_failure_is_retried_and_permanent_is_not(
     storage, working, ended, rewrite, error, failures, failure
 ):
     def fail(work):
@@ -136,7 +134,7 @@ async def test_what_may_pass_is_tried_again_and_what_will_not_is_not(
 
     job = await storage.jobs.submit("default", ARCHIVE, "logs", {}, attempts_max=10)
     async with working({ARCHIVE: fail}):
-        # Ten waits would take a minute: the failures before the last are taken for granted.
+        # Ten waits would take a minute: the failures before the last are set in the database.
         if failures > 1:
             await ended(job.job_id, JobState.QUEUED)
             await rewrite("update jobs set failures = %s, run_after_ms = 0", failures - 1)
@@ -148,10 +146,10 @@ async def test_what_may_pass_is_tried_again_and_what_will_not_is_not(
 @pytest.mark.parametrize(
     ("error", "told"), [(RuntimeError("no luck"), 1), (TryAgain("Postgres is away"), 0)]
 )
-async def test_only_what_nobody_expected_is_told_with_a_traceback(
+async def test_only_unexpected_errors_are_logged_with_traceback(
     storage, working, ended, caplog, error, told
 ):
-    """A task of a replay that met a Postgres which was starting left one, as if the worker had been at fault."""
+    """A replay task that met a starting Postgres logged one, as if the worker was at fault."""
 
     def fail(work):
         raise error
@@ -163,7 +161,7 @@ async def test_only_what_nobody_expected_is_told_with_a_traceback(
     assert len([record for record in caplog.records if record.exc_info]) == told
 
 
-async def test_a_specification_that_cannot_be_read_ends_the_job(storage, working, ended):
+async def test_job_with_invalid_specification_fails(storage, working, ended):
     job = await submit(storage, steps="many")
 
     async with working(TOYS):
@@ -173,9 +171,7 @@ async def test_a_specification_that_cannot_be_read_ends_the_job(storage, working
     assert "cannot be read" in over.failure
 
 
-async def test_a_handler_that_does_not_listen_writes_nothing_once_its_lease_is_lost(
-    storage, working, ended, rewrite
-):
+async def test_handler_cannot_write_after_lease_is_lost(storage, working, ended, rewrite):
     first = asyncio.Event()
     loop, refused = asyncio.get_running_loop(), list[str]()
 
@@ -203,7 +199,7 @@ async def test_a_handler_that_does_not_listen_writes_nothing_once_its_lease_is_l
     assert refused == ["LeaseLost"]
 
 
-async def test_when_the_jvm_is_killed_the_attempt_fails_and_the_next_has_a_new_one(
+async def test_attempt_fails_and_is_retried_when_jvm_is_killed(
     storage, working, heard, sparks, ended
 ):
     job = await submit(storage, steps=4, task_s=0.5)
@@ -224,7 +220,7 @@ async def test_when_the_jvm_is_killed_the_attempt_fails_and_the_next_has_a_new_o
 
 
 async def begin(storage, job_id, worker, attempt):
-    """Wait until the worker's process is in the midst of this attempt; give all its descendants."""
+    """Wait until the worker is running this attempt; return all its descendants."""
 
     async def begun():
         return (await storage.jobs.get(job_id)).attempt == attempt
@@ -236,14 +232,14 @@ async def begin(storage, job_id, worker, attempt):
 
 
 def daemons(pid):
-    """Python processes that Spark has started below that one."""
+    """Python daemons that Spark has started below that process."""
     return [child for child in descendants(pid) if "pyspark.daemon" in command_line(child)]
 
 
-async def test_a_killed_workers_job_is_finished_by_the_next_and_nothing_of_it_stays(
+async def test_job_of_killed_worker_is_finished_by_next_worker(
     storage, stores, working, ended, rewrite, tmp_path
 ):
-    """First kill -9, then a worker that is told to end in the middle, then one that gets to the end."""
+    """First kill -9, then SIGTERM during the attempt, then an undisturbed worker."""
     job = await submit(storage, steps=2, task_s=30)
     log = tmp_path / "log"
 
@@ -267,9 +263,7 @@ async def test_a_killed_workers_job_is_finished_by_the_next_and_nothing_of_it_st
     assert (over.state, over.progress) == (JobState.DONE, {"steps": 2, "attempt": 3})
 
 
-async def test_a_fault_point_kills_a_worker_where_a_test_wants_it(
-    storage, stores, working, ended, tmp_path
-):
+async def test_fault_point_kills_worker(storage, stores, working, ended, tmp_path):
     job = await storage.jobs.submit("default", JobKind.COMPACT, "logs", {})
 
     with worker_process(stores, tmp_path / "log", MILLSTREAM_FAULT="toy.after_save") as worker:

@@ -1,4 +1,4 @@
-"""Handlers that do nothing useful."""
+"""Toy job handlers."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -13,14 +13,14 @@ from storage.domain.jobs import JobKind, JobPart
 
 
 class Toy(msgspec.Struct):
-    """So many steps, each a Spark job of two tasks that take so long."""
+    """A number of steps, each a Spark job of two tasks of this duration."""
 
     steps: int = 1
     task_s: float = 0.0
 
 
 def resting(seconds: float) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """What a task does: rest."""
+    """Return a task function that sleeps."""
 
     def rest(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -31,7 +31,7 @@ def resting(seconds: float) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.
 
 
 def count(work: Work) -> Mapping[str, Any]:
-    """Go on behind the step that was saved last."""
+    """Count, continuing after the last saved step."""
     spec = work.spec(Toy)
     spark = work.spark
     before = work.call(work.storage.jobs.parts(work.job.job_id)).get("steps")

@@ -1,4 +1,4 @@
-"""Workers as processes of their own, with quick leases: `python -m tests.spark.workers toys …`."""
+"""Workers as processes, with short leases: `python -m tests.spark.workers toys …`."""
 
 import asyncio
 import importlib
@@ -17,7 +17,7 @@ from api.observability.logging import configure_logs
 from spark_worker.main import work
 from storage.domain.limits import Limits
 from storage.settings import StorageSettings
-from tests.spark.lending import worker_settings
+from tests.spark.shared_session import worker_settings
 
 HANDLERS = {"toys": "tests.spark.toys.TOYS", "real": "spark_worker.main.HANDLERS"}
 QUICK = Limits(job_lease_ms=3_000, job_heartbeat_ms=100, job_backoff_ms=50, job_poll_ms=50)
@@ -27,7 +27,7 @@ QUICK = Limits(job_lease_ms=3_000, job_heartbeat_ms=100, job_backoff_ms=50, job_
 def worker_process(
     stores: StorageSettings, log: Path, handlers: str = "toys", **environment: str
 ) -> "Iterator[subprocess.Popen[bytes]]":
-    """A worker, for the length of the block; it is killed at the end."""
+    """Run a worker for the length of the block, and kill it at the end."""
     words = [handlers, stores.model_dump_json(), json.dumps(msgspec.to_builtins(QUICK))]
     with log.open("ab") as stderr:
         process = subprocess.Popen(
@@ -43,7 +43,7 @@ def worker_process(
 
 
 def main() -> None:
-    """Work until told to stop; argv: which handlers, then storage settings and limits as JSON."""
+    """Run a worker; argv: handlers, then storage settings and limits as JSON."""
     configure_logs("info")
     module, name = HANDLERS[sys.argv[1]].rsplit(".", 1)
     storage = StorageSettings.model_validate_json(sys.argv[2])

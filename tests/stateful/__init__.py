@@ -1,1 +1,1 @@
-"""State machines against a plain-Python reference, checking the numbered invariants."""
+"""State machines compared with a plain-Python reference, checking the numbered invariants."""

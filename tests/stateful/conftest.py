@@ -1,4 +1,4 @@
-"""One open storage for a test, on a loop that the test's own steps run on, with a clock it moves."""
+"""Open storage for a state machine, on a loop that runs its steps, with a manual clock."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator
@@ -21,7 +21,7 @@ _names = count(1)
 
 @dataclass
 class Bench:
-    """The engines, and how a step that is no coroutine runs them; `examples` says how many there are.
+    """The engines, and how a synchronous step runs them; `examples` limits their number.
 
     A node of a cluster gets a fifth: there it matters only that every script keeps to one slot.
     """
@@ -32,24 +32,24 @@ class Bench:
     examples: settings
 
     def reconnect_to_another_server(self) -> None:
-        """What a process does when the store comes back as another server process."""
+        """Reconnect as a process does when the store returns as another server process."""
         epoch = self.storage.streams._keeper._epoch
         epoch._run_id = ""
         self.run(epoch.check())
 
     @property
     def half(self) -> settings:
-        """For machines whose steps take long: a reshard, a group's rebalance."""
+        """Settings for machines whose steps are slow: a reshard, a group's rebalance."""
         return settings(self.examples, max_examples=max(5, self.examples.max_examples // 2))
 
     def new_name(self, kind: str) -> str:
-        """A name that no example had before."""
+        """A name that no earlier example had."""
         return f"{kind}-{next(_names)}"
 
 
 @pytest.fixture
 def examples(request: pytest.FixtureRequest) -> settings:
-    """Fewer than of others, since each is dozens of steps."""
+    """Fewer than usual, because each example is dozens of steps."""
     most = settings.default.max_examples * 3 // 5 if settings.default else 0
     on_cluster = request.node.callspec.params["redis_url"] == "cluster"
     return settings(max_examples=max(5, most // 5) if on_cluster else most)
@@ -59,7 +59,7 @@ def examples(request: pytest.FixtureRequest) -> settings:
 def bench(redis_url: str, database_url: str, examples: settings) -> Iterator[Bench]:
     stores = StorageSettings(redis_url=redis_url, database_url=database_url)
     clock = ManualClock()
-    limits = Limits(reservation_offsets_min=20)  # small, so that examples meet their ceilings
+    limits = Limits(reservation_offsets_min=20)  # small, so that examples reach their ceilings
     with asyncio.Runner() as runner:
         opened = open_storage(stores, clock=clock, limits=limits)
         storage = runner.run(opened.__aenter__())

@@ -1,7 +1,8 @@
-"""A consumer group against what its members were told: G1 to G3, with members that crash, sleep past their session
-and commit then, leave, come back; with resets, and with shards that are split and merged under them.
+"""A consumer group compared with what its members were told (G1 to G3).
 
-The model decides nothing: it remembers who was told what, and says what must be true of it.
+Members crash, sleep past their session and then commit, leave and return; there are resets, and
+shards are split and merged. The model makes no decisions: it records who was told what, and checks
+that this is consistent.
 """
 
 from collections.abc import Iterator
@@ -38,7 +39,7 @@ PROCESSES = st.sampled_from([0, 1])
 
 @dataclass
 class ShardModel:
-    """One shard: its records, whether it is closed, where the group is, and who was told to read it."""
+    """A shard: records, whether it is closed, committed offset, owners by generation."""
 
     parents: tuple[int, ...] = ()
     records: list[bytes] = field(default_factory=list)
@@ -50,13 +51,13 @@ class ShardModel:
 
     @property
     def is_over(self) -> bool:
-        """The group has read it to its end; an empty one at once."""
+        """Whether the group has read it to its end; true for an empty closed shard."""
         return self.closed and (self.committed or 0) == len(self.records)
 
 
 @dataclass
 class MemberModel:
-    """A member as it knows itself, perhaps wrongly: the last thing it was told."""
+    """A member's own, possibly outdated view: the last response."""
 
     generation: int = 0
     shards: tuple[int, ...] = ()
@@ -66,7 +67,7 @@ class MemberModel:
 
 
 class GroupMachine(RuleBasedStateMachine):
-    """One group, on two processes."""
+    """One group, served by two processes."""
 
     def __init__(self, bench: Bench, processes: list[Storage]) -> None:
         super().__init__()
@@ -92,10 +93,10 @@ class GroupMachine(RuleBasedStateMachine):
         self.read: list[tuple[str, int, dict[int, int]]] = []
         self.written = 0
 
-    # What members are told
+    # Responses to members
 
     def note(self, membership: Membership) -> None:
-        """An answer to a member: nothing in it contradicts what others were told."""
+        """Check that a response contradicts nothing that other members were told."""
         member = self.members.setdefault(membership.member_id, MemberModel())
         assert membership.generation >= member.generation
         for place in (*membership.assigned, *membership.revoked):
@@ -112,13 +113,13 @@ class GroupMachine(RuleBasedStateMachine):
         member.revoked = tuple(place.shard for place in membership.revoked)
 
     def beaten(self, name: str) -> None:
-        """The member was heard; others that were silent for too long were found out."""
+        """Record a heartbeat; members whose session expired are removed."""
         member = self.members.setdefault(name, MemberModel())
         member.alive, member.heartbeat_ms = True, self.bench.clock.now_ms()
         self.look()
 
     def look(self) -> None:
-        """Somebody looked at the group: who was silent for too long is no member any more."""
+        """Remove members whose session has expired."""
         for name, member in self.members.items():
             allowed = STATIC_MS if name == "static" else SESSION_MS
             if self.bench.clock.now_ms() - member.heartbeat_ms >= allowed:
@@ -137,7 +138,7 @@ class GroupMachine(RuleBasedStateMachine):
         commits=st.booleans(),
     )
     def act(self, what: str, name: str, process: int, data: st.DataObject, commits: bool) -> None:
-        """A member does something; one that is static reads for itself, and so only heartbeats and joins."""
+        """Let a member act; a static one only joins and sends heartbeats."""
         match what:
             case "work" | "fetch" if name != "static":
                 if what == "work":
@@ -175,7 +176,7 @@ class GroupMachine(RuleBasedStateMachine):
             self.read.append((name, fetched.membership.generation, dict(fetched.positions)))
 
     def follow_finished(self) -> None:
-        """A fetch finishes closed shards without a commit where nothing was left to read; so does a sweep."""
+        """Adopt shards that a fetch or a sweep finished without a commit."""
         _, _, found = self.run(self.processes[0].groups.describe(self.group))
         for index, one in found.items():
             shard = self.shards[index]
@@ -207,12 +208,12 @@ class GroupMachine(RuleBasedStateMachine):
             with pytest.raises(MemberUnknown):
                 self.run(coroutine)
 
-    # Commits: of what a member read or believes to hold, whatever has become of it since
+    # Commits of anything a member read or believes to own, possibly outdated
 
     @precondition(lambda self: self.read)
     @rule(data=st.data(), process=PROCESSES)
     def commit_late(self, data: st.DataObject, process: int) -> None:
-        """Anything that was ever read: its reader slept, and wakes up now."""
+        """Commit anything that was ever read, as by a reader that slept."""
         nth = data.draw(st.integers(0, len(self.read) - 1))
         self.commit_read(process, *self.read[nth])
 
@@ -239,7 +240,7 @@ class GroupMachine(RuleBasedStateMachine):
         [result] = self.run(self.groups(process).commit(self.group, [commit]))
 
         if is_new and commit.offset <= len(shard.records):
-            self.look()  # a shard that the group does not know yet has it looked at
+            self.look()  # an unknown shard makes the group settle first
         if commit.offset > len(shard.records):
             assert isinstance(result, OffsetOutOfRange)  # G3
         elif isinstance(result, Committed):
@@ -255,12 +256,12 @@ class GroupMachine(RuleBasedStateMachine):
             assert not (told_last and holds) or self.may_have_moved(commit.member_id)
 
     def shards_of_the_group(self) -> set[int]:
-        """Those that it knows; one that was split or merged lately is not yet among them."""
+        """Shards that the group knows; recently split or merged ones are missing."""
         _, _, found = self.run(self.processes[0].groups.describe(self.group))
         return set(found)
 
     def may_have_moved(self, name: str) -> bool:
-        """Whether what the member was told may not be the last word, without its having been told."""
+        """Whether the member's view may be outdated without its having been told."""
         group, _, _ = self.run(self.processes[0].groups.describe(self.group))
         return group.generation > self.members[name].generation
 
@@ -272,7 +273,7 @@ class GroupMachine(RuleBasedStateMachine):
         data=st.data(),
     )
     def upheaval(self, what: str, process: int, data: st.DataObject) -> None:
-        """Something happens to all members."""
+        """Change something for all members."""
         match what:
             case "reset":
                 some = [ResetTo.EARLIEST, ResetTo.LATEST, ResetTo.OFFSETS]
@@ -344,7 +345,7 @@ class GroupMachine(RuleBasedStateMachine):
             model = self.shards.setdefault(shard.index, ShardModel(parents=shard.parents))
             model.closed = not shard.is_open
 
-    # What is always true
+    # Invariants
 
     @invariant()
     def the_group_is_where_the_model_is(self) -> None:
@@ -359,7 +360,7 @@ class GroupMachine(RuleBasedStateMachine):
         assert {name for name, member in self.members.items() if member.alive} == known
 
     def teardown(self) -> None:
-        """Whatever happened: when everyone asks a few times, every readable shard has one reader."""
+        """Check that, after a few fetches by everyone, every readable shard has one owner."""
         if not hasattr(self, "shards"):
             return
         for _ in range(4):
@@ -382,7 +383,7 @@ class GroupMachine(RuleBasedStateMachine):
 
 @pytest.fixture
 def processes(bench: Bench, redis_url: str, database_url: str) -> Iterator[list[Storage]]:
-    """Two processes over the same stores, for which time may pass in leaps without that being an outage."""
+    """Two processes on the same stores; time may leap without counting as an outage."""
     stores = StorageSettings(redis_url=redis_url, database_url=database_url)
     limits = Limits(outage_ms=10**15)
     with ExitStack() as stack:
@@ -398,7 +399,7 @@ def _close(bench: Bench, context: AbstractAsyncContextManager[Storage]) -> None:
     bench.run(context.__aexit__(None, None, None))
 
 
-def test_a_group_keeps_its_promises(bench, processes):
+def test_group_satisfies_invariants(bench, processes):
     shorter = settings(
         bench.half,
         stateful_step_count=30,

@@ -1,4 +1,4 @@
-"""A log against what was ever acknowledged: S1, S2 and S4, through restores of an older copy too."""
+"""A log compared with every acknowledged record: S1, S2 and S4, also across restores."""
 
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -36,7 +36,7 @@ RETENTION_MS = 60_000
 
 @dataclass
 class ProducerModel:
-    """What the log remembers of a producer: its batches, newest last, as (sequence, records, offset)."""
+    """Producer state of the log: batches as (sequence, records, offset), newest last."""
 
     epoch: int = 0
     last: int = -1
@@ -45,7 +45,7 @@ class ProducerModel:
 
 @dataclass
 class LogModel:
-    """What can be read, and what the log remembers of its writers."""
+    """Readable records, and the log's state of its writers."""
 
     records: dict[int, tuple[bytes, int]] = field(default_factory=dict)
     start: int = 0
@@ -55,7 +55,7 @@ class LogModel:
 
 
 class LogMachine(RuleBasedStateMachine):
-    """One shard, written and read in every way, now and then restored from an older copy."""
+    """One shard, written and read in every way, and at times restored from an older copy."""
 
     def __init__(self, bench: Bench, redis_url: str) -> None:
         super().__init__()
@@ -77,7 +77,7 @@ class LogMachine(RuleBasedStateMachine):
     def note(self, records: list[Record], appended: list[Appended]) -> None:
         offsets = [one.offset for one in appended]
         assert offsets == list(range(offsets[0], offsets[0] + len(records)))  # S2
-        assert offsets[0] > max(self.ever, default=-1)  # S1: never handed out before
+        assert offsets[0] > max(self.ever, default=-1)  # S1: never assigned before
         for offset, record in zip(offsets, records, strict=True):
             self.ever[offset] = record.data
             self.model.records[offset] = (record.data, self.bench.clock.now_ms())
@@ -98,7 +98,7 @@ class LogMachine(RuleBasedStateMachine):
             self.try_expected(append, records)
 
     def try_expected(self, append, records: list[Record]) -> None:
-        """After a restore the tip jumps at the next append, so the expectation may rightly fail."""
+        """Append; after a restore the tip jumps, so the expected offset may differ."""
         try:
             self.note(records, self.bench.run(append))
         except OffsetMismatch:
@@ -111,7 +111,7 @@ class LogMachine(RuleBasedStateMachine):
         back=st.sampled_from([0, 0, 0, 1, 2, 7, -1]),
     )
     def produce(self, records: list[Record], who: str, epoch_step: int, back: int) -> None:
-        """The next batch of a producer, an earlier one again (`back` > 0), or one too far ahead (-1)."""
+        """Append a producer's next batch, an earlier one (`back` > 0), or one ahead (-1)."""
         known = self.model.producers.get(who, ProducerModel())
         epoch = max(0, known.epoch + epoch_step)
         last = known.last if epoch == known.epoch else -1
@@ -234,11 +234,11 @@ class LogMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.copy is not None)
     @rule()
     def restore_the_copy(self) -> None:
-        """What was acknowledged since is lost; what it was called never names anything else."""
+        """Restore; lost offsets must never be assigned again."""
         assert self.copy is not None
         dumps, model = self.copy
         self.redis.delete(*self.keys)
-        self.redis.delete(STORE_KEY)  # another slot of a cluster
+        self.redis.delete(STORE_KEY)  # in another slot of a cluster
         for key, dump in dumps.items():
             self.redis.restore(key, 0, dump)
         self.bench.reconnect_to_another_server()
@@ -255,5 +255,5 @@ class LogMachine(RuleBasedStateMachine):
         assert state.start <= self.model.start or not self.model.records
 
 
-def test_an_offset_holds_one_value_for_ever(bench, redis_url):
+def test_offset_holds_one_value_forever(bench, redis_url):
     run_state_machine_as_test(lambda: LogMachine(bench, redis_url), settings=bench.examples)  # type: ignore[arg-type]  # a factory will do

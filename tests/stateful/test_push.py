@@ -1,7 +1,8 @@
-"""Sockets that work on a queue, against what each of them was told: credit, verdicts, and connections that break.
+"""Sockets that receive from a queue: credit, verdicts, and interrupted connections.
 
-The model remembers who holds which delivery. Whatever happens to a socket, no message is with two clients, none that was
-acknowledged comes again, no more comes than was asked for, and what a broken socket swallowed comes with the next one.
+The model records who holds which delivery. Whatever happens to a socket, no message is with two
+clients, no acknowledged message is redelivered, no more is sent than the credit allows, and what an
+interrupted socket lost is sent to the next one.
 """
 
 import asyncio
@@ -33,7 +34,7 @@ from tests.stateful.conftest import Bench
 
 pytestmark = pytest.mark.one_store
 
-QUIET_S = 0.02  # nothing came for so long: nothing more is on its way
+QUIET_S = 0.02  # after this much silence, no more frames are expected
 HELD_S = 3600
 SPEC = QueueSpec(attempts_max=None)
 CLIENTS = st.integers(0, 2)
@@ -41,7 +42,7 @@ CLIENTS = st.integers(0, 2)
 
 @dataclass
 class ClientModel:
-    """One client: its session, what it holds, and what it may still get."""
+    """A client: its session, its unsettled deliveries, and its remaining credit."""
 
     session: str = ""
     stack: AsyncExitStack = field(default_factory=AsyncExitStack)
@@ -49,7 +50,7 @@ class ClientModel:
     packed: bool = False
     seq: int = 0
     credit: int = 0
-    held: dict[str, int] = field(default_factory=dict)  # number of the message, by receipt handle
+    held: dict[str, int] = field(default_factory=dict)  # message number by receipt handle
     seen: set[str] = field(default_factory=set)
 
 
@@ -112,7 +113,7 @@ class PushMachine(RuleBasedStateMachine):
 
     @rule(nth=CLIENTS)
     def cut(self, nth: int) -> None:
-        """Its connection breaks, with whatever was on its way."""
+        """Break the connection, losing what is in transit."""
         client = self.clients[nth]
         if client.socket is not None:
             client.socket.cut()
@@ -122,7 +123,7 @@ class PushMachine(RuleBasedStateMachine):
 
     @rule(nth=CLIENTS)
     def resume(self, nth: int) -> None:
-        """Also while its last connection seems to be there."""
+        """Resume, possibly while the last connection still seems open."""
         client = self.clients[nth]
         if not client.session:
             return
@@ -136,13 +137,13 @@ class PushMachine(RuleBasedStateMachine):
 
     @rule(nth=CLIENTS)
     def close(self, nth: int) -> None:
-        """What it holds goes back."""
+        """Close the session, which releases its deliveries."""
         client = self.clients[nth]
         if client.socket is not None:
             self.run(client.stack.aclose())
             self.clients[nth] = ClientModel()
 
-    # What comes
+    # Frames
 
     @rule(nth=CLIENTS)
     def hear(self, nth: int) -> None:
@@ -209,7 +210,7 @@ class PushMachine(RuleBasedStateMachine):
         return await client.socket.ask(verdict, sub="a", receipt_handles=handles, **more)
 
     def teardown(self) -> None:
-        """Everything that nobody acknowledged is there, once."""
+        """Check that every unacknowledged message is in the queue exactly once."""
         if not hasattr(self, "queue"):
             return
         for nth, client in enumerate(self.clients):
@@ -222,7 +223,7 @@ class PushMachine(RuleBasedStateMachine):
         assert left == [number for number in range(self.sent) if number not in self.done]  # Q5
 
     async def _everything_arrives(self) -> None:
-        """What is in flight is with a client that knows of it."""
+        """Wait until every message in flight is known to a client."""
         while True:
             for client in self.clients:
                 for frame in await _all_frames(client.socket) if client.socket else ():
@@ -248,7 +249,7 @@ class PushMachine(RuleBasedStateMachine):
 
 
 async def _all_frames(socket: Socket) -> list[Frame]:
-    """What there is to hear until it is quiet."""
+    """Receive frames until none arrives."""
     found, socket.kept = socket.kept, []
     while True:
         try:
@@ -260,7 +261,7 @@ async def _all_frames(socket: Socket) -> list[Frame]:
 
 @pytest.fixture
 def house(redis_url: str, database_url: str, examples: settings) -> Iterator[House]:
-    """A service on the stores' own time."""
+    """A service with the stores' own clock."""
     stores = StorageSettings(redis_url=redis_url, database_url=database_url)
     known = Limits(push_tick_ms=20, resume_ms=600_000)
     with asyncio.Runner() as runner:
@@ -274,7 +275,7 @@ def house(redis_url: str, database_url: str, examples: settings) -> Iterator[Hou
             runner.run(stack.aclose())
 
 
-def test_a_queue_keeps_its_promises_over_sockets_that_break(house):
+def test_queue_satisfies_invariants_over_interrupted_sockets(house):
     run_state_machine_as_test(
         partial(PushMachine, house),  # type: ignore[arg-type]
         settings=settings(house.bench.half, stateful_step_count=25),

@@ -1,4 +1,4 @@
-"""A queue against its reference: any mix of verbs and any passing of time, compared after every step."""
+"""A queue compared with its reference after every step of any verbs and any time."""
 
 from typing import Any
 
@@ -42,7 +42,7 @@ _COUNTED = ((What.DELIVERED,), (What.NACKED, What.REJECTED), (What.LEASE_ENDED,)
 
 
 class QueueMachine(RuleBasedStateMachine):
-    """Q1 to Q10, by comparison with a queue that has them by construction."""
+    """Q1 to Q10, by comparison with a model that satisfies them by construction."""
 
     handles = Bundle("handles")
     type = QueueType.STANDARD
@@ -107,7 +107,7 @@ class QueueMachine(RuleBasedStateMachine):
         return multiple(*((message.offset, message.receipt_handle) for message in received))
 
     def depart(self, messages_max: int) -> None:
-        """What the receive that comes next lets go."""
+        """Remove from the model what the next receive dead-letters."""
 
     def check_order(self, offsets: list[int], messages_max: int) -> None:
         expected = [message.offset for message in self.model.ready()][:messages_max]
@@ -229,7 +229,7 @@ class QueueMachine(RuleBasedStateMachine):
                 assert counts == [message.receives, message.failures, message.crashes], found
 
     def teardown(self) -> None:
-        """Whatever happened, everything that is left can be received and acknowledged (Q5)."""
+        """Check that everything left can be received and acknowledged (Q5)."""
         if not hasattr(self, "model"):
             return
         self.bench.clock.advance(31_000)
@@ -266,7 +266,7 @@ class QueueMachine(RuleBasedStateMachine):
 
 
 class StandardQueueMachine(QueueMachine):
-    """With a dead-letter queue: what was received twice in vain is found there, in its order (Q9)."""
+    """With a dead-letter queue, which receives messages after two receives, in order (Q9)."""
 
     RECEIVES_MAX = 2
 
@@ -315,7 +315,7 @@ class StandardQueueMachine(QueueMachine):
 
 
 class GroupedQueueMachine(QueueMachine):
-    """A standard queue whose messages have groups, or none: fair, and never locked. Its history is off."""
+    """A standard queue with message groups: fair, and never locked. History is off."""
 
     history = False
 
@@ -337,8 +337,11 @@ class GroupedQueueMachine(QueueMachine):
         )
 
     def check_order(self, offsets: list[int], messages_max: int) -> None:
-        """Of each group, and of those without one, the first ready ones; as many as there are; and none takes
-        more than its turns while others wait."""
+        """Check fairness and order.
+
+        Of each group, and of messages without one, the first ready ones are received, up to the
+        limit; no group has more than its share while others wait.
+        """
         ready = self.model.ready()
         assert len(offsets) == min(messages_max, len(ready))
         taken = {}
@@ -389,7 +392,7 @@ class FifoQueueMachine(QueueMachine):
         self.bench.run(self.contents.park_group(self.name, group, "by hand"))
 
     def check_order(self, offsets: list[int], messages_max: int) -> None:
-        """Of each group that is free, the first waiting ones, in order; as many as there are (Q6)."""
+        """Check that free groups yield their first messages in order, up to the limit (Q6)."""
         free = self.model.free_groups()
         assert len(offsets) == min(messages_max, sum(map(len, free.values())))
         for waiting in free.values():
@@ -398,13 +401,13 @@ class FifoQueueMachine(QueueMachine):
         assert set(offsets) <= {offset for waiting in free.values() for offset in waiting}
 
 
-def test_a_standard_queue_does_what_its_reference_does(bench):
+def test_standard_queue_matches_reference(bench):
     run_state_machine_as_test(lambda: StandardQueueMachine(bench), settings=bench.examples)  # type: ignore[arg-type]  # a factory will do
 
 
-def test_a_queue_with_groups_does_what_its_reference_does(bench):
+def test_grouped_queue_matches_reference(bench):
     run_state_machine_as_test(lambda: GroupedQueueMachine(bench), settings=bench.examples)  # type: ignore[arg-type]  # a factory will do
 
 
-def test_a_fifo_queue_does_what_its_reference_does(bench):
+def test_fifo_queue_matches_reference(bench):
     run_state_machine_as_test(lambda: FifoQueueMachine(bench), settings=bench.examples)  # type: ignore[arg-type]  # a factory will do

@@ -1,4 +1,4 @@
-"""A stream whose shards are split and merged at random: S1, S2 and S4 for those who write and retry."""
+"""A stream with random splits and merges: S1, S2 and S4 for writers that retry."""
 
 import itertools
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ KEYS = [f"key {number}" for number in range(6)]
 
 @dataclass
 class Call:
-    """An append with an idempotency key, and what it was told."""
+    """An append with an idempotency key, and its response."""
 
     key: str
     records: list[Record]
@@ -35,14 +35,14 @@ class Call:
 
 @dataclass
 class Line:
-    """What a shard knows of the producer: its last number, and its batches (sequence, records, offset)."""
+    """A shard's producer state: last sequence, and batches as (sequence, records, offset)."""
 
     last: int = -1
     batches: list[tuple[int, int, int]] = field(default_factory=list)
 
 
 class ReshardMachine(RuleBasedStateMachine):
-    """One stream, written by keys and by a producer, read as a whole."""
+    """One stream, written by key and by a producer, read as a whole."""
 
     def __init__(self, bench: Bench) -> None:
         super().__init__()
@@ -102,7 +102,7 @@ class ReshardMachine(RuleBasedStateMachine):
         ]  # S4
 
     def knowing(self, shard: Shard) -> dict[int, Line]:
-        """The shard, or its nearest ancestors, that know the producer."""
+        """The shard, or its nearest ancestors, with state of the producer."""
         known: dict[int, Line] = {}
         waiting, seen = [shard], {shard.index}
         while waiting:
@@ -117,7 +117,7 @@ class ReshardMachine(RuleBasedStateMachine):
 
     @rule(data=st.data(), count=st.integers(1, 3), back=st.sampled_from([0, 0, 0, 1, 2, 7]))
     def produce(self, data: st.DataObject, count: int, back: int) -> None:
-        """The next batch on a shard, or an earlier one again, as the shard or its ancestors took it."""
+        """Append the next batch to a shard, or repeat one that the shard or its ancestors have."""
         shard = data.draw(st.sampled_from(self.stream.shards))
         known = self.knowing(shard)
         last = max((line.last for line in known.values()), default=-1)
@@ -180,7 +180,7 @@ class ReshardMachine(RuleBasedStateMachine):
 
     @rule()
     def let_go_of_what_is_over(self) -> None:
-        """Nothing has expired, but closed shards that never held anything may go."""
+        """Expire shards: nothing is past retention, but empty closed shards may expire."""
         self.bench.run(self.streams.expire_shards(self.name))
         self.stream = self.bench.run(self.bench.storage.catalog.fresh_stream(self.name))
 
@@ -207,7 +207,7 @@ class ReshardMachine(RuleBasedStateMachine):
         self.check_numbers()
 
     def check_numbers(self) -> None:
-        """S2: the numbers of a key rise, whatever shards it went through."""
+        """S2: the sequence numbers of a key increase, whatever shards it went through."""
         where = {data: place for place, data in self.places.items()}
         opened: dict[int, int] = {shard.index: shard.opened_at_ms for shard in self.stream.shards}
         for written in self.written.values():

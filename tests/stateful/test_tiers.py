@@ -1,5 +1,7 @@
-"""A shard in two tiers against what was ever acknowledged: S1 and S3, through trims, restarts, and restores of an older
-copy of the hot store."""
+"""A shard in two tiers compared with every acknowledged record: S1 and S3.
+
+Includes trims, restarts, and restores of an older copy of the hot store.
+"""
 
 import asyncio
 from collections.abc import Iterator
@@ -43,7 +45,7 @@ HOT_MS = 10 * limits.MINUTE_MS
 
 
 class TwoTiers:
-    """Open storage with an archive, which can be closed and opened again."""
+    """Open storage with an archive, which can be closed and reopened."""
 
     def __init__(self, stores: StorageSettings, runner: asyncio.Runner) -> None:
         self.stores = stores
@@ -53,7 +55,7 @@ class TwoTiers:
         self.storage = self.open()
 
     def open(self) -> Storage:
-        limits_ = Limits(reservation_offsets_min=20)  # small, so that examples meet their ceilings
+        limits_ = Limits(reservation_offsets_min=20)  # small, so that examples reach their ceilings
         self._opened = open_storage(self.stores, clock=self.clock, limits=limits_)
         return self.run(self._opened.__aenter__())
 
@@ -78,7 +80,7 @@ def tiers(redis_url: str, database_url: str, tmp_path: Any) -> Iterator[TwoTiers
 
 @dataclass
 class Hot:
-    """What the hot store holds: offsets, where it starts, and the next offset."""
+    """The hot store's offsets, its start, and the next offset."""
 
     offsets: set[int] = field(default_factory=set)
     start: int = 0
@@ -86,7 +88,7 @@ class Hot:
 
 
 class TiersMachine(RuleBasedStateMachine):
-    """One shard. What was ever appended is known by offset; so is which tier has it."""
+    """One shard; every record ever appended is known by offset, and the tiers that have it."""
 
     numbers = iter(range(10**9))
 
@@ -98,7 +100,7 @@ class TiersMachine(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         self.redis.close()
-        if self.restored:  # a hand that connects later would meet another store while the next example makes its log
+        if self.restored:  # a lane that connects later would meet another store while the next example creates its log
             self.restart()
 
     @initialize()
@@ -125,16 +127,16 @@ class TiersMachine(RuleBasedStateMachine):
 
     @property
     def readable(self) -> set[int]:
-        """An older copy of the hot store has forgotten truncations; the archive none since it began with the shard."""
+        """Readable offsets; a restored hot store has forgotten truncations, the archive has not."""
         return self.hot.offsets | {one for one in self.archived if one >= self.cut}
 
-    # What happens to it
+    # Changes
 
     @rule(records=RECORDS)
     def append(self, records: list[Record]) -> None:
         appended = self.run(self.streams.append_to_shard(self.name, 0, records))
         first, now_ms = appended[0].offset, self.tiers.clock.now_ms()
-        assert first > max(self.ever, default=-1)  # S1: never handed out before
+        assert first > max(self.ever, default=-1)  # S1: never assigned before
         for nth, record in enumerate(records):
             self.ever[first + nth] = (record, now_ms)
             self.hot.offsets.add(first + nth)
@@ -203,7 +205,7 @@ class TiersMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.copy is not None)
     @rule()
     def restore_the_copy(self) -> None:
-        """What was acknowledged since is lost, but for what was archived."""
+        """Restore; what was acknowledged since is lost, unless it was archived."""
         assert self.copy is not None
         dumps, hot = self.copy
         self.redis.delete(*self.keys)
@@ -215,7 +217,7 @@ class TiersMachine(RuleBasedStateMachine):
         self.run(epoch.check())
         self.hot, self.may_jump, self.restored = deepcopy(hot), True, True
 
-    # What is read
+    # Reads
 
     @precondition(lambda self: self.ever)
     @rule(data=st.data(), limit=st.integers(1, 8), bytes_max=st.sampled_from([1, 7, 10_000]))
@@ -243,7 +245,7 @@ class TiersMachine(RuleBasedStateMachine):
     def check(self, offset: int, limit: int, found: ShardRead) -> None:
         got = [one.offset for one in found.records]
         between = sorted(one for one in self.readable if offset <= one < found.next_offset)
-        assert got == between  # S3: nothing between two reads is passed over
+        assert got == between  # S3: nothing between two reads is skipped
         assert len(got) <= limit
         for one in found.records:
             assert (one.record, one.arrival_ms) == self.ever[one.offset]  # S1
@@ -257,7 +259,7 @@ class TiersMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.ever and not self.may_jump)
     @rule(limit=st.integers(1, 8))
     def read_everything(self, limit: int) -> None:
-        """From the oldest record to the tip, as a reader goes on."""
+        """Read from the oldest record to the tip."""
         found = self.read_one(ReadFrom(time_ms=0), limit)
         got = [one.offset for one in found.records]
         while found.next_offset < found.tip:
@@ -298,7 +300,7 @@ class TiersMachine(RuleBasedStateMachine):
         assert state.next == self.hot.tip
 
 
-def test_every_record_is_read_once_in_whichever_tier_it_is(tiers, redis_url, examples):
+def test_every_record_is_read_once_from_either_tier(tiers, redis_url, examples):
     run_state_machine_as_test(
         lambda: TiersMachine(tiers, redis_url),  # type: ignore[arg-type]  # a factory will do
         settings=hypothesis_settings(examples, stateful_step_count=40),

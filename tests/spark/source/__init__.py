@@ -1,1 +1,1 @@
-"""The Spark data source against a real service."""
+"""Tests of the Spark data source with a real service."""

@@ -1,4 +1,4 @@
-"""A user's Spark, and a service that it talks to over HTTP."""
+"""A user's Spark session, and a service that it reaches over HTTP."""
 
 import asyncio
 from collections.abc import Iterator
@@ -17,14 +17,14 @@ _numbers = count(1)
 
 @pytest.fixture(scope="session")
 def url(spark_service) -> str:
-    """Where the service is."""
+    """The URL of the service."""
     found: str = spark_service[0]
     return found
 
 
 @pytest.fixture(scope="session")
 def settings(spark_service) -> StorageSettings:
-    """Its stores, to archive what is in them."""
+    """The store settings of the service, for archiving."""
     found: StorageSettings = spark_service[1]
     return found
 
@@ -36,7 +36,7 @@ def http(url) -> Iterator[httpx.Client]:
 
 
 def set_active(session: SparkSession) -> None:
-    """Spark looks for a sink in the session of the thread that asks; this one was made by another thread."""
+    """Set the active session, which Spark looks up by thread."""
     java = session._jvm
     assert java is not None
     java.org.apache.spark.sql.classic.SparkSession.setActiveSession(session._jsparkSession)
@@ -44,7 +44,7 @@ def set_active(session: SparkSession) -> None:
 
 @pytest.fixture
 def spark(spark_of_the_run, settings) -> Iterator[SparkSession]:
-    """The run's Spark, with no query left behind."""
+    """The shared session, without leftover queries."""
     session = asyncio.run(spark_of_the_run.lender(settings)()).spark
     set_active(session)
     yield session
@@ -59,11 +59,11 @@ def checkpoint(tmp_path: Path) -> str:
 
 @pytest.fixture
 def stream(http, url) -> Stream:
-    """A new stream of two shards."""
+    """A new stream with two shards."""
     return Stream.made(http, url, f"stream-{next(_numbers)}", shards=2)
 
 
 @pytest.fixture
 def target(http, url) -> Stream:
-    """Another one, to be written to."""
+    """Another new stream, as a write target."""
     return Stream.made(http, url, f"stream-{next(_numbers)}", shards=2)

@@ -1,4 +1,4 @@
-"""A stream as a test of the data source has it: what is put in, and what is in it, over HTTP."""
+"""Access to a stream over HTTP, for tests of the data source."""
 
 import asyncio
 from collections import defaultdict
@@ -26,17 +26,17 @@ class Stream:
 
     @classmethod
     def made(cls, http: httpx.Client, url: str, name: str, **spec: Any) -> "Stream":
-        """A new one."""
+        """Create a stream."""
         http.put(f"/v1/streams/{name}", json=spec).raise_for_status()
         return cls(http, url, name)
 
     @property
     def options(self) -> dict[str, str]:
-        """What a program says to reach it."""
+        """Options with which a program reaches the stream."""
         return {"url": self.url, "stream": self.name}
 
     def put(self, numbers: Iterable[int], keys: int = 7, **more: Any) -> None:
-        """Records whose data are these numbers, with some keys in turn."""
+        """Append numbered records, with rotating keys."""
         records = [{"data": str(one), "key": f"k{one % keys}", **more} for one in numbers]
         for first in range(0, len(records), 1000):
             told = self.http.post(
@@ -56,11 +56,11 @@ class Stream:
 
     @property
     def extents(self) -> dict[int, tuple[int, int]]:
-        """The oldest offset of each shard, and the next one."""
+        """The oldest and the next offset of each shard."""
         return {one["index"]: (one["start"], one["next"]) for one in self.shards}
 
     def records(self) -> list[Mapping[str, Any]]:
-        """All that is in it, children after parents."""
+        """Read all records, children after parents."""
         found: list[Mapping[str, Any]] = []
         cursor: dict[str, str] = {}
         while True:
@@ -72,24 +72,24 @@ class Stream:
             cursor = {"cursor": told["next_cursor"]}
 
     def numbers(self) -> list[int]:
-        """What `put` has put, or a sink has added, in the order of shards."""
+        """The numbers in the stream, in shard order."""
         return [int(one["data"]) for one in self.records()]
 
     def by_key(self) -> dict[str, list[int]]:
-        """The same of each key, in its order."""
+        """The numbers of each key, in order."""
         found: dict[str, list[int]] = defaultdict(list)
         for one in self.records():
             found[one["key"]].append(int(one["data"]))
         return dict(found)
 
     def staging(self, settings: StorageSettings) -> Path:
-        """Where lies what was put aside to be written to it."""
+        """The folder of staged records for the stream."""
         assert settings.archive_url is not None
         root = Path(settings.archive_url.removeprefix("file://"))
         return root / STAGED_FOLDER / "default" / asyncio.run(self._id(settings))
 
     def staged(self, settings: StorageSettings) -> list[Path]:
-        """Its files. Those of other streams are not ours to judge: a task that outlives its job leaves some until they are old."""
+        """Staged files of this stream; other streams may have leftovers of orphaned tasks."""
         return [one for one in self.staging(settings).rglob("*") if one.is_file()]
 
     async def _id(self, settings: StorageSettings) -> str:
@@ -97,14 +97,16 @@ class Stream:
             return (await storage.catalog.stream(StreamName(self.name))).stream_id
 
     def archive(self, settings: StorageSettings) -> None:
-        """Move all there is to the archive."""
+        """Move all records to the archive."""
         asyncio.run(self.to_archive(settings))
 
     async def to_archive(self, settings: StorageSettings) -> None:
-        """The same."""
+        """Move all records to the archive (async)."""
         name = StreamName(self.name)
         async with open_storage(settings) as storage:
             await archive(storage, settings, name)
-            await asyncio.sleep(0.002)  # what arrived this very millisecond is not older than that
+            await asyncio.sleep(
+                0.002
+            )  # records that arrived in this millisecond are not older than it
             while await storage.streams.trim(name, 1_000):
                 pass

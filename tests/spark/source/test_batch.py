@@ -1,4 +1,4 @@
-"""Reading a stream as a batch."""
+"""Batch reads of the Spark source."""
 
 import json
 import time
@@ -27,14 +27,14 @@ def numbers(frame):
 
 
 def moment():
-    """A time between what arrived before and what arrives next: of whole milliseconds."""
+    """A time in whole milliseconds between earlier and later arrivals."""
     time.sleep(0.005)
     now = datetime.now(UTC)
     time.sleep(0.005)
     return now
 
 
-def test_a_stream_is_a_data_frame_of_its_records(spark, stream):
+def test_stream_is_read_as_data_frame(spark, stream):
     stream.put(range(20), headers={"colour": "red"}, event_time="2026-01-31T12:00:00.000Z")
     stream.http.post(f"/v1/streams/{stream.name}/records", content=b"\x00\xff").raise_for_status()
 
@@ -59,7 +59,7 @@ def _spelled(moment):
     return f"{moment.isoformat(timespec='milliseconds')}Z"
 
 
-def test_memory_and_archive_are_read_as_one_in_parts_of_a_size(spark, stream, settings):
+def test_hot_and_archived_records_are_read_in_partitions(spark, stream, settings):
     stream.put(range(100))
     stream.archive(settings)
     stream.put(range(100, 150))
@@ -71,7 +71,7 @@ def test_memory_and_archive_are_read_as_one_in_parts_of_a_size(spark, stream, se
     assert frame.rdd.getNumPartitions() == sum(-(-size // 20) for size in sizes)
 
 
-def test_the_view_of_a_queue_is_read_like_a_stream(spark, http, url):
+def test_stream_view_of_queue_is_read(spark, http, url):
     http.put("/v1/queues/viewed", json={"stream_view": True}).raise_for_status()
     for number in range(3):
         http.post("/v1/queues/viewed/messages", json={"body": str(number)}).raise_for_status()
@@ -81,7 +81,7 @@ def test_the_view_of_a_queue_is_read_like_a_stream(spark, http, url):
     assert numbers(frame) == [0, 1, 2]
 
 
-def test_a_batch_reads_between_offsets_and_of_some_shards(spark, stream):
+def test_batch_reads_between_offsets_and_from_given_shards(spark, stream):
     stream.put(range(60))
     (_, end0), (_, end1) = (stream.extents[one] for one in (0, 1))
 
@@ -97,7 +97,7 @@ def test_a_batch_reads_between_offsets_and_of_some_shards(spark, stream):
     assert end0 + end1 == 60
 
 
-def test_a_batch_reads_between_times(spark, stream, settings):
+def test_batch_reads_between_times(spark, stream, settings):
     stream.put(range(10))
     stream.archive(settings)
     between = moment()
@@ -117,7 +117,7 @@ def test_a_batch_reads_between_times(spark, stream, settings):
     assert numbers(middle) == [*range(10, 20)]
 
 
-def test_filters_are_applied_before_reading_where_the_session_allows_it(spark, stream):
+def test_filters_are_pushed_down_when_enabled(spark, stream):
     stream.put(range(60))
     since = moment()
     stream.put(range(60, 90))
@@ -140,13 +140,13 @@ def test_filters_are_applied_before_reading_where_the_session_allows_it(spark, s
         spark.conf.unset(PUSHED)
 
 
-def test_without_that_option_spark_filters_itself(spark, stream):
+def test_spark_filters_when_pushdown_is_disabled(spark, stream):
     stream.put(range(60))
 
     assert places(read(spark, stream).where("shard = 1 and offset < 3")) == [(1, 0), (1, 1), (1, 2)]
 
 
-def test_what_expired_fails_a_batch_that_asks_for_it_unless_it_may_be_lost(spark, stream):
+def test_expired_records_fail_batch_unless_loss_is_allowed(spark, stream):
     stream.put(range(40))
     stream.http.post(f"/v1/streams/{stream.name}/shards/0/truncate", json={"before": 4})
     ends = {shard: end for shard, (_, end) in stream.extents.items()}
@@ -160,7 +160,7 @@ def test_what_expired_fails_a_batch_that_asks_for_it_unless_it_may_be_lost(spark
     assert places(read(spark, stream).where("shard = 0")) == places(lenient.where("shard = 0"))
 
 
-def test_it_can_be_registered_under_a_name_of_ones_own(spark, stream):
+def test_source_can_be_registered_under_another_name(spark, stream):
     class Mine(DefaultSource):
         @classmethod
         def name(cls):
@@ -174,7 +174,7 @@ def test_it_can_be_registered_under_a_name_of_ones_own(spark, stream):
     assert numbers(frame) == [*range(5)]
 
 
-def test_no_plan_shows_the_key(spark, stream, capfd):
+def test_plan_does_not_show_the_key(spark, stream, capfd):
     stream.put(range(5))
 
     frame = read(spark, stream, apiKey="k-very-secret").where("offset > 1")
@@ -196,7 +196,7 @@ def test_no_plan_shows_the_key(spark, stream, capfd):
         ({"endingOffsets": '{"0": 100}'}, "shard 0 ends at offset"),
     ],
 )
-def test_what_cannot_be_is_said_in_a_line(spark, stream, options, said):
+def test_invalid_read_is_reported_in_one_line(spark, stream, options, said):
     with pytest.raises(PySparkException) as refused:
         spark.read.format("millstream").options(**stream.options).options(
             **options

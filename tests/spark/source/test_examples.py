@@ -1,4 +1,4 @@
-"""The programs of docs/examples, as docs/how-to/spark.md shows them, on a real service."""
+"""The programs of docs/examples, as shown in docs/how-to/spark.md, with a real service."""
 
 import asyncio
 import importlib.util
@@ -20,7 +20,7 @@ from storage.bootstrap import open_storage
 from storage.postgres.database import conninfo
 from storage.settings import StorageSettings
 from tests.documentation import DOCS, blocks
-from tests.spark.lending import SparkOfTheRun, worker_settings
+from tests.spark.shared_session import SparkOfTheRun, worker_settings
 from tests.spark.source.conftest import set_active
 from tests.spark.source.streams import Stream
 from tests.spark.source.test_sink import forget_last_commit
@@ -52,14 +52,14 @@ def program(name: str) -> ModuleType:
 
 
 @pytest.mark.parametrize("name", ["clicks_per_page", "rebuild_totals"])
-def test_the_page_shows_the_program_that_is_run_here(name):
+def test_page_shows_the_tested_program(name):
     shown = [block.text for block in blocks(DOCS / "how-to" / "spark.md") if not block.why]
 
     assert (DOCS / "examples" / f"{name}.py").read_text() in shown
 
 
 def put_clicks(stream: Stream, minutes: list[float]) -> list[tuple[datetime, str]]:
-    """Clicks so many minutes after noon, up to five minutes late; what they were."""
+    """Append clicks at these minutes after noon, up to five minutes late, and return them."""
     chance = random.Random(len(minutes))
     clicks = [(NOON + timedelta(minutes=at), chance.choice(["/", "/cart"])) for at in minutes]
     records = [
@@ -79,10 +79,8 @@ def per_window(clicks: list[tuple[datetime, str]]) -> Counter[tuple[datetime, st
     )
 
 
-def test_clicks_are_counted_into_a_stream_and_into_postgres(
-    spark, http, url, dsn, tmp_path, few_tasks
-):
-    """In two runs, and each query's last batch a second time, as after a crash."""
+def test_clicks_are_counted_into_stream_and_postgres(spark, http, url, dsn, tmp_path, few_tasks):
+    """In two runs; the last batch of each query is repeated, as after a crash."""
     example = program("clicks_per_page")
     clicks = Stream.made(http, url, "clicks", shards=2)
     counted = Stream.made(http, url, "clicks-per-page", shards=1)
@@ -121,7 +119,7 @@ def _parsed(data):
     return data if isinstance(data, dict) else json.loads(data)
 
 
-async def test_a_table_is_made_anew_by_replay_after_a_bug_fix(
+async def test_table_is_rebuilt_by_replay(
     spark, spark_of_the_run, http, url, dsn, settings, tmp_path, few_tasks
 ):
     example = program("rebuild_totals")
@@ -147,7 +145,7 @@ async def test_a_table_is_made_anew_by_replay_after_a_bug_fix(
         await asyncio.to_thread(rebuild)
     made = told(dsn)
     pay("bea", "payment", 50)
-    await asyncio.to_thread(rebuild)  # again, as after a crash
+    await asyncio.to_thread(rebuild)  # repeated, as after a crash
 
     assert made == {"ann": 300, "bea": 300}
     assert told(dsn) == {"ann": 300, "bea": 350}
@@ -161,7 +159,7 @@ def told(dsn: str) -> dict[str, int]:
 
 @asynccontextmanager
 async def a_worker(lending: SparkOfTheRun, settings: StorageSettings) -> AsyncIterator[None]:
-    """A worker of the service, on the run's Spark."""
+    """A worker of the service, on the shared session."""
     sparks = SharedSpark(lending.lender(settings), jobs_max=1_000_000)
     async with open_storage(settings, limits=QUICK) as storage:
         runner = Runner(

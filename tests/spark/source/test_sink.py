@@ -1,4 +1,4 @@
-"""Structured Streaming into a stream: each micro-batch once, whatever happens."""
+"""The streaming sink: each micro-batch is written exactly once."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 
 
 def copy(spark, stream, target, checkpoint, *, parts=2, **options):
-    """One run of a query that copies a stream, shuffled into so many tasks."""
+    """Run a query that copies a stream, shuffled into the given number of tasks."""
     frame = (
         spark.readStream.format("millstream")
         .options(**stream.options, startingOffsets="earliest", maxRecordsPerTrigger="30")
@@ -28,7 +28,7 @@ def copy(spark, stream, target, checkpoint, *, parts=2, **options):
 
 
 def forget_last_commit(checkpoint):
-    """As when a driver is killed before it could note that a batch is done."""
+    """Remove the last commit, as if the driver was killed before it was written."""
     commits = Path(checkpoint, "commits")
     last = max(int(one.name) for one in commits.iterdir() if one.name.isdecimal())
     for one in (commits / str(last), commits / f".{last}.crc"):
@@ -36,7 +36,7 @@ def forget_last_commit(checkpoint):
     return last
 
 
-def test_a_stream_is_copied_batch_by_batch(spark, stream, target, checkpoint):
+def test_stream_is_copied_batch_by_batch(spark, stream, target, checkpoint):
     stream.put(range(70))
     copy(spark, stream, target, checkpoint)
     stream.put(range(70, 100))
@@ -45,7 +45,7 @@ def test_a_stream_is_copied_batch_by_batch(spark, stream, target, checkpoint):
     assert sorted(target.numbers()) == [*range(100)]
 
 
-def test_a_batch_that_runs_again_and_shuffles_differently_adds_nothing(
+def test_repeated_batch_with_other_shuffle_adds_nothing(
     spark, stream, target, checkpoint, settings
 ):
     stream.put(range(100))
@@ -60,7 +60,7 @@ def test_a_batch_that_runs_again_and_shuffles_differently_adds_nothing(
     assert target.staged(settings) == []
 
 
-def test_a_batch_that_fails_is_written_whole_by_the_next_run(spark, stream, target, checkpoint):
+def test_failed_batch_is_written_completely_by_next_run(spark, stream, target, checkpoint):
     stream.put(range(50))
     stream.put([-1])
     frame = (
@@ -89,7 +89,7 @@ def test_a_batch_that_fails_is_written_whole_by_the_next_run(spark, stream, targ
     assert sorted(target.numbers()) == [-1, *range(50)]
 
 
-def test_a_sink_needs_a_name(spark, stream, target, checkpoint):
+def test_sink_requires_writer_id(spark, stream, target, checkpoint):
     frame = spark.readStream.format("millstream").options(**stream.options).load().select("data")
 
     with pytest.raises(PySparkException, match="writerId"):

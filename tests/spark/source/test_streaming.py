@@ -1,4 +1,4 @@
-"""Reading a stream with Structured Streaming."""
+"""Structured Streaming reads of the Spark source."""
 
 import time
 from collections import defaultdict
@@ -8,7 +8,7 @@ from pyspark.errors import StreamingQueryException
 
 
 class Seen:
-    """What a query gave, batch by batch."""
+    """Batches of a query, in order."""
 
     def __init__(self):
         self.batches = []
@@ -27,7 +27,7 @@ class Seen:
         return sorted(number for *_, number in self.rows)
 
     def by_key(self):
-        """The numbers of each key, batch after batch, by offset within one."""
+        """The numbers of each key, by batch and by offset within a batch."""
         found = defaultdict(list)
         for batch in self.batches:
             for _, _, key, number in sorted(batch):
@@ -49,16 +49,14 @@ def started(spark, stream, checkpoint, seen, *, available_now=True, **options):
 
 
 def run(spark, stream, checkpoint, **options):
-    """One run to the end of what is there."""
+    """Run a query to the end of the available records."""
     seen = Seen()
     query = started(spark, stream, checkpoint, seen, **options)
     query.awaitTermination()
     return seen
 
 
-def test_runs_from_a_checkpoint_read_each_record_once_in_batches_of_a_size(
-    spark, stream, checkpoint, settings
-):
+def test_runs_from_checkpoint_read_each_record_once(spark, stream, checkpoint, settings):
     stream.put(range(50))
     stream.archive(settings)
     first = run(spark, stream, checkpoint, startingOffsets="earliest", maxRecordsPerTrigger="20")
@@ -72,7 +70,7 @@ def test_runs_from_a_checkpoint_read_each_record_once_in_batches_of_a_size(
     assert third.rows == []
 
 
-def test_a_query_begins_with_what_comes_and_goes_on_with_it(spark, stream, checkpoint):
+def test_query_starts_with_new_records_and_continues(spark, stream, checkpoint):
     stream.put(range(10))
     seen = Seen()
     query = started(spark, stream, checkpoint, seen, available_now=False)
@@ -86,7 +84,7 @@ def test_a_query_begins_with_what_comes_and_goes_on_with_it(spark, stream, check
     assert seen.numbers == [*range(10, 30)]
 
 
-def test_each_key_keeps_its_order_while_shards_are_split_and_merged(spark, stream, checkpoint):
+def test_key_order_is_kept_across_splits_and_merges(spark, stream, checkpoint):
     seen = Seen()
     stream.put(range(100))
     query = started(
@@ -117,9 +115,7 @@ def test_each_key_keeps_its_order_while_shards_are_split_and_merged(spark, strea
     assert all(len(batch) <= 25 for batch in seen.batches)
 
 
-def test_records_that_expired_before_they_were_read_end_a_query_unless_they_may_be_lost(
-    spark, stream, checkpoint
-):
+def test_expired_records_end_query_unless_loss_is_allowed(spark, stream, checkpoint):
     stream.put(range(30))
     run(spark, stream, checkpoint, startingOffsets="earliest")
     stream.put(range(30, 60))
@@ -134,7 +130,7 @@ def test_records_that_expired_before_they_were_read_end_a_query_unless_they_may_
     assert of_first == [end - 1]
 
 
-def test_a_query_begins_at_a_time(spark, stream, checkpoint):
+def test_query_starts_at_a_time(spark, stream, checkpoint):
     stream.put(range(10))
     time.sleep(0.005)
     since = str(round(time.time() * 1000))

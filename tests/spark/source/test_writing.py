@@ -1,4 +1,4 @@
-"""Writing to a stream: all of a write, once."""
+"""Batch writes of the Spark sink: complete, and exactly once."""
 
 import time
 
@@ -10,7 +10,7 @@ OTHER_TASK_S = 60
 
 
 def numbered(spark, count, partitions=4):
-    """A data frame of so many records, data by number."""
+    """A data frame of numbered records."""
     return spark.range(0, count, 1, partitions).select(
         F.col("id").cast("string").alias("data"),
         F.concat(F.lit("k"), F.col("id") % 7).alias("key"),
@@ -21,14 +21,14 @@ def writing(frame, target, **options):
     return frame.write.format("millstream").mode("append").options(**target.options, **options)
 
 
-def test_a_data_frame_is_appended(spark, target, settings):
+def test_data_frame_is_appended(spark, target, settings):
     writing(numbered(spark, 500), target).save()
 
     assert sorted(target.numbers()) == [*range(500)]
     assert target.staged(settings) == []
 
 
-def test_a_record_has_what_its_columns_say(spark, target):
+def test_record_is_built_from_columns(spark, target):
     frame = spark.sql(
         "select cast('x' as binary) data, 'k' key, timestamp '2026-01-31 12:00:00' event_ts,"
         " array(named_struct('k', 'colour', 't', '', 'v', cast('red' as binary))) headers"
@@ -41,7 +41,7 @@ def test_a_record_has_what_its_columns_say(spark, target):
     assert record["event_time"] == "2026-01-31T12:00:00.000Z"
 
 
-def test_what_was_read_can_be_written_again(spark, stream, target):
+def test_read_records_can_be_written_again(spark, stream, target):
     stream.put(range(40), headers={"colour": "red"})
     frame = spark.read.format("millstream").options(**stream.options).load()
 
@@ -53,7 +53,7 @@ def test_what_was_read_can_be_written_again(spark, stream, target):
     assert all(one["headers"] == {"colour": "red"} for one in target.records())
 
 
-def test_a_write_with_a_name_is_written_once(spark, target, settings):
+def test_named_write_is_idempotent(spark, target, settings):
     writing(numbered(spark, 60), target, writerId="load-7").save()
     writing(numbered(spark, 60, partitions=2), target, writerId="load-7").save()
 
@@ -61,7 +61,7 @@ def test_a_write_with_a_name_is_written_once(spark, target, settings):
     assert target.staged(settings) == []
 
 
-def test_nothing_of_a_write_that_fails_is_there(spark, target, settings):
+def test_failed_write_appends_nothing(spark, target, settings):
     staging, until = target.staging(settings), time.time() + OTHER_TASK_S
 
     def fail_late(batches):
@@ -69,7 +69,7 @@ def test_nothing_of_a_write_that_fails_is_there(spark, target, settings):
             if "99" in batch.column("data").to_pylist():
                 while not any(staging.glob("*")) and time.time() < until:
                     time.sleep(0.05)
-                time.sleep(0.5)  # the other task has put its records aside, and says so
+                time.sleep(0.5)  # the other task has staged its records and reported them
                 raise ValueError("no more")
             yield batch
 
@@ -92,7 +92,7 @@ def test_nothing_of_a_write_that_fails_is_there(spark, target, settings):
         ("cast(null as string) data", "append", "may be empty, but not null"),
     ],
 )
-def test_what_cannot_be_written_is_said_in_a_line(spark, target, columns, mode, said):
+def test_invalid_write_is_reported_in_one_line(spark, target, columns, mode, said):
     frame = spark.range(5).selectExpr(*columns.split(", "))
 
     with pytest.raises(PySparkException) as refused:

@@ -1,4 +1,4 @@
-"""One Spark for a whole run of tests: started when first asked for, lent to each test, ended with the run."""
+"""One Spark session per test run: started on first use, and lent to each test."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -13,14 +13,14 @@ MEMORY_MB = 1024
 
 
 class SparkOfTheRun:
-    """The session, and another one when a test has killed its JVM."""
+    """The shared session, replaced when a test has killed its JVM."""
 
     def __init__(self) -> None:
         self._session: Session | None = None
         self.started = 0
 
     def lender(self, storage: StorageSettings) -> "Callable[[], Coroutine[Any, Any, Lent]]":
-        """What opens the session for a test: its tasks use these stores, and its close keeps it open."""
+        """Return a session factory for a test; closing the lent session keeps it open."""
 
         async def lend() -> Lent:
             if self._session is None or not await asyncio.to_thread(self._session.answers):
@@ -33,22 +33,22 @@ class SparkOfTheRun:
         return lend
 
     def close(self) -> None:
-        """End it."""
+        """End the session."""
         session, self._session = self._session, None
         if session is not None:
             session.close()
 
 
 class Lent(Session):
-    """A session that somebody else ends."""
+    """A session whose close has no effect."""
 
     def __init__(self, session: Session) -> None:
         super().__init__(session.spark, session._jvm, session._folder)
 
     def close(self) -> None:
-        """It stays open."""
+        """Leave the session open."""
 
 
 def worker_settings(storage: StorageSettings) -> WorkerSettings:
-    """A worker's settings for tests."""
+    """Worker settings for tests."""
     return WorkerSettings(storage=storage, spark_master=MASTER, spark_memory_mb=MEMORY_MB)

@@ -1,5 +1,8 @@
-"""Rising producers whose attempts repeat, overlap, lose answers and outlive one another, while the stream's shards
-are split and merged under them: S4, and the order of each key."""
+"""Idempotent appends under faults and reshards: S4, and the order of each key.
+
+Attempts repeat, overlap, lose responses and outlive one another, while the shards of the stream are
+split and merged.
+"""
 
 import itertools
 from collections import Counter
@@ -41,9 +44,9 @@ FAULTS = ["none", "none", "none", "unsent", "unanswered", "late", "split", "merg
 
 
 class Faulty:
-    """Appends parts, but for those that it loses, keeps for later, or has a reshard come before."""
+    """Append parts, except those that it loses, delays, or precedes with a reshard."""
 
-    def __init__(self, machine: "RisingMachine") -> None:
+    def __init__(self, machine: "IdempotentAppendMachine") -> None:
         self.machine = machine
         self.faults: list[str] = []
 
@@ -66,7 +69,7 @@ class Faulty:
 
 @dataclass
 class Attempt:
-    """One that sends: all before `position` is known to be added."""
+    """A sender; all records before `position` are known to be appended."""
 
     rising: IdempotentAppender
     faulty: Faulty
@@ -74,8 +77,8 @@ class Attempt:
     position: int = 0
 
 
-class RisingMachine(RuleBasedStateMachine):
-    """One stream, and records of two producers, in one order, that attempts send to it."""
+class IdempotentAppendMachine(RuleBasedStateMachine):
+    """One stream, and ordered records of two producers that attempts append to it."""
 
     def __init__(self, bench: Bench) -> None:
         super().__init__()
@@ -133,7 +136,7 @@ class RisingMachine(RuleBasedStateMachine):
 
     @rule(which=st.integers(0, 1), data=st.data())
     def restart(self, which: int, data: st.DataObject) -> None:
-        """With nothing known, from any place up to which all is added, and with a definition of any age."""
+        """Restart without state, from any acknowledged position, with a definition of any age."""
         attempt = self.attempt()
         attempt.position = data.draw(st.integers(0, self.acknowledged))
         attempt.stream = data.draw(st.sampled_from(self.known))
@@ -150,7 +153,7 @@ class RisingMachine(RuleBasedStateMachine):
         self.deliver(*part)
 
     def deliver(self, stream: Stream, shard: Shard, part: AppendPart) -> None:
-        """What comes of it is told to nobody: its sender is gone."""
+        """Deliver a part whose sender has gone."""
         with suppress(ShardClosedTo, PartialDuplicate, LogDeleted, LogNotReady):
             self.bench.run(self.streams._appending.put(stream, shard, part))
 
@@ -176,7 +179,7 @@ class RisingMachine(RuleBasedStateMachine):
 
     @rule(place=st.integers(0, 6), first=st.booleans())
     def merge_by_half(self, place: int, first: bool) -> None:
-        """The process that merges dies when one of the two parents is closed."""
+        """Merge by a process that dies when one of the two parents is closed."""
         self.bench.run(self.half_merged(place, first))
 
     async def half_merged(self, place: int, first: bool) -> None:
@@ -201,7 +204,7 @@ class RisingMachine(RuleBasedStateMachine):
 
     @rule()
     def let_go_of_what_is_over(self) -> None:
-        """Closed shards that never held anything may go; those that know a producer may not."""
+        """Expire closed shards that are empty and have no producer state."""
         self.bench.clock.advance(2 * DAY_MS)
         self.bench.run(self.streams.expire_shards(self.name))
 
@@ -234,7 +237,7 @@ class RisingMachine(RuleBasedStateMachine):
             positions = read.positions
 
     def check_stragglers(self) -> None:
-        """Once the producers are forgotten, what still comes of them is refused, wherever it comes to."""
+        """Check that stragglers are rejected everywhere once the producers are forgotten."""
         self.bench.run(self.streams.forget_rising(self.name, PRODUCERS))
         self.bench.run(self.reshard("split", 0))
         for stream in self.known:
@@ -246,5 +249,5 @@ class RisingMachine(RuleBasedStateMachine):
         assert len(self.everything()) == RECORDS
 
 
-def test_what_rises_is_added_once_whoever_sends_it_and_whatever_becomes_of_the_shards(bench):
-    run_state_machine_as_test(lambda: RisingMachine(bench), settings=bench.half)  # type: ignore[arg-type]  # a factory will do
+def test_append_is_idempotent_across_faults_and_reshards(bench):
+    run_state_machine_as_test(lambda: IdempotentAppendMachine(bench), settings=bench.half)  # type: ignore[arg-type]  # a factory will do
