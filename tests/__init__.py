@@ -1,1 +1,1 @@
-"""The suite. Real servers stand behind it: see conftest.py."""
+"""The test suite; it runs against real servers, see conftest.py."""

@@ -1,4 +1,4 @@
-"""Clients of Amazon's SDK for Python, unmodified but for their endpoint."""
+"""Unmodified AWS SDK clients, with only the endpoint changed."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import boto3
 from botocore.config import Config
 
 ONCE = {"total_max_attempts": 1}
-"""So that a failure is seen."""
+"""No retries, so that failures are visible."""
 
 
 def aws_client(
@@ -17,8 +17,11 @@ def aws_client(
     ca: str | None = None,
     **config: Any,
 ) -> Any:
-    """boto3's client of a service. `pair`: an access key and its secret. `config`: as botocore's Config; it tries once
-    unless that says more."""
+    """boto3's client of a service.
+
+    `pair`: an access key and its secret. `config`: as botocore's Config; there are no retries
+    unless it sets some.
+    """
     key_id, secret = pair
     return boto3.client(
         service,

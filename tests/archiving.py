@@ -1,4 +1,4 @@
-"""Archiving without Spark: the worker's steps, one after another, in the test's own process; and what came of it."""
+"""Archiving without Spark: the worker's steps in the test process, and their results."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -17,7 +17,7 @@ from storage.parquet.record_schema import records_of
 from storage.settings import StorageSettings
 
 AT_ONCE = replace(Limits(), job_backoff_ms=0)
-"""A job that failed is begun again without a rest."""
+"""Limits without back-off: a failed job is retried immediately."""
 
 Meanwhile = Callable[[Sequence[Copied]], Sequence[Copied]]
 
@@ -29,8 +29,10 @@ async def archive(
     *,
     meanwhile: Meanwhile = lambda copied: copied,
 ) -> Job:
-    """Archive all there is of a stream; the job, which is done if nothing failed. `meanwhile` may change what was copied
-    before it is committed."""
+    """Archive everything in a stream, and return the job.
+
+    `meanwhile` may change what was copied before it is committed.
+    """
     asked = await storage.archives.flush(name)
     claimed = await storage.jobs.claim("test", [JobKind.ARCHIVE])
     assert claimed is not None
@@ -41,13 +43,13 @@ async def archive(
 
 
 async def copy(settings: StorageSettings, ranges: Sequence[LogRange]) -> list[Copied]:
-    """What a task makes of ranges."""
+    """Copy ranges, as a task does."""
     async with open_copying(settings) as copying:
         return await copying.copy(ranges)
 
 
 def numbered(first: int, count: int) -> list[Record]:
-    """Records with a number each, under seven keys."""
+    """Numbered records with seven keys."""
     return [Record(b"%d" % number, key=f"k{number % 7}") for number in range(first, first + count)]
 
 
@@ -57,7 +59,7 @@ async def files_of(storage: Storage, name: StreamName, shard: int = 0) -> list[A
 
 
 def bodies_in(root: Root, files: Iterable[ArchivedFile]) -> list[bytes]:
-    """The bodies of all their records; the files are checked."""
+    """Bodies of all records in the files, which are verified."""
     found = []
     for file in files:
         footer = verify_file(root, file.path, file.file_bytes, file.digest)

@@ -9,7 +9,7 @@ ARROW = "application/vnd.apache.arrow.stream"
 
 
 def arrow_stream(data: Sequence[bytes | None], **columns: Any) -> bytes:
-    """Records with this data; more columns by name."""
+    """Encode records with this data, and further columns by name."""
     table = pa.table({"data": pa.array(data, pa.binary()), **columns})
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:

@@ -1,4 +1,4 @@
-"""A cluster of three masters, each with a replica, on this machine."""
+"""A local cluster of three masters, each with a replica."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -18,7 +18,7 @@ NODE_TIMEOUT_MS = 2_000
 
 
 class _Node(ValkeyServer):
-    """One of several: it gets its slots, or its master, from whoever forms the cluster."""
+    """A node whose slots or master are assigned by the cluster set-up."""
 
     def __init__(self, data: Path, password: str) -> None:
         super().__init__(data, cluster=True)
@@ -50,7 +50,10 @@ class _Node(ValkeyServer):
 
 
 class ClusterClient(RedisCluster):
-    """A client that finds each key where it is. What is set, is set at every master; closing it leaves no connection open."""
+    """A cluster-aware client.
+
+    Settings are set on every master; closing it leaves no connection open.
+    """
 
     def close(self) -> None:
         if hasattr(self, "nodes_manager"):
@@ -62,24 +65,24 @@ class ClusterClient(RedisCluster):
 
 
 class Masters:
-    """The cluster: `url` is of its first master, `nodes` the masters and then their replicas."""
+    """The cluster: `url` is that of its first master, `nodes` lists masters, then replicas."""
 
     def __init__(self, nodes: list[_Node]) -> None:
         self.nodes = nodes
         self.url = nodes[0].url
 
     def direct(self, nth: int) -> Any:
-        """A client of one server alone."""
+        """Return a client of one server."""
         node = self.nodes[nth]
         return redis.Redis(host="127.0.0.1", port=node.port, password=node.password)
 
     def client(self, **options: Any) -> ClusterClient:
-        """A client of all of them; its own, so that whoever gets it may close it."""
+        """Return a separate client of the cluster, which the caller may close."""
         seeds = [ClusterNode("127.0.0.1", node.port) for node in self.nodes]
         return ClusterClient(startup_nodes=seeds, password=self.nodes[0].password, **options)
 
     def client_for(self, plain: Callable[..., Any]) -> Callable[..., Any]:
-        """In place of `redis.Redis.from_url`: tests that look into the store see all of it."""
+        """Return a replacement of `redis.Redis.from_url` that sees the whole cluster."""
 
         def from_url(url: str, **options: Any) -> Any:
             if url != self.url:
@@ -89,14 +92,14 @@ class Masters:
         return from_url
 
     def empty(self) -> None:
-        """Drop every key."""
+        """Delete every key."""
         with self.client() as client:
             client.flushall(target_nodes=RedisCluster.PRIMARIES)
 
 
 @contextmanager
 def running_masters(data: Path) -> Iterator[Masters]:
-    """Start the cluster, and end it with the block."""
+    """Run the cluster for the length of the block."""
     nodes: list[_Node] = []
     with ExitStack() as stack:
         for nth in range(2 * MASTERS):
@@ -134,7 +137,7 @@ def _known(client: Any) -> int:
 
 
 def _is_whole(client: Any) -> bool:
-    """It serves, and each master has a replica that is up to date."""
+    """Whether the node serves, and has or is an up-to-date replica."""
     if client.execute_command("CLUSTER INFO")["cluster_state"] != "ok":
         return False
     told = client.info("replication")

@@ -1,4 +1,4 @@
-"""Collects spans as an OTLP/HTTP collector does, in this process."""
+"""An OTLP/HTTP collector of spans, in this process."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 
 class Collected:
-    """The spans that came, each with its attributes as a dict under `told`."""
+    """Collected spans and resources."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -24,19 +24,19 @@ class Collected:
                 self.spans += scope.spans
 
     def named(self, name: str) -> list[Any]:
-        """Those of this name, in the order in which they began."""
+        """Spans of this name, by start time."""
         found = [span for span in self.spans if span.name == name]
         return sorted(found, key=lambda span: span.start_time_unix_nano)
 
 
 def told(span: Any) -> dict[str, Any]:
-    """The attributes of a span."""
+    """Return the attributes of a span."""
     return {one.key: getattr(one.value, one.value.WhichOneof("value")) for one in span.attributes}
 
 
 @contextmanager
 def collecting() -> Iterator[Collected]:
-    """A collector on a free port."""
+    """Run a collector on a free port."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -45,7 +45,7 @@ def collecting() -> Iterator[Collected]:
             self.end_headers()
 
         def log_message(self, *_: object) -> None:
-            """Nothing."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     found = Collected(f"http://127.0.0.1:{server.server_port}")

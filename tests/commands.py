@@ -1,4 +1,4 @@
-"""`millstream` in this process: what a command says, and how it ends."""
+"""`millstream` commands run in this process: output and exit code."""
 
 import io
 import sys
@@ -12,7 +12,7 @@ from api.cli.main import run
 
 
 class Ran(NamedTuple):
-    """A command that has ended."""
+    """A finished command."""
 
     code: int
     out: str
@@ -20,12 +20,12 @@ class Ran(NamedTuple):
 
     @property
     def json(self) -> Any:
-        """What it said, as one JSON value."""
+        """Its output as one JSON value."""
         return msgspec.json.decode(self.out)
 
     @property
     def lines(self) -> list[Any]:
-        """What it said, a JSON value a line."""
+        """Its output as one JSON value per line."""
         return [msgspec.json.decode(line) for line in self.out.splitlines()]
 
 

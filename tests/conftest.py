@@ -1,4 +1,4 @@
-"""Real servers, started once per run, and a database that is empty for each test that asks for one.
+"""Real servers, started once per run, and an empty database per test.
 
 Every server ends with the run, also when the run is killed: see `child_setup` in
 `storage.embedded.processes`.
@@ -22,7 +22,7 @@ from tests.databases import TEMPLATE, ReusedDatabase, database, execute, fresh_d
 from tests.folders import quick_folder
 from tests.redis_server import MISSING, NamedServer, find_redis
 
-# Real servers stand behind the examples: how long one takes says nothing.
+# Examples run against real servers, so their duration is no indication of a fault.
 settings.register_profile("dev", max_examples=50, deadline=None)
 settings.register_profile(
     "ci",
@@ -39,8 +39,8 @@ settings.register_profile("quick", max_examples=5, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
 
 
-# A JVM of a test ends before its second compiler, and looking at all that Spark is made of, have earned what they cost.
-# Spark's own launcher reads this.
+# JVMs of tests are too short-lived for the second compiler and for bytecode verification to pay
+# off. Spark's own launcher reads this.
 os.environ.setdefault(
     "SPARK_SUBMIT_OPTS",
     "-XX:TieredStopAtLevel=1 -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote",
@@ -48,8 +48,11 @@ os.environ.setdefault(
 
 
 def _without_threads_in_children() -> None:
-    """A batch of spans starts its thread anew in each child, and what has two threads can enter no user namespace:
-    the embedded Postgres could not start in a process that had collected spans before."""
+    """Prevent OpenTelemetry from starting its export thread in forked children.
+
+    A process with two threads cannot enter a user namespace: the embedded Postgres could not start
+    in a process that had collected spans before.
+    """
     register = os.register_at_fork
 
     def register_but_for_spans(**hooks: Any) -> None:
@@ -73,9 +76,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 class _ByFile(LoadScopeScheduling):  # type: ignore[misc]
-    """Where several processes share the tests, those of a file stay together, and so do all that need Spark: one
-    session at a time; and all that need a browser, which is started once. (xdist's own groups have no effect in this pytest: they rename tests, which it no longer lets
-    them.)"""
+    """Keep the tests of a file together, and all that need Spark or a browser.
+
+    There is one Spark session at a time, and the browser is started once. (xdist's own groups have
+    no effect in this pytest: they rename tests, which it no longer allows.)
+    """
 
     def _split_scope(self, nodeid: str) -> str:
         for shared in ("spark", "browser"):
@@ -85,7 +90,9 @@ class _ByFile(LoadScopeScheduling):  # type: ignore[misc]
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _ByFile:
-    config.option.loadscopereorder = False  # xdist begins with the files of most tests: quick ones
+    config.option.loadscopereorder = (
+        False  # xdist would start with the files of most tests, which are fast
+    )
     return _ByFile(config, log)
 
 
@@ -93,7 +100,7 @@ LONGEST = ("spark", "browser", "acceptance", "chaos", "stateful")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes longest begins first, so that no process is busy with it when the others have ended."""
+    """Start with the slowest tests, so that no process runs them alone at the end."""
     items.sort(key=lambda item: _place_of(item.nodeid))
 
 
@@ -103,7 +110,7 @@ def _place_of(nodeid: str) -> int:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Give `redis_url` the stores of --store, except where a test names its own or needs no more than one."""
+    """Parametrise `redis_url` with the stores of --store, unless a test names its own."""
     named = any(
         "redis_url" in mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")
     )
@@ -120,7 +127,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="session")
 def valkey_url() -> Iterator[str]:
-    """One Valkey for the run, fsync always. Tests share its keys."""
+    """One Valkey for the run, with fsync always. Tests share its keys."""
     with (
         quick_folder("valkey") as data,
         running_valkey(data) as url,
@@ -130,7 +137,7 @@ def valkey_url() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def redis_server_url() -> Iterator[str]:
-    """One Redis from PATH, fsync always."""
+    """One Redis from PATH, with fsync always."""
     program = find_redis()
     if program is None:
         pytest.skip(MISSING)
@@ -153,7 +160,7 @@ def valkey_cluster_url() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def valkey_masters() -> Iterator[Masters]:
-    """Three masters that share the slots, and a replica of each."""
+    """Three masters that share the slots, with a replica each."""
     with (
         quick_folder("masters") as data,
         running_masters(data) as masters,
@@ -170,7 +177,7 @@ _URLS = {
 
 @pytest.fixture
 def redis_url(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """An empty store: "plain", "cluster", "masters" or "redis", as --store or an indirect parameter says."""
+    """An empty store, as selected by --store or an indirect parameter."""
     store = getattr(request, "param", "plain")
     if store == "masters":
         masters: Masters = request.getfixturevalue("valkey_masters")
@@ -185,7 +192,7 @@ def redis_url(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.fixture(scope="session")
 def postgres_server_url() -> Iterator[str]:
-    """One Postgres for the run; the URL names its own database `millstream`, which is empty."""
+    """One Postgres for the run; the URL names its empty database `millstream`."""
     with (
         quick_folder("postgres") as data,
         running_postgres(data) as url,
@@ -205,20 +212,20 @@ def migrated_template(postgres_server_url: str) -> str:
 
 @pytest.fixture(scope="session")
 def reused_database(postgres_server_url: str, migrated_template: str) -> ReusedDatabase:
-    """One for all tests that need one."""
+    """One database for all tests that need one."""
     return ReusedDatabase(postgres_server_url)
 
 
 @pytest.fixture
 def database_url(reused_database: ReusedDatabase) -> Iterator[str]:
-    """A migrated database, as if it were the test's own."""
+    """A migrated database, cleaned after the test."""
     yield reused_database.url
     reused_database.clean()
 
 
 @pytest.fixture
 def empty_database_url(postgres_server_url: str) -> Iterator[str]:
-    """A database of the test's own with nothing in it."""
+    """A new, empty database."""
     with fresh_database(postgres_server_url, "template1") as url:
         yield url
 
@@ -237,7 +244,7 @@ def s3_address() -> Iterator[str]:
 
 @pytest.fixture
 def s3_url(s3_address: str, tmp_path: Path) -> str:
-    """An archive's URL in an object store, with a prefix of the test's own."""
+    """An archive URL in an object store, with a prefix of the test's own."""
     import boto3
 
     client = boto3.client(

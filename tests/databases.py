@@ -1,4 +1,4 @@
-"""A migrated database that many tests use one after another, each as if it were new."""
+"""A migrated database that tests use one after another, each as if it were new."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,9 +9,7 @@ import psycopg
 from psycopg import sql
 
 TEMPLATE = "migrated"
-_LARGE_BYTES = (
-    256 * 1024
-)  # a table that has grown so is truncated: deleted rows would stay in the way
+_LARGE_BYTES = 256 * 1024  # larger tables are truncated, because deleted rows would slow them down
 _SCHEMA = """
     SELECT md5(string_agg(what, E'\\n' ORDER BY what)) FROM (
         SELECT 'column ' || attrelid::regclass::text || '.' || attname || ' ' || format_type(atttypid, atttypmod)
@@ -38,7 +36,10 @@ _numbers = count(1)
 
 @contextmanager
 def fresh_database(server_url: str, template: str) -> Iterator[str]:
-    """A copy of a database, of its user's own. A third of a second where files are slow to make: there are hundreds."""
+    """Create a copy of a database for the block.
+
+    Takes a third of a second where file creation is slow: there are hundreds.
+    """
     name = f"test_{next(_numbers)}"
     execute(server_url, f'CREATE DATABASE "{name}" TEMPLATE "{template}" STRATEGY file_copy')
     yield database(server_url, name)
@@ -46,19 +47,19 @@ def fresh_database(server_url: str, template: str) -> Iterator[str]:
 
 
 def database(server_url: str, name: str) -> str:
-    """The URL of a database of this server."""
+    """Return the URL of a database of this server."""
     return urlsplit(server_url)._replace(path=f"/{name}").geturl()
 
 
 def execute(url: str, statement: str) -> None:
-    """Execute a statement on its own."""
+    """Execute a single statement."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(statement.encode())
 
 
 @contextmanager
 def nobody_connects(url: str) -> Iterator[None]:
-    """Within the block the database is as if it were away: whoever is connected is not any more."""
+    """Make the database unavailable within the block, and end its connections."""
     name = urlsplit(url).path.removeprefix("/")
     server = database(url, "template1")
     execute(server, f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS false')
@@ -73,7 +74,7 @@ def nobody_connects(url: str) -> Iterator[None]:
 
 
 class ReusedDatabase:
-    """A copy of the template; `clean` makes it that again, and where its schema was changed, copies it anew."""
+    """A copy of the template; `clean` restores it, by a new copy if its schema has changed."""
 
     def __init__(self, server_url: str) -> None:
         self._server_url = server_url
@@ -86,7 +87,7 @@ class ReusedDatabase:
             self._rows = {name: rows for name in tables if (rows := _copied(connection, name))}
 
     def clean(self) -> None:
-        """As it was at first; whoever is still connected is not any more."""
+        """Restore the initial state, and end all other connections."""
         with psycopg.connect(self.url, autocommit=True) as connection:
             connection.execute(_OTHERS.encode())
             is_same = self._schema_of(connection) == self._schema

@@ -1,4 +1,4 @@
-"""Programs that Debian packages and a test runs."""
+"""Debian programs that tests run."""
 
 import os
 import shutil
@@ -8,11 +8,14 @@ from pathlib import Path
 import pytest
 
 UNPACKED = Path(sys.prefix) / ".debian" / "usr"
-"""Where `make test` leaves what would begin to serve if it were installed."""
+"""Where `make test` unpacks servers that would start if they were installed."""
 
 
 def debian_program(package: str, *names: str) -> str:
-    """The path of a package's program, by any of its names. Without it a test is skipped; on a machine of CI it fails."""
+    """Return the path of a package's program, by any of its names.
+
+    Without it a test is skipped, or fails on a CI machine.
+    """
     path = f"{os.environ.get('PATH', os.defpath)}:{UNPACKED / 'sbin'}"
     for name in names or (package,):
         if found := shutil.which(name, path=path):
@@ -24,7 +27,7 @@ def debian_program(package: str, *names: str) -> str:
 
 
 def libraries() -> dict[str, str]:
-    """The environment in which a program that was only unpacked finds its libraries."""
+    """Return the environment in which an unpacked program finds its libraries."""
     unpacked = [str(path) for path in (UNPACKED / "lib").glob("*-linux-gnu")]
     known = os.environ.get("LD_LIBRARY_PATH")
     return {"LD_LIBRARY_PATH": ":".join([*unpacked, known] if known else unpacked)}

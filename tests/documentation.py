@@ -1,6 +1,6 @@
-"""The documentation as the tests read it: its pages, their blocks of code, links and headings.
+"""Parsing of the documentation: pages, code blocks, links and headings.
 
-A block is run by a test, or parsed, or says why not in a comment right above it:
+A block is run by a test, or parsed, or states why not in a comment directly above it:
 
     <!-- not run: it needs a Kubernetes -->
     ```sh
@@ -29,7 +29,7 @@ _LINK = re.compile(r"\]\(([^()\s]+)\)")
 
 
 class Block(NamedTuple):
-    """A fenced block of a page. `why`: why it is not run, empty where it is."""
+    """A fenced block of a page; `why` is the reason for not running it, or empty."""
 
     line: int
     language: str
@@ -38,18 +38,18 @@ class Block(NamedTuple):
 
     @property
     def file_name(self) -> str:
-        """The file that a reader is told to save it as, by its first line; empty for none."""
+        """The file name in its first line, or empty."""
         named = _NAMED.match(self.text)
         return named["name"] if named else ""
 
 
 def pages() -> list[Path]:
-    """Every page there is, the decisions among them."""
+    """All pages, including decision records."""
     return [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 
 
 def name_of(page: Path) -> str:
-    """What a page is called in messages: its path."""
+    """The path of a page, for messages."""
     return str(page.relative_to(ROOT))
 
 
@@ -68,19 +68,19 @@ def blocks(page: Path) -> list[Block]:
 
 
 def prose(page: Path) -> str:
-    """A page without its blocks, and without what is spelt as code."""
+    """A page without its blocks and inline code."""
     return re.sub(r"`[^`\n]*`", "``", _FENCE.sub("", page.read_text()))
 
 
 def links(page: Path) -> Iterator[str]:
-    """Where a page's links lead, but for other sites."""
+    """Targets of a page's links, except other sites."""
     for target in _LINK.findall(prose(page)):
         if not re.match(r"[a-z]+:", target):
             yield unquote(target)
 
 
 def anchors(page: Path) -> set[str]:
-    """What can stand behind `#`: headings as forges spell them, counted where one comes again."""
+    """Anchors of a page: headings as spelled by forges, numbered when repeated."""
     told: set[str] = set()
     for heading in _HEADING.findall(_FENCE.sub("", page.read_text())):
         plain = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).lower()

@@ -13,9 +13,9 @@ FREE_BYTES_MIN = 4 << 30
 
 @contextmanager
 def quick_folder(name: str) -> Iterator[Path]:
-    """A temporary folder, in memory where there is room: servers that write each answer to disk first then wait for none.
+    """A temporary folder, in memory if there is space, so that fsync is free.
 
-    What is killed and started again finds its data there as it would on a disk.
+    A killed and restarted server finds its data there as on a disk.
     """
     with TemporaryDirectory(prefix=f"millstream-{name}-", dir=_in_memory()) as folder:
         yield Path(folder)

@@ -1,4 +1,4 @@
-"""A service that wants credentials, in this process, and credentials for it."""
+"""A service in this process that requires credentials, and credentials for it."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -23,7 +23,7 @@ LET_IN = Rights(roles=(Role.ADMIN,))
 
 
 class Guarded:
-    """The service, and keys to it."""
+    """The service, and its credentials."""
 
     def __init__(self, server: Server, storage: Storage) -> None:
         self.url = server.url
@@ -37,20 +37,20 @@ class Guarded:
         kind: CredentialKind = CredentialKind.KEY,
         everywhere: bool = False,
     ) -> NewSecret:
-        """A new credential."""
+        """Create a credential."""
         asked = CredentialRequest(name="ada", rights=rights, kind=kind, everywhere=everywhere)
         _, secret = await self.storage.credentials.create(by, asked)
         return secret
 
     async def ask(self, method: str, path: str, key: NewSecret | None = None, **more: Any) -> Any:
-        """An answer over REST."""
+        """Send a REST request."""
         headers = {"authorization": f"Bearer {key.word}"} if key else {}
         headers |= more.pop("headers", {})
         async with httpx.AsyncClient(base_url=self.url) as client:
             return await client.request(method, path, headers=headers, **more)
 
     def client(self, service: str, key_id: str, secret: str) -> Any:
-        """An unmodified SDK's client, which tries once."""
+        """Return an unmodified AWS SDK client without retries."""
         return aws_client(service, self.url, pair=(key_id, secret))
 
     @property
@@ -60,7 +60,7 @@ class Guarded:
 
 @asynccontextmanager
 async def guarding(redis_url: str, database_url: str) -> AsyncGenerator[Guarded]:
-    """Serve a queue `orders` and a stream `clicks` of one shard to whoever has a credential."""
+    """Serve a queue `orders` and a stream `clicks` of one shard, with credentials required."""
     settings = StorageSettings(
         redis_url=redis_url, database_url=database_url, secret_keys=(new_key(),)
     )

@@ -1,4 +1,4 @@
-"""An issuer of tokens, on this machine: its keys, and who asks for them."""
+"""A local token issuer: its key set, and a counter of requests."""
 
 import asyncio
 import json
@@ -29,7 +29,7 @@ def jwks(*names: str) -> bytes:
 
 
 class Server:
-    """Serves an issuer's keys, and counts who asks."""
+    """Serve an issuer's keys, and count requests."""
 
     def __init__(self) -> None:
         self.body = jwks()
@@ -53,7 +53,7 @@ class Server:
 
 @asynccontextmanager
 async def serving_keys() -> AsyncIterator[Server]:
-    """The issuer, answering while the block runs."""
+    """Serve the keys while the block runs."""
     served = Server()
     listener = await asyncio.start_server(served.answer, "127.0.0.1", 0)
     served.url = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}/keys"

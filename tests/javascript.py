@@ -1,4 +1,4 @@
-"""Packages and scripts of JavaScript, for the tests that are written in it."""
+"""JavaScript packages and scripts, for tests written in JavaScript."""
 
 import fcntl
 import hashlib
@@ -11,7 +11,7 @@ from typing import Any
 
 
 def install(folder: Path) -> None:
-    """The packages of a folder's lock: installed where the lock is another than it was."""
+    """Install the packages of a folder's lock file, if it has changed."""
     packages = folder / "node_modules"
     with _once(folder, packages / ".installed", [folder / "package-lock.json"]) as is_due:
         if is_due:
@@ -19,7 +19,7 @@ def install(folder: Path) -> None:
 
 
 def compile_typescript(folder: Path) -> None:
-    """What a folder's TypeScript compiler makes of its sources, where those are others than they were."""
+    """Compile a folder's TypeScript, if its sources have changed."""
     install(folder)
     sources = [
         folder / "package-lock.json",
@@ -33,8 +33,10 @@ def compile_typescript(folder: Path) -> None:
 
 @contextmanager
 def _once(folder: Path, done: Path, sources: Iterable[Path]) -> Iterator[bool]:
-    """Whether something is to be made of its sources: by one process at a time, and not again. `done` goes with what is
-    made, so it never outlives that."""
+    """Return whether a build is due, for one process at a time.
+
+    `done` is removed with the build, so it never outlives it.
+    """
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(sources))).hexdigest()
     with (folder / "package.json").open() as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -45,7 +47,7 @@ def _once(folder: Path, done: Path, sources: Iterable[Path]) -> Iterator[bool]:
 
 
 def run(folder: Path, *command: str | Path, seconds_max: float) -> str:
-    """What a command prints. Fails with all of it unless it ends well."""
+    """Run a command that must succeed, and return its output."""
     done = subprocess.run(
         command, cwd=folder, capture_output=True, text=True, timeout=seconds_max, check=False
     )
@@ -54,6 +56,6 @@ def run(folder: Path, *command: str | Path, seconds_max: float) -> str:
 
 
 def steps_of(folder: Path, *command: str | Path, seconds_max: float = 100) -> dict[str, Any]:
-    """What each step of a script told, by the step's name: a line of JSON each."""
+    """Return the results of a script's steps by name; it prints one JSON line per step."""
     lines = run(folder, *command, seconds_max=seconds_max).splitlines()
     return {told.pop("step"): told for told in map(json.loads, lines)}

@@ -1,4 +1,4 @@
-"""As much of jq as the examples use, for machines that have none: `-r` and paths of members and elements."""
+"""The subset of jq that the examples use, for machines without jq: `-r` and paths."""
 
 import json
 import re
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def found(value: Any, path: str) -> Iterator[Any]:
-    """What a path leads to: `.name`, `.[0]`, `.[]`, one behind the other."""
+    """Resolve a path of `.name`, `.[0]` and `.[]` steps."""
     step = re.match(r"\.?(?:\[(?P<index>\d*)\]|(?P<name>\w+))", path)
     if step is None:
         assert path in ("", "."), f"this jq does not know '{path}'"
@@ -25,7 +25,7 @@ def found(value: Any, path: str) -> Iterator[Any]:
 
 
 def main() -> None:
-    """Each value of standard input."""
+    """Apply the path to each value of standard input."""
     *options, path = sys.argv[1:]
     text, decoder = sys.stdin.read(), json.JSONDecoder()
     while text := text.lstrip():

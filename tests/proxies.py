@@ -1,5 +1,4 @@
-"""Proxies before a service, as docs/how-to/tls.md configures them but for their port, their certificate and where
-Millstream is."""
+"""Reverse proxies as in docs/how-to/tls.md, except ports, certificates and addresses."""
 
 import os
 import signal
@@ -36,15 +35,17 @@ http {{
 }}
 """
 
-# What the page has in place of which a test has its own.
+# Values of the page that a test replaces.
 SERVICE = "127.0.0.1:8080"
 CERTIFICATE, KEY = "/etc/millstream/tls/fullchain.pem", "/etc/millstream/tls/privkey.pem"
 BOTH = "/etc/haproxy/millstream.pem"
 
 
 class Proxy:
-    """It runs, and is reached at `url` by whoever trusts the CA. `left`: what its log says of a caller that did not wait for
-    its answer."""
+    """A running proxy at `url`, with a certificate of `ca`.
+
+    `left`: what its log shows for a client that disconnected before the response.
+    """
 
     def __init__(self, listener: socket.socket, ca: Path, log: Path, left: str) -> None:
         self.url = f"https://localhost:{listener.getsockname()[1]}"
@@ -53,27 +54,26 @@ class Proxy:
         self._left = left
 
     def client(self) -> httpx.Client:
-        """A client of what is behind it."""
+        """Return a client of the proxied service."""
         trust = ssl.create_default_context(cafile=str(self.ca))
         return httpx.Client(base_url=self.url, verify=trust, timeout=30)
 
     def aws(self, service: str) -> Any:
-        """An unmodified boto3; it tries once."""
+        """Return an unmodified boto3 client without retries."""
         return aws_client(service, self.url, ca=str(self.ca))
 
     def has_seen_one_leave(self) -> bool:
-        """Whether any caller so far did not wait for its answer."""
+        """Return whether any client has disconnected before its response."""
         return self._left in self.log()
 
     def log(self) -> str:
-        """What it has noted of calls so far."""
+        """Return the access log."""
         return self._log.read_text()
 
 
 @contextmanager
 def running_nginx(service: str, folder: Path) -> Iterator[Proxy]:
-    """nginx, whose `NGINX` names sockets that it is handed, as at an upgrade: so it never asks for a port that is taken
-    meanwhile."""
+    """Run nginx on a socket inherited by `NGINX`, as at an upgrade: no port can collide."""
     made = make_certificates(folder)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         page = _page(
@@ -96,7 +96,7 @@ def running_nginx(service: str, folder: Path) -> Iterator[Proxy]:
 
 @contextmanager
 def running_haproxy(service: str, folder: Path) -> Iterator[Proxy]:
-    """HAProxy, whose configuration can name a socket that it is handed."""
+    """Run HAProxy on an inherited socket."""
     made = make_certificates(folder)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         page = _page(

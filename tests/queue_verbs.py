@@ -1,4 +1,4 @@
-"""A queue's verbs in few words, for tests of its rules."""
+"""Short forms of queue operations, for tests of queue rules."""
 
 from typing import Any
 
@@ -48,7 +48,7 @@ async def settle(
 async def times_out(
     queues: Queues, name: QueueName, clock: ManualClock, times: int
 ) -> list[ReceivedMessage]:
-    """Receive one message so often, without a verdict; the last delivery."""
+    """Receive a message this many times without settling it, and return the last delivery."""
     received: list[ReceivedMessage] = []
     for _ in range(times):
         received = await queues.receive(name, messages_max=10, visibility_timeout_ms=1_000)

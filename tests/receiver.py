@@ -1,4 +1,4 @@
-"""A receiver of webhooks: a real HTTP server that keeps what it gets, and answers as it is told, or fails to."""
+"""A webhook receiver: a real HTTP server that records requests and responds as configured."""
 
 import asyncio
 import socket
@@ -13,7 +13,7 @@ import msgspec
 
 
 class Got(msgspec.Struct, frozen=True):
-    """One request. Names of headers are in lower case."""
+    """A request; header names are in lower case."""
 
     path: str
     headers: dict[str, str]
@@ -26,7 +26,7 @@ class Got(msgspec.Struct, frozen=True):
 
 
 async def request_of(reader: asyncio.StreamReader) -> Got:
-    """The next request of a connection. Raises IncompleteReadError at its end, also in the middle of a request."""
+    """Read the next request; raises IncompleteReadError at the end of the connection."""
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
     headers = {
         name.lower(): value.strip()
@@ -37,11 +37,11 @@ async def request_of(reader: asyncio.StreamReader) -> Got:
 
 
 Behaviour = Callable[[asyncio.StreamWriter], Awaitable[None]]
-"""What is done with a connection that has sent a request. One that is to be closed is closed."""
+"""Handle a connection that has sent a request; it may close the connection."""
 
 
 def answer(status: int = 204, body: bytes = b"", **headers: str) -> Behaviour:
-    """An answer; underscores in names of headers are hyphens."""
+    """Respond; underscores in header names become hyphens."""
 
     async def behave(writer: asyncio.StreamWriter) -> None:
         lines = [f"HTTP/1.1 {status} Said", f"Content-Length: {len(body)}"]
@@ -53,12 +53,12 @@ def answer(status: int = 204, body: bytes = b"", **headers: str) -> Behaviour:
 
 
 async def hang(writer: asyncio.StreamWriter) -> None:
-    """No answer, ever."""
+    """Never respond."""
     await asyncio.sleep(3600)
 
 
 async def slowly(writer: asyncio.StreamWriter) -> None:
-    """An answer byte by byte, each in time."""
+    """Respond byte by byte, each within the timeout."""
     for byte in b"HTTP/1.1 200 OK\r\nX-Slow: " + b"x" * 1000:
         writer.write(bytes([byte]))
         await writer.drain()
@@ -66,25 +66,25 @@ async def slowly(writer: asyncio.StreamWriter) -> None:
 
 
 async def reset(writer: asyncio.StreamWriter) -> None:
-    """The connection is reset."""
+    """Reset the connection."""
     linger = struct.pack("ii", 1, 0)
     writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
     writer.transport.abort()
 
 
 async def close(writer: asyncio.StreamWriter) -> None:
-    """The connection is closed without an answer."""
+    """Close the connection without a response."""
     writer.close()
 
 
 async def nonsense(writer: asyncio.StreamWriter) -> None:
-    """What is no HTTP."""
+    """Send something that is not HTTP."""
     writer.write(b"\x00\x01 what?\r\n\r\n")
     writer.close()
 
 
 async def endless(writer: asyncio.StreamWriter) -> None:
-    """A success with more body than anyone wants."""
+    """Respond with an endless body."""
     writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000000\r\n\r\n")
     with suppress(ConnectionError):
         while True:
@@ -93,13 +93,13 @@ async def endless(writer: asyncio.StreamWriter) -> None:
 
 
 async def hang_in_the_body(writer: asyncio.StreamWriter) -> None:
-    """A success whose body never comes."""
+    """Respond with a body that never completes."""
     writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nab")
     await asyncio.sleep(3600)
 
 
 class Connections(ABC):
-    """Whoever posts here, and what each request gets."""
+    """A server whose subclass answers each request."""
 
     def __init__(self) -> None:
         self.port = 0
@@ -107,7 +107,7 @@ class Connections(ABC):
 
     @abstractmethod
     async def answer_one(self, got: Got, writer: asyncio.StreamWriter) -> None:
-        """Do with a request what is to be done."""
+        """Answer a request."""
 
     def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve a connection."""
@@ -125,14 +125,14 @@ class Connections(ABC):
             writer.close()
 
     async def end(self) -> None:
-        """End every connection."""
+        """Close every connection."""
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
 
 class Receiver(Connections):
-    """`behaviours` are done one after another, and then the `usual` one."""
+    """Apply `behaviours` in order, and then the `usual` one."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -145,16 +145,16 @@ class Receiver(Connections):
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """The URL of the receiver."""
         return f"http://127.0.0.1:{self.port}/hooks"
 
     @property
     def bodies(self) -> list[bytes]:
-        """The bodies it got."""
+        """Received bodies."""
         return [one.body for one in self.got]
 
     async def until(self, count: int, within_s: float = 20) -> list[Got]:
-        """Wait for so many requests."""
+        """Wait for this many requests."""
         async with asyncio.timeout(within_s), self.some:
             await self.some.wait_for(lambda: len(self.got) >= count)
         return self.got
@@ -177,7 +177,7 @@ class Receiver(Connections):
 async def listening(
     connections: Connections, tls: ssl.SSLContext | None = None, port: int = 0
 ) -> AsyncGenerator[None]:
-    """Serve on this loop, at `connections.port`."""
+    """Serve on this event loop, at `connections.port`."""
     server = await asyncio.start_server(connections.serve, "127.0.0.1", port, ssl=tls)
     connections.port = server.sockets[0].getsockname()[1]
     try:
@@ -189,7 +189,7 @@ async def listening(
 
 @asynccontextmanager
 async def receiving(tls: ssl.SSLContext | None = None, port: int = 0) -> AsyncGenerator[Receiver]:
-    """A receiver on this loop."""
+    """Run a receiver on this event loop."""
     receiver = Receiver()
     async with listening(receiver, tls, port):
         yield receiver
@@ -197,7 +197,7 @@ async def receiving(tls: ssl.SSLContext | None = None, port: int = 0) -> AsyncGe
 
 @contextmanager
 def receiving_beside() -> Iterator[Receiver]:
-    """A receiver in a thread of its own, for tests that wait for processes."""
+    """Run a receiver in its own thread, for tests that wait for processes."""
     ready, told = threading.Event(), list[tuple[Receiver, asyncio.AbstractEventLoop]]()
     over: list[asyncio.Event] = []
 

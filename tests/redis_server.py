@@ -1,4 +1,4 @@
-"""Another program in the place of the bundled Valkey: a Redis from PATH, for those who run that."""
+"""Another store in place of the bundled Valkey: a Redis from PATH."""
 
 import argparse
 import shutil
@@ -11,17 +11,17 @@ from storage.settings import Durability
 
 MISSING = "redis-server is not on PATH: install it (on Debian: apt-get install --no-install-recommends redis-server)"
 UNAVAILABLE = 4
-"""The exit code of a run that cannot be had on this machine, as of the `millstream` command."""
+"""Exit code when the store is not available, the same as of the `millstream` command."""
 
 
 def find_redis() -> Path | None:
-    """Its program; None where there is none."""
+    """Return the path of redis-server, or None."""
     found = shutil.which("redis-server")
     return None if found is None else Path(found)
 
 
 class NamedServer(ValkeyServer):
-    """The program that is named, configured as the Valkey of a deployment is; None: the bundled Valkey itself."""
+    """The given program, configured like the Valkey of a deployment; None: the bundled Valkey."""
 
     def __init__(self, data: Path, program: Path | None, durability: Durability = "always") -> None:
         super().__init__(data, durability=durability)
@@ -29,19 +29,19 @@ class NamedServer(ValkeyServer):
             self._binary, self._allocator = program, None
 
     def version(self) -> str:
-        """Which server it is, as it says: `Redis server v=7.0.15`."""
+        """Return name and version as reported: `Redis server v=7.0.15`."""
         words = [str(self._binary), "--version"]
         said = subprocess.run(words, capture_output=True, text=True, check=True).stdout
         return " ".join(said.split()[:3])
 
 
 def add_store(words: argparse.ArgumentParser) -> None:
-    """The option that `store_of` reads."""
+    """Add the option that `store_of` reads."""
     words.add_argument("--store", choices=["bundled", "redis"], default="bundled")
 
 
 def store_of(told: argparse.Namespace) -> Path | None:
-    """The program of the store; None: the bundled one. Ends the run where it is missing."""
+    """Return the program of the store, None for the bundled one; exit if it is missing."""
     if told.store == "bundled":
         return None
     found = find_redis()

@@ -1,7 +1,7 @@
-"""What a queue is, in plain Python: the reference that the real one is held against.
+"""The reference model of a queue, in plain Python, with which the real one is compared.
 
-It knows nothing of scripts or keys; it keeps every message in one dict and says what must be true. The
-invariants' numbers are those of the design.
+It knows nothing of scripts or keys; it holds every message in one dict, and defines what must be true.
+The invariants are numbered as in the design.
 """
 
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ PARKED = "parked"
 
 @dataclass
 class Message:
-    """One message; `state` is the only state it is in (Q1)."""
+    """A message; `state` is its only state (Q1)."""
 
     offset: int
     body: bytes
@@ -54,7 +54,7 @@ class ReferenceQueue:
     parked: dict[str, int | None] = field(default_factory=dict)
     sent: list[bytes] = field(default_factory=list)
     parked_before: bool = False
-    """Whether a group was ever resumed, and so its poison message's counts began anew."""
+    """Whether a group was ever resumed, which resets the counts of its poison message."""
 
     @property
     def fifo(self) -> bool:
@@ -63,8 +63,10 @@ class ReferenceQueue:
     def send(
         self, messages: list[tuple[bytes, int, str, str, int, int]], key: str = ""
     ) -> list[tuple[int, bool]] | None:
-        """(offset, duplicate) for each (body, delay, group, dedup id, time to live, priority);
-        None: the key was reused."""
+        """Send, and return (offset, duplicate) per message; None if the key was reused.
+
+        A message is (body, delay, group, deduplication id, time to live, priority).
+        """
         if key and key in self.answers:
             content, offsets, at = self.answers[key]
             if self.now_ms - at < IDEMPOTENCY_WINDOW_MS:
@@ -88,7 +90,7 @@ class ReferenceQueue:
                 return known[0], True
             self.dedup[dedup_id] = (self.next_offset, self.now_ms)
         due_ms = self.now_ms + delay_ms
-        if self.fifo:  # all alike, and none before those sent before it
+        if self.fifo:  # all have the same delay, and order is kept
             due_ms = max(self.now_ms + self.spec.delay_ms, self.last_due_ms)
             self.last_due_ms = due_ms
         state = DELAYED if due_ms > self.now_ms else READY
@@ -102,7 +104,7 @@ class ReferenceQueue:
         return message.offset, False
 
     def settle_time(self) -> None:
-        """What the passing of time does, seen from now (Q8: not before it is due)."""
+        """Apply the passing of time up to now (Q8: nothing before it is due)."""
         for message in sorted(self.messages.values(), key=lambda one: one.until_ms):
             if message.state == IN_FLIGHT and message.until_ms <= self.now_ms:
                 message.crashes += 1
@@ -141,12 +143,12 @@ class ReferenceQueue:
             message.since_ms = self.now_ms
 
     def ready(self) -> list[Message]:
-        """A standard queue's ready messages, in the order they are served: by priority, and returned ones first."""
+        """Ready messages of a standard queue in order: by priority, then returned ones first."""
         waiting = [message for message in self.messages.values() if message.state == READY]
         return sorted(waiting, key=lambda one: (-one.priority, not one.was_out, one.offset))
 
     def depart(self, messages_max: int) -> list[Message]:
-        """What a receive lets go to the dead-letter queue on its way to as many messages, by offset."""
+        """Remove and return what a receive of this size dead-letters, by offset."""
         target = self.spec.dead_letters
         left: list[Message] = []
         for message in self.ready() if target else []:
@@ -160,7 +162,7 @@ class ReferenceQueue:
         return sorted(left, key=lambda message: message.offset)
 
     def free_groups(self) -> dict[str, list[int]]:
-        """Of each group the waiting offsets that nothing of it which is out lies before, in order (Q6)."""
+        """Waiting offsets per group that no unsettled message of the group precedes (Q6)."""
         barriers: dict[str, int] = {}
         for message in self.messages.values():
             is_out = message.state == IN_FLIGHT or (message.state == DELAYED and message.receives)
@@ -175,7 +177,7 @@ class ReferenceQueue:
         return groups
 
     def take(self, offset: int, visibility_timeout_ms: int, delivery: object) -> Message:
-        """Hand out one message."""
+        """Receive one message."""
         message = self.messages[offset]
         assert message.state == READY
         message.state = IN_FLIGHT
@@ -188,7 +190,7 @@ class ReferenceQueue:
         return message
 
     def settle(self, offset: int, delivery: object, action: str, time_ms: int) -> str:
-        """'ok', 'receipt_handle_expired' or 'message_not_found'."""
+        """Settle: 'ok', 'receipt_handle_expired' or 'message_not_found'."""
         message = self.messages.get(offset)
         if message is None or message.state == DEAD:
             if message is None:
@@ -221,7 +223,7 @@ class ReferenceQueue:
             message.state, message.until_ms = DELAYED, self.now_ms + time_ms
 
     def _give_up(self, message: Message) -> None:
-        """No more attempts: it is dead, or waits in its place with its whole group."""
+        """Dead-letter the message, or park its group."""
         message.delivery = None
         parks = self.spec.on_poison is PoisonPolicy.PARK_GROUP
         self._return(message, final=not parks)
@@ -229,7 +231,7 @@ class ReferenceQueue:
             self.parked.setdefault(message.group, message.offset)
 
     def resume(self, group: str) -> int | None:
-        """How many messages of the group were parked; the one to blame has all its attempts again."""
+        """Resume a group, and return how many messages were parked; its poison message is reset."""
         if group not in self.parked:
             return None
         self.parked_before = True
@@ -243,11 +245,11 @@ class ReferenceQueue:
         return waiting
 
     def shown_state(self, message: Message) -> str:
-        """The state an owner sees."""
+        """The state shown to users."""
         return PARKED if message.state == READY and message.group in self.parked else message.state
 
     def purge(self) -> int:
-        """Everything but the dead letters goes."""
+        """Delete everything except dead letters."""
         gone = [message.offset for message in self.messages.values() if message.state != DEAD]
         for offset in gone:
             del self.messages[offset]
@@ -257,14 +259,14 @@ class ReferenceQueue:
         return len(gone)
 
     def drop(self, offset: int) -> bool:
-        """One message goes, whatever its state."""
+        """Delete one message in any state."""
         if self.messages.pop(offset, None) is None:
             return False
         self.counts["purged"] += 1
         return True
 
     def redrive(self) -> int:
-        """Dead letters start anew (Q3)."""
+        """Make dead letters ready again, with counts reset (Q3)."""
         dead = [message for message in self.messages.values() if message.state == DEAD]
         for message in dead:
             message.receives = message.failures = message.crashes = 0
@@ -273,7 +275,7 @@ class ReferenceQueue:
         return len(dead)
 
     def stats(self) -> dict[str, int]:
-        """Counts by state, and of what is gone."""
+        """Counts by state, and of deleted messages."""
         states = [self.shown_state(message) for message in self.messages.values()]
         by_state = {state: states.count(state) for state in (READY, DELAYED, IN_FLIGHT, PARKED)}
         by_state[DEAD] = states.count(DEAD)

@@ -1,4 +1,4 @@
-"""Replays without Spark: what its handler does, with each task in this process."""
+"""Replays without Spark: the handler's steps, with each task in this process."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -22,14 +22,14 @@ Begun = tuple[Job, ReplaySpec, list[Replaying]]
 
 
 async def put_places(storage: Storage) -> None:
-    """What is replayed, and where to: two streams and a queue."""
+    """Create the source stream, the target stream and the target queue."""
     await storage.catalog.put_stream(SOURCE, KEEP)
     await storage.catalog.put_stream(TARGET, KEEP)
     await storage.catalog.put_queue(WORK, QueueSpec())
 
 
 async def fill(storage: Storage, count: int, first: int = 0) -> list[Record]:
-    """Records of `source` whose bodies are JSON, with keys in turn."""
+    """Append JSON records with rotating keys to `source`."""
     records = [
         Record(b'{"n": %d, "odd": %s}' % (n, b"true" if n % 2 else b"false"), KEYS[n % len(KEYS)])
         for n in range(first, first + count)
@@ -44,13 +44,13 @@ def bodies(found: Iterable[LogRecord]) -> list[bytes]:
 
 
 def wanted(**said: Any) -> ReplayRequest:
-    """A replay of `source`, to the stream `target` unless something else is said."""
+    """A replay of `source`, by default to the stream `target`."""
     words: dict[str, Any] = {"stream": "source", "target": Target(stream="target")}
     return ReplayRequest(**(words | said))
 
 
 async def begin(storage: Storage, worker: str = "w") -> Begun:
-    """Claim the replay that is due, and fix its window."""
+    """Claim the due replay, and fix its window."""
     job = await storage.jobs.claim(worker, [JobKind.REPLAY])
     assert job is not None
     spec = spec_of(job)
@@ -58,7 +58,7 @@ async def begin(storage: Storage, worker: str = "w") -> Begun:
 
 
 async def send(storage: Storage, job: Job, spec: ReplaySpec, **more) -> TaskEnd:
-    """Send all that is left, a wave at a time, until one halts or fails."""
+    """Send the remaining parts in waves, until one halts or fails."""
     source = await storage.catalog.stream(SOURCE)
     parts = await storage.replays.parts(job.job_id)
     for wave in waves(parts, source.shards, spec.request.order):
@@ -75,7 +75,7 @@ async def send(storage: Storage, job: Job, spec: ReplaySpec, **more) -> TaskEnd:
 async def replay(
     storage: Storage, request: ReplayRequest, replay_id: str | None = None
 ) -> list[Replaying]:
-    """All of a replay, from the asking to the end; its parts then."""
+    """Run a replay from submission to completion, and return its parts."""
     asked = await storage.replays.submit("default", request, replay_id)
     job, spec, _ = await begin(storage)
     assert job.job_id == asked.job.job_id
@@ -86,7 +86,7 @@ async def replay(
 
 
 async def everything(storage: Storage, name: StreamName = TARGET) -> list[LogRecord]:
-    """All records of a stream, children after their parents."""
+    """Read all records of a stream, children after parents."""
     found: list[LogRecord] = []
     positions: dict[int, int] = {}
     while True:

@@ -1,4 +1,4 @@
-"""Reading server-sent events."""
+"""A reader of server-sent events."""
 
 import json
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 
 class Event(NamedTuple):
-    """What a browser hands on."""
+    """An event as a browser delivers it."""
 
     kind: str
     id: str
@@ -14,14 +14,14 @@ class Event(NamedTuple):
 
 
 class _Parser:
-    """Lines become events as the HTML standard has it: an event is what has data, and an id stays until the next one."""
+    """Parse lines as in the HTML standard: events have data, and ids persist."""
 
     def __init__(self) -> None:
         self._kind, self._id = "message", ""
         self._data: list[str] = []
 
     def take(self, line: str) -> Event | None:
-        """The event that this line ends, if it does."""
+        """Return the event that this line completes, if any."""
         name, _, value = line.partition(":")
         value = value.removeprefix(" ")
         ended = None
@@ -39,7 +39,7 @@ class _Parser:
 
 
 def events_of(lines: Iterable[str]) -> Iterator[Event]:
-    """The events of an answer. One that is not whole is none, and its id does not count."""
+    """Yield the events of a response; an incomplete event is discarded with its id."""
     parser = _Parser()
     for line in lines:
         if (event := parser.take(line)) is not None:
@@ -47,7 +47,7 @@ def events_of(lines: Iterable[str]) -> Iterator[Event]:
 
 
 async def events_as_they_come(lines: AsyncIterable[str]) -> AsyncIterator[Event]:
-    """As events_of."""
+    """Yield events as in `events_of`, asynchronously."""
     parser = _Parser()
     async for line in lines:
         if (event := parser.take(line)) is not None:

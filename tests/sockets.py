@@ -1,4 +1,4 @@
-"""A client of `millstream.v1` that says exactly what a test says, and a server to talk to."""
+"""A client of `millstream.v1` that sends what a test specifies, and a server for it."""
 
 import asyncio
 import json
@@ -25,7 +25,7 @@ Frame = dict[str, Any]
 
 
 class Socket:
-    """One connection. Frames that nobody asked for yet are kept in their order."""
+    """A connection; frames that were not awaited yet are kept in order."""
 
     def __init__(self, connection: ClientConnection, *, packed: bool = False) -> None:
         self.connection = connection
@@ -43,25 +43,25 @@ class Socket:
             await self.connection.send(json.dumps(frame))
 
     async def hello(self, **fields: Any) -> Frame:
-        """Begin."""
+        """Send `hello`, and return the welcome."""
         await self.say("hello", **fields)
         self.welcome = await self.hear("welcome")
         return self.welcome
 
     async def ask(self, type_: str, **fields: Any) -> Frame:
-        """Send a frame with an id, and hear its `ok` or `error`."""
+        """Send a frame with an id, and return its `ok` or `error`."""
         id_ = f"r{next(self._ids)}"
         await self.say(type_, id=id_, **fields)
         return await self.hear("ok", "error", id=id_)
 
     async def subscribe(self, sub: str, source: str, **fields: Any) -> Frame:
-        """Begin to get something."""
+        """Subscribe."""
         told = await self.ask("subscribe", sub=sub, source=source, **fields)
         assert told["type"] == "ok", told
         return told
 
     async def hear(self, *types: str, **fields: Any) -> Frame:
-        """The next frame of one of these types with these fields."""
+        """Return the next frame of one of these types with these fields."""
         for frame in self.kept:
             if _is(frame, types, fields):
                 self.kept.remove(frame)
@@ -74,35 +74,35 @@ class Socket:
                 self.kept.append(frame)
 
     async def next(self) -> Frame:
-        """The next frame, whatever it is."""
+        """Return the next frame of any type."""
         payload = await self.connection.recv()
         if isinstance(payload, bytes):
             return dict(msgspec.msgpack.decode(payload))
         return dict(json.loads(payload))
 
     async def nothing(self, *types: str, seconds: float = 0.3) -> None:
-        """Hear no frame of these types for a while."""
+        """Check that no frame of these types arrives for a while."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 frame = await self.hear(*types)
                 raise AssertionError(f"heard {frame}")
 
     async def messages(self, number: int) -> list[Frame]:
-        """The next messages of a queue, so many at least."""
+        """Return at least this many messages of a queue."""
         found: list[Frame] = []
         while len(found) < number:
             found += (await self.hear("messages"))["messages"]
         return found
 
     async def records(self, number: int, **fields: Any) -> list[Frame]:
-        """The next records of a stream, so many at least."""
+        """Return at least this many records of a stream."""
         found: list[Frame] = []
         while len(found) < number:
             found += (await self.hear("records", **fields))["records"]
         return found
 
     async def close_code(self) -> int:
-        """What the server closes with."""
+        """Return the code with which the server closes."""
         async with asyncio.timeout(PATIENCE_S):
             with suppress(ConnectionClosed):
                 while True:
@@ -111,7 +111,7 @@ class Socket:
         return self.connection.close_code
 
     def cut(self) -> None:
-        """Break the connection, without a word."""
+        """Abort the connection."""
         self.connection.transport.abort()
 
 
@@ -120,7 +120,7 @@ def _is(frame: Frame, types: tuple[str, ...], fields: Frame) -> bool:
 
 
 class Server:
-    """A service in this process: its address, and a way to end it as a supervisor would."""
+    """A service in this process: its URL, and a way to stop it as a supervisor would."""
 
     def __init__(self, url: str, server: uvicorn.Server) -> None:
         self.url = url
@@ -128,7 +128,7 @@ class Server:
 
     @asynccontextmanager
     async def socket(self, *, packed: bool = False, greet: bool = True) -> AsyncGenerator[Socket]:
-        """A new connection."""
+        """Open a connection."""
         name = MSGPACK_PROTOCOL if packed else JSON_PROTOCOL
         address = self.url.replace("http", "ws") + "/v1/ws"
         async with connect(
@@ -144,7 +144,7 @@ class Server:
             yield socket
 
     def stop(self) -> None:
-        """As on SIGTERM."""
+        """Stop, as on SIGTERM."""
         self._server.should_exit = True
 
 

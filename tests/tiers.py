@@ -1,4 +1,4 @@
-"""A stream `clicks` in two tiers: what goes into it, into the archive, and what a lost store leaves."""
+"""A stream `clicks` in two tiers: appending, archiving, and loss of the hot store."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -16,7 +16,7 @@ CLICKS = StreamName("clicks")
 
 
 async def append(engines: Storage, *counts: int, name: StreamName = CLICKS) -> None:
-    """Entries of so many records of shard 0, each numbered by its offset."""
+    """Append batches of these sizes to shard 0, each record numbered by its offset."""
     for count in counts:
         [state, *_] = await engines.streams.shards(name)
         records = [Record(b"%d" % (state.next + nth), f"k{nth % 3}") for nth in range(count)]
@@ -26,14 +26,14 @@ async def append(engines: Storage, *counts: int, name: StreamName = CLICKS) -> N
 async def to_archive(
     engines: Storage, settings: StorageSettings, name: StreamName = CLICKS
 ) -> None:
-    """All there is, so that the hot store keeps nothing of it."""
+    """Archive everything, and trim it from the hot store."""
     await archive(engines, settings, name)
     while await engines.streams.trim(name, 1_000):
         pass
 
 
 async def lose_the_hot_store(engines: Storage, redis_url: str) -> None:
-    """All keys of the stream's log, as when a disk is gone."""
+    """Delete all keys of the stream's log, as when a disk is lost."""
     stream = await engines.catalog.stream(CLICKS)
     with redis.Redis.from_url(redis_url) as client:
         client.delete(*every_key("default", stream.shards[0].log_id))
@@ -45,7 +45,7 @@ async def lose_the_hot_store(engines: Storage, redis_url: str) -> None:
 
 @asynccontextmanager
 async def an_older_copy_comes_back(engines: Storage, redis_url: str) -> AsyncGenerator[None]:
-    """The hot store holds at the end what it held at the begin, as when a backup of it was restored."""
+    """Restore the hot store's initial content at the end of the block, as from a backup."""
     stream = await engines.catalog.stream(CLICKS)
     keys = every_key("default", stream.shards[0].log_id)
     with redis.Redis.from_url(redis_url) as client:

@@ -1,4 +1,4 @@
-"""Certificates of a test's own, and TLS in front of servers that have none: the embedded ones are built without."""
+"""Test certificates, and a TLS proxy for servers that are built without TLS."""
 
 import asyncio
 import datetime
@@ -20,7 +20,7 @@ _DAY = datetime.timedelta(days=1)
 
 
 class Certificates(NamedTuple):
-    """Files: who signs, and what a server and a client show. `sealed_key` is the server's, with a password."""
+    """Certificate files; `sealed_key` is the server's key with a password."""
 
     ca: Path
     server: Path
@@ -33,7 +33,7 @@ PASSWORD = "correct horse"
 
 
 def make_certificates(folder: Path) -> Certificates:
-    """A CA, a server of 127.0.0.1 and localhost, and a client; a day long."""
+    """Create a CA, a server certificate for loopback and a client certificate, for a day."""
     ca_key = ec.generate_private_key(ec.SECP256R1())
     ca_name = _name("Test CA")
     ca = _sign(ca_name, ca_key, ca_name, ca_key, is_ca=True)
@@ -114,7 +114,7 @@ def _key(key: ec.EllipticCurvePrivateKey, password: str | None = None) -> bytes:
 
 @contextmanager
 def tls_in_front(url: str, certificates: Certificates) -> Iterator[int]:
-    """The port of a TLS server that passes everything on to the one of `url`."""
+    """Run a TLS proxy to the server at `url`, and yield its port."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(certificates.server, certificates.server_key)
     proxy = _Proxy(url, context)
@@ -129,7 +129,7 @@ def tls_in_front(url: str, certificates: Certificates) -> Iterator[int]:
 
 
 class _Proxy:
-    """Postgres asks for TLS in its own words first."""
+    """A TLS proxy; clients of Postgres first send an SSLRequest."""
 
     def __init__(self, url: str, context: ssl.SSLContext) -> None:
         self._url = urlsplit(url)

@@ -1,4 +1,4 @@
-"""Waiting for what takes a moment."""
+"""Waiting for a condition."""
 
 import asyncio
 import time
@@ -14,7 +14,7 @@ PAUSE_S = 0.01
 
 
 async def eventually(reading: Callable[[], Awaitable[T]], wanted: T) -> None:
-    """Wait until the reading gives what is wanted."""
+    """Wait until the reading equals the wanted value."""
     found = await reading()
     deadline = asyncio.get_running_loop().time() + WITHIN_S
     while found != wanted:
@@ -25,7 +25,7 @@ async def eventually(reading: Callable[[], Awaitable[T]], wanted: T) -> None:
 
 
 def until(holds: Callable[[], bool]) -> None:
-    """Wait until something is so, where there is no loop."""
+    """Wait for a condition, without an event loop."""
     deadline = time.monotonic() + WITHIN_S
     while not holds():
         assert time.monotonic() < deadline, "it is still not so"
