@@ -114,7 +114,7 @@ endif
 
 REDIS := $(if $(filter redis,$(STORE)),--store redis)
 chaos: faults
-	$(BIN)/python -m tests.chaos.apart $(if $(strip $(SEED)),--seed $(strip $(SEED))) $(REDIS)
+	$(BIN)/python -m tests.chaos.data_loss $(if $(strip $(SEED)),--seed $(strip $(SEED))) $(REDIS)
 	$(BIN)/pytest -m chaos tests
 
 faults: install faketime

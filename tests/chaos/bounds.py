@@ -1,4 +1,4 @@
-"""What is bounded: a series of samples whose last third is no higher than its second third, but for a tolerance."""
+"""Bounded growth: the last third of a series is at most the second plus a tolerance."""
 
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -10,7 +10,7 @@ THIRDS = 3
 
 
 class Tolerance(msgspec.Struct, frozen=True):
-    """How much higher the last third may be: by this share of the second, and by this much beside."""
+    """Allowed growth: this share of the second third, plus this slack."""
 
     share: float
     slack: float
@@ -19,18 +19,18 @@ class Tolerance(msgspec.Struct, frozen=True):
 MIB = 1024 * 1024
 TOLERANCES = {
     "memory *": Tolerance(0.10, 16 * MIB),  # allocators keep what a burst needed
-    "files *": Tolerance(0.10, 10),  # sockets and files that a process has open
+    "files *": Tolerance(0.10, 10),  # open sockets and files of a process
     "keys *": Tolerance(0.15, 30),
     "valkey memory": Tolerance(0.10, 4 * MIB),
     "rows *": Tolerance(0.15, 50),
-    "p50 *": Tolerance(0.50, 0.005),  # on a machine that others use as well
+    "p50 *": Tolerance(0.50, 0.005),  # on a shared machine
     "p99 *": Tolerance(1.00, 0.050),
 }
-"""By the names of series. A third is a mean, so that waves within it do not matter."""
+"""Tolerances by series name. Thirds are means, so that oscillations do not matter."""
 
 
 class Judged(msgspec.Struct, frozen=True):
-    """A series by its thirds. `meant`: why it may grow, where it may."""
+    """The means of a series' thirds; `meant` is the reason why it may grow."""
 
     name: str
     thirds: tuple[float, ...]
@@ -39,7 +39,7 @@ class Judged(msgspec.Struct, frozen=True):
 
     @property
     def is_bounded(self) -> bool:
-        """Or meant to grow."""
+        """Whether it is bounded, or may grow."""
         return not self.grows or bool(self.meant)
 
     def line(self) -> str:
@@ -50,7 +50,7 @@ class Judged(msgspec.Struct, frozen=True):
 
 
 def judge(name: str, samples: Sequence[float], meant: Mapping[str, str] | None = None) -> Judged:
-    """Hold a series against its tolerance; `meant` has reasons by the names of series that may grow."""
+    """Compare a series with its tolerance; `meant` maps series that may grow to reasons."""
     size = len(samples) // THIRDS
     if size == 0:
         return Judged(name, tuple(samples), grows=False)

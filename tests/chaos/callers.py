@@ -1,4 +1,4 @@
-"""Clients that write down what they asked and what they were told."""
+"""Clients that record each request and its outcome."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -13,14 +13,14 @@ from tests.chaos.history import Gap, History, Kind, Operation, Outcome, Seen
 ANSWER_S = 8.0
 NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 NOT_DONE = 503
-"""Nothing happened, as with every status below 500."""
+"""The status that, like every one below 500, means that nothing happened."""
 UNKNOWN = "storage_timeout"
-"""The code of an item of which nobody knows."""
+"""The code of an item with unknown outcome."""
 UNKNOWN_WORDS = ("may have taken effect", "is stopping")
 
 
 class Told(msgspec.Struct, frozen=True):
-    """What an answer said, beside that it went well."""
+    """Contents of a successful response."""
 
     seen: tuple[Seen, ...] = ()
     gaps: tuple[Gap, ...] = ()
@@ -43,9 +43,10 @@ class Caller:
     async def call(
         self, kind: Kind, log: str, request: httpx.Request, read: Read, **about: Any
     ) -> Operation:
-        """Ask, and write down how it ended. A body that is not what was promised raises: that is our own mistake.
+        """Send a request, and record its outcome.
 
-        `about`: what else the history is to know of it, as `Operation` has it.
+        A malformed body raises, because it is a bug of the client. `about`: further fields of the
+        `Operation`.
         """
         invoked = self.history.now()
         outcome, status, code = Outcome.UNKNOWN, 0, ""
@@ -80,7 +81,7 @@ class Caller:
         headers: dict[str, str] | None = None,
         **about: Any,
     ) -> Operation:
-        """A call of the REST door."""
+        """Call the REST API."""
         request = self.http.build_request(
             method, f"/v1{path}", json=body, params=query, headers=headers
         )
@@ -97,7 +98,7 @@ class Caller:
         told: Told,
         **about: Any,
     ) -> Operation:
-        """Write an operation down that is over now."""
+        """Record an operation that ends now."""
         operation = Operation(
             client=self.name,
             kind=kind,
@@ -115,12 +116,12 @@ class Caller:
     def went_well(
         self, kind: Kind, log: str, invoked: float, told: Told, **about: Any
     ) -> Operation:
-        """Write down what was told without having been asked for in a call of its own."""
+        """Record something received without a call of its own."""
         return self.note(kind, log, invoked, Outcome.OK, 0, "", told, **about)
 
 
 class ItemRefused(Exception):
-    """The call went well, and its one item did not."""
+    """The call succeeded, but its one item failed."""
 
     def __init__(self, code: str) -> None:
         super().__init__(code)
@@ -128,7 +129,7 @@ class ItemRefused(Exception):
 
 
 def nothing(_: Any) -> Told:
-    """The answer does not matter."""
+    """Ignore the response."""
     return Told()
 
 
@@ -145,7 +146,7 @@ def _outcome(answer: httpx.Response) -> tuple[Outcome, str]:
 
 
 def _code(answer: httpx.Response) -> str:
-    """What went wrong in a word."""
+    """The error code of a response."""
     with suppress(ValueError):
         said = answer.json()
         if is_unknown(said.get("message", "")):
@@ -155,6 +156,8 @@ def _code(answer: httpx.Response) -> str:
 
 
 def is_unknown(message: str) -> bool:
-    """Whether an AWS door means an unknown outcome: it has one word for that and for faults, and its text tells them
-    apart."""
+    """Return whether an AWS error means an unknown outcome.
+
+    AWS protocols have one code for that and for faults; only the text differs.
+    """
     return any(words in message for words in UNKNOWN_WORDS)

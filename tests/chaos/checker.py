@@ -1,10 +1,10 @@
-"""What must be true of a history, whatever broke while it was made. Pure functions; the numbers are those of the design.
+"""Invariants of a history, checked whatever faults occurred; they are numbered as in the design.
 
-Each gives a `Finding`: how many facts it looked at, and those that cannot be. An invariant that had nothing to look at
-was not checked, and the verdict counts that as a failure too, unless the run did without what it is about.
+Each is a pure function that returns a `Finding`: the number of facts it checked, and the violations. An invariant
+without evidence counts as a failure too, unless the run omits the feature.
 
-A history ends with a drain: every queue received and acknowledged until its counts are zero, every stream read from its
-start, every group read to its end, and then the counts, the dead letters and the standing of each group.
+A history ends with a drain: every queue is received and acknowledged until its counts are zero, every stream is read
+from its start, every group to its end; then counts, dead letters and committed offsets are recorded.
 """
 
 from collections.abc import Callable, Collection
@@ -14,18 +14,18 @@ from tests.chaos.checking.findings import Finding, Operations, answers
 from tests.chaos.history import DELIVERIES, READS, Kind, Outcome
 
 UNANSWERED = "outcome_unknown"
-"""The code of a 500 that says so: the AWS doors have no other status for an unknown outcome."""
+"""The code of a 500 with unknown outcome: AWS protocols have no other status for it."""
 
 Invariant = Callable[[Operations], Finding]
 
 
 def check(history: Operations, without: Collection[Invariant] = ()) -> list[Finding]:
-    """Every invariant, held against the history, but those that the run had nothing of."""
+    """Check every invariant, except those without evidence in this run."""
     return [invariant(history) for invariant in INVARIANTS if invariant not in without]
 
 
 def nothing_comes_from_nowhere(history: Operations) -> Finding:
-    """Q5, the other way round: what was received was sent, and no send that was told "nothing happened" had an effect."""
+    """Q5, converse: what was received had been sent, and refused sends have no effect."""
     possible = {
         (one.log, value)
         for one in history
@@ -43,7 +43,7 @@ def nothing_comes_from_nowhere(history: Operations) -> Finding:
 
 
 def no_answer_is_a_fault(history: Operations) -> Finding:
-    """No 500, except where an AWS door says with it that the outcome is unknown."""
+    """No 500, except for an unknown outcome in an AWS protocol."""
     wrong = [
         f"{one.client} was answered {one.status} {one.code} to {one.kind.value} of {one.log} at {one.ended:.3f}"
         for one in history
@@ -57,7 +57,7 @@ OF_THE_ARCHIVE: tuple[Invariant, ...] = (
     streams.damage_is_told,
     streams.a_replay_sends_each_once,
 )
-"""What a run without a Spark worker has nothing of."""
+"""Invariants without evidence in a run without a Spark worker."""
 
 INVARIANTS: tuple[Invariant, ...] = (
     queues.a_delivery_is_one,

@@ -12,6 +12,6 @@ from tests.contract.conftest import deployment
 def chaos_service(
     postgres_server_url: str, migrated_template: str
 ) -> Iterator[tuple[str, StorageSettings]]:
-    """Its URL, and where its stores are."""
+    """URL and store settings of the service."""
     with deployment(postgres_server_url, migrated_template, "chaos") as found:
         yield found

@@ -1,8 +1,7 @@
-"""A user's program that copies a stream with Structured Streaming, and kills itself where it is told to.
+"""A program that copies a stream with Structured Streaming, and kills itself on request.
 
 python -m tests.chaos.copying_program URL FROM TO CHECKPOINT TASKS WHERE
-
-WHERE is 'staged', before the third commit, 'committed', behind it, or 'nowhere'.
+WHERE is 'staged' (before the third commit), 'committed' (after it) or 'nowhere'.
 """
 
 import asyncio
@@ -24,7 +23,7 @@ WHERE, DRIVER = "CHAOS_WHERE", "CHAOS_DRIVER"
 
 
 class Mortal(StreamWriter):
-    """Kills the driver around one commit."""
+    """Kill the driver before or after one commit."""
 
     def commit(self, messages, batchId):
         if batchId == FATAL_BATCH and os.environ[WHERE] == "staged":
@@ -35,7 +34,7 @@ class Mortal(StreamWriter):
 
 
 def die() -> None:
-    """The program and its JVM, at once: the JVM hears of it by the kernel."""
+    """Kill the program; the kernel then ends its JVM."""
     os.kill(int(os.environ[DRIVER]), signal.SIGKILL)
     signal.pause()
 

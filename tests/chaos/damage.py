@@ -1,4 +1,4 @@
-"""A byte of the archive is changed: it must be told, and never be read as something else. Afterwards it is put back."""
+"""Bit rot in the archive: a changed byte must be detected, and is restored afterwards."""
 
 import asyncio
 from pathlib import Path
@@ -18,7 +18,7 @@ SOUND, DAMAGED = 0, 1
 
 
 async def flip_bytes(site: Site, stage: Stage) -> None:
-    """Some bytes, one after another, each in another file and at another place; what was told is in the history."""
+    """Change bytes one by one in different files, and record whether each is detected."""
     chance = stage.chance("damage")
     files = sorted((site.place / "data" / "archive").rglob("*.parquet"))
     known = await _paths(stage.url)
@@ -32,7 +32,7 @@ async def flip_bytes(site: Site, stage: Stage) -> None:
 
 
 async def _paths(url: str) -> set[str]:
-    """The files that the manifest names, below the archive's root: of each shard the first ones."""
+    """The first files of each shard in the manifest, relative to the archive's root."""
     async with httpx.AsyncClient(base_url=url, timeout=30, trust_env=False) as http:
         shards = (await http.get(f"/v1/archives/{EVENTS}")).raise_for_status().json()["shards"]
         pages = [
@@ -43,7 +43,7 @@ async def _paths(url: str) -> set[str]:
 
 
 def _place(path: Path, chance: Random) -> int:
-    """Within a column chunk: what is covered by the digests that readers check."""
+    """A position in a column chunk, which is covered by the digests that readers verify."""
     with parquet.ParquetFile(path) as file:
         group = file.metadata.row_group(chance.randrange(file.metadata.num_row_groups))
         chunk = group.column(chance.randrange(group.num_columns))
@@ -60,7 +60,7 @@ def _flip(path: Path, at: int) -> None:
 
 
 async def _verified(site: Site) -> int:
-    """The exit code of `millstream archive verify`, which reads everything anew."""
+    """The exit code of `millstream archive verify`."""
     archive = (site.place / "data" / "archive").as_uri()
     told = await asyncio.to_thread(
         command, *VERIFY, environment={**site.environment, "MILLSTREAM_ARCHIVE_URL": archive}

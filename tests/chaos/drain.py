@@ -1,4 +1,4 @@
-"""The end of a run: every queue emptied, every record read, the groups at the end, and what is left written down."""
+"""The end of a run: drain queues, read all records, and record the final state."""
 
 import asyncio
 from collections.abc import Callable
@@ -6,9 +6,9 @@ from typing import Any
 
 from tests.chaos.callers import Caller
 from tests.chaos.checking.queues import STAYING
-from tests.chaos.events_door import Follower
+from tests.chaos.event_follower import Follower
 from tests.chaos.history import Kind, Outcome, Seen
-from tests.chaos.queue_doors import Delivery, QueueDoor, RestQueues
+from tests.chaos.queue_protocols import Delivery, QueueProtocol, RestQueues
 from tests.chaos.stage import (
     DOOMED,
     EVENTS,
@@ -21,23 +21,23 @@ from tests.chaos.stage import (
     RECEIVES_MAX,
     Stage,
 )
-from tests.chaos.stream_door import Streams
-from tests.chaos.webhook_door import Hooks
+from tests.chaos.stream_protocol import Streams
+from tests.chaos.webhook_receiver import Hooks
 
 STANDSTILL_S = 60.0
-"""What is awaited gets no further for so long, and is given up. How far it has to go differs with the machine."""
+"""A wait ends after this long without progress; total durations differ by machine."""
 PAGE = 100
 FAILING = (FRAGILE, DOOMED)
 AT_ONCE = 8
 ARCHIVED_S = 120.0
 LOOK_S = 0.5
 LAST_RECORDS = 12
-"""That are in memory when everything else is in files."""
+"""Records that are hot when everything else is archived."""
 EXPIRED = "offset_expired"
 
 
 class Patience:
-    """With what goes on: over when it has got no further for a while. `now`: the time in seconds."""
+    """A wait that ends when there is no progress for a while; `now` is in seconds."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
@@ -45,7 +45,7 @@ class Patience:
         self._since = now()
 
     def lasts(self, progress: int) -> bool:
-        """Whether to go on waiting; `progress` is highest at the end."""
+        """Return whether to continue waiting; `progress` is highest at the end."""
         now = self._now()
         if self._best is None or progress > self._best:
             self._best, self._since = progress, now
@@ -53,7 +53,7 @@ class Patience:
 
 
 async def drain(stage: Stage, hooks: Hooks, follower: Follower, *, archives: bool) -> None:
-    """Queues first, of dead letters last; then the stream, from files and from memory; then its readers."""
+    """Drain queues, dead letters last, then the stream from both tiers, then its readers."""
     caller = await stage.caller("drain")
     queues, streams = RestQueues(caller), Streams(caller)
     first = [name for name in QUEUES if name != MORGUE]
@@ -79,14 +79,18 @@ async def drain(stage: Stage, hooks: Hooks, follower: Follower, *, archives: boo
     )
 
 
-async def _empty(stage: Stage, caller: Caller, door: QueueDoor, queue: str) -> None:
-    """Until the counts say that nothing waits, or it stands still."""
+async def _empty(stage: Stage, caller: Caller, protocol: QueueProtocol, queue: str) -> None:
+    """Empty a queue, until nothing is waiting or there is no progress."""
     patience, left = Patience(stage.history.now), await _left(caller, queue)
     settle = Kind.NACK if queue in FAILING else Kind.ACK
     while left and patience.lasts(-left):
-        received = await door.receive(queue, 10, wait_s=0)
+        received = await protocol.receive(queue, 10, wait_s=0)
         await asyncio.gather(
-            *(door.settle(queue, one, settle) for one in received.seen if isinstance(one, Delivery))
+            *(
+                protocol.settle(queue, one, settle)
+                for one in received.seen
+                if isinstance(one, Delivery)
+            )
         )
         left = await _left(caller, queue)
         if left and not received.seen:
@@ -94,7 +98,7 @@ async def _empty(stage: Stage, caller: Caller, door: QueueDoor, queue: str) -> N
 
 
 async def _until_empty(stage: Stage, caller: Caller, queue: str) -> None:
-    """Until its webhook has emptied it, or it stands still."""
+    """Wait until the queue's webhook has emptied it, or there is no progress."""
     patience = Patience(stage.history.now)
     while patience.lasts(-(left := await _left(caller, queue))):
         if not left:
@@ -103,7 +107,7 @@ async def _until_empty(stage: Stage, caller: Caller, queue: str) -> None:
 
 
 async def _left(caller: Caller, queue: str) -> int:
-    """How many messages have to go."""
+    """The number of messages left."""
     counts = await _counts(caller, queue)
     return sum(counts[name] for name in STAYING)
 
@@ -135,7 +139,7 @@ async def _list_dead_letters(stage: Stage, caller: Caller, queue: str) -> None:
 
 
 async def _archive(stage: Stage, caller: Caller) -> None:
-    """Have all there is copied to files, and forgotten by the hot store, or the time is over."""
+    """Wait until everything is archived and trimmed, up to the deadline."""
     give_up_at = stage.history.now() + ARCHIVED_S
     (await caller.http.post(f"/v1/archives/{EVENTS}/flushes")).raise_for_status()
     while stage.history.now() < give_up_at:
@@ -147,7 +151,7 @@ async def _archive(stage: Stage, caller: Caller) -> None:
 
 
 async def _ends(streams: Streams, shards: list[int]) -> dict[int, int]:
-    """Read every shard from its start; the next offsets of those that have records."""
+    """Read every shard from its start; return the next offsets of those with records."""
     few = asyncio.Semaphore(AT_ONCE)
 
     async def read(shard: int) -> int:
@@ -159,7 +163,7 @@ async def _ends(streams: Streams, shards: list[int]) -> dict[int, int]:
 
 
 async def _read_all(streams: Streams, shard: int) -> int:
-    """Read a shard from its start; its next offset, 0 if it has no records."""
+    """Read a shard from its start; return its next offset, 0 if it has no records."""
     offset, end = 0, 0
     while True:
         read = await streams.read(EVENTS, shard, offset)
@@ -175,14 +179,14 @@ async def _read_all(streams: Streams, shard: int) -> int:
 
 
 async def _read_by_kinesis(stage: Stage, shards: list[int]) -> None:
-    """Every shard through the Kinesis door, whose sequence numbers tell parents from children."""
-    door = stage.kinesis(await stage.caller("drain"))
+    """Read every shard over the Kinesis protocol, to compare parents' and children's numbers."""
+    protocol = stage.kinesis(await stage.caller("drain"))
     for shard in shards:
-        iterator = await door.iterator(EVENTS, shard, "")
+        iterator = await protocol.iterator(EVENTS, shard, "")
         last: tuple[Seen, ...] = ()
         first = -1  # wherever the shard begins
         while iterator is not None:
-            read, told = await door.get(EVENTS, shard, iterator, first)
+            read, told = await protocol.get(EVENTS, shard, iterator, first)
             assert read.outcome is Outcome.OK, f"the drain was answered {read.status} {read.code}"
             iterator = told.get("NextShardIterator") if read.seen else None
             last = read.seen or last
@@ -190,7 +194,7 @@ async def _read_by_kinesis(stage: Stage, shards: list[int]) -> None:
 
 
 async def _read_group_to(stage: Stage, streams: Streams, ends: dict[int, int]) -> None:
-    """Until the group stands at the end of every shard, or it stands still."""
+    """Wait until the group has reached the end of every shard, or there is no progress."""
     patience = Patience(stage.history.now)
     stands: dict[int, int] = {}
     while patience.lasts(sum(stands.values())):
@@ -204,10 +208,10 @@ async def _read_group_to(stage: Stage, streams: Streams, ends: dict[int, int]) -
 
 
 async def _until_posted(stage: Stage, hooks: Hooks, ends: dict[int, int]) -> None:
-    """Until the webhook of the stream's group is at the end of every shard, or it stands still.
+    """Wait until the webhook of the stream's group has reached the end of every shard.
 
-    It posts one record of a shard after another, and a shard's when all of its parents are posted: of the faults it
-    may have a long way left.
+    Gives up without progress. Records of a shard are posted one by one, and only after all its
+    parents, so the faults may leave a long backlog.
     """
     patience = Patience(stage.history.now)
     while patience.lasts(sum(hooks.reached.values())):
@@ -217,7 +221,7 @@ async def _until_posted(stage: Stage, hooks: Hooks, ends: dict[int, int]) -> Non
 
 
 async def _follow_to(stage: Stage, follower: Follower, ends: dict[int, int]) -> None:
-    """Follow until the end of every shard, or until it stands still."""
+    """Follow to the end of every shard, or until there is no progress."""
     patience = Patience(stage.history.now)
     while not _is_at(follower.reached, ends) and patience.lasts(sum(follower.reached.values())):
         await follower.follow(LOOK_S)

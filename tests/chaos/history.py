@@ -1,8 +1,9 @@
-"""What clients did and what they were told: the only thing the checker may look at.
+"""The history of a run: the only input of the checker.
 
-An operation is written down once, when it is over. `ok`: the answer said so. `fail`: the answer, or a connection that
-never came to be, said that nothing happened. `unknown`: asked, and no answer that says which; it may take effect at any
-time after it was asked, also later than everything else here.
+An operation is recorded once, when it ends. `ok`: the response says so. `fail`: the response, or a
+connection that was never established, says that nothing happened. `unknown`: requested, without a
+conclusive response; it may take effect at any time after the request, also later than everything
+else in the history.
 """
 
 import time
@@ -23,33 +24,33 @@ class Kind(StrEnum):
     SEND = "send"
     RECEIVE = "receive"
     PUSHED = "pushed"
-    """Messages that came over a socket; asked for when the credit was granted that they were sent for."""
+    """Messages pushed over a socket; invoked when their credit was granted."""
     ACK = "ack"
     NACK = "nack"
     APPEND = "append"
     READ = "read"
-    """Records of one shard, however they came: from `first` on."""
+    """Records of one shard in any protocol, from `first` on."""
     FOLLOWED = "followed"
-    """A record, or a gap, as an event of an answer that goes on; `first` is where its shard's last one ended."""
+    """A record or gap as a server-sent event; `first` is where its shard's last one ended."""
     RESHARD = "reshard"
     SHARDS = "shards"
-    """Which shards a stream has, and their parents."""
+    """The shards of a stream, and their parents."""
     GROUP_READ = "group_read"
     COMMIT = "commit"
     STANDING = "standing"
-    """Where a group says it stands."""
+    """The committed offsets of a group."""
     REPLAY = "replay"
-    """A replay that is done: its window, as two places for each shard."""
+    """A completed replay: its window, as two positions per shard."""
     REPLAYED = "replayed"
-    """Everything that a replay's target holds."""
+    """All records of a replay's target."""
     DAMAGE = "damage"
-    """A byte of a file was changed: ok where that was told."""
+    """A byte of a file was changed: ok if that was detected."""
     CLOCK = "clock"
-    """While it lasted, the store's clock was wrong."""
+    """A period in which the store's clock was wrong."""
     WEBHOOK = "webhook"
-    """Everything of that queue or stream is to be posted to us."""
+    """A webhook of that queue or stream was created."""
     POSTED = "posted"
-    """A webhook's attempt as its receiver saw it: asked when it came, ok where the receiver answered that it took it."""
+    """A webhook attempt at the receiver: invoked at its arrival, ok if it was accepted."""
     STATS = "stats"
     DEAD_LETTERS = "dead_letters"
 
@@ -59,9 +60,10 @@ READS = (Kind.READ, Kind.FOLLOWED)
 
 
 class Seen(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A message or record in an answer; of a place that was committed, only shard and offset.
+    """A message or record in a response; for a commit, only shard and offset.
 
-    `group` of a record that was appended is its key. `receives` counts a message's deliveries, `number` is a record's sequence number where the Kinesis door told it.
+    `group` of an appended record is its key. `receives` counts the deliveries of a message;
+    `number` is a record's sequence number in the Kinesis protocol.
     """
 
     value: str = ""
@@ -75,7 +77,7 @@ class Seen(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Gap(msgspec.Struct, frozen=True):
-    """Offsets [first, next) of which a reader was told that they cannot be read."""
+    """Offsets [first, next) that were reported as unreadable."""
 
     shard: int
     first: int
@@ -84,7 +86,7 @@ class Gap(msgspec.Struct, frozen=True):
 
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One call of one client. Times are seconds since the history began."""
+    """A call of a client; times are seconds since the start of the history."""
 
     client: str
     kind: Kind
@@ -95,46 +97,46 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     status: int = 0
     code: str = ""
     values: tuple[str, ...] = ()
-    """What was asked to be sent or settled."""
+    """Values to be sent or settled."""
     group: str = ""
-    """Of messages, or of readers; of an append its key."""
+    """Message group or consumer group; for an append, the record key."""
     seen: tuple[Seen, ...] = ()
     counts: dict[str, int] = {}
     promised_s: float = 0.0
-    """How long what was sent is to be delayed, or what was received to be hidden, at least."""
+    """Minimum delay of a sent message, or visibility timeout of a received one."""
     delivery: int = 0
-    """Of a verdict that counts for one delivery only: which one, by its receives."""
+    """The delivery, by its receive count, of a verdict that counts for one delivery only."""
     first: int = -1
-    """Of a read: where it was to begin."""
+    """The requested start of a read."""
     gaps: tuple[Gap, ...] = ()
     tier: str = ""
     generation: int = -1
     owns: tuple[int, ...] = ()
-    """The shards that are this member's in that generation."""
+    """The shards that this member owns in that generation."""
     target: str = ""
-    """Of a queue's counts: the queue of its dead letters. Of a replay: the stream it fills."""
+    """The dead-letter queue of a queue's counts; the target stream of a replay."""
 
 
 class History:
-    """Every operation of a run, in the order in which they ended."""
+    """Every operation of a run, by time of completion."""
 
     def __init__(self) -> None:
         self.operations: list[Operation] = []
         self._began = time.monotonic()
 
     def now(self) -> float:
-        """Seconds since it began."""
+        """Seconds since the start."""
         return time.monotonic() - self._began
 
     def add(self, operation: Operation) -> None:
         self.operations.append(operation)
 
     def write(self, path: Path) -> None:
-        """As NDJSON, one operation a line."""
+        """Write NDJSON, one operation per line."""
         path.write_bytes(b"".join(msgspec.json.encode(one) + b"\n" for one in self.operations))
 
     def counts(self) -> dict[str, dict[str, int]]:
-        """How many operations of each kind ended in each way."""
+        """Number of operations by kind and outcome."""
         found: dict[str, dict[str, int]] = {}
         for one in self.operations:
             ways = found.setdefault(one.kind.value, {way.value: 0 for way in Outcome})
@@ -143,7 +145,7 @@ class History:
 
 
 def read_history(path: Path) -> Iterator[Operation]:
-    """The operations of a file that `History.write` wrote."""
+    """Read operations from a file that `History.write` wrote."""
     with path.open("rb") as lines:
         for line in lines:
             yield msgspec.json.decode(line, type=Operation)

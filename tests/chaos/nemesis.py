@@ -1,4 +1,4 @@
-"""What breaks, when and for how long: decided from a seed before anything runs, and put right each time."""
+"""Fault injection: a schedule derived from a seed, in which every fault is undone."""
 
 import asyncio
 import signal
@@ -16,11 +16,11 @@ from tests.chaos.tools import failing_fsync
 LASTS_S = (0.5, 4.0)
 CALM_S = (0.5, 3.0)
 TOGETHER = 0.3
-"""How often the next fault begins while this one lasts."""
+"""Probability that the next fault overlaps this one."""
 ROLL_S = 1.5  # between the processes of a rolling restart
-RECOVERING_S = 0.05  # a store is killed again so soon after it was started
+RECOVERING_S = 0.05  # maximum delay before a restarted store is killed again
 
-JUMP_S = (3.0, 15.0)  # forwards: below every window in which a repeat is known
+JUMP_S = (3.0, 15.0)  # forwards, below every deduplication window
 CLOCK_SETTLES_S = 1.5
 
 LINKS = ("clients", "valkey", "postgres")
@@ -46,12 +46,12 @@ RESOURCES = {
         if fault is not Fault.NONE
     },
 }
-"""Each fault, and what it occupies: two faults of one thing do not overlap."""
+"""Each fault with its resource; faults of one resource do not overlap."""
 OF_THE_WORKER = ("kill_worker", "pause_worker")
 
 
 class Planned(msgspec.Struct, frozen=True):
-    """A fault, when it begins and how long it lasts, in seconds; `luck` chooses whom it meets."""
+    """A fault: start and duration in seconds; `luck` selects its victim."""
 
     name: str
     at: float
@@ -64,7 +64,7 @@ class Planned(msgspec.Struct, frozen=True):
 
 
 def schedule(seed: int, seconds: float, without: Collection[str] = frozenset()) -> list[Planned]:
-    """Faults for that long: every kind once, in random order, then every kind again."""
+    """Schedule faults for this duration: every kind once in random order, then again."""
     chance = Random(seed)
     planned: list[Planned] = []
     bag: list[str] = []
@@ -87,7 +87,7 @@ def schedule(seed: int, seconds: float, without: Collection[str] = frozenset()) 
 
 
 def _begin(fault: Planned, planned: list[Planned]) -> float:
-    """When it can begin: not before what it breaks is whole again."""
+    """The earliest start: not before its resource has recovered."""
     resource = RESOURCES[fault.name]
     return max(
         (fault.at, *(one.over for one in planned if RESOURCES[one.name] == resource)),
@@ -95,7 +95,7 @@ def _begin(fault: Planned, planned: list[Planned]) -> float:
 
 
 class Nemesis:
-    """Carries out a schedule."""
+    """Carry out a schedule."""
 
     def __init__(self, site: Site, history: History) -> None:
         self.done: Counter[str] = Counter()
@@ -105,7 +105,7 @@ class Nemesis:
         self._held = {resource: asyncio.Lock() for resource in RESOURCES.values()}
 
     async def run(self, planned: list[Planned]) -> None:
-        """Every fault at its time; returns when the last is put right."""
+        """Inject every fault at its time; return when the last is undone."""
         began = asyncio.get_running_loop().time()
         async with asyncio.TaskGroup() as group:
             for fault in planned:
@@ -120,7 +120,7 @@ class Nemesis:
         self.told.append(f"{from_s:8.2f} to {self._history.now():8.2f} s  {fault.name}")
 
     async def put(self, fault: Planned) -> None:
-        """Break what the fault is about, and put it right."""
+        """Inject a fault, and undo it."""
         breaks: dict[str, Callable[[Planned], Awaitable[None]]] = {
             "roll_api": self._roll,
             "disk_full": self._fill_disk,
@@ -141,7 +141,7 @@ class Nemesis:
             await _trouble(self._site.proxies[of], Fault(name), fault.lasts)
 
     async def _kill(self, program: str, fault: Planned) -> None:
-        """Its supervisor starts it again; this fault is over when it was to be over."""
+        """Kill a process; its supervisor restarts it."""
         if found := self._site.processes(program):
             signalled(_chosen(found, fault), signal.SIGKILL)
         await asyncio.sleep(fault.lasts)
@@ -172,7 +172,7 @@ class Nemesis:
         await self._kill_valkey(fault)
 
     async def _fill_disk(self, fault: Planned) -> None:
-        """A store that cannot write what it acknowledges ends; it is started when there is room again."""
+        """Fill the disk; the store exits, and is restarted with free space."""
         disk = self._site.disk
         assert disk is not None
         disk.fill()
@@ -190,7 +190,7 @@ class Nemesis:
         await self._site.valkey.revive()
 
     async def _move_clock(self, fault: Planned) -> None:
-        """Ahead, and back: until the true time has caught up, the store's time stands still."""
+        """Move the clock ahead and back; the store's time then waits for real time."""
         clock, history = self._site.clock, self._history
         assert clock is not None
         began, jump_s = history.now(), JUMP_S[0] + fault.luck * (JUMP_S[1] - JUMP_S[0])

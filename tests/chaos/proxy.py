@@ -1,13 +1,13 @@
-"""A TCP proxy that breaks on demand, in front of a store.
+"""A TCP proxy that injects faults, in front of a store.
 
     CUT         links are reset, new ones too
-    HALF_OPEN   nothing arrives on either side, and nobody is told; what was swallowed cannot be made good, so those
-                links are reset when the fault is over
-    STALLED     nothing arrives while it lasts, and all of it arrives late when it is over, as after retransmissions
-    LOST_REPLY  a request is delivered, its answer is dropped and the link reset, for a share of the answers
-    SLOW        each piece waits for the latency and for its bytes to fit the bandwidth
+    HALF_OPEN   nothing is delivered in either direction, without an error; links that lost data are reset when
+                the fault ends
+    STALLED     nothing is delivered during the fault, and everything afterwards, as after retransmissions
+    LOST_REPLY  a request is delivered, its response is dropped and the link reset, for a share of the responses
+    SLOW        each piece is delayed by the latency and by the bandwidth
 
-What is random comes from the `Random` that is handed in.
+Randomness comes from the given `Random`.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ class Fault(StrEnum):
 
 
 class Slowness(msgspec.Struct, frozen=True):
-    """How slow SLOW is, and which share of the answers LOST_REPLY loses."""
+    """Parameters of SLOW, and the share of responses that LOST_REPLY loses."""
 
     latency_s: float = 0.05
     bytes_per_second: int = 256_000
@@ -45,7 +45,7 @@ class Slowness(msgspec.Struct, frozen=True):
 
 
 class _Link:
-    """A client's connection and the one behind it."""
+    """A client's connection and its upstream connection."""
 
     def __init__(self, near: asyncio.StreamWriter, far: asyncio.StreamWriter) -> None:
         self.near = near
@@ -53,13 +53,13 @@ class _Link:
         self.swallowed = False
 
     def reset(self) -> None:
-        """End both sides with RST, so that nobody takes it for an orderly end."""
+        """Reset both sides with RST, not an orderly close."""
         for side in (self.near, self.far):
             _reset(side)
 
 
 class Proxy:
-    """Listens on a free port of loopback; `connect` opens a connection to what stands behind it."""
+    """Listen on a free loopback port; `connect` opens an upstream connection."""
 
     def __init__(
         self,
@@ -90,22 +90,22 @@ class Proxy:
     ) -> None:
         assert self._server is not None
         self._server.close()
-        self.be(Fault.CUT)  # so that each link ends of itself
+        self.be(Fault.CUT)  # so that each link ends by itself
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """The listening port."""
         assert self._server is not None
         return int(self._server.sockets[0].getsockname()[1])
 
     @property
     def fault(self) -> Fault:
-        """What it does to its links now."""
+        """The current fault."""
         return self._fault
 
     def be(self, fault: Fault) -> None:
-        """Do this to every link from now on. Fault.NONE heals."""
+        """Apply this fault to every link; Fault.NONE ends it."""
         self._fault = fault
         if fault is Fault.STALLED:
             self._flows.clear()
@@ -137,7 +137,7 @@ class Proxy:
             return
         try:
             far_reader, far_writer = await self._connect()
-        except OSError:  # nothing stands behind us
+        except OSError:  # no upstream
             _reset(writer)
             return
         link = _Link(writer, far_writer)
@@ -171,7 +171,7 @@ class Proxy:
                     await writer.drain()
 
     async def _lets_pass(self, link: _Link, size: int, *, answers: bool) -> bool:
-        """Whether these bytes go on, once they may."""
+        """Return whether to forward these bytes, possibly after a delay."""
         await self._flows.wait()
         if link.swallowed or self._fault is Fault.HALF_OPEN:
             link.swallowed = True
@@ -191,7 +191,7 @@ class Proxy:
 
 
 def _reset(writer: asyncio.StreamWriter) -> None:
-    """Close with RST: linger for no time."""
+    """Close with RST, by zero linger time."""
     end = writer.get_extra_info("socket")
     if end is not None and end.family != socket.AF_UNIX:
         with suppress(OSError):

@@ -1,4 +1,4 @@
-"""A whole run: a deployment, clients, faults, recovery, drain, verdict.
+"""A complete run: deployment, clients, faults, recovery, drain, verdict.
 
 python -m tests.chaos.run --minutes 5 --seed 1
 """
@@ -26,8 +26,8 @@ from tests.chaos.workload import Workload
 from tests.redis_server import add_store, store_of
 
 RECOVERED_S = 30.0
-"""Everything goes well again so soon after the last fault: a supervisor waits at most 10 s, a store's answer 5 s."""
-RESHARDS_MAX = 100  # of a run: shards that were closed stay, and are read at the end
+"""Bound of recovery after the last fault: a supervisor waits up to 10 s, a store call 5 s."""
+RESHARDS_MAX = 100  # per run: closed shards stay, and are read at the end
 ANSWERED = "request_failed"
 SEED_MAX = 1_000_000
 
@@ -41,7 +41,7 @@ class Said(msgspec.Struct, frozen=True):
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """What a run was, and what it showed."""
+    """The parameters of a run, and its results."""
 
     store: str
     seed: int
@@ -55,21 +55,21 @@ class Verdict(msgspec.Struct, frozen=True):
     timeline: list[str]
     left_out: dict[str, str]
     complaints: list[str]
-    """What was raised in the deployment, and no caller was answered with."""
+    """Exceptions in the deployment that were not sent as a response."""
 
     @property
     def is_sound(self) -> bool:
-        """Whether nothing speaks against any invariant, and the service came back whole."""
+        """Whether no invariant is violated, and the service recovered."""
         whole = self.recovered_s is not None and not self.missing and not self.complaints
         return whole and not any(finding.violations for finding in self.findings)
 
     @property
     def holds(self) -> bool:
-        """Whether it is sound, and every invariant had something to look at."""
+        """Whether it is sound, and every invariant was checked."""
         return self.is_sound and all(finding.holds for finding in self.findings)
 
     def report(self) -> str:
-        """The whole of it in words; what does not hold comes last, where it is seen."""
+        """The complete report, with violations last."""
         total = sum(sum(ways.values()) for ways in self.operations.values())
         back = "NOT" if self.recovered_s is None else f"in {self.recovered_s:.1f} s"
         lines = [
@@ -97,9 +97,9 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 async def run(seed: int, seconds: float, place: Path, tools: Tools, *, archives: bool) -> Verdict:
-    """Faults for that long, in that directory; the history stays there, and the log of the deployment.
+    """Run with faults for this duration; history and log stay in that directory.
 
-    `archives`: with a Spark worker, which takes its time to begin.
+    `archives`: with a Spark worker, which takes time to start.
     """
     history = History()
     async with (
@@ -139,7 +139,7 @@ async def run(seed: int, seconds: float, place: Path, tools: Tools, *, archives:
 
 
 def complaints_in(log: Path) -> list[str]:
-    """What was raised and caught by nobody who could answer with it, and whatever is no line of a log."""
+    """Unhandled exceptions, and everything that is not a log line."""
     found = []
     for line in log.read_text(errors="replace").splitlines():
         try:
@@ -153,7 +153,7 @@ def complaints_in(log: Path) -> list[str]:
 
 
 def _left_out(tools: Tools, *, archives: bool) -> dict[str, str]:
-    """Faults that this run goes without, and why."""
+    """Faults that this run omits, with reasons."""
     of_the_worker = {} if archives else dict.fromkeys(OF_THE_WORKER, "no Spark worker runs")
     return {**tools.lacking(), **of_the_worker}
 
@@ -169,7 +169,7 @@ def main() -> int:
     store = store_of(told)
     seed = SystemRandom().randrange(SEED_MAX) if told.seed is None else told.seed
     place = Path(tempfile.mkdtemp(prefix="millstream-chaos-"))
-    place.chmod(0o755)  # Postgres may have to run as somebody else
+    place.chmod(0o755)  # Postgres may have to run as another user
     sys.stdout.write(f"seed {seed}, in {place}\n")
     archives = why_not() is None
     tools = found_tools(store)

@@ -1,4 +1,4 @@
-"""What a deployment uses: memory and open files of its processes, keys of the store, rows of the database."""
+"""Resource usage of a deployment: memory and files of processes, keys, and rows."""
 
 import asyncio
 import os
@@ -22,7 +22,7 @@ Sample = dict[str, float]
 
 
 class Tally(History):
-    """Counts operations and keeps only the latencies since it was asked last: an hour of them fits nowhere."""
+    """Count operations, and keep latencies only until they are read, to bound memory."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -41,7 +41,7 @@ class Tally(History):
         }
 
     def latencies(self) -> Sample:
-        """The median and the 99th percentile of sends since the last time."""
+        """Median and 99th percentile of sends since the last call."""
         found, self._latencies = sorted(self._latencies), []
         if not found:
             return {}
@@ -52,7 +52,7 @@ class Tally(History):
 
 
 async def sampled(site: Site) -> Sample:
-    """Everything that is to be bounded, now. The stores are asked past their proxies."""
+    """Sample everything that must be bounded; stores are queried without proxies."""
     return {
         **of_processes(site),
         **await asyncio.to_thread(_of_valkey, site.valkey.socket),
@@ -61,7 +61,7 @@ async def sampled(site: Site) -> Sample:
 
 
 def of_processes(site: Site) -> Sample:
-    """Memory and open files, by program; of programs with several processes in all."""
+    """Total memory and open files by program."""
     found: Counter[str] = Counter()
     supervisor = site.deployment.process.pid
     names = {supervisor: "supervisor", site.valkey.pid: "valkey"}
@@ -80,7 +80,7 @@ def of_processes(site: Site) -> Sample:
 
 
 def _memory(pid: int) -> int:
-    """What is in memory for a process; of what it shares with others, its part. Raises OSError."""
+    """Proportional set size of a process; raises OSError."""
     lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     [kilobytes] = [line.split()[1] for line in lines if line.startswith("Pss:")]
     return int(kilobytes) * 1024
@@ -95,7 +95,7 @@ def _of_valkey(socket: Path) -> Sample:
 
 
 def _part(key: bytes) -> str:
-    """What a key holds, as storage/redis/keys.py spells it."""
+    """The kind of a key, as spelled in storage/redis/keys.py."""
     words = key.decode().rpartition("}")[2].strip(":").split(":")
     return words[0] or "others"
 

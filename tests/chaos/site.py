@@ -1,5 +1,7 @@
-"""A deployment whose every part can be broken: `millstream up` with two API processes, in front of stores of our own,
-with a proxy before each store, and one before the deployment itself."""
+"""A deployment with every part breakable, and proxies before each store and the API.
+
+`millstream up` runs two API processes, with separately started stores.
+"""
 
 import asyncio
 import os
@@ -24,13 +26,16 @@ from tests.chaos.tools import Clock, SmallDisk, Tools, small_disk
 from tests.redis_server import NamedServer
 
 API_PROCESSES = 2
-GIVES_UP_S = 0.3  # a store that cannot write needs so long to end, at most
+GIVES_UP_S = 0.3  # maximum time in which a store that cannot write exits
 ARCHIVING = {"MILLSTREAM_SPARK_MASTER": "local[1]", "MILLSTREAM_SPARK_MEMORY_MB": "1024"}
 
 
 class ClockedServer(NamedServer):
-    """A store that takes its time from a clock of ours. It has no allocator of the machine's then: the two are not for one
-    process, since that one asks for the time as it begins."""
+    """A store with a manual clock.
+
+    It does not use the preloaded allocator: the two are incompatible, because the allocator reads
+    the time as it starts.
+    """
 
     def __init__(
         self, data: Path, program: Path | None, durability: Durability, clock: Clock | None
@@ -48,7 +53,7 @@ class ClockedServer(NamedServer):
 
 
 class Store:
-    """A server under our own hand, reached through its unix socket."""
+    """A directly controlled server, reached through its unix socket."""
 
     def __init__(self, server: ValkeyServer | PostgresServer, socket: Path) -> None:
         self.socket = socket
@@ -57,7 +62,7 @@ class Store:
         self._process: subprocess.Popen[bytes] | None = None
 
     async def connect(self) -> Streams:
-        """A connection to it. Raises OSError."""
+        """Connect; raises OSError."""
         return await asyncio.open_unix_connection(str(self.socket))
 
     async def start(self) -> None:
@@ -68,18 +73,18 @@ class Store:
         await asyncio.to_thread(self._server.wait_ready, alive=lambda: process.poll() is None)
 
     async def begin(self) -> None:
-        """Start it, and do not wait. The process is started by our own thread: it is to end with that."""
+        """Start it without waiting, from the main thread, with which it must end."""
         await asyncio.to_thread(self._server.prepare)
         self._process = start(self._server)
 
     @property
     def pid(self) -> int:
-        """Its process."""
+        """Its process id."""
         assert self._process is not None
         return self._process.pid
 
     async def revive(self) -> None:
-        """Start it, if it has given up."""
+        """Start it again, if it has exited."""
         assert self._process is not None
         await asyncio.sleep(GIVES_UP_S)
         if self._process.poll() is not None:
@@ -92,18 +97,18 @@ class Store:
         self._process.wait()
 
     def become(self, other: "Store") -> None:
-        """Another server takes this one's place; this one is gone."""
+        """Replace it by another server."""
         self.socket, self.directory = other.socket, other.directory
         self._server, self._process = other._server, other._process
 
     def stop(self) -> None:
-        """In an orderly way, for the end."""
+        """Stop it cleanly, at the end."""
         if self._process is not None and self._process.poll() is None:
             stop(self._process, self._server.stop_signal)
 
 
 class Site:
-    """What the nemesis may break. `disk` and `clock` are the store's, where the machine can do that, and so is `version`."""
+    """The breakable parts of a deployment; `disk` and `clock` are the store's, if supported."""
 
     def __init__(
         self,
@@ -135,16 +140,16 @@ class Site:
         self.replication: Proxy | None = None
 
     def links(self) -> Counter[str]:
-        """What happened to the links of all proxies."""
+        """Counters of all proxies."""
         return sum((proxy.counted for proxy in self.proxies.values()), Counter())
 
     def processes(self, name: str) -> list[int]:
-        """The process ids of the children of that name, as `MARKS` has them."""
+        """Process ids of the children of that name, as in `MARKS`."""
         children = descendants(self.deployment.process.pid, depth_max=1)
         return sorted(pid for pid in children if MARKS[name] in command_line(pid))
 
     async def missing(self, within_s: float) -> list[str]:
-        """The programs that do not run within that time, though they should."""
+        """Programs that should be running, but are not within that time."""
         wanted = {"api": API_PROCESSES, "sweeper": 1, "deliverer": 1, "worker": int(self.archives)}
         for _ in range(int(within_s / 0.1)):
             lacking = [name for name, most in wanted.items() if len(self.processes(name)) < most]
@@ -155,13 +160,13 @@ class Site:
 
 
 def signalled(pid: int, number: signal.Signals) -> None:
-    """Send a signal to a process that may be gone."""
+    """Send a signal to a process that may have ended."""
     with suppress(ProcessLookupError):
         os.kill(pid, number)
 
 
 def _postgres_socket(server: PostgresServer) -> Path:
-    """The socket that its URL is about."""
+    """The socket in its URL."""
     [sockets] = parse_qs(urlsplit(server.url).query)["host"]
     return Path(sockets) / f".s.PGSQL.{POSTGRES_PORT}"
 
@@ -170,7 +175,7 @@ def _postgres_socket(server: PostgresServer) -> Path:
 async def running_site(
     place: Path, seed: int, tools: Tools, *, archives: bool, durability: Durability = "always"
 ) -> AsyncIterator[Site]:
-    """A whole deployment in that directory; `archives`: with an archive and a Spark worker."""
+    """Run a deployment in that directory; `archives`: with an archive and a Spark worker."""
     with ExitStack() as ends:
         clock = Clock(tools.faketime, place) if tools.faketime else None
         valkey_server = ClockedServer(place, tools.store, durability, clock)
@@ -189,7 +194,7 @@ async def running_site(
             words = ["--workers", str(API_PROCESSES), "--data", str(place / "data")]
             environment = _environment(stores, archives=archives)
             running = deployed(place / "log", *words, environment=environment)
-            # In threads: it waits for answers that come through proxies of this very loop.
+            # In threads: it waits for responses that pass through proxies on this loop.
             deployment = await asyncio.to_thread(running.__enter__)
             try:
                 port = urlsplit(deployment.url).port

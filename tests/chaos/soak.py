@@ -1,4 +1,4 @@
-"""An hour of everything at once and nothing broken: what a deployment uses stays bounded, and sends stay as quick.
+"""A soak test without faults: resource usage stays bounded, and sends stay fast.
 
 python -m tests.chaos.soak --minutes 60
 """
@@ -28,7 +28,7 @@ SAMPLE_S = 20.0
 MINUTE_S = 60.0
 RESHARD_S = 30.0
 KEPT_S = 300
-"""How long the stream keeps records, and a queue its dead letters: then an hour sees twelve times as much come and go."""
+"""Retention of records and dead letters, so that an hour covers twelve periods."""
 FILLED_MINUTES = 30
 SHORT = f"In less than {FILLED_MINUTES} minutes programs warm up and stores fill: what grows here need not go on growing."
 MEANT = {
@@ -47,11 +47,11 @@ MEANT = {
     "keys prod_old": "closed shards stay a day",
     "keys in all": "closed shards stay a day",
 }
-"""What may grow within an hour, and why."""
+"""Series that may grow within an hour, with reasons."""
 
 
 class Soaked(msgspec.Struct, frozen=True):
-    """What came of it."""
+    """Results of a soak test."""
 
     minutes: float
     operations: dict[str, dict[str, int]]
@@ -61,11 +61,11 @@ class Soaked(msgspec.Struct, frozen=True):
 
     @property
     def holds(self) -> bool:
-        """Whether nothing grows that should not."""
+        """Whether nothing grows unexpectedly."""
         return all(one.is_bounded for one in self.judged) and not self.complaints
 
     def report(self) -> str:
-        """The whole of it in words."""
+        """The complete report."""
         return "\n".join(
             [
                 f"{self.minutes:.0f} minutes of everything, nothing broken",
@@ -95,7 +95,7 @@ def _minute(number: int, told: Sample) -> str:
 
 
 async def soak(minutes: float, place: Path, tools: Tools, *, archives: bool) -> Soaked:
-    """Work for so long, in that directory, and look at everything all the while."""
+    """Run for this duration in that directory, sampling all the time."""
     tally = Tally()
     series: dict[str, list[float]] = defaultdict(list)
     async with (
@@ -123,7 +123,7 @@ async def soak(minutes: float, place: Path, tools: Tools, *, archives: bool) -> 
 
 
 async def _look(site: Site, series: dict[str, list[float]]) -> None:
-    """A sample now and then; what is not there in one counts as nothing."""
+    """Sample periodically; what is missing in a sample counts as 0."""
     taken = 0
     while True:
         sample = await sampled(site)
@@ -142,7 +142,7 @@ def main() -> int:
     told = words.parse_args()
     tools = Tools(store=store_of(told))
     place = Path(tempfile.mkdtemp(prefix="millstream-soak-"))
-    place.chmod(0o755)  # Postgres may have to run as somebody else
+    place.chmod(0o755)  # Postgres may have to run as another user
     sys.stdout.write(f"in {place}\n")
     soaked = asyncio.run(soak(told.minutes, place, tools, archives=why_not() is None))
     sys.stdout.write(f"{soaked.report()}\n")

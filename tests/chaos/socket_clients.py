@@ -1,26 +1,26 @@
-"""Who publishes, works, reads and shares over sockets. Each is at work for as long as its session is kept."""
+"""Clients over WebSocket: publishers, workers, readers and members."""
 
 import asyncio
 from functools import partial
 from random import Random
 
 from tests.chaos.history import Kind
-from tests.chaos.socket_door import Member, Publisher, Reader, Worker
+from tests.chaos.socket_protocol import Member, Publisher, Reader, Worker
 from tests.chaos.stage import EVENTS, LINE, PAUSE_S, WORK, Stage
 
 GROUPS = 3
 
 
-async def publish(stage: Stage, name: str, door: Publisher, chance: Random) -> None:
-    """Messages, messages of groups, and records, in turn, each until it is accepted."""
-    keeping = asyncio.create_task(door.session.keep(stage.over))
+async def publish(stage: Stage, name: str, protocol: Publisher, chance: Random) -> None:
+    """Publish messages, grouped messages and records in turn, each until accepted."""
+    keeping = asyncio.create_task(protocol.session.keep(stage.over))
     number = 0
     while stage.goes_on:
         value, group = f"{name}:{number}", f"{name}-{chance.randrange(GROUPS)}"
         asks = (
-            partial(door.send, WORK, value),
-            partial(door.send, LINE, value, group),
-            partial(door.append, EVENTS, value, group),
+            partial(protocol.send, WORK, value),
+            partial(protocol.send, LINE, value, group),
+            partial(protocol.append, EVENTS, value, group),
         )
         await stage.insist(asks[number % len(asks)])
         number += 1
@@ -28,32 +28,32 @@ async def publish(stage: Stage, name: str, door: Publisher, chance: Random) -> N
     await keeping
 
 
-async def work(stage: Stage, name: str, door: Worker, chance: Random) -> None:
-    """Acknowledge most of what comes, give some back."""
-    keeping = asyncio.create_task(door.session.keep(stage.over))
+async def work(stage: Stage, name: str, protocol: Worker, chance: Random) -> None:
+    """Acknowledge most messages, return some."""
+    keeping = asyncio.create_task(protocol.session.keep(stage.over))
     while stage.goes_on:
-        if not door.arrived:
+        if not protocol.arrived:
             await asyncio.sleep(PAUSE_S)
             continue
-        delivery = door.arrived.popleft()
+        delivery = protocol.arrived.popleft()
         kind = Kind.ACK if chance.random() < 0.95 else Kind.NACK
-        await door.settle(delivery, kind)
-        await door.grant()
+        await protocol.settle(delivery, kind)
+        await protocol.grant()
     await keeping
 
 
-async def read(stage: Stage, name: str, door: Reader, chance: Random) -> None:
-    """Everything, once."""
-    await door.session.keep(stage.over)
+async def read(stage: Stage, name: str, protocol: Reader, chance: Random) -> None:
+    """Read everything once."""
+    await protocol.session.keep(stage.over)
 
 
-async def belong(stage: Stage, name: str, door: Member, chance: Random) -> None:
-    """Commit what came."""
-    keeping = asyncio.create_task(door.session.keep(stage.over))
+async def belong(stage: Stage, name: str, protocol: Member, chance: Random) -> None:
+    """Commit what was received."""
+    keeping = asyncio.create_task(protocol.session.keep(stage.over))
     while stage.goes_on:
-        for shard, up_to in [*door.due.items()]:
-            await door.commit(shard, up_to)
-            if door.due.get(shard) == up_to:
-                door.due.pop(shard)
+        for shard, up_to in [*protocol.due.items()]:
+            await protocol.commit(shard, up_to)
+            if protocol.due.get(shard) == up_to:
+                protocol.due.pop(shard)
         await stage.pause(chance, 5 * PAUSE_S)
     await keeping

@@ -1,6 +1,6 @@
-"""A client of `/v1/ws` that comes back: a session, its frames, and what was asked over it.
+"""A reconnecting client of `/v1/ws`: a session, its frames, and pending requests.
 
-Its listener says what to subscribe to, and what to do with a frame. An answer that is lost with its socket is unknown.
+Its listener subscribes and handles frames. An answer lost with its socket is unknown.
 """
 
 import asyncio
@@ -22,24 +22,24 @@ COME_BACK_S = 0.2
 
 
 class Listener(Protocol):
-    """Whose session it is."""
+    """The owner of a session."""
 
     async def begins(self) -> None:
-        """The session is a new one."""
+        """Handle a new session."""
 
     async def resumes(self) -> None:
-        """It goes on, over another socket; what was said last may not have arrived."""
+        """Handle a resumed session; the last frames sent may have been lost."""
 
     async def hears(self, frame: Frame) -> None:
-        """A frame that nobody waits for."""
+        """Handle a frame that is not an answer."""
 
 
 class SocketLost(Exception):
-    """The socket broke before the answer came."""
+    """The socket broke before the answer arrived."""
 
 
 class Session:
-    """One client's session, over one socket after another."""
+    """A client's session, over one socket after another."""
 
     def __init__(self, url: str, listener: Listener) -> None:
         self._url = url.replace("http", "ws", 1) + "/v1/ws"
@@ -51,7 +51,7 @@ class Session:
         self._numbers = count(1)
 
     async def keep(self, over: asyncio.Event) -> None:
-        """Connect again and again, until it is over; then close in an orderly way."""
+        """Keep reconnecting until it is over, then close cleanly."""
         ending = asyncio.create_task(over.wait())
         try:
             while not over.is_set():
@@ -66,13 +66,16 @@ class Session:
             ending.cancel()
 
     async def say(self, type_: str, **fields: Any) -> None:
-        """Send a frame, if there is a socket."""
+        """Send a frame, if connected."""
         if self._connection is not None:
             with suppress(WebSocketException, OSError):
                 await self._connection.send(json.dumps({"type": type_, **fields}))
 
     async def ask(self, type_: str, **fields: Any) -> Frame:
-        """Send a frame and hear its `ok` or `error`. Raises SocketLost; ConnectionRefusedError: it was not sent."""
+        """Send a frame, and return its `ok` or `error`.
+
+        Raises SocketLost, or ConnectionRefusedError if it was not sent.
+        """
         if self._connection is None:
             raise ConnectionRefusedError
         id_ = f"r{next(self._numbers)}"

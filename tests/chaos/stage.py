@@ -1,4 +1,4 @@
-"""What all clients of a run share: where the service is, the history, the seed, and whether it is over."""
+"""Shared state of a run's clients: URL, history, seed, and whether the run is over."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -12,7 +12,7 @@ import httpx
 
 from tests.chaos.callers import ANSWER_S, Caller
 from tests.chaos.history import History, Kind, Operation, Outcome, Seen
-from tests.chaos.kinesis_door import Kinesis, boto3_client
+from tests.chaos.kinesis_protocol import Kinesis, boto3_client
 
 PAUSE_S = 0.02
 RESHARD_S = 4.0
@@ -37,17 +37,17 @@ QUEUES: dict[str, dict[str, Any]] = {
         "dead_letters": {"queue": MORGUE, "receives_max": RECEIVES_MAX},
     },
 }
-"""In an order in which they can be made, and in reverse be emptied."""
+"""Queues in the order of creation; they are emptied in reverse."""
 
 POSTED_QUEUES: dict[str, dict[str, Any]] = {
     POSTED: {"attempts_max": None},
     POSTED_LINE: {"type": "fifo", "attempts_max": None},
 }
-"""Those that nobody but a webhook receives from."""
+"""Queues that only a webhook receives from."""
 
 
 class Stage:
-    """The place where clients act."""
+    """Shared state and helpers of the clients."""
 
     def __init__(self, url: str, history: History, seed: int) -> None:
         self.url = url
@@ -74,28 +74,28 @@ class Stage:
 
     @property
     def goes_on(self) -> bool:
-        """Whether clients are to go on."""
+        """Whether clients should continue."""
         return not self.over.is_set()
 
     def chance(self, name: str) -> Random:
-        """What is random for a client of that name."""
+        """The random generator of a client."""
         return Random(f"{self._seed} {name}")
 
     async def caller(self, name: str) -> Caller:
-        """A client with connections of its own."""
+        """Create a client with its own connections."""
         http = httpx.AsyncClient(base_url=self.url, timeout=ANSWER_S, trust_env=False)
         return Caller(name, self.history, await self._open.enter_async_context(http))
 
     def kinesis(self, caller: Caller) -> Kinesis:
-        """The Kinesis door, for a client."""
+        """Return the Kinesis protocol of a client."""
         return Kinesis(caller, self._boto3, self._threads)
 
     async def pause(self, chance: Random, seconds: float = PAUSE_S) -> None:
-        """About so long."""
+        """Sleep for about this long."""
         await asyncio.sleep(chance.uniform(0.5, 1.5) * seconds)
 
     async def insist(self, ask: Callable[[], Awaitable[Operation]]) -> Operation:
-        """Ask until it is accepted, or everything is over."""
+        """Repeat until accepted, or the run is over."""
         while True:
             done = await ask()
             if done.outcome is Outcome.OK or not self.goes_on:
@@ -113,7 +113,7 @@ class Stage:
         target: str = "",
         outcome: Outcome = Outcome.OK,
     ) -> None:
-        """Write down what was found out without a call that could fail."""
+        """Record a fact that was determined without a call that could fail."""
         now = self.history.now()
         self.history.add(
             Operation(

@@ -1,4 +1,4 @@
-"""A program that copies a stream is killed around a commit, and the next run shuffles otherwise: each record once."""
+"""A copying program killed around a commit, then rerun with another shuffle."""
 
 import signal
 import subprocess
@@ -21,9 +21,7 @@ def run(url: str, checkpoint: str, tasks: int, where: str) -> int:
 
 
 @pytest.mark.parametrize("where", ["staged", "committed"])
-def test_a_driver_that_dies_around_a_commit_loses_and_doubles_nothing(
-    chaos_service, tmp_path, where
-):
+def test_driver_killed_around_commit_copies_exactly_once(chaos_service, tmp_path, where):
     url, _ = chaos_service
     with httpx.Client(base_url=url, timeout=30) as http:
         for name in ("source", "target"):

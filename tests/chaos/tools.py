@@ -1,4 +1,4 @@
-"""What this machine has to break things with, and which faults go without."""
+"""Fault injection tools of this machine, and the faults that must be omitted."""
 
 import ctypes
 import os
@@ -18,8 +18,11 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Tools(msgspec.Struct, frozen=True):
-    """`disk`: whether a small disk can be mounted here without anybody else seeing it. `store`: the program that all is
-    kept by; None: the bundled Valkey."""
+    """Available tools.
+
+    `disk`: whether a private disk can be mounted. `store`: the store's program, None for the
+    bundled Valkey.
+    """
 
     store: Path | None = None
     faketime: Path | None = None
@@ -27,7 +30,7 @@ class Tools(msgspec.Struct, frozen=True):
     disk: bool = False
 
     def lacking(self) -> dict[str, str]:
-        """The faults that are left out, and why."""
+        """Omitted faults, with reasons."""
         reasons = {
             "clock_jump": ""
             if self.faketime
@@ -39,7 +42,7 @@ class Tools(msgspec.Struct, frozen=True):
 
 
 def found_tools(store: Path | None) -> Tools:
-    """Of this machine, for that store. From now on this process has mounts of its own, where it may: they end with it."""
+    """Detect the tools for that store, and unshare the mount namespace if allowed."""
     return Tools(
         store=store,
         faketime=FAKETIME if FAKETIME.exists() and _runs_with_faketime(store) else None,
@@ -49,7 +52,10 @@ def found_tools(store: Path | None) -> Tools:
 
 
 def _runs_with_faketime(store: Path | None) -> bool:
-    """The bundled one does. One with a jemalloc that asks for the time as it begins hangs, as Debian's Redis 7.0 does."""
+    """Whether the store runs with faketime.
+
+    A jemalloc that reads the time as it starts hangs, as that of Debian's Redis 7.0.
+    """
     if store is None:
         return True
     environment = {**os.environ, "LD_PRELOAD": str(FAKETIME), "FAKETIME": "+1d"}
@@ -70,32 +76,32 @@ def _own_mounts() -> bool:
 
 
 class SmallDisk:
-    """A disk that can be filled to its last byte."""
+    """A disk that can be filled completely."""
 
     def __init__(self, place: Path) -> None:
         self._ballast = place / "ballast"
         self._place = place
 
     def fill(self) -> None:
-        """Leave nothing free, though somebody writes meanwhile: then there is less than was free a moment ago."""
+        """Fill it, also during concurrent writes, which reduce the free space meanwhile."""
         with self._ballast.open("wb") as ballast:
             while size := self._free():
                 with suppress(OSError):
                     os.posix_fallocate(ballast.fileno(), ballast.seek(0, os.SEEK_END), size)
 
     def _free(self) -> int:
-        """What nobody has, in bytes."""
+        """Free bytes."""
         told = os.statvfs(self._place)
         return told.f_bavail * told.f_frsize
 
     def empty(self) -> None:
-        """Free what was filled."""
+        """Free the filled space."""
         self._ballast.unlink(missing_ok=True)
 
 
 @contextmanager
 def small_disk(place: Path, size: str = "512m") -> Iterator[SmallDisk]:
-    """One of that size at that place."""
+    """Mount a disk of this size."""
     place.mkdir(mode=0o700, parents=True, exist_ok=True)
     mount = ["mount", "-t", "tmpfs", "-o", f"size={size},mode=700", "chaos", str(place)]
     subprocess.run(mount, check=True)
@@ -107,7 +113,7 @@ def small_disk(place: Path, size: str = "512m") -> Iterator[SmallDisk]:
 
 @contextmanager
 def failing_fsync(strace: str, pid: int) -> Iterator[None]:
-    """Every fdatasync of that process is answered with EIO."""
+    """Let every fdatasync of that process fail with EIO."""
     words = ["-f", "-qq", "-o", "/dev/null", "-p", str(pid)]
     inject = ["-e", "trace=fdatasync,fsync", "-e", "inject=fdatasync,fsync:error=EIO"]
     tracing = subprocess.Popen([strace, *words, *inject], stderr=subprocess.DEVNULL)
@@ -119,7 +125,7 @@ def failing_fsync(strace: str, pid: int) -> Iterator[None]:
 
 
 class Clock:
-    """What a program that was started with `environment` takes for the time."""
+    """The clock of a program that was started with `environment`."""
 
     def __init__(self, library: Path, place: Path) -> None:
         self._file = place / "clock"
@@ -128,7 +134,7 @@ class Clock:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Only the time of day is moved; it is looked up again each second."""
+        """Environment that shifts only wall-clock time, which is read again each second."""
         return {
             "LD_PRELOAD": str(self._library),
             "FAKETIME_TIMESTAMP_FILE": str(self._file),
@@ -137,7 +143,7 @@ class Clock:
         }
 
     def jump(self, seconds: float) -> None:
-        """So far from the true time, within a second."""
+        """Shift the clock by this much, effective within a second."""
         new = self._file.with_suffix(".new")
         new.write_text(f"{seconds:+.1f}\n")
         new.chmod(0o644)

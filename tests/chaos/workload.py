@@ -1,19 +1,19 @@
-"""Clients at work on queues, a stream and a group, through every door: seeded, each value once.
+"""Seeded clients of queues, a stream and a group in every protocol; each value is sent once.
 
-    work        standard   sent, received and pushed through REST, SQS and WebSocket; some messages come back, some are
-                           delayed, some are acknowledged too late
-    line.fifo   FIFO       each sender has groups of its own, and repeats a send with its id until it is accepted
-    fragile     standard   every message is refused until it is a dead letter
-    doomed      standard   every message is refused until it is in the queue of its dead letters, `morgue`
-    events      shards     appended to with idempotency keys, by producers on a shard's address, by PutRecords and over
-                           WebSocket, read by all three doors, split and merged all the while
+    work        standard   sent, received and pushed over REST, SQS and WebSocket; some messages are returned, some
+                           are delayed, some are acknowledged too late
+    line.fifo   FIFO       each sender has its own groups, and repeats a send with its id until it is accepted
+    fragile     standard   every message is nacked until it is dead-lettered
+    doomed      standard   every message is nacked until it is in the dead-letter queue, `morgue`
+    events      shards     appended to with idempotency keys, by producers on shards, by PutRecords and over
+                           WebSocket; read in all three protocols; split and merged continuously
     readers     group      members over REST and WebSocket come and go, read and commit
-    posted      standard   nobody but a webhook receives from it, and its receiver is slow, fails and drops connections
+    posted      standard   received only by a webhook, whose receiver is slow, fails and drops connections
     posted.fifo FIFO       the same
     posting     group      of `events`, whose records a webhook posts to the same receiver
     again-…     streams    replays of parts of `events`, where there is a Spark worker
 
-One reader of `events` follows them as server-sent events, hangs up again and again, and goes on behind the last. Afterwards
+One reader follows `events` as server-sent events, disconnects repeatedly, and resumes after the last. At the end
 everything is drained.
 """
 
@@ -29,11 +29,11 @@ import httpx
 from tests.chaos import push_clients, queue_clients, socket_clients, stream_clients
 from tests.chaos.callers import ANSWER_S, Caller
 from tests.chaos.drain import EXPIRED, drain
-from tests.chaos.events_door import Follower
+from tests.chaos.event_follower import Follower
 from tests.chaos.history import Kind, Operation, Outcome
-from tests.chaos.queue_doors import RestQueues, SqsQueues
-from tests.chaos.replaying import replay
-from tests.chaos.socket_door import Member, Publisher, Reader, Worker
+from tests.chaos.queue_protocols import RestQueues, SqsQueues
+from tests.chaos.replay_clients import replay
+from tests.chaos.socket_protocol import Member, Publisher, Reader, Worker
 from tests.chaos.stage import (
     EVENTS,
     LINE,
@@ -46,21 +46,25 @@ from tests.chaos.stage import (
     WORK,
     Stage,
 )
-from tests.chaos.stream_door import Streams
-from tests.chaos.webhook_door import Hooks, receiving_hooks
+from tests.chaos.stream_protocol import Streams
+from tests.chaos.webhook_receiver import Hooks, receiving_hooks
 
-ROUNDS = 5  # of everything going well in a row, each on new connections, so that several processes answer
+ROUNDS = (
+    5  # consecutive successful rounds, each on new connections, so that several processes answer
+)
 MEMBERS = 3
 
 Client = Callable[[Stage, str, Any, Random], Coroutine[Any, Any, None]]
 
 
 class Workload:
-    """Everybody who uses the service."""
+    """All clients of the service."""
 
     def __init__(self, stage: Stage, *, archives: bool, kept_s: int | None = None) -> None:
-        """`kept_s`: how long the stream keeps its records, and a queue its dead letters; for as long as a run lasts
-        unless it is said."""
+        """Prepare the clients.
+
+        `kept_s`: retention of the stream's records and of dead letters; default: the whole run.
+        """
         self.stage = stage
         self._archives = archives
         self._kept_s = kept_s
@@ -99,23 +103,23 @@ class Workload:
         error: BaseException | None,
         at: TracebackType | None,
     ) -> None:
-        self.stage.over.set()  # a client may be at a place where being cancelled is lost on it
+        self.stage.over.set()  # a client may be at a point where a cancellation is lost
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._open.aclose()
 
     async def start(self) -> None:
-        """Let everybody begin."""
-        for queue_door in (RestQueues, SqsQueues):
-            name = queue_door.__name__.lower()
-            await self._run(f"{name}-sender", queue_door, queue_clients.send)
-            await self._run(f"{name}-fifo-sender", queue_door, queue_clients.send_in_order)
-            await self._run(f"{name}-posted-sender", queue_door, push_clients.send)
+        """Start all clients."""
+        for queue_protocol in (RestQueues, SqsQueues):
+            name = queue_protocol.__name__.lower()
+            await self._run(f"{name}-sender", queue_protocol, queue_clients.send)
+            await self._run(f"{name}-fifo-sender", queue_protocol, queue_clients.send_in_order)
+            await self._run(f"{name}-posted-sender", queue_protocol, push_clients.send)
             for copy in range(2):
-                await self._run(f"{name}-worker-{copy}", queue_door, queue_clients.work)
+                await self._run(f"{name}-worker-{copy}", queue_protocol, queue_clients.work)
                 await self._run(
-                    f"{name}-fifo-worker-{copy}", queue_door, queue_clients.work_in_order
+                    f"{name}-fifo-worker-{copy}", queue_protocol, queue_clients.work_in_order
                 )
         await self._run("failing-sender", RestQueues, queue_clients.send_what_fails)
         await self._run("breaker", RestQueues, queue_clients.break_down)
@@ -149,31 +153,33 @@ class Workload:
         )
 
     def check(self) -> None:
-        """Raise what a client raised; none ends before it is told to."""
+        """Raise what a client raised; none may end by itself."""
         for task in self._tasks:
             if task.done():
                 task.result()
                 raise AssertionError(f"{task.get_name()} has ended")
 
     async def stop(self) -> None:
-        """Let everybody finish what they are at. What a client raised is raised."""
+        """Let all clients finish, and raise what a client raised."""
         self.stage.over.set()
         await asyncio.gather(*self._tasks)
 
     async def drain(self) -> None:
-        """Empty every queue, read every record, bring the group to the end, and write down what is left."""
+        """Drain queues, stream and group, and record the final state."""
         assert self._hooks is not None
         assert self._follower is not None
         await drain(self.stage, self._hooks, self._follower, archives=self._archives)
 
-    async def _run(self, name: str, door: Callable[[Caller], Any], client: Client) -> None:
+    async def _run(self, name: str, protocol: Callable[[Caller], Any], client: Client) -> None:
         caller = await self.stage.caller(name)
-        acting = client(self.stage, name, door(caller), self.stage.chance(name))
+        acting = client(self.stage, name, protocol(caller), self.stage.chance(name))
         self._tasks.append(asyncio.create_task(acting, name=name))
 
     async def recovered(self, bound_s: float) -> float | None:
-        """After how long everything goes well again, and goes on to, several times in a row; None: not within the
-        bound. On a busy machine the rounds behind the first take longer than what is measured."""
+        """Seconds until everything succeeds several times in a row; None if above the bound.
+
+        On a busy machine the later rounds take longer than what is measured.
+        """
         began = self.stage.history.now()
         well, number, back_s = 0, 0, 0.0
         while well < ROUNDS:
@@ -192,13 +198,13 @@ class Workload:
             caller = Caller("probe", self.stage.history, http)
             streams = Streams(caller)
             told: list[Operation] = []
-            for door in (RestQueues(caller), SqsQueues(caller)):
-                value = f"probe:{type(door).__name__}:{number}"
-                told.append(await door.send(WORK, value))
-                told.append(await door.send(LINE, f"{value}:line", group="probe"))
-                received = await door.receive(WORK, 1, wait_s=0)
+            for protocol in (RestQueues(caller), SqsQueues(caller)):
+                value = f"probe:{type(protocol).__name__}:{number}"
+                told.append(await protocol.send(WORK, value))
+                told.append(await protocol.send(LINE, f"{value}:line", group="probe"))
+                received = await protocol.receive(WORK, 1, wait_s=0)
                 told.append(received)
-                told += [await door.settle(WORK, one, Kind.ACK) for one in received.seen]
+                told += [await protocol.settle(WORK, one, Kind.ACK) for one in received.seen]
             told.append(await streams.append(EVENTS, f"probe:{number}", "probe"))
             told.append(await streams.read(EVENTS, 0, 0))
             told.append(await streams.standing(EVENTS, READERS))
@@ -207,8 +213,10 @@ class Workload:
 
 
 def is_well(one: Operation) -> bool:
-    """Whether it was answered as a service answers that lacks nothing. A shard may begin behind its offset 0: its log
-    was being made when the answer got lost."""
+    """Return whether a healthy service may answer so.
+
+    A shard may begin behind its offset 0: its log was being created when the response was lost.
+    """
     return one.outcome is Outcome.OK or one.code == EXPIRED
 
 

@@ -1,5 +1,4 @@
-"""What must be true of server-sent events: who comes back with the id of the last one misses nothing, and gets nothing
-twice."""
+"""Invariants of server-sent events: a follower that resumes misses and repeats nothing."""
 
 from collections import defaultdict
 
@@ -9,8 +8,10 @@ from tests.chaos.history import READS, Kind
 
 
 def a_follower_gets_nothing_twice(history: Operations) -> Finding:
-    """S2: over all its connections, each record of a shard is behind the one before. What lies between two is looked at
-    with all other reads."""
+    """S2: over all connections, the offsets of each shard increase.
+
+    Gaps between two records are checked with all other reads.
+    """
     wrong, checked = [], 0
     for one, seen in answers(history, Kind.FOLLOWED):
         checked += 1
@@ -23,7 +24,7 @@ def a_follower_gets_nothing_twice(history: Operations) -> Finding:
 
 
 def a_follower_gets_everything(history: Operations) -> Finding:
-    """S1, as a loss: what an append was told is there came to each follower before the end."""
+    """S1: every acknowledged append reaches each follower before the end."""
     followed: dict[tuple[str, str], set[str]] = defaultdict(set)
     for one, seen in answers(history, Kind.FOLLOWED):
         followed[one.client, one.log].add(seen.value)
@@ -39,7 +40,7 @@ def a_follower_gets_everything(history: Operations) -> Finding:
 
 
 def parents_are_followed_first(history: Operations) -> Finding:
-    """S2 for keys: nothing of a shard comes before all of those that it came from."""
+    """S2 for keys: no record of a shard precedes those of its parents."""
     came: dict[tuple[str, str, int], dict[int, float]] = defaultdict(dict)
     for one, seen in answers(history, Kind.FOLLOWED):
         came[one.client, one.log, seen.shard].setdefault(seen.offset, one.ended)

@@ -1,4 +1,4 @@
-"""What an invariant says of a history, and how histories are looked through."""
+"""Findings of invariants, and queries over histories."""
 
 from collections.abc import Iterator, Sequence
 
@@ -15,7 +15,7 @@ Place = tuple[str, int, int]
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """An invariant held against a history."""
+    """The result of an invariant for a history."""
 
     name: str
     checked: int
@@ -23,33 +23,33 @@ class Finding(msgspec.Struct, frozen=True):
 
     @property
     def holds(self) -> bool:
-        """Whether it was checked, and nothing spoke against it."""
+        """Whether it was checked, without violations."""
         return self.checked > 0 and not self.violations
 
     def line(self) -> str:
-        """One line for a report, with the first violations."""
+        """A line for a report, with the first violations."""
         word = "ok" if self.holds else "NOTHING CHECKED" if not self.violations else "VIOLATED"
         shown = "".join(f"\n      {one}" for one in self.violations[:EXAMPLES])
         return f"{self.name:<58}{self.checked:>9}  {word}{shown}"
 
 
 def ok(history: Operations, *kinds: Kind) -> Iterator[Operation]:
-    """The operations of these kinds that went well, in the order in which they ended."""
+    """Successful operations of these kinds, by time of completion."""
     return (one for one in history if one.kind in kinds and one.outcome is Outcome.OK)
 
 
 def answers(history: Operations, *kinds: Kind) -> Iterator[tuple[Operation, Seen]]:
-    """What the answers of these kinds held."""
+    """Contents of the responses of these kinds."""
     return ((one, what) for one in ok(history, *kinds) for what in one.seen)
 
 
 def delivered(history: Operations) -> Iterator[tuple[Operation, Seen]]:
-    """Every delivery of a message, asked for or pushed."""
+    """Every delivery of a message, received or pushed."""
     return answers(history, *DELIVERIES)
 
 
 def first_asked(history: Operations, *kinds: Kind) -> dict[tuple[str, str], float]:
-    """When each value was first in a call of these kinds, however that ended."""
+    """When each value was first in a call of these kinds, whatever its outcome."""
     found: dict[tuple[str, str], float] = {}
     for one in history:
         if one.kind in kinds:

@@ -1,4 +1,4 @@
-"""What must be true of consumer groups: G1 to G3."""
+"""Invariants of consumer groups: G1 to G3."""
 
 from bisect import bisect_left
 from collections import defaultdict
@@ -11,7 +11,7 @@ Owned = dict[tuple[str, int], list[Operation]]
 
 
 def a_shard_has_one_owner(history: Operations) -> Finding:
-    """G1: in each generation nobody is told that a shard is theirs which is another one's."""
+    """G1: in each generation, a shard has at most one owner."""
     owners: dict[tuple[str, int, int], set[str]] = defaultdict(set)
     for one in ok(history, Kind.GROUP_READ):
         for shard in one.owns:
@@ -25,7 +25,7 @@ def a_shard_has_one_owner(history: Operations) -> Finding:
 
 
 def a_stale_generation_moves_nothing(history: Operations) -> Finding:
-    """G2: once a shard was another member's in a later generation, a commit of the earlier one is refused."""
+    """G2: a commit is rejected once another member owned the shard in a later generation."""
     owned: Owned = defaultdict(list)
     for one in ok(history, Kind.GROUP_READ):
         for shard in one.owns:
@@ -55,9 +55,9 @@ def _is_stale(commit: Operation, owned: list[Operation]) -> bool:
 
 
 def groups_skip_nothing(history: Operations) -> Finding:
-    """G3: a group has been given every record below where it stands, and does not stand past the end.
+    """G3: a group has received every record below its committed offset.
 
-    A shard ends behind its last record, or behind a gap that its readers were told of: a log that was being made as its
+    A shard ends behind its last record, or behind a reported gap: a log that was created while its
     store was lost begins above 0, and may stay empty.
     """
     given: dict[str, set[tuple[int, int]]] = defaultdict(set)
@@ -90,7 +90,7 @@ def groups_skip_nothing(history: Operations) -> Finding:
 
 
 def groups_arrive(history: Operations) -> Finding:
-    """Liveness: at the end each group stands at the end of each shard that has records."""
+    """Liveness: at the end, each group has reached the end of each shard with records."""
     ends: dict[tuple[str, int], int] = {}
     for one, seen in answers(history, Kind.READ):
         ends[one.log, seen.shard] = max(seen.offset + 1, ends.get((one.log, seen.shard), 0))
@@ -108,7 +108,7 @@ def groups_arrive(history: Operations) -> Finding:
 
 
 def committed_offsets_stay(history: Operations) -> Finding:
-    """G3: a committed offset does not move back: whoever asks later is told as much, or more."""
+    """G3: a committed offset never moves back."""
     facts: dict[tuple[str, int], list[tuple[float, float, int]]] = defaultdict(list)
     for one, seen in answers(history, Kind.COMMIT, Kind.STANDING):
         facts[one.group, seen.shard].append((one.invoked, one.ended, seen.offset))

@@ -1,4 +1,4 @@
-"""What must be true of queues: Q1 to Q10."""
+"""Invariants of queues: Q1 to Q10."""
 
 from bisect import bisect_left
 from collections import defaultdict
@@ -23,7 +23,7 @@ CLOCK_GRAIN_S = 0.005
 
 
 def a_delivery_is_one(history: Operations) -> Finding:
-    """Q1: no two answers hold the same delivery of a message, so that it never is in two hands at once by one count."""
+    """Q1: no delivery of a message is in two responses."""
     held: dict[tuple[str, str, int], list[str]] = defaultdict(list)
     for one, seen in delivered(history):
         held[one.log, seen.id, seen.receives].append(f"{one.client} at {one.ended:.3f}")
@@ -36,10 +36,9 @@ def a_delivery_is_one(history: Operations) -> Finding:
 
 
 def a_verdict_counts_for_its_delivery(history: Operations) -> Finding:
-    """Q2: once somebody else was answered with a later delivery, a verdict on the earlier one is refused.
+    """Q2: a verdict on a delivery is rejected after a later delivery to another client.
 
-    Where the later one may have been acknowledged by then, the message may be gone, and acknowledging what is gone is
-    no error.
+    The message may have been acknowledged since, and acknowledging a deleted message is no error.
     """
     later = _by_message(history)
     acks: dict[tuple[str, str], list[Operation]] = defaultdict(list)
@@ -66,7 +65,7 @@ def a_verdict_counts_for_its_delivery(history: Operations) -> Finding:
 
 
 def receives_never_fall(history: Operations) -> Finding:
-    """Q3: who asks for a message after an answer with it has a higher count of receives."""
+    """Q3: the receive count increases with each delivery."""
     wrong, checked = [], 0
     for (log, value), deliveries in _by_message(history).items():
         checked += len(deliveries)
@@ -91,7 +90,7 @@ Delivery = tuple[Operation, Seen]
 
 
 def _in_order(deliveries: list[Delivery]) -> Iterator[tuple[Delivery, Delivery]]:
-    """Pairs of which the first was answered before the second was asked for."""
+    """Pairs of which the first was answered before the second was requested."""
     for one, other in combinations(deliveries, 2):
         if one[0].ended < other[0].invoked:
             yield one, other
@@ -100,7 +99,7 @@ def _in_order(deliveries: list[Delivery]) -> Iterator[tuple[Delivery, Delivery]]
 
 
 def nothing_acknowledged_returns(history: Operations) -> Finding:
-    """Q4: no receive that was asked for after an acknowledgement was answered has the message in it."""
+    """Q4: a message is not received again after its acknowledgement was answered."""
     gone: dict[tuple[str, str], float] = {}
     for ack in ok(history, Kind.ACK):
         for value in ack.values:
@@ -115,10 +114,10 @@ def nothing_acknowledged_returns(history: Operations) -> Finding:
 
 
 def nothing_accepted_is_lost(history: Operations) -> Finding:
-    """Q5: what a send was told is accepted was received, was taken by a webhook's receiver, or is a dead letter.
+    """Q5: an accepted message is received, taken by a webhook receiver, or dead-lettered.
 
-    It is one too where it was received from the queue of dead letters: every answer that held it before may have been
-    lost. An acknowledgement whose message nobody was seen to receive does not count: one cannot acknowledge without.
+    A receive from the dead-letter queue counts: every earlier response may have been lost. An
+    acknowledgement alone does not count, because one cannot acknowledge without a receive.
     """
     sent = {(one.log, value) for one in ok(history, Kind.SEND) for value in one.values}
     kinds = (*DELIVERIES, Kind.POSTED, Kind.DEAD_LETTERS)
@@ -133,10 +132,10 @@ def nothing_accepted_is_lost(history: Operations) -> Finding:
 
 
 def groups_keep_their_order(history: Operations) -> Finding:
-    """Q6: no message is delivered while one that was accepted before it, of its group, is unacknowledged elsewhere.
+    """Q6: a message is not delivered while an earlier one of its group is unsettled elsewhere.
 
-    A delivery is in order when each message that was accepted before its own first send was asked stands before it
-    in the same answer, or somebody had asked to acknowledge it before this answer came.
+    A delivery is in order when each message accepted before its first send is before it in the same
+    response, or its acknowledgement had been requested before that response.
     """
     asked, accepted = first_sends(history)
     released = first_asked(history, Kind.ACK)
@@ -164,7 +163,7 @@ def groups_keep_their_order(history: Operations) -> Finding:
 
 
 def one_message_for_each_send(history: Operations) -> Finding:
-    """Q7: whatever was repeated, by a client with its deduplication id or on the way, is one message with one id."""
+    """Q7: repeated sends yield one message with one id."""
     ids: dict[tuple[str, str], set[str]] = defaultdict(set)
     for one, seen in answers(history, Kind.SEND, *DELIVERIES, Kind.DEAD_LETTERS):
         ids[one.log, seen.value].add(seen.id)
@@ -177,10 +176,10 @@ def one_message_for_each_send(history: Operations) -> Finding:
 
 
 def nothing_comes_early(history: Operations) -> Finding:
-    """Q8: a delay is over, and so is the time for which a message was hidden, before anyone gets it.
+    """Q8: nothing is delivered before its delay or visibility timeout has passed.
 
-    Who gave a message back, or tried to, gave up its time. While the store's clock is wrong nothing is promised; what a
-    socket got goes back when the socket breaks, so that its time is not looked at.
+    Returning a message, or trying to, ends its timeout. While the store's clock is wrong there is
+    no guarantee. Messages of a broken socket are returned, so their timeouts are not checked.
     """
     given_back = first_asked(history, Kind.NACK, Kind.ACK)
     jumps = clock_jumps(history)
@@ -213,7 +212,7 @@ def nothing_comes_early(history: Operations) -> Finding:
 
 
 def clock_jumps(history: Operations) -> list[tuple[float, float]]:
-    """While the store's clock was wrong."""
+    """Periods in which the store's clock was wrong."""
     return [(one.invoked, one.ended) for one in history if one.kind is Kind.CLOCK]
 
 
@@ -222,12 +221,12 @@ def _too_soon(promise: Operation, delivery: Operation) -> bool:
 
 
 def meets(spans: list[tuple[float, float]], first: float, last: float) -> bool:
-    """Whether one of these spans of time lies in part between the first and the last moment."""
+    """Return whether one of these periods overlaps the interval."""
     return any(began <= last and first <= ended for began, ended in spans)
 
 
 def dead_letters_arrive_once(history: Operations) -> Finding:
-    """Q9, where the dead letters have a queue of their own: each message comes there once, after its last receive."""
+    """Q9, dead-letter queue: each message arrives there once, after its last receive."""
     wrong, checked = [], 0
     counts = {one.log: one.counts for one in ok(history, Kind.STATS)}
     by_message = _by_message(history)
@@ -254,7 +253,7 @@ def dead_letters_arrive_once(history: Operations) -> Finding:
 
 
 def dead_letters_are_there_once(history: Operations) -> Finding:
-    """Q9: a message without further attempts is among the dead letters exactly once, and was not acknowledged."""
+    """Q9: a message without attempts left is dead-lettered once, and was not acknowledged."""
     acknowledged = {(one.log, value) for one in ok(history, Kind.ACK) for value in one.values}
     listed = [(one.log, seen.value) for one, seen in answers(history, Kind.DEAD_LETTERS)]
     wrong = [
@@ -275,7 +274,7 @@ def dead_letters_are_there_once(history: Operations) -> Finding:
 
 
 def counts_add_up(history: Operations) -> Finding:
-    """Q10: at the end everything that was sent is somewhere, and nothing waits any more."""
+    """Q10: at the end, every message is accounted for, and nothing is waiting."""
     wrong, checked = [], 0
     for one in ok(history, Kind.STATS):
         checked += 1
@@ -289,14 +288,14 @@ def counts_add_up(history: Operations) -> Finding:
 
 
 def sources_of_dead_letters(history: Operations) -> dict[str, str]:
-    """By queues that get the dead letters of another one, that one."""
+    """Map dead-letter queues to their source queues."""
     return {one.target: one.log for one in history if one.kind is Kind.STATS and one.target}
 
 
 def first_sends(
     history: Operations,
 ) -> tuple[dict[tuple[str, str, str], float], dict[tuple[str, str, str], float]]:
-    """When each message was first asked to be sent, by log, group and value, and when first accepted; of groups only."""
+    """When each message of a group was first sent and first accepted, by log, group and value."""
     asked: dict[tuple[str, str, str], float] = {}
     accepted: dict[tuple[str, str, str], float] = {}
     for one in history:

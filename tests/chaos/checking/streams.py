@@ -1,4 +1,4 @@
-"""What must be true of streams, of both tiers and of replays: S1 to S4, R1."""
+"""Invariants of streams, both tiers and replays: S1 to S4, R1."""
 
 from collections import Counter, defaultdict
 from itertools import pairwise
@@ -10,7 +10,7 @@ ARCHIVE = "archive"
 
 
 def an_offset_holds_one_value(history: Operations) -> Finding:
-    """S1: who wrote, every reader and every group saw the same value at an offset."""
+    """S1: writers, readers and groups see the same value at an offset."""
     held: dict[Place, set[str]] = defaultdict(set)
     for one, seen in answers(history, Kind.APPEND, *READS, Kind.GROUP_READ):
         held[one.log, seen.shard, seen.offset].add(seen.value)
@@ -23,7 +23,7 @@ def an_offset_holds_one_value(history: Operations) -> Finding:
 
 
 def nothing_appended_is_lost(history: Operations) -> Finding:
-    """S1, as a loss: what an append was told is there is read at the end, when nothing is appended any more."""
+    """S1: every acknowledged append can be read at the end."""
     appends = [*ok(history, Kind.APPEND)]
     appended = {(one.log, value) for one in appends for value in one.values}
     over = max([one.ended for one in appends], default=0.0)
@@ -38,9 +38,10 @@ def nothing_appended_is_lost(history: Operations) -> Finding:
 
 
 def offsets_rise(history: Operations) -> Finding:
-    """S2: what a reader is given rises, and so do the offsets of a client's calls, one after another.
+    """S2: offsets increase within a read, and across the calls of one client.
 
-    Within one call only a key keeps its order, which is checked below: shards that close meanwhile part its records.
+    Within one call only the order of a key is kept, which is checked below: shards that close
+    during the call separate its records.
     """
     wrong, checked = [], 0
     highest: dict[tuple[str, str, int], tuple[int, str]] = {}
@@ -64,7 +65,7 @@ def offsets_rise(history: Operations) -> Finding:
 
 
 def a_repeated_append_adds_nothing(history: Operations) -> Finding:
-    """S4: a value, however often its append was repeated, is at one place."""
+    """S4: a value is at one offset, however often its append was repeated."""
     places: dict[tuple[str, str], set[tuple[int, int]]] = defaultdict(set)
     for one, seen in answers(history, Kind.APPEND, *READS, Kind.GROUP_READ):
         places[one.log, seen.value].add((seen.shard, seen.offset))
@@ -77,7 +78,7 @@ def a_repeated_append_adds_nothing(history: Operations) -> Finding:
 
 
 def children_lie_above_their_parents(history: Operations) -> Finding:
-    """S2 across splits and merges: a child's sequence numbers lie above those of the shards that it came from."""
+    """S2 across reshards: sequence numbers of a child exceed those of its parents."""
     lowest: dict[tuple[str, int], int] = {}
     highest: dict[tuple[str, int], int] = {}
     for one, seen in answers(history, Kind.APPEND, Kind.READ):
@@ -99,7 +100,7 @@ def children_lie_above_their_parents(history: Operations) -> Finding:
 
 
 def a_key_goes_from_parents_to_children(history: Operations) -> Finding:
-    """S2 for one key: what its only writer appends later is behind in the same shard, or in one that came from it."""
+    """S2 for a key: later records are behind in the same shard, or in a descendant."""
     parents = parents_in(history)
     last: dict[tuple[str, str, str], tuple[int, int, str]] = {}
     wrong, checked = [], 0
@@ -125,12 +126,12 @@ def a_key_goes_from_parents_to_children(history: Operations) -> Finding:
 
 
 def parents_in(history: Operations) -> dict[tuple[str, int], tuple[int, ...]]:
-    """By log and shard, as they were told last."""
+    """The parents of each shard, as last reported."""
     return {(one.log, seen.shard): seen.parents for one, seen in answers(history, Kind.SHARDS)}
 
 
 def ancestors(log: str, shard: int, parents: dict[tuple[str, int], tuple[int, ...]]) -> set[int]:
-    """The shards that a shard came from, and those that these came from."""
+    """All ancestors of a shard."""
     found: set[int] = set()
     left = [*parents.get((log, shard), ())]
     while left:
@@ -142,7 +143,7 @@ def ancestors(log: str, shard: int, parents: dict[tuple[str, int], tuple[int, ..
 
 
 def nothing_is_skipped_in_silence(history: Operations) -> Finding:
-    """Promise 3: a reader gets offset after offset from where it began, and what is not there is told as a gap."""
+    """S2: a reader receives consecutive offsets, and missing ones are reported as gaps."""
     wrong, checked = [], 0
     for one in ok(history, *READS):
         missing = _missing(one)
@@ -168,10 +169,10 @@ def _missing(read: Operation) -> list[int]:
 
 
 def hot_and_archive_meet(history: Operations) -> Finding:
-    """S3: reading from the start, through files and memory, has every offset, but those that nobody ever had.
+    """S3: reads from the start, through both tiers, have every offset that ever existed.
 
-    Such a gap is told: a shard whose log may have been lost while it was made begins behind what was reserved for it.
-    Nothing expires in these runs. What was read is counted where it came from files.
+    Missing offsets are reported: a shard whose log may have been lost during creation begins behind
+    its reservation. Nothing expires in these runs. Only reads from files are counted.
     """
     given: dict[tuple[str, int], set[int]] = defaultdict(set)
     read: dict[tuple[str, int], set[int]] = defaultdict(set)
@@ -196,7 +197,7 @@ def hot_and_archive_meet(history: Operations) -> Finding:
 
 
 def _gaps(history: Operations) -> dict[tuple[str, int], set[tuple[int, int]]]:
-    """What readers were told of, by log and shard."""
+    """Reported gaps, by log and shard."""
     found: dict[tuple[str, int], set[tuple[int, int]]] = defaultdict(set)
     for one in ok(history, *READS, Kind.GROUP_READ):
         for gap in one.gaps:
@@ -205,14 +206,14 @@ def _gaps(history: Operations) -> dict[tuple[str, int], set[tuple[int, int]]]:
 
 
 def damage_is_told(history: Operations) -> Finding:
-    """S3: a byte that was changed in a file of the archive is found, and once it is put back nothing is wrong."""
+    """S3: a changed byte in an archive file is detected, and undoing it restores the file."""
     flips = [one for one in history if one.kind is Kind.DAMAGE]
     wrong = [f"{one.log} was not told" for one in flips if one.outcome is not Outcome.OK]
     return Finding("S3 a changed byte is told", len(flips), tuple(wrong))
 
 
 def a_replay_sends_each_once(history: Operations) -> Finding:
-    """R1: the target of a replay that is done holds each record of its window once, and nothing else."""
+    """R1: the target of a completed replay has each record of its window exactly once."""
     there = {
         (one.log, seen.shard, seen.offset): seen.value for one, seen in answers(history, Kind.READ)
     }
@@ -231,7 +232,7 @@ def a_replay_sends_each_once(history: Operations) -> Finding:
 
 
 def _window(replay: Operation, there: dict[Place, str]) -> set[str]:
-    """What a replay is to send; places come in pairs, the first offset and the end."""
+    """The values that a replay should send; places are pairs of first offset and end."""
     pairs = zip(replay.seen[::2], replay.seen[1::2], strict=True)
     return {
         there[replay.log, first.shard, offset]

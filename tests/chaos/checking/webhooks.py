@@ -1,7 +1,8 @@
-"""What must be true of webhooks, as their receiver sees it: at least once, as sent, signed and in order.
+"""Invariants of webhooks at their receiver: at least once, unaltered, signed and in order.
 
-An attempt that the receiver took is one that it answered with success, whether or not that answer arrived. Attempts that
-it refused or dropped count as well: nothing may be in them that was not sent, and none may be out of turn.
+An attempt is taken when the receiver answered it with success, whether or not that answer arrived.
+Attempts that it refused or dropped count as well: they may contain nothing that was not sent, and
+must be in order.
 """
 
 from bisect import bisect_left
@@ -15,15 +16,14 @@ from tests.chaos.checking.streams import ancestors, parents_in
 from tests.chaos.history import READS, Kind, Operation, Outcome, Seen
 
 Name = tuple[str | int, ...]
-"""Of a message its log and value, of a record its log, shard and offset."""
+"""Log and value of a message; log, shard and offset of a record."""
 
 UNSIGNED = "unsigned"
-"""The code of an attempt whose signature is not valid."""
+"""The code of an attempt with an invalid signature."""
 
 
 def everything_due_is_posted(history: Operations) -> Finding:
-    """At least once: what was accepted by a queue or stream that has a webhook was taken by its receiver, or is a dead
-    letter."""
+    """At least once: what a source accepted is taken by the receiver, or dead-lettered."""
     logs = {one.log for one in ok(history, Kind.WEBHOOK)}
     due = {
         (one.log, value)
@@ -45,7 +45,7 @@ def everything_due_is_posted(history: Operations) -> Finding:
 
 
 def nothing_else_is_posted(history: Operations) -> Finding:
-    """Nothing arrives that was refused or never sent, nor from where there is no webhook."""
+    """Nothing is posted that was refused or never sent, or that has no webhook."""
     logs = {one.log for one in ok(history, Kind.WEBHOOK)}
     possible = {
         (one.log, value)
@@ -63,7 +63,7 @@ def nothing_else_is_posted(history: Operations) -> Finding:
 
 
 def what_is_posted_is_what_was_sent(history: Operations) -> Finding:
-    """A message has the id that its sender was told, a record the place where everybody reads it, each time."""
+    """Every attempt has the message id or record position known to senders and readers."""
     ids: dict[tuple[str, str], set[str]] = defaultdict(set)
     bodies: dict[tuple[str, str], set[str]] = defaultdict(set)
     for one, seen in [*answers(history, Kind.SEND), *_records(history), *_attempts(history)]:
@@ -90,7 +90,7 @@ def what_is_posted_is_what_was_sent(history: Operations) -> Finding:
 
 
 def _name(one: Operation, seen: Seen) -> str:
-    """A message's id, a record's place."""
+    """The id of a message, the position of a record."""
     is_message = one.kind is Kind.SEND or (one.kind is Kind.POSTED and seen.offset < 0)
     return seen.id if is_message else _place(seen)
 
@@ -100,7 +100,7 @@ def _place(seen: Seen) -> str:
 
 
 def every_post_is_signed(history: Operations) -> Finding:
-    """Each attempt has a signature that its webhook's secret made of just these bytes, a moment ago."""
+    """Each attempt has a valid, recent signature by the webhook's secret."""
     attempts = [*_attempts(history)]
     wrong = [
         f"{seen.value} of {one.log} came unsigned at {one.invoked:.3f}"
@@ -111,10 +111,9 @@ def every_post_is_signed(history: Operations) -> Finding:
 
 
 def groups_are_posted_in_order(history: Operations) -> Finding:
-    """In a group of a FIFO queue nothing is posted before what was accepted earlier is taken, and nothing again after
-    what was sent later is taken.
+    """In a FIFO group, posts are in order, and none is repeated after a later one.
 
-    While the store's clock is wrong leases end early, so that something may come again later than it should.
+    While the store's clock is wrong leases end early, so that repeats may be late.
     """
     asked, accepted = first_sends(history)
     taken = _taken((one, (one.log, seen.value)) for one, seen in answers(history, Kind.POSTED))
@@ -141,7 +140,7 @@ def groups_are_posted_in_order(history: Operations) -> Finding:
 
 
 class _Line:
-    """The messages of each group by a time of theirs."""
+    """Messages of each group, ordered by a time."""
 
     def __init__(self, times: dict[tuple[str, str, str], float]) -> None:
         self._lines: dict[tuple[str, str], list[tuple[float, str]]] = defaultdict(list)
@@ -160,7 +159,7 @@ class _Line:
 
 
 def shards_are_posted_in_order(history: Operations) -> Finding:
-    """A record is posted when all before it in its shard are taken, and all of the shards that it came from."""
+    """A record is posted only after all earlier ones of its shard and its parents."""
     known: dict[tuple[str, int], set[int]] = defaultdict(set)
     for one, seen in _records(history):
         known[one.log, seen.shard].add(seen.offset)
@@ -192,7 +191,7 @@ def shards_are_posted_in_order(history: Operations) -> Finding:
 
 
 class _Prefix:
-    """When all of a shard's records before an offset were taken."""
+    """When all records of a shard before an offset were taken."""
 
     def __init__(self, offsets: Sequence[int], taken: Sequence[float]) -> None:
         self._offsets = offsets
@@ -205,12 +204,12 @@ class _Prefix:
 
 
 def _attempts(history: Operations) -> Iterator[tuple[Operation, Seen]]:
-    """Everything that came to a receiver, whatever that answered."""
+    """Every attempt that reached a receiver, whatever its response."""
     return ((one, seen) for one in history if one.kind is Kind.POSTED for seen in one.seen)
 
 
 def _records(history: Operations) -> Iterator[tuple[Operation, Seen]]:
-    """Every record that somebody wrote or read."""
+    """Every record that was written or read."""
     return answers(history, Kind.APPEND, *READS, Kind.GROUP_READ)
 
 

@@ -12,7 +12,7 @@ import standardwebhooks
 from tests.chaos.callers import Caller
 from tests.chaos.checking.webhooks import UNSIGNED, every_post_is_signed
 from tests.chaos.history import History, Kind, Operation, Outcome
-from tests.chaos.webhook_door import Hooks, receiving_hooks
+from tests.chaos.webhook_receiver import Hooks, receiving_hooks
 from tests.chaos.workload import is_well
 from tests.server_sent_events import Event, events_as_they_come
 

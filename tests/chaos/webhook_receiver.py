@@ -1,10 +1,10 @@
-"""The receiver of all webhooks, which is as unreliable as receivers are, and writes down what comes and what it says.
+"""The unreliable receiver of all webhooks, which records attempts and its responses.
 
-    took     it answers with success, sometimes slowly, now and then when nobody waits any more
+    took     it answers with success, sometimes slowly, and rarely after the timeout
     failed   it answers 500
-    dropped  it resets the connection, or closes it, instead of an answer
+    dropped  it resets or closes the connection without an answer
 
-An attempt is written down before its answer leaves: whoever hears it can only be later.
+An attempt is recorded before its answer is sent, so that nothing can react to it earlier.
 """
 
 import asyncio
@@ -25,14 +25,14 @@ SLOWLY_S = (0.05, 0.4)
 TIMEOUT_S = 2.0
 TOO_LATE_S = 2.5
 RETRY_S = 0.1
-RETRIES = 40  # more than bad luck and killed deliverers can need
-IN_FLIGHT = 4  # what fails together must not be ten in a row, after which a receiver is left alone
+RETRIES = 40  # more than faults and killed deliverers can require
+IN_FLIGHT = 4  # below ten consecutive failures, which would open the circuit breaker
 FAILS, DROPS, SLOW, LATE = 0.02, 0.02, 0.01, 0.001
-"""How often. Behind a record that fails its shard waits, so that more of it would keep a stream from being posted."""
+"""Probabilities; a failing record blocks its shard, so higher ones would stall the stream."""
 
 
 class Hooks(Connections):
-    """Receives for all webhooks, by the last word of the path that they post to."""
+    """The receiver of all webhooks, identified by the last segment of the path."""
 
     def __init__(self, caller: Caller, chance: Random) -> None:
         super().__init__()
@@ -41,10 +41,10 @@ class Hooks(Connections):
         self._logs: dict[str, str] = {}
         self._verifiers: dict[str, standardwebhooks.Webhook] = {}
         self.reached: dict[int, int] = {}
-        """By shard of a stream, behind the last record that was taken."""
+        """Next offset by shard, after the last accepted record."""
 
     async def put(self, name: str, source: str, log: str, **more: Any) -> None:
-        """Have everything of that source posted here; `log`: the queue or stream that it is about."""
+        """Create a webhook of that source to this receiver; `log`: its queue or stream."""
         config = {
             "source": source,
             "url": f"http://127.0.0.1:{self.port}/{name}",
@@ -61,7 +61,7 @@ class Hooks(Connections):
         self._caller.went_well(Kind.WEBHOOK, log, now, Told())
 
     async def answer_one(self, got: Got, writer: asyncio.StreamWriter) -> None:
-        """As Connections."""
+        """Respond at random: success, late success, 500, or a dropped connection."""
         invoked, luck = self._caller.history.now(), self._chance.random()
         if not self._is_signed(got):
             self._note(got, invoked, Outcome.FAIL, UNSIGNED)
@@ -112,7 +112,7 @@ def _name(got: Got) -> str:
 
 @asynccontextmanager
 async def receiving_hooks(caller: Caller, chance: Random) -> AsyncGenerator[Hooks]:
-    """A receiver on this loop."""
+    """Run a receiver on this event loop."""
     hooks = Hooks(caller, chance)
     async with listening(hooks):
         yield hooks

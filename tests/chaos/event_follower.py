@@ -1,4 +1,4 @@
-"""A follower of a stream's events, which comes back with the id of the last one after every end of a connection."""
+"""A follower of server-sent events, which resumes with the last id after each disconnect."""
 
 import asyncio
 from contextlib import suppress
@@ -8,26 +8,26 @@ import httpx
 
 from tests.chaos.callers import Caller, Told
 from tests.chaos.history import Gap, Kind, Outcome
-from tests.chaos.stream_door import records_of
+from tests.chaos.stream_protocol import records_of
 from tests.server_sent_events import Event, events_as_they_come
 
 SILENT_S = 4.0
-"""Without a byte for so long it comes back: a half-open connection tells nothing more."""
+"""Reconnect after this silence: a half-open connection delivers nothing more."""
 COME_BACK_S = 0.2
 
 
 class Follower:
-    """Reads all shards of a stream from their start, and goes on where it was."""
+    """Read all shards of a stream from their start, and resume after disconnects."""
 
     def __init__(self, caller: Caller, stream: str) -> None:
         self._caller = caller
         self._stream = stream
         self._last_id = ""
         self.reached: dict[int, int] = {}
-        """By shard, where it goes on."""
+        """Next offset by shard."""
 
     async def follow(self, seconds: float) -> None:
-        """One connection, for so long or until it breaks; then a moment."""
+        """Connect for this duration or until the connection breaks, then pause."""
         with suppress(httpx.HTTPError, TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._connect()

@@ -1,9 +1,9 @@
-"""Runs apart: faults that lose what was acknowledged, and say so. What is lost is counted; what must hold even so is checked.
+"""Runs with faults that lose acknowledged writes: reported losses are counted, the rest is checked.
 
-    fail-over   the primary is killed and a replica promoted that had not got the last of it
+    fail-over   the primary is killed, and a replica is promoted that has missed the last writes
     truncated   the append-only file of a store with durability=everysec loses its end, as in a power cut
 
-python -m tests.chaos.apart --seed 1
+python -m tests.chaos.data_loss --seed 1
 """
 
 import argparse
@@ -32,7 +32,7 @@ from tests.redis_server import NamedServer, add_store, store_of
 
 WORKS_S = 12.0
 UNSEEN_S = 1.0
-"""What was acknowledged in this time before the primary ends has not reached the replica."""
+"""The replica misses at most this last part of the acknowledged writes."""
 AWAY_S = 1.0
 CUT_BYTES = (1_000, 60_000)
 
@@ -47,7 +47,7 @@ MUST = (
     webhooks.every_post_is_signed,
     no_answer_is_a_fault,
 )
-"""What holds whatever the store forgot."""
+"""Invariants that hold despite data loss."""
 COUNTED = (
     queues.nothing_accepted_is_lost,
     webhooks.everything_due_is_posted,
@@ -58,13 +58,13 @@ COUNTED = (
     streams.a_repeated_append_adds_nothing,
     groups.groups_skip_nothing,
 )
-"""What is lost with it, or comes again: told, and not judged."""
+"""Invariants whose violations are reported, but do not fail the run."""
 
 Break = Callable[[Site, Random], Awaitable[str]]
 
 
 class Outcomes(msgspec.Struct, frozen=True):
-    """What a run apart showed."""
+    """Results of a scenario with data loss."""
 
     name: str
     seed: int
@@ -78,16 +78,16 @@ class Outcomes(msgspec.Struct, frozen=True):
 
     @property
     def holds(self) -> bool:
-        """Whether what must hold does, and gaps were told."""
+        """Whether the required invariants hold, and gaps were reported."""
         sound = self.recovered_s is not None and not self.complaints and self.gaps > 0
         return sound and not any(finding.violations for finding in self.must)
 
     def report(self) -> str:
-        """The whole of it in words."""
+        """The complete report."""
         back = "NOT" if self.recovered_s is None else f"in {self.recovered_s:.1f} s"
         return "\n".join(
             [
-                f"apart: {self.name}, seed {self.seed}, {self.operations} operations: {self.broke}",
+                f"data loss: {self.name}, seed {self.seed}, {self.operations} operations: {self.broke}",
                 f"back to work {back}; readers were told of {self.gaps} gaps",
                 *(finding.line() for finding in self.must),
                 "counted, not judged:",
@@ -101,8 +101,8 @@ class Outcomes(msgspec.Struct, frozen=True):
         )
 
 
-async def run_apart(name: str, seed: int, place: Path, tools: Tools) -> Outcomes:
-    """Work, break, work on, drain."""
+async def run_scenario(name: str, seed: int, place: Path, tools: Tools) -> Outcomes:
+    """Work, break, continue, drain."""
     history = History()
     site_of, breaks = SCENARIOS[name]
     async with (
@@ -135,7 +135,7 @@ async def run_apart(name: str, seed: int, place: Path, tools: Tools) -> Outcomes
 
 
 def _told(history: History) -> Operations:
-    """The history, but for where reads began that came through the Kinesis door, which has no word for a gap."""
+    """Drop the start of reads over the Kinesis protocol, which cannot report gaps."""
     return [
         msgspec.structs.replace(one, first=-1)
         if one.kind is Kind.READ and any(seen.number for seen in one.seen)
@@ -151,7 +151,7 @@ async def _site(place: Path, seed: int, tools: Tools) -> AsyncIterator[Site]:
 
 
 async def truncate(site: Site, chance: Random) -> str:
-    """kill -9, and the newest part of the append-only file loses its last bytes."""
+    """kill -9, and truncate the newest part of the append-only file."""
     site.valkey.kill()
     directory = site.valkey.directory / "appendonlydir"
     newest = max(directory.glob("*.incr.aof"), key=lambda path: path.stat().st_mtime)
@@ -181,7 +181,7 @@ async def _site_with_replica(place: Path, seed: int, tools: Tools) -> AsyncItera
 
 
 async def fail_over(site: Site, chance: Random) -> str:
-    """The replica hears nothing for a while; then the primary is gone for good, and the replica takes its place."""
+    """Cut off the replica for a while, kill the primary for good, and promote the replica."""
     replica, link = site.replica, site.replication
     assert replica is not None
     assert link is not None
@@ -228,9 +228,9 @@ def main() -> int:
     holds = True
     for name in SCENARIOS:
         place = Path(tempfile.mkdtemp(prefix=f"millstream-{name}-"))
-        place.chmod(0o755)  # Postgres may have to run as somebody else
+        place.chmod(0o755)  # Postgres may have to run as another user
         sys.stdout.write(f"{name}, in {place}\n")
-        outcomes = asyncio.run(run_apart(name, seed, place, tools))
+        outcomes = asyncio.run(run_scenario(name, seed, place, tools))
         sys.stdout.write(f"{outcomes.report()}\n\n")
         holds = holds and outcomes.holds
     return 0 if holds else 1

@@ -1,4 +1,4 @@
-"""A queue's verbs through the REST door and through the SQS door, alike."""
+"""Queue operations over the REST and the SQS protocol."""
 
 import json
 from typing import Any, Protocol
@@ -12,13 +12,13 @@ ACCOUNT = "000000000000"
 
 
 class Delivery(Seen, frozen=True):
-    """A message that was received, and what settles it."""
+    """A received message with its receipt handle."""
 
     handle: str = ""
 
 
-class QueueDoor(Protocol):
-    """A queue's verbs. `hidden_s` is the queue's visibility timeout, which the history is to know."""
+class QueueProtocol(Protocol):
+    """Queue operations; `hidden_s` is the queue's visibility timeout, for the history."""
 
     async def send(
         self, queue: str, value: str, *, group: str = "", delay_s: float = 0.0
@@ -32,7 +32,7 @@ class QueueDoor(Protocol):
 
 
 class RestQueues:
-    """The REST door."""
+    """The REST protocol."""
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
@@ -62,7 +62,7 @@ class RestQueues:
         )
 
     async def settle(self, queue: str, delivery: Seen, kind: Kind) -> Operation:
-        """Through this door a verdict counts for its delivery only."""
+        """Settle; in this protocol a verdict counts for its delivery only."""
         assert isinstance(delivery, Delivery)
         verdict: dict[str, Any] = {"receipt_handle": delivery.handle, "action": kind.value}
         if kind is Kind.NACK:
@@ -78,7 +78,7 @@ def _deliveries(told: Any) -> Told:
 
 
 def delivery_of(told: Any) -> Delivery:
-    """A delivery as REST and sockets tell it."""
+    """A delivery in the format of REST and WebSocket."""
     return Delivery(
         value=told["body"],
         id=told["id"],
@@ -97,7 +97,7 @@ def _settled(told: Any) -> Told:
 
 
 class SqsQueues:
-    """The SQS door, as JSON 1.0, unsigned."""
+    """The SQS protocol, as unsigned JSON 1.0."""
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
@@ -105,7 +105,7 @@ class SqsQueues:
     async def send(
         self, queue: str, value: str, *, group: str = "", delay_s: float = 0.0
     ) -> Operation:
-        """Delays are whole seconds here."""
+        """Send; delays are whole seconds in this protocol."""
         fields: dict[str, Any] = {}
         if group:
             fields = {"MessageGroupId": group, "MessageDeduplicationId": value}
@@ -134,7 +134,10 @@ class SqsQueues:
         return await self._caller.call(Kind.RECEIVE, queue, request, _received, promised_s=hidden_s)
 
     async def settle(self, queue: str, delivery: Seen, kind: Kind) -> Operation:
-        """ACK deletes; NACK makes it visible at once. On a queue without groups an old handle still deletes."""
+        """ACK deletes, NACK sets visibility to 0.
+
+        In a queue without groups, an old handle still deletes.
+        """
         assert isinstance(delivery, Delivery)
         about: dict[str, Any] = {
             "values": (delivery.value,),

@@ -1,4 +1,4 @@
-"""The Kinesis door, through an unmodified boto3: PutRecords, whose items fail one by one, and GetRecords by iterators."""
+"""The Kinesis protocol through an unmodified boto3: PutRecords and GetRecords."""
 
 import asyncio
 from collections.abc import Callable
@@ -24,12 +24,12 @@ LIMIT = 1000
 
 
 def boto3_client(url: str) -> Any:
-    """A client for all: it may be used by several threads, and takes half a second to make."""
+    """Create a client shared by all threads; creation takes half a second."""
     return aws_client("kinesis", url, connect_timeout=ANSWER_S, read_timeout=ANSWER_S)
 
 
 class Kinesis:
-    """A client that asks each thing once: what it repeats by itself would be twice in the stream."""
+    """A client without retries, because retries would duplicate records."""
 
     def __init__(self, caller: Caller, client: Any, threads: ThreadPoolExecutor) -> None:
         self.caller = caller
@@ -37,7 +37,7 @@ class Kinesis:
         self._client = client
 
     async def put(self, stream: str, values: tuple[str, ...], keys: tuple[str, ...]) -> Operation:
-        """PutRecords. Its items are three operations: those that went well, those that did not, and the unknown."""
+        """PutRecords; recorded as up to three operations: succeeded, failed and unknown items."""
         records = [
             {"Data": value.encode(), "PartitionKey": key}
             for value, key in zip(values, keys, strict=True)
@@ -73,7 +73,7 @@ class Kinesis:
     async def get(
         self, stream: str, shard: int, iterator: str, first: int
     ) -> tuple[Operation, Any]:
-        """GetRecords; `first` is the offset that the iterator stands for. With it the answer, for its next iterator."""
+        """GetRecords from an iterator at offset `first`; returns operation and response."""
         invoked = self.caller.history.now()
         outcome, status, code, told = await self._ask(
             lambda: self._client.get_records(ShardIterator=iterator, Limit=LIMIT)
@@ -88,7 +88,7 @@ class Kinesis:
         return operation, told
 
     async def iterator(self, stream: str, shard: int, after: str) -> str | None:
-        """An iterator behind a sequence number, or at the start; None when it cannot be had now."""
+        """Return an iterator after a sequence number or at the start; None if unavailable."""
         place = (
             {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "StartingSequenceNumber": after}
             if after
@@ -102,12 +102,12 @@ class Kinesis:
         return str(told["ShardIterator"]) if outcome is Outcome.OK else None
 
     async def shards(self, stream: str) -> list[int]:
-        """Every shard, open or closed; none when they cannot be had now."""
+        """Return every shard, open or closed; empty if unavailable."""
         outcome, _, _, told = await self._ask(lambda: self._client.list_shards(StreamName=stream))
         return [shard_of(one["ShardId"]) for one in told["Shards"]] if outcome is Outcome.OK else []
 
     async def _ask(self, call: Callable[[], Any]) -> tuple[Outcome, int, str, Any]:
-        """How it ended, its status, its code, and the answer."""
+        """Return outcome, status, code and response."""
         loop = asyncio.get_running_loop()
         try:
             told = await loop.run_in_executor(self._threads, call)
@@ -129,7 +129,7 @@ def _refused(error: ClientError) -> tuple[Outcome, int, str, Any]:
 
 
 def _item_outcome(item: Any) -> Outcome:
-    """InternalFailure is said of what is unknown and of what could not be done."""
+    """Classify an item: InternalFailure may mean an unknown outcome."""
     if "ErrorCode" not in item:
         return Outcome.OK
     return Outcome.UNKNOWN if item["ErrorCode"] == "InternalFailure" else Outcome.FAIL
@@ -143,15 +143,15 @@ def _place(value: str, shard: str, told: Any, key: str = "") -> Seen:
 
 
 def offset_of(number: str) -> int:
-    """The offset that a sequence number says, as docs/reference/kinesis.md has it."""
+    """The offset in a sequence number, as in docs/reference/kinesis.md."""
     return (int(number) >> OFFSET_BIT) & ((1 << OFFSET_BITS) - 1)
 
 
 def shard_id(shard: int) -> str:
-    """A shard as Kinesis names it."""
+    """The Kinesis name of a shard."""
     return f"shardId-{shard:012d}"
 
 
 def shard_of(name: str) -> int:
-    """The shard of a name."""
+    """The shard of a Kinesis name."""
     return int(name.rpartition("-")[2])

@@ -1,4 +1,4 @@
-"""A stream's and a group's verbs, through the REST door."""
+"""Stream and group operations over the REST protocol."""
 
 from contextlib import suppress
 from itertools import pairwise
@@ -14,13 +14,13 @@ PAGE = 1000
 
 
 class Streams:
-    """What writers, readers and members ask."""
+    """Operations of writers, readers and members."""
 
     def __init__(self, caller: Caller) -> None:
         self.caller = caller
 
     async def append(self, stream: str, value: str, key: str) -> Operation:
-        """On the stream's address, with the value as its idempotency key."""
+        """Append to the stream, with the value as idempotency key."""
 
         def read(told: Any) -> Told:
             return Told((Seen(value=value, shard=told["shard"], offset=told["offset"]),))
@@ -40,9 +40,9 @@ class Streams:
     async def produce(
         self, stream: str, shard: int, values: tuple[str, ...], sequence: int
     ) -> tuple[Operation, int]:
-        """A batch on a shard's address, as an idempotent producer whose first record has that sequence.
+        """Append a batch to a shard, as a producer, from this sequence on.
 
-        With it the shard to go on with: a closed one tells its children.
+        Also returns the shard to continue with: a child if the shard is closed.
         """
         records = [{"data": value} for value in values]
         producer = {"id": self.caller.name, "epoch": 0, "sequence": sequence}
@@ -65,7 +65,7 @@ class Streams:
         return operation, shard
 
     async def read(self, stream: str, shard: int, offset: int) -> Operation:
-        """A page of a shard."""
+        """Read a page of a shard."""
         path = f"/streams/{stream}/shards/{shard}/records"
         query = {"offset": offset, "limit": PAGE}
 
@@ -77,18 +77,18 @@ class Streams:
         )
 
     async def shards(self, stream: str) -> dict[int, tuple[int, ...]]:
-        """The parents of each shard; nothing when that is not told now."""
+        """Return the parents of each shard; empty if unavailable."""
         path = f"/streams/{stream}/shards"
         told = await self.caller.rest(Kind.SHARDS, stream, "GET", path, _shards)
         return {seen.shard: seen.parents for seen in told.seen}
 
     async def reshard(self, stream: str, **change: Any) -> Operation:
-        """Split or merge, as REST has it."""
+        """Split or merge."""
         path = f"/streams/{stream}/reshard"
         return await self.caller.rest(Kind.RESHARD, stream, "POST", path, _shards, body=change)
 
     async def begin(self, stream: str, shard: int, offset: int) -> int:
-        """Where a shard begins whose `offset` is refused as expired; what lies between is a gap that was told."""
+        """Return the start of a shard whose `offset` has expired, and record the gap."""
         invoked = self.caller.history.now()
         answer = await self.caller.http.get(f"/v1/streams/{stream}/shards")
         [start] = [
@@ -101,13 +101,13 @@ class Streams:
         return int(start)
 
     async def merge_some(self, stream: str, chance: Random) -> Operation | None:
-        """Merge two neighbours of the ring."""
+        """Merge two neighbouring shards."""
         ranges = await self._open_ranges(stream)
         pairs = [*pairwise(shard for _, shard in ranges)]
         return await self.reshard(stream, merge=[*chance.choice(pairs)]) if pairs else None
 
     async def _open_ranges(self, stream: str) -> list[tuple[int, int]]:
-        """The open shards and where their ranges begin, in the order of the ring."""
+        """Open shards with the start of their ranges, in order."""
         try:
             answer = await self.caller.http.get(f"/v1/streams/{stream}/shards")
         except httpx.HTTPError:
@@ -116,7 +116,7 @@ class Streams:
         return sorted((int(one["first_hash_key"]), one["index"]) for one in items if one["open"])
 
     async def read_as(self, stream: str, group: str) -> tuple[Operation, str]:
-        """As a member of a group, with the token that commits it."""
+        """Read as a member of a group; return the operation and the commit token."""
         token = ""
 
         def read(told: Any) -> Told:
@@ -142,7 +142,7 @@ class Streams:
         return operation, token
 
     async def commit(self, read: Operation, token: str) -> Operation:
-        """Commit what was read, with the token that came with it."""
+        """Commit what was read, with its token."""
         path, body = f"/groups/{read.group}/commit", {"token": token}
         about: dict[str, Any] = {
             "group": read.group,
@@ -154,12 +154,12 @@ class Streams:
         )
 
     async def leave(self, group: str) -> None:
-        """Give up this client's shards at once; nothing that the history is about."""
+        """Release this client's shards; not recorded."""
         with suppress(httpx.HTTPError):
             await self.caller.http.delete(f"/v1/groups/{group}/members/{self.caller.name}")
 
     async def standing(self, stream: str, group: str) -> Operation:
-        """Where a group is in each shard that it has committed."""
+        """Query the committed offsets of a group."""
         path = f"/groups/{group}"
         return await self.caller.rest(Kind.STANDING, stream, "GET", path, _standing, group=group)
 
@@ -181,7 +181,7 @@ def _page(told: Any, shard: int) -> Told:
 
 
 def records_of(told: Any, shard: int) -> tuple[Seen, ...]:
-    """Records of one shard, as REST and sockets tell them."""
+    """Records of a shard, in the format of REST and WebSocket."""
     return tuple(Seen(value=one["data"], shard=shard, offset=one["offset"]) for one in told)
 
 
@@ -207,7 +207,7 @@ def _shards(told: Any) -> Told:
 
 
 def _committed(told: Any) -> Told:
-    """The shards that were committed; others of the same call may have been refused."""
+    """The committed shards; others in the same call may have been rejected."""
     done = [one for one in told["offsets"] if "error" not in one]
     return Told(tuple(Seen(shard=one["shard"], offset=one["offset"]) for one in done))
 
@@ -223,6 +223,6 @@ def _standing(told: Any) -> Told:
 
 
 def open_shards(shards: dict[int, tuple[int, ...]]) -> list[int]:
-    """Those that are nobody's parent."""
+    """Shards without children."""
     parents = {parent for theirs in shards.values() for parent in theirs}
     return sorted(set(shards) - parents)

@@ -1,4 +1,4 @@
-"""Who replays a part of the stream into another one now and then, and writes down what came there."""
+"""Replays of parts of the stream into other streams, and their results."""
 
 import asyncio
 from random import Random
@@ -9,40 +9,40 @@ import httpx
 from tests.chaos.callers import Told
 from tests.chaos.history import Kind, Outcome, Seen
 from tests.chaos.stage import EVENTS, Stage
-from tests.chaos.stream_door import PAGE, Streams
+from tests.chaos.stream_protocol import PAGE, Streams
 
 BETWEEN_S = 5.0
 LOOK_S = 0.5
 WINDOW_RECORDS = 300
-"""Of each shard, at most."""
+"""Maximum per shard."""
 A_SECOND = 400
 OVER = ("done", "failed", "cancelled")
 PATIENCE_S = 300.0
-"""A worker may be killed twice meanwhile: each time its lease of a minute must end, and Spark begin anew."""
+"""Covers two kills of a worker, each with a lease of one minute and a start of Spark."""
 
 
-async def replay(stage: Stage, name: str, door: Streams, chance: Random) -> None:
-    """Window after window; each target is read when the replay is done, and deleted."""
+async def replay(stage: Stage, name: str, protocol: Streams, chance: Random) -> None:
+    """Replay one window after another, and delete each target."""
     number = 0
     while stage.goes_on:
         await stage.pause(chance, BETWEEN_S)
         if stage.goes_on:
-            await one_replay(stage, door, f"again-{number}")
+            await one_replay(stage, protocol, f"again-{number}")
             number += 1
 
 
-async def one_replay(stage: Stage, door: Streams, target: str) -> None:
-    """Replay the newest records that there are now, and read them at their target."""
+async def one_replay(stage: Stage, protocol: Streams, target: str) -> None:
+    """Replay the newest records, and read the target."""
     invoked = stage.history.now()
     shards = (
-        await door.caller.rest(Kind.SHARDS, EVENTS, "GET", f"/streams/{EVENTS}/shards", _ends)
+        await protocol.caller.rest(Kind.SHARDS, EVENTS, "GET", f"/streams/{EVENTS}/shards", _ends)
     ).seen
     window = [
         (Seen(shard=one.shard, offset=max(0, one.offset - WINDOW_RECORDS)), one) for one in shards
     ]
     if not any(end.offset for _, end in window):
         return
-    http = door.caller.http
+    http = protocol.caller.http
     await _until_accepted(http, "PUT", f"/v1/streams/{target}", {"shards": 2, "archive": False})
     asked = {
         "id": target,
@@ -55,24 +55,24 @@ async def one_replay(stage: Stage, door: Streams, target: str) -> None:
         "pacing": {"records_per_second": A_SECOND},
     }
     if await _until_accepted(http, "POST", "/v1/replays", asked):
-        await _note(stage, door, target, invoked, window)
+        await _note(stage, protocol, target, invoked, window)
     await _until_accepted(http, "DELETE", f"/v1/streams/{target}", None)
 
 
 async def _note(
-    stage: Stage, door: Streams, target: str, invoked: float, window: list[tuple[Seen, Seen]]
+    stage: Stage, protocol: Streams, target: str, invoked: float, window: list[tuple[Seen, Seen]]
 ) -> None:
-    """Write down how a replay ended, and what is at its target then."""
-    http = door.caller.http
+    """Record how a replay ended, and the contents of its target."""
+    http = protocol.caller.http
     state = await _until_over(stage, http, target)
     places = tuple(Seen(shard=one.shard, offset=one.offset) for pair in window for one in pair)
     done = Outcome.OK if state == "done" else Outcome.UNKNOWN
     about: dict[str, Any] = {"target": target}
-    door.caller.note(Kind.REPLAY, EVENTS, invoked, done, 0, state, Told(places), **about)
+    protocol.caller.note(Kind.REPLAY, EVENTS, invoked, done, 0, state, Told(places), **about)
     if done is Outcome.OK:
         invoked = stage.history.now()
         found = await _everything(http, target)
-        door.caller.note(Kind.REPLAYED, target, invoked, Outcome.OK, 0, "", Told(found))
+        protocol.caller.note(Kind.REPLAYED, target, invoked, Outcome.OK, 0, "", Told(found))
 
 
 def _ends(told: Any) -> Told:
@@ -85,8 +85,7 @@ def _ends(told: Any) -> Told:
 
 
 async def _until_accepted(http: httpx.AsyncClient, method: str, path: str, body: Any) -> bool:
-    """Whether it is done; a shard that it names may have expired. Each of these may be asked for again without another
-    effect."""
+    """Repeat an idempotent request until accepted; False if a shard has expired."""
     while True:
         try:
             answer = await http.request(method, path, json=body)
@@ -115,7 +114,7 @@ async def _until_over(stage: Stage, http: httpx.AsyncClient, name: str) -> str:
 
 
 async def _everything(http: httpx.AsyncClient, stream: str) -> tuple[Seen, ...]:
-    """Every record of a stream that nobody writes to any more."""
+    """Read every record of a stream without writers."""
     found: list[Seen] = []
     cursor: str | None = None
     while True:

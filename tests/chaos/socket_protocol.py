@@ -1,13 +1,13 @@
-"""Publishing, working, reading and sharing over sockets, written down as calls of the other doors are."""
+"""Publishing, receiving, reading and groups over WebSocket, recorded like other protocols."""
 
 from collections import deque
 from typing import Any
 
 from tests.chaos.callers import UNKNOWN, Caller, Told
 from tests.chaos.history import Gap, Kind, Operation, Outcome, Seen
-from tests.chaos.queue_doors import Delivery, delivery_of
+from tests.chaos.queue_protocols import Delivery, delivery_of
 from tests.chaos.sockets import Frame, Session, SocketLost
-from tests.chaos.stream_door import records_of
+from tests.chaos.stream_protocol import records_of
 
 CREDIT = 20
 READING_CREDIT = 500
@@ -16,14 +16,14 @@ NOT_DONE, TIMED_OUT = 503, 504
 
 
 class Publisher:
-    """Sends to queues and appends to streams."""
+    """Send to queues and append to streams."""
 
     def __init__(self, caller: Caller, url: str) -> None:
         self.caller = caller
         self.session = Session(url, self)
 
     async def send(self, queue: str, value: str, group: str = "") -> Operation:
-        """A message, with the value as its idempotency key, or its deduplication id."""
+        """Send a message, with the value as idempotency key or deduplication id."""
         message = {"body": value, **({"group": group, "dedup_id": value} if group else {})}
 
         def read(told: Any) -> Told:
@@ -32,7 +32,7 @@ class Publisher:
         return await self._publish(Kind.SEND, f"queue:{queue}", message, value, group, read)
 
     async def append(self, stream: str, value: str, key: str) -> Operation:
-        """A record, with the value as its idempotency key."""
+        """Append a record, with the value as idempotency key."""
 
         def read(told: Any) -> Told:
             return Told((Seen(value=value, shard=told["shard"], offset=told["offset"]),))
@@ -56,19 +56,19 @@ class Publisher:
         )
 
     async def begins(self) -> None:
-        """Nothing is subscribed to."""
+        """Subscribe to nothing."""
 
     async def resumes(self) -> None:
-        """The same."""
+        """Resume nothing."""
 
     async def hears(self, frame: Frame) -> None:
-        """Nothing comes unasked that matters."""
+        """Ignore the frame."""
 
 
 async def _asked(
     who: Any, kind: Kind, log: str, type_: str, fields: Frame, read: Any, **about: Any
 ) -> Operation:
-    """A frame with an answer, as an operation of its client."""
+    """Send a frame, and record its answer as an operation."""
     caller: Caller = who.caller
     invoked = caller.history.now()
     try:
@@ -86,7 +86,7 @@ async def _asked(
 
 
 def _problem(frame: Frame) -> Any:
-    """What went wrong with the frame or with its one item; None when nothing did."""
+    """The problem of the frame or its one item, or None."""
     if frame["type"] == "error":
         return frame["problem"]
     for item in frame.get("results", ()):
@@ -97,7 +97,7 @@ def _problem(frame: Frame) -> Any:
 
 
 class Worker:
-    """Gets messages of a queue as far as its credit goes; `arrived` has those that nobody settled yet."""
+    """Receive messages within the credit; `arrived` holds unsettled ones."""
 
     def __init__(self, caller: Caller, url: str, queue: str) -> None:
         self.caller = caller
@@ -107,7 +107,7 @@ class Worker:
         self._granted: deque[float] = deque()
 
     async def settle(self, delivery: Delivery, kind: Kind) -> Operation:
-        """A verdict, and credit for another message."""
+        """Settle, and grant credit for another message."""
         fields: Frame = {"sub": SUB, "receipt_handles": [delivery.handle]}
         if kind is Kind.NACK:
             fields["delay_seconds"] = 0
@@ -115,7 +115,7 @@ class Worker:
         return await _asked(self, kind, self.queue, kind.value, fields, lambda _: Told(), **about)
 
     async def grant(self) -> None:
-        """One message more may come."""
+        """Grant credit for one more message."""
         self._granted.append(self.caller.history.now())
         await self.session.say("credit", sub=SUB, messages=1, bytes=1_000)
 
@@ -127,21 +127,21 @@ class Worker:
         await self.session.ask("subscribe", sub=SUB, source=source, credit=credit)
 
     async def resumes(self) -> None:
-        for _ in range(CREDIT):  # what was granted last may have been lost
+        for _ in range(CREDIT):  # the last grants may have been lost
             await self.grant()
 
     async def hears(self, frame: Frame) -> None:
         if frame["type"] == "messages":
             deliveries = tuple(delivery_of(one) for one in frame["messages"])
             for delivery in deliveries:
-                # The credit that it was sent for had been granted before it was taken out of the queue.
+                # Its credit was granted before the message was received from the queue.
                 since = self._granted.popleft()
                 self.caller.went_well(Kind.PUSHED, self.queue, since, Told((delivery,)))
             self.arrived.extend(deliveries)
 
 
 class Reader:
-    """Reads a stream from its start, each shard after its parents, and goes on where it was."""
+    """Read a stream from its start, each shard after its parents, and resume."""
 
     def __init__(self, caller: Caller, url: str, stream: str) -> None:
         self.caller = caller
@@ -172,13 +172,13 @@ class Reader:
             self._next[gap.shard] = gap.next
 
     def _note(self, shard: int, told: Told) -> None:
-        """Pushed, so that it was asked for by nobody; `first` is where the shard's last frame ended, if there was one."""
+        """Record a push; `first` is where the shard's last frame ended, if there was one."""
         now, first = self.caller.history.now(), self._next.get(shard, -1)
         self.caller.went_well(Kind.READ, self.stream, now, told, first=first)
 
 
 class Member:
-    """Reads as a member of a group, and commits all that came."""
+    """Read as a member of a group, and commit everything."""
 
     def __init__(self, caller: Caller, url: str, stream: str, group: str) -> None:
         self.caller = caller
@@ -186,10 +186,10 @@ class Member:
         self.group = group
         self.session = Session(url, self)
         self.due: dict[int, int] = {}
-        """By shard, up to where all came and is not committed yet."""
+        """Offsets to be committed, by shard."""
 
     async def commit(self, shard: int, up_to: int) -> Operation:
-        """Everything before `up_to` is done."""
+        """Commit everything before `up_to`."""
         fields = {"sub": SUB, "shard": shard, "up_to": up_to}
         return await _asked(
             self, Kind.COMMIT, self.stream, "ack", fields, lambda _: Told(), group=self.group
