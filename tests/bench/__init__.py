@@ -1,1 +1,1 @@
-"""Measured against a reference in the same run: see `make bench`."""
+"""Benchmarks against a reference in the same run: `make bench`."""

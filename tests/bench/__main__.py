@@ -1,4 +1,4 @@
-"""`python -m tests.bench`, which is `make bench`: measure, print a table, write JSON.
+"""`make bench` (`python -m tests.bench`): measure, print a table, write JSON.
 
 Exit codes: 0 everything chosen was measured, whether a bar was met or not; 1 a row could not be
 measured; 2 a wrong option; 4 a program is missing.
@@ -75,15 +75,15 @@ NOT_MEASURED, UNAVAILABLE = 1, 4
 RESULTS = Path("bench-results.json")
 
 Part = Callable[[House, Plan, Collection[Row]], list[Measured]]
-"""Rows that are measured together, since they share a reference. It is told which are wanted."""
+"""Measure rows that share a reference; called with the wanted rows."""
 
 
 def _alone(measure: Callable[[House, Plan], list[Measured]]) -> Part:
     return lambda served, plan, _: measure(served, plan)
 
 
-# Idle rows come first: what a load leaves behind in a server is not theirs. The deep backlog is last:
-# what it leaves goes with the store.
+# Idle rows come first, so that they do not include leftovers of a load. The deep backlog is last:
+# its leftovers end with the store.
 PARTS: tuple[tuple[tuple[Row, ...], Part], ...] = (
     ((IDLE_POLLS,), _alone(rows_idle.measure_long_polls)),
     ((IDLE_SOCKETS,), _alone(rows_push.measure_idle_sockets)),
@@ -106,7 +106,7 @@ PARTS: tuple[tuple[tuple[Row, ...], Part], ...] = (
 
 
 def main() -> int:
-    """Measure what was asked for; gives the exit code."""
+    """Measure the chosen rows, and return the exit code."""
     options = _options()
     if missing := missing_packages():
         _say(f"the bench needs {' and '.join(missing)}: apt-get install {' '.join(missing)}")
@@ -175,7 +175,7 @@ def _measured(served: House, plan: Plan, chosen: Collection[Row]) -> Iterator[Me
 
 
 def _in_order(measured: Iterator[Measured]) -> list[Measured]:
-    """As the design lists them."""
+    """Sort rows as in the design."""
     return sorted(measured, key=lambda one: ROWS.index(one.row))
 
 

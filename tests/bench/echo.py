@@ -1,8 +1,8 @@
-"""The reference server: the least that an ASGI application can do with a request.
+"""The reference server: the minimal work of an ASGI application.
 
-Every body comes back as it was. Only `…/receive` is answered with ten messages, always the same, so
-that a client of the service can be measured without the service; and `/wait` is not answered at all. A socket is
-accepted, and nothing more.
+Bodies are echoed. Only `…/receive` is answered with ten constant messages, to measure a client of
+the service without the service, and `/wait` is never answered. Sockets are accepted, and nothing
+more.
 """
 
 import json
@@ -31,7 +31,7 @@ TEN_MESSAGES = json.dumps(
 
 
 def create_app() -> Any:
-    """The application, made as the service's own is."""
+    """Create the application, in the same way as the service's."""
     return _echo
 
 
@@ -52,7 +52,7 @@ async def _echo(scope: Any, receive: Any, send: Any) -> None:
     if scope["path"].endswith("/receive"):
         body = TEN_MESSAGES
     elif scope["path"] == "/wait":
-        await receive()  # for the client to go away
+        await receive()  # wait for the client to disconnect
         return
     headers = [
         (b"content-type", b"application/json"),

@@ -1,4 +1,4 @@
-"""The two load generators, both from Debian's packages: wrk for HTTP, redis-benchmark for R."""
+"""The load generators, both from Debian: wrk for HTTP, redis-benchmark for R."""
 
 import csv
 import json
@@ -13,7 +13,7 @@ from tests.bench.ratios import Unmeasurable
 HERE = Path(__file__).parent
 CONNECTIONS = 64
 PACKAGES = {"wrk": "wrk", "redis-benchmark": "redis-tools"}
-BEYOND_S_MAX = 60.0  # what a load may take beyond the time it was given
+BEYOND_S_MAX = 60.0  # allowed time beyond the requested duration
 
 _NO_HEADERS: Mapping[str, str] = {}
 
@@ -22,15 +22,18 @@ R_KEY = "bench:reference"
 
 
 def missing_packages() -> list[str]:
-    """The Debian packages without which nothing can be measured."""
+    """Debian packages that are required and missing."""
     return [package for program, package in PACKAGES.items() if shutil.which(program) is None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """What wrk did. `delivered`, `empty`, `refused` are counted by scripts that read their answers:
-    messages received, receives that got none, items that were answered with an error. `p99_ms`: the time from a call
-    to its answer below which 99 of 100 lie."""
+    """Results of wrk.
+
+    `delivered`, `empty` and `refused` are counted by scripts that read responses: messages
+    received, receives without messages, failed items. `p99_ms`: the 99th percentile of call
+    latencies.
+    """
 
     calls: int
     seconds: float
@@ -45,12 +48,12 @@ class Load:
 
     @property
     def rate(self) -> float:
-        """Calls a second."""
+        """Calls per second."""
         return self.calls / self.seconds
 
     @property
     def delivery_rate(self) -> float:
-        """Messages received a second."""
+        """Messages received per second."""
         return self.delivered / self.seconds
 
 
@@ -62,7 +65,7 @@ def wrk(
     connections: int = CONNECTIONS,
     headers: Mapping[str, str] = _NO_HEADERS,
 ) -> Load:
-    """Run a script of this folder, with more headers. Raises Unmeasurable when any call went wrong."""
+    """Run a script of this folder with extra headers; raises Unmeasurable if any call failed."""
     command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "10s", "-s", script]
     for name, value in headers.items():
         command += ["-H", f"{name}: {value}"]
@@ -82,7 +85,7 @@ def wrk(
 
 
 def redis_benchmark(socket: Path, entries: int, body_bytes: int) -> float:
-    """R: entries a second of `XADD s '*' d <literal>`, 50 clients, 32 in a pipeline. The key must be new."""
+    """R: entries per second of `XADD s '*' d <literal>`, 50 clients, pipelines of 32, new key."""
     said = output_of(
         [
             "redis-benchmark",
@@ -100,7 +103,7 @@ def redis_benchmark(socket: Path, entries: int, body_bytes: int) -> float:
 
 
 def output_of(command: Sequence[str], within_s: float) -> str:
-    """What a program prints. Raises Unmeasurable when it fails, or does not end in time."""
+    """Return a program's output; raises Unmeasurable if it fails or takes too long."""
     try:
         done = subprocess.run(
             command,

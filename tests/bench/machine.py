@@ -1,4 +1,4 @@
-"""What a table of figures does not say by itself: on what it was measured."""
+"""The environment of a measurement."""
 
 import os
 import platform
@@ -16,7 +16,7 @@ FSYNCS = 100
 
 
 def facts(data: Path) -> dict[str, Any]:
-    """The machine, its load now, what `data` lies on, and the versions of all that takes part."""
+    """The machine, its load, the file system of `data`, and all versions involved."""
     return {
         "processor": _processor(),
         "cores": os.cpu_count(),
@@ -25,7 +25,7 @@ def facts(data: Path) -> dict[str, Any]:
         "load_average_at_start": round(os.getloadavg()[0], 2),
         "file_system": file_system(data),
         "fsync_microseconds": round(fsync_s(data) * 1e6),
-        "python": f"{platform.python_version()} of {sys.base_prefix}",  # how it was built matters
+        "python": f"{platform.python_version()} of {sys.base_prefix}",  # the build matters
         "valkey": _first_line([str(find_valkey("bundled")), "--version"]),
         "allocator": str(find_allocator() or "the C library's"),
         "wrk": _first_line(["wrk", "--version"]),
@@ -47,7 +47,7 @@ def _first_line(command: list[str]) -> str:
 
 
 def file_system(path: Path) -> str:
-    """The type of the file system that holds a path, or 'unknown'."""
+    """The file system type of a path, or 'unknown'."""
     best, kind = "", "unknown"
     for line in Path("/proc/self/mounts").read_text().splitlines():
         _, where, found, *_ = line.split()
@@ -57,7 +57,7 @@ def file_system(path: Path) -> str:
 
 
 def fsync_s(directory: Path) -> float:
-    """The median time of a small write that waits for the disk."""
+    """The median time of a small synchronous write."""
     path = directory / "fsync"
     times = []
     with path.open("wb", buffering=0) as file:

@@ -1,4 +1,4 @@
-"""What is sent: bodies of 256 bytes, alone and in batches."""
+"""Payloads: bodies of 256 bytes, single and in batches."""
 
 import json
 from collections.abc import Iterable
@@ -7,14 +7,14 @@ import msgspec
 
 BODY_BYTES = 256
 BODY = b"m" * BODY_BYTES
-RECORDS = 500  # of one produce call
+RECORDS = 500  # per produce call
 GROUPS = 1_000
 
 _pack = msgspec.msgpack.encode
 
 
 def message_as_json() -> bytes:
-    """One message."""
+    """A message."""
     return json.dumps({"body": BODY.decode()}).encode()
 
 
@@ -24,15 +24,15 @@ def messages(count: int) -> bytes:
 
 
 def fifo_messages(groups: Iterable[int]) -> bytes:
-    """A batch of a message for each of these groups, in MessagePack."""
+    """A batch with a message per group, in MessagePack."""
     return _pack({"messages": [{"body": BODY, "group": f"group-{group}"} for group in groups]})
 
 
 def columns() -> bytes:
-    """The same, column by column."""
+    """A batch of messages in columns."""
     return _pack({"data": [BODY] * RECORDS, "keys": [f"key-{nth}" for nth in range(RECORDS)]})
 
 
 def records() -> bytes:
-    """A batch of RECORDS records, each with a key of its own, in MessagePack."""
+    """A batch of RECORDS records with distinct keys, in MessagePack."""
     return _pack({"records": [{"data": BODY, "key": f"key-{nth}"} for nth in range(RECORDS)]})

@@ -1,4 +1,4 @@
-"""How long and how much is measured, and the rows of the design that exist so far."""
+"""Sizes and durations of a run, and the existing rows of the design."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from tests.bench.ratios import Bar, Row
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """The sizes of a run. `seconds` are those of one load in one round."""
+    """The sizes of a run; `seconds` is the duration of one load in one round."""
 
     rounds: int = 5
     seconds: int = 2

@@ -1,7 +1,7 @@
-"""What a row of the bench is, and how its rounds become one line of the table.
+"""Rows of the benchmark, and how their rounds become a line of the table.
 
-A row is measured in rounds, each next to its reference: A B A B. What counts is the median of the
-rounds' ratios, so that a machine that is slow for a while is slow for both.
+A row is measured in rounds, alternating with its reference: A B A B. The result is the median of
+the ratios, so that a slow period of the machine affects both.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,18 +11,18 @@ from typing import Any
 
 
 class Unmeasurable(Exception):
-    """A row cannot be measured here. The message says why, in one line."""
+    """The row cannot be measured here; the message gives the reason in one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """The ratio to reach: at least, or where less is better, at most."""
+    """The ratio to reach: a minimum, or a maximum where less is better."""
 
     ratio: float
     at_most: bool = False
 
     def missed_by(self, ratio: float) -> float:
-        """How far a ratio falls short, as a part of the bar; 0 when it does not."""
+        """The relative shortfall of a ratio; 0 if it meets the bar."""
         short = ratio - self.ratio if self.at_most else self.ratio - ratio
         return max(0.0, short / self.ratio)
 
@@ -32,7 +32,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One thing that is measured: `value` in `unit`, against `reference`. No bar: for information."""
+    """A measurement: `value` in `unit`, against `reference`; without a bar it is informational."""
 
     name: str
     what: str
@@ -43,7 +43,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One value and the reference measured next to it, both in the row's unit."""
+    """A value and its reference, both in the row's unit."""
 
     value: float
     reference: float
@@ -54,13 +54,13 @@ class Round:
 
     @property
     def ratio(self) -> float:
-        """The value in units of its reference."""
+        """The value relative to its reference."""
         return self.value / self.reference
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """A row and its rounds, or the trouble that kept it from being measured."""
+    """A row and its rounds, or the reason why it was not measured."""
 
     row: Row
     rounds: Sequence[Round] = ()
@@ -84,7 +84,7 @@ class Measured:
 
     @property
     def verdict(self) -> str:
-        """What the table says at the end of the line."""
+        """The verdict at the end of the line."""
         if self.trouble:
             return "not measured"
         if self.row.bar is None:
@@ -97,7 +97,7 @@ HEADINGS = ("row", "value", "reference", "ratio", "range", "bar", "verdict")
 
 
 def table(measured: Iterable[Measured]) -> str:
-    """The rows as a Markdown table, with columns aligned, and their notes below it."""
+    """The rows as an aligned Markdown table, with notes."""
     measured = list(measured)
     lines = [HEADINGS, *(_cells(one) for one in measured)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(HEADINGS))]
@@ -131,12 +131,12 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def shown(number: float) -> str:
-    """A number for people: three digits that count, or all of those before the point."""
+    """A number with three significant digits, or all digits before the point."""
     return f"{number:,.0f}" if abs(number) >= 100 else f"{number:.3g}"
 
 
 def as_json(one: Measured) -> Mapping[str, Any]:
-    """The same for programs, with every round."""
+    """Encode as JSON values, with every round."""
     bar = one.row.bar
     told = {
         "name": one.row.name,

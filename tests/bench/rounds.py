@@ -1,4 +1,4 @@
-"""Rounds: a reference and its rows, measured in turn, again and again."""
+"""Rounds: a reference and its rows, measured in turn."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ Measure = Callable[[], float]
 
 @dataclass(slots=True)
 class Contestant:
-    """A row and how it is measured once, in its unit. What it has to say comes with its line."""
+    """A row and its measurement; notes are printed with its line."""
 
     row: Row
     measure: Measure
@@ -19,7 +19,7 @@ class Contestant:
     trouble: str = ""
 
     def take_round(self, reference: float) -> None:
-        """Measure once; a row that fails once is not measured again."""
+        """Measure once; a row that fails is not measured again."""
         if self.trouble:
             return
         try:
@@ -28,14 +28,14 @@ class Contestant:
             self.trouble = str(error)
 
     def result(self) -> Measured:
-        """What was found."""
+        """The results."""
         return Measured(row=self.row, rounds=self.rounds, notes=self.notes, trouble=self.trouble)
 
 
 def interleave(
     rounds: int, reference: Measure, contestants: Sequence[Contestant]
 ) -> list[Measured]:
-    """Measure the reference, then each contestant, and all of it `rounds` times."""
+    """Measure the reference and each contestant in turn, `rounds` times."""
     for _ in range(rounds):
         measured = reference()
         for contestant in contestants:

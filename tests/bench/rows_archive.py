@@ -1,7 +1,8 @@
-"""Rows of the archive: copying a log into Parquet next to pyarrow alone, and reading what is there next to the hot store.
+"""Rows of the archive: archiving against pyarrow alone, and reads against the hot store.
 
-Archiving is measured in processor time, of the worker and all that it starts, so that other work on the machine and
-the number of its cores do not matter; the store's own part in reading is the store's. Spark is started before.
+Archiving is measured in processor time of the worker and its children, so that other work on the
+machine and the number of cores do not matter; reads include the store's own part. Spark is started
+beforehand.
 """
 
 import asyncio
@@ -40,7 +41,7 @@ _TRIM = 1_000_000
 
 
 def measure(house: House, plan: Plan, wanted: Collection[Row]) -> list[Measured]:
-    """Archive once, since a round of it is long; then read what was archived, in rounds."""
+    """Archive once, because a round is long; then read from the archive in rounds."""
     archive = Archive(house, plan)
     archive.fill(COLD, plan.archived)
     with _worker(house) as worker:
@@ -59,22 +60,22 @@ def measure(house: House, plan: Plan, wanted: Collection[Row]) -> list[Measured]
 
 
 class Archive:
-    """A stream that is archived, and one that is not."""
+    """An archived stream, and one that is not archived."""
 
     def __init__(self, house: House, plan: Plan) -> None:
         self._house = house
         self._plan = plan
 
     def fill(self, name: str, records: int) -> None:
-        """A stream of so many records that no compression makes small."""
+        """Create a stream of incompressible records."""
         spec = {"archive": name == COLD, "hot_retention_seconds": 0, "hot_bytes_max": None}
         call(self._house.api.port, "PUT", f"/v1/streams/{name}", spec)
         path = f"/v1/streams/{name}/columns"
         post_all(self._house.api.port, ((path, body, MSGPACK) for body in columns_of(records)))
 
     def copy(self, worker: "subprocess.Popen[bytes]") -> Measured:
-        """Archive all of it. Records for each second of one processor."""
-        self._flush("bench-first", 500)  # Spark is there, and its Python has its modules
+        """Archive everything; records per second of one processor."""
+        self._flush("bench-first", 500)  # starts Spark and loads its Python modules
         before = cpu_seconds(worker.pid)
         self._archive(COLD)
         value = self._plan.archived / (cpu_seconds(worker.pid) - before)
@@ -91,7 +92,7 @@ class Archive:
             raise Unmeasurable(f"not all is archived: {failures}")
 
     def _await(self, path: str) -> Any:
-        """The job or replay, once it is done."""
+        """Return the job or replay, once it is done."""
         give_up_at = monotonic() + JOB_S_MAX
         while True:
             told = call(self._house.api.port, "GET", path)
@@ -102,7 +103,7 @@ class Archive:
             sleep(0.1)
 
     def _written_by_pyarrow(self) -> float:
-        """Records for each second of one processor: one of the files as a table, written plainly."""
+        """Write the table of one file with pyarrow; records per second of one processor."""
         largest = max(Path(self._house.data, "archive").rglob("*.parquet"), key=_size)
         table = pq.ParquetFile(largest).read()
         begun = process_time()
@@ -116,7 +117,7 @@ class Archive:
         return float(table.num_rows / (process_time() - begun))
 
     def let_go(self) -> None:
-        """What is archived leaves the hot store."""
+        """Trim archived records from the hot store."""
         asyncio.run(self._let_go())
 
     async def _let_go(self) -> None:
@@ -128,7 +129,7 @@ class Archive:
             raise Unmeasurable("records stayed in the hot store")
 
     def replay(self) -> Measured:
-        """Send archived records again; by what it says of itself, from its start to its end."""
+        """Replay archived records; uses the replay's own start and end times."""
         port = self._house.api.port
         call(port, "PUT", "/v1/streams/bench-again", {"shards": 4})
         asked = {
@@ -147,11 +148,11 @@ class Archive:
         return Measured(row=REPLAY, rounds=[Round(told["progress"]["sent"] / seconds, reference)])
 
     def begin_reading(self) -> None:
-        """The first read of a process loads what it reads with."""
+        """Read once, so that the process loads its modules."""
         call(self._house.api.port, "GET", f"/v1/streams/{COLD}/shards/0/records?limit=1")
 
     def read(self, name: str, records: int) -> float:
-        """Records a second, from the first on; a call reads those behind the call before."""
+        """Records per second from the first on; each call reads the next ones."""
         calls = records // payloads.RECORDS
         path = f"/v1/streams/{name}/shards/0/records?limit={payloads.RECORDS}&offset=%d"
         words = ("GET", JSON, MSGPACK, "-", path, str(calls), str(payloads.RECORDS))
@@ -168,7 +169,7 @@ def _size(path: Path) -> int:
 
 
 def columns_of(records: int) -> Iterator[bytes]:
-    """So many records, in the bodies of calls; of 256 hexadecimal digits, each call's its own."""
+    """Bodies of calls with this many records of 256 random hexadecimal digits."""
     calls = records // payloads.RECORDS
     chance, keys = random.Random(1), [f"key-{nth % KEYS}" for nth in range(payloads.RECORDS)]
     size = payloads.BODY_BYTES
@@ -200,7 +201,7 @@ def _worker(house: House) -> "Generator[subprocess.Popen[bytes]]":
 
 
 def cpu_seconds(pid: int) -> float:
-    """What a process and all below it have used, those that have ended included."""
+    """Processor time of a process and all its children, including ended ones."""
     ticks = 0
     for one in (pid, *_below(pid)):
         try:

@@ -1,4 +1,4 @@
-"""Rows against the echo: how much of a bare server's calls are left when they do real work."""
+"""Rows against the echo server: the share of its calls that remains with real work."""
 
 from collections.abc import Collection
 
@@ -12,12 +12,12 @@ from tests.bench.wire import JSON, MSGPACK, call, post_all
 
 RAW = "application/octet-stream"
 BATCH = 1_000
-FIRST_GUESS = 50_000  # messages a second that the first round of receive-settle may take
-SPARE = 1.6  # how many times what the last round took the next one is given
+FIRST_GUESS = 50_000  # messages per second that the first round of receive-settle may take
+SPARE = 1.6  # headroom over the last round
 
 
 def measure(house: House, plan: Plan, wanted: Collection[Row]) -> list[Measured]:
-    """Send and receive + settle, next to the echo."""
+    """Send, and receive + settle, against the echo server."""
     sends = Sends(house, plan)
     works = Works(house, plan)
     contestants = [
@@ -32,7 +32,7 @@ def measure(house: House, plan: Plan, wanted: Collection[Row]) -> list[Measured]
 
 
 class Sends:
-    """One message of 256 B in each call, or the same bytes to the echo."""
+    """One message of 256 B per call, or the same bytes to the echo server."""
 
     def __init__(self, house: House, plan: Plan) -> None:
         self._house = house
@@ -43,15 +43,15 @@ class Sends:
         call(house.api.port, "PUT", "/v1/queues/bench-send", {})
 
     def echo(self) -> float:
-        """Calls a second of the bare server."""
+        """Calls per second of the echo server."""
         return self._post(self._house.echo, RAW, self._raw)
 
     def as_json(self) -> float:
-        """Sends a second."""
+        """Sends per second."""
         return self._send(JSON, self._json)
 
     def raw(self) -> float:
-        """Sends a second."""
+        """Sends per second."""
         return self._send(RAW, self._raw)
 
     def _send(self, kind: str, file: str) -> float:
@@ -66,7 +66,7 @@ class Sends:
 
 
 class Works:
-    """Receive ten, acknowledge ten, on a queue that is filled before each round."""
+    """Receive ten, acknowledge ten, from a queue that is filled before each round."""
 
     PATH = "/v1/queues/bench-work"
 
@@ -78,7 +78,7 @@ class Works:
         call(house.api.port, "PUT", self.PATH, {})
 
     def measure(self) -> float:
-        """Calls a second; a round that runs dry is filled better and taken again."""
+        """Calls per second; a round that empties the queue is repeated with more messages."""
         for _ in range(3):
             self._fill()
             load = wrk(self._house.api.port, "receive_settle.lua", self.PATH, seconds=self._seconds)
@@ -96,7 +96,7 @@ class Works:
         self._house.wait_for_freeing()
 
     def measure_client(self) -> None:
-        """How fast the client is by itself: the echo gives it the same answers, without any work."""
+        """The client's own speed: the echo server returns the same responses without work."""
         load = wrk(self._house.echo.port, "receive_settle.lua", self.PATH, seconds=self._seconds)
         self.notes.append(
             f"wrk with this script makes {load.rate:,.0f} calls/s of the echo, which answers the same"

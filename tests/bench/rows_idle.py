@@ -1,4 +1,4 @@
-"""Rows of a server with nothing to do: how soon it wakes up, and what waiting costs."""
+"""Rows of an idle server: wake-up latency, and the cost of waiting."""
 
 import json
 import resource
@@ -18,11 +18,11 @@ POLL_S = 20
 SETTLE_S = 1.0
 POLL_BYTES_MAX, QUEUE_BYTES_MAX, SHARD_BYTES_MAX = 5 * 1024, 10 * 1024, 10 * 1024
 RING_SIZE = 2**128
-FILES_BESIDE = 200  # descriptors beside the connections
+FILES_BESIDE = 200  # descriptors besides the connections
 
 
 def percentile_99(samples: list[float]) -> float:
-    """The sample below which 99 of 100 lie."""
+    """The 99th percentile."""
     ordered = sorted(samples)
     return ordered[min(len(ordered) - 1, len(ordered) * 99 // 100)]
 
@@ -31,7 +31,7 @@ def percentile_99(samples: list[float]) -> float:
 
 
 def measure_wake_up(house: House, plan: Plan) -> list[Measured]:
-    """A send to a waiting receive; next to it, in turn, an echo and a script that reaches the disk."""
+    """A send to a waiting receive, against an echo and a synchronous script, in turn."""
     echoes, scripts, wakes = [], [], []
     with Waiting(house) as waiting:
         for _ in range(plan.latency_samples):
@@ -48,7 +48,7 @@ def measure_wake_up(house: House, plan: Plan) -> list[Measured]:
 
 
 class Waiting:
-    """The connections of the wake-up row. Each sample is in seconds."""
+    """Connections of the wake-up row; samples are in seconds."""
 
     PATH = "/v1/queues/bench-wake-up"
     KEY = b"bench:script"
@@ -70,21 +70,21 @@ class Waiting:
         self._stack.close()
 
     def echo(self) -> float:
-        """A call of the bare server."""
+        """A call of the echo server."""
         sleep(PAUSE_S)
         started = perf_counter()
         self._echo.call("POST", "/", payloads.BODY, RAW)
         return perf_counter() - started
 
     def script(self) -> float:
-        """A script that appends 256 bytes, to its answer, which comes after the fsync."""
+        """A script that appends 256 bytes, until its response after the fsync."""
         sleep(PAUSE_S)
         started = perf_counter()
         self._script.append(self.KEY, payloads.BODY)
         return perf_counter() - started
 
     def wake_up(self) -> float:
-        """From a send to the answer of the receive that waits; the message is acknowledged then."""
+        """From a send to the response of the waiting receive; the message is then acknowledged."""
         asked = json.dumps({"wait_seconds": POLL_S}).encode()
         self._receiver.send("POST", f"{self.PATH}/receive", asked)
         sleep(PAUSE_S)
@@ -103,11 +103,11 @@ class Waiting:
         self._sender.call("POST", f"{self.PATH}/settle", acknowledgement(handles[0]))
 
 
-# ── What waiting costs ──
+# ── Cost of waiting ──
 
 
 def measure_long_polls(house: House, plan: Plan) -> list[Measured]:
-    """What a long poll costs the API process beyond what a waiting request costs the bare server."""
+    """Memory of a long poll in the API process, against a waiting request of the echo server."""
     allow_files(plan.long_polls + FILES_BESIDE)
     path = "/v1/queues/bench-poll"
     call(house.api.port, "PUT", path, {})
@@ -124,17 +124,17 @@ def measure_long_polls(house: House, plan: Plan) -> list[Measured]:
 
 @dataclass(frozen=True, slots=True)
 class Polls:
-    """Connections to a process that has done little yet. Each makes one call, and then all of them wait."""
+    """Connections to a fresh process; each makes one call, and then all wait."""
 
     count: int
     path: str
     waiting_path: str
 
     def bytes_each(self, served: Served) -> float:
-        """What a connection takes that has made a call and waits in the next one."""
+        """Memory of a connection that has made a call and waits in the next one."""
         with ExitStack() as stack:
             first = stack.enter_context(HttpConnection(served.port))
-            first.call("POST", self.path, b"{}")  # what the first use allocates is not theirs
+            first.call("POST", self.path, b"{}")  # first-use allocations do not count
             before = settled_bytes(served)
             connections = [
                 stack.enter_context(HttpConnection(served.port)) for _ in range(self.count)
@@ -150,13 +150,13 @@ class Polls:
 
 
 def settled_bytes(served: Served) -> int:
-    """The memory of a process that has had a moment to come to rest."""
+    """The memory of a process after a short rest."""
     sleep(SETTLE_S)
     return served.resident_bytes
 
 
 def allow_files(count: int) -> None:
-    """Raise our own limit of open files, and with it our children's."""
+    """Raise the limit of open files, which children inherit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < count:
         if hard != resource.RLIM_INFINITY and hard < count:
@@ -165,9 +165,11 @@ def allow_files(count: int) -> None:
 
 
 def measure_idle_queues(house: House, plan: Plan) -> list[Measured]:
-    """Queues that had one message, which was acknowledged."""
+    """Create queues that had one message, which was acknowledged."""
     with HttpConnection(house.api.port) as connection:
-        _use_once(connection, "/v1/queues/bench-idle")  # what the first use of the store allocates
+        _use_once(
+            connection, "/v1/queues/bench-idle"
+        )  # first-use allocations of the store do not count
         before = house.used_memory()
         for number in range(plan.idle_queues):
             _use_once(connection, f"/v1/queues/bench-idle-{number}")
@@ -184,7 +186,7 @@ def _use_once(connection: HttpConnection, path: str) -> None:
 
 
 def measure_idle_shards(house: House, plan: Plan) -> list[Measured]:
-    """The shards of one stream, each with one record."""
+    """Create a stream with one record per shard."""
     count = plan.idle_shards
     with HttpConnection(house.api.port) as connection:
         _fill_shards(connection, "/v1/streams/bench-idle", 1)

@@ -1,9 +1,8 @@
-"""What it costs to know who calls and to hold it to quotas: the same load in open mode and with credentials, in turn.
+"""Cost of authentication and quotas: the same load in open mode and with credentials.
 
-Of a signed batch that is what it costs beyond the digest of its body (ADR 0050).
-
-Both are fresh processes on the same stores. The guarded one's callers belong to a namespace of their own, with rates of
-the namespace, of the key, and of what the calls are about, all far above what the load makes.
+For signed batches, the cost beyond the digest of the body (ADR 0050).
+Both are fresh processes on the same stores. Callers of the guarded one have a namespace with rates
+for namespace, key and resources, all far above the load.
 """
 
 import asyncio
@@ -40,7 +39,7 @@ from tests.bench.wire import JSON
 TENANT = "bench-tenant"
 QUEUE, STREAM = "bench-keys", "bench-keys"
 CLOSER = 3
-"""What two processes differ by is small beside what a machine changes by in a few seconds: they take turns more often."""
+"""Differences of two processes are small compared to drift of the machine: short rounds."""
 PLENTY = Rates(calls_per_second=1e6, messages_per_second=1e7, bytes_per_second=1e11)
 QUOTAS = Quotas(
     rates=PLENTY, resources=(ResourceRates("queue/*", PLENTY), ResourceRates("stream/*", PLENTY))
@@ -49,7 +48,7 @@ SQS_KIND, KINESIS_KIND = "application/x-amz-json-1.0", "application/x-amz-json-1
 
 
 def measure(house: House, plan: Plan, wanted: Collection[Row]) -> list[Measured]:
-    """Each row against the same in open mode."""
+    """Each row against the same load in open mode."""
     keys = new_key()
     settings = house.storage.model_copy(update={"secret_keys": (keys,)})
     with asyncio.Runner() as runner, house.fresh_api() as open_, house.guarded_api(keys) as guarded:
@@ -80,7 +79,7 @@ def measure(house: House, plan: Plan, wanted: Collection[Row]) -> list[Measured]
 
 
 async def _prepare(storage: Storage) -> tuple[NewSecret, NewSecret]:
-    """The tenant with its quotas, what the load is about in both namespaces, and credentials of the tenant."""
+    """The tenant with quotas, resources in both namespaces, and credentials of the tenant."""
     await storage.namespaces.put(TENANT, QUOTAS)
     for namespace in (DEFAULT_NAMESPACE, TENANT):
         await storage.catalog.put_queue(QueueName(QUEUE, namespace), QueueSpec())
@@ -97,7 +96,7 @@ async def _prepare(storage: Storage) -> tuple[NewSecret, NewSecret]:
 
 
 class Rows:
-    """The loads, each for a process with callers that are known or not."""
+    """The loads, for a process with or without authentication."""
 
     def __init__(
         self,
@@ -120,7 +119,7 @@ class Rows:
         self._sends = house.file("keys-message.json", self._message)
 
     def send(self, served: Served, guarded: bool) -> float:
-        """Sends a second, over REST."""
+        """Sends per second over REST."""
         words = ("POST", JSON, JSON, self._sends, f"/v1/queues/{QUEUE}/messages", "1", "0")
         headers = self._bearer if guarded else {}
         rate = wrk(served.port, "fixed.lua", *words, seconds=self._seconds, headers=headers).rate
@@ -128,7 +127,7 @@ class Rows:
         return rate
 
     def work(self, served: Served, guarded: bool) -> float:
-        """Calls a second; a round that runs dry is filled better and taken again."""
+        """Calls per second; a round that empties the queue is repeated with more messages."""
         headers = self._bearer if guarded else {}
         for _ in range(3):
             self._fill(guarded)
@@ -145,7 +144,7 @@ class Rows:
         raise Unmeasurable("the queue ran dry in every attempt")
 
     def sqs_send(self, served: Served, guarded: bool) -> float:
-        """Sends a second, at the SQS door."""
+        """Sends per second over SQS."""
         account = self._storage.namespaces.table[_namespace(guarded)].account_id
         url = f"http://127.0.0.1:{served.port}/{account}/{QUEUE}"
         body = json.dumps({"QueueUrl": url, "MessageBody": payloads.BODY.decode()}).encode()
@@ -154,7 +153,7 @@ class Rows:
         return rate
 
     def put_records(self, served: Served, guarded: bool) -> float:
-        """Records a second, at the Kinesis door."""
+        """Records per second over Kinesis."""
         body = self._put_records_body()
         target = "Kinesis_20131202.PutRecords"
         rate = self._call(served, "kinesis", KINESIS_KIND, target, body)
@@ -162,7 +161,7 @@ class Rows:
         return rate * payloads.RECORDS
 
     def put_records_and_digest(self, served: Served) -> float:
-        """Records a second in open mode, had each call waited for the SHA-256 of its body as well: ADR 0050."""
+        """Records per second in open mode, plus the SHA-256 of each body: ADR 0050."""
         rate = self.put_records(served, False)
         digest_s = _digest_seconds(self._put_records_body())
         self._digests[:] = [
@@ -172,7 +171,7 @@ class Rows:
         return 1 / (1 / rate + digest_s / payloads.RECORDS)
 
     def notes_of(self, row: Row) -> list[str]:
-        """What a row has to say of its reference, once it is measured."""
+        """Notes about the reference, once measured."""
         return self._digests if row is SIGV4_BATCH else []
 
     def _put_records_body(self) -> bytes:
@@ -181,7 +180,7 @@ class Rows:
         return json.dumps({"StreamName": STREAM, "Records": records}).encode()
 
     def _call(self, served: Served, service: str, kind: str, target: str, body: bytes) -> float:
-        """Calls a second, each of them signed: clients sign in open mode too, where nobody looks at it."""
+        """Signed calls per second; clients also sign in open mode, where nothing is verified."""
         file = self._house.file(f"keys-{service}.json", body)
         words = ("POST", kind, "*/*", file, "/", "1", "0", target)
         headers = self._signed(served, service, kind, target, body)
@@ -190,7 +189,7 @@ class Rows:
     def _signed(
         self, served: Served, service: str, kind: str, target: str, body: bytes
     ) -> Mapping[str, str]:
-        """The headers of one signature, good for five minutes; each call with it is checked."""
+        """Headers of one signature, valid for five minutes; each call is verified."""
         request = AWSRequest(
             "POST",
             f"http://127.0.0.1:{served.port}/",
@@ -232,7 +231,7 @@ def _namespace(guarded: bool) -> str:
 
 
 def _digest_seconds(body: bytes) -> float:
-    """What the SHA-256 of a body takes, the median of many."""
+    """The median time of the SHA-256 of a body."""
     return (
         median(timeit.repeat(lambda: hashlib.sha256(body).hexdigest(), number=10, repeat=50)) / 10
     )

@@ -1,4 +1,4 @@
-"""The Kinesis door's rows against R, over its JSON protocol, as SDKs speak it."""
+"""Rows of the Kinesis protocol against R, in JSON, as SDKs use it."""
 
 import base64
 import json
@@ -23,7 +23,7 @@ READ = "bench-kinesis-read"
 
 
 def measure(house: House, plan: Plan, wanted: Collection[Row]) -> list[Measured]:
-    """PutRecords and GetRecords, next to R."""
+    """PutRecords and GetRecords, against R."""
     door = Door(house, plan)
     contestants = [
         Contestant(KINESIS_PUT_1, lambda: door.put(1)),
@@ -37,7 +37,7 @@ def measure(house: House, plan: Plan, wanted: Collection[Row]) -> list[Measured]
 
 
 class Door:
-    """Each put has a new stream, which is gone afterwards, so that all rounds start alike."""
+    """Each put uses a new stream, deleted afterwards, so that all rounds start alike."""
 
     def __init__(self, house: House, plan: Plan) -> None:
         self._house = house
@@ -45,7 +45,7 @@ class Door:
         self._numbers = count()
 
     def put(self, shards: int) -> float:
-        """Records a second."""
+        """Records per second."""
         port, name = self._house.api.port, f"bench-kinesis-{next(self._numbers)}"
         call(port, "PUT", f"/v1/streams/{name}", {"shards": shards})
         data = base64.b64encode(payloads.BODY).decode()
@@ -57,13 +57,13 @@ class Door:
         return load.rate * payloads.RECORDS
 
     def fill(self) -> None:
-        """Write what is read."""
+        """Write the records to be read."""
         port, path = self._house.api.port, f"/v1/streams/{READ}"
         call(port, "PUT", path, {"shards": 1})
         post_all(port, [(f"{path}/records", payloads.records(), MSGPACK)] * (READ_CALLS + 1))
 
     def get(self) -> float:
-        """Records a second. Iterators live for five minutes, so each round has its own."""
+        """Records per second; each round has its own iterators, which expire after five minutes."""
         lines = "".join(f"{json.dumps(one)}\n" for one in self._reads())
         bodies = self._house.file("kinesis-get", lines.encode())
         port = self._house.api.port

@@ -1,4 +1,4 @@
-"""Rows of the WebSocket: a stream to many sockets, and what a socket that waits costs."""
+"""Rows of WebSocket: fan-out of a stream, wake-up, and the cost of waiting sockets."""
 
 import selectors
 import threading
@@ -27,7 +27,7 @@ from tests.bench.wire import MSGPACK, HttpConnection, call
 
 SOCKETS = 100
 CREDIT = {"messages": 10_000, "bytes": 64 * 2**20}
-GRANT_BYTES = 2**20  # of frames read between two grants: some 3500 records
+GRANT_BYTES = 2**20  # frame bytes between two grants: some 3500 records
 GRANT = {"messages": 4_000, "bytes": 2 * 2**20}
 THE_END = b"the-last-record-of-this-round"
 ROUND_S_MAX = 60.0
@@ -37,7 +37,7 @@ ROUND_S_MAX = 60.0
 
 
 def measure_fan_out(house: House, plan: Plan, _: Collection[Row]) -> list[Measured]:
-    """Every record of a stream to each of the sockets, next to R."""
+    """Every record of a stream to every socket, against R."""
     fan_out = FanOut(house, plan)
     return interleave(plan.rounds, fan_out.reference, [Contestant(FAN_OUT, fan_out.deliver)])
 
@@ -51,7 +51,7 @@ class FanOut:
         self._numbers = count()
 
     def reference(self) -> float:
-        """R, in entries a second."""
+        """R, in entries per second."""
         self._house.settle_store()
         entries = R_ENTRIES_A_SECOND * self._plan.seconds
         try:
@@ -60,7 +60,7 @@ class FanOut:
             self._house.store.delete(R_KEY)
 
     def deliver(self) -> float:
-        """Records a second that arrived, of all sockets together."""
+        """Received records per second, over all sockets."""
         port, name = self._house.api.port, f"bench-push-{next(self._numbers)}"
         path = f"/v1/streams/{name}"
         call(port, "PUT", path, {"shards": 1})
@@ -91,7 +91,7 @@ def _write(port: int, path: str, batches: int) -> None:
 
 
 def _read_all(sockets: list[WebSocket]) -> None:
-    """Until each has had the last record; what comes is counted and dropped."""
+    """Receive until each socket has the last record; count, and discard."""
     with selectors.DefaultSelector() as selector:
         for socket in sockets:
             selector.register(socket.socket, selectors.EVENT_READ, [socket, 0, b""])
@@ -124,7 +124,7 @@ def _read_some(selector: selectors.BaseSelector, key: selectors.SelectorKey) -> 
 
 
 def measure_wake_up(house: House, plan: Plan) -> list[Measured]:
-    """From a send to the message at a socket that waits, next to an echo and a script that reaches the disk."""
+    """From a send to the message at a waiting socket, against an echo and a synchronous script."""
     echoes, scripts, wakes = [], [], []
     call(house.api.port, "PUT", "/v1/queues/bench-push-wake-up", {})
     with (
@@ -158,11 +158,11 @@ def _wake_up(sender: HttpConnection, socket: WebSocket) -> float:
     return took
 
 
-# ── What waiting costs ──
+# ── Cost of waiting ──
 
 
 def measure_idle_sockets(house: House, plan: Plan) -> list[Measured]:
-    """What a socket that waits for a queue costs the API process beyond what a socket costs a bare server."""
+    """Memory of a waiting socket in the API process, against a socket of the echo server."""
     allow_files(plan.idle_sockets + 200)
     call(house.api.port, "PUT", "/v1/queues/bench-idle-sockets", {})
     call(house.api.port, "PUT", "/v1/streams/bench-idle-sockets", {"shards": 1})
@@ -182,7 +182,7 @@ def measure_idle_sockets(house: House, plan: Plan) -> list[Measured]:
 
 def _bytes_each(served: Served, number: int, source: str) -> float:
     with ExitStack() as stack:
-        stack.enter_context(_waiting(served, source))  # what the first use allocates is not theirs
+        stack.enter_context(_waiting(served, source))  # first-use allocations do not count
         before = settled_bytes(served)
         for _ in range(number):
             stack.enter_context(_waiting(served, source))

@@ -1,4 +1,4 @@
-"""Rows against R: records through the API, and entries written by redis-benchmark to the same store."""
+"""Rows against R: records through the API, and entries written by redis-benchmark."""
 
 from collections.abc import Collection
 from itertools import count
@@ -11,13 +11,13 @@ from tests.bench.rounds import Contestant, interleave
 from tests.bench.servers import House
 from tests.bench.wire import JSON, MSGPACK, call, post_all
 
-R_ENTRIES_A_SECOND = 200_000  # so many are asked for each second a round is to last
+R_ENTRIES_A_SECOND = 200_000  # entries requested per second of a round
 READ_CALLS = 200  # different reads, in turn
 GROUPS = 100
 
 
 def measure(house: House, plan: Plan, wanted: Collection[Row]) -> list[Measured]:
-    """Produce and read, next to R."""
+    """Produce and read, against R."""
     records = Records(house, plan)
     contestants = [
         Contestant(PRODUCE_1, lambda: records.produce(1)),
@@ -35,7 +35,7 @@ def measure(house: House, plan: Plan, wanted: Collection[Row]) -> list[Measured]
 
 
 class Records:
-    """Each produce has a new stream, which is gone afterwards, so that all rounds start alike."""
+    """Each produce uses a new stream, deleted afterwards, so that all rounds start alike."""
 
     READ_PATH = "/v1/streams/bench-read"
 
@@ -47,7 +47,7 @@ class Records:
         self._numbers = count()
 
     def reference(self) -> float:
-        """R, in entries a second."""
+        """R, in entries per second."""
         self._house.settle_store()
         entries = R_ENTRIES_A_SECOND * self._seconds
         try:
@@ -56,7 +56,7 @@ class Records:
             self._house.store.delete(R_KEY)
 
     def produce(self, shards: int) -> float:
-        """Records a second."""
+        """Records per second."""
         port, path = self._house.api.port, f"/v1/streams/bench-{next(self._numbers)}"
         call(port, "PUT", path, {"shards": shards})
         words = ("POST", MSGPACK, MSGPACK, self._file, f"{path}/columns", "1", "0")
@@ -65,35 +65,35 @@ class Records:
         return load.rate * payloads.RECORDS
 
     def fill(self) -> None:
-        """Write what is read."""
+        """Write the records to be read."""
         port = self._house.api.port
         call(port, "PUT", self.READ_PATH, {"shards": 1})
         batch = (f"{self.READ_PATH}/records", payloads.records(), MSGPACK)
         post_all(port, [batch] * (READ_CALLS + 1))
 
     def read(self) -> float:
-        """Records a second."""
+        """Records per second."""
         path = f"{self.READ_PATH}/shards/0/records?limit={payloads.RECORDS}&offset=%d"
         words = ("GET", JSON, MSGPACK, "-", path, str(READ_CALLS), str(payloads.RECORDS))
         load = wrk(self._house.api.port, "fixed.lua", *words, seconds=self._seconds)
         return load.rate * payloads.RECORDS
 
     def make_groups(self) -> None:
-        """Groups that read what was written, and others that only keep offsets."""
+        """Groups that read the written records, and others that only store offsets."""
         for number in range(GROUPS):
             for kind in ("ordered", "simple"):
                 spec = {"stream": self.READ_PATH.rpartition("/")[2], "kind": kind}
                 call(self._house.api.port, "PUT", f"/v1/groups/{kind}-{number}", spec)
 
     def read_in_groups(self) -> float:
-        """Records a second; each read is a heartbeat, too."""
+        """Records per second; each read is also a heartbeat."""
         path = f"/v1/groups/ordered-%d/records?member=bench&limit={payloads.RECORDS}"
         words = ("GET", JSON, MSGPACK, "-", path, str(GROUPS), "1")
         load = wrk(self._house.api.port, "fixed.lua", *words, seconds=self._seconds)
         return load.rate * payloads.RECORDS
 
     def commit_in_groups(self) -> float:
-        """Commits a second."""
+        """Commits per second."""
         path = "/v1/groups/simple-%d/commit"
         words = ("POST", JSON, JSON, self._commit, path, str(GROUPS), "1")
         load = wrk(self._house.api.port, "fixed.lua", *words, seconds=self._seconds)

@@ -1,7 +1,7 @@
-"""Rows of the Spark data source: all records of a stream, read over HTTP, next to pyarrow reading them from Parquet.
+"""Rows of the Spark data source over HTTP, against pyarrow reading Parquet.
 
-Measured in processor time of Spark, its JVM and its Python together, so that the number of cores does not matter; the
-service's own part is not in it, but in the note, which tells what the clock on the wall said.
+Measured in processor time of Spark (JVM and Python), so that the number of cores does not matter;
+the service's part is only in the note, with the elapsed time.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ _TRIM = 1_000_000
 
 
 def measure(house: House, plan: Plan, wanted: Collection[Row]) -> list[Measured]:
-    """Scan what lies in memory and what lies in the archive, in rounds."""
+    """Scan hot and archived records in rounds."""
     for name in (HOT, COLD):
         _fill(house, name, plan.scanned)
     others = _files(house)
@@ -44,7 +44,7 @@ def measure(house: House, plan: Plan, wanted: Collection[Row]) -> list[Measured]
                 Contestant(SOURCE_ARCHIVE, lambda: scans.scan(COLD)),
             ]
             chosen = [one for one in contestants if one.row in wanted]
-            scans.scan(HOT)  # Spark is there, and its Python has its modules
+            scans.scan(HOT)  # starts Spark and loads its Python modules
             for one in chosen:
                 one.notes = scans.notes_of(HOT if one.row is SOURCE_HOT else COLD)
             return interleave(plan.rounds, lambda: _read_by_pyarrow(files), chosen)
@@ -54,7 +54,7 @@ def measure(house: House, plan: Plan, wanted: Collection[Row]) -> list[Measured]
 
 
 class Scans:
-    """Reads streams with Spark."""
+    """Read streams with Spark."""
 
     def __init__(self, house: House, session: Session, records: int) -> None:
         self._url = f"http://127.0.0.1:{house.api.port}"
@@ -63,12 +63,12 @@ class Scans:
         self._notes: dict[str, list[str]] = {HOT: [], COLD: []}
 
     def notes_of(self, name: str) -> list[str]:
-        """What there is to say of its scans, from now on."""
+        """Notes about the scans from now on."""
         self._notes[name] = []
         return self._notes[name]
 
     def scan(self, name: str) -> float:
-        """Records for each second of one processor."""
+        """Records per second of one processor."""
         frame = self._session.spark.read.format("millstream").options(url=self._url, stream=name)
         before, begun = cpu_seconds(self._session.jvm_pid), monotonic()
         frame.load().write.format("noop").mode("overwrite").save()
@@ -115,7 +115,7 @@ async def _to_archive(house: House) -> None:
 
 
 def _read_by_pyarrow(files: Collection[Path]) -> float:
-    """Records for each second of one processor: the archive's files, as they are."""
+    """Read the archive's files; records per second of one processor."""
     begun, records = process_time(), 0
     for file in files:
         records += pq.ParquetFile(file).read(use_threads=False).num_rows

@@ -1,4 +1,4 @@
-"""The SQS door's rows against the echo, over its JSON protocol."""
+"""Rows of the SQS protocol against the echo server, in JSON."""
 
 import json
 from collections.abc import Collection
@@ -19,7 +19,7 @@ TEXT = "m" * 256
 
 
 def measure(house: House, plan: Plan, wanted: Collection[Row]) -> list[Measured]:
-    """SendMessage, and receive ten + delete ten, next to the echo."""
+    """SendMessage, and receive ten + delete ten, against the echo server."""
     door = Door(house, plan)
     contestants = [Contestant(SQS_SEND, door.send), Contestant(SQS_WORK, door.work)]
     chosen = [one for one in contestants if one.row in wanted]
@@ -27,7 +27,7 @@ def measure(house: House, plan: Plan, wanted: Collection[Row]) -> list[Measured]
 
 
 class Door:
-    """One queue, and a client of it."""
+    """A queue, and a client of it."""
 
     def __init__(self, house: House, plan: Plan) -> None:
         self._house = house
@@ -39,17 +39,17 @@ class Door:
         self._message = house.file("sqs-message.json", json.dumps(asked).encode())
 
     def echo(self) -> float:
-        """Calls a second of the bare server."""
+        """Calls per second of the echo server."""
         return self._post(self._house.echo)
 
     def send(self) -> float:
-        """Sends a second."""
+        """Sends per second."""
         rate = self._post(self._house.api)
         self._purge()
         return rate
 
     def work(self) -> float:
-        """Calls a second; a round that runs dry is filled better and taken again."""
+        """Calls per second; a round that empties the queue is repeated with more messages."""
         for _ in range(3):
             self._fill()
             load = wrk(self._house.api.port, "sqs_work.lua", self._url, seconds=self._seconds)

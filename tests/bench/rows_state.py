@@ -1,4 +1,4 @@
-"""Rows against ourselves: what must stay as fast with a deep backlog, and with message groups."""
+"""Rows against Millstream itself: deep backlogs and message groups must stay as fast."""
 
 import json
 from collections.abc import Collection, Iterator
@@ -13,13 +13,13 @@ from tests.bench.wire import JSON, MSGPACK, HttpConnection, call, post_all
 
 BATCH = 1_000
 TEN = 10
-LEASE_S = 43_200  # nothing comes back while we measure
-SHALLOW_QUEUES_A_SECOND = 120  # each is drawn from, and holds 1000 messages at the start
+LEASE_S = 43_200  # nothing is redelivered during the measurement
+SHALLOW_QUEUES_A_SECOND = 120  # each is received from, and has 1000 messages at the start
 WAITING_A_GROUP = 5
 
 
 def measure_depth(house: House, plan: Plan) -> list[Measured]:
-    """Receive with `plan.backlog` waiting and `plan.in_flight` in flight, next to almost nothing."""
+    """Receive with `plan.backlog` ready and `plan.in_flight` in flight, against a short queue."""
     depth = Depth(house, plan)
     contestant = Contestant(DEEP_BACKLOG_ROW, depth.deep)
     depth.fill()
@@ -31,8 +31,8 @@ def measure_depth(house: House, plan: Plan) -> list[Measured]:
 class Depth:
     """Nothing is acknowledged: a call is one receive of ten.
 
-    A queue of 1000 would be empty in no time, so the shallow side has many of them, drawn from in turn;
-    each starts a round with 1000 waiting and none in flight, and is left before it is empty.
+    A queue of 1000 would soon be empty, so the shallow side has many, used in turn; each starts a
+    round with 1000 ready and none in flight, and is left before it is empty.
     """
 
     DEEP = "/v1/queues/bench-deep"
@@ -47,7 +47,7 @@ class Depth:
         self._asked = house.file("receive.json", asked.encode())
 
     def fill(self) -> None:
-        """Make the queues, and bring the deep one to its depth."""
+        """Create the queues, and fill the deep one."""
         for number in range(self._queues):
             call(self._port, "PUT", self.SHALLOW % number, {})
         call(self._port, "PUT", self.DEEP, {})
@@ -62,13 +62,13 @@ class Depth:
         post_all(self._port, [batch] * (messages // BATCH))
 
     def deep(self) -> float:
-        """Receives a second; then what was taken is put back on."""
+        """Receives per second; received messages are replaced afterwards."""
         load = self._receive(self.DEEP, 1)
         self._send(self.DEEP, TEN * load.calls)
         return load.rate
 
     def shallow(self) -> float:
-        """Receives a second."""
+        """Receives per second."""
         paths = [self.SHALLOW % number for number in range(self._queues)]
         post_all(self._port, [(f"{path}/purges", b"", JSON) for path in paths])
         batch = payloads.messages(BATCH)
@@ -83,13 +83,13 @@ class Depth:
         return load
 
     def described(self) -> str:
-        """How deep it was at the end."""
+        """The final depth."""
         stats = call(self._port, "GET", f"{self.DEEP}/stats")
         return f"{stats['ready']:,} waiting and {stats['in_flight']:,} in flight at the end"
 
 
 def measure_groups(house: House, plan: Plan, wanted: Collection[Row]) -> list[Measured]:
-    """Queues with 1000 message groups, next to one without any."""
+    """Queues with 1000 message groups, against one without any."""
     three = Three(house, plan)
     contestants = [Contestant(FIFO, three.fifo), Contestant(FAIR, three.fair)]
     chosen = [one for one in contestants if one.row in wanted]
@@ -120,15 +120,15 @@ class Three:
         }
 
     def standard(self) -> float:
-        """Messages a second."""
+        """Messages per second."""
         return self._work(self.STANDARD, "send-%d", 1)
 
     def fifo(self) -> float:
-        """Messages a second."""
+        """Messages per second."""
         return self._work(self.GROUPED, "send-fifo-%d", self.BODIES)
 
     def fair(self) -> float:
-        """Messages a second."""
+        """Messages per second."""
         return self._work(self.FAIR, "send-fifo-%d", self.BODIES)
 
     def _work(self, path: str, file: str, files: int) -> float:
@@ -138,7 +138,7 @@ class Three:
         return load.delivery_rate
 
     def _start_anew(self, path: str) -> None:
-        """What the last round left in flight keeps its groups locked: drop it, and fill the queue."""
+        """Drop messages in flight, which lock their groups, and fill the queue."""
         with HttpConnection(self._port) as connection:
             connection.call("POST", f"{path}/purges")
             for _ in range(WAITING_A_GROUP):

@@ -1,7 +1,7 @@
-"""Webhooks: messages that wait in a queue are delivered to a receiver on this machine, next to a loop of httpx that
-posts the same bodies to it over as many connections.
+"""Webhook deliveries of a backlog to a local receiver, against a loop of httpx.
 
-The deliverer does more for each: it receives, signs, acknowledges and logs. The receiver is the echo server.
+Both post the same bodies over as many connections. The deliverer does more for each: it receives,
+signs, acknowledges and logs. The receiver is the echo server.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ def _run(work: Coroutine[Any, Any, float]) -> float:
 
 
 async def _post_by_httpx(url: str, count: int) -> float:
-    """Posts a second."""
+    """Posts per second."""
     left = iter(range(count))
     limits = httpx.Limits(max_connections=IN_FLIGHT, max_keepalive_connections=IN_FLIGHT)
     async with httpx.AsyncClient(trust_env=False, limits=limits) as client:
@@ -58,7 +58,7 @@ async def _post_by_httpx(url: str, count: int) -> float:
 
 
 class _Counted:
-    """Counts deliveries, and tells when all are done."""
+    """Count deliveries, and signal when all are done."""
 
     def __init__(self, count: int) -> None:
         self._left = count
@@ -73,7 +73,7 @@ class _Counted:
 
 
 async def _deliver(house: House, url: str, count: int) -> float:
-    """Deliveries a second, from the first beat to the last row of the log."""
+    """Deliveries per second, from the first heartbeat to the last row of the log."""
     settings = house.storage.model_copy(
         update={"secret_keys": (new_key(),), "webhook_allow": ("127.0.0.1",)}
     )

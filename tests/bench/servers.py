@@ -1,8 +1,7 @@
-"""What is measured, and what it is measured against: private stores, one API process, one echo.
+"""The measured processes: private stores, API processes, and the echo server.
 
-The API and the echo run under the same uvicorn command and listen in the same way, which is the
-supervisor's own; but the echo has uvicorn's httptools protocol as it comes, whatever the API has. All of them end
-with the bench, also when it is killed.
+API and echo run under the same uvicorn command and listen in the same way, but the echo uses
+uvicorn's own httptools protocol. All of them end with the benchmark, also when it is killed.
 """
 
 import signal
@@ -45,14 +44,14 @@ class Served:
 
     @property
     def resident_bytes(self) -> int:
-        """The memory that its process holds."""
+        """The memory of its process."""
         status = Path(f"/proc/{self.pid}/status").read_text()
         return int(status.partition("VmRSS:")[2].split()[0]) * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class House:
-    """Everything that runs."""
+    """All running processes."""
 
     data: Path
     redis_url: str
@@ -64,29 +63,29 @@ class House:
 
     @property
     def settings(self) -> Settings:
-        """What every process of it is told."""
+        """The environment of every process."""
         return _settings(self.data, self.redis_url, self.database_url)
 
     @property
     def storage(self) -> StorageSettings:
-        """Where its stores are."""
+        """The addresses of its stores."""
         return self.settings.storage()
 
     def file(self, name: str, contents: bytes) -> str:
-        """The path of a new file with these contents, for wrk to read."""
+        """Return the path of a new file with these contents, for wrk."""
         path = self.data / name
         path.write_bytes(contents)
         return str(path)
 
     @contextmanager
     def fresh_api(self) -> Generator[Served]:
-        """Another API process on the same stores, which has done nothing yet."""
+        """Start another API process on the same stores."""
         with _serving(APPLICATION, self.data, self.redis_url, self.database_url) as served:
             yield served
 
     @contextmanager
     def guarded_api(self, secret_keys: str) -> Generator[Served]:
-        """As fresh_api, which wants to know who calls."""
+        """Start another API process that requires credentials."""
         told = {"auth": "keys", "secret_keys": secret_keys}
         with _serving(
             APPLICATION, self.data, self.redis_url, self.database_url, told=told
@@ -95,12 +94,12 @@ class House:
 
     @contextmanager
     def fresh_echo(self) -> Generator[Served]:
-        """Another process of the reference, which has done nothing yet."""
+        """Start another process of the reference."""
         with _serving(ECHO, self.data, self.redis_url, self.database_url, plain=True) as served:
             yield served
 
     def settle_store(self) -> None:
-        """Let the store write its file anew now, rather than in the middle of a round."""
+        """Rewrite the append-only file now, rather than during a round."""
         self.store.bgrewriteaof()
         give_up_at = monotonic() + REWRITE_S_MAX
         while self._is_rewriting() and monotonic() < give_up_at:
@@ -112,7 +111,7 @@ class House:
         return bool(told["aof_rewrite_in_progress"] or told["aof_rewrite_scheduled"])
 
     def wait_for_freeing(self) -> None:
-        """Let the store finish with what was deleted: it frees it on a thread of its own."""
+        """Wait until the store has freed deleted keys, which it does on its own thread."""
         give_up_at = monotonic() + REWRITE_S_MAX
         while self._pending_frees() and monotonic() < give_up_at:
             sleep(0.02)
@@ -123,7 +122,7 @@ class House:
         return int(told["lazyfree_pending_objects"])
 
     def used_memory(self) -> int:
-        """Bytes that the store has allocated."""
+        """Bytes allocated by the store."""
         told = self.store.info("memory")
         assert isinstance(told, dict)
         return int(told["used_memory"])
@@ -131,7 +130,7 @@ class House:
 
 @contextmanager
 def house(data: Path) -> Generator[House]:
-    """Start everything in the directory `data`; end it afterwards."""
+    """Start everything in the directory `data`, and end it afterwards."""
     valkey = ValkeyServer(data, durability="always")
     with (
         running(valkey) as redis_url,
@@ -183,7 +182,7 @@ def _serving(
 
 
 def _command(program: Program, application: str, plain: bool) -> list[str]:
-    """The supervisor's command for the API, with another application, or with uvicorn's own protocol."""
+    """The supervisor's command for the API, for another application or with uvicorn's protocol."""
     words = [application if word == APPLICATION else word for word in program.command]
     assert application in words, "the supervisor starts the API in another way now"
     if plain:

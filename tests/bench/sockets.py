@@ -1,4 +1,4 @@
-"""The bench's own WebSocket client: as little work as can be."""
+"""A minimal WebSocket client for benchmarks."""
 
 import base64
 import json
@@ -17,7 +17,7 @@ JSON_PROTOCOL, MSGPACK_PROTOCOL = "millstream.v1.json", "millstream.v1.msgpack"
 
 
 class WebSocket:
-    """One connection to `/v1/ws`, or to another path. `greet`: say hello."""
+    """A connection to `/v1/ws` or another path; `greet`: send `hello`."""
 
     def __init__(
         self, port: int, *, protocol: str = JSON_PROTOCOL, path: str = "/v1/ws", greet: bool = True
@@ -51,7 +51,7 @@ class WebSocket:
         self._unread = self._unread[end + 4 :]
 
     def say(self, type_: str, **fields: Any) -> None:
-        """Send a frame, masked with zeros, as a client must mask."""
+        """Send a frame, masked with zeros."""
         frame = {"type": type_, **fields}
         payload = msgspec.msgpack.encode(frame) if self._packed else json.dumps(frame).encode()
         head = _BINARY if self._packed else _TEXT
@@ -60,7 +60,7 @@ class WebSocket:
         self.socket.sendall(bytes((head,)) + length + bytes(4) + payload)
 
     def hear(self) -> dict[str, Any]:
-        """The next frame that is not a ping."""
+        """Return the next frame that is not a ping."""
         while True:
             opcode, payload = self._frame()
             if opcode in (1, 2):
@@ -69,7 +69,7 @@ class WebSocket:
         return dict(decode(payload))
 
     def ask(self, type_: str, **fields: Any) -> dict[str, Any]:
-        """Send a frame and hear the next one, which must be no error."""
+        """Send a frame and return the next one, which must not be an error."""
         self.say(type_, **fields)
         told = self.hear()
         if told["type"] not in ("welcome", "ok"):

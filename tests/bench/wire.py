@@ -1,4 +1,4 @@
-"""The bench's own client: blocking sockets and no more, so that little of a measured time is ours."""
+"""A minimal client for benchmarks: blocking sockets, to add little to measured times."""
 
 import json
 import select
@@ -13,7 +13,7 @@ from tests.bench.ratios import Unmeasurable
 
 JSON = "application/json"
 MSGPACK = "application/msgpack"
-REPLY_S_MAX = 60.0  # a call that takes longer ends the row
+REPLY_S_MAX = 60.0  # a longer call ends the row
 FILLING_CONNECTIONS = 8
 
 
@@ -25,7 +25,7 @@ class Answer(NamedTuple):
 
 
 class HttpConnection:
-    """One keep-alive connection. `send` and `read` are apart, so that a call can be left waiting."""
+    """A keep-alive connection; `send` and `read` are separate, so that a call can wait."""
 
     def __init__(self, port: int) -> None:
         self._socket = socket.create_connection(("127.0.0.1", port), timeout=REPLY_S_MAX)
@@ -49,7 +49,7 @@ class HttpConnection:
         self._socket.sendall(head.encode() + body)
 
     def read(self) -> Answer:
-        """Read an answer. Raises Unmeasurable when the server is gone or silent."""
+        """Read a response; raises Unmeasurable if the server is gone or silent."""
         while (end := self._unread.find(b"\r\n\r\n")) < 0:
             self._unread += self._some()
         head = self._unread[:end].lower()
@@ -61,7 +61,7 @@ class HttpConnection:
         return Answer(int(head.split(b" ", 2)[1]), body)
 
     def has_news(self) -> bool:
-        """Whether there is something to read, or the server has closed the connection."""
+        """Return whether there is something to read, or the connection is closed."""
         poll = select.poll()
         poll.register(self._socket, select.POLLIN)
         return bool(poll.poll(0))
@@ -78,13 +78,13 @@ class HttpConnection:
     def call(
         self, method: str, path: str, body: bytes = b"", kind: str = JSON, accept: str = JSON
     ) -> bytes:
-        """The body of a good answer. Raises Unmeasurable for any other."""
+        """Return the body of a successful response; raises Unmeasurable otherwise."""
         self.send(method, path, body, kind, accept)
         return good(self.read(), f"{method} {path}")
 
 
 def good(answer: Answer, asked: str) -> bytes:
-    """The body of a good answer. Raises Unmeasurable for any other."""
+    """Return the body of a successful response; raises Unmeasurable otherwise."""
     if answer.status >= 300:
         said = answer.body[:200].decode(errors="replace")
         raise Unmeasurable(f"{asked} was answered {answer.status}: {said}")
@@ -92,7 +92,7 @@ def good(answer: Answer, asked: str) -> bytes:
 
 
 def call(port: int, method: str, path: str, asked: object = None) -> Any:
-    """One JSON call on a connection of its own."""
+    """Make one JSON call on its own connection."""
     with HttpConnection(port) as connection:
         body = b"" if asked is None else json.dumps(asked).encode()
         said = connection.call(method, path, body)
@@ -100,7 +100,7 @@ def call(port: int, method: str, path: str, asked: object = None) -> Any:
 
 
 def post_all(port: int, posts: Iterable[tuple[str, bytes, str]]) -> None:
-    """Many (path, body, kind), a few at a time; the answers must be good and are not looked at."""
+    """Make many calls (path, body, kind), a few at a time; they must succeed."""
     posts = iter(posts)
     with ExitStack() as stack:
         connections = [
@@ -114,7 +114,7 @@ def post_all(port: int, posts: Iterable[tuple[str, bytes, str]]) -> None:
 
 
 class ScriptConnection:
-    """One connection to Valkey's unix socket that runs one script: what a write costs at the least."""
+    """A connection to Valkey's unix socket that runs one script: the minimum cost of a write."""
 
     SCRIPT = b"return redis.call('XADD', KEYS[1], '*', 'd', ARGV[1])"
 
@@ -131,14 +131,14 @@ class ScriptConnection:
         self._socket.close()
 
     def append(self, key: bytes, body: bytes) -> None:
-        """Add one entry to the stream `key`; returns when it is on disk."""
+        """Append one entry to the stream `key`; returns when it is on disk."""
         self._ask(b"EVALSHA", self._sha, b"1", key, body)
 
     def _ask(self, *words: bytes) -> bytes:
         packed = b"".join(b"$%d\r\n%b\r\n" % (len(word), word) for word in words)
         self._socket.sendall(b"*%d\r\n%b" % (len(words), packed))
         said = b""
-        while said.count(b"\r\n") < 2:  # a bulk string: its length, and itself
+        while said.count(b"\r\n") < 2:  # a bulk string: its length, then its content
             if said.startswith(b"-"):
                 raise Unmeasurable(f"the store refused: {said.decode(errors='replace').strip()}")
             said += self._socket.recv(4096)

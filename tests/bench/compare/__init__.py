@@ -1,1 +1,1 @@
-"""Millstream beside what a user would pick instead: `make compare`."""
+"""Comparison of Millstream with alternatives: `make compare`."""

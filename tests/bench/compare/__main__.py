@@ -1,6 +1,7 @@
-"""`python -m tests.bench.compare`, which is `make compare`: the same work for Millstream and for others, in one run.
+"""`make compare` (`python -m tests.bench.compare`): the same work for several systems.
 
-Each starts alone, works for some rounds, and ends. Exit codes: 0 always, but 2 for a wrong option and 4 without wrk.
+Each starts alone, works for some rounds, and ends. Exit codes: 0 always, except 2 for a wrong
+option and 4 without wrk.
 """
 
 import argparse
@@ -32,7 +33,7 @@ from tests.bench.servers import house
 
 UNAVAILABLE = 4
 RESULTS = Path("compare-results.json")
-FAST, SLOW = 40_000, 600  # messages that are delivered in a second
+FAST, SLOW = 40_000, 600  # deliveries per second
 FEW = 8  # connections: with more, calls take longer than a round
 
 Enter = Callable[[Path], AbstractContextManager[dict[str, Round]]]
@@ -127,7 +128,7 @@ CONTENDERS: dict[str, tuple[Contender, Enter]] = {
 
 
 def main() -> int:
-    """Measure who was asked for; gives the exit code."""
+    """Measure the chosen contenders, and return the exit code."""
     options = _options()
     if missing := missing_packages():
         _say(f"the comparison needs {' and '.join(missing)}")
@@ -185,7 +186,7 @@ def _standing(name: str, data: Path, seconds: int, rounds: int) -> Standing:
         with enter(folder) as operations:
             for operation, measure in operations.items():
                 try:
-                    measure(seconds)  # what has just started is slow: compilers at run time, caches
+                    measure(seconds)  # warm-up: compilers at run time, caches
                     did[operation] = [measure(seconds) for _ in range(rounds)]
                 except Unmeasurable as error:
                     troubles.append(f"{operation}: {error}")

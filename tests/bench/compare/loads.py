@@ -1,4 +1,4 @@
-"""The operations, as each protocol has them: one load generator for all that speak the same."""
+"""Operations by protocol, with one load generator per protocol."""
 
 import base64
 import json
@@ -18,23 +18,23 @@ from tests.bench.rows_sqs import KIND as SQS
 from tests.bench.wire import JSON, MSGPACK, REPLY_S_MAX, call, post_all
 
 ONE_AT_A_TIME, OF_BATCHES = 64, 8  # connections
-ROUND_S_MAX = 300.0  # with what is sent before it, a message and a wait for the disk each
+ROUND_S_MAX = 300.0  # includes sending one by one beforehand, each with a wait for the disk
 TEN = 10
 NAME = "compare"
 READS = 40
 Round = Callable[[int], Did]
-"""So many seconds of an operation."""
+"""Run an operation for this many seconds."""
 
 SIGNED: Mapping[str, str] = {
     "Authorization": "AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/%s/aws4_request, "
     "SignedHeaders=host, Signature=00",
     "X-Amz-Date": "20260101T000000Z",
 }
-"""Headers that emulators want to see, and do not check."""
+"""Headers that emulators require, and do not verify."""
 
 
 def signed(service: str) -> Mapping[str, str]:
-    """The same for a service."""
+    """A load for a service."""
     return {name: value.replace("%s", service) for name, value in SIGNED.items()}
 
 
@@ -51,7 +51,7 @@ class Aws:
         self._headers = signed(service)
 
     def ask(self, target: str, kind: str, asked: Mapping[str, Any]) -> Any:
-        """A call. Raises Unmeasurable unless it is answered well."""
+        """Make a call; raises Unmeasurable if it fails."""
         headers = {**self._headers, "Content-Type": kind, "X-Amz-Target": target}
         url = f"http://127.0.0.1:{self.port}/"
         answer = httpx.post(url, content=json.dumps(asked), headers=headers, timeout=REPLY_S_MAX)
@@ -60,7 +60,7 @@ class Aws:
         return json.loads(answer.content or b"{}")
 
     def wrk(self, script: str, *words: str, seconds: int, connections: int) -> Load:
-        """A load that is signed."""
+        """A signed load."""
         return wrk(
             self.port,
             script,
@@ -71,14 +71,14 @@ class Aws:
         )
 
     def file(self, name: str, contents: str) -> str:
-        """For wrk to read."""
+        """Write a file for wrk."""
         path = self._folder / f"{name}-{self.port}"
         path.write_text(contents)
         return str(path)
 
 
 def sqs(port: int, folder: Path, guess: int, connections: int = ONE_AT_A_TIME) -> dict[str, Round]:
-    """`guess`: messages that it delivers in a second, or more."""
+    """`guess`: an estimate of the messages it delivers per second."""
     aws = Aws(port, folder, "sqs")
     url = aws.ask("AmazonSQS.CreateQueue", SQS, {"QueueName": NAME})["QueueUrl"]
     body = payloads.BODY.decode()
@@ -109,7 +109,7 @@ def sqs(port: int, folder: Path, guess: int, connections: int = ONE_AT_A_TIME) -
 
 
 def kinesis(port: int, folder: Path) -> dict[str, Round]:
-    """A stream of one shard."""
+    """Create a stream of one shard."""
     aws = Aws(port, folder, "kinesis")
     aws.ask(f"{TARGET}.CreateStream", KINESIS, {"StreamName": NAME, "ShardCount": 1})
     _wait_until_active(aws)
@@ -155,7 +155,7 @@ def _reads(aws: Aws, asked: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def rest(port: int, folder: Path, guess: int) -> dict[str, Round]:
-    """Our own protocol."""
+    """Millstream's native protocol."""
     queue, stream = "/v1/queues/compare-rest", "/v1/streams/compare-rest"
     call(port, "PUT", queue, {})
     call(port, "PUT", stream, {"shards": 1})
@@ -192,7 +192,7 @@ def rest(port: int, folder: Path, guess: int) -> dict[str, Round]:
 
 
 def native(program: Path, broker: str, url: str, *words: str) -> dict[str, Round]:
-    """RabbitMQ or NATS, through their own Go clients."""
+    """RabbitMQ or NATS, through their Go clients."""
 
     def does(operation: str, callers: int) -> Round:
         def round_(seconds: int) -> Did:

@@ -1,4 +1,4 @@
-"""The others, each from its registry by that one's own client, into a folder beside our own installation.
+"""Installation of the contenders, by their own package managers, into a separate folder.
 
 Debian's packages need root; what is missing is said, and the rest is measured.
 """
@@ -13,7 +13,7 @@ from tests.bench.ratios import Unmeasurable
 
 HERE = Path(__file__).parent
 FOLDER = Path(__file__).parents[3] / ".venv" / ".compare"
-NATS = "github.com/nats-io/nats-server/v2@v2.11.10"  # Debian's cannot wait for the disk
+NATS = "github.com/nats-io/nats-server/v2@v2.11.10"  # Debian's version has no synchronous writes
 RABBITMQ = Path("/usr/lib/rabbitmq/lib")
 _INSTALL_S_MAX = 600.0
 
@@ -29,7 +29,7 @@ _ELASTICMQ = """\
 
 
 def rabbitmq() -> Path:
-    """Debian's rabbitmq-server, which is not started as a service."""
+    """Debian's rabbitmq-server, not started as a service."""
     if not RABBITMQ.exists():
         _apt("rabbitmq-server")
     return next(RABBITMQ.glob("rabbitmq_server-*/sbin/rabbitmq-server"))
@@ -43,7 +43,7 @@ def nats() -> Path:
 
 
 def nats_of_today() -> Path:
-    """A later one, as a Go module."""
+    """A later nats-server, as a Go module."""
     path = FOLDER / "go" / "nats-server"
     if not path.exists():
         _run(["go", "install", NATS], FOLDER, GOBIN=str(path.parent))
@@ -51,14 +51,14 @@ def nats_of_today() -> Path:
 
 
 def native_client() -> Path:
-    """Our own small client of RabbitMQ and NATS, over their Go libraries."""
+    """Our small client of RabbitMQ and NATS, built on their Go libraries."""
     path = FOLDER / "go" / "compare"
     _run(["go", "build", "-o", str(path), "."], HERE / "native")
     return path
 
 
 def kinesalite() -> list[str]:
-    """Its command."""
+    """The command line."""
     folder = FOLDER / "kinesalite"
     program = folder / "node_modules" / ".bin" / "kinesalite"
     if not program.exists():
@@ -69,7 +69,7 @@ def kinesalite() -> list[str]:
 
 
 def elasticmq() -> list[str]:
-    """Java with its class path; it wants a main class."""
+    """Java with its class path; requires a main class."""
     folder = FOLDER / "elasticmq"
     if not (folder / "lib").exists():
         folder.mkdir(parents=True, exist_ok=True)
@@ -86,7 +86,7 @@ def _apt(package: str) -> None:
 
 
 def _run(command: Sequence[str], folder: Path, **environment: str) -> None:
-    """Raises Unmeasurable where it cannot be had."""
+    """Install; raises Unmeasurable if unavailable."""
     if shutil.which(command[0]) is None:
         raise Unmeasurable(f"there is no {command[0]} here")
     folder.mkdir(parents=True, exist_ok=True)

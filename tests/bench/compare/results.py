@@ -1,4 +1,4 @@
-"""What a contender did: messages a second and the 99th percentile of its calls, operation by operation."""
+"""Results of contenders: messages per second, and 99th percentiles of calls."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Did:
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """Who was measured, and what an acknowledged message has survived by then."""
+    """A contender, and the durability of its acknowledged messages."""
 
     name: str
     client: str
@@ -34,7 +34,7 @@ class Contender:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """All that one contender did, or why it did not."""
+    """All results of a contender, or why there are none."""
 
     contender: Contender
     did: dict[str, Sequence[Did]]
@@ -42,13 +42,13 @@ class Standing:
 
 
 def described(standings: Sequence[Standing]) -> str:
-    """The table, and why somebody is missing in it."""
+    """The table, and reasons for missing contenders."""
     troubles = [f"* {one.contender.name}: {one.trouble}" for one in standings if one.trouble]
     return "\n".join([table(standings), *([""] if troubles else []), *troubles, ""])
 
 
 def table(standings: Iterable[Standing]) -> str:
-    """A line for each: what it is, and its operations as messages a second with the 99th percentile."""
+    """One line per contender: messages per second and 99th percentile by operation."""
     head = ["", "client", "an acknowledged message is", *OPERATIONS.values()]
     lines = [head, ["---", "---", "---", *["--:"] * len(OPERATIONS)]]
     for one in standings:
@@ -66,7 +66,7 @@ def _cell(rounds: Sequence[Did]) -> str:
 
 
 def as_json(one: Standing) -> dict[str, Any]:
-    """The same for programs."""
+    """Encode as JSON values."""
     return {
         "name": one.contender.name,
         "client": one.contender.client,
@@ -80,7 +80,7 @@ def as_json(one: Standing) -> dict[str, Any]:
 
 
 def from_json(told: Mapping[str, Any]) -> Standing:
-    """What as_json told."""
+    """Decode what `as_json` returned."""
     contender = Contender(told["name"], told["client"], told["durability"])
     did = {name: [Did(*each) for each in rounds] for name, rounds in told["did"].items()}
     return Standing(contender, {**did}, told["trouble"])

@@ -1,4 +1,4 @@
-"""Starts the others on ports of their own, with their data in a folder of the run, and ends them."""
+"""Processes of the contenders, on their own ports, with data in the folder of the run."""
 
 import os
 import signal
@@ -19,7 +19,7 @@ _NOTHING: Mapping[str, str] = {}
 
 
 def free_port() -> int:
-    """A port that nobody has now."""
+    """Return a free port."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return int(one.getsockname()[1])
@@ -27,7 +27,7 @@ def free_port() -> int:
 
 @contextmanager
 def moto(data: Path) -> Generator[int]:
-    """moto's server, of our own development dependencies; keeps everything in memory."""
+    """moto's server, from the development dependencies; keeps everything in memory."""
     port = free_port()
     command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
     with _running(command, data, port):
@@ -36,7 +36,7 @@ def moto(data: Path) -> Generator[int]:
 
 @contextmanager
 def kinesalite(data: Path) -> Generator[int]:
-    """In LevelDB on disk, which does not wait for it."""
+    """Run with LevelDB, which does not sync writes."""
     port = free_port()
     words = ["--port", str(port), "--path", str(data / "kinesalite"), "--createStreamMs", "10"]
     with _running([*programs.kinesalite(), *words], data, port):
@@ -45,7 +45,7 @@ def kinesalite(data: Path) -> Generator[int]:
 
 @contextmanager
 def elasticmq(data: Path) -> Generator[int]:
-    """In memory, which is how it comes."""
+    """Run in memory, as configured by default."""
     port = free_port()
     config = data / "elasticmq.conf"
     config.write_text(
@@ -62,7 +62,7 @@ def elasticmq(data: Path) -> Generator[int]:
 
 @contextmanager
 def rabbitmq(data: Path) -> Generator[str]:
-    """One node; gives its URL."""
+    """Run one node, and yield its URL."""
     port, epmd = free_port(), free_port()
     config = data / "rabbitmq.conf"
     config.write_text(f"listeners.tcp.1 = 127.0.0.1:{port}\n")
@@ -78,7 +78,7 @@ def rabbitmq(data: Path) -> Generator[str]:
     }
     try:
         with _running([str(programs.rabbitmq())], data, port, told):
-            sleep(2.0)  # it listens a little before it lets anybody in
+            sleep(2.0)  # it listens for a while before it accepts clients
             yield f"amqp://guest:guest@127.0.0.1:{port}/"
     finally:
         with suppress(OSError, subprocess.SubprocessError):
@@ -88,7 +88,7 @@ def rabbitmq(data: Path) -> Generator[str]:
 
 @contextmanager
 def nats(data: Path, program: Path, sync: str = "") -> Generator[str]:
-    """One node with JetStream; `sync`: its sync_interval, or as it comes."""
+    """Run one node with JetStream; `sync`: its sync_interval, or the default."""
     port, folder = free_port(), data / f"nats-{sync or 'default'}"
     folder.mkdir()
     interval = f", sync_interval: {sync}" if sync else ""
@@ -135,7 +135,7 @@ def _wait_until_open(process: "subprocess.Popen[bytes]", port: int, name: str) -
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
-    """The whole session: some start others below them."""
+    """End the whole session: some start child processes."""
     for how in (signal.SIGTERM, signal.SIGKILL):
         with suppress(ProcessLookupError):
             os.killpg(process.pid, how)

@@ -1,1 +1,1 @@
-"""How cost grows with size: `make scale`."""
+"""Growth of cost with size: `make scale`."""

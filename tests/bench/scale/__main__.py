@@ -1,7 +1,8 @@
-"""`python -m tests.bench.scale`, which is `make scale`: measure curves of cost against size, print tables, write JSON.
+"""`make scale` (`python -m tests.bench.scale`): measure cost against size.
 
-With `--publish` the tables of docs/performance.md and its plots are made anew, from this run or, with `--from`, from what
-an earlier one wrote. Exit codes: 0 everything was measured; 1 a curve was not; 2 a wrong option.
+Prints tables and writes JSON. With `--publish` the tables of docs/performance.md and its plots are
+written, from this run or, with `--from`, from the JSON of an earlier one. Exit codes: 0 everything
+was measured; 1 a curve was not; 2 a wrong option.
 """
 
 import argparse
@@ -41,7 +42,7 @@ PARTS: dict[str, Part] = {
 
 
 def main() -> int:
-    """Measure what was asked for; gives the exit code."""
+    """Measure the chosen parts, and return the exit code."""
     options = _options()
     told = json.loads(options.past.read_text()) if options.past else _measured(options)
     curves = [from_json(one) for one in told["curves"]]
@@ -89,7 +90,7 @@ def _measured(options: argparse.Namespace) -> dict[str, Any]:
             told["curves"] = [as_json(curve) for curve in curves]
             options.json.write_text(
                 json.dumps(told, indent=1) + "\n"
-            )  # a long run may be broken off
+            )  # a long run may be interrupted
     _say(f"written to {options.json}")
     return told
 

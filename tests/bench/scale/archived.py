@@ -1,4 +1,4 @@
-"""A stream of a hundred million small records in the archive: what archiving costs, and reads at any depth of it."""
+"""An archived stream of up to a hundred million small records: archiving, and reads."""
 
 import asyncio
 from collections.abc import Iterator
@@ -26,9 +26,9 @@ from tests.bench.wire import JSON, MSGPACK, call
 NAME = "scale-archived"
 PATH = f"/v1/streams/{NAME}"
 SHARDS = 4
-RECORDS = 1_000  # of one call
+RECORDS = 1_000  # per call
 RECORD_BYTES = 16
-LOT = 5_000_000  # so many at most are in the hot store
+LOT = 5_000_000  # at most this many are in the hot store
 FLUSH_S_MAX = 1_800.0
 READ = 500
 _TRIM = 1_000_000
@@ -39,14 +39,14 @@ def measure(house: House, sizes: Sizes) -> Iterator[Curve]:
     with _worker(house) as worker, Caller(house.api.port) as caller:
         caller.ask([put(PATH, {"archive": True, "hot_bytes_max": None, "shards": SHARDS})])
         stream = Archived(house, caller, worker)
-        stream.grow(SHARDS * RECORDS)  # Spark is there, and its Python has its modules
+        stream.grow(SHARDS * RECORDS)  # starts Spark and loads its Python modules
         for size in sizes.archived:
             stream.measure(size)
     yield from stream.curves()
 
 
 class Archived:
-    """A stream that grows; nothing of it stays in the hot store."""
+    """A growing stream, of which nothing stays in the hot store."""
 
     def __init__(self, house: House, caller: Caller, worker: "Popen[bytes]") -> None:
         self._house = house
@@ -58,7 +58,7 @@ class Archived:
         self._costs, self._bytes, self._reads, self._firsts = (Growing() for _ in range(4))
 
     def measure(self, size: int) -> None:
-        """Up to so many, and what that cost; then read."""
+        """Grow to this size, measure its cost, and read."""
         more, api_s, worker_s = size - self._count, 0.0, 0.0
         began = perf_counter()
         while self._count < size:
@@ -77,7 +77,7 @@ class Archived:
         self._read(size)
 
     def grow(self, more: int) -> None:
-        """Append, archive, and let go."""
+        """Append, archive, and trim."""
         calls = max(1, more // RECORDS)
         self._caller.ask(_appends(self._count // RECORDS, calls))
         self._count += calls * RECORDS
@@ -104,7 +104,7 @@ class Archived:
             sleep(0.1)
 
     def _read(self, size: int) -> None:
-        """From the beginning, the middle and the end of a shard; and the first record from a moment on."""
+        """Read at the start, middle and end of a shard, and the first record from a time on."""
         of_shard = size // SHARDS
         places = {"beginning": 0, "middle": of_shard // 2, "end": of_shard * 9 // 10}
         spans = {
@@ -119,7 +119,7 @@ class Archived:
         self._firsts.add(size, at_a_time=self._first(size), at_an_offset=self._first_offset(size))
 
     def _first(self, size: int) -> float:
-        """The median of some reads of one record, each from another moment, in ms."""
+        """The median of reads of one record from different times, in ms."""
         now = SystemClock().now_ms()
         moments = [self._began_ms + (now - self._began_ms) * nth // 20 for nth in range(20)]
         words = [
@@ -143,7 +143,7 @@ class Archived:
         return sorted(times)[len(times) // 2] * 1e3
 
     def curves(self) -> Iterator[Curve]:
-        """What was found."""
+        """The results."""
         yield Curve(
             name="archived-costs",
             title="Archiving",
@@ -182,7 +182,7 @@ class Archived:
 
 
 def _is_behind(shard: ShardArchive) -> bool:
-    """Whether it holds records that the archive does not."""
+    """Whether it has records that are not archived."""
     archived = 0 if shard.state is None else shard.state.archived
     return shard.hot is not None and archived < shard.hot.next
 

@@ -1,4 +1,4 @@
-"""Calls whose answers are looked at, a few at a time over connections that stay."""
+"""Concurrent calls over persistent connections, with checked responses."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -22,7 +22,7 @@ class Asked(NamedTuple):
 
 
 class Caller:
-    """Some connections to one port: as many calls are under way as there are connections."""
+    """Connections to one port; there are as many concurrent calls as connections."""
 
     def __init__(self, port: int, connections: int = CONNECTIONS) -> None:
         self._port = port
@@ -36,14 +36,14 @@ class Caller:
             connection.__exit__(*error)
 
     def _connected(self) -> None:
-        """The server closes what has been idle for some seconds."""
+        """Reconnect: the server closes connections that were idle for some seconds."""
         for nth, connection in enumerate(self._connections):
             if connection.has_news():
                 connection.__exit__()
                 self._connections[nth] = HttpConnection(self._port)
 
     def ask(self, asked: Iterable[Asked]) -> list[bytes]:
-        """The bodies of the answers, in order. Raises Unmeasurable when one is not good."""
+        """Return response bodies in order; raises Unmeasurable if a call fails."""
         self._connected()
         answers: list[bytes] = []
         waiting = iter(asked)
@@ -55,17 +55,17 @@ class Caller:
         return answers
 
     def done(self, asked: Sequence[Asked]) -> int:
-        """As ask; how many calls it were."""
+        """Make the calls as `ask` does, and return their number."""
         return len(self.ask(asked))
 
 
 def put(path: str, spec: object) -> Asked:
-    """Create something."""
+    """A call that creates something."""
     return Asked("PUT", path, json.dumps(spec).encode())
 
 
 def get(path: str) -> Asked:
-    """Read something."""
+    """A call that reads something."""
     return Asked("GET", path)
 
 
@@ -85,14 +85,14 @@ def send_batch(path: str, packed: bytes) -> Asked:
 
 
 def receive(path: str, messages: int = 1, lease_s: int = 30) -> Asked:
-    """Receive up to so many."""
+    """Receive up to this many."""
     return post(
         f"{path}/receive", {"messages_max": messages, "visibility_timeout_seconds": lease_s}
     )
 
 
 def settle(path: str, handles: Iterable[str], **how: Any) -> Asked:
-    """Settle deliveries: `action` and what it needs."""
+    """Settle deliveries: `action` and its arguments."""
     return post(
         f"{path}/settle", {"settlements": [{"receipt_handle": handle, **how} for handle in handles]}
     )

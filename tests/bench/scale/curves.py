@@ -1,7 +1,8 @@
-"""What a curve is: the cost of something at several sizes, in one run, and how it ought to grow.
+"""Curves: a cost at several sizes in one run, with the expected growth.
 
-What counts is the **growth**, a cost over that at the smallest size of the same run. Costs are processor time wherever
-they can be, so that other work on the machine matters little; there is no bar, and no test asserts one.
+The result is the **growth**: the cost relative to that at the smallest size of the same run. Costs
+are processor time where possible, so that other work on the machine matters little; there is no
+bar, and no test asserts one.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,7 +16,7 @@ _TIMES = "\N{MULTIPLICATION SIGN}"
 
 
 class Expected(StrEnum):
-    """How a cost ought to grow with size."""
+    """The expected growth of a cost with size."""
 
     FLAT = "flat"
     LOGARITHMIC = "with the logarithm"
@@ -24,21 +25,21 @@ class Expected(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One line of a curve: (size, cost) by size."""
+    """A series of a curve: (size, cost), by size."""
 
     label: str
     points: Sequence[tuple[int, float]]
 
     @property
     def growth(self) -> float:
-        """The cost at the largest size over that at the smallest."""
+        """The cost at the largest size relative to the smallest."""
         first, last = self.points[0][1], self.points[-1][1]
         return last / first if first else float("inf") if last else 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curve:
-    """Some lines with one size and one unit. `made`: how, in a sentence."""
+    """Series with a common size and unit; `made` describes the measurement in a sentence."""
 
     name: str
     title: str
@@ -54,22 +55,22 @@ class Curve:
 
 @dataclass(slots=True)
 class Growing:
-    """Lines that get a point at a time."""
+    """Series that are built point by point."""
 
     points: dict[str, list[tuple[int, float]]] = field(default_factory=dict)
 
     def add(self, size: int, **costs: float) -> None:
-        """What each cost at this size; an underscore in a name stands for a space."""
+        """Add costs at this size; underscores in names become spaces."""
         for label, cost in costs.items():
             self.points.setdefault(label.replace("_", " "), []).append((size, cost))
 
     def series(self, *labels: str) -> list[Series]:
-        """These lines, or all, in the order in which they began."""
+        """Return these series, or all, in insertion order."""
         return [Series(label, self.points[label]) for label in labels or self.points]
 
 
 def table(curve: Curve) -> str:
-    """A curve as a Markdown table: a line for each series, a column for each size; the growth last."""
+    """A curve as a Markdown table: a line per series, a column per size, and the growth."""
     if curve.trouble:
         return f"Not measured: {curve.trouble}"
     sizes = sorted({size for one in curve.series for size, _ in one.points})
@@ -88,14 +89,14 @@ def _line(series: Series, sizes: Iterable[int]) -> str:
 
 
 def described(curve: Curve) -> str:
-    """The table with how it was made and what else is to be said."""
+    """The table with the measurement and notes."""
     notes = "".join(f"\n* {note}" for note in curve.notes)
     head = f"{curve.made} It ought to grow {curve.expected.value}: ".replace("grow flat", "be flat")
     return f"{head.rstrip(' :')}.\n\n{table(curve)}\n{notes}".rstrip() + "\n"
 
 
 def as_json(curve: Curve) -> dict[str, Any]:
-    """The same for programs."""
+    """Encode as JSON values."""
     told = {
         "name": curve.name,
         "title": curve.title,
@@ -116,7 +117,7 @@ def as_json(curve: Curve) -> dict[str, Any]:
 
 
 def from_json(told: dict[str, Any]) -> Curve:
-    """What as_json told."""
+    """Decode what `as_json` returned."""
     series = [
         Series(one["label"], [(size, cost) for size, cost in one["points"]])
         for one in told.get("series", ())

@@ -1,4 +1,4 @@
-"""A queue of ten million that wait, and of a hundred thousand in flight: what a call costs at each depth."""
+"""Calls on a queue with up to ten million ready or a hundred thousand in flight."""
 
 from collections.abc import Iterator
 
@@ -25,7 +25,7 @@ ROUNDS = 3
 
 
 def measure_waiting(house: House, sizes: Sizes) -> Iterator[Curve]:
-    """Curves over the number of messages that wait. What a round receives it acknowledges, and sends again."""
+    """Curves over the number of ready messages; a round acknowledges and resends."""
     meter, calls = Meter(house), sizes.calls // 8
     api, store, memory = Growing(), Growing(), Growing()
     with Caller(house.api.port) as caller:
@@ -68,7 +68,7 @@ def measure_waiting(house: House, sizes: Sizes) -> Iterator[Curve]:
 def _at_depth(
     meter: Meter, caller: Caller, calls: int
 ) -> tuple[dict[str, float], dict[str, float]]:
-    """Processor time of each kind of call, in µs: of all, and of the store."""
+    """Processor time per kind of call, in µs: total, and of the store."""
     taken: list[str] = []
 
     def receive_some() -> int:
@@ -97,7 +97,7 @@ def _at_depth(
 
 
 def measure_in_flight(house: House, sizes: Sizes) -> Iterator[Curve]:
-    """Curves over the number in flight, with as many more waiting as are needed."""
+    """Curves over the number in flight, with enough ready messages."""
     meter, calls = Meter(house), sizes.calls // 8
     lines, memory = Growing(), Growing()
     with Caller(house.api.port) as caller:
@@ -160,7 +160,7 @@ def _send(caller: Caller, path: str, messages: int) -> None:
 
 
 def _take(caller: Caller, messages: int) -> int:
-    """Receive so many, for a long time."""
+    """Receive this many with a long visibility timeout."""
     most = min(messages, BATCH)
     asked: Asked = post(
         f"{BUSY}/receive", {"messages_max": most, "visibility_timeout_seconds": LEASE_S}

@@ -1,4 +1,4 @@
-"""What the sweeper's duties cost when there is nothing to do: all of them once, in this process, one after another."""
+"""Cost of the sweeper's maintenance tasks without work, in this process, one by one."""
 
 import asyncio
 from typing import NamedTuple
@@ -10,26 +10,26 @@ from tests.bench.scale.curves import Curve, Expected, Growing
 from tests.bench.scale.meters import Meter, Spent
 from tests.bench.servers import House
 
-_SLOT_MS = 10_000  # what is measured is measured once in this time
-_LATER_MS = 70_000  # nothing is new any more
+_SLOT_MS = 10_000  # interval of measurement
+_LATER_MS = 70_000  # nothing is new after this time
 _SHOWN = 4
 
 
 class Round(NamedTuple):
-    """One duty: how often it is done, and what it cost."""
+    """A maintenance task: its interval and its cost."""
 
     every_ms: int
     spent: Spent
 
     @property
     def ms_a_second(self) -> float:
-        """Processor time of all that take part, in each second of an idle deployment."""
+        """Processor time of all processes per second of an idle deployment."""
         seconds = self.spent.own_s + self.spent.store_s + self.spent.postgres_s
         return seconds * 1e6 / self.every_ms
 
 
 class _Clock(ManualClock):
-    """The machine's time, and ahead of it by what it was told: so that each round is in a slot of its own."""
+    """The system clock, advanced on request, so that each round is in its own slot."""
 
     def __init__(self) -> None:
         super().__init__(SystemClock().now_ms())
@@ -39,7 +39,7 @@ class _Clock(ManualClock):
 
 
 def idle_rounds(house: House, meter: Meter) -> dict[str, Round]:
-    """A round of each duty, by name."""
+    """A round of each task, by name."""
     return asyncio.run(_idle_rounds(house, meter))
 
 
@@ -63,7 +63,7 @@ async def _all(storage: Storage, meter: Meter) -> dict[str, Round]:
 
 
 def sweeper_curve(size: str, rounds: list[tuple[int, dict[str, Round]]]) -> Curve:
-    """What the idle sweeper does, by the number of something."""
+    """Cost of the idle sweeper, over the number of resources."""
     lines, scripts = Growing(), []
     last = rounds[-1][1]
     costly = sorted(last, key=lambda name: -last[name].ms_a_second)[:_SHOWN]

@@ -1,4 +1,4 @@
-"""What work costs: processor time of the API, the store and Postgres, and what the store did for it."""
+"""Cost of work: processor time of API, store and Postgres, and work of the store."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -14,7 +14,7 @@ _NANO = 1e9
 
 
 class Spent(NamedTuple):
-    """Processor time in seconds, the scripts that the store ran and how long it was in them."""
+    """Processor time in seconds, number of scripts, and their time."""
 
     api_s: float
     store_s: float
@@ -28,12 +28,12 @@ class Spent(NamedTuple):
 
     @property
     def all_s(self) -> float:
-        """Of the service's processes together."""
+        """Processor time of all processes of the service."""
         return self.api_s + self.store_s + self.postgres_s
 
 
 class Meter:
-    """Reads what the processes of a house have used. `served`: of the API processes, those that are looked at."""
+    """Read the usage of a deployment's processes; `served`: only these API processes."""
 
     def __init__(self, house: House, *served: Served) -> None:
         self._house = house
@@ -43,7 +43,7 @@ class Meter:
         self._postmaster = int((house.data / "postgres" / "postmaster.pid").read_text().split()[0])
 
     def read(self, own_s: float | None = None) -> Spent:
-        """All of it until now. `own_s`: this process's, where the reading itself must not count."""
+        """Usage so far; `own_s`: this process's, without the reading itself."""
         told: Any = self._house.store.info("commandstats")
         scripts = told.get("cmdstat_evalsha", {"calls": 0, "usec": 0})
         return Spent(
@@ -56,21 +56,21 @@ class Meter:
         )
 
     def since(self, before: Spent) -> Spent:
-        """What was used since then."""
+        """Usage since then."""
         return self.read(time.process_time()) - before
 
     def spent(self, work: Callable[[], object]) -> Spent:
-        """What this costs."""
+        """The cost of the work."""
         before = self.read()
         work()
         return self.since(before)
 
     def each(self, work: Callable[[], int], rounds: int = 3) -> Spent:
-        """What one of what `work` says it has done costs; the median of some rounds."""
+        """The median cost of one unit of work, over some rounds."""
         return self.in_turn({"": work}, rounds)[""]
 
     def in_turn(self, works: Mapping[str, Callable[[], int]], rounds: int = 3) -> dict[str, Spent]:
-        """The same of several, one after another in each round."""
+        """The median costs of several kinds of work, in turn in each round."""
         found: dict[str, list[Spent]] = {label: [] for label in works}
         for _ in range(rounds):
             for label, work in works.items():
@@ -86,7 +86,7 @@ class Meter:
 
 
 def children_of(pid: int) -> list[int]:
-    """The processes that a process has started."""
+    """The child processes of a process."""
     found = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -99,7 +99,7 @@ def children_of(pid: int) -> list[int]:
 
 
 def seconds_of(pid: int) -> float:
-    """Processor time of a process's threads that still run."""
+    """Processor time of a process's running threads."""
     total = 0
     for thread in Path(f"/proc/{pid}/task").glob("*/schedstat"):
         try:

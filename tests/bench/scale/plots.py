@@ -1,6 +1,6 @@
-"""Curves as SVG: sizes on a logarithmic axis, a line for each series, and colours that read on light and on dark.
+"""Curves as SVG, with a logarithmic size axis, and colours for light and dark themes.
 
-A picture of a few kilobytes that a browser draws; nothing to install. Sizes are in user units of about a pixel.
+A plot is a few kilobytes, and needs no library. Sizes are in user units of about a pixel.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,14 +20,14 @@ _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0, 20.0)
 
 
 def svg(curve: Curve) -> str:
-    """The picture of a curve that was measured."""
+    """The plot of a measured curve."""
     axes = _Axes(curve)
     parts = [_head(curve), *_grid(axes, curve), *_lines(axes, curve.series), "</svg>\n"]
     return "\n".join(parts)
 
 
 class _Axes:
-    """Where a size and a cost are in the picture."""
+    """Position of a size and a cost in the plot."""
 
     def __init__(self, curve: Curve) -> None:
         sizes = sorted({size for one in curve.series for size, _ in one.points})
@@ -51,7 +51,7 @@ class _Axes:
         return HEIGHT - BOTTOM - part * (HEIGHT - TOP - BOTTOM)
 
     def marks(self) -> list[float]:
-        """Costs with a line across."""
+        """Costs with a grid line."""
         if self.log_costs:
             return [10.0**power for power in range(int(self.low), int(self.high) + 1)]
         step = 10.0 ** floor(log10(self.high))
@@ -105,7 +105,7 @@ def _lines(axes: _Axes, series: Sequence[Series]) -> Iterator[str]:
 
 
 def _apart(heights: Sequence[float]) -> list[float]:
-    """Heights of labels near those of their lines, none on another."""
+    """Heights of labels near their lines, without overlap."""
     order = sorted(range(len(heights)), key=lambda nth: heights[nth])
     placed = [0.0] * len(heights)
     lowest = TOP - _NEAREST

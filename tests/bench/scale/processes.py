@@ -1,6 +1,6 @@
-"""Several API processes on one store: what a call costs each of them, and at how many calls the store is full.
+"""Several API processes on one store: cost per call, and the capacity of the store.
 
-The store runs scripts on one thread, so what that thread takes of a call says how many calls a second one store serves,
+The store runs scripts on one thread, so its time per call bounds the calls per second of one store,
 however many API processes there are.
 """
 
@@ -23,7 +23,7 @@ QUEUES = 8
 STREAM = "/v1/streams/scale-load"
 FILL = 200_000
 Work = Callable[[int, int], Load]
-"""Load a process at a port over so many connections."""
+"""Load a process at a port over this many connections."""
 
 
 def measure(house: House, sizes: Sizes) -> Iterator[Curve]:
@@ -70,7 +70,7 @@ def _curve(name: str, title: str, unit: str, made: str, lines: Growing) -> Curve
 
 
 class Found:
-    """What a call cost, in µs, and how many there were a second."""
+    """The cost per call in µs, and the calls per second."""
 
     def __init__(self, api: float, store: float, rate: float) -> None:
         self.api = api
@@ -124,7 +124,7 @@ class Loads:
         return wrk(port, "fixed.lua", *words, seconds=SECONDS, connections=connections)
 
     def _begin_anew(self) -> None:
-        """A stream that holds nothing but what is read afterwards."""
+        """Create a stream that contains only what is read afterwards."""
         with Caller(self._house.api.port) as caller:
             caller.ask([put(STREAM, {"shards": 4})])
             caller.ask([Asked("DELETE", STREAM)])

@@ -1,4 +1,4 @@
-"""Puts what was measured into docs/performance.md: tables between its marks, and plots beside it."""
+"""Publish results in docs/performance.md: tables between its marks, and plots."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +15,7 @@ _MARK = re.compile(r"<!-- curve: ([\w-]+) -->\n.*?<!-- end -->", re.DOTALL)
 
 
 def publish(machine: Mapping[str, Any], started_at: str, curves: Sequence[Curve]) -> None:
-    """Write the plots of these curves, and their tables where the page has a mark for them."""
+    """Write the plots of these curves, and their tables where the page has marks."""
     IMAGES.mkdir(parents=True, exist_ok=True)
     for curve in curves:
         if not curve.trouble:
@@ -24,17 +24,17 @@ def publish(machine: Mapping[str, Any], started_at: str, curves: Sequence[Curve]
 
 
 def publish_text(name: str, text: str) -> None:
-    """Write something else where the page has a mark of that name."""
+    """Write other text where the page has a mark of that name."""
     PAGE.write_text(with_texts(PAGE.read_text(), {name: text}))
 
 
 def with_tables(page: str, curves: Iterable[Curve], when: str) -> str:
-    """The page with these curves between its marks; others stay as they are."""
+    """Return the page with these curves between its marks; others are unchanged."""
     return with_texts(page, {curve.name: _text(curve, when) for curve in curves})
 
 
 def with_texts(page: str, texts: Mapping[str, str]) -> str:
-    """The page with these texts between its marks."""
+    """Return the page with these texts between its marks."""
 
     def text(mark: re.Match[str]) -> str:
         name = mark[1]
@@ -49,7 +49,7 @@ def _text(curve: Curve, when: str) -> str:
 
 
 def when(machine: Mapping[str, Any], started_at: str) -> str:
-    """When and on what it was measured."""
+    """Time and machine of the measurement."""
     valkey = re.search(r"v=([\d.]+)", machine["valkey"])
     return (
         f"{started_at[:10]}, {machine['processor']}, {machine['cores']} cores shared with other work, load "

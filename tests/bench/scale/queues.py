@@ -1,4 +1,4 @@
-"""Ten thousand queues: what each takes, what calls cost among them, and what the idle sweeper does for them."""
+"""Ten thousand queues: memory of each, cost of calls, and the idle sweeper."""
 
 from collections.abc import Iterator
 
@@ -15,9 +15,9 @@ from tests.bench.wire import call
 
 PREFIX = "scale-queue"
 PAGE = 100
-LAST = 50  # of more queues, those that are made by calls
-STRIDE = 7_919  # calls that follow one another go to queues far apart
-USED = 4  # one in so many holds a message: the others are not there in the store
+LAST = 50  # of additional queues, these are created by calls
+STRIDE = 7_919  # consecutive calls use distant queues
+USED = 4  # one in this many has a message: the others do not exist in the store
 _COPIES = """
     with copies as (
         insert into queues (log_id, namespace, name, spec, version, created_at_ms, changed_at_ms)
@@ -31,12 +31,12 @@ _COPIES = """
 
 
 def path_of(number: int) -> str:
-    """Where a queue of the curve is."""
+    """The path of a queue."""
     return f"/v1/queues/{PREFIX}-{number:05}"
 
 
 def measure(house: House, sizes: Sizes) -> Iterator[Curve]:
-    """All curves over the number of queues. The queues stay."""
+    """All curves over the number of queues, which are kept."""
     among = Among(house, sizes)
     for size in sizes.queues:
         among.grow(size)
@@ -44,7 +44,7 @@ def measure(house: House, sizes: Sizes) -> Iterator[Curve]:
 
 
 class Among:
-    """Queues, more and more of them."""
+    """A growing number of queues."""
 
     def __init__(self, house: House, sizes: Sizes) -> None:
         self._house = house
@@ -58,7 +58,7 @@ class Among:
         self._duties: list[tuple[int, dict[str, Round]]] = []
 
     def grow(self, size: int) -> None:
-        """Up to so many, and measure."""
+        """Grow to this number, and measure."""
         with Caller(self._house.api.port) as caller:
             made = self._make(caller, size)
             self._use(caller, size, made)
@@ -67,7 +67,7 @@ class Among:
         self._duties.append((size, idle_rounds(self._house, self._meter)))
 
     def _make(self, caller: Caller, size: int) -> float:
-        """More queues; the processor time of one, in µs."""
+        """Create queues; the processor time of one, in µs."""
         last = min(LAST, size - self._count)
         _copy(self._house, range(self._count, size - last))
         new, more = range(self._count, size), range(size - last, size)
@@ -77,7 +77,7 @@ class Among:
         return spent.all_s * MICRO / len(more)
 
     def _use(self, caller: Caller, size: int, made: float) -> None:
-        """A message to each of some queues, spread over all, and off again. One call at a time of each kind."""
+        """Send to and receive from queues spread over all, one call at a time."""
         chosen = [one * STRIDE % size for one in range(self._sizes.calls)]
         sent = self._meter.each(
             lambda: caller.done([send(path_of(one), payloads.BODY) for one in chosen])
@@ -108,7 +108,7 @@ class Among:
         self._bytes.add(size, store=store / size, API_process=max(1.0, api / size))
 
     def curves(self) -> Iterator[Curve]:
-        """What was found."""
+        """The results."""
         yield Curve(
             name="queues-calls",
             title="Calls among many queues",
@@ -143,7 +143,7 @@ class Among:
 
 
 def _copy(house: House, numbers: range) -> None:
-    """Queues with the definition of the first, as if each had been made: that takes ten milliseconds a queue."""
+    """Insert queues with the definition of the first directly: creation takes ten milliseconds."""
     bounds = (path_of(0).rpartition("/")[2], numbers.start, numbers.stop - 1)
     with psycopg.connect(house.database_url) as connection:
         connection.execute(_COPIES, (f"{PREFIX}-", *bounds[1:], bounds[0]))

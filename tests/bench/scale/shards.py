@@ -1,4 +1,4 @@
-"""A thousand shards of one stream: what a record costs that may go to any of them, and what each shard takes."""
+"""A stream of up to a thousand shards: cost per record, and memory per shard."""
 
 import json
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from tests.bench.servers import House
 from tests.bench.wire import MSGPACK
 
 KEYS = 100_000
-_PER_SHARD = 20  # records of one append to one shard
+_PER_SHARD = 20  # records per append to one shard
 
 
 def measure(house: House, sizes: Sizes) -> Iterator[Curve]:
@@ -27,7 +27,7 @@ def measure(house: House, sizes: Sizes) -> Iterator[Curve]:
 
 
 class Spread:
-    """A stream for each size; each is gone before the next."""
+    """A stream for each size; each is deleted before the next."""
 
     def __init__(self, house: House, sizes: Sizes) -> None:
         self._house = house
@@ -37,7 +37,7 @@ class Spread:
         self._duties: list[tuple[int, dict[str, Round]]] = []
 
     def measure(self, size: int) -> None:
-        """Append, read and weigh a stream of so many shards."""
+        """Append to, read and weigh a stream with this many shards."""
         path = f"/v1/streams/scale-{size}"
         self._house.wait_for_freeing()
         with Caller(self._house.api.port) as caller:
@@ -77,7 +77,7 @@ class Spread:
         )
 
     def curves(self) -> Iterator[Curve]:
-        """What was found."""
+        """The results."""
         yield Curve(
             name="shards-append",
             title="Appending to many shards",

@@ -1,11 +1,11 @@
-"""The sizes of a run: short ones of less than eight minutes, and full ones."""
+"""The sizes of a run: short, under eight minutes, and full."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sizes:
-    """What each curve is measured at, smallest first. `calls`: of one measurement."""
+    """The sizes of each curve, ascending; `calls`: per measurement."""
 
     queues: tuple[int, ...] = (10, 100, 1_000, 10_000)
     shards: tuple[int, ...] = (1, 10, 100, 1_000)

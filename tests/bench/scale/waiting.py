@@ -1,4 +1,4 @@
-"""Ten thousand idle long polls and a thousand sockets: what each takes, and how soon one of them wakes up."""
+"""Idle long polls and sockets: memory of each, and wake-up latency."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +16,7 @@ from tests.bench.scale.sizes import Sizes
 from tests.bench.servers import House, Served
 from tests.bench.wire import HttpConnection, call, good
 
-QUEUES = 1_000  # over which the polls are spread
+QUEUES = 1_000  # over which the polls are distributed
 WAIT_S = 20
 PAUSE_S = 0.005
 IDLE_S, WAKING_S_MAX = 2.0, 6.0
@@ -26,12 +26,12 @@ AWAKE = "/v1/queues/scale-awake"
 
 
 def measure_polls(house: House, sizes: Sizes) -> Iterator[Curve]:
-    """Curves over the number of long polls; each size has an API process of its own."""
+    """Curves over the number of long polls; each size has its own API process."""
     allow_files(sizes.polls[-1] + FILES_BESIDE)
     paths = [f"/v1/queues/scale-poll-{number}" for number in range(QUEUES)]
     with Caller(house.api.port) as caller:
         caller.ask(put(path, {}) for path in (*paths, AWAKE))
-        caller.ask(post(f"{path}/receive", {}) for path in paths)  # the first use makes the log
+        caller.ask(post(f"{path}/receive", {}) for path in paths)  # first use creates the log
     yield from _curves(
         "polls",
         "long polls",
@@ -51,7 +51,7 @@ def measure_sockets(house: House, sizes: Sizes) -> Iterator[Curve]:
 
 
 Open = Callable[[ExitStack, Served, int], Callable[[], None]]
-"""Has so many wait, and gives what checks that they still do."""
+"""Start this many waiting clients; the result checks that they still wait."""
 
 
 def _curves(
@@ -101,7 +101,7 @@ def _curves(
 
 
 def _come_to_rest(meter: Meter) -> None:
-    """Until the API process has done what was asked of it: with ten thousand polls that takes a while."""
+    """Wait until the API process has handled all requests."""
     for _ in range(REST_ROUNDS_MAX):
         if meter.spent(lambda: sleep(REST_S)).api_s < REST_S * AT_REST:
             return
@@ -117,7 +117,7 @@ def _polls(
 
     def check() -> None:
         answered = sum(connection.has_news() for connection in connections)
-        if answered > count // 2:  # some were sent long before the last, on a machine that is busy
+        if answered > count // 2:  # on a busy machine some were sent long before the last
             raise Unmeasurable(f"{answered} of {count} polls did not wait to the end")
 
     return check
