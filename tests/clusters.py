@@ -137,7 +137,7 @@ def _known(client: Any) -> int:
 
 
 def _is_whole(client: Any) -> bool:
-    """Whether the node serves, and has or is an up-to-date replica."""
+    """Return whether the node serves, and has or is an up-to-date replica."""
     if client.execute_command("CLUSTER INFO")["cluster_state"] != "ok":
         return False
     told = client.info("replication")

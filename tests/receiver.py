@@ -160,7 +160,7 @@ class Receiver(Connections):
         return self.got
 
     async def answer_one(self, got: Got, writer: asyncio.StreamWriter) -> None:
-        """As Connections."""
+        """Apply the next behaviour."""
         behave = self.behaviours.pop(0) if self.behaviours else self.usual
         self.busy += 1
         self.busy_max = max(self.busy_max, self.busy)

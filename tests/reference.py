@@ -54,7 +54,7 @@ class ReferenceQueue:
     parked: dict[str, int | None] = field(default_factory=dict)
     sent: list[bytes] = field(default_factory=list)
     parked_before: bool = False
-    """Whether a group was ever resumed, which resets the counts of its poison message."""
+    """Return whether a group was ever resumed, which resets the counts of its poison message."""
 
     @property
     def fifo(self) -> bool:

@@ -32,7 +32,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """A measurement: `value` in `unit`, against `reference`; without a bar it is informational."""
+    """A measurement: `value` in `unit`, against `reference`; informational without a bar."""
 
     name: str
     what: str

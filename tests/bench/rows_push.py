@@ -124,7 +124,7 @@ def _read_some(selector: selectors.BaseSelector, key: selectors.SelectorKey) -> 
 
 
 def measure_wake_up(house: House, plan: Plan) -> list[Measured]:
-    """From a send to the message at a waiting socket, against an echo and a synchronous script."""
+    """From a send to the message at a waiting socket, against an echo and a script."""
     echoes, scripts, wakes = [], [], []
     call(house.api.port, "PUT", "/v1/queues/bench-push-wake-up", {})
     with (

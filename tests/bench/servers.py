@@ -182,7 +182,7 @@ def _serving(
 
 
 def _command(program: Program, application: str, plain: bool) -> list[str]:
-    """The supervisor's command for the API, for another application or with uvicorn's protocol."""
+    """The supervisor's command for the API, with another application or protocol."""
     words = [application if word == APPLICATION else word for word in program.command]
     assert application in words, "the supervisor starts the API in another way now"
     if plain:

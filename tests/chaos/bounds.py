@@ -39,7 +39,7 @@ class Judged(msgspec.Struct, frozen=True):
 
     @property
     def is_bounded(self) -> bool:
-        """Whether it is bounded, or may grow."""
+        """Return whether it is bounded, or may grow."""
         return not self.grows or bool(self.meant)
 
     def line(self) -> str:

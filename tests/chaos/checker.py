@@ -1,4 +1,4 @@
-"""Invariants of a history, checked whatever faults occurred; they are numbered as in the design.
+"""Invariants of a history under any faults, numbered as in the design.
 
 Each is a pure function that returns a `Finding`: the number of facts it checked, and the violations. An invariant
 without evidence counts as a failure too, unless the run omits the feature.

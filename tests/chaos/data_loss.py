@@ -1,4 +1,4 @@
-"""Runs with faults that lose acknowledged writes: reported losses are counted, the rest is checked.
+"""Runs with faults that lose acknowledged writes: losses are counted, the rest is checked.
 
     fail-over   the primary is killed, and a replica is promoted that has missed the last writes
     truncated   the append-only file of a store with durability=everysec loses its end, as in a power cut
@@ -78,7 +78,7 @@ class Outcomes(msgspec.Struct, frozen=True):
 
     @property
     def holds(self) -> bool:
-        """Whether the required invariants hold, and gaps were reported."""
+        """Return whether the required invariants hold, and gaps were reported."""
         sound = self.recovered_s is not None and not self.complaints and self.gaps > 0
         return sound and not any(finding.violations for finding in self.must)
 

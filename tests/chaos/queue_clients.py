@@ -70,7 +70,7 @@ async def work(stage: Stage, name: str, protocol: QueueProtocol, chance: Random)
 
 
 def _is_awkward(delivery: Seen) -> bool:
-    """Whether its first worker acknowledges after the second received it."""
+    """Return whether its first worker acknowledges after the second received it."""
     return delivery.receives <= 2 and delivery.value.endswith(AWKWARD)
 
 

@@ -59,13 +59,13 @@ class Verdict(msgspec.Struct, frozen=True):
 
     @property
     def is_sound(self) -> bool:
-        """Whether no invariant is violated, and the service recovered."""
+        """Return whether no invariant is violated, and the service recovered."""
         whole = self.recovered_s is not None and not self.missing and not self.complaints
         return whole and not any(finding.violations for finding in self.findings)
 
     @property
     def holds(self) -> bool:
-        """Whether it is sound, and every invariant was checked."""
+        """Return whether it is sound, and every invariant was checked."""
         return self.is_sound and all(finding.holds for finding in self.findings)
 
     def report(self) -> str:

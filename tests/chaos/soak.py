@@ -61,7 +61,7 @@ class Soaked(msgspec.Struct, frozen=True):
 
     @property
     def holds(self) -> bool:
-        """Whether nothing grows unexpectedly."""
+        """Return whether nothing grows unexpectedly."""
         return all(one.is_bounded for one in self.judged) and not self.complaints
 
     def report(self) -> str:

@@ -74,7 +74,7 @@ class Stage:
 
     @property
     def goes_on(self) -> bool:
-        """Whether clients should continue."""
+        """Return whether clients should continue."""
         return not self.over.is_set()
 
     def chance(self, name: str) -> Random:

@@ -52,7 +52,7 @@ def found_tools(store: Path | None) -> Tools:
 
 
 def _runs_with_faketime(store: Path | None) -> bool:
-    """Whether the store runs with faketime.
+    """Return whether the store runs with faketime.
 
     A jemalloc that reads the time as it starts hangs, as that of Debian's Redis 7.0.
     """

@@ -1,4 +1,4 @@
-"""Seeded clients of queues, a stream and a group in every protocol; each value is sent once.
+"""Seeded clients of queues, a stream and a group, in every protocol.
 
     work        standard   sent, received and pushed over REST, SQS and WebSocket; some messages are returned, some
                            are delayed, some are acknowledged too late

@@ -198,7 +198,7 @@ async def has_failed(storage, worker, job_id) -> None:
 
 
 async def remembered(storage) -> set[bool]:
-    """Whether any log of the target still has producer state."""
+    """Return whether any log of the target still has producer state."""
     stream = await storage.catalog.stream(TARGET)
     logs = [LogAddress("default", shard.log_id) for shard in stream.shards]
     known = [await storage.streams._rising.known(at) for at in logs]

@@ -51,7 +51,7 @@ class ShardModel:
 
     @property
     def is_over(self) -> bool:
-        """Whether the group has read it to its end; true for an empty closed shard."""
+        """Return whether the group has read it to its end; true for an empty closed shard."""
         return self.closed and (self.committed or 0) == len(self.records)
 
 
@@ -261,7 +261,7 @@ class GroupMachine(RuleBasedStateMachine):
         return set(found)
 
     def may_have_moved(self, name: str) -> bool:
-        """Whether the member's view may be outdated without its having been told."""
+        """Return whether the member's view may be outdated without its having been told."""
         group, _, _ = self.run(self.processes[0].groups.describe(self.group))
         return group.generation > self.members[name].generation
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.bench import machine
-from tests.bench.compare import loads, programs, running
+from tests.bench.compare import loads, processes, programs
 from tests.bench.compare.loads import Round
 from tests.bench.compare.results import (
     Contender,
@@ -54,19 +54,19 @@ def _millstream_aws(data: Path) -> Generator[dict[str, Round]]:
 
 @contextmanager
 def _moto(data: Path) -> Generator[dict[str, Round]]:
-    with running.moto(data) as port:
+    with processes.moto(data) as port:
         yield {**loads.sqs(port, data, SLOW, FEW), **loads.kinesis(port, data)}
 
 
 @contextmanager
 def _kinesalite(data: Path) -> Generator[dict[str, Round]]:
-    with running.kinesalite(data) as port:
+    with processes.kinesalite(data) as port:
         yield loads.kinesis(port, data)
 
 
 @contextmanager
 def _elasticmq(data: Path) -> Generator[dict[str, Round]]:
-    with running.elasticmq(data) as port:
+    with processes.elasticmq(data) as port:
         yield loads.sqs(port, data, FAST)
 
 
@@ -74,7 +74,7 @@ def _rabbitmq(kind: str) -> Enter:
     @contextmanager
     def enter(data: Path) -> Generator[dict[str, Round]]:
         client = programs.native_client()
-        with running.rabbitmq(data) as url:
+        with processes.rabbitmq(data) as url:
             yield loads.native(client, "rabbitmq", url, kind)
 
     return enter
@@ -85,7 +85,7 @@ def _nats(sync: str) -> Enter:
     def enter(data: Path) -> Generator[dict[str, Round]]:
         client = programs.native_client()
         program = programs.nats_of_today() if sync else programs.nats()
-        with running.nats(data, program, sync) as url:
+        with processes.nats(data, program, sync) as url:
             yield loads.native(client, "nats", url)
 
     return enter

@@ -1,6 +1,6 @@
 """Installation of the contenders, by their own package managers, into a separate folder.
 
-Debian's packages need root; what is missing is said, and the rest is measured.
+Debian's packages need root; missing contenders are reported, and the rest is measured.
 """
 
 import os

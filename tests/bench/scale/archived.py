@@ -16,7 +16,7 @@ from storage.domain.clock import SystemClock
 from storage.domain.names import StreamName
 from tests.bench.ratios import Unmeasurable
 from tests.bench.rows_archive import _worker, cpu_seconds
-from tests.bench.scale.calling import Asked, Caller, get, put
+from tests.bench.scale.caller import Asked, Caller, get, put
 from tests.bench.scale.curves import Curve, Growing
 from tests.bench.scale.meters import MICRO, Meter
 from tests.bench.scale.sizes import Sizes
@@ -182,7 +182,7 @@ class Archived:
 
 
 def _is_behind(shard: ShardArchive) -> bool:
-    """Whether it has records that are not archived."""
+    """Return whether it has records that are not archived."""
     archived = 0 if shard.state is None else shard.state.archived
     return shard.hot is not None and archived < shard.hot.next
 

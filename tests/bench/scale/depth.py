@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from tests.bench import payloads
 from tests.bench.rows_state import BATCH, LEASE_S, TEN
-from tests.bench.scale.calling import (
+from tests.bench.scale.caller import (
     Asked,
     Caller,
     get,

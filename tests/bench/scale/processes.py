@@ -10,7 +10,7 @@ from contextlib import ExitStack
 
 from tests.bench import payloads
 from tests.bench.load import Load, wrk
-from tests.bench.scale.calling import RAW, Asked, Caller, put
+from tests.bench.scale.caller import RAW, Asked, Caller, put
 from tests.bench.scale.curves import Curve, Growing
 from tests.bench.scale.meters import MICRO, Meter
 from tests.bench.scale.sizes import Sizes

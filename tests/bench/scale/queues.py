@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import psycopg
 
 from tests.bench import payloads
-from tests.bench.scale.calling import Caller, get, handles_in, put, receive, send, settle
+from tests.bench.scale.caller import Caller, get, handles_in, put, receive, send, settle
 from tests.bench.scale.curves import Curve, Expected, Growing
-from tests.bench.scale.duties import Round, idle_rounds, sweeper_curve
+from tests.bench.scale.maintenance import Round, idle_rounds, sweeper_curve
 from tests.bench.scale.meters import MICRO, Meter
 from tests.bench.scale.sizes import Sizes
 from tests.bench.servers import House
@@ -143,7 +143,7 @@ class Among:
 
 
 def _copy(house: House, numbers: range) -> None:
-    """Insert queues with the definition of the first directly: creation takes ten milliseconds."""
+    """Insert copies of the first queue's row, because creation takes ten milliseconds."""
     bounds = (path_of(0).rpartition("/")[2], numbers.start, numbers.stop - 1)
     with psycopg.connect(house.database_url) as connection:
         connection.execute(_COPIES, (f"{PREFIX}-", *bounds[1:], bounds[0]))

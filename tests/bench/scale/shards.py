@@ -6,9 +6,9 @@ from collections.abc import Iterator
 import msgspec
 
 from tests.bench import payloads
-from tests.bench.scale.calling import Asked, Caller, get, put
+from tests.bench.scale.caller import Asked, Caller, get, put
 from tests.bench.scale.curves import Curve, Expected, Growing
-from tests.bench.scale.duties import Round, idle_rounds, sweeper_curve
+from tests.bench.scale.maintenance import Round, idle_rounds, sweeper_curve
 from tests.bench.scale.meters import MICRO, Meter
 from tests.bench.scale.sizes import Sizes
 from tests.bench.servers import House

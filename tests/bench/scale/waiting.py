@@ -9,7 +9,7 @@ from tests.bench import payloads
 from tests.bench.ratios import Unmeasurable
 from tests.bench.rows_idle import allow_files, percentile_99, settled_bytes
 from tests.bench.rows_push import _waiting
-from tests.bench.scale.calling import RAW, Caller, post, put
+from tests.bench.scale.caller import RAW, Caller, post, put
 from tests.bench.scale.curves import Curve, Expected, Growing
 from tests.bench.scale.meters import Meter
 from tests.bench.scale.sizes import Sizes

@@ -23,7 +23,7 @@ class Finding(msgspec.Struct, frozen=True):
 
     @property
     def holds(self) -> bool:
-        """Whether it was checked, without violations."""
+        """Return whether it was checked, without violations."""
         return self.checked > 0 and not self.violations
 
     def line(self) -> str:

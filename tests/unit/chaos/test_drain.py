@@ -1,4 +1,4 @@
-"""How long the end of a chaos run waits for progress."""
+"""The drain of a chaos run waits for progress."""
 
 from tests.chaos.drain import STANDSTILL_S, Patience
 

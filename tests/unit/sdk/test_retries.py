@@ -144,7 +144,7 @@ def test_delete_of_missing_resource_after_unknown_succeeds():
     ],
 )
 def test_proxy_error_is_classified_by_status(status, kind, retryable, unknown):
-    """Whether the service was reached is unknown."""
+    """A proxy's status does not show if the service was reached."""
     error = refused(httpx.Response(status, text="<html>"))
 
     assert type(error) is kind
