@@ -24,7 +24,7 @@ def check(history: Operations, without: Collection[Invariant] = ()) -> list[Find
     return [invariant(history) for invariant in INVARIANTS if invariant not in without]
 
 
-def nothing_comes_from_nowhere(history: Operations) -> Finding:
+def rejected_send_has_no_effect(history: Operations) -> Finding:
     """Q5, converse: what was received had been sent, and refused sends have no effect."""
     possible = {
         (one.log, value)
@@ -32,69 +32,69 @@ def nothing_comes_from_nowhere(history: Operations) -> Finding:
         if one.kind in (Kind.SEND, Kind.APPEND) and one.outcome is not Outcome.FAIL
         for value in one.values
     }
-    source = queues.sources_of_dead_letters(history)
+    source = queues.dead_letter_sources(history)
     kinds = (*DELIVERIES, Kind.DEAD_LETTERS, *READS, Kind.GROUP_READ)
     found = {(source.get(one.log, one.log), seen.value) for one, seen in answers(history, *kinds)}
     wrong = [
         f"{value} is in {log}, and was refused or never sent"
         for log, value in sorted(found - possible)
     ]
-    return Finding("Q5 nothing that was refused is there", len(found), tuple(wrong))
+    return Finding("Q5 rejected sends have no effect", len(found), tuple(wrong))
 
 
-def no_answer_is_a_fault(history: Operations) -> Finding:
+def no_response_is_a_500(history: Operations) -> Finding:
     """No 500, except for an unknown outcome in an AWS protocol."""
     wrong = [
         f"{one.client} was answered {one.status} {one.code} to {one.kind.value} of {one.log} at {one.ended:.3f}"
         for one in history
         if one.status == 500 and one.code != UNANSWERED
     ]
-    return Finding("no answer is a 500", len(history), tuple(wrong))
+    return Finding("no response is a 500", len(history), tuple(wrong))
 
 
-OF_THE_ARCHIVE: tuple[Invariant, ...] = (
-    streams.hot_and_archive_meet,
-    streams.damage_is_told,
-    streams.a_replay_sends_each_once,
+ARCHIVE_INVARIANTS: tuple[Invariant, ...] = (
+    streams.tiers_are_contiguous,
+    streams.damage_is_detected,
+    streams.replay_sends_each_record_once,
 )
 """Invariants without evidence in a run without a Spark worker."""
 
 INVARIANTS: tuple[Invariant, ...] = (
-    queues.a_delivery_is_one,
-    queues.a_verdict_counts_for_its_delivery,
-    queues.receives_never_fall,
-    queues.nothing_acknowledged_returns,
-    queues.nothing_accepted_is_lost,
-    nothing_comes_from_nowhere,
-    queues.groups_keep_their_order,
-    queues.one_message_for_each_send,
-    queues.nothing_comes_early,
-    queues.dead_letters_are_there_once,
-    queues.dead_letters_arrive_once,
-    queues.counts_add_up,
-    streams.an_offset_holds_one_value,
-    streams.nothing_appended_is_lost,
-    streams.offsets_rise,
-    streams.children_lie_above_their_parents,
-    streams.a_key_goes_from_parents_to_children,
-    streams.nothing_is_skipped_in_silence,
-    streams.hot_and_archive_meet,
-    streams.damage_is_told,
-    streams.a_repeated_append_adds_nothing,
-    groups.a_shard_has_one_owner,
-    groups.a_stale_generation_moves_nothing,
-    groups.groups_skip_nothing,
-    groups.groups_arrive,
-    groups.committed_offsets_stay,
-    streams.a_replay_sends_each_once,
-    events.a_follower_gets_nothing_twice,
-    events.a_follower_gets_everything,
-    events.parents_are_followed_first,
-    webhooks.everything_due_is_posted,
+    queues.delivery_is_returned_once,
+    queues.stale_delivery_cannot_be_acknowledged,
+    queues.receive_count_increases,
+    queues.acknowledged_message_is_not_redelivered,
+    queues.accepted_message_is_not_lost,
+    rejected_send_has_no_effect,
+    queues.message_groups_are_ordered,
+    queues.repeated_send_is_one_message,
+    queues.timeouts_are_respected,
+    queues.dead_letters_are_unique,
+    queues.dead_letter_queue_receives_once,
+    queues.counts_are_consistent,
+    streams.offset_has_one_value,
+    streams.appended_record_is_not_lost,
+    streams.offsets_increase,
+    streams.child_sequence_numbers_exceed_parents,
+    streams.key_moves_from_parents_to_children,
+    streams.skipped_offsets_are_reported,
+    streams.tiers_are_contiguous,
+    streams.damage_is_detected,
+    streams.repeated_append_is_idempotent,
+    groups.shard_has_one_owner,
+    groups.stale_generation_cannot_commit,
+    groups.groups_skip_no_record,
+    groups.groups_reach_the_end,
+    groups.committed_offsets_never_decrease,
+    streams.replay_sends_each_record_once,
+    events.follower_receives_no_duplicates,
+    events.follower_receives_every_record,
+    events.follower_receives_parents_first,
+    webhooks.every_message_is_posted,
     webhooks.nothing_else_is_posted,
-    webhooks.what_is_posted_is_what_was_sent,
+    webhooks.posts_match_the_source,
     webhooks.every_post_is_signed,
     webhooks.groups_are_posted_in_order,
     webhooks.shards_are_posted_in_order,
-    no_answer_is_a_fault,
+    no_response_is_a_500,
 )

@@ -18,7 +18,7 @@ from random import Random, SystemRandom
 import msgspec
 import redis.asyncio
 
-from tests.chaos.checker import no_answer_is_a_fault
+from tests.chaos.checker import no_response_is_a_500
 from tests.chaos.checking import events, groups, queues, streams, webhooks
 from tests.chaos.checking.findings import Finding, Operations
 from tests.chaos.history import History, Kind
@@ -37,26 +37,26 @@ AWAY_S = 1.0
 CUT_BYTES = (1_000, 60_000)
 
 MUST = (
-    streams.an_offset_holds_one_value,
-    streams.offsets_rise,
-    streams.nothing_is_skipped_in_silence,
-    streams.children_lie_above_their_parents,
-    groups.a_shard_has_one_owner,
-    groups.groups_arrive,
-    events.a_follower_gets_nothing_twice,
+    streams.offset_has_one_value,
+    streams.offsets_increase,
+    streams.skipped_offsets_are_reported,
+    streams.child_sequence_numbers_exceed_parents,
+    groups.shard_has_one_owner,
+    groups.groups_reach_the_end,
+    events.follower_receives_no_duplicates,
     webhooks.every_post_is_signed,
-    no_answer_is_a_fault,
+    no_response_is_a_500,
 )
 """Invariants that hold despite data loss."""
 COUNTED = (
-    queues.nothing_accepted_is_lost,
-    webhooks.everything_due_is_posted,
-    queues.nothing_acknowledged_returns,
-    queues.one_message_for_each_send,
-    queues.counts_add_up,
-    streams.nothing_appended_is_lost,
-    streams.a_repeated_append_adds_nothing,
-    groups.groups_skip_nothing,
+    queues.accepted_message_is_not_lost,
+    webhooks.every_message_is_posted,
+    queues.acknowledged_message_is_not_redelivered,
+    queues.repeated_send_is_one_message,
+    queues.counts_are_consistent,
+    streams.appended_record_is_not_lost,
+    streams.repeated_append_is_idempotent,
+    groups.groups_skip_no_record,
 )
 """Invariants whose violations are reported, but do not fail the run."""
 

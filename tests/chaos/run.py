@@ -14,7 +14,7 @@ from random import SystemRandom
 import msgspec
 
 from api.cli.up.archive_mode import why_not
-from tests.chaos.checker import OF_THE_ARCHIVE, check
+from tests.chaos.checker import ARCHIVE_INVARIANTS, check
 from tests.chaos.checking.findings import Finding
 from tests.chaos.damage import flip_bytes
 from tests.chaos.history import History, Outcome
@@ -130,7 +130,7 @@ async def run(seed: int, seconds: float, place: Path, tools: Tools, *, archives:
             faults=dict(nemesis.done),
             links=dict(links),
             recovered_s=recovered_s,
-            findings=check(history.operations, () if archives else OF_THE_ARCHIVE),
+            findings=check(history.operations, () if archives else ARCHIVE_INVARIANTS),
             missing=missing,
             timeline=nemesis.told,
             left_out=left_out,

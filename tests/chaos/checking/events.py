@@ -7,7 +7,7 @@ from tests.chaos.checking.streams import ancestors, parents_in
 from tests.chaos.history import READS, Kind
 
 
-def a_follower_gets_nothing_twice(history: Operations) -> Finding:
+def follower_receives_no_duplicates(history: Operations) -> Finding:
     """S2: over all connections, the offsets of each shard increase.
 
     Gaps between two records are checked with all other reads.
@@ -20,10 +20,10 @@ def a_follower_gets_nothing_twice(history: Operations) -> Finding:
                 f"{one.client} had all of shard {seen.shard} of {one.log} below {one.first}, "
                 f"and got {seen.offset} at {one.ended:.3f}"
             )
-    return Finding("S2 a follower gets nothing twice", checked, tuple(wrong))
+    return Finding("S2 a follower receives no duplicates", checked, tuple(wrong))
 
 
-def a_follower_gets_everything(history: Operations) -> Finding:
+def follower_receives_every_record(history: Operations) -> Finding:
     """S1: every acknowledged append reaches each follower before the end."""
     followed: dict[tuple[str, str], set[str]] = defaultdict(set)
     for one, seen in answers(history, Kind.FOLLOWED):
@@ -36,10 +36,10 @@ def a_follower_gets_everything(history: Operations) -> Finding:
             f"{value} was appended to {log} and never came to {client}"
             for value in sorted(appended - got)
         ]
-    return Finding("S1 a follower gets everything", checked, tuple(wrong))
+    return Finding("S1 a follower receives every record", checked, tuple(wrong))
 
 
-def parents_are_followed_first(history: Operations) -> Finding:
+def follower_receives_parents_first(history: Operations) -> Finding:
     """S2 for keys: no record of a shard precedes those of its parents."""
     came: dict[tuple[str, str, int], dict[int, float]] = defaultdict(dict)
     for one, seen in answers(history, Kind.FOLLOWED):
@@ -59,4 +59,4 @@ def parents_are_followed_first(history: Operations) -> Finding:
                 wrong.append(
                     f"{client} got shard {shard} of {log} at {began:.3f}, before {min(late)} of its parent {parent}"
                 )
-    return Finding("S2 a follower gets parents first", checked, tuple(wrong))
+    return Finding("S2 a follower receives parents first", checked, tuple(wrong))

@@ -10,7 +10,7 @@ from tests.chaos.history import Kind, Operation, Outcome
 Owned = dict[tuple[str, int], list[Operation]]
 
 
-def a_shard_has_one_owner(history: Operations) -> Finding:
+def shard_has_one_owner(history: Operations) -> Finding:
     """G1: in each generation, a shard has at most one owner."""
     owners: dict[tuple[str, int, int], set[str]] = defaultdict(set)
     for one in ok(history, Kind.GROUP_READ):
@@ -21,10 +21,10 @@ def a_shard_has_one_owner(history: Operations) -> Finding:
         for (group, generation, shard), found in owners.items()
         if len(found) > 1
     ]
-    return Finding("G1 one owner for a shard and generation", len(owners), tuple(wrong))
+    return Finding("G1 a shard has one owner per generation", len(owners), tuple(wrong))
 
 
-def a_stale_generation_moves_nothing(history: Operations) -> Finding:
+def stale_generation_cannot_commit(history: Operations) -> Finding:
     """G2: a commit is rejected once another member owned the shard in a later generation."""
     owned: Owned = defaultdict(list)
     for one in ok(history, Kind.GROUP_READ):
@@ -42,7 +42,7 @@ def a_stale_generation_moves_nothing(history: Operations) -> Finding:
                 for shard in stale
                 if shard in done
             ]
-    return Finding("G2 a stale generation moves nothing", checked, tuple(wrong))
+    return Finding("G2 a stale generation cannot commit", checked, tuple(wrong))
 
 
 def _is_stale(commit: Operation, owned: list[Operation]) -> bool:
@@ -54,7 +54,7 @@ def _is_stale(commit: Operation, owned: list[Operation]) -> bool:
     )
 
 
-def groups_skip_nothing(history: Operations) -> Finding:
+def groups_skip_no_record(history: Operations) -> Finding:
     """G3: a group has received every record below its committed offset.
 
     A shard ends behind its last record, or behind a reported gap: a log that was created while its
@@ -86,10 +86,10 @@ def groups_skip_nothing(history: Operations) -> Finding:
             end = ends[standing.log, place.shard]
             if place.offset > end:
                 wrong.append(f"{standing.group} stands at {place.offset}, past the end at {end}")
-    return Finding("G3 groups skip nothing and stay within the stream", checked, tuple(wrong))
+    return Finding("G3 groups skip no record and stay within the stream", checked, tuple(wrong))
 
 
-def groups_arrive(history: Operations) -> Finding:
+def groups_reach_the_end(history: Operations) -> Finding:
     """Liveness: at the end, each group has reached the end of each shard with records."""
     ends: dict[tuple[str, int], int] = {}
     for one, seen in answers(history, Kind.READ):
@@ -104,10 +104,10 @@ def groups_arrive(history: Operations) -> Finding:
                     wrong.append(
                         f"{standing.group} stands at {stands.get(shard)} of shard {shard}, which ends at {end}"
                     )
-    return Finding("G3 groups arrive at the end", checked, tuple(wrong))
+    return Finding("G3 groups reach the end", checked, tuple(wrong))
 
 
-def committed_offsets_stay(history: Operations) -> Finding:
+def committed_offsets_never_decrease(history: Operations) -> Finding:
     """G3: a committed offset never moves back."""
     facts: dict[tuple[str, int], list[tuple[float, float, int]]] = defaultdict(list)
     for one, seen in answers(history, Kind.COMMIT, Kind.STANDING):

@@ -22,7 +22,7 @@ CLOCK_GRAIN_S = 0.005
 """The store counts whole milliseconds."""
 
 
-def a_delivery_is_one(history: Operations) -> Finding:
+def delivery_is_returned_once(history: Operations) -> Finding:
     """Q1: no delivery of a message is in two responses."""
     held: dict[tuple[str, str, int], list[str]] = defaultdict(list)
     for one, seen in delivered(history):
@@ -32,10 +32,10 @@ def a_delivery_is_one(history: Operations) -> Finding:
         for (log, id_, receives), hands in held.items()
         if len(hands) > 1
     ]
-    return Finding("Q1 a delivery is in one hand", len(held), tuple(wrong))
+    return Finding("Q1 a delivery is returned once", len(held), tuple(wrong))
 
 
-def a_verdict_counts_for_its_delivery(history: Operations) -> Finding:
+def stale_delivery_cannot_be_acknowledged(history: Operations) -> Finding:
     """Q2: a verdict on a delivery is rejected after a later delivery to another client.
 
     The message may have been acknowledged since, and acknowledging a deleted message is no error.
@@ -61,10 +61,10 @@ def a_verdict_counts_for_its_delivery(history: Operations) -> Finding:
                         f"{one.client} acknowledged delivery {one.delivery} of {message[1]} at "
                         f"{one.ended:.3f}, after delivery {max(since)} had been answered"
                     )
-    return Finding("Q2 an old delivery settles nothing", checked, tuple(wrong))
+    return Finding("Q2 a stale delivery cannot be acknowledged", checked, tuple(wrong))
 
 
-def receives_never_fall(history: Operations) -> Finding:
+def receive_count_increases(history: Operations) -> Finding:
     """Q3: the receive count increases with each delivery."""
     wrong, checked = [], 0
     for (log, value), deliveries in _by_message(history).items():
@@ -75,7 +75,7 @@ def receives_never_fall(history: Operations) -> Finding:
             for (before, first), (after, second) in _in_order(deliveries)
             if second.receives <= first.receives
         ]
-    return Finding("Q3 receives never fall", checked, tuple(wrong))
+    return Finding("Q3 the receive count increases", checked, tuple(wrong))
 
 
 def _by_message(history: Operations) -> dict[tuple[str, str], list[tuple[Operation, Seen]]]:
@@ -98,7 +98,7 @@ def _in_order(deliveries: list[Delivery]) -> Iterator[tuple[Delivery, Delivery]]
             yield other, one
 
 
-def nothing_acknowledged_returns(history: Operations) -> Finding:
+def acknowledged_message_is_not_redelivered(history: Operations) -> Finding:
     """Q4: a message is not received again after its acknowledgement was answered."""
     gone: dict[tuple[str, str], float] = {}
     for ack in ok(history, Kind.ACK):
@@ -110,10 +110,10 @@ def nothing_acknowledged_returns(history: Operations) -> Finding:
         for one, seen in delivered(history)
         if one.invoked > gone.get((one.log, seen.value), NEVER)
     ]
-    return Finding("Q4 nothing acknowledged returns", len(gone), tuple(wrong))
+    return Finding("Q4 no acknowledged message is redelivered", len(gone), tuple(wrong))
 
 
-def nothing_accepted_is_lost(history: Operations) -> Finding:
+def accepted_message_is_not_lost(history: Operations) -> Finding:
     """Q5: an accepted message is received, taken by a webhook receiver, or dead-lettered.
 
     A receive from the dead-letter queue counts: every earlier response may have been lost. An
@@ -121,17 +121,17 @@ def nothing_accepted_is_lost(history: Operations) -> Finding:
     """
     sent = {(one.log, value) for one in ok(history, Kind.SEND) for value in one.values}
     kinds = (*DELIVERIES, Kind.POSTED, Kind.DEAD_LETTERS)
-    source = sources_of_dead_letters(history)
+    source = dead_letter_sources(history)
     found = {
         (log, seen.value)
         for one, seen in answers(history, *kinds)
         for log in (one.log, source.get(one.log, one.log))
     }
     wrong = [f"{value} was accepted by {log} and never came" for log, value in sorted(sent - found)]
-    return Finding("Q5 nothing accepted is lost", len(sent), tuple(wrong))
+    return Finding("Q5 no accepted message is lost", len(sent), tuple(wrong))
 
 
-def groups_keep_their_order(history: Operations) -> Finding:
+def message_groups_are_ordered(history: Operations) -> Finding:
     """Q6: a message is not delivered while an earlier one of its group is unsettled elsewhere.
 
     A delivery is in order when each message accepted before its first send is before it in the same
@@ -159,10 +159,10 @@ def groups_keep_their_order(history: Operations) -> Finding:
                     if value not in before and released.get((one.log, value), NEVER) > one.ended
                 ]
             before.add(seen.value)
-    return Finding("Q6 groups keep their order", checked, tuple(wrong))
+    return Finding("Q6 message groups are ordered", checked, tuple(wrong))
 
 
-def one_message_for_each_send(history: Operations) -> Finding:
+def repeated_send_is_one_message(history: Operations) -> Finding:
     """Q7: repeated sends yield one message with one id."""
     ids: dict[tuple[str, str], set[str]] = defaultdict(set)
     for one, seen in answers(history, Kind.SEND, *DELIVERIES, Kind.DEAD_LETTERS):
@@ -172,10 +172,10 @@ def one_message_for_each_send(history: Operations) -> Finding:
         for (log, value), found in ids.items()
         if len(found) > 1
     ]
-    return Finding("Q7 one message for each send", len(ids), tuple(wrong))
+    return Finding("Q7 a repeated send is one message", len(ids), tuple(wrong))
 
 
-def nothing_comes_early(history: Operations) -> Finding:
+def timeouts_are_respected(history: Operations) -> Finding:
     """Q8: nothing is delivered before its delay or visibility timeout has passed.
 
     Returning a message, or trying to, ends its timeout. While the store's clock is wrong there is
@@ -208,7 +208,7 @@ def nothing_comes_early(history: Operations) -> Finding:
                         f"{value} of {log} was received at {before.invoked:.3f} for "
                         f"{before.promised_s} s, and again at {after.ended:.3f}"
                     )
-    return Finding("Q8 nothing comes early", checked, tuple(wrong))
+    return Finding("Q8 delays and visibility timeouts are respected", checked, tuple(wrong))
 
 
 def clock_jumps(history: Operations) -> list[tuple[float, float]]:
@@ -225,7 +225,7 @@ def meets(spans: list[tuple[float, float]], first: float, last: float) -> bool:
     return any(began <= last and first <= ended for began, ended in spans)
 
 
-def dead_letters_arrive_once(history: Operations) -> Finding:
+def dead_letter_queue_receives_once(history: Operations) -> Finding:
     """Q9, dead-letter queue: each message arrives there once, after its last receive."""
     wrong, checked = [], 0
     counts = {one.log: one.counts for one in ok(history, Kind.STATS)}
@@ -249,10 +249,10 @@ def dead_letters_arrive_once(history: Operations) -> Finding:
         left, entered = stats.counts["moved_out"], counts[target]["moved_in"]
         if left != entered:
             wrong.append(f"{left} left {source}, and {entered} came to {target}")
-    return Finding("Q9 a queue of dead letters gets each once", checked, tuple(wrong))
+    return Finding("Q9 a dead-letter queue receives each message once", checked, tuple(wrong))
 
 
-def dead_letters_are_there_once(history: Operations) -> Finding:
+def dead_letters_are_unique(history: Operations) -> Finding:
     """Q9: a message without attempts left is dead-lettered once, and was not acknowledged."""
     acknowledged = {(one.log, value) for one in ok(history, Kind.ACK) for value in one.values}
     listed = [(one.log, seen.value) for one, seen in answers(history, Kind.DEAD_LETTERS)]
@@ -270,10 +270,10 @@ def dead_letters_are_there_once(history: Operations) -> Finding:
         found = sum(name == log for name, _ in listed)
         if found != count:
             wrong.append(f"{log} counts {count} dead letters and lists {found}")
-    return Finding("Q9 built-in dead letters are there exactly once", len(listed), tuple(wrong))
+    return Finding("Q9 built-in dead letters are unique", len(listed), tuple(wrong))
 
 
-def counts_add_up(history: Operations) -> Finding:
+def counts_are_consistent(history: Operations) -> Finding:
     """Q10: at the end, every message is accounted for, and nothing is waiting."""
     wrong, checked = [], 0
     for one in ok(history, Kind.STATS):
@@ -284,10 +284,10 @@ def counts_add_up(history: Operations) -> Finding:
             wrong.append(f"{one.log} was sent {entered} and knows of {left}: {one.counts}")
         if waiting := {name: one.counts[name] for name in STAYING if one.counts[name]}:
             wrong.append(f"{one.log} was not drained: {waiting}")
-    return Finding("Q10 counts add up, and everything drains", checked, tuple(wrong))
+    return Finding("Q10 counts are consistent, and queues drain", checked, tuple(wrong))
 
 
-def sources_of_dead_letters(history: Operations) -> dict[str, str]:
+def dead_letter_sources(history: Operations) -> dict[str, str]:
     """Map dead-letter queues to their source queues."""
     return {one.target: one.log for one in history if one.kind is Kind.STATS and one.target}
 

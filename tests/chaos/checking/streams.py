@@ -9,7 +9,7 @@ from tests.chaos.history import READS, Kind, Operation, Outcome
 ARCHIVE = "archive"
 
 
-def an_offset_holds_one_value(history: Operations) -> Finding:
+def offset_has_one_value(history: Operations) -> Finding:
     """S1: writers, readers and groups see the same value at an offset."""
     held: dict[Place, set[str]] = defaultdict(set)
     for one, seen in answers(history, Kind.APPEND, *READS, Kind.GROUP_READ):
@@ -19,10 +19,10 @@ def an_offset_holds_one_value(history: Operations) -> Finding:
         for (log, shard, offset), values in held.items()
         if len(values) > 1
     ]
-    return Finding("S1 an offset holds one value", len(held), tuple(wrong))
+    return Finding("S1 an offset has one value", len(held), tuple(wrong))
 
 
-def nothing_appended_is_lost(history: Operations) -> Finding:
+def appended_record_is_not_lost(history: Operations) -> Finding:
     """S1: every acknowledged append can be read at the end."""
     appends = [*ok(history, Kind.APPEND)]
     appended = {(one.log, value) for one in appends for value in one.values}
@@ -34,10 +34,10 @@ def nothing_appended_is_lost(history: Operations) -> Finding:
         f"{value} was appended to {log} and cannot be read"
         for log, value in sorted(appended - read)
     ]
-    return Finding("S1 nothing appended is lost", len(appended), tuple(wrong))
+    return Finding("S1 no appended record is lost", len(appended), tuple(wrong))
 
 
-def offsets_rise(history: Operations) -> Finding:
+def offsets_increase(history: Operations) -> Finding:
     """S2: offsets increase within a read, and across the calls of one client.
 
     Within one call only the order of a key is kept, which is checked below: shards that close
@@ -61,10 +61,10 @@ def offsets_rise(history: Operations) -> Finding:
             checked += 1
             if before.shard == after.shard and after.offset <= before.offset:
                 wrong.append(f"{one.client} read {after.offset} after {before.offset} of {one.log}")
-    return Finding("S2 offsets rise", checked, tuple(wrong))
+    return Finding("S2 offsets increase", checked, tuple(wrong))
 
 
-def a_repeated_append_adds_nothing(history: Operations) -> Finding:
+def repeated_append_is_idempotent(history: Operations) -> Finding:
     """S4: a value is at one offset, however often its append was repeated."""
     places: dict[tuple[str, str], set[tuple[int, int]]] = defaultdict(set)
     for one, seen in answers(history, Kind.APPEND, *READS, Kind.GROUP_READ):
@@ -74,10 +74,10 @@ def a_repeated_append_adds_nothing(history: Operations) -> Finding:
         for (log, value), found in places.items()
         if len(found) > 1
     ]
-    return Finding("S4 a repeated append adds nothing", len(places), tuple(wrong))
+    return Finding("S4 a repeated append is idempotent", len(places), tuple(wrong))
 
 
-def children_lie_above_their_parents(history: Operations) -> Finding:
+def child_sequence_numbers_exceed_parents(history: Operations) -> Finding:
     """S2 across reshards: sequence numbers of a child exceed those of its parents."""
     lowest: dict[tuple[str, int], int] = {}
     highest: dict[tuple[str, int], int] = {}
@@ -96,10 +96,10 @@ def children_lie_above_their_parents(history: Operations) -> Finding:
                         f"shard {child} of {log} has {lowest[log, child]}, "
                         f"and its parent {parent} {highest[log, parent]}"
                     )
-    return Finding("S2 a child's numbers lie above its parents'", checked, tuple(wrong))
+    return Finding("S2 sequence numbers of a child exceed its parents'", checked, tuple(wrong))
 
 
-def a_key_goes_from_parents_to_children(history: Operations) -> Finding:
+def key_moves_from_parents_to_children(history: Operations) -> Finding:
     """S2 for a key: later records are behind in the same shard, or in a descendant."""
     parents = parents_in(history)
     last: dict[tuple[str, str, str], tuple[int, int, str]] = {}
@@ -122,7 +122,7 @@ def a_key_goes_from_parents_to_children(history: Operations) -> Finding:
                     f"after {value} had gone to {offset} of shard {shard}"
                 )
             last[key] = (seen.shard, seen.offset, seen.value)
-    return Finding("S2 a key goes from parents to children", checked, tuple(wrong))
+    return Finding("S2 a key moves from parents to children", checked, tuple(wrong))
 
 
 def parents_in(history: Operations) -> dict[tuple[str, int], tuple[int, ...]]:
@@ -142,7 +142,7 @@ def ancestors(log: str, shard: int, parents: dict[tuple[str, int], tuple[int, ..
     return found
 
 
-def nothing_is_skipped_in_silence(history: Operations) -> Finding:
+def skipped_offsets_are_reported(history: Operations) -> Finding:
     """S2: a reader receives consecutive offsets, and missing ones are reported as gaps."""
     wrong, checked = [], 0
     for one in ok(history, *READS):
@@ -153,7 +153,7 @@ def nothing_is_skipped_in_silence(history: Operations) -> Finding:
                 f"{one.client} read {one.log} from {one.first} on at {one.ended:.3f}, "
                 f"without {missing[:3]}, and was told of no gap"
             )
-    return Finding("S2 nothing is skipped in silence", checked, tuple(wrong))
+    return Finding("S2 skipped offsets are reported as gaps", checked, tuple(wrong))
 
 
 def _missing(read: Operation) -> list[int]:
@@ -168,7 +168,7 @@ def _missing(read: Operation) -> list[int]:
     ]
 
 
-def hot_and_archive_meet(history: Operations) -> Finding:
+def tiers_are_contiguous(history: Operations) -> Finding:
     """S3: reads from the start, through both tiers, have every offset that ever existed.
 
     Missing offsets are reported: a shard whose log may have been lost during creation begins behind
@@ -193,7 +193,7 @@ def hot_and_archive_meet(history: Operations) -> Finding:
         told = {offset for gap in gaps[place] for offset in range(*gap)}
         if missing := sorted(set(range(max(offsets))) - offsets - told):
             wrong.append(f"nobody read {missing[:3]} of shard {place[1]} of {place[0]}")
-    return Finding("S3 hot and archive meet, counted in files", archived, tuple(wrong))
+    return Finding("S3 tiers are contiguous (reads from files)", archived, tuple(wrong))
 
 
 def _gaps(history: Operations) -> dict[tuple[str, int], set[tuple[int, int]]]:
@@ -205,14 +205,14 @@ def _gaps(history: Operations) -> dict[tuple[str, int], set[tuple[int, int]]]:
     return found
 
 
-def damage_is_told(history: Operations) -> Finding:
+def damage_is_detected(history: Operations) -> Finding:
     """S3: a changed byte in an archive file is detected, and undoing it restores the file."""
     flips = [one for one in history if one.kind is Kind.DAMAGE]
     wrong = [f"{one.log} was not told" for one in flips if one.outcome is not Outcome.OK]
-    return Finding("S3 a changed byte is told", len(flips), tuple(wrong))
+    return Finding("S3 a changed byte is detected", len(flips), tuple(wrong))
 
 
-def a_replay_sends_each_once(history: Operations) -> Finding:
+def replay_sends_each_record_once(history: Operations) -> Finding:
     """R1: the target of a completed replay has each record of its window exactly once."""
     there = {
         (one.log, seen.shard, seen.offset): seen.value for one, seen in answers(history, Kind.READ)

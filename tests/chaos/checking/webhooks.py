@@ -22,7 +22,7 @@ UNSIGNED = "unsigned"
 """The code of an attempt with an invalid signature."""
 
 
-def everything_due_is_posted(history: Operations) -> Finding:
+def every_message_is_posted(history: Operations) -> Finding:
     """At least once: what a source accepted is taken by the receiver, or dead-lettered."""
     logs = {one.log for one in ok(history, Kind.WEBHOOK)}
     due = {
@@ -41,7 +41,7 @@ def everything_due_is_posted(history: Operations) -> Finding:
         for log in sorted(logs)
         if not any(log == one for one, _ in due)
     ]
-    return Finding("W1 everything due is posted", len(due), tuple(wrong))
+    return Finding("W1 every message is posted", len(due), tuple(wrong))
 
 
 def nothing_else_is_posted(history: Operations) -> Finding:
@@ -62,7 +62,7 @@ def nothing_else_is_posted(history: Operations) -> Finding:
     return Finding("W2 nothing else is posted", len(posted), tuple(wrong))
 
 
-def what_is_posted_is_what_was_sent(history: Operations) -> Finding:
+def posts_match_the_source(history: Operations) -> Finding:
     """Every attempt has the message id or record position known to senders and readers."""
     ids: dict[tuple[str, str], set[str]] = defaultdict(set)
     bodies: dict[tuple[str, str], set[str]] = defaultdict(set)
@@ -86,7 +86,7 @@ def what_is_posted_is_what_was_sent(history: Operations) -> Finding:
         for one, seen in attempts
         if seen.offset >= 0 and not seen.id.endswith(f"-{_place(seen)}")
     ]
-    return Finding("W3 what is posted is what was sent", len(attempts), tuple(wrong))
+    return Finding("W3 posts match the source", len(attempts), tuple(wrong))
 
 
 def _name(one: Operation, seen: Seen) -> str:

@@ -95,20 +95,20 @@ async def test_principal_is_cached_per_token(issuers, token, server):
 
 
 WRONG = {
-    "another audience": {"aud": "another"},
+    "wrong audience": {"aud": "another"},
     "no audience": {"aud": None},
-    "another issuer": {"iss": "https://evil.example.com/"},
+    "wrong issuer": {"iss": "https://evil.example.com/"},
     "no issuer": {"iss": None},
     "expired": {"exp": 1_699_999_939},
-    "no end": {"exp": None},
-    "an end that is no number": {"exp": "never"},
-    "an end without end": {"exp": 1e300},
+    "no expiry": {"exp": None},
+    "expiry is not a number": {"exp": "never"},
+    "expiry overflows": {"exp": 1e300},
     "not valid yet": {"nbf": 1_700_000_061},
-    "nobody": {"sub": ""},
+    "empty subject": {"sub": ""},
     "no subject": {"sub": None},
-    "a subject that a terminal obeys": {"sub": "a\x1b[2J"},
-    "another's key": {"key": OTHER_KEY},
-    "another algorithm of the same key": {"algorithm": "RS512"},
+    "control characters in subject": {"sub": "a\x1b[2J"},
+    "key of another issuer": {"key": OTHER_KEY},
+    "other algorithm with the same key": {"algorithm": "RS512"},
 }
 
 

@@ -36,7 +36,7 @@ def test_epoch_is_kept_when_no_data_can_be_lost(facts):
         replace(SAME, replid="b", promoted=True, restarted=True),
         replace(SAME, replid="b", restarted=True, fsync_always=False),
     ],
-    ids=["empty", "older", "a stranger", "an older copy", "fail-over", "everysec restart"],
+    ids=["empty", "older", "other store", "older copy", "fail-over", "everysec restart"],
 )
 def test_epoch_increases_when_data_may_be_lost(facts):
     assert needs_new_epoch(REMEMBERED, facts)

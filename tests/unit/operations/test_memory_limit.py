@@ -14,30 +14,30 @@ V2, V1 = "memory.max", "memory/memory.limit_in_bytes"
 @pytest.mark.parametrize(
     ("groups", "limits", "expected"),
     [
-        pytest.param("0::/", {}, WHOLE, id="no limit anywhere"),
-        pytest.param("0::/", {V2: "max"}, WHOLE, id="said to be none"),
-        pytest.param("0::/", {V2: str(GIB)}, GIB, id="a container"),
-        pytest.param("0::/", {V2: str(WHOLE * 2)}, WHOLE, id="more than there is"),
+        pytest.param("0::/", {}, WHOLE, id="no limit"),
+        pytest.param("0::/", {V2: "max"}, WHOLE, id="explicitly unlimited"),
+        pytest.param("0::/", {V2: str(GIB)}, GIB, id="container"),
+        pytest.param("0::/", {V2: str(WHOLE * 2)}, WHOLE, id="above physical memory"),
         pytest.param(
             "0::/system.slice/mill.service",
             {f"system.slice/mill.service/{V2}": str(2 * GIB), f"system.slice/{V2}": "max"},
             2 * GIB,
-            id="a service",
+            id="systemd service",
         ),
         pytest.param(
             "0::/tenant/mill",
             {f"tenant/mill/{V2}": str(2 * GIB), f"tenant/{V2}": str(GIB)},
             GIB,
-            id="less for what it is part of",
+            id="parent limit is lower",
         ),
         pytest.param(
             "5:cpu,cpuacct:/docker/1\n4:memory:/docker/1\n0::/",
             {V1: str(GIB)},
             GIB,
-            id="a container of version 1",
+            id="cgroup v1 container",
         ),
-        pytest.param("4:memory:/", {V1: str(0x7FFFFFFFFFFFF000)}, WHOLE, id="none, in version 1"),
-        pytest.param("0::/", {V2: "?"}, WHOLE, id="not to be understood"),
+        pytest.param("4:memory:/", {V1: str(0x7FFFFFFFFFFFF000)}, WHOLE, id="cgroup v1 unlimited"),
+        pytest.param("0::/", {V2: "?"}, WHOLE, id="malformed limit"),
     ],
 )
 def test_memory_limit_is_the_least_of_all_limits(tmp_path, groups, limits, expected):
