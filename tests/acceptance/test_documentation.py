@@ -30,13 +30,13 @@ PROGRAMS = {"python": ("python3", "py"), "js": ("node --experimental-websocket",
 
 ELSEWHERE = {
     "docs/how-to/groups.md": "acceptance/test_groups.py",
-    "docs/how-to/keys.md": "contract/test_cli_keys.py",
-    "docs/how-to/quotas.md": "contract/test_quotas.py",
+    "docs/how-to/keys.md": "contract/cli/test_keys.py",
+    "docs/how-to/quotas.md": "contract/quotas/test_quotas.py",
     "docs/how-to/sdks.md": "acceptance/test_sdks.py",
     "docs/how-to/spark.md": "spark/source/test_examples.py",
     "docs/how-to/webhooks.md": "acceptance/test_webhooks.py",
-    "docs/reference/cli.md": "contract/test_cli.py",
-    "docs/reference/push.md": "contract/test_push.py",
+    "docs/reference/cli.md": "contract/cli/test_cli.py",
+    "docs/reference/push.md": "contract/websocket/test_reference_page.py",
 }
 WORKING = {name_of(page) for page in DOCS.glob("*.md")}
 """Pages whose commands take hours, or need other tools."""

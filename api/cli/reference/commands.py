@@ -11,7 +11,7 @@ from api.cli.shell.terminal import COMMON
 INTRO = """\
 Every command with its arguments and options, as in `--help`. [The command line](cli.md) explains how they fit together. Commands with a noun and a verb, such as `millstream queue ls`, talk to a running service, and also have these options:
 """
-RUN_ELSEWHERE = "<!-- not run: tests/contract/test_cli.py runs the examples of every help -->"
+RUN_ELSEWHERE = "<!-- not run: tests/contract/cli/test_cli.py runs the examples of every help -->"
 WORDS = {
     "STR": "TEXT",
     "INT RANGE": "NUMBER",

@@ -14,7 +14,7 @@ import pytest
 
 from millstream_client import Millstream
 from millstream_client.core.types import File
-from tests.contract.walking import STAGED, Walk
+from tests.contract.example_walk import STAGED, Walk
 
 ROOT = Path(__file__).parents[3]
 PACKAGE = ROOT / "openapi" / "sdk" / "python" / "millstream_client"

@@ -1,4 +1,4 @@
-"""The keep-alive timer of the protocol; everything else is in contract/test_http.py."""
+"""The keep-alive timer of the protocol; everything else is in contract/http/test_http.py."""
 
 import asyncio
 from typing import Any

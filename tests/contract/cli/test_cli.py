@@ -1,0 +1,496 @@
+"""The command line against a service: what people type, what programs read, and how each command ends."""
+
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import httpx
+import pytest
+
+from api.cli.commands.bench import bench
+from api.cli.main import NOUNS
+from api.cli.shell.completion import queue_names
+from api.cli.shell.terminal import Terminal
+from tests.commands import Ran, millstream
+
+NAMES = ("orders", "mails", "retries", "clicks", "copies", "billing", "ledger", "again")
+SHELL = """
+set -euo pipefail
+millstream() { "$PYTHON" -m api.cli "$@"; }
+"""
+END_S = 60.0
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "cli.md"
+JQ = Path(__file__).parents[2] / "jq.py"
+
+
+@pytest.fixture(autouse=True)
+def at_the_service(service_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The service is said in the environment, and nobody has profiles."""
+    monkeypatch.setenv("MILLSTREAM_URL", service_url)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+
+
+@pytest.fixture
+def orders(name: str) -> str:
+    """The name of a new queue."""
+    assert millstream("queue", "create", name).code == 0
+    return name
+
+
+@pytest.fixture
+def clicks(name: str) -> str:
+    """The name of a new stream of two shards."""
+    assert millstream("stream", "create", name, "--shards", "2").code == 0
+    return name
+
+
+def stats(client: httpx.Client, queue: str) -> dict[str, Any]:
+    return dict(client.get(f"/v1/queues/{queue}/stats").json())
+
+
+# ── Who is there ──
+
+
+def test_processes_and_sockets_are_listed_and_a_socket_is_closed(show_socket):
+    show_socket("5b1f9c22e07a4d36")
+
+    processes = millstream("process", "ls", "-o", "json").json
+    sockets = millstream("socket", "ls", "-o", "json").json
+    closed = millstream("socket", "close", "5b1f9c22e07a4d36")
+    missing = millstream("socket", "close", "nothing")
+
+    assert {"api"} == {one["role"] for one in processes}
+    assert [one["principal"] for one in sockets if one["process"] == "walked"] == ["shop"]
+    assert closed == Ran(0, "Socket 5b1f9c22e07a4d36 is being closed.\n", "")
+    assert missing.code == 3
+
+
+# ── Queues ──
+
+
+def test_a_message_is_sent_received_and_gone(orders, client):
+    sent = millstream("queue", "send", orders, "hello", "-o", "json").json
+    received = millstream("queue", "receive", orders)
+
+    assert [one["offset"] for one in sent] == [0]
+    assert received == Ran(0, "hello\n", "")
+    assert stats(client, orders)["acknowledged"] == 1
+
+
+def test_the_lines_of_a_pipe_are_messages_and_all_of_it_may_be_one(orders):
+    lines = millstream("queue", "send", orders, "-", stdin=b"a\nb\n")
+    whole = millstream("queue", "send", orders, "-", "--whole", stdin=b"c\nd\n")
+
+    taken = millstream("queue", "receive", orders, "-n", "9", "-o", "ndjson").lines
+    assert lines.out == f"2 sent to queue {orders}.\n"
+    assert whole.code == 0
+    assert [one["body"] for one in taken] == ["a", "b", "c\nd\n"]
+
+
+def test_what_is_kept_can_be_settled_by_its_handle(orders):
+    millstream("queue", "send", orders, '{"a":1}', "--json", "--header", "trace=x")
+    [kept] = millstream("queue", "receive", orders, "--keep", "-o", "json").json
+    assert (kept["body"], kept["headers"]) == ({"a": 1}, {"trace": "x"})
+
+    both = millstream("queue", "ack", orders, kept["receipt_handle"], "none", "-o", "json")
+    alone = millstream("queue", "ack", orders, "none")
+
+    assert [one["status"] for one in both.json] == ["settled", "refused"]
+    assert (both.code, alone.code) == (5, 1)
+    assert "1 of 2 were refused" in both.err
+
+
+def test_a_rejected_message_is_looked_at_and_redriven(orders):
+    millstream("queue", "send", orders, "bad")
+    [kept] = millstream("queue", "receive", orders, "--keep", "-o", "json").json
+    millstream(
+        "queue", "settle", orders, kept["receipt_handle"], "--as", "reject", "--reason", "no"
+    )
+
+    letters = millstream("queue", "dead-letters", orders).out.splitlines()
+    reasons = millstream("queue", "dead-letters", orders, "--reasons", "-o", "json").json
+    redriven = millstream("queue", "redrive", orders, "-o", "json").json
+    peeked = millstream("queue", "peek", orders, "-o", "json").json
+
+    assert "bad" in letters[1]
+    assert [one["count"] for one in reasons] == [1]
+    assert redriven == {"redriven": 1}
+    assert [one["state"] for one in peeked] == ["ready"]
+
+
+def test_what_destroys_says_what_and_needs_a_yes(orders, client):
+    millstream("queue", "send", orders, "a", "b")
+
+    asked = millstream("queue", "purge", orders)
+    done = millstream("queue", "purge", orders, "--yes", "-o", "json")
+
+    assert asked.code == 2
+    assert asked.err == (
+        f"millstream: 2 messages of queue {orders} will be dropped for good. Pass --yes to confirm.\n"
+    )
+    assert done.json == {"purged": 2}
+    assert millstream("queue", "rm", orders).code == 2
+    assert millstream("queue", "rm", orders, "-y").code == 0
+    assert client.get(f"/v1/queues/{orders}").status_code == 404
+
+
+def test_a_configuration_is_said_by_options_and_by_name(name):
+    made = millstream(
+        "queue",
+        "create",
+        name,
+        "--fifo",
+        "--visibility",
+        "2m",
+        "--set",
+        'tags={"a":"b"}',
+        "-o",
+        "json",
+    ).json
+    changed = millstream("queue", "change", name, "--set", "paused=true", "-o", "json").json
+    shown = millstream("queue", "show", name, "-o", "json").json
+
+    assert (made["type"], made["visibility_timeout_seconds"]) == ("fifo", 120)
+    assert made["tags"] == {"a": "b"}
+    assert changed["paused"] is True
+    assert shown["stats"]["ready"] == 0
+    assert millstream("queue", "create", name, "--new").code == 1
+
+
+def test_lists_are_tables_names_or_json(orders):
+    told = millstream("queue", "ls", "--prefix", orders)
+    names = millstream("queue", "ls", "--prefix", orders, "-q")
+    values = millstream("queue", "ls", "--prefix", orders, "-o", "ndjson")
+
+    assert told.out.splitlines()[0].split() == [
+        "name",
+        "type",
+        "visibility",
+        "attempts",
+        "dead",
+        "letters",
+        "to",
+        "paused",
+        "created",
+    ]
+    assert names.out.splitlines()[0] == orders
+    assert values.lines[0]["name"] == orders
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", values.lines[0]["created_at"])
+
+
+# ── Streams ──
+
+
+def test_records_are_put_and_read_in_every_form(clicks):
+    put = millstream("stream", "put", clicks, "--key", "k", stdin=b"a\nb\n")
+    values = millstream("stream", "put", clicks, "--json", "--key-field", "k", stdin=b'{"k":"k"}')
+
+    read = millstream("stream", "read", clicks)
+    told = millstream("stream", "read", clicks, "-o", "ndjson")
+    again = millstream("stream", "put", clicks, "--records", stdin=told.out.encode())
+
+    assert put.out == f"2 put into stream {clicks}.\n"
+    assert values.code == 0
+    assert read.out == 'a\nb\n{"k":"k"}\n'
+    assert [(one["data"], one["key"]) for one in told.lines] == [
+        ("a", "k"),
+        ("b", "k"),
+        ({"k": "k"}, "k"),
+    ]
+    assert again.out == f"3 put into stream {clicks}.\n"
+    last = millstream("stream", "tail", clicks, "-n", "1", "-o", "json").json
+    assert last[0]["data"] == {"k": "k"}
+
+
+def test_a_line_that_is_none_is_told_and_what_came_before_it_is_put(clicks):
+    put = millstream("stream", "put", clicks, "--json", stdin=b"1\n2\n{\n4\n")
+
+    assert put.code == 5
+    assert put.err.startswith("millstream: 2 were taken, then: line 3: it is not JSON")
+    assert millstream("stream", "read", clicks).out == "1\n2\n"
+
+
+def test_an_offset_is_one_of_a_shard(clicks):
+    millstream("stream", "put", clicks, "a", "b", "c", "--key", "k")
+    [first] = millstream("stream", "read", clicks, "-n", "1", "-o", "json").json
+    shard = str(first["shard"])
+
+    whose = millstream("stream", "read", clicks, "--from", "1")
+    read = millstream(
+        "stream", "read", clicks, "--from", "1", "--shard", shard, "-n", "1", "--long"
+    )
+
+    assert whose.code == 2
+    assert "say whose offset with --shard" in whose.err
+    assert re.fullmatch(rf"\S+ {shard}:1 k b\n", read.out)
+    assert millstream("stream", "read", clicks, "--from", "1h").out == "a\nb\nc\n"
+    assert millstream("stream", "read", clicks, "--from", "latest").out == ""
+    assert millstream("stream", "tail", clicks, "--shard", "9").code == 3
+
+
+def test_a_stream_is_resharded(clicks):
+    assert millstream("stream", "reshard", clicks).code == 2
+    assert "4 open shards" in millstream("stream", "reshard", clicks, "--shards", "4").out
+    shown = millstream("stream", "show", clicks, "-o", "json").json
+    assert [shard["open"] for shard in shown["shard_list"]] == [False] * 2 + [True] * 4
+
+
+# ── Groups ──
+
+
+def test_a_group_is_taken_elsewhere_once_that_is_meant(clicks):
+    millstream("stream", "put", clicks, "a", "b", "c", "--key", "k")
+    millstream("group", "create", clicks, clicks)
+
+    lag = millstream("group", "lag", clicks, "-o", "json").json
+    plan = millstream("group", "reset", clicks, "--to", "latest", "--dry-run", "-o", "json").json
+    asked = millstream("group", "reset", clicks, "--to", "latest")
+    done = millstream("group", "reset", clicks, "--to", "latest", "--yes", "-o", "json").json
+
+    assert lag["records"] == 3
+    assert plan["dry_run"] is True
+    assert (asked.code, "in 2 shards" in asked.err) == (2, True)
+    assert sorted(shard["after"] for shard in done["shards"]) == [0, 3]
+    assert millstream("group", "lag", clicks, "-o", "json").json["records"] == 0
+
+
+# ── How commands end ──
+
+
+def test_what_is_not_there_is_told_with_a_hint():
+    ran = millstream("queue", "show", "nowhere")
+
+    assert ran == Ran(
+        3,
+        "",
+        "millstream: There is no queue 'nowhere'. (queue_not_found) `millstream queue ls` lists those there are.\n",
+    )
+
+
+def test_a_service_that_is_not_there_is_told_with_how_to_start_one():
+    ran = millstream("queue", "ls", "--url", "http://127.0.0.1:1")
+
+    assert ran.code == 4
+    assert ran.err.count("\n") == 1
+    assert "Start one with `millstream up`" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["queue", "ls", "--bogus"], "No such option: --bogus"),
+        (["queue", "create", "a", "--delay", "soon"], "'soon' is no duration: say 30s"),
+        (["queue", "create", "a", "--set", "x"], "'x' is no setting: say name=value"),
+        (["queue", "create", "a b"], "/name: A name is 1 to 80 of"),
+        (["queue", "create", "a", "--set", "delay_second=1"], "delay_second"),
+        (["stream", "read", "a", "--from", "noon"], "'noon' is no place"),
+        (["group", "reset", "a", "--to", "0=x"], "'0=x' are no offsets"),
+        (["replay", "start", "a"], "say one of --to-stream and --to-queue"),
+        (["queue", "ls", "--profile", "x"], "there is no profile 'x'"),
+    ],
+)
+def test_what_is_typed_wrong_is_one_line_and_2(words, said):
+    ran = millstream(*words)
+
+    assert ran.code == 2, ran
+    assert said in ran.err
+    assert ran.err.count("\n") == 1
+
+
+def test_a_noun_alone_is_answered_with_its_verbs():
+    ran = millstream("queue")
+
+    assert ran.code == 2
+    assert "dead-letters" in ran.err
+
+
+@pytest.mark.parametrize(("typed", "code"), [("{name}\n", 0), ("else\n", 1), ("\n", 1), ("", 130)])
+def test_a_person_is_asked_for_the_name(orders, client, monkeypatch, typed, code):
+    monkeypatch.setattr(Terminal, "is_for_a_person", True)
+    millstream("queue", "send", orders, "a")
+
+    ran = millstream("queue", "purge", orders, stdin=typed.format(name=orders).encode())
+
+    assert ran.code == code
+    assert f"1 messages of queue {orders} will be dropped for good." in ran.err
+    assert stats(client, orders)["ready"] == (0 if code == 0 else 1)
+
+
+def test_a_shell_completes_names_and_is_told_none_where_nobody_answers(orders, service_url):
+    asked = SimpleNamespace(params={"url": service_url})
+    nobody = SimpleNamespace(params={"url": "http://127.0.0.1:1"})
+
+    assert queue_names(asked, orders[:-1]).count(orders) == 1
+    assert queue_names(nobody, "") == []
+
+
+# ── In a shell ──
+
+
+def bash(script: str, **more: Any) -> subprocess.CompletedProcess[str]:
+    """Run a script in which `millstream` is ours."""
+    return subprocess.run(
+        ["bash", "-c", SHELL + script],
+        capture_output=True,
+        text=True,
+        timeout=END_S,
+        check=False,
+        env={**os.environ, "PYTHON": sys.executable},
+        **more,
+    )
+
+
+def test_a_reader_that_leaves_ends_it_quietly_and_nothing_is_lost(orders, client):
+    """`head` has one line; the message whose line could not be written is back at once."""
+    millstream("queue", "send", orders, "-", stdin=b"1\n2\n3\n")
+
+    ran = bash(
+        f"set +o pipefail; millstream queue receive --follow {orders} | head -1; echo ${{PIPESTATUS[*]}}"
+    )
+
+    assert (ran.stdout, ran.stderr) == ("1\n141 0\n", "")
+    held = stats(client, orders)
+    assert (held["ready"], held["in_flight"], held["acknowledged"]) == (2, 0, 1)
+
+
+def test_a_reader_that_leaves_is_noticed_while_there_is_nothing_to_write(orders):
+    """The one message is written; a second that would show that nobody reads never comes."""
+    millstream("queue", "send", orders, "1")
+
+    ran = bash(
+        "set +o pipefail; "
+        f"millstream queue receive --follow {orders} | head -1; echo ${{PIPESTATUS[*]}}"
+    )
+
+    assert (ran.stdout, ran.stderr) == ("1\n141 0\n", "")
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_it_quietly(clicks, number, code):
+    millstream("stream", "put", clicks, "a")
+    command = [sys.executable, "-m", "api.cli", "stream", "tail", "-f", clicks]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == b"a\n"
+        time.sleep(0.3)  # so that it follows
+        process.send_signal(number)
+
+        assert process.wait(END_S) == code
+        assert process.stderr.read() == b""
+
+
+# ── The examples of the help ──
+
+
+def verbs() -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Each verb and its examples, in the order of the help; what removes, last."""
+    last = []
+    for word, app in {**NOUNS, "": bench}.items():
+        parts = [app, *(one.typer_instance or app for one in app.registered_groups)]
+        for command in (one for part in parts for one in part.registered_commands):
+            examples = tuple(getattr(command.callback, "examples", ()))
+            if command.name == "rm":
+                last.append((f"{word} {command.name}", examples))
+            elif examples:
+                yield f"{word} {command.name}", examples
+    yield from last[::-1]  # groups go before their streams
+
+
+def renamed(text: str, suffix: str) -> str:
+    """With names of this test's own."""
+    return re.sub(rf"\b({'|'.join(NAMES)})\b", rf"\1-{suffix}", text)
+
+
+@pytest.fixture
+def folder(monkeypatch, tmp_path):
+    """A folder to be in; where there is no jq, one that does for the examples."""
+    monkeypatch.chdir(tmp_path)
+    if shutil.which("jq") is None:
+        (tmp_path / "bin").mkdir()
+        program = tmp_path / "bin" / "jq"
+        program.write_text(f"#!{sys.executable}\n{JQ.read_text()}")
+        program.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_examples_of_the_help_run_in_order(name):
+    run = 0
+    for verb, examples in verbs():
+        run += len(examples)
+        _run(verb, [renamed(example, name) for example in examples])
+
+    assert run > 40
+
+
+def _run(verb: str, examples: list[str]) -> str:
+    """What they say. What is plain runs in this process, which is fast; where a line needs what another said, all in
+    one shell."""
+    if any("=$(" in example for example in examples):
+        examples = ["\n".join(examples)]
+    return "".join(_runs(verb, example) for example in examples)
+
+
+def _runs(verb: str, example: str) -> str:
+    stages = piped(example)
+    if stages is None or "--follow" in example or "timeout" in example:
+        ran = bash(example.replace("| head -1", "| head -1 || true"))
+        assert ran.returncode == 0, (verb, example, ran.stdout, ran.stderr)
+        return ran.stdout
+    said = ""
+    for program, *words in stages:
+        if program == "millstream":
+            code, said, err = millstream(*words, stdin=said.encode())
+        else:
+            done = subprocess.run([program, *words], input=said, capture_output=True, text=True)
+            code, said, err = done.returncode, done.stdout, done.stderr
+        assert code == 0, (verb, example, err)
+    return said
+
+
+def piped(example: str) -> list[list[str]] | None:
+    """The words of commands whose outputs are the next one's input; None where a shell has more to do."""
+    lexer = shlex.shlex(example, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    words = list(lexer)
+    if any("$" in word or set(word) <= set("|<>&;()") for word in words if word not in ("", "|")):
+        return None
+    return [
+        list(stage) for is_pipe, stage in groupby(words, lambda word: word == "|") if not is_pipe
+    ]
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_page_runs(name):
+    """Every command of docs/reference/cli.md, in order."""
+    blocks = re.findall(r"```sh\n(.*?)```", PAGE.read_text(), re.DOTALL)
+
+    said = "".join(_run("page", renamed(block, name).splitlines()) for block in blocks)
+
+    assert "hello" in said
+    assert "p99 ms" in said
+
+
+def test_every_verb_is_on_the_page():
+    page = PAGE.read_text()
+    for word, app in NOUNS.items():
+        parts = [app, *(one.typer_instance or app for one in app.registered_groups)]
+        [row] = [line for line in page.splitlines() if line.startswith(f"| `{word}` |")]
+
+        told = {
+            one.name or one.callback.__name__  # type: ignore[union-attr]
+            for part in parts
+            for one in part.registered_commands
+        }
+        assert told == set(re.findall(r"`(\S+)`", row)[1:])

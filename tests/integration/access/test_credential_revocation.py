@@ -1,0 +1,140 @@
+"""A service that wants credentials: sockets, and whatever goes on, end with what let them in."""
+
+import asyncio
+
+import httpx
+import pytest
+from websockets.asyncio.client import connect
+from websockets.exceptions import InvalidStatus
+from websockets.typing import Subprotocol
+
+from storage.domain.access.credentials import CredentialKind, NewSecret, Rights
+from storage.domain.access.permissions import LOCAL_ADMINISTRATOR, Principal, Role
+from tests.guarded import LET_IN, Guarded
+from tests.integration.access.conftest import SOON_S
+from tests.sockets import Socket
+
+pytestmark = pytest.mark.one_store
+
+
+async def test_a_socket_says_who_it_is_by_header_hello_or_ticket(guarded: Guarded):
+    key = await guarded.key()
+    principal = await _principal(guarded, key)
+    made = await guarded.storage.credentials.make_ticket(principal)
+    assert made is not None
+    ticket = made[0]
+    protocols = [Subprotocol("millstream.v1.json")]
+    header = {"authorization": f"Bearer {key.word}"}
+
+    async with connect(
+        guarded.socket_address, subprotocols=protocols, additional_headers=header
+    ) as one:
+        assert (await Socket(one).hello())["type"] == "welcome"
+    async with connect(guarded.socket_address, subprotocols=protocols) as one:
+        assert (await Socket(one).hello(token=key.word))["type"] == "welcome"
+    async with connect(f"{guarded.socket_address}?ticket={ticket}", subprotocols=protocols) as one:
+        assert (await Socket(one).hello())["type"] == "welcome"
+    with pytest.raises(InvalidStatus) as refused:
+        async with connect(f"{guarded.socket_address}?ticket={ticket}", subprotocols=protocols):
+            pass
+
+    assert refused.value.response.status_code == 401
+
+
+@pytest.mark.parametrize("hello", [{}, {"token": "nonsense"}])
+async def test_a_socket_that_does_not_say_who_it_is_is_closed(guarded: Guarded, hello):
+    async with connect(
+        guarded.socket_address, subprotocols=[Subprotocol("millstream.v1.json")]
+    ) as one:
+        socket = Socket(one)
+        await socket.say("hello", **hello)
+
+        assert await socket.close_code() == 4501
+
+
+async def _principal(guarded: Guarded, key: NewSecret) -> Principal:
+    credential = await guarded.storage.credentials.find(key.id)
+    assert credential is not None
+    return credential.principal("default")
+
+
+async def _revoke(guarded: Guarded, key: NewSecret) -> None:
+    await guarded.storage.credentials.revoke(LOCAL_ADMINISTRATOR, key.id)
+
+
+async def _take_rights(guarded: Guarded, key: NewSecret) -> None:
+    fewer = Rights(roles=(Role.VIEWER,))
+    await guarded.storage.credentials.change(LOCAL_ADMINISTRATOR, key.id, lambda _: fewer)
+
+
+@pytest.mark.parametrize("ending", [_revoke, _take_rights])
+async def test_a_socket_whose_credential_ends_is_closed_and_what_it_held_returns(
+    guarded: Guarded, ending
+):
+    key = await guarded.key()
+    await guarded.ask("POST", "/v1/queues/orders/messages", key, json={"body": "a"})
+    async with connect(
+        guarded.socket_address, subprotocols=[Subprotocol("millstream.v1.json")]
+    ) as one:
+        socket = Socket(one)
+        await socket.hello(token=key.word)
+        await socket.subscribe("a", "queue:orders")
+        await socket.messages(1)
+
+        await ending(guarded, key)
+
+        async with asyncio.timeout(SOON_S):
+            assert await socket.close_code() == 4011
+    again = await guarded.key()
+    received = await guarded.ask(
+        "POST", "/v1/queues/orders/receive", again, json={"wait_seconds": 2}
+    )
+    assert [one["body"] for one in received.json()["messages"]] == ["a"]
+
+
+@pytest.mark.parametrize("accept", ["text/event-stream", "application/x-ndjson"])
+async def test_a_followed_stream_ends_with_its_readers_credential(guarded: Guarded, accept):
+    key = await guarded.key()
+    headers = {"authorization": f"Bearer {key.word}", "accept": accept}
+    async with (
+        httpx.AsyncClient(base_url=guarded.url, timeout=SOON_S) as client,
+        client.stream(
+            "GET", "/v1/streams/clicks/events", headers=headers, params={"from": "latest"}
+        ) as answer,
+    ):
+        assert answer.status_code == 200
+
+        await _revoke(guarded, key)
+
+        async with asyncio.timeout(SOON_S):
+            async for _ in answer.aiter_bytes():
+                pass
+
+
+async def test_a_subscription_to_a_shard_ends_with_its_readers_credential(guarded: Guarded):
+    one = await guarded.key(LET_IN, kind=CredentialKind.PAIR)
+    begun = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def read() -> None:
+        kinesis = guarded.client("kinesis", one.id, one.word)
+        arn = kinesis.describe_stream_summary(StreamName="clicks")["StreamDescriptionSummary"][
+            "StreamARN"
+        ]
+        consumer = kinesis.register_stream_consumer(StreamARN=arn, ConsumerName="reader")
+        told = kinesis.subscribe_to_shard(
+            ConsumerARN=consumer["Consumer"]["ConsumerARN"],
+            ShardId="shardId-000000000000",
+            StartingPosition={"Type": "TRIM_HORIZON"},
+        )
+        for _ in told["EventStream"]:
+            loop.call_soon_threadsafe(begun.set)
+
+    reading = asyncio.create_task(asyncio.to_thread(read))
+    async with asyncio.timeout(SOON_S):
+        await begun.wait()
+
+    await _revoke(guarded, one)
+
+    async with asyncio.timeout(SOON_S):
+        await reading

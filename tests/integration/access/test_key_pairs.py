@@ -1,0 +1,213 @@
+"""A service that wants credentials: clients of Amazon's that sign with a pair."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+from botocore.auth import SigV4QueryAuth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials as AwsCredentials
+from botocore.exceptions import ClientError
+from msgspec.structs import replace
+
+from api.auth.credentials import KeyGate
+from api.auth.jwt import JwtIssuers
+from storage.domain.access.audit import Wanted
+from storage.domain.access.credentials import CredentialKind, NewSecret, Rights
+from storage.domain.access.permissions import LOCAL_ADMINISTRATOR, Effect, Grant
+from storage.domain.clock import ManualClock, SystemClock
+from storage.domain.errors import Unauthenticated
+from storage.domain.quotas import Quotas, Rates, ResourceRates
+from tests.guarded import LET_IN, Guarded
+from tests.integration.access.conftest import SOON_S
+
+pytestmark = pytest.mark.one_store
+
+
+async def pair(guarded: Guarded, rights: Rights = LET_IN) -> NewSecret:
+    return await guarded.key(rights, kind=CredentialKind.PAIR)
+
+
+def _refused(call: Callable[[], Any]) -> str:
+    with pytest.raises(ClientError) as refused:
+        call()
+    return str(refused.value.response["Error"]["Code"])
+
+
+async def test_a_pair_signs_for_an_unmodified_client(guarded: Guarded):
+    one = await pair(guarded)
+
+    def use() -> tuple[Any, Any]:
+        sqs = guarded.client("sqs", one.id, one.word)
+        kinesis = guarded.client("kinesis", one.id, one.word)
+        url = sqs.get_queue_url(QueueName="orders")["QueueUrl"]
+        sqs.send_message(QueueUrl=url, MessageBody="grüße & co")
+        kinesis.put_record(StreamName="clicks", Data=b"\xff\x00", PartitionKey="k")
+        messages = sqs.receive_message(QueueUrl="orders")["Messages"]
+        return messages[0]["Body"], kinesis.list_streams()["StreamNames"]
+
+    body, streams = await asyncio.to_thread(use)
+
+    assert (body, streams) == ("grüße & co", ["clicks"])
+
+
+async def test_a_wrong_secret_and_an_unknown_key_are_told_in_amazons_words(guarded: Guarded):
+    one = await pair(guarded)
+    key = await guarded.key()
+
+    def codes() -> list[str]:
+        found = []
+        for key_id, secret in (
+            (one.id, "x" * 40),
+            ("MSAKNOBODYHASTHISONE", one.word),
+            (key.id, key.secret),
+        ):
+            sqs = guarded.client("sqs", key_id, secret)
+            kinesis = guarded.client("kinesis", key_id, secret)
+            found += [_refused(sqs.list_queues), _refused(kinesis.list_streams)]
+        return found
+
+    assert await asyncio.to_thread(codes) == [
+        "SignatureDoesNotMatch",
+        "InvalidSignatureException",
+        *("InvalidClientTokenId", "UnrecognizedClientException") * 2,
+    ]
+
+
+async def test_a_pair_that_was_right_before_is_checked_again_by_each_call(guarded: Guarded):
+    one = await pair(guarded)
+
+    def use(secret: str) -> Any:
+        return guarded.client("sqs", one.id, secret).list_queues()
+
+    for _ in range(2):
+        await asyncio.to_thread(use, one.word)
+    wrong = await asyncio.to_thread(_refused, lambda: use("x" * 40))
+    await guarded.storage.credentials.revoke(LOCAL_ADMINISTRATOR, one.id)
+    revoked = await asyncio.to_thread(_refused, lambda: use(one.word))
+
+    assert (wrong, revoked) == ("SignatureDoesNotMatch", "InvalidClientTokenId")
+
+
+class _RightlySigned:
+    """By whoever has that id."""
+
+    headers: dict[bytes, bytes] = {}
+
+    def __init__(self, key_id: str) -> None:
+        self._key_id = key_id
+
+    def key_id(self) -> str:
+        return self._key_id
+
+    def check(self, secret: bytes, now_ms: int) -> None:
+        assert secret
+
+    def unknown(self) -> Exception:
+        return Unauthenticated()
+
+
+async def test_a_pair_that_is_remembered_is_asked_for_again_once_it_has_expired(
+    guarded: Guarded, monkeypatch
+):
+    clock = ManualClock(SystemClock().now_ms())
+    gate = KeyGate(lambda: guarded.storage, JwtIssuers(()), clock)
+    one = await pair(guarded, replace(LET_IN, expires_at_ms=clock.now_ms() + 10_000))
+    for _ in range(2):
+        await gate.admit_signed(_RightlySigned(one.id))
+
+    async def nobody(_: str) -> None:
+        """Asked for now, it is not there any more."""
+
+    monkeypatch.setattr(guarded.storage.credentials, "find", nobody)
+    clock.advance(ms=9_999)
+    assert (await gate.admit_signed(_RightlySigned(one.id))).credential == one.id
+
+    clock.advance(ms=1)
+    with pytest.raises(Unauthenticated):
+        await gate.admit_signed(_RightlySigned(one.id))
+
+
+async def test_who_signs_wrongly_is_told_of_in_the_audit_log(guarded: Guarded):
+    one = await pair(guarded)
+
+    await asyncio.to_thread(lambda: _refused(guarded.client("sqs", one.id, "x" * 40).list_queues))
+
+    [entry] = await _refusals(guarded)
+    assert (entry.asked.operation, entry.asked.credential) == ("log_in", one.id)
+    assert entry.outcome == "refused:SignatureDoesNotMatch"
+
+
+async def _refusals(guarded: Guarded) -> list[Any]:
+    """What the audit log has of strangers, once it is there: it is written beside the answer."""
+    async with asyncio.timeout(SOON_S):
+        while True:
+            page = await guarded.storage.audit.page(Wanted())
+            found = [entry for entry in page if entry.asked.operation == "log_in"]
+            if found:
+                return found
+            await asyncio.sleep(0.05)
+
+
+async def test_a_presigned_address_is_used_without_any_key(guarded: Guarded):
+    one = await pair(guarded)
+
+    asked = AWSRequest("GET", f"{guarded.url}/?Action=ListQueues&Version=2012-11-05")
+    SigV4QueryAuth(AwsCredentials(one.id, one.word), "sqs", "eu-west-1", expires=60).add_auth(asked)
+    url = str(asked.url)
+    async with httpx.AsyncClient() as client:
+        told = await client.get(url)
+        changed = await client.get(url.replace("ListQueues", "CreateQueue"))
+
+    assert (told.status_code, changed.status_code) == (200, 403)
+    assert b"orders" in told.content
+    assert b"SignatureDoesNotMatch" in changed.content
+
+
+async def test_a_policy_that_would_not_hold_is_refused(guarded: Guarded):
+    one = await pair(guarded)
+
+    def codes() -> list[str]:
+        sqs = guarded.client("sqs", one.id, one.word)
+        url = sqs.get_queue_url(QueueName="orders")["QueueUrl"]
+        own = url.split("/")[3]
+        sqs.add_permission(QueueUrl=url, Label="own", AWSAccountIds=[own], Actions=["SendMessage"])
+        other = _refused(
+            lambda: sqs.add_permission(
+                QueueUrl=url, Label="other", AWSAccountIds=["111122223333"], Actions=["SendMessage"]
+            )
+        )
+        denying = '{"Statement": [{"Effect": "Deny", "Principal": "*", "Action": "sqs:*"}]}'
+        deny = _refused(
+            lambda: sqs.set_queue_attributes(QueueUrl=url, Attributes={"Policy": denying})
+        )
+        return [other, deny]
+
+    assert await asyncio.to_thread(codes) == ["InvalidAttributeValue"] * 2
+
+
+async def test_who_has_no_business_with_a_queue_takes_nothing_of_its_rates(guarded: Guarded):
+    few = Rates(calls_per_second=5.0)
+    await guarded.storage.namespaces.put(
+        "default", Quotas(resources=(ResourceRates("queue/orders", few),))
+    )
+    stranger = await pair(guarded, Rights(grants=(Grant(Effect.ALLOW, ("queue:*",), ("mine",)),)))
+    stranger_key = await guarded.key(Rights(grants=(Grant(Effect.ALLOW, ("*",), ("mine",)),)))
+    owner = await guarded.key()
+
+    def knock() -> set[str]:
+        sqs = guarded.client("sqs", stranger.id, stranger.word)
+        return {_refused(lambda: sqs.get_queue_url(QueueName="orders")) for _ in range(20)}
+
+    knocked = await asyncio.to_thread(knock)
+    over_rest = [await guarded.ask("GET", "/v1/queues/orders", stranger_key) for _ in range(20)]
+    owned = [await guarded.ask("GET", "/v1/queues/orders/stats", owner) for _ in range(3)]
+    asked = (guarded.ask("GET", "/v1/queues/orders/stats", owner) for _ in range(40))
+    many = await asyncio.gather(*asked)  # at once: one after another they might be slow enough
+
+    assert knocked == {"AccessDenied"}
+    assert {one.status_code for one in over_rest} == {403}
+    assert [one.status_code for one in owned] == [200] * 3
+    assert 429 in {one.status_code for one in many}

@@ -1,0 +1,309 @@
+"""The OWASP API Security Top 10 of 2023, a test for each. Where a whole file of tests stands behind one, it is named.
+
+API1, API3, API5 also: tests/integration/access/test_authorization_matrix.py, every operation by role, tenant and door
+API2 also: tests/integration/access/test_protocols.py, tests/unit/access/test_jwt.py, tests/unit/aws/test_sigv4.py
+API4 also: tests/unit/http/test_paced_protocol.py, tests/unit/http/test_item_limits.py, tests/integration/quotas/test_quotas.py
+API7 also: tests/unit/access/test_egress.py, tests/integration/webhooks/test_permissions.py
+"""
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import httpx
+import pytest
+
+from api.admin import access
+from api.app import create_app
+from api.cli.up.programs import PROTOCOLS
+from api.config.settings import Settings
+from storage.domain import limits
+from storage.domain.access.audit import Wanted
+from storage.domain.access.credentials import Rights
+from storage.domain.access.permissions import EVERYTHING, Effect, Grant, Principal, Role
+from storage.domain.limits import Limits
+from storage.domain.quotas import NO_QUOTAS
+from tests.guarded import Guarded, guarding
+from tests.sockets import serving
+
+pytestmark = pytest.mark.one_store
+
+TENANT = "blue"
+
+
+@pytest.fixture
+async def guarded(redis_url, database_url) -> AsyncGenerator[Guarded]:
+    async with guarding(redis_url, database_url) as guarded:
+        await guarded.storage.namespaces.put(TENANT, NO_QUOTAS)
+        yield guarded
+
+
+async def outsider(guarded: Guarded) -> Any:
+    """An administrator's key, of another tenant."""
+    return await guarded.key(by=Principal("root", TENANT, EVERYTHING))
+
+
+async def test_api1_broken_object_level_authorization(guarded: Guarded):
+    """What belongs to another tenant is missing, as what was never there is, whatever the id."""
+    own, other = await guarded.key(), await outsider(guarded)
+    await guarded.ask("POST", "/v1/queues/orders/messages", own, json={"body": "a"})
+    listed = (await guarded.ask("GET", "/v1/queues/orders/messages", own)).json()
+    [message] = listed.get("messages") or listed["items"]
+
+    for path in (
+        "/v1/queues/{}",
+        f"/v1/queues/{{}}/messages/{message['id']}",
+        "/v1/queues/{}/stats",
+    ):
+        theirs = await guarded.ask("GET", path.format("orders"), other)
+        nobodys = await guarded.ask("GET", path.format("absent"), other)
+        assert theirs.status_code == nobodys.status_code == 404
+        assert theirs.json()["code"] == nobodys.json()["code"]
+    for path in (f"/v1/keys/{own.id}", "/v1/keys/absent0000000"):
+        assert (await guarded.ask("GET", path, other)).json()["code"] == "key_not_found"
+
+
+async def test_api2_broken_authentication(guarded: Guarded):
+    """A wrong secret and an unknown id are told alike, a word in a URL is none, and who tried is in the log."""
+    own = await guarded.key()
+    unknown = own.word.replace(own.id, "0" * len(own.id))
+    answers = [
+        await guarded.ask("GET", "/v1/queues", headers={"authorization": f"Bearer {word}"})
+        for word in (own.word[:-1] + ("a" if own.word[-1] != "a" else "b"), unknown, "nonsense")
+    ]
+    answers.append(await guarded.ask("GET", f"/v1/queues?api_key={own.word}"))
+
+    assert {answer.status_code for answer in answers} == {401}
+    assert len({answer.json()["detail"] for answer in answers[:3]}) == 1
+    noted = await entries(guarded, outcome="refused:unauthenticated")
+    assert noted
+    assert {entry.asked.operation for entry in noted} == {"log_in"}
+    assert own.word not in str(noted)
+
+
+async def test_api3_broken_object_property_level_authorization(guarded: Guarded):
+    """Nobody writes what is not theirs to write, and no answer shows what nobody may see."""
+    own = await guarded.key()
+    mass = {"delay_seconds": 1, "version": 9, "namespace": TENANT, "created_at": "2026-01-01"}
+    refused = await guarded.ask("PUT", "/v1/queues/mass", own, json=mass)
+    raised = await guarded.ask(
+        "POST", "/v1/keys", own, json={"name": "eve", "roles": ["admin"], "everywhere": True}
+    )
+    shown = await guarded.ask("GET", f"/v1/keys/{own.id}", own)
+
+    assert refused.json()["code"] == "validation_failed"
+    assert raised.status_code in (403, 422)
+    assert own.word.rpartition("_")[2] not in shown.text
+    assert "digest" not in shown.text
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "kind", "status"),
+    [
+        ("/v1/queues/orders/messages", b"x" * (limits.REQUEST_BYTES_MAX + 1), "text/plain", 413),
+        (
+            "/v1/queues/orders/messages",
+            b'{"messages":[' + b"{}," * 600_000,
+            "application/json",
+            413,
+        ),
+        ("/v1/queues/orders/messages", b"[" * 100_000, "application/json", 422),
+        (
+            "/v1/groups/g/reset",
+            b'{"to":"' + b"x" * limits.CONTROL_BYTES_MAX + b'"}',
+            "application/json",
+            413,
+        ),
+        ("/v1/groups/g/reset", b'{"to":' * 100_000, "application/json", 400),
+    ],
+)
+async def test_api4_unrestricted_resource_consumption(guarded: Guarded, path, body, kind, status):
+    """What is too large, or becomes too much, is refused before it is made."""
+    key = await guarded.key()
+
+    answer = await guarded.ask("POST", path, key, content=body, headers={"content-type": kind})
+
+    assert answer.status_code == status
+
+
+async def test_api4_pages_waits_and_queries_have_limits(guarded: Guarded):
+    key = await guarded.key()
+    too_many = "&".join(f"a{number}=1" for number in range(limits.QUERY_PARAMETERS_MAX + 1))
+
+    for path in (
+        f"/v1/queues?limit={limits.PAGE_ITEMS_MAX + 1}",
+        f"/v1/streams/clicks/shards/0/records?{too_many}",
+        "/v1/audit?limit=100000",
+    ):
+        assert (await guarded.ask("GET", path, key)).status_code == 422
+    waiting = await guarded.ask(
+        "POST", "/v1/queues/orders/receive", key, json={"wait_seconds": 3600}
+    )
+    assert waiting.status_code == 422
+
+
+@pytest.mark.parametrize("role", [Role.VIEWER, Role.PRODUCER, Role.CONSUMER])
+async def test_api5_broken_function_level_authorization(guarded: Guarded, role):
+    """Whoever administers nothing is refused by every administrative call, and is in the log with it."""
+    key = await guarded.key(Rights(roles=(role,)))
+
+    for method, path in (
+        ("DELETE", "/v1/queues/orders"),
+        ("POST", "/v1/queues/orders/purges"),
+        ("POST", "/v1/keys"),
+        ("GET", "/v1/audit"),
+        ("PUT", "/v1/namespaces/red"),
+    ):
+        body = {"name": "a", "roles": ["viewer"]} if path == "/v1/keys" else None
+        assert (await guarded.ask(method, path, key, json=body)).status_code == 403
+    assert {
+        entry.asked.operation for entry in await entries(guarded, outcome="refused:forbidden")
+    } == {
+        "delete_queue",
+        "purge_queue",
+        "create_key",
+        "put_namespace",
+    }
+
+
+async def test_api6_unrestricted_access_to_sensitive_business_flows(guarded: Guarded):
+    """What cannot be undone needs a right of its own, which a deny takes away, and leaves a trace."""
+    deny = Grant(Effect.DENY, ("queue:purge",), ("orders",))
+    careful = await guarded.key(Rights(roles=(Role.ADMIN,), grants=(deny,)))
+
+    refused = await guarded.ask("POST", "/v1/queues/orders/purges", careful)
+    done = await guarded.ask("POST", "/v1/queues/orders/purges", await guarded.key())
+
+    assert (refused.status_code, done.status_code) == (403, 200)
+    told = [entry.outcome for entry in await entries(guarded, resource="queues/orders/purges")]
+    assert told == ["done", "refused:forbidden"]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://127.0.0.1/",
+        "https://2130706433/",
+        "https://[::ffff:169.254.169.254]/latest/meta-data",
+        "https://10.0.0.1/",
+        "http://example.com/",
+        "https://example.com:6379/",
+        "file:///etc/passwd",
+        "gopher://example.com/",
+    ],
+)
+async def test_api7_server_side_request_forgery(guarded: Guarded, url):
+    key = await guarded.key()
+    config = {"source": "queue:orders", "url": url}
+
+    answer = await guarded.ask("PUT", "/v1/webhooks/inside", key, json=config)
+
+    assert answer.json()["errors"][0]["pointer"] == "/url"
+
+
+async def test_api8_security_misconfiguration(guarded: Guarded):
+    """Answers say what browsers may not do with them; no page of another site may read them, and none is told how we work."""
+    key = await guarded.key()
+    here = await guarded.ask("GET", "/v1/queues", key, headers={"origin": "https://evil.example"})
+    hot = await guarded.ask("POST", "/v1/queues/orders/receive", key, json={})
+    shown = await guarded.ask("GET", "/v1/queues/orders", key)
+    odd = await guarded.ask("GET", "/nothing/../here", key)
+
+    assert {answer.headers["cache-control"] for answer in (here, hot, odd)} == {"no-store"}
+    assert shown.headers["cache-control"] == "private, no-cache"
+    for answer in (here, hot, shown, odd):
+        assert not any(name.startswith("access-control") for name in answer.headers)
+        assert not answer.headers["content-type"].startswith("text/html")
+        assert "Traceback" not in answer.text
+    for header in ("x-content-type-options:nosniff", "referrer-policy:no-referrer"):
+        assert f"--header={header}" in PROTOCOLS
+    preflight = await guarded.ask(
+        "OPTIONS",
+        "/v1/queues",
+        headers={"origin": "https://evil.example", "access-control-request-method": "GET"},
+    )
+    assert preflight.status_code == 401
+
+
+async def test_api8_pages_of_a_site_that_the_owner_names_may_call(redis_url, database_url):
+    """They show a key of their own: cookies are not for them."""
+    async with guarding(redis_url, database_url) as guarded:
+        settings = Settings(auth="keys", cors_origins="https://app.example.com")
+        key = await guarded.key()
+        async with (
+            serving(guarded.storage, Limits(), settings) as server,
+            httpx.AsyncClient(base_url=server.url) as client,
+        ):
+            ask = {"origin": "https://app.example.com", "access-control-request-method": "POST"}
+            allowed = await client.options("/v1/queues/orders/receive", headers=ask)
+            other = await client.options(
+                "/v1/queues/orders/receive", headers={**ask, "origin": "https://evil.example"}
+            )
+            headers = {"origin": ask["origin"], "authorization": f"Bearer {key.word}"}
+            hot = await client.post("/v1/queues/orders/receive", json={}, headers=headers)
+
+    assert allowed.headers["access-control-allow-origin"] == "https://app.example.com"
+    assert hot.headers["access-control-allow-origin"] == "https://app.example.com"
+    assert "access-control-allow-credentials" not in {*allowed.headers, *hot.headers}
+    assert "access-control-allow-origin" not in other.headers
+
+
+@pytest.mark.parametrize(
+    "word", ["*", "https://*.example.com", "example.com", "https://a/b", "null"]
+)
+def test_api8_any_site_at_all_cannot_be_named(word):
+    with pytest.raises(ValueError, match="no origin"):
+        Settings(cors_origins=word).cors_words()
+
+
+def test_api9_improper_inventory_management():
+    """Whatever answers is in the document, but for what serves operators and sockets; there is one version.
+
+    Pages of the dashboard are for people, and change nothing: all of them are GET.
+    """
+    app = create_app(Settings())
+    documented = {
+        (method.upper(), path)
+        for path, methods in app.openapi()["paths"].items()
+        for method in methods
+    }
+
+    served = {
+        (method, re.sub(r":path\}", "}", route.path))
+        for route in app.control.state.cold_routes
+        for method in route.methods
+        if not access.is_page(route.path)
+    } | {(route.method, route.path) for route in app.dispatcher.routes}
+
+    pages = [route for route in app.control.state.cold_routes if access.is_page(route.path)]
+    assert {method for route in pages for method in route.methods} == {"GET"}
+    assert {path for _, path in served - documented} == {
+        "/metrics",
+        "/metrics/per-object",
+        "/v1/ws",
+        "/openapi.json",
+        "/asyncapi.json",
+        "/healthz",
+    }
+    assert {path.split("/")[1] for _, path in documented} == {"v1", "livez", "readyz"}
+
+
+def test_api10_unsafe_consumption_of_apis():
+    """What others answer is bounded in size and time: webhooks' receivers, and the issuers of tokens."""
+    assert limits.JWKS_BYTES_MAX <= limits.MIB
+    assert limits.JWKS_FETCH_MS <= 10 * limits.SECOND_MS
+    assert limits.WEBHOOK_TIMEOUT_MS_MAX <= 2 * limits.MINUTE_MS
+    assert limits.WEBHOOK_RESPONSE_BYTES_MAX <= 64 * limits.KIB
+
+
+async def entries(
+    guarded: Guarded, *, outcome: str | None = None, resource: str | None = None
+) -> Any:
+    """The newest first, those with that outcome; some are written beside their request."""
+    for _ in range(500):
+        found = await guarded.storage.audit.page(Wanted(resource=resource))
+        if told := [entry for entry in found if outcome in (None, entry.outcome)]:
+            return told
+        await asyncio.sleep(0.02)
+    return []

@@ -1,0 +1,14 @@
+"""A stream of which nothing stays hot once it is archived."""
+
+import pytest
+
+from storage.bootstrap import open_storage
+from tests.integration.archive.tiers.reading import NEVER_AWAY, NOTHING_HOT
+from tests.tiers import CLICKS
+
+
+@pytest.fixture
+async def engines(settings, clock):
+    async with open_storage(settings, clock=clock, limits=NEVER_AWAY) as storage:
+        await storage.catalog.put_stream(CLICKS, NOTHING_HOT)
+        yield storage

@@ -1,0 +1,111 @@
+"""Files of the archive that are damaged, gone, shared by many readers, joined, or in an object store."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from storage.archive.compact_task import join
+from storage.bootstrap import open_storage
+from storage.domain.errors import ArchiveDamaged
+from storage.domain.jobs import JobKind
+from storage.domain.streams.stream import ReadFrom
+from storage.parquet.local_store import LocalRoot
+from storage.parquet.object_store import open_root
+from storage.settings import StorageSettings
+from tests.integration.archive.tiers.reading import HOUR, NOTHING_HOT, offsets, read, read_on
+from tests.tiers import CLICKS, append, to_archive
+
+
+def only_file(settings: StorageSettings) -> Path:
+    [path] = Path((settings.archive_url or "").removeprefix("file://")).rglob("*.parquet")
+    return path
+
+
+async def test_a_damaged_file_is_never_passed_over(engines, settings):
+    await append(engines, 10)
+    await to_archive(engines, settings)
+    await append(engines, 5)
+    file = only_file(settings)
+    sound = file.read_bytes()
+    file.write_bytes(sound[:40] + bytes([sound[40] ^ 1]) + sound[41:])
+
+    for where in (ReadFrom(offset=0), ReadFrom(offset=9), ReadFrom(time_ms=0), ReadFrom(tail=8)):
+        with pytest.raises(ArchiveDamaged):
+            await read(engines, where)
+    with pytest.raises(ArchiveDamaged):
+        await engines.streams.read(CLICKS, {})
+    assert offsets(await read(engines, ReadFrom(offset=10))) == [10, 11, 12, 13, 14]
+
+    file.write_bytes(sound)
+    assert offsets(await read(engines, ReadFrom(offset=9)))[0] == 9
+
+
+async def test_a_file_that_is_gone_is_damage_and_no_gap(engines, settings):
+    await append(engines, 10)
+    await to_archive(engines, settings)
+    only_file(settings).unlink()
+
+    with pytest.raises(ArchiveDamaged, match="missing"):
+        await read(engines, ReadFrom(offset=0))
+
+
+async def test_many_readers_of_a_row_group_load_it_once(engines, settings, monkeypatch):
+    await append(engines, 500)
+    await to_archive(engines, settings)
+    asked = []
+    fetch = LocalRoot.read
+
+    def note(root, path, start, size):
+        asked.append(start)
+        return fetch(root, path, start, size)
+
+    monkeypatch.setattr(LocalRoot, "read", note)
+
+    reads = await asyncio.gather(
+        *(read(engines, ReadFrom(offset=first), records_max=10) for first in range(0, 500, 10))
+    )
+
+    assert [offset for one in reads for offset in offsets(one)] == list(range(500))
+    assert len(asked) == 2  # the footer, and the row group
+
+
+async def test_an_archive_in_an_object_store_is_read_as_well(
+    redis_url, database_url, clock, s3_url
+):
+    settings = StorageSettings(redis_url=redis_url, database_url=database_url, archive_url=s3_url)
+    async with open_storage(settings, clock=clock) as engines:
+        await engines.catalog.put_stream(CLICKS, NOTHING_HOT)
+        await append(engines, 10)
+        await to_archive(engines, settings)
+        await append(engines, 5)
+
+        reads = await read_on(engines, 0, 6)
+
+        assert [offset for one in reads for offset in offsets(one)] == list(range(15))
+        [file] = open_root(s3_url).files("")
+        open_root(s3_url).delete(file.path)
+    async with open_storage(settings, clock=clock) as engines:
+        with pytest.raises(ArchiveDamaged):
+            await read(engines, ReadFrom(offset=0))
+
+
+async def test_joined_files_are_read_as_their_parts_were(engines, settings, clock):
+    for _ in range(5):
+        await append(engines, 4)
+        await to_archive(engines, settings)
+    first = await read(engines, ReadFrom(offset=0), records_max=6)
+    clock.advance(ms=2 * HOUR)
+
+    root, key = open_root(settings.archive_url), (await engines.catalog.stream(CLICKS)).stream_id
+    [run] = await engines.archiving.to_compact("default")
+    await engines.archiving.plan_compaction()
+    claimed = await engines.jobs.claim("test", [JobKind.COMPACT])
+    joined = join(root, "default", run)
+    await engines.archiving.commit_compacted(claimed.claim, [(run, joined)], {})
+
+    rest = await read(engines, ReadFrom(offset=first.next_offset))
+    async with open_storage(settings, clock=clock) as other:
+        anew = await read(other, ReadFrom(offset=0))
+    assert joined.stream_id == key
+    assert offsets(first) + offsets(rest) == offsets(anew) == list(range(20))

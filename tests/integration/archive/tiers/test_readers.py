@@ -1,0 +1,111 @@
+"""Groups, views and readers of closed shards meet the archive as any reader does."""
+
+import pytest
+
+from storage.domain import limits
+from storage.domain.groups.group import GroupSpec, ResetSpec, ResetTo
+from storage.domain.names import QueueName, StreamName
+from storage.domain.queues.message import NewMessage
+from storage.domain.queues.queue import QueueSpec
+from storage.domain.streams.stream import RING_SIZE, ReadFrom, StreamSpec, Tier
+from storage.redis.keys import LogAddress
+from tests.archiving import archive
+from tests.integration.archive.tiers.reading import HOUR, READERS, fetch, offsets, read
+from tests.tiers import CLICKS, append, to_archive
+
+
+async def test_a_group_begins_with_the_archives_first_record_and_reads_across_the_seam(
+    engines, settings
+):
+    await append(engines, 10)
+    await to_archive(engines, settings)
+    await append(engines, 5)
+    await engines.groups.put(READERS, GroupSpec(stream=CLICKS.name))
+
+    reads = [await fetch(engines, 4) for _ in range(5)]
+
+    assert [offset for one in reads for offset in offsets(one)] == list(range(15))
+    assert [one.tier for one in reads[:3]] == [Tier.ARCHIVE] * 3
+    assert reads[-1].tier is Tier.HOT
+
+
+async def test_a_groups_lag_and_its_time_to_loss_count_what_lies_in_the_archive(
+    engines, settings, clock
+):
+    spec = StreamSpec(hot_retention_ms=0, retention_ms=100 * HOUR)
+    await engines.catalog.put_stream(CLICKS, spec)
+    await engines.groups.put(READERS, GroupSpec(stream=CLICKS.name))
+    await append(engines, 10)
+    clock.advance(ms=HOUR)
+    await to_archive(engines, settings)
+    await append(engines, 5)
+
+    [lag] = await engines.groups.lag(READERS)
+
+    assert (lag.position, lag.start, lag.tip, lag.records, lag.expired) == (0, 0, 15, 15, 0)
+    assert (lag.lag_ms, lag.loss_in_ms) == (HOUR, 99 * HOUR)
+
+
+@pytest.mark.parametrize(
+    ("spec", "offset"),
+    [
+        (ResetSpec(to=ResetTo.EARLIEST), 0),
+        (ResetSpec(to=ResetTo.OFFSETS, offsets={0: 3}), 3),
+        (ResetSpec(to=ResetTo.LATEST), 20),
+        (ResetSpec(to=ResetTo.TIME, time_ms=1_700_000_000_001), 10),
+    ],
+)
+async def test_a_group_is_reset_into_the_archive(engines, settings, clock, spec, offset):
+    await engines.groups.put(READERS, GroupSpec(stream=CLICKS.name))
+    await append(engines, 10)
+    clock.advance(ms=HOUR)
+    await append(engines, 10)
+    await to_archive(engines, settings)
+    await fetch(engines, 1_000)
+
+    [reset] = await engines.groups.reset(READERS, spec, dry_run=False)
+
+    assert (reset.before, reset.after, reset.expired) == (20, offset, 0)
+    found = await fetch(engines, 1)
+    assert [one.offset for one in found.records] == [offset][: 20 - offset]
+
+
+async def test_a_queues_view_is_read_across_the_seam(engines, settings):
+    orders, view = QueueName("orders"), StreamName("orders")
+    await engines.catalog.put_queue(orders, QueueSpec(stream_view=True, archive=True))
+    await engines.queues.send(orders, [NewMessage(b"%d" % nth) for nth in range(10)])
+    before = await read(engines, ReadFrom(offset=0), view)
+    await archive(engines, settings, view)
+    stream = await engines.catalog.stream(view)
+    at = LogAddress("default", stream.stream_id, is_view=True)
+    await engines.streams._hot.trim(at, 0, None, None, 1_000, "", archived=10)
+    await engines.queues.send(orders, [NewMessage(b"10")])
+
+    reads = [await read(engines, ReadFrom(offset=offset), view) for offset in (0, 10)]
+
+    assert reads[0].records == before.records
+    assert [one.tier for one in reads] == [Tier.ARCHIVE, Tier.HOT]
+
+
+async def test_a_closed_shard_stays_while_the_archive_has_records_of_it(engines, settings, clock):
+    spec = StreamSpec(hot_retention_ms=0, retention_ms=100 * limits.DAY_MS)
+    await engines.catalog.put_stream(CLICKS, spec)
+    await append(engines, 10)
+    clock.advance(ms=2_000)
+    await engines.streams.split(CLICKS, 0, RING_SIZE // 2)
+    await to_archive(engines, settings)
+    clock.advance(ms=10 * limits.DAY_MS)
+
+    assert await engines.streams.expire_shards(CLICKS) == 0
+    assert offsets(await read(engines, ReadFrom(offset=0))) == list(range(10))
+
+    await engines.streams.truncate(CLICKS, 0, 10)
+    assert await engines.streams.expire_shards(CLICKS) == 1
+
+
+async def test_a_stream_that_is_archived_no_longer_keeps_what_was(engines, settings):
+    await append(engines, 10)
+    await to_archive(engines, settings)
+    await engines.catalog.put_stream(CLICKS, StreamSpec(archive=False))
+
+    assert offsets(await read(engines, ReadFrom(time_ms=0))) == list(range(10))

@@ -1,0 +1,195 @@
+"""Reading across the tiers: what left the hot store is read from the archive, with the same offsets and no seam."""
+
+import asyncio
+
+import pytest
+
+from storage.domain.log.record_batch import Record
+from storage.domain.names import StreamName
+from storage.domain.streams.stream import (
+    RING_SIZE,
+    LogRecord,
+    ReadFrom,
+    ShardRead,
+    StreamSpec,
+    Tier,
+)
+from tests.integration.archive.tiers.reading import (
+    ALL_HOT,
+    HOUR,
+    NOTHING_HOT,
+    offsets,
+    read,
+    read_on,
+)
+from tests.tiers import CLICKS, append, to_archive
+
+
+def told(reads: list[ShardRead]) -> list[LogRecord]:
+    return [record for one in reads for record in one.records]
+
+
+@pytest.mark.parametrize("records_max", [1, 7, 10_000])
+async def test_who_reads_on_meets_every_record_once_in_whichever_tier_it_is(
+    engines, settings, clock, records_max
+):
+    await engines.catalog.put_stream(CLICKS, ALL_HOT)
+    await append(engines, 10, 5)
+    clock.advance(ms=HOUR)
+    await append(engines, 20)
+    before = told(await read_on(engines, 0, records_max))
+    await engines.catalog.put_stream(CLICKS, NOTHING_HOT)
+    await to_archive(engines, settings)
+    await append(engines, 8)
+    reads = await read_on(engines, 0, records_max)
+
+    assert told(reads)[:35] == before
+    assert [offset for one in reads for offset in offsets(one)] == list(range(43))
+    assert all(one.gap is None and (one.start, one.tip) == (0, 43) for one in reads)
+    tiers = [one.tier for one in reads]
+    assert tiers == sorted(tiers, key=[Tier.ARCHIVE, Tier.HOT].index)
+    assert {*tiers} == {Tier.ARCHIVE, Tier.HOT}
+    assert {one.tier for one in reads if one.records[0].offset >= 35} == {Tier.HOT}
+
+
+async def test_what_is_in_both_tiers_is_read_hot(engines, settings):
+    await engines.catalog.put_stream(CLICKS, ALL_HOT)
+    await append(engines, 10)
+
+    await to_archive(engines, settings)
+
+    assert (await read(engines, ReadFrom(offset=0))).tier is Tier.HOT
+
+
+async def test_a_read_stops_by_records_and_bytes(engines, settings):
+    await append(engines, 100)
+    await to_archive(engines, settings)
+
+    few = await read(engines, ReadFrom(offset=40), records_max=7)
+    small = await read(engines, ReadFrom(offset=40), bytes_max=9)
+    least = await read(engines, ReadFrom(offset=40), bytes_max=1)
+
+    assert offsets(few) == list(range(40, 47))
+    assert offsets(small) == list(range(40, 44))
+    assert offsets(least) == [40]
+    assert (few.next_offset, few.tip, few.tier) == (47, 100, Tier.ARCHIVE)
+
+
+async def test_records_keep_their_key_headers_and_times(engines, settings, clock):
+    headers = (("colour", "String", b"red"), ("n", "", b"\xff"))
+    records = [Record(b"\x00\xff", "clé", headers, 5), Record(b""), Record(b"x", "k", (), None)]
+    await engines.streams.append_to_shard(CLICKS, 0, records)
+    arrival_ms = clock.now_ms()
+    await to_archive(engines, settings)
+
+    found = await read(engines, ReadFrom(offset=0))
+
+    assert found.records == [LogRecord(nth, arrival_ms, one) for nth, one in enumerate(records)]
+
+
+async def test_how_far_a_reader_of_the_archive_is_behind(engines, settings, clock):
+    await append(engines, 10)
+    clock.advance(ms=5_000)
+    await to_archive(engines, settings)
+
+    part = await read(engines, ReadFrom(offset=0), records_max=4)
+    rest = await read(engines, ReadFrom(offset=4))
+
+    assert (part.behind_ms, rest.behind_ms) == (5_000, 0)
+
+
+async def test_the_oldest_record_is_the_archives(engines, settings):
+    await append(engines, 10)
+    await to_archive(engines, settings)
+    await append(engines, 5)
+
+    found = await read(engines, ReadFrom(time_ms=0), records_max=3)
+
+    assert offsets(found) == [0, 1, 2]
+
+
+async def test_a_read_from_a_time_finds_the_first_record_then_in_either_tier(
+    engines, settings, clock
+):
+    begun = clock.now_ms()
+    for _ in range(4):
+        await append(engines, 5, 5)
+        clock.advance(ms=HOUR // 2)
+    await to_archive(engines, settings)
+    await append(engines, 5)
+
+    first = {
+        late: (await read(engines, ReadFrom(time_ms=begun + late), records_max=1)).records[0].offset
+        for late in (
+            -1,
+            0,
+            1,
+            HOUR // 2,
+            HOUR,
+            HOUR + 1,
+            HOUR * 3 // 2,
+            HOUR * 3 // 2 + 1,
+            2 * HOUR,
+        )
+    }
+    none = await read(engines, ReadFrom(time_ms=begun + 2 * HOUR + 1))
+
+    assert [*first.values()] == [0, 0, 10, 10, 20, 30, 30, 40, 40]
+    assert (none.records, none.next_offset) == ([], 45)
+
+
+@pytest.mark.parametrize(("tail", "first"), [(3, 12), (5, 10), (6, 9), (15, 0), (1_000, 0)])
+async def test_the_last_records_reach_into_the_archive(engines, settings, tail, first):
+    await append(engines, 10)
+    await to_archive(engines, settings)
+    await append(engines, 5)
+
+    found = await read(engines, ReadFrom(tail=tail))
+
+    assert offsets(found)[0] == first
+    assert found.tier is (Tier.HOT if first >= 10 else Tier.ARCHIVE)
+
+
+async def test_a_reader_at_the_tip_waits_for_the_next_record_as_ever(engines, settings):
+    await append(engines, 10)
+    await to_archive(engines, settings)
+
+    waiting = asyncio.create_task(read(engines, ReadFrom(offset=10), wait_ms=10_000))
+    await asyncio.sleep(0)
+    await append(engines, 1)
+
+    assert offsets(await waiting) == [10]
+
+
+async def test_all_shards_of_a_stream_are_read_from_the_archive_on(engines, settings):
+    await engines.catalog.put_stream(StreamName("wide"), StreamSpec(shards=3, hot_retention_ms=0))
+    wide = StreamName("wide")
+    records = [Record(b"%d" % nth, f"k{nth}") for nth in range(60)]
+    await engines.streams.append(wide, records[:40])
+    await to_archive(engines, settings, wide)
+    await engines.streams.append(wide, records[40:])
+
+    found: list[Record] = []
+    positions: dict[int, int] = {}
+    for _ in range(40):
+        part = await engines.streams.read(wide, positions, records_max=9)
+        found += [one.record for shard in part.shards for one in shard.records]
+        positions = part.positions
+
+    assert sorted(found, key=lambda one: int(one.data)) == records
+
+
+async def test_children_are_read_after_parents_that_lie_in_the_archive(engines, settings, clock):
+    await append(engines, 10)
+    clock.advance(ms=2_000)
+    await engines.streams.split(CLICKS, 0, RING_SIZE // 2)
+    await engines.streams.append(CLICKS, [Record(b"child", f"k{nth}") for nth in range(9)])
+    await to_archive(engines, settings)
+
+    first = await engines.streams.read(CLICKS, {})
+    rest = await engines.streams.read(CLICKS, first.positions)
+
+    [parent] = first.shards
+    assert (offsets(parent), parent.ended) == (list(range(10)), True)
+    assert first.tier is rest.tier is Tier.ARCHIVE
+    assert sum(len(one.records) for one in rest.shards) == 9

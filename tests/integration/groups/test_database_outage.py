@@ -1,0 +1,91 @@
+"""The database goes away and comes back: who asks meanwhile hears so, and nobody is expelled for it."""
+
+import asyncio
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from consumers.maintenance.scheduler import settle_groups
+from storage.bootstrap import open_storage
+from storage.domain.errors import MillstreamError, StorageUnavailable
+from storage.domain.groups.group import Commit, CommitResult, Committed, GroupSpec
+from storage.domain.log.record_batch import Record
+from storage.domain.names import GroupName, StreamName
+from storage.domain.streams.stream import StreamSpec
+from storage.groups.engine import Groups
+from storage.settings import StorageSettings
+from tests.integration.fault_proxy import Faults
+
+CLICKS = StreamName("clicks")
+READERS = GroupName("readers")
+SOCKET = ".s.PGSQL.5432"
+
+
+@pytest.fixture
+async def faults(database_url, short_folder):
+    """Switches of a proxy in `short_folder` before the database."""
+    [folder] = parse_qs(urlsplit(database_url).query)["host"]
+    faults = Faults()
+    tasks: set[asyncio.Task[None]] = set()
+
+    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        tasks.add(task)
+        try:
+            await faults.serve((reader, writer), Path(folder) / SOCKET)
+        except (OSError, asyncio.CancelledError):
+            writer.close()
+
+    server = await asyncio.start_unix_server(accept, str(short_folder / SOCKET))
+    yield faults
+    server.close()
+    faults.cut()
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@pytest.fixture
+async def storage(redis_url, database_url, short_folder, faults, clock):
+    """Storage that reaches its database through the proxy."""
+    url = urlsplit(database_url)._replace(query=f"host={short_folder}").geturl()
+    settings = StorageSettings(redis_url=redis_url, database_url=url)
+    async with open_storage(settings, clock=clock) as storage:
+        await storage.catalog.put_stream(CLICKS, StreamSpec(shards=2))
+        await storage.streams.append_to_shard(CLICKS, 0, [Record(b"x")])
+        await storage.groups.put(READERS, GroupSpec(stream="clicks"))
+        yield storage
+
+
+async def committed(groups: Groups, commit: Commit) -> CommitResult:
+    """What became of it; the call as a whole is refused where even the stream's definition has to be asked for."""
+    try:
+        [result] = await groups.commit(READERS, [commit])
+    except MillstreamError as error:
+        return error
+    return result
+
+
+async def test_an_outage_is_told_and_expels_nobody(storage, faults, clock):
+    groups = storage.groups
+    await groups.join(READERS, member_id="a")
+    a = await groups.join(READERS, member_id="a")
+    await groups.join(READERS, member_id="b")
+    commit = Commit(0, 1, "a", a.generation)
+
+    faults.refuse = True
+    faults.cut()
+    with pytest.raises(StorageUnavailable):
+        await groups.heartbeat(READERS, "a")
+    refused = await committed(groups, commit)
+    clock.advance(ms=600_000)
+    faults.refuse = False
+    await settle_groups(storage)
+    _, members, _ = await groups.describe(READERS)
+    done = await committed(groups, commit)
+
+    assert {member.member_id for member in members} == {"a", "b"}
+    assert isinstance(refused, StorageUnavailable)
+    assert done == Committed(0, 1)

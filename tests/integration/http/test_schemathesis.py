@@ -1,0 +1,91 @@
+"""The OpenAPI document is tried by schemathesis: whatever it may send, answers are as the document says, none is a failure of ours,
+and none comes without a credential."""
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.guarded import guarding
+
+pytestmark = pytest.mark.one_store
+
+ROOT = Path(__file__).parents[3]
+CHECKS = (
+    "not_a_server_error",
+    "ignored_auth",
+    "status_code_conformance",
+    "content_type_conformance",
+    "response_schema_conformance",
+    "missing_required_header",
+)
+LEFT_OUT = (
+    "revoke_key",  # it would find its own, in the list of keys
+    "change_key",
+    "rotate_key",
+    "log_out",
+    "stage_records",  # it speaks no Arrow
+)
+WAITING = (
+    "receive_messages",
+    "fetch_records",
+    "read_events",
+    "read_shard_events",
+    "read_stream",
+    "read_shard",
+)
+
+
+async def tried(redis_url: str, database_url: str, *options: str) -> tuple[int, str]:
+    """The exit code of a run with an administrator's key, and what it said."""
+    async with guarding(redis_url, database_url) as guarded:
+        key = await guarded.key(everywhere=True)
+        process = await asyncio.create_subprocess_exec(
+            str(Path(sys.executable).with_name("st")),
+            "run",
+            str(ROOT / "openapi" / "openapi.json"),
+            f"--url={guarded.url}",
+            f"--header=Authorization: Bearer {key.word}",
+            f"--checks={','.join(CHECKS)}",
+            *(f"--exclude-operation-id={name}" for name in LEFT_OUT),
+            "--generation-with-security-parameters=false",
+            "--generation-deterministic",
+            "--continue-on-failure",
+            "--warnings=off",
+            "--no-color",
+            *options,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            cwd="/tmp",
+        )
+        said, _ = await process.communicate()
+        assert process.returncode is not None
+        return process.returncode, said.decode()
+
+
+async def test_the_document_holds_whatever_is_sent(redis_url, database_url):
+    code, said = await tried(
+        redis_url,
+        database_url,
+        "--phases=examples,fuzzing",
+        "--max-examples=1",
+        *(f"--exclude-operation-id={name}" for name in WAITING),
+    )
+
+    assert code == 0, said[-4_000:]
+
+
+@pytest.mark.chaos
+async def test_the_document_holds_for_longer(redis_url, database_url):
+    code, said = await tried(
+        redis_url,
+        database_url,
+        "--phases=examples,coverage,fuzzing",
+        "--max-examples=30",
+        "--max-time=60",
+        *(f"--exclude-operation-id={name}" for name in WAITING),
+    )
+
+    assert code == 0, said[-8_000:]

@@ -1,0 +1,77 @@
+"""While a newer version takes over, processes of the one before go on, and none of them starts anew."""
+
+import re
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from storage.bootstrap import open_storage
+from storage.postgres.schema_revision import head
+from storage.schema_version import schema_fault
+from tests.commands import millstream
+
+pytestmark = pytest.mark.one_store
+
+REVISIONS = Path(__file__).parents[3] / "storage" / "postgres" / "migrations" / "versions"
+BEFORE_THIS_WAS_A_RULE = {"r0003_redrives.py"}
+
+
+def bring_to(database_url: str, revision: str) -> None:
+    with psycopg.connect(database_url) as connection:
+        connection.execute("update alembic_version set version_num = %s", (revision,))
+
+
+@pytest.fixture
+def at_another_revision(settings):
+    """The database is said to be at another revision, and is what it was in the end."""
+    yield lambda revision: bring_to(settings.database_url, revision)
+    bring_to(settings.database_url, head())
+
+
+async def test_who_was_ready_stays_ready_and_who_starts_is_not(settings, at_another_revision):
+    async with open_storage(settings) as old:
+        before = await old.health.check()
+        at_another_revision("9999")
+        async with open_storage(settings) as late:
+            during = [(await one.health.check())["migrations"] for one in (old, late)]
+
+    assert before["migrations"] == "ok"
+    assert during == ["ok", f"the database is at 9999, this version needs {head()}"]
+
+
+async def test_a_database_that_went_back_is_not_what_this_version_needs(
+    settings, at_another_revision
+):
+    async with open_storage(settings) as storage:
+        await storage.health.check()
+        at_another_revision("0001")
+
+        assert (await storage.health.check())["migrations"] != "ok"
+    assert "at 0001" in schema_fault(settings)
+
+
+def test_doctor_says_that_a_schema_is_older_rather_than_to_fail_on_it(
+    redis_url, empty_database_url, monkeypatch
+):
+    """It asked the tables of this version, and ended in a traceback, at the very moment when somebody upgrades."""
+    monkeypatch.setenv("REDIS_URL", redis_url)
+    monkeypatch.setenv("DATABASE_URL", empty_database_url)
+
+    done = millstream("doctor", "--json", "--port", "0")
+
+    [finding] = [one for one in done.json if one["check"] == "migrations"]
+    assert (done.code, done.err) == (1, "")
+    assert finding["ok"] is False
+    assert "millstream migrate" in finding["hint"]
+
+
+@pytest.mark.parametrize("path", sorted(REVISIONS.glob("r*.py")), ids=lambda path: path.stem)
+def test_a_migration_only_adds(path):
+    """What is taken away or renamed is still used by the version before, for as long as an upgrade rolls."""
+    taken = re.findall(
+        r"op\.(?:drop_\w+|rename_table|alter_column)\(|\b(?:drop|rename) (?:column|table)\b",
+        path.read_text(),
+    )
+
+    assert taken == [] or path.name in BEFORE_THIS_WAS_A_RULE

@@ -1,0 +1,337 @@
+"""Writers whose sequences rise: what they send is added once (S4), to streams and to queues."""
+
+import pytest
+import redis
+
+from storage.bootstrap import open_storage
+from storage.domain.errors import (
+    FenceMismatch,
+    MessageTooLarge,
+    OutcomeUnknown,
+    ProducerFenced,
+    QueueFull,
+    StreamReadOnly,
+    TooManyProducers,
+    ValidationFailed,
+)
+from storage.domain.limits import DAY_MS, Limits
+from storage.domain.log.record_batch import Record
+from storage.domain.names import QueueName, StreamName
+from storage.domain.queues.message import NewMessage, SettleAction, Settlement
+from storage.domain.queues.queue import QueueSpec, QueueType
+from storage.domain.streams.idempotence import AppendCounts, SequencedBatch
+from storage.domain.streams.stream import RING_SIZE, ReadFrom, StreamSpec
+from storage.redis.keys import every_key
+from storage.settings import StorageSettings
+from storage.streams.engine import Streams
+from tests.integration.fault_proxy import faulty
+
+CLICKS = StreamName("clicks")
+WORK = QueueName("work")
+LOW, HIGH = 1, RING_SIZE - 2
+
+
+def records(*numbers: int, key: str = "k") -> list[Record]:
+    return [Record(b"%d" % number, key) for number in numbers]
+
+
+def messages(*numbers: int, group: str = "") -> list[NewMessage]:
+    return [NewMessage(b"%d" % number, group=group) for number in numbers]
+
+
+async def rise(streams: Streams, *numbers: int, producer_id: str = "p") -> AppendCounts:
+    return await streams.append_rising(CLICKS, producer_id, numbers, records(*numbers))
+
+
+async def everything(streams) -> list[bytes]:
+    found: list[bytes] = []
+    positions: dict[int, int] = {}
+    while True:
+        read = await streams.read(CLICKS, positions)
+        found += [one.record.data for shard in read.shards for one in shard.records]
+        if read.positions == positions:
+            return found
+        positions = read.positions
+
+
+@pytest.fixture
+async def streams(engines):
+    await engines.catalog.put_stream(CLICKS, StreamSpec(retention_ms=1_000 * DAY_MS))
+    return engines.streams
+
+
+@pytest.fixture
+async def queues(engines):
+    await engines.catalog.put_queue(WORK, QueueSpec())
+    return engines.queues
+
+
+async def test_a_batch_that_comes_again_in_other_portions_adds_only_what_is_new(streams):
+    assert await rise(streams, 2, 4, 6) == AppendCounts(3, 0)
+
+    assert await rise(streams, 2, 4, 6) == AppendCounts(0, 3)
+    assert await rise(streams, 2, 4) == AppendCounts(0, 2)
+    assert await rise(streams, 4, 6, 7, 9) == AppendCounts(2, 2)
+
+    assert await everything(streams) == [b"2", b"4", b"6", b"7", b"9"]
+
+
+async def test_producers_do_not_know_of_one_another(streams):
+    await rise(streams, 5)
+
+    assert await rise(streams, 3, producer_id="q") == AppendCounts(1, 0)
+
+
+async def test_several_producers_share_a_batch_and_its_order(streams):
+    together = SequencedBatch(["p", "q", "p", "q"], [1, 5, 2, 6])
+    await streams.append_rising(CLICKS, "q", [5], records(0))
+
+    risen = await streams.append_rising_together(CLICKS, together, records(1, 2, 3, 4))
+
+    assert risen == AppendCounts(3, 1)
+    assert await everything(streams) == [b"0", b"1", b"3", b"4"]
+
+
+async def test_a_record_without_a_key_goes_to_the_same_place_again(streams):
+    await streams.split(CLICKS, 0, RING_SIZE // 2)
+    keyless = [Record(b"%d" % number) for number in range(20)]
+
+    await streams.append_rising(CLICKS, "p", range(20), keyless)
+    again = await streams.append_rising(CLICKS, "p", range(20), keyless)
+
+    assert again == AppendCounts(0, 20)
+    assert {state.next > 0 for state in (await streams.shards(CLICKS))[1:]} == {True}
+
+
+async def test_a_merged_shard_takes_of_each_half_what_its_own_parent_did_not(engines, streams):
+    """The hole of a design that begins at the lower of two parents: see ADR 0018."""
+    await streams.split(CLICKS, 0, RING_SIZE // 2)
+    batch = [Record(b"%d" % n, hash_key=LOW if n % 2 else HIGH) for n in range(6)]
+    odd = [one for one in range(6) if one % 2]
+    await streams.append_rising(CLICKS, "p", odd, [batch[n] for n in odd])
+    await streams.merge(CLICKS, 1, 2)
+
+    first = await streams.append_rising(CLICKS, "p", range(3), batch[:3])
+    rest = await streams.append_rising(CLICKS, "p", range(3, 6), batch[3:])
+
+    assert (first, rest) == (AppendCounts(2, 1), AppendCounts(1, 2))
+    assert sorted(await everything(streams)) == [b"%d" % n for n in range(6)]
+
+
+async def test_a_day_and_ten_thousand_other_producers_do_not_make_a_log_forget(
+    redis_url, database_url, clock
+):
+    few = Limits(producers_max=4)
+    settings = StorageSettings(redis_url=redis_url, database_url=database_url)
+    async with open_storage(settings, clock=clock, limits=few) as storage:
+        await storage.catalog.put_stream(CLICKS, StreamSpec(retention_ms=1_000 * DAY_MS))
+        await rise(storage.streams, 1, 2)
+        for number in range(20):
+            clock.advance(ms=DAY_MS)
+            await rise(storage.streams, 1, producer_id=f"other {number}")
+
+        assert await rise(storage.streams, 1, 2, 3) == AppendCounts(1, 2)
+
+
+async def test_a_log_refuses_a_producer_too_many_rather_than_forget_one(
+    redis_url, database_url, clock
+):
+    few = Limits(rising_producers_max=2)
+    settings = StorageSettings(redis_url=redis_url, database_url=database_url)
+    async with open_storage(settings, clock=clock, limits=few) as storage:
+        streams, queues = storage.streams, storage.queues
+        await storage.catalog.put_stream(CLICKS, StreamSpec())
+        await storage.catalog.put_queue(WORK, QueueSpec())
+        for producer_id in ("p", "q"):
+            await rise(streams, 1, producer_id=producer_id)
+            await queues.send_rising(WORK, producer_id, [1], messages(1))
+
+        with pytest.raises(TooManyProducers):
+            await rise(streams, 1, producer_id="r")
+        with pytest.raises(TooManyProducers):
+            await queues.send_rising(WORK, "r", [1], messages(1))
+        assert await rise(streams, 1, 2) == AppendCounts(1, 1)
+        await streams.forget_rising(CLICKS, ["q"])
+        await queues.forget_rising(WORK, ["q"])
+
+        assert await rise(streams, 1, producer_id="r") == AppendCounts(1, 0)
+        assert await queues.send_rising(WORK, "r", [1], messages(1)) == AppendCounts(1, 0)
+
+
+async def test_what_a_producer_still_brings_after_it_was_forgotten_is_refused(streams):
+    await rise(streams, 1)
+    await streams.split(CLICKS, 0, RING_SIZE // 2)
+    await streams.forget_rising(CLICKS, ["p"])
+    await streams.merge(CLICKS, 1, 2)
+
+    with pytest.raises(ProducerFenced):
+        await rise(streams, 1)
+
+    assert await everything(streams) == [b"1"]
+
+
+async def test_a_stream_that_is_gone_has_nothing_to_forget(streams):
+    await streams.forget_rising(StreamName("none"), ["p"])
+
+
+async def test_a_closed_shard_that_knows_an_open_producer_does_not_expire(streams, clock):
+    await rise(streams, 1)
+    await streams.split(CLICKS, 0, RING_SIZE // 2)
+    await streams.truncate(CLICKS, 0, 1)
+    clock.advance(ms=400 * DAY_MS)
+
+    assert await streams.expire_shards(CLICKS) == 0
+    assert await rise(streams, 1, 2) == AppendCounts(1, 1)
+    await streams.forget_rising(CLICKS, ["p"])
+
+    assert await streams.expire_shards(CLICKS) == 1
+
+
+async def test_a_fence_holds_for_what_rises(streams):
+    await rise(streams, 1)
+    await streams.set_fence(CLICKS, 0, "mine")
+
+    with pytest.raises(FenceMismatch):
+        await rise(streams, 2)
+    assert await rise(streams, 1) == AppendCounts(0, 1)
+
+
+async def test_the_newest_record_of_a_key_is_found_among_those_that_rise(engines):
+    await engines.catalog.put_stream(CLICKS, StreamSpec(key_index=True))
+
+    await rise(engines.streams, 1, 2)
+
+    _, newest = await engines.streams.latest_of_key(CLICKS, "k")
+    assert newest.record.data == b"2"
+
+
+async def test_reserved_headers_are_refused_but_for_those_that_are_the_senders_own(engines):
+    await engines.catalog.put_stream(CLICKS, StreamSpec(record_bytes_max=10))
+    marked = [Record(b"x" * 10, headers=((":from", "", b"y" * 10),))]
+    append = engines.streams.append_rising
+
+    with pytest.raises(ValidationFailed):
+        await append(CLICKS, "p", [1], [Record(b"x", headers=((":from", "", b"y"),))])
+    assert await append(CLICKS, "p", [1], marked, own=frozenset({":from"})) == AppendCounts(1, 0)
+    with pytest.raises(MessageTooLarge):
+        await append(CLICKS, "p", [2], [Record(b"x" * 11)], own=frozenset({":from"}))
+
+
+async def test_a_view_takes_nothing_that_rises(engines):
+    await engines.catalog.put_queue(WORK, QueueSpec(stream_view=True))
+
+    with pytest.raises(StreamReadOnly):
+        await engines.streams.append_rising(StreamName("work"), "p", [1], records(1))
+
+
+async def test_a_deleted_stream_leaves_nothing_of_what_rose(engines, streams, redis_url):
+    await rise(streams, 1)
+    log_id = (await engines.catalog.stream(CLICKS)).shards[0].log_id
+    await engines.catalog.delete_stream(CLICKS)
+    await engines.upkeep.bury_deleted()
+
+    with redis.Redis.from_url(redis_url) as client:
+        left = [key for key in every_key("default", log_id) if client.exists(key)]
+    assert left in ([], [f"ms:default:{{{log_id}}}:meta".encode()])
+
+
+@pytest.mark.parametrize("redis_url", ["plain"], indirect=True)
+async def test_a_lost_answer_is_made_up_for_by_sending_again(
+    redis_url, database_url, tmp_path, short_folder
+):
+    async with faulty(redis_url, short_folder) as (url, faults):
+        settings = StorageSettings(redis_url=url, database_url=database_url)
+        quick = Limits(redis_reply_ms_max=300)
+        async with open_storage(settings, limits=quick) as storage:
+            streams, queues = storage.streams, storage.queues
+            await storage.catalog.put_stream(CLICKS, StreamSpec())
+            await storage.catalog.put_queue(WORK, QueueSpec())
+            await rise(streams, 1)
+            await queues.send_rising(WORK, "p", [1], messages(1))
+
+            for work in (
+                rise(streams, 2, 3),
+                queues.send_rising(WORK, "p", [2, 3], messages(2, 3)),
+            ):
+                faults.swallow_answers = True
+                with pytest.raises(OutcomeUnknown):
+                    await work
+                faults.swallow_answers = False
+                faults.cut()
+                await queues.stats(WORK)
+
+            assert await rise(streams, 2, 3, 4) == AppendCounts(1, 2)
+            assert await queues.send_rising(
+                WORK, "p", [2, 3, 4], messages(2, 3, 4)
+            ) == AppendCounts(1, 2)
+            assert await everything(streams) == [b"1", b"2", b"3", b"4"]
+            received = await queues.receive(WORK, messages_max=9)
+            assert [one.body for one in received] == [b"1", b"2", b"3", b"4"]
+
+
+# Queues
+
+
+async def drained(queues, name: QueueName = WORK) -> list[bytes]:
+    found: list[bytes] = []
+    while received := await queues.receive(name, messages_max=10):
+        found += [one.body for one in received]
+        verdicts = [Settlement(one.receipt_handle, SettleAction.ACK) for one in received]
+        await queues.settle(name, verdicts)
+    return found
+
+
+async def test_a_queue_takes_each_message_once_also_after_it_was_acknowledged(queues):
+    assert await queues.send_rising(WORK, "p", [1, 2], messages(1, 2)) == AppendCounts(2, 0)
+    assert await drained(queues) == [b"1", b"2"]
+
+    assert await queues.send_rising(WORK, "p", [1, 2, 3], messages(1, 2, 3)) == AppendCounts(1, 2)
+    assert await queues.send_rising(WORK, "p", [3], messages(3)) == AppendCounts(0, 1)
+
+    assert await drained(queues) == [b"3"]
+
+
+async def test_a_fifo_queue_keeps_the_order_of_each_group(engines):
+    name = QueueName("line.fifo")
+    await engines.catalog.put_queue(name, QueueSpec(type=QueueType.FIFO))
+    line = [NewMessage(b"%d" % n, group=f"g{n % 2}", dedup_id=f"d{n}") for n in range(8)]
+
+    await engines.queues.send_rising(name, "p", range(5), line[:5])
+    again = await engines.queues.send_rising(name, "p", range(2, 8), line[2:])
+
+    assert again == AppendCounts(3, 3)
+    found = await drained(engines.queues, name)
+    assert [n for n in found if int(n) % 2] == [b"1", b"3", b"5", b"7"]
+    assert [n for n in found if int(n) % 2 == 0] == [b"0", b"2", b"4", b"6"]
+
+
+async def test_what_does_not_fit_a_queue_stays_to_be_sent(engines):
+    await engines.catalog.put_queue(WORK, QueueSpec(messages_max=3))
+    queues = engines.queues
+    await queues.send_rising(WORK, "p", [1, 2], messages(1, 2))
+
+    with pytest.raises(QueueFull):
+        await queues.send_rising(WORK, "p", [2, 3, 4], messages(2, 3, 4))
+    assert await drained(queues) == [b"1", b"2"]
+    assert await queues.send_rising(WORK, "p", [2, 3, 4], messages(2, 3, 4)) == AppendCounts(2, 1)
+
+    assert await drained(queues) == [b"3", b"4"]
+
+
+async def test_a_queue_that_is_shown_as_a_stream_shows_what_rose(engines):
+    await engines.catalog.put_queue(WORK, QueueSpec(stream_view=True))
+
+    await engines.queues.send_rising(WORK, "p", [1, 2], messages(1, 2))
+    await engines.queues.send_rising(WORK, "p", [1, 2], messages(1, 2))
+
+    view = await engines.streams.read_shard(StreamName("work"), 0, ReadFrom(offset=0))
+    assert [one.record.data for one in view.records] == [b"1", b"2"]
+
+
+async def test_a_queue_refuses_what_a_forgotten_producer_brings(queues):
+    await queues.send_rising(WORK, "p", [1], messages(1))
+    await queues.forget_rising(WORK, ["p"])
+
+    with pytest.raises(ProducerFenced):
+        await queues.send_rising(WORK, "p", [1], messages(1))
+    await queues.forget_rising(QueueName("none"), ["p"])

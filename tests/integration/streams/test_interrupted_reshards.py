@@ -1,0 +1,197 @@
+"""A crash at every step of a reshard, and what finishes it."""
+
+import pytest
+import redis
+
+from consumers.maintenance.scheduler import finish_reshards
+from storage.domain.errors import (
+    IdempotencyKeyReused,
+    OutcomeUnknown,
+    ShardClosed,
+    StorageBusy,
+    StorageUnavailable,
+    StreamNotFound,
+)
+from storage.domain.log.record_batch import Record
+from storage.domain.streams.stream import Appended, ReadFrom
+from storage.redis.keys import STORE_KEY, every_key
+from tests.integration.streams.records import (
+    CLICKS,
+    HALF,
+    KEYS,
+    WIDE,
+    append,
+    by_key,
+    read_everything,
+)
+
+STEPS = ["_make_logs", "_close_logs", "close_parents"]
+
+
+def break_at(monkeypatch, engines, step: str, *, half: bool = False):
+    """The process dies before this step, or in the middle of closing two parents."""
+    resharder = engines.streams._resharder
+    target = engines.catalog if step == "close_parents" else resharder
+
+    async def die(*_):
+        if half:
+            stream = await engines.catalog.fresh_stream(WIDE)
+            await resharder._close_family(stream, (0,))
+        raise StorageUnavailable("died")
+
+    monkeypatch.setattr(target, step, die)
+
+
+@pytest.mark.parametrize("step", STEPS)
+async def test_a_sweep_finishes_a_split_that_broke_off(engines, streams, monkeypatch, step):
+    await append(streams, data=b"1")
+    with monkeypatch.context() as broken:
+        break_at(broken, engines, step)
+        with pytest.raises(OutcomeUnknown):
+            await streams.split(CLICKS, 0, HALF)
+    between = await append(streams, data=b"2")
+
+    assert await finish_reshards(engines) == 1
+
+    stream = await engines.catalog.fresh_stream(CLICKS)
+    assert [shard.index for shard in stream.open_shards] == [1, 2]
+    assert {one.shard for one in between} == ({1, 2} if step == "close_parents" else {0})
+    await append(streams, data=b"3")
+    found = by_key(await read_everything(streams, CLICKS))
+    assert all(found[key] == [b"1", b"2", b"3"] for key in KEYS)
+    assert await finish_reshards(engines) == 0
+
+
+async def test_a_shard_that_is_opening_is_read_by_its_number(engines, streams, monkeypatch):
+    """Its parents' logs were closed and their rows were not: a group's member that had finished them was given the
+    children, and read nothing of them."""
+    with monkeypatch.context() as broken:
+        break_at(broken, engines, "close_parents")
+        with pytest.raises(OutcomeUnknown):
+            await streams.split(CLICKS, 0, HALF)
+    sent = await append(streams)
+
+    reads = await streams.read_shards(CLICKS, {1: None, 2: None})
+
+    assert [read.shard for read in reads] == [1, 2]
+    assert sum(len(read.records) for read in reads) == len(sent)
+
+
+async def test_a_merge_that_broke_off_between_its_parents_keeps_the_order(
+    engines, streams, monkeypatch
+):
+    await append(streams, WIDE, b"1")
+    with monkeypatch.context() as broken:
+        break_at(broken, engines, "_close_logs", half=True)
+        with pytest.raises(OutcomeUnknown):
+            await streams.merge(WIDE, 0, 1)
+    between = await append(streams, WIDE, b"2")
+    early = await read_everything(streams, WIDE)
+
+    await finish_reshards(engines)
+
+    await append(streams, WIDE, b"3")
+    found = by_key(await read_everything(streams, WIDE))
+    assert {one.shard for one in between} == {1, 2, 3, 4}
+    assert all(order in ([b"1", b"2"], [b"1"]) for order in by_key(early).values())
+    assert all(found[key] == [b"1", b"2", b"3"] for key in KEYS)
+
+
+async def test_a_retry_of_a_call_that_half_failed_in_a_half_done_merge_adds_what_is_missing(
+    engines, streams, monkeypatch
+):
+    """One parent was closed and its records went to the child; the other's append failed, and then it was
+    closed as well. The child knew the key with half of the call's records, and refused the whole."""
+    with monkeypatch.context() as broken:
+        break_at(broken, engines, "_close_logs", half=True)
+        with pytest.raises(OutcomeUnknown):
+            await streams.merge(WIDE, 0, 1)
+    records = [Record(b"%d" % number, key) for number, key in enumerate(KEYS)]
+    put = streams._appending._append_part
+
+    async def fail_for_one(stream, shard, part):
+        if shard.index == 1:
+            raise StorageBusy
+        return await put(stream, shard, part)
+
+    with monkeypatch.context() as busy:
+        busy.setattr(streams._appending, "_append_part", fail_for_one)
+        first = await streams.append(WIDE, records, idempotency_key="k")
+    await finish_reshards(engines)
+
+    second = await streams.append(WIDE, records, idempotency_key="k")
+    third = await streams.append(WIDE, records, idempotency_key="k")
+    with pytest.raises(IdempotencyKeyReused):
+        raise (await streams.append(WIDE, records[::-1], idempotency_key="k"))[0]
+
+    assert {type(one) for one in first} == {Appended, StorageBusy}
+    for was, now, then in zip(first, second, third, strict=True):
+        assert now.duplicate is isinstance(was, Appended)
+        assert (then.shard, then.offset, then.duplicate) == (now.shard, now.offset, True)
+    found = [record.data for _, _, record in await read_everything(streams, WIDE)]
+    assert sorted(found) == sorted(record.data for record in records)
+
+
+async def test_the_next_reshard_finishes_what_the_last_one_left(engines, streams, monkeypatch):
+    with monkeypatch.context() as broken:
+        break_at(broken, engines, "_close_logs")
+        with pytest.raises(OutcomeUnknown):
+            await streams.split(CLICKS, 0, HALF)
+
+    stream = await streams.merge(CLICKS, 1, 2)
+
+    assert [shard.index for shard in stream.open_shards] == [3]
+
+
+async def test_a_sweep_goes_on_to_the_number_that_was_asked_for(engines, streams, monkeypatch):
+    with monkeypatch.context() as broken:
+        break_at(broken, engines, "close_parents")
+        with pytest.raises(OutcomeUnknown):
+            await streams.set_shard_count(CLICKS, 5)
+
+    await finish_reshards(engines)
+
+    stream = await engines.catalog.fresh_stream(CLICKS)
+    assert len(stream.open_shards) == 5
+    assert stream.shards_target is None
+
+
+async def test_a_stream_that_is_deleted_in_the_middle_leaves_nothing(engines, streams, monkeypatch):
+    with monkeypatch.context() as broken:
+        break_at(broken, engines, "_close_logs")
+        with pytest.raises(OutcomeUnknown):
+            await streams.split(CLICKS, 0, HALF)
+
+    await engines.catalog.delete_stream(CLICKS)
+
+    assert await finish_reshards(engines) == 0
+    logs = await engines.catalog.deleted_logs(0)
+    assert len(logs) == 3
+    with pytest.raises(StreamNotFound):
+        await streams.append(CLICKS, [Record(b"x")])
+
+
+@pytest.mark.parametrize("copied", [False, True])
+async def test_a_store_that_forgot_that_a_shard_is_closed_is_told_again(streams, redis_url, copied):
+    """It lost everything, or came back as the copy that was taken before the split."""
+    await append(streams)
+    stream = await streams._catalog.stream(CLICKS)
+    keys = every_key("default", stream.shards[0].log_id)
+    with redis.Redis.from_url(redis_url) as store:
+        copy = {key: dump for key in keys if (dump := store.dump(key))}
+        await streams.split(CLICKS, 0, HALF)
+        store.delete(*keys)
+        store.delete(STORE_KEY)
+        for key, dump in copy.items() if copied else ():
+            store.restore(key, 0, dump)
+    streams._keeper._epoch._run_id = ""
+    await streams._keeper._epoch.check()
+
+    first = await streams.read_shard(CLICKS, 0, ReadFrom(offset=0 if copied else 10_000))
+    rest = await streams.read_shard(CLICKS, 0, ReadFrom(offset=first.next_offset))
+
+    assert len(first.records) == (len(KEYS) if copied else 0)
+    assert (rest.records, rest.ended) == ([], True)
+    with pytest.raises(ShardClosed):
+        await streams.append_to_shard(CLICKS, 0, [Record(b"x")])
+    assert {one.shard for one in await append(streams)} == {1, 2}

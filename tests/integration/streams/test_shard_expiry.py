@@ -1,0 +1,73 @@
+"""Closed shards go with their records, children after their parents."""
+
+import pytest
+
+from storage.domain import limits
+from storage.domain.errors import ShardNotFound
+from storage.domain.log.record_batch import Record
+from storage.domain.names import StreamName
+from storage.domain.streams.stream import AppendCondition, Producer, ReadFrom, StreamSpec
+from tests.integration.streams.records import CLICKS, DAY_MS, HALF, KEYS, append, read_everything
+
+
+async def test_a_closed_shard_expires_with_its_records(engines, streams, clock):
+    await append(streams)
+    await streams.split(CLICKS, 0, HALF)
+    early = await streams.expire_shards(CLICKS)
+    clock.advance(ms=DAY_MS)
+    await append(streams)
+    full = await streams.expire_shards(CLICKS)
+    await streams.trim(CLICKS, 1_000)
+
+    gone = await streams.expire_shards(CLICKS)
+
+    assert (early, full, gone) == (0, 0, 1)
+    assert [state.shard.index for state in await streams.shards(CLICKS)] == [1, 2]
+    with pytest.raises(ShardNotFound):
+        await streams.read_shard(CLICKS, 0, ReadFrom(offset=0))
+    assert len(await read_everything(streams, CLICKS)) == len(KEYS)
+    assert await engines.catalog.deleted_logs(0) != []
+    lost = await streams.read(CLICKS, {0: 5})
+    assert [(one.shard, one.gap.reason) for one in lost.shards if one.gap] == [(0, "expired")]
+    clock.advance(ms=600_000)
+    await engines.upkeep.bury_deleted()
+    assert await engines.catalog.deleted_logs(0) == []
+    assert (await streams.split(CLICKS, 1, HALF // 2)).shards[-1].index == 4
+
+
+async def test_a_child_stays_until_its_parents_have_gone(streams, clock):
+    await append(streams)
+    await streams.split(CLICKS, 0, HALF)
+    await streams.merge(CLICKS, 1, 2)
+    clock.advance(ms=DAY_MS + 5_000)
+
+    held = await streams.expire_shards(CLICKS)
+    await streams.trim(CLICKS, 1_000)
+    gone = await streams.expire_shards(CLICKS)
+
+    assert (held, gone) == (0, 3)
+
+
+async def test_a_key_of_an_append_is_asked_where_one_of_two_merged_shards_has_gone(
+    engines, streams, clock
+):
+    brief = StreamName("brief")
+    await engines.catalog.put_stream(brief, StreamSpec(shards=3, retention_ms=60_000))
+    producer = AppendCondition(Producer("p", 0, 0))
+    await streams.append_to_shard(brief, 1, [Record(b"x")], producer)  # so it stays for a day
+    await streams.merge(brief, 0, 1)
+    await streams.merge(brief, 3, 2)
+    clock.advance(ms=limits.KEYS_ASKED_MS - 1)
+    await streams.trim(brief, 1_000)
+    early = await streams.expire_shards(brief)
+    clock.advance(ms=1)
+    gone = await streams.expire_shards(brief)
+    clock.advance(ms=-1_000)  # the clock of another process
+
+    first = await append(streams, brief, idempotency_key="k")
+    again = await append(streams, brief, idempotency_key="k")
+
+    assert (early, gone) == (0, 1)
+    assert [state.shard.index for state in await streams.shards(brief)] == [1, 2, 3, 4]
+    assert {one.shard for one in first} == {4}
+    assert [one.duplicate for one in again] == [True] * len(KEYS)
