@@ -35,7 +35,7 @@ def script_calls(redis_url: str) -> int:
     return int(told["cmdstat_evalsha"]["calls"])
 
 
-async def test_each_caller_gets_messages_of_its_own_in_order(engines):
+async def test_concurrent_receivers_get_distinct_messages_in_order(engines):
     await made(engines, WORK)
     sent = [b"%d" % number for number in range(55)]
     await send(engines.queues, WORK, *sent)
@@ -48,7 +48,7 @@ async def test_each_caller_gets_messages_of_its_own_in_order(engines):
 
 
 @pytest.mark.one_store
-async def test_many_callers_are_few_script_calls(engines, redis_url):
+async def test_concurrent_receives_share_script_calls(engines, redis_url):
     await made(engines, WORK)
     await send(engines.queues, WORK, *[b"x"] * 500)
     before = script_calls(redis_url)
@@ -67,7 +67,7 @@ async def acknowledged(engines: Storage, messages: list[ReceivedMessage]) -> lis
     return [settled.error for settled in await engines.queues.settle(WORK, verdicts)]
 
 
-async def test_callers_may_want_different_numbers_and_times(engines, clock):
+async def test_batched_receives_keep_their_own_limits_and_timeouts(engines, clock):
     await made(engines, WORK)
     await send(engines.queues, WORK, *[b"%d" % number for number in range(6)])
 
@@ -82,7 +82,7 @@ async def test_callers_may_want_different_numbers_and_times(engines, clock):
     assert await receive(engines.queues, WORK) == [b"0", b"1"]
 
 
-async def test_large_messages_are_handed_out_in_several_calls_and_to_everyone(engines, monkeypatch):
+async def test_large_messages_reach_every_receiver_over_several_calls(engines, monkeypatch):
     monkeypatch.setattr(limits, "RECEIVE_BYTES_MAX", 5_000)
     await made(engines, WORK)
     await send(engines.queues, WORK, *[bytes([65 + number]) * 1_000 for number in range(20)])
@@ -93,7 +93,7 @@ async def test_large_messages_are_handed_out_in_several_calls_and_to_everyone(en
     assert len(set(bodies(found))) == 20
 
 
-async def test_nothing_of_a_group_goes_to_two_callers(engines):
+async def test_message_group_is_delivered_to_one_concurrent_receiver(engines):
     await made(engines, LINE)
     for group in ("a", "b"):
         await send(engines.queues, LINE, *[group.encode()] * 15, group=group)
@@ -104,7 +104,7 @@ async def test_nothing_of_a_group_goes_to_two_callers(engines):
     assert sorted(map(sorted, groups)) == [[], [], [], ["a"], ["b"]]
 
 
-async def test_attempts_of_one_id_at_the_same_time_get_the_same_messages(engines):
+async def test_concurrent_attempts_of_one_id_get_same_messages(engines):
     await made(engines, LINE)
     await send(engines.queues, LINE, b"1", b"2", group="a")
 
@@ -114,7 +114,7 @@ async def test_attempts_of_one_id_at_the_same_time_get_the_same_messages(engines
     assert [one.receipt_handle for one in first] == [one.receipt_handle for one in again]
 
 
-async def test_no_more_are_in_flight_than_may_be(engines):
+async def test_concurrent_receives_respect_in_flight_limit(engines):
     await engines.catalog.put_queue(WORK, QueueSpec(in_flight_max=25))
     await send(engines.queues, WORK, *[b"x"] * 50)
 
@@ -125,7 +125,7 @@ async def test_no_more_are_in_flight_than_may_be(engines):
     assert [type(some) for some in found[3:]] == [InFlightLimitReached] * 2
 
 
-async def test_grouped_and_ungrouped_messages_still_have_half_each(engines):
+async def test_batched_receives_split_between_grouped_and_ungrouped(engines):
     await made(engines, WORK)
     await send(engines.queues, WORK, *[b"plain"] * 100)
     for group in ("a", "b", "c"):
@@ -138,9 +138,7 @@ async def test_grouped_and_ungrouped_messages_still_have_half_each(engines):
 
 
 @pytest.mark.parametrize("left_already", [True, False])
-async def test_what_a_cancelled_caller_would_have_got_is_ready_again(
-    engines, monkeypatch, left_already
-):
+async def test_messages_of_cancelled_receive_are_ready_again(engines, monkeypatch, left_already):
     await made(engines, WORK)
     await send(engines.queues, WORK, *[b"%d" % number for number in range(30)])
     make, handed_out = Receives.commands, []
@@ -172,7 +170,7 @@ async def test_what_a_cancelled_caller_would_have_got_is_ready_again(
     assert (stats.in_flight, stats.ready) == (20, 10)
 
 
-async def test_verdicts_of_many_callers_are_answered_each_for_itself(engines, clock):
+async def test_batched_settlements_are_answered_individually(engines, clock):
     chance = random.Random(7)
     await made(engines, WORK)
     await send(engines.queues, WORK, *[b"x"] * 60)

@@ -23,7 +23,7 @@ from tests.queue_verbs import HOUR_MS, LINE, WORK, made, receive, send, settle
 # ── Looking at messages, and dropping one ──
 
 
-async def test_browsing_goes_on_where_it_ended(engines):
+async def test_browse_continues_after_offset(engines):
     queues = engines.queues
     await made(engines, WORK)
     await send(queues, WORK, *[b"%d" % number for number in range(25)])
@@ -37,7 +37,7 @@ async def test_browsing_goes_on_where_it_ended(engines):
     assert (await queues.stats(WORK)).ready == 25
 
 
-async def test_a_call_of_browsing_looks_at_a_bounded_number_of_messages(engines):
+async def test_browse_examines_bounded_number_of_messages(engines):
     queues = engines.queues
     await made(engines, WORK)
     await send(queues, WORK, *[b"x"] * 999)
@@ -51,7 +51,7 @@ async def test_a_call_of_browsing_looks_at_a_bounded_number_of_messages(engines)
     assert (after, end) == (999, None)
 
 
-async def test_stragglers_that_left_the_log_are_shown_in_their_place(engines):
+async def test_browse_keeps_order_of_messages_moved_out_of_log(engines):
     queues = engines.queues
     await made(engines, WORK)
     await send(queues, WORK, b"first", delay_ms=HOUR_MS)
@@ -68,7 +68,7 @@ async def test_stragglers_that_left_the_log_are_shown_in_their_place(engines):
     assert [message.body for message in found] == [b"first", b"last"]
 
 
-async def test_a_message_is_found_by_its_id_and_by_its_offset(engines):
+async def test_message_is_found_by_id_and_by_offset(engines):
     queues = engines.queues
     await made(engines, WORK)
     [first, second] = await queues.send(WORK, [NewMessage(b"1"), NewMessage(b"2")])
@@ -82,7 +82,7 @@ async def test_a_message_is_found_by_its_id_and_by_its_offset(engines):
             await engines.contents.message(WORK, wrong)
 
 
-async def test_dropping_a_message_in_flight_frees_its_group(engines):
+async def test_dropping_in_flight_message_unlocks_its_group(engines):
     queues = engines.queues
     await made(engines, LINE)
     await send(queues, LINE, b"1", b"2", group="a")
@@ -95,7 +95,7 @@ async def test_dropping_a_message_in_flight_frees_its_group(engines):
     assert (await queues.stats(LINE)).purged == 1
 
 
-async def test_a_dead_letter_can_be_dropped(engines):
+async def test_dead_letter_can_be_dropped(engines):
     queues = engines.queues
     await engines.catalog.put_queue(WORK, QueueSpec(attempts_max=1))
     await send(queues, WORK, b"1")
@@ -150,7 +150,7 @@ async def test_dead_letters_are_counted_by_reason(engines, clock):
         (WhichDead(reason="other"), []),
     ],
 )
-async def test_only_the_dead_letters_that_are_meant_are_redriven(engines, which, redriven):
+async def test_redrive_selects_by_reason_group_and_id(engines, which, redriven):
     queues = engines.queues
     await engines.catalog.put_queue(WORK, QueueSpec())
     deaths = (b"1", "a", "typo"), (b"2", "a", "gone"), (b"3", "", "typo"), (b"4", "", "gone")
@@ -163,7 +163,7 @@ async def test_only_the_dead_letters_that_are_meant_are_redriven(engines, which,
     assert (await queues.stats(WORK)).dead_lettered == 4 - count
 
 
-async def test_a_redrive_may_be_bounded_and_goes_from_the_oldest(engines):
+async def test_redrive_with_limit_starts_at_oldest_dead_letter(engines):
     queues = engines.queues
     await engines.catalog.put_queue(WORK, QueueSpec())
     ids = await died(queues, (b"1", "", "x"), (b"2", "", "y"), (b"3", "", "x"))
@@ -196,7 +196,7 @@ async def test_many_dead_letters_are_counted_and_redriven_in_rounds(engines):
 # ── Changing a message ──
 
 
-async def test_a_waiting_message_can_be_put_off_and_called_back(engines, clock):
+async def test_ready_message_can_be_delayed_and_made_ready_again(engines, clock):
     queues = engines.queues
     await made(engines, WORK)
     await send(queues, WORK, b"1", b"2")
@@ -210,7 +210,7 @@ async def test_a_waiting_message_can_be_put_off_and_called_back(engines, clock):
     assert (meanwhile, due) == ([b"2"], [b"1"])
 
 
-async def test_a_delay_and_a_priority_change_each_for_itself(engines, clock):
+async def test_delay_and_priority_change_independently(engines, clock):
     queues = engines.queues
     await made(engines, WORK)
     await send(queues, WORK, b"plain")
@@ -223,7 +223,7 @@ async def test_a_delay_and_a_priority_change_each_for_itself(engines, clock):
     assert await receive(queues, WORK) == [b"delayed", b"plain"]
 
 
-async def test_a_changed_message_of_a_group_keeps_its_group(engines, clock):
+async def test_changed_message_keeps_its_group(engines, clock):
     queues = engines.queues
     await made(engines, WORK)
     await send(queues, WORK, b"1", b"2", group="a")
@@ -235,7 +235,7 @@ async def test_a_changed_message_of_a_group_keeps_its_group(engines, clock):
     assert (first, await receive(queues, WORK)) == ([b"2"], [b"1"])
 
 
-async def test_what_cannot_be_changed_says_so(engines):
+async def test_change_of_unchangeable_message_is_rejected(engines):
     queues = engines.queues
     await made(engines, WORK)
     await made(engines, LINE)
@@ -255,7 +255,7 @@ async def test_what_cannot_be_changed_says_so(engines):
         await engines.contents.change(LINE, "0", delay_ms=0)
 
 
-async def test_a_changed_message_still_expires_in_its_time(engines, clock):
+async def test_changed_message_keeps_its_expiry(engines, clock):
     queues = engines.queues
     await made(engines, WORK, retention_ms=60_000)
     await send(queues, WORK, b"1")
@@ -268,7 +268,7 @@ async def test_a_changed_message_still_expires_in_its_time(engines, clock):
 
 
 @pytest.mark.parametrize("state", list(MessageState))
-async def test_a_body_is_changed_wherever_its_message_waits(engines, clock, state):
+async def test_body_can_be_replaced_in_every_state(engines, clock, state):
     queues, contents = engines.queues, engines.contents
     await made(engines, LINE)
     headers = (("colour", "", b"red"),)
@@ -299,7 +299,7 @@ async def test_a_body_is_changed_wherever_its_message_waits(engines, clock, stat
     assert received[0].message_id == sent.message_id
 
 
-async def test_a_body_can_change_more_than_once_and_keeps_its_place(engines):
+async def test_body_can_be_replaced_repeatedly_and_keeps_its_position(engines):
     queues, contents = engines.queues, engines.contents
     await made(engines, WORK)
     await send(queues, WORK, b"1", b"2", b"3")
@@ -316,7 +316,7 @@ async def test_a_body_can_change_more_than_once_and_keeps_its_place(engines):
     assert (await queues.stats(WORK)).bytes_held == 0
 
 
-async def test_a_dead_letter_is_mended_and_redriven(engines):
+async def test_dead_letter_with_replaced_body_is_redriven(engines):
     queues, contents = engines.queues, engines.contents
     await made(engines, WORK)
     await died(queues, (b"{", "", "not JSON"))
@@ -328,7 +328,7 @@ async def test_a_dead_letter_is_mended_and_redriven(engines):
     assert await receive(queues, WORK) == [b"{}"]
 
 
-async def test_a_body_that_its_queue_does_not_take_is_refused(engines):
+async def test_invalid_replacement_body_is_rejected(engines):
     await made(engines, WORK, message_bytes_max=3)
     await send(engines.queues, WORK, b"1")
 
@@ -345,9 +345,7 @@ async def test_a_body_that_its_queue_does_not_take_is_refused(engines):
 # ── Pages of large messages ──
 
 
-async def test_a_page_of_large_messages_or_dead_letters_ends_early_and_goes_on(
-    engines, monkeypatch
-):
+async def test_page_of_large_messages_ends_early_and_continues(engines, monkeypatch):
     monkeypatch.setattr(limits, "BROWSE_BYTES_MAX", 2_500)
     await engines.catalog.put_queue(WORK, QueueSpec())
     bodies = [bytes([65 + number]) * 1_000 for number in range(8)]
@@ -363,7 +361,7 @@ async def test_a_page_of_large_messages_or_dead_letters_ends_early_and_goes_on(
     assert [one.body for page in dead for one in page] == bodies
 
 
-async def test_a_page_holds_at_least_one_message_however_large(engines, monkeypatch):
+async def test_page_holds_at_least_one_message_however_large(engines, monkeypatch):
     monkeypatch.setattr(limits, "BROWSE_BYTES_MAX", 1)
     await engines.catalog.put_queue(WORK, QueueSpec())
     await send(engines.queues, WORK, b"large", b"larger")
@@ -384,9 +382,7 @@ async def pages(look):
     return found
 
 
-async def test_counts_of_many_dead_letters_by_reason_may_be_a_little_old(
-    engines, clock, monkeypatch
-):
+async def test_dead_letter_counts_by_reason_may_be_stale(engines, clock, monkeypatch):
     monkeypatch.setattr(limits, "DEATH_REASONS_COUNTED_MAX", 1)
     await engines.catalog.put_queue(WORK, QueueSpec())
     await died(engines.queues, (b"1", "", "typo"))

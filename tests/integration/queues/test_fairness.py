@@ -7,7 +7,7 @@ from storage.domain.queues.policies import GroupWeight
 from tests.queue_verbs import WORK, made, receive, send, settle
 
 
-async def test_groups_of_a_standard_queue_take_turns(engines):
+async def test_groups_of_standard_queue_take_turns(engines):
     queues = engines.queues
     await made(engines, WORK)
     await send(queues, WORK, *[b"a%d" % number for number in range(6)], group="a")
@@ -18,7 +18,7 @@ async def test_groups_of_a_standard_queue_take_turns(engines):
     assert received == [b"a0", b"b0", b"a1", b"b1", b"a2", b"a3", b"a4", b"a5"]
 
 
-async def test_who_takes_less_than_the_groups_have_leaves_each_its_first_message(engines):
+async def test_partial_receive_keeps_first_message_of_each_group(engines):
     """The first messages of the groups in turn are read together, and those that are not handed out go back."""
     queues = engines.queues
     await made(engines, WORK)
@@ -37,7 +37,7 @@ async def test_who_takes_less_than_the_groups_have_leaves_each_its_first_message
     assert [len(some) for some in received] == [2] * 7 + [1]
 
 
-async def test_groups_whose_messages_lie_far_apart_take_turns_too(engines):
+async def test_groups_take_turns_when_their_messages_are_far_apart(engines):
     queues = engines.queues
     await made(engines, WORK)
     await send(queues, WORK, b"a0", group="a")
@@ -50,7 +50,7 @@ async def test_groups_whose_messages_lie_far_apart_take_turns_too(engines):
     assert [body for body in received if body != b"x"] == [b"a0", b"b0", b"a1"]
 
 
-async def test_groups_and_messages_without_one_share_the_deliveries(engines):
+async def test_grouped_and_ungrouped_messages_share_deliveries(engines):
     queues = engines.queues
     await made(engines, WORK)
     await send(queues, WORK, *[b"a%d" % number for number in range(6)], group="a")
@@ -61,7 +61,7 @@ async def test_groups_and_messages_without_one_share_the_deliveries(engines):
     assert {b"1", b"2", b"3"} <= set(received[:6])
 
 
-async def test_no_group_of_a_standard_queue_is_locked(engines, clock):
+async def test_groups_of_standard_queue_are_not_locked(engines, clock):
     queues = engines.queues
     await made(engines, WORK)
     await send(queues, WORK, b"1", b"2", group="a")
@@ -75,7 +75,7 @@ async def test_no_group_of_a_standard_queue_is_locked(engines, clock):
     assert await receive(queues, WORK) == []
 
 
-async def test_a_noisy_tenant_does_not_delay_a_quiet_one(engines, clock):
+async def test_noisy_group_does_not_delay_quiet_one(engines, clock):
     """A has 100 000 waiting; B sends one a second; four consumers take 100 ms a message."""
     queues = engines.queues
     await made(engines, WORK)
@@ -113,7 +113,7 @@ async def test_weights_share_the_deliveries(engines):
         assert abs(taken[group] - expected) <= 0.05 * expected, taken
 
 
-async def test_the_first_weight_that_fits_counts_and_an_idle_group_costs_nothing(engines):
+async def test_first_matching_weight_applies_and_idle_group_is_free(engines):
     queues = engines.queues
     weights = (GroupWeight("a", 2), GroupWeight("a*", 5), GroupWeight("*", 1))
     await made(engines, WORK, group_weights=weights)
@@ -123,7 +123,7 @@ async def test_the_first_weight_that_fits_counts_and_an_idle_group_costs_nothing
     assert await receive(queues, WORK) == [b"a", b"b", b"b", b"b"]
 
 
-async def test_weights_in_virtual_time_give_each_tenant_its_share_of_the_consumers(engines, clock):
+async def test_weights_give_each_group_its_share_under_overload(engines, clock):
     """Two tenants with more than four consumers can do, one of weight 3: it waits a third as long."""
     queues = engines.queues
     await made(engines, WORK, group_weights=(GroupWeight("gold", 3),))

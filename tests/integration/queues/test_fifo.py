@@ -4,7 +4,7 @@ from storage.domain.queues.queue import DedupScope, QueueSpec
 from tests.queue_verbs import LINE, made, receive, send
 
 
-async def test_content_is_told_by_its_digest(engines):
+async def test_content_deduplication_uses_body_digest(engines):
     queues = engines.queues
     await made(engines, LINE, deduplicate_by_content=True)
     await send(queues, LINE, b"same", group="a")
@@ -14,7 +14,7 @@ async def test_content_is_told_by_its_digest(engines):
     assert await receive(queues, LINE) == [b"same", b"same"]
 
 
-async def test_the_scope_of_a_deduplication_id_may_be_its_group(engines):
+async def test_deduplication_scope_can_be_group(engines):
     queues = engines.queues
     await made(engines, LINE, dedup_scope=DedupScope.GROUP)
     for group in ("a", "b", "a"):
@@ -23,7 +23,7 @@ async def test_the_scope_of_a_deduplication_id_may_be_its_group(engines):
     assert await receive(queues, LINE) == [b"a", b"b"]
 
 
-async def test_a_fifo_queue_delays_all_alike_and_keeps_the_order(engines, clock):
+async def test_fifo_queue_delay_keeps_order(engines, clock):
     queues = engines.queues
     await made(engines, LINE, delay_ms=5_000)
     await send(queues, LINE, b"1", group="a")
@@ -38,7 +38,7 @@ async def test_a_fifo_queue_delays_all_alike_and_keeps_the_order(engines, clock)
     assert await receive(queues, LINE) == [b"1", b"2"]
 
 
-async def test_a_delayed_message_does_not_lock_its_group(engines, clock):
+async def test_delayed_message_does_not_lock_its_group(engines, clock):
     queues = engines.queues
     await made(engines, LINE, delay_ms=1_000)
     await send(queues, LINE, b"1", group="a")

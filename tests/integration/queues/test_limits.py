@@ -25,7 +25,7 @@ async def weight_of(engines: Storage, body: bytes) -> int:
     return (await engines.queues.stats(DEAD)).bytes_held
 
 
-async def test_a_full_queue_refuses_what_would_be_too_much_and_adds_nothing_of_it(engines):
+async def test_full_queue_rejects_whole_batch(engines):
     queues = engines.queues
     await made(engines, WORK, messages_max=3)
     await send(queues, WORK, b"1", b"2")
@@ -37,7 +37,7 @@ async def test_a_full_queue_refuses_what_would_be_too_much_and_adds_nothing_of_i
     assert await receive(queues, WORK) == [b"1", b"2", b"5"]
 
 
-async def test_what_is_in_flight_counts_and_what_is_acknowledged_makes_room(engines):
+async def test_in_flight_messages_count_until_acknowledged(engines):
     queues = engines.queues
     await made(engines, WORK, messages_max=1)
     await send(queues, WORK, b"1")
@@ -52,7 +52,7 @@ async def test_what_is_in_flight_counts_and_what_is_acknowledged_makes_room(engi
 
 
 @pytest.mark.parametrize("size", [1, 100, 300, 70_000])
-async def test_bytes_are_capped_to_the_byte(engines, size):
+async def test_byte_limit_is_exact(engines, size):
     queues, weight = engines.queues, await weight_of(engines, b"x" * size)
     await made(engines, WORK, bytes_max=3 * weight)
     await send(queues, WORK, *[b"x" * size] * 3)
@@ -66,7 +66,7 @@ async def test_bytes_are_capped_to_the_byte(engines, size):
         await send(queues, WORK, *[b"x" * size] * 3)
 
 
-async def test_bytes_held_follow_a_message_through_every_end_it_can_have(engines, clock):
+async def test_bytes_held_follow_every_state_change(engines, clock):
     queues, contents = engines.queues, engines.contents
     weight = await weight_of(engines, b"12")
     await made(engines, WORK, retention_ms=60_000)
@@ -98,7 +98,7 @@ async def test_bytes_held_follow_a_message_through_every_end_it_can_have(engines
     assert (await queues.stats(WORK)).bytes_held == 0
 
 
-async def test_the_oldest_make_room_but_none_in_flight(engines):
+async def test_overflow_drops_oldest_but_not_in_flight_messages(engines):
     queues = engines.queues
     await made(engines, WORK, messages_max=3, overflow=Overflow.DROP_OLDEST)
     await send(queues, WORK, b"1", b"2", b"3")
@@ -112,7 +112,7 @@ async def test_the_oldest_make_room_but_none_in_flight(engines):
     assert (stats.dropped, stats.sent, stats.ready, stats.in_flight) == (1, 4, 2, 1)
 
 
-async def test_the_oldest_is_the_one_sent_first_also_after_it_came_back(engines):
+async def test_overflow_drops_first_sent_message_even_after_release(engines):
     queues = engines.queues
     await made(engines, WORK, messages_max=2, overflow=Overflow.DROP_OLDEST)
     await send(queues, WORK, b"1", b"2")
@@ -124,7 +124,7 @@ async def test_the_oldest_is_the_one_sent_first_also_after_it_came_back(engines)
     assert await receive(queues, WORK) == [b"2", b"3"]
 
 
-async def test_a_fifo_group_goes_on_behind_what_was_dropped(engines):
+async def test_fifo_group_continues_after_dropped_message(engines):
     queues = engines.queues
     await made(engines, LINE, messages_max=3, overflow=Overflow.DROP_OLDEST)
     await send(queues, LINE, b"a1", b"a2", group="a")
@@ -135,7 +135,7 @@ async def test_a_fifo_group_goes_on_behind_what_was_dropped(engines):
     assert sorted(await receive(queues, LINE)) == [b"a2", b"b1", b"b2"]
 
 
-async def test_what_makes_room_may_be_kept_among_the_dead_letters(engines):
+async def test_overflow_can_dead_letter_oldest_messages(engines):
     queues = engines.queues
     await made(engines, WORK, messages_max=2, overflow=Overflow.DEAD_LETTER)
     await send(queues, WORK, b"1", b"2")
@@ -147,7 +147,7 @@ async def test_what_makes_room_may_be_kept_among_the_dead_letters(engines):
     assert await receive(queues, WORK) == [b"2", b"3"]
 
 
-async def test_a_queue_whose_messages_are_all_in_flight_refuses(engines):
+async def test_send_is_rejected_when_all_messages_are_in_flight(engines):
     queues = engines.queues
     await made(engines, WORK, messages_max=2, overflow=Overflow.DROP_OLDEST)
     await send(queues, WORK, b"1", b"2")
@@ -157,7 +157,7 @@ async def test_a_queue_whose_messages_are_all_in_flight_refuses(engines):
         await send(queues, WORK, b"3")
 
 
-async def test_a_batch_larger_than_the_queue_drops_nothing(engines):
+async def test_batch_larger_than_queue_drops_nothing(engines):
     queues = engines.queues
     await made(engines, WORK, messages_max=2, overflow=Overflow.DROP_OLDEST)
     await send(queues, WORK, b"1", b"2")
@@ -168,7 +168,7 @@ async def test_a_batch_larger_than_the_queue_drops_nothing(engines):
     assert await receive(queues, WORK) == [b"1", b"2"]
 
 
-async def test_a_repeated_send_is_answered_by_a_full_queue(engines):
+async def test_repeated_send_to_full_queue_returns_first_result(engines):
     queues = engines.queues
     await made(engines, LINE, messages_max=1)
     [first] = await queues.send(LINE, [NewMessage(b"1", group="a", dedup_id="x")])
@@ -178,7 +178,7 @@ async def test_a_repeated_send_is_answered_by_a_full_queue(engines):
     assert (again.offset, again.duplicate) == (first.offset, True)
 
 
-async def test_a_refused_send_does_not_use_up_its_idempotency_key(engines):
+async def test_rejected_send_does_not_consume_its_idempotency_key(engines):
     queues = engines.queues
     await made(engines, WORK, messages_max=1)
     await send(queues, WORK, b"1")
@@ -191,7 +191,7 @@ async def test_a_refused_send_does_not_use_up_its_idempotency_key(engines):
     assert not sent.duplicate
 
 
-async def test_a_cap_set_later_counts_what_is_there(engines):
+async def test_new_byte_limit_counts_existing_messages(engines):
     queues, weight = engines.queues, await weight_of(engines, b"1")
     await made(engines, WORK)
     await send(queues, WORK, b"1", b"2")
@@ -201,7 +201,7 @@ async def test_a_cap_set_later_counts_what_is_there(engines):
         await send(queues, WORK, b"3")
 
 
-async def test_what_left_the_log_is_the_oldest_too_unless_it_is_in_flight(engines):
+async def test_overflow_drops_messages_with_replaced_bodies_in_order(engines):
     """Changed bodies lie beside the log."""
     queues, contents = engines.queues, engines.contents
     await made(engines, WORK, messages_max=4, overflow=Overflow.DROP_OLDEST)

@@ -24,7 +24,7 @@ async def told(engines, word: str, name: QueueName = WORK) -> list[What]:
     return [event.what for event in (await engines.contents.history(name, word)).events]
 
 
-async def test_a_message_tells_all_that_happened_to_it_also_after_it_is_gone(engines, clock):
+async def test_history_lists_all_events_even_after_deletion(engines, clock):
     await engines.catalog.put_queue(WORK, QueueSpec(history=True, attempts_max=2))
     sent_at = clock.now_ms()
     [sent] = await engines.queues.send(WORK, [NewMessage(b"one", delay_ms=1_000)])
@@ -61,7 +61,7 @@ async def test_a_message_tells_all_that_happened_to_it_also_after_it_is_gone(eng
     assert (history.state, history.truncated) == ("gone", False)
 
 
-async def test_many_that_are_acknowledged_together_are_each_told(engines):
+async def test_messages_acknowledged_in_batch_have_own_events(engines):
     await made(engines, WORK, history=True)
     await engines.queues.send(WORK, [NewMessage(b"x") for _ in range(20)])
     received = await engines.queues.receive(WORK, messages_max=20)
@@ -73,7 +73,7 @@ async def test_many_that_are_acknowledged_together_are_each_told(engines):
         assert await told(engines, word) == [What.SENT, What.DELIVERED, What.ACKNOWLEDGED]
 
 
-async def test_a_queue_that_keeps_none_has_none_and_a_switch_counts_from_the_next_send(
+async def test_history_begins_with_next_send_after_enabling(
     engines,
 ):
     await made(engines, WORK)
@@ -96,7 +96,7 @@ async def test_a_queue_that_keeps_none_has_none_and_a_switch_counts_from_the_nex
         await engines.contents.history(WORK, "9")
 
 
-async def test_a_sweep_switches_it_on_where_nothing_is_sent(engines):
+async def test_maintenance_enables_history_without_a_send(engines):
     await made(engines, WORK)
     await engines.queues.send(WORK, [NewMessage(b"one")])
     await made(engines, WORK, history=True)
@@ -106,7 +106,7 @@ async def test_a_sweep_switches_it_on_where_nothing_is_sent(engines):
     assert await told(engines, "0") == [What.DELIVERED]
 
 
-async def test_a_purge_is_told_of_what_was_there_and_a_drop_of_its_message(engines):
+async def test_purge_and_drop_are_recorded_for_affected_messages(engines):
     await made(engines, WORK, history=True)
     await engines.queues.send(WORK, [NewMessage(b"done"), NewMessage(b"b"), NewMessage(b"c")])
     [first] = await engines.queues.receive(WORK)
@@ -121,7 +121,7 @@ async def test_a_purge_is_told_of_what_was_there_and_a_drop_of_its_message(engin
     assert await told(engines, "3") == [What.SENT]
 
 
-async def test_a_message_that_leaves_for_another_queue_is_told_in_both(engines, clock):
+async def test_move_is_recorded_in_both_queues(engines, clock):
     dead = QueueName("dead")
     await made(engines, dead, history=True)
     await made(engines, WORK, history=True, dead_letters=DeadLetterTarget("dead", 1))
@@ -144,7 +144,7 @@ async def test_a_message_that_leaves_for_another_queue_is_told_in_both(engines, 
     assert (moved_in.what, moved_in.reason.split()[1]) == (What.MOVED_IN, "0")
 
 
-async def test_what_expires_and_what_makes_room_is_told(engines, clock):
+async def test_expiry_and_overflow_are_recorded(engines, clock):
     await made(engines, WORK, history=True, messages_max=2, overflow="drop_oldest")
     await engines.queues.send(WORK, [NewMessage(b"a"), NewMessage(b"b", ttl_ms=1_000)])
     await engines.queues.send(WORK, [NewMessage(b"c")])
@@ -155,7 +155,7 @@ async def test_what_expires_and_what_makes_room_is_told(engines, clock):
     assert await told(engines, "1") == [What.SENT, What.EXPIRED]
 
 
-async def test_only_so_many_events_are_kept_and_a_history_says_what_it_lacks(engines, monkeypatch):
+async def test_event_count_is_bounded_and_truncation_is_reported(engines, monkeypatch):
     monkeypatch.setattr(limits, "HISTORY_EVENTS_MAX", 200)
     monkeypatch.setattr(limits, "HISTORY_LOOKS_MAX", 50)
     await made(engines, WORK, history=True)
@@ -170,7 +170,7 @@ async def test_only_so_many_events_are_kept_and_a_history_says_what_it_lacks(eng
     assert (last.state, last.truncated) == ("ready", False)
 
 
-async def test_a_long_reason_is_cut_and_whatever_is_in_it_can_be_read(engines):
+async def test_long_reason_is_truncated_at_character_boundary(engines):
     await made(engines, WORK, history=True)
     await engines.queues.send(WORK, [NewMessage(b"one")])
     [first] = await engines.queues.receive(WORK)
@@ -181,7 +181,7 @@ async def test_a_long_reason_is_cut_and_whatever_is_in_it_can_be_read(engines):
     assert (dead.what, dead.reason) == (What.DEAD_LETTERED, "ä" * 128)
 
 
-def test_a_purge_says_nothing_of_what_was_gone_or_dead_or_came_later():
+def test_purge_does_not_affect_deleted_dead_or_later_messages():
     purge = ("*", MessageEvent(What.PURGED, 9, number=3))
     noted = [
         ("0", MessageEvent(What.SENT, 1)),
@@ -200,7 +200,7 @@ def test_a_purge_says_nothing_of_what_was_gone_or_dead_or_came_later():
     assert state_after(()) == ""
 
 
-async def test_the_history_ends_with_its_queue(engines):
+async def test_history_is_deleted_with_its_queue(engines):
     await made(engines, WORK, history=True)
     await engines.queues.send(WORK, [NewMessage(b"one")])
     await engines.catalog.delete_queue(WORK)
@@ -212,5 +212,5 @@ async def test_the_history_ends_with_its_queue(engines):
 
 
 @pytest.mark.parametrize("spec", [QueueSpec(), QueueSpec(history=True)])
-def test_a_history_asks_for_nothing_else(spec: QueueSpec):
+def test_history_requires_no_other_setting(spec: QueueSpec):
     spec.check()

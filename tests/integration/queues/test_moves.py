@@ -29,7 +29,7 @@ from tests.queue_verbs import (
 # ── Dead-letter queues ──
 
 
-async def test_a_message_moves_at_the_receive_that_would_be_one_too_many(engines, clock):
+async def test_message_moves_to_dead_letter_queue_after_max_receives(engines, clock):
     queues = engines.queues
     await made(engines, DEAD)
     await made(engines, WORK, dead_letters=DeadLetterTarget("dead", 2))
@@ -47,7 +47,7 @@ async def test_a_message_moves_at_the_receive_that_would_be_one_too_many(engines
     assert dead.sent_at_ms == last.sent_at_ms
 
 
-async def test_counts_of_both_queues_add_up_after_a_move(engines, clock):
+async def test_counters_of_both_queues_agree_after_move(engines, clock):
     queues = engines.queues
     await made(engines, DEAD)
     await made(engines, WORK, dead_letters=DeadLetterTarget("dead", 1))
@@ -60,7 +60,7 @@ async def test_counts_of_both_queues_add_up_after_a_move(engines, clock):
     assert (target.sent, target.ready, target.moved_in) == (0, 2, 2)
 
 
-async def test_messages_pass_through_a_chain_of_queues(engines, clock):
+async def test_messages_pass_through_chain_of_queues(engines, clock):
     queues = engines.queues
     q3 = await made(engines, QueueName("q3"))
     q2 = await made(engines, QueueName("q2"), dead_letters=DeadLetterTarget("q3", 2))
@@ -74,7 +74,7 @@ async def test_messages_pass_through_a_chain_of_queues(engines, clock):
     assert (arrived.receives, arrived.dead_letter_source) == (3, "q2")
 
 
-async def test_a_dead_letter_queue_that_is_gone_leaves_messages_where_they_are(engines, clock):
+async def test_messages_stay_when_dead_letter_queue_is_deleted(engines, clock):
     queues = engines.queues
     await made(engines, DEAD)
     await made(engines, WORK, dead_letters=DeadLetterTarget("dead", 1))
@@ -85,7 +85,7 @@ async def test_a_dead_letter_queue_that_is_gone_leaves_messages_where_they_are(e
     assert await receive(queues, WORK) == [b"stays"]
 
 
-async def test_a_fifo_groups_later_messages_go_on_after_one_has_died(engines, clock):
+async def test_fifo_group_continues_after_message_is_dead_lettered(engines, clock):
     queues = engines.queues
     await made(engines, LOST)
     await made(engines, LINE, dead_letters=DeadLetterTarget("lost.fifo", 1))
@@ -100,7 +100,7 @@ async def test_a_fifo_groups_later_messages_go_on_after_one_has_died(engines, cl
     assert (dead.body, dead.group, dead.dedup_id) == (b"bad", "a", bad.message_id)
 
 
-async def test_what_was_left_on_its_way_is_brought_by_a_sweep_and_only_once(engines, clock):
+async def test_maintenance_completes_interrupted_moves_exactly_once(engines, clock):
     """The process that let messages depart ends before it brings them; two others find them."""
     queues, carrier = engines.queues, engines.queues._carrier
     await made(engines, DEAD)
@@ -153,7 +153,7 @@ async def dead_letters(engines: Storage, clock: ManualClock, count: int) -> None
         clock.advance(ms=1)
 
 
-async def test_a_move_takes_messages_back_to_where_they_died(engines, clock):
+async def test_move_returns_messages_to_their_source_queue(engines, clock):
     await dead_letters(engines, clock, 250)
 
     move = await engines.moves.start(DEAD)
@@ -167,7 +167,7 @@ async def test_a_move_takes_messages_back_to_where_they_died(engines, clock):
     assert (first.body, first.receives, first.dead_letter_source) == (b"0", 1, "")
 
 
-async def test_a_move_may_have_another_destination(engines, clock):
+async def test_move_accepts_another_destination(engines, clock):
     other = await made(engines, QueueName("other"))
     await dead_letters(engines, clock, 3)
 
@@ -176,7 +176,7 @@ async def test_a_move_may_have_another_destination(engines, clock):
     assert await receive(engines.queues, other) == [b"0", b"1", b"2"]
 
 
-async def test_only_a_dead_letter_queue_can_be_moved_from_once_at_a_time(engines, clock):
+async def test_move_requires_dead_letter_queue_and_runs_once_at_a_time(engines, clock):
     await dead_letters(engines, clock, 3)
     with pytest.raises(MoveRefused) as refused:
         await engines.moves.start(WORK)
@@ -192,7 +192,7 @@ async def test_only_a_dead_letter_queue_can_be_moved_from_once_at_a_time(engines
     assert ended.moved + (await engines.queues.stats(DEAD)).ready == 3
 
 
-async def test_a_move_fails_when_its_destination_goes_and_loses_nothing(engines, clock):
+async def test_move_fails_without_loss_when_destination_is_deleted(engines, clock):
     await dead_letters(engines, clock, 5)
     await engines.catalog.delete_queue(WORK)
     await made(engines, QueueName("source"), dead_letters=DeadLetterTarget("dead", 1))
@@ -203,7 +203,7 @@ async def test_a_move_fails_when_its_destination_goes_and_loses_nothing(engines,
     assert (await engines.queues.stats(DEAD)).ready == 5
 
 
-async def test_a_move_that_nobody_works_on_is_taken_up_again(engines, clock):
+async def test_abandoned_move_is_resumed(engines, clock):
     await dead_letters(engines, clock, 5)
     move = await engines.moves.start(DEAD, per_second=1)
     await engines.moves.close()
@@ -232,7 +232,7 @@ async def test_moves_are_listed_newest_first(engines, clock):
 # ── Two processes at once ──
 
 
-async def test_carrying_by_many_at_once_loses_and_doubles_nothing(
+async def test_concurrent_moves_neither_lose_nor_duplicate_messages(
     engines, redis_url, database_url, clock
 ):
     """Two processes let messages die and move them back, and a sweep carries, all at the same time."""
@@ -276,7 +276,7 @@ async def test_carrying_by_many_at_once_loses_and_doubles_nothing(
 # ── Redrives at a pace ──
 
 
-async def test_a_redrive_goes_on_in_the_background_and_keeps_its_groups_in_order(engines, clock):
+async def test_background_redrive_keeps_group_order(engines, clock):
     queues = engines.queues
     await made(engines, LINE)
     for number in range(6):
@@ -292,7 +292,7 @@ async def test_a_redrive_goes_on_in_the_background_and_keeps_its_groups_in_order
     assert (await queues.stats(LINE)).dead_lettered == 3
 
 
-async def test_a_redrive_of_one_reason_tells_how_many_those_are(engines, clock):
+async def test_redrive_by_reason_reports_its_total(engines, clock):
     """Its progress went up to the number of all dead letters, and stopped short of it."""
     await made(engines, WORK)
     await send(engines.queues, WORK, b"1", b"2", b"3")
@@ -307,7 +307,7 @@ async def test_a_redrive_of_one_reason_tells_how_many_those_are(engines, clock):
     assert (move.to_move, over.moved) == (2, 2)
 
 
-async def test_a_redrive_that_is_taken_up_again_goes_on_where_it_was(engines, clock):
+async def test_resumed_redrive_continues_at_its_position(engines, clock):
     """What it redrove and died again is not redriven a second time."""
     queues = engines.queues
     await made(engines, WORK)
@@ -337,7 +337,7 @@ async def received_in_time(engines: Storage, name: QueueName) -> list[ReceivedMe
     raise AssertionError("nothing came")
 
 
-async def test_a_redrive_of_a_queue_that_is_gone_fails(engines, clock):
+async def test_redrive_of_deleted_queue_fails(engines, clock):
     queues = engines.queues
     await made(engines, WORK)
     await send(queues, WORK, b"1", b"2")

@@ -27,7 +27,7 @@ async def parked(engines: Storage) -> list[ParkedGroup]:
     return await engines.contents.parked_groups(LINE)
 
 
-async def test_a_poisoned_group_waits_in_its_order_and_the_others_go_on(engines):
+async def test_poisoned_group_is_parked_in_order_while_others_continue(engines):
     queues = engines.queues
     await parking(engines)
     await send(queues, LINE, b"a1", b"a2", group="a")
@@ -45,7 +45,7 @@ async def test_a_poisoned_group_waits_in_its_order_and_the_others_go_on(engines)
     assert (stats.parked, stats.ready, stats.in_flight, stats.dead_lettered) == (3, 0, 1, 0)
 
 
-async def test_a_resumed_group_delivers_everything_in_its_order(engines, clock):
+async def test_resumed_group_is_delivered_in_order(engines, clock):
     queues = engines.queues
     await parking(engines)
     await send(queues, LINE, b"a1", b"a2", group="a")
@@ -60,7 +60,7 @@ async def test_a_resumed_group_delivers_everything_in_its_order(engines, clock):
     assert await receive(queues, LINE) == [b"a1", b"a2", b"a3"]
 
 
-async def test_the_poisoned_message_has_all_its_attempts_again(engines):
+async def test_resuming_group_resets_failures(engines):
     await parking(engines, attempts_max=2)
     await send(engines.queues, LINE, b"a1", group="a")
     await fail(engines)
@@ -76,7 +76,7 @@ async def test_the_poisoned_message_has_all_its_attempts_again(engines):
     assert group.reason == "again"
 
 
-async def test_time_outs_before_the_resumption_do_not_count_either(engines, clock):
+async def test_resuming_group_resets_crashes(engines, clock):
     queues = engines.queues
     await parking(engines, attempts_max=2)
     await send(queues, LINE, b"a1", group="a")
@@ -89,7 +89,7 @@ async def test_time_outs_before_the_resumption_do_not_count_either(engines, cloc
     assert await receive(queues, LINE) == [b"a1"]
 
 
-async def test_a_message_whose_lease_ran_out_too_often_parks_its_group(engines, clock):
+async def test_group_is_parked_when_leases_expire_too_often(engines, clock):
     await parking(engines)
     await send(engines.queues, LINE, b"a1", b"a2", group="a")
     await times_out(engines.queues, LINE, clock, 1)
@@ -101,7 +101,7 @@ async def test_a_message_whose_lease_ran_out_too_often_parks_its_group(engines, 
     assert group.reason == "visibility timeout passed 1 times"
 
 
-async def test_a_rejected_message_parks_its_group_whatever_its_attempts(engines):
+async def test_rejected_message_parks_its_group_despite_attempts_left(engines):
     await parking(engines, attempts_max=None)
     await send(engines.queues, LINE, b"a1", group="a")
     await fail(engines)
@@ -112,7 +112,7 @@ async def test_a_rejected_message_parks_its_group_whatever_its_attempts(engines)
     assert [group.reason for group in await parked(engines)] == ["not JSON"]
 
 
-async def test_messages_in_flight_with_the_poisoned_one_return_to_the_parked_group(engines, clock):
+async def test_in_flight_messages_return_to_parked_group(engines, clock):
     queues = engines.queues
     await parking(engines)
     await send(queues, LINE, b"a1", b"a2", b"a3", group="a")
@@ -128,7 +128,7 @@ async def test_messages_in_flight_with_the_poisoned_one_return_to_the_parked_gro
     assert await receive(queues, LINE) == [b"a1", b"a3"]
 
 
-async def test_the_poisoned_message_can_be_mended_in_its_place(engines):
+async def test_poisoned_message_can_be_replaced_in_parked_group(engines):
     queues = engines.queues
     await parking(engines)
     await send(queues, LINE, b"{", b"{}", group="a")
@@ -140,7 +140,7 @@ async def test_the_poisoned_message_can_be_mended_in_its_place(engines):
     assert await receive(queues, LINE) == [b"mended", b"{}"]
 
 
-async def test_a_group_stays_parked_without_its_poisoned_message(engines):
+async def test_group_stays_parked_when_poisoned_message_is_removed(engines):
     queues = engines.queues
     await parking(engines)
     await send(queues, LINE, b"a1", b"a2", group="a")
@@ -154,7 +154,7 @@ async def test_a_group_stays_parked_without_its_poisoned_message(engines):
     assert await receive(queues, LINE) == [b"a2"]
 
 
-async def test_a_delayed_retry_joins_its_parked_group_when_it_is_due(engines, clock):
+async def test_delayed_retry_joins_its_parked_group_when_due(engines, clock):
     queues = engines.queues
     await parking(engines, attempts_max=2)
     await send(queues, LINE, b"a1", b"a2", group="a")
@@ -172,7 +172,7 @@ async def test_a_delayed_retry_joins_its_parked_group_when_it_is_due(engines, cl
     assert await receive(queues, LINE) == [b"a1", b"a2"]
 
 
-async def test_of_a_thousand_groups_one_is_poisoned_and_the_others_do_not_notice(engines):
+async def test_one_poisoned_group_does_not_affect_a_thousand_others(engines):
     queues = engines.queues
     await parking(engines)
     for body in (b"1", b"2"):
@@ -187,7 +187,7 @@ async def test_of_a_thousand_groups_one_is_poisoned_and_the_others_do_not_notice
     assert [group.group for group in await parked(engines)] == ["g0"]
 
 
-async def test_parked_messages_are_browsed_and_expire_as_others_do(engines, clock):
+async def test_parked_messages_are_browsable_and_expire(engines, clock):
     queues = engines.queues
     await made(engines, LINE, retention_ms=HOUR_MS)
     await send(queues, LINE, b"a1", b"a2", group="a")
@@ -203,7 +203,7 @@ async def test_parked_messages_are_browsed_and_expire_as_others_do(engines, cloc
     assert (stats.parked, stats.expired) == (0, 2)
 
 
-async def test_a_purge_leaves_no_group_parked(engines):
+async def test_purge_leaves_no_group_parked(engines):
     queues = engines.queues
     await parking(engines)
     await send(queues, LINE, b"a1", group="a")
@@ -216,7 +216,7 @@ async def test_a_purge_leaves_no_group_parked(engines):
     assert await receive(queues, LINE) == [b"new"]
 
 
-async def test_a_blocking_queue_tries_on_and_on_and_its_group_waits(engines):
+async def test_block_policy_retries_forever_and_blocks_group(engines):
     queues = engines.queues
     spec = QueueSpec(type=QueueType.FIFO, attempts_max=1, on_poison=PoisonPolicy.BLOCK)
     await engines.catalog.put_queue(LINE, spec)
@@ -231,7 +231,7 @@ async def test_a_blocking_queue_tries_on_and_on_and_its_group_waits(engines):
 
 
 @pytest.mark.parametrize("name", [WORK, LINE])
-async def test_a_group_can_be_paused_and_resumed_by_hand(engines, name):
+async def test_group_can_be_paused_and_resumed_manually(engines, name):
     queues = engines.queues
     await made(engines, name)
     await send(queues, name, b"a1", group="a")
@@ -249,7 +249,7 @@ async def test_a_group_can_be_paused_and_resumed_by_hand(engines, name):
     assert sorted(await receive(queues, name)) == [b"a1", b"a2"]
 
 
-async def test_a_group_may_be_paused_before_it_has_messages(engines):
+async def test_group_can_be_paused_before_it_has_messages(engines):
     await made(engines, LINE)
     await engines.contents.park_group(LINE, "a", "not yet")
     await send(engines.queues, LINE, b"a1", group="a")
@@ -258,7 +258,7 @@ async def test_a_group_may_be_paused_before_it_has_messages(engines):
     assert (await engines.queues.stats(LINE)).parked == 1
 
 
-async def test_only_a_parked_group_can_be_resumed(engines):
+async def test_resuming_group_that_is_not_parked_is_rejected(engines):
     await made(engines, LINE)
 
     with pytest.raises(GroupNotParked):
@@ -281,7 +281,7 @@ async def test_parked_groups_are_listed_by_name(engines):
     ("name", "more"),
     [(WORK, {}), (LINE, {"dead_letters": DeadLetterTarget("lost.fifo", 3)})],
 )
-async def test_a_policy_that_could_not_be_kept_is_refused(engines, name, more):
+async def test_park_policy_is_rejected_where_it_cannot_apply(engines, name, more):
     await made(engines, DEAD)
 
     with pytest.raises(ValidationFailed) as refused:

@@ -13,7 +13,7 @@ from tests.queue_verbs import HOUR_MS, LINE, WORK, made, receive, send, settle
 # ── Handles, as SQS takes them ──
 
 
-async def test_an_old_handle_deletes_a_standard_queues_message(engines, clock):
+async def test_old_handle_deletes_message_of_standard_queue(engines, clock):
     queues = engines.queues
     await made(engines, WORK)
     await send(queues, WORK, b"one")
@@ -29,7 +29,7 @@ async def test_an_old_handle_deletes_a_standard_queues_message(engines, clock):
     assert (await queues.stats(WORK)).acknowledged == 1
 
 
-async def test_an_old_handle_does_nothing_to_a_fifo_queues_message(engines, clock):
+async def test_old_handle_does_nothing_in_fifo_queue(engines, clock):
     queues = engines.queues
     await made(engines, LINE)
     await send(queues, LINE, b"one", group="a")
@@ -42,7 +42,7 @@ async def test_an_old_handle_does_nothing_to_a_fifo_queues_message(engines, cloc
     assert refused is ErrorCode.RECEIPT_HANDLE_EXPIRED
 
 
-async def test_a_visibility_of_zero_makes_a_message_ready_at_once(engines):
+async def test_zero_visibility_timeout_makes_message_ready(engines):
     queues = engines.queues
     await made(engines, WORK)
     await send(queues, WORK, b"one")
@@ -54,7 +54,7 @@ async def test_a_visibility_of_zero_makes_a_message_ready_at_once(engines):
     assert (again.receives, again.crashes, again.failures) == (2, 0, 0)
 
 
-async def test_a_ready_message_is_hidden_by_a_handle_that_ran_out(engines, clock):
+async def test_expired_handle_can_hide_ready_message(engines, clock):
     queues = engines.queues
     await made(engines, WORK)
     await send(queues, WORK, b"one")
@@ -69,7 +69,7 @@ async def test_a_ready_message_is_hidden_by_a_handle_that_ran_out(engines, clock
     assert await receive(queues, WORK) == [b"one"]
 
 
-async def test_a_delivery_lasts_twelve_hours_at_most(engines, clock):
+async def test_delivery_lasts_twelve_hours_at_most(engines, clock):
     queues = engines.queues
     await made(engines, WORK)
     await send(queues, WORK, b"one")
@@ -89,7 +89,7 @@ async def test_a_delivery_lasts_twelve_hours_at_most(engines, clock):
 # ── Limits ──
 
 
-async def test_a_standard_queue_says_that_too_many_are_in_flight(engines):
+async def test_standard_queue_reports_in_flight_limit(engines):
     queues = engines.queues
     await made(engines, WORK, in_flight_max=2)
     await send(queues, WORK, b"1", b"2", b"3")
@@ -103,7 +103,7 @@ async def test_a_standard_queue_says_that_too_many_are_in_flight(engines):
     assert await receive(queues, WORK) == [b"3"]
 
 
-async def test_a_fifo_queue_with_too_many_in_flight_gives_nothing(engines):
+async def test_fifo_queue_returns_nothing_at_in_flight_limit(engines):
     queues = engines.queues
     await made(engines, LINE, in_flight_max=1)
     await send(queues, LINE, b"1", group="a")
@@ -113,7 +113,7 @@ async def test_a_fifo_queue_with_too_many_in_flight_gives_nothing(engines):
     assert await receive(queues, LINE) == []
 
 
-async def test_purges_may_be_kept_apart(engines, clock):
+async def test_purge_interval_can_be_enforced(engines, clock):
     queues = engines.queues
     await made(engines, WORK)
     await queues.purge(WORK, at_most_every_ms=60_000)
@@ -128,7 +128,7 @@ async def test_purges_may_be_kept_apart(engines, clock):
 # ── Receive attempts ──
 
 
-async def test_an_attempt_that_is_repeated_gets_the_same_deliveries(engines, clock):
+async def test_repeated_receive_attempt_returns_same_deliveries(engines, clock):
     queues = engines.queues
     await made(engines, LINE)
     await send(queues, LINE, b"1", b"2", group="a")
@@ -143,7 +143,7 @@ async def test_an_attempt_that_is_repeated_gets_the_same_deliveries(engines, clo
     assert await receive(queues, LINE) == []  # hidden anew by the repeat
 
 
-async def test_an_attempt_is_a_new_one_when_a_message_was_settled(engines):
+async def test_receive_attempt_is_new_after_settlement(engines):
     queues = engines.queues
     await made(engines, LINE)
     await send(queues, LINE, b"1", b"2", group="a")

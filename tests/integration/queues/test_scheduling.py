@@ -11,7 +11,7 @@ from tests.queue_verbs import DEAD, HOUR_MS, WORK, made, receive, send, settle, 
 # ── Time to live, long delays ──
 
 
-async def test_a_message_that_outlives_its_time_is_not_delivered(engines, clock):
+async def test_message_past_its_ttl_is_not_delivered(engines, clock):
     queues = engines.queues
     await made(engines, WORK)
     await send(queues, WORK, b"short", ttl_ms=1_000)
@@ -22,7 +22,7 @@ async def test_a_message_that_outlives_its_time_is_not_delivered(engines, clock)
     assert (await queues.stats(WORK)).expired == 1
 
 
-async def test_what_outlived_its_time_is_counted_without_a_receive(engines, clock):
+async def test_messages_past_ttl_are_counted_without_receive(engines, clock):
     queues = engines.queues
     await made(engines, WORK)
     await send(queues, WORK, b"grouped", group="a", ttl_ms=1_000)
@@ -35,7 +35,7 @@ async def test_what_outlived_its_time_is_counted_without_a_receive(engines, cloc
     assert (stats.ready, stats.delayed, stats.expired) == (0, 0, 3)
 
 
-async def test_a_message_in_flight_outlives_its_time_only_there(engines, clock):
+async def test_in_flight_message_expires_after_its_lease(engines, clock):
     queues = engines.queues
     await made(engines, WORK)
     await send(queues, WORK, b"one", ttl_ms=1_000)
@@ -49,7 +49,7 @@ async def test_a_message_in_flight_outlives_its_time_only_there(engines, clock):
     assert (after.ready, after.in_flight, after.expired) == (0, 0, 1)
 
 
-async def test_a_delay_may_last_for_years_and_retention_counts_from_its_end(engines, clock):
+async def test_delay_can_last_years_and_retention_starts_at_its_end(engines, clock):
     queues = engines.queues
     year_ms = 365 * 24 * HOUR_MS
     await made(engines, WORK, retention_ms=60_000)
@@ -63,7 +63,7 @@ async def test_a_delay_may_last_for_years_and_retention_counts_from_its_end(engi
     assert await receive(queues, WORK) == [b"later"]
 
 
-async def test_what_is_due_in_years_does_not_hide_what_has_expired(engines, clock):
+async def test_message_due_in_years_does_not_hide_expired_ones(engines, clock):
     queues = engines.queues
     await made(engines, WORK, retention_ms=60_000)
     await send(queues, WORK, b"later", delay_ms=365 * 24 * HOUR_MS)
@@ -78,7 +78,7 @@ async def test_what_is_due_in_years_does_not_hide_what_has_expired(engines, cloc
 # ── Priority ──
 
 
-async def test_higher_priorities_are_delivered_first_and_keep_their_order(engines, clock):
+async def test_higher_priority_is_delivered_first_in_order(engines, clock):
     queues = engines.queues
     await made(engines, WORK)
     await send(queues, WORK, b"0a", b"0b")
@@ -90,7 +90,7 @@ async def test_higher_priorities_are_delivered_first_and_keep_their_order(engine
     assert await receive(queues, WORK) == [b"9", b"1a", b"1b", b"0a", b"0b"]
 
 
-async def test_the_oldest_ready_message_is_told_whatever_its_priority(engines, clock):
+async def test_oldest_ready_message_is_reported_across_priorities(engines, clock):
     queues = engines.queues
     await made(engines, WORK)
     await send(queues, WORK, b"old", priority=1)
@@ -102,7 +102,7 @@ async def test_the_oldest_ready_message_is_told_whatever_its_priority(engines, c
     assert (await queues.stats(WORK)).oldest_ready_at_ms == since
 
 
-async def test_a_priority_goes_with_a_message_to_its_dead_letter_queue(engines, clock):
+async def test_priority_is_kept_in_dead_letter_queue(engines, clock):
     queues = engines.queues
     await made(engines, DEAD)
     await made(engines, WORK, dead_letters=DeadLetterTarget("dead", 1))
@@ -128,7 +128,7 @@ async def test_a_priority_goes_with_a_message_to_its_dead_letter_queue(engines, 
         (Backoff(kind=BackoffKind.LIST, delays_ms=(10, 20), jitter=Jitter.NONE), [10, 20, 20]),
     ],
 )
-async def test_a_failure_waits_as_the_queue_says(engines, clock, policy, delays_ms):
+async def test_failed_message_is_delayed_by_backoff_policy(engines, clock, policy, delays_ms):
     queues = engines.queues
     await made(engines, WORK, backoff=policy)
     await send(queues, WORK, b"one")
@@ -157,7 +157,7 @@ async def test_jitter_spreads_the_delays(engines, clock, jitter, least_ms):
     assert 9_000 < max(delays_ms) <= 10_000
 
 
-async def test_a_consumers_own_delay_comes_before_the_queues(engines, clock):
+async def test_consumer_delay_overrides_queue_backoff(engines, clock):
     queues = engines.queues
     await made(engines, WORK, backoff=Backoff(jitter=Jitter.NONE))
     await send(queues, WORK, b"one")
@@ -169,7 +169,7 @@ async def test_a_consumers_own_delay_comes_before_the_queues(engines, clock):
     assert await receive(queues, WORK) == [b"one"]
 
 
-async def test_a_paused_queue_takes_messages_and_hands_out_none(engines):
+async def test_paused_queue_accepts_but_does_not_deliver(engines):
     queues = engines.queues
     await made(engines, WORK, paused=True)
     await send(queues, WORK, b"one")

@@ -23,7 +23,7 @@ async def shown(engines: Storage, name: QueueName = WORK) -> list[tuple[int, byt
     return [(record.offset, record.record.data) for record in read.records]
 
 
-async def test_messages_can_be_read_after_they_were_acknowledged_dropped_or_purged(engines):
+async def test_messages_are_readable_after_ack_drop_and_purge(engines):
     queues = engines.queues
     await made(engines, WORK, stream_view=True)
     await send(queues, WORK, b"1", b"2", b"3", b"4")
@@ -37,7 +37,7 @@ async def test_messages_can_be_read_after_they_were_acknowledged_dropped_or_purg
     assert await receive(queues, WORK) == [b"5"]
 
 
-async def test_a_record_has_its_messages_headers_and_its_group_or_id_as_its_key(engines):
+async def test_record_has_headers_and_group_or_id_as_key(engines):
     await made(engines, WORK, stream_view=True)
     headers = (("colour", "", b"red"),)
     messages = [NewMessage(b"{}", headers, "application/json", group="a"), NewMessage(b"2")]
@@ -52,14 +52,14 @@ async def test_a_record_has_its_messages_headers_and_its_group_or_id_as_its_key(
 
 
 @pytest.mark.parametrize("name", [WORK, LINE])
-async def test_delayed_and_grouped_messages_are_shown_when_they_are_sent(engines, name):
+async def test_delayed_and_grouped_messages_appear_when_sent(engines, name):
     await made(engines, name, stream_view=True, delay_ms=HOUR_MS)
     await send(engines.queues, name, b"1", group="a")
 
     assert await shown(engines, name) == [(0, b"1")]
 
 
-async def test_a_repeated_send_is_shown_once(engines):
+async def test_repeated_send_appears_once(engines):
     await made(engines, LINE, stream_view=True)
     for _ in range(2):
         await engines.queues.send(LINE, [NewMessage(b"1", group="a", dedup_id="x")])
@@ -67,7 +67,7 @@ async def test_a_repeated_send_is_shown_once(engines):
     assert await shown(engines, LINE) == [(0, b"1")]
 
 
-async def test_a_view_begins_where_it_was_switched_on_and_anew_after_it_was_off(engines):
+async def test_view_starts_when_enabled_and_restarts_when_reenabled(engines):
     queues = engines.queues
     await made(engines, WORK)
     await send(queues, WORK, b"before")
@@ -86,7 +86,7 @@ async def test_a_view_begins_where_it_was_switched_on_and_anew_after_it_was_off(
     assert await shown(engines) == [(3, b"2")]
 
 
-async def test_a_view_of_a_queue_that_was_never_used_is_empty(engines):
+async def test_view_of_unused_queue_is_empty(engines):
     await made(engines, WORK, stream_view=True)
 
     assert await shown(engines) == []
@@ -94,7 +94,7 @@ async def test_a_view_of_a_queue_that_was_never_used_is_empty(engines):
     assert (state.start, state.next) == (0, 0)
 
 
-async def test_a_view_keeps_what_its_queues_retention_says(engines, clock):
+async def test_view_follows_retention_of_its_queue(engines, clock):
     queues = engines.queues
     await made(engines, WORK, stream_view=True, retention_ms=HOUR_MS)
     await send(queues, WORK, b"1")
@@ -107,7 +107,7 @@ async def test_a_view_keeps_what_its_queues_retention_says(engines, clock):
     assert await shown(engines) == [(1, b"2")]
 
 
-async def test_a_reader_waits_at_the_end_of_a_view_beside_the_queues_consumers(engines):
+async def test_reader_waits_at_end_of_view_beside_consumers(engines):
     queues = engines.queues
     await made(engines, WORK, stream_view=True)
     wait = engines.streams.read_shard(viewed(WORK), 0, ReadFrom(offset=0), wait_ms=10_000)
@@ -123,7 +123,7 @@ async def test_a_reader_waits_at_the_end_of_a_view_beside_the_queues_consumers(e
     assert [one.body for one in received] == [b"1"]
 
 
-async def test_what_comes_from_another_queue_is_shown_too(engines, clock):
+async def test_messages_moved_from_another_queue_appear(engines, clock):
     queues = engines.queues
     await made(engines, DEAD, stream_view=True)
     await made(engines, WORK, dead_letters=DeadLetterTarget("dead", 1))
@@ -135,7 +135,7 @@ async def test_what_comes_from_another_queue_is_shown_too(engines, clock):
     assert await shown(engines, DEAD) == [(0, b"1")]
 
 
-async def test_a_changed_body_is_delivered_and_the_view_shows_what_was_sent(engines):
+async def test_replaced_body_is_delivered_but_view_keeps_original(engines):
     await made(engines, WORK, stream_view=True)
     await send(engines.queues, WORK, b"sent")
     await engines.contents.replace(WORK, "0", b"changed")
@@ -144,7 +144,7 @@ async def test_a_changed_body_is_delivered_and_the_view_shows_what_was_sent(engi
     assert await shown(engines) == [(0, b"sent")]
 
 
-async def test_a_view_is_read_only(engines):
+async def test_view_is_read_only(engines):
     await made(engines, WORK, stream_view=True)
     streams, name = engines.streams, viewed(WORK)
 
@@ -158,14 +158,14 @@ async def test_a_view_is_read_only(engines):
         await streams.set_shard_count(name, 2)
 
 
-async def test_a_view_cannot_have_the_name_of_a_stream(engines):
+async def test_view_cannot_share_name_with_stream(engines):
     await engines.catalog.put_stream(viewed(WORK), StreamSpec())
 
     with pytest.raises(ValidationFailed):
         await made(engines, WORK, stream_view=True)
 
 
-async def test_a_view_goes_with_its_queue(engines):
+async def test_view_is_deleted_with_its_queue(engines):
     await made(engines, WORK, stream_view=True)
     await send(engines.queues, WORK, b"1")
     await engines.catalog.delete_queue(WORK)

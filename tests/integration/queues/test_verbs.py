@@ -36,7 +36,7 @@ async def settle(queues, name, message, action, **more):
     return settled
 
 
-async def test_messages_are_received_in_the_order_they_were_sent(queues):
+async def test_messages_are_received_in_order_sent(queues):
     await queues.send(ORDERS, [NewMessage(b"1"), NewMessage(b"2"), NewMessage(b"3")])
 
     received = await queues.receive(ORDERS, messages_max=10)
@@ -44,7 +44,7 @@ async def test_messages_are_received_in_the_order_they_were_sent(queues):
     assert bodies(received) == [b"1", b"2", b"3"]
 
 
-async def test_a_message_comes_back_when_its_visibility_timeout_passes(queues, clock):
+async def test_message_is_redelivered_when_visibility_timeout_expires(queues, clock):
     await queues.send(ORDERS, [NewMessage(b"one")])
     [first] = await queues.receive(ORDERS, visibility_timeout_ms=30_000)
 
@@ -59,7 +59,7 @@ async def test_a_message_comes_back_when_its_visibility_timeout_passes(queues, c
     assert (again.receives, again.crashes, again.failures) == (2, 1, 0)
 
 
-async def test_an_acknowledged_message_does_not_return(queues, clock):
+async def test_acknowledged_message_is_not_redelivered(queues, clock):
     await queues.send(ORDERS, [NewMessage(b"one")])
     [message] = await queues.receive(ORDERS)
 
@@ -70,7 +70,7 @@ async def test_an_acknowledged_message_does_not_return(queues, clock):
     assert (await queues.stats(ORDERS)).acknowledged == 1
 
 
-async def test_acknowledging_twice_is_fine(queues):
+async def test_ack_is_idempotent(queues):
     await queues.send(ORDERS, [NewMessage(b"one")])
     [message] = await queues.receive(ORDERS)
     await settle(queues, ORDERS, message, SettleAction.ACK)
@@ -81,7 +81,7 @@ async def test_acknowledging_twice_is_fine(queues):
     assert (await queues.stats(ORDERS)).acknowledged == 1
 
 
-async def test_a_late_acknowledgement_counts_until_the_next_delivery(queues, clock):
+async def test_late_ack_is_accepted_until_next_delivery(queues, clock):
     await queues.send(ORDERS, [NewMessage(b"one"), NewMessage(b"two")])
     one, two = await queues.receive(ORDERS, messages_max=2, visibility_timeout_ms=1_000)
     clock.advance(ms=1_000)
@@ -96,7 +96,7 @@ async def test_a_late_acknowledgement_counts_until_the_next_delivery(queues, clo
     assert too_late.error is ErrorCode.RECEIPT_HANDLE_EXPIRED
 
 
-async def test_a_nack_returns_the_message_after_its_delay(queues, clock):
+async def test_nacked_message_is_redelivered_after_delay(queues, clock):
     await queues.send(ORDERS, [NewMessage(b"one")])
     [message] = await queues.receive(ORDERS)
 
@@ -111,7 +111,7 @@ async def test_a_nack_returns_the_message_after_its_delay(queues, clock):
     assert (again.receives, again.failures) == (2, 1)
 
 
-async def test_a_release_adds_a_receive_and_no_failure(queues):
+async def test_release_adds_receive_but_no_failure(queues):
     await queues.send(ORDERS, [NewMessage(b"one")])
     [message] = await queues.receive(ORDERS)
 
@@ -121,7 +121,7 @@ async def test_a_release_adds_a_receive_and_no_failure(queues):
     assert (again.receives, again.failures, again.crashes) == (2, 0, 0)
 
 
-async def test_an_extension_hides_the_message_longer_and_at_most_twelve_hours(queues, clock):
+async def test_extension_hides_message_for_twelve_hours_at_most(queues, clock):
     await queues.send(ORDERS, [NewMessage(b"one")])
     [message] = await queues.receive(ORDERS, visibility_timeout_ms=10_000)
     clock.advance(ms=9_000)
@@ -135,7 +135,7 @@ async def test_an_extension_hides_the_message_longer_and_at_most_twelve_hours(qu
     assert await queues.receive(ORDERS) == []
 
 
-async def test_after_the_last_attempt_exactly_one_copy_is_a_dead_letter(queues, contents, clock):
+async def test_exactly_one_dead_letter_remains_after_last_attempt(queues, contents, clock):
     await queues.send(ORDERS, [NewMessage(b"poison")])
     for _ in range(3):
         [_] = await queues.receive(ORDERS, visibility_timeout_ms=1_000)
@@ -148,7 +148,7 @@ async def test_after_the_last_attempt_exactly_one_copy_is_a_dead_letter(queues, 
     assert (stats.dead_lettered, stats.ready, stats.in_flight) == (1, 0, 0)
 
 
-async def test_a_rejected_message_is_dead_at_once_with_its_reason(queues, contents):
+async def test_rejected_message_is_dead_lettered_with_reason(queues, contents):
     await queues.send(ORDERS, [NewMessage(b"bad")])
     [message] = await queues.receive(ORDERS)
 
@@ -158,7 +158,7 @@ async def test_a_rejected_message_is_dead_at_once_with_its_reason(queues, conten
     assert (letter.reason, letter.failures) == ("no such customer", 1)
 
 
-async def test_a_redrive_starts_the_counts_anew(queues, contents):
+async def test_redrive_resets_counts(queues, contents):
     await queues.send(ORDERS, [NewMessage(b"again")])
     [message] = await queues.receive(ORDERS)
     await settle(queues, ORDERS, message, SettleAction.REJECT)
@@ -171,7 +171,7 @@ async def test_a_redrive_starts_the_counts_anew(queues, contents):
     assert (again.receives, again.failures) == (1, 0)
 
 
-async def test_a_delayed_message_is_not_early(queues, clock):
+async def test_delayed_message_is_not_early(queues, clock):
     await queues.send(ORDERS, [NewMessage(b"later", delay_ms=5_000), NewMessage(b"now")])
 
     assert bodies(await queues.receive(ORDERS, messages_max=10)) == [b"now"]
@@ -180,7 +180,7 @@ async def test_a_delayed_message_is_not_early(queues, clock):
     assert bodies(await queues.receive(ORDERS, messages_max=10)) == [b"later"]
 
 
-async def test_a_message_expires_with_the_retention_and_is_counted(queues, clock):
+async def test_message_expires_after_retention_and_is_counted(queues, clock):
     await queues.send(ORDERS, [NewMessage(b"old")])
     clock.advance(ms=4 * 86_400_000)
 
@@ -189,7 +189,7 @@ async def test_a_message_expires_with_the_retention_and_is_counted(queues, clock
     assert (stats.expired, stats.ready) == (1, 0)
 
 
-async def test_a_purge_drops_everything_but_the_dead_letters(queues):
+async def test_purge_drops_everything_but_dead_letters(queues):
     await queues.send(ORDERS, [NewMessage(b"%d" % number) for number in range(5)])
     first, second, *_ = await queues.receive(ORDERS, messages_max=3)
     await settle(queues, ORDERS, first, SettleAction.REJECT)
@@ -203,7 +203,7 @@ async def test_a_purge_drops_everything_but_the_dead_letters(queues):
     assert gone.error is ErrorCode.MESSAGE_NOT_FOUND
 
 
-async def test_a_repeat_with_the_same_idempotency_key_gets_the_first_answer(queues):
+async def test_repeat_with_same_idempotency_key_returns_first_result(queues):
     first = await queues.send(ORDERS, [NewMessage(b"paid")], idempotency_key="k")
 
     again = await queues.send(ORDERS, [NewMessage(b"paid")], idempotency_key="k")
@@ -213,21 +213,21 @@ async def test_a_repeat_with_the_same_idempotency_key_gets_the_first_answer(queu
     assert (await queues.stats(ORDERS)).ready == 1
 
 
-async def test_an_idempotency_key_is_for_one_content(queues):
+async def test_idempotency_key_with_other_content_is_rejected(queues):
     await queues.send(ORDERS, [NewMessage(b"paid")], idempotency_key="k")
 
     with pytest.raises(IdempotencyKeyReused):
         await queues.send(ORDERS, [NewMessage(b"other")], idempotency_key="k")
 
 
-async def test_one_bad_message_refuses_the_batch(queues):
+async def test_one_invalid_message_rejects_the_batch(queues):
     with pytest.raises(MessageTooLarge):
         await queues.send(ORDERS, [NewMessage(b"fine"), NewMessage(b"x" * 2_000_000)])
 
     assert (await queues.stats(ORDERS)).sent == 0
 
 
-async def test_a_queue_that_is_not_there_is_not_found(queues):
+async def test_unknown_queue_is_not_found(queues):
     with pytest.raises(QueueNotFound):
         await queues.receive(QueueName("nowhere"))
 
@@ -235,7 +235,7 @@ async def test_a_queue_that_is_not_there_is_not_found(queues):
 # fifo
 
 
-async def test_a_group_is_received_in_order_and_locked_while_in_flight(queues):
+async def test_group_is_received_in_order_and_locked_while_in_flight(queues):
     await queues.send(TALLY, [*of_group("a", b"a1", b"a2", b"a3"), *of_group("b", b"b1")])
 
     first = await queues.receive(TALLY, messages_max=2)
@@ -245,7 +245,7 @@ async def test_a_group_is_received_in_order_and_locked_while_in_flight(queues):
     assert bodies(second) == [b"b1"]
 
 
-async def test_acknowledging_part_of_a_group_keeps_it_locked(queues):
+async def test_partially_acknowledged_group_stays_locked(queues):
     await queues.send(TALLY, of_group("a", b"a1", b"a2", b"a3"))
     one, two = await queues.receive(TALLY, messages_max=2)
 
@@ -257,7 +257,7 @@ async def test_acknowledging_part_of_a_group_keeps_it_locked(queues):
     assert bodies(await queues.receive(TALLY)) == [b"a3"]
 
 
-async def test_a_groups_order_survives_time_outs_and_releases(queues, clock):
+async def test_group_order_survives_timeouts_and_releases(queues, clock):
     await queues.send(TALLY, of_group("a", b"a1", b"a2", b"a3", b"a4"))
     await queues.receive(TALLY, messages_max=3, visibility_timeout_ms=1_000)
     clock.advance(ms=1_000)
@@ -269,7 +269,7 @@ async def test_a_groups_order_survives_time_outs_and_releases(queues, clock):
     assert bodies(await queues.receive(TALLY, messages_max=10)) == [b"a1", b"a2", b"a3", b"a4"]
 
 
-async def test_a_message_delayed_by_a_nack_holds_its_group_and_no_other(queues, clock):
+async def test_delayed_nack_holds_only_its_own_group(queues, clock):
     await queues.send(TALLY, [*of_group("a", b"a1", b"a2"), *of_group("b", b"b1")])
     [first] = await queues.receive(TALLY)
 
@@ -282,7 +282,7 @@ async def test_a_message_delayed_by_a_nack_holds_its_group_and_no_other(queues, 
     assert bodies(after) == [b"a1", b"a2"]
 
 
-async def test_a_dead_letter_frees_its_group(queues):
+async def test_dead_letter_unlocks_its_group(queues):
     await queues.send(TALLY, of_group("a", b"a1", b"a2"))
     [first] = await queues.receive(TALLY)
 
@@ -291,7 +291,7 @@ async def test_a_dead_letter_frees_its_group(queues):
     assert bodies(await queues.receive(TALLY)) == [b"a2"]
 
 
-async def test_a_deduplication_id_holds_for_five_minutes(queues, clock):
+async def test_deduplication_id_holds_for_five_minutes(queues, clock):
     once = [NewMessage(b"once", group="a", dedup_id="d")]
     [first] = await queues.send(TALLY, once)
     clock.advance(ms=299_999)
@@ -305,7 +305,7 @@ async def test_a_deduplication_id_holds_for_five_minutes(queues, clock):
     assert (stats.ready, stats.deduplicated) == (2, 1)
 
 
-async def test_a_backlog_of_delayed_messages_does_not_hide_what_is_behind_it(queues):
+async def test_delayed_backlog_does_not_hide_later_messages(queues):
     for _ in range(3):
         await queues.send(ORDERS, [NewMessage(b"later", delay_ms=900_000)] * 1_000)
     await queues.send(ORDERS, [NewMessage(b"now")])
@@ -315,7 +315,7 @@ async def test_a_backlog_of_delayed_messages_does_not_hide_what_is_behind_it(que
     assert bodies(received) == [b"now"]
 
 
-async def test_a_receipt_handle_from_before_a_redrive_names_no_later_delivery(queues, contents):
+async def test_receipt_handle_from_before_redrive_is_expired(queues, contents):
     await queues.send(ORDERS, [NewMessage(b"again")])
     [before] = await queues.receive(ORDERS)
     await settle(queues, ORDERS, before, SettleAction.REJECT)

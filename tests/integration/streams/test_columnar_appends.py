@@ -64,7 +64,7 @@ def placed(sent: Columns, ranges: list[AppendedRange]) -> dict[tuple[int, int], 
 
 
 @pytest.mark.parametrize("shards", [1, 4])
-async def test_columns_lie_where_their_ranges_say(engines, shards):
+async def test_columns_are_stored_at_the_returned_ranges(engines, shards):
     await stream(engines, shards)
     sent = columns(200)
 
@@ -75,7 +75,7 @@ async def test_columns_lie_where_their_ranges_say(engines, shards):
     assert len(ranges) == shards
 
 
-async def test_columns_and_records_of_one_key_are_in_one_shard_in_order(engines):
+async def test_columns_and_records_of_one_key_share_shard_in_order(engines):
     await stream(engines, 4)
 
     await engines.streams.append(CLICKS, [Record(b"1", "a")])
@@ -86,7 +86,7 @@ async def test_columns_and_records_of_one_key_are_in_one_shard_in_order(engines)
     assert [record.data for record in found.values() if record.key == "a"] == [b"1", b"2", b"4"]
 
 
-async def test_columns_and_records_of_one_flush_share_a_batch(engines):
+async def test_columns_and_records_of_one_flush_share_batch(engines):
     await stream(engines)
     sent = [columns(3, first) for first in (0, 10, 20)]
 
@@ -101,7 +101,7 @@ async def test_columns_and_records_of_one_flush_share_a_batch(engines):
     assert set(map(repr, found.values())) >= {repr(one) for some in sent for one in some.records()}
 
 
-async def test_records_without_a_key_stay_together(engines):
+async def test_records_without_key_stay_together(engines):
     await stream(engines, 8)
 
     [none] = await engines.streams.append_columns(CLICKS, Columns([b"1", b"2", b"3"]))
@@ -112,7 +112,7 @@ async def test_records_without_a_key_stay_together(engines):
     assert any({0, 2} <= set(numbers) for numbers in together)
 
 
-async def test_a_repeat_with_the_same_key_adds_nothing(engines):
+async def test_repeat_with_same_idempotency_key_adds_nothing(engines):
     await stream(engines, 4)
     sent = columns(50)
     first = await engines.streams.append_columns(CLICKS, sent, idempotency_key="k")
@@ -126,7 +126,7 @@ async def test_a_repeat_with_the_same_key_adds_nothing(engines):
     assert len(await everything(engines)) == 50
 
 
-async def test_columns_go_on_at_the_children_of_a_shard_that_was_split(engines, monkeypatch):
+async def test_columns_with_stale_definition_reach_children_of_split(engines, monkeypatch):
     """The definition that this process holds is the old one."""
     await stream(engines, 2)
     before = await engines.streams.append_columns(CLICKS, columns(40))
@@ -142,7 +142,7 @@ async def test_columns_go_on_at_the_children_of_a_shard_that_was_split(engines, 
     assert {one.shard for one in ranges} == {1, 2, 3}
 
 
-async def test_columns_go_to_the_shards_of_a_stream_that_was_made_anew(engines, monkeypatch):
+async def test_columns_with_stale_definition_reach_recreated_stream(engines, monkeypatch):
     """Their parts were made for the shards of the one before it."""
     await stream(engines, 2)
     await engines.streams.append_columns(CLICKS, columns(40))
@@ -157,7 +157,7 @@ async def test_columns_go_to_the_shards_of_a_stream_that_was_made_anew(engines, 
     assert {one.shard for one in ranges} == {0, 1, 2}
 
 
-async def test_a_shard_that_refuses_does_not_keep_the_others(engines):
+async def test_one_failing_shard_does_not_affect_others(engines):
     await stream(engines, 2)
     await engines.streams.set_fence(CLICKS, 0, "mine")
 
@@ -180,7 +180,7 @@ async def test_a_shard_that_refuses_does_not_keep_the_others(engines):
         (Columns([b"x" * 99], ["é"]), MessageTooLarge),
     ],
 )
-async def test_columns_that_a_stream_does_not_take_are_refused_whole(engines, sent, refusal):
+async def test_invalid_columns_are_rejected_whole(engines, sent, refusal):
     await stream(engines, record_bytes_max=100)
 
     with pytest.raises(refusal):
@@ -189,21 +189,21 @@ async def test_columns_that_a_stream_does_not_take_are_refused_whole(engines, se
     assert await everything(engines) == {}
 
 
-async def test_a_stream_that_wants_event_times_takes_no_columns(engines):
+async def test_stream_that_requires_event_times_rejects_columns(engines):
     await stream(engines, event_times=EventTimes.CLIENT_REQUIRE)
 
     with pytest.raises(ValidationFailed):
         await engines.streams.append_columns(CLICKS, columns(1))
 
 
-async def test_a_view_takes_no_columns(engines):
+async def test_stream_view_rejects_columns(engines):
     await made(engines, WORK, stream_view=True)
 
     with pytest.raises(StreamReadOnly):
         await engines.streams.append_columns(StreamName("work"), columns(1))
 
 
-def test_columns_are_encoded_as_their_records_are():
+def test_columns_are_encoded_like_their_records():
     parts = [columns(3), Columns([b"bare"]), columns(20, 7), Columns([b"", b"2"], ["", "ä"])]
     packed = [part.packed() for part in parts]
 
@@ -215,7 +215,7 @@ def test_columns_are_encoded_as_their_records_are():
     assert [part.records() for part in packed] == [part.records() for part in parts]
 
 
-def test_columns_without_keys_are_encoded_as_their_records_are():
+def test_columns_without_keys_are_encoded_like_their_records():
     parts = [Columns([b"1", b"2"]), Columns([b""])]
 
     encoded = encode_columns([part.packed() for part in parts])
@@ -224,14 +224,14 @@ def test_columns_without_keys_are_encoded_as_their_records_are():
 
 
 @pytest.mark.parametrize("size", [1, 255, 256, 65_535, 65_536, 300_000])
-def test_bodies_of_any_size_together_are_encoded_as_records_are(size):
+def test_bodies_of_mixed_sizes_are_encoded_like_records(size):
     one = Columns([b"a" * (size - 1), b"b"])
 
     assert encode_columns([one.packed()]) == encode_batch(one.records())
 
 
 @pytest.mark.parametrize("key", ["", "k", "ä", "\N{GRINNING FACE}" * limits.KEY_CHARACTERS_MAX])
-def test_the_first_record_that_is_larger_is_found(key):
+def test_first_oversized_record_is_reported(key):
     """Its key counts, in UTF-8."""
     one = Columns([b"", b"a" * 2_000, b"a" * 2_000], [key] * 3)
     size = one.records()[1].size_bytes
@@ -240,7 +240,7 @@ def test_the_first_record_that_is_larger_is_found(key):
     assert one.larger_than(size - 1) == 1
 
 
-async def test_the_newest_record_of_a_key_is_found_that_came_in_columns(engines):
+async def test_latest_of_key_finds_record_appended_in_columns(engines):
     await stream(engines, 2, key_index=True)
     await engines.streams.append_columns(CLICKS, Columns([b"1", b"2", b"3"], ["a", "b", "a"]))
 
@@ -249,7 +249,7 @@ async def test_the_newest_record_of_a_key_is_found_that_came_in_columns(engines)
     assert newest.record.data == b"3"
 
 
-async def test_a_store_that_is_busy_is_told_for_the_records_it_did_not_take(engines, monkeypatch):
+async def test_busy_store_is_reported_for_unaccepted_records_only(engines, monkeypatch):
     """The others were sent already, and stand."""
     await stream(engines, 4)
     before = columns(40, 1_000)

@@ -66,7 +66,7 @@ async def queues(engines):
     return engines.queues
 
 
-async def test_a_batch_that_comes_again_in_other_portions_adds_only_what_is_new(streams):
+async def test_repeated_batch_in_other_portions_adds_only_new_records(streams):
     assert await rise(streams, 2, 4, 6) == AppendCounts(3, 0)
 
     assert await rise(streams, 2, 4, 6) == AppendCounts(0, 3)
@@ -76,13 +76,13 @@ async def test_a_batch_that_comes_again_in_other_portions_adds_only_what_is_new(
     assert await everything(streams) == [b"2", b"4", b"6", b"7", b"9"]
 
 
-async def test_producers_do_not_know_of_one_another(streams):
+async def test_producers_are_independent(streams):
     await rise(streams, 5)
 
     assert await rise(streams, 3, producer_id="q") == AppendCounts(1, 0)
 
 
-async def test_several_producers_share_a_batch_and_its_order(streams):
+async def test_producers_share_batch_and_keep_order(streams):
     together = SequencedBatch(["p", "q", "p", "q"], [1, 5, 2, 6])
     await streams.append_rising(CLICKS, "q", [5], records(0))
 
@@ -92,7 +92,7 @@ async def test_several_producers_share_a_batch_and_its_order(streams):
     assert await everything(streams) == [b"0", b"1", b"3", b"4"]
 
 
-async def test_a_record_without_a_key_goes_to_the_same_place_again(streams):
+async def test_record_without_key_is_retried_on_same_shard(streams):
     await streams.split(CLICKS, 0, RING_SIZE // 2)
     keyless = [Record(b"%d" % number) for number in range(20)]
 
@@ -103,7 +103,7 @@ async def test_a_record_without_a_key_goes_to_the_same_place_again(streams):
     assert {state.next > 0 for state in (await streams.shards(CLICKS))[1:]} == {True}
 
 
-async def test_a_merged_shard_takes_of_each_half_what_its_own_parent_did_not(engines, streams):
+async def test_merged_shard_adds_what_each_parent_lacked(engines, streams):
     """The hole of a design that begins at the lower of two parents: see ADR 0018."""
     await streams.split(CLICKS, 0, RING_SIZE // 2)
     batch = [Record(b"%d" % n, hash_key=LOW if n % 2 else HIGH) for n in range(6)]
@@ -118,7 +118,7 @@ async def test_a_merged_shard_takes_of_each_half_what_its_own_parent_did_not(eng
     assert sorted(await everything(streams)) == [b"%d" % n for n in range(6)]
 
 
-async def test_a_day_and_ten_thousand_other_producers_do_not_make_a_log_forget(
+async def test_producer_state_survives_a_day_and_10000_other_producers(
     redis_url, database_url, clock
 ):
     few = Limits(producers_max=4)
@@ -133,9 +133,7 @@ async def test_a_day_and_ten_thousand_other_producers_do_not_make_a_log_forget(
         assert await rise(storage.streams, 1, 2, 3) == AppendCounts(1, 2)
 
 
-async def test_a_log_refuses_a_producer_too_many_rather_than_forget_one(
-    redis_url, database_url, clock
-):
+async def test_producer_limit_rejects_new_producer_and_forgets_none(redis_url, database_url, clock):
     few = Limits(rising_producers_max=2)
     settings = StorageSettings(redis_url=redis_url, database_url=database_url)
     async with open_storage(settings, clock=clock, limits=few) as storage:
@@ -158,7 +156,7 @@ async def test_a_log_refuses_a_producer_too_many_rather_than_forget_one(
         assert await queues.send_rising(WORK, "r", [1], messages(1)) == AppendCounts(1, 0)
 
 
-async def test_what_a_producer_still_brings_after_it_was_forgotten_is_refused(streams):
+async def test_forgotten_producer_is_fenced(streams):
     await rise(streams, 1)
     await streams.split(CLICKS, 0, RING_SIZE // 2)
     await streams.forget_rising(CLICKS, ["p"])
@@ -170,11 +168,11 @@ async def test_what_a_producer_still_brings_after_it_was_forgotten_is_refused(st
     assert await everything(streams) == [b"1"]
 
 
-async def test_a_stream_that_is_gone_has_nothing_to_forget(streams):
+async def test_forgetting_producers_of_unknown_stream_is_a_no_op(streams):
     await streams.forget_rising(StreamName("none"), ["p"])
 
 
-async def test_a_closed_shard_that_knows_an_open_producer_does_not_expire(streams, clock):
+async def test_closed_shard_with_open_producer_does_not_expire(streams, clock):
     await rise(streams, 1)
     await streams.split(CLICKS, 0, RING_SIZE // 2)
     await streams.truncate(CLICKS, 0, 1)
@@ -187,7 +185,7 @@ async def test_a_closed_shard_that_knows_an_open_producer_does_not_expire(stream
     assert await streams.expire_shards(CLICKS) == 1
 
 
-async def test_a_fence_holds_for_what_rises(streams):
+async def test_fence_applies_to_idempotent_appends(streams):
     await rise(streams, 1)
     await streams.set_fence(CLICKS, 0, "mine")
 
@@ -196,7 +194,7 @@ async def test_a_fence_holds_for_what_rises(streams):
     assert await rise(streams, 1) == AppendCounts(0, 1)
 
 
-async def test_the_newest_record_of_a_key_is_found_among_those_that_rise(engines):
+async def test_latest_of_key_finds_idempotently_appended_record(engines):
     await engines.catalog.put_stream(CLICKS, StreamSpec(key_index=True))
 
     await rise(engines.streams, 1, 2)
@@ -205,7 +203,7 @@ async def test_the_newest_record_of_a_key_is_found_among_those_that_rise(engines
     assert newest.record.data == b"2"
 
 
-async def test_reserved_headers_are_refused_but_for_those_that_are_the_senders_own(engines):
+async def test_reserved_headers_are_rejected_unless_set_by_sender(engines):
     await engines.catalog.put_stream(CLICKS, StreamSpec(record_bytes_max=10))
     marked = [Record(b"x" * 10, headers=((":from", "", b"y" * 10),))]
     append = engines.streams.append_rising
@@ -217,14 +215,14 @@ async def test_reserved_headers_are_refused_but_for_those_that_are_the_senders_o
         await append(CLICKS, "p", [2], [Record(b"x" * 11)], own=frozenset({":from"}))
 
 
-async def test_a_view_takes_nothing_that_rises(engines):
+async def test_stream_view_rejects_idempotent_appends(engines):
     await engines.catalog.put_queue(WORK, QueueSpec(stream_view=True))
 
     with pytest.raises(StreamReadOnly):
         await engines.streams.append_rising(StreamName("work"), "p", [1], records(1))
 
 
-async def test_a_deleted_stream_leaves_nothing_of_what_rose(engines, streams, redis_url):
+async def test_deleted_stream_leaves_no_producer_state(engines, streams, redis_url):
     await rise(streams, 1)
     log_id = (await engines.catalog.stream(CLICKS)).shards[0].log_id
     await engines.catalog.delete_stream(CLICKS)
@@ -236,9 +234,7 @@ async def test_a_deleted_stream_leaves_nothing_of_what_rose(engines, streams, re
 
 
 @pytest.mark.parametrize("redis_url", ["plain"], indirect=True)
-async def test_a_lost_answer_is_made_up_for_by_sending_again(
-    redis_url, database_url, tmp_path, short_folder
-):
+async def test_retry_recovers_from_lost_response(redis_url, database_url, tmp_path, short_folder):
     async with faulty(redis_url, short_folder) as (url, faults):
         settings = StorageSettings(redis_url=url, database_url=database_url)
         quick = Limits(redis_reply_ms_max=300)
@@ -281,7 +277,7 @@ async def drained(queues, name: QueueName = WORK) -> list[bytes]:
     return found
 
 
-async def test_a_queue_takes_each_message_once_also_after_it_was_acknowledged(queues):
+async def test_queue_adds_each_message_once_even_after_ack(queues):
     assert await queues.send_rising(WORK, "p", [1, 2], messages(1, 2)) == AppendCounts(2, 0)
     assert await drained(queues) == [b"1", b"2"]
 
@@ -291,7 +287,7 @@ async def test_a_queue_takes_each_message_once_also_after_it_was_acknowledged(qu
     assert await drained(queues) == [b"3"]
 
 
-async def test_a_fifo_queue_keeps_the_order_of_each_group(engines):
+async def test_fifo_queue_keeps_order_of_each_group(engines):
     name = QueueName("line.fifo")
     await engines.catalog.put_queue(name, QueueSpec(type=QueueType.FIFO))
     line = [NewMessage(b"%d" % n, group=f"g{n % 2}", dedup_id=f"d{n}") for n in range(8)]
@@ -305,7 +301,7 @@ async def test_a_fifo_queue_keeps_the_order_of_each_group(engines):
     assert [n for n in found if int(n) % 2 == 0] == [b"0", b"2", b"4", b"6"]
 
 
-async def test_what_does_not_fit_a_queue_stays_to_be_sent(engines):
+async def test_idempotent_send_to_full_queue_can_be_retried(engines):
     await engines.catalog.put_queue(WORK, QueueSpec(messages_max=3))
     queues = engines.queues
     await queues.send_rising(WORK, "p", [1, 2], messages(1, 2))
@@ -318,7 +314,7 @@ async def test_what_does_not_fit_a_queue_stays_to_be_sent(engines):
     assert await drained(queues) == [b"3", b"4"]
 
 
-async def test_a_queue_that_is_shown_as_a_stream_shows_what_rose(engines):
+async def test_stream_view_shows_idempotently_sent_messages(engines):
     await engines.catalog.put_queue(WORK, QueueSpec(stream_view=True))
 
     await engines.queues.send_rising(WORK, "p", [1, 2], messages(1, 2))
@@ -328,7 +324,7 @@ async def test_a_queue_that_is_shown_as_a_stream_shows_what_rose(engines):
     assert [one.record.data for one in view.records] == [b"1", b"2"]
 
 
-async def test_a_queue_refuses_what_a_forgotten_producer_brings(queues):
+async def test_queue_fences_forgotten_producer(queues):
     await queues.send_rising(WORK, "p", [1], messages(1))
     await queues.forget_rising(WORK, ["p"])
 

@@ -43,7 +43,7 @@ def break_at(monkeypatch, engines, step: str, *, half: bool = False):
 
 
 @pytest.mark.parametrize("step", STEPS)
-async def test_a_sweep_finishes_a_split_that_broke_off(engines, streams, monkeypatch, step):
+async def test_maintenance_finishes_interrupted_split(engines, streams, monkeypatch, step):
     await append(streams, data=b"1")
     with monkeypatch.context() as broken:
         break_at(broken, engines, step)
@@ -62,7 +62,7 @@ async def test_a_sweep_finishes_a_split_that_broke_off(engines, streams, monkeyp
     assert await finish_reshards(engines) == 0
 
 
-async def test_a_shard_that_is_opening_is_read_by_its_number(engines, streams, monkeypatch):
+async def test_opening_shard_is_readable_by_index(engines, streams, monkeypatch):
     """Its parents' logs were closed and their rows were not: a group's member that had finished them was given the
     children, and read nothing of them."""
     with monkeypatch.context() as broken:
@@ -77,9 +77,7 @@ async def test_a_shard_that_is_opening_is_read_by_its_number(engines, streams, m
     assert sum(len(read.records) for read in reads) == len(sent)
 
 
-async def test_a_merge_that_broke_off_between_its_parents_keeps_the_order(
-    engines, streams, monkeypatch
-):
+async def test_merge_interrupted_between_parents_keeps_order(engines, streams, monkeypatch):
     await append(streams, WIDE, b"1")
     with monkeypatch.context() as broken:
         break_at(broken, engines, "_close_logs", half=True)
@@ -97,7 +95,7 @@ async def test_a_merge_that_broke_off_between_its_parents_keeps_the_order(
     assert all(found[key] == [b"1", b"2", b"3"] for key in KEYS)
 
 
-async def test_a_retry_of_a_call_that_half_failed_in_a_half_done_merge_adds_what_is_missing(
+async def test_retry_of_partial_append_in_interrupted_merge_adds_rest(
     engines, streams, monkeypatch
 ):
     """One parent was closed and its records went to the child; the other's append failed, and then it was
@@ -132,7 +130,7 @@ async def test_a_retry_of_a_call_that_half_failed_in_a_half_done_merge_adds_what
     assert sorted(found) == sorted(record.data for record in records)
 
 
-async def test_the_next_reshard_finishes_what_the_last_one_left(engines, streams, monkeypatch):
+async def test_next_reshard_finishes_interrupted_one(engines, streams, monkeypatch):
     with monkeypatch.context() as broken:
         break_at(broken, engines, "_close_logs")
         with pytest.raises(OutcomeUnknown):
@@ -143,7 +141,7 @@ async def test_the_next_reshard_finishes_what_the_last_one_left(engines, streams
     assert [shard.index for shard in stream.open_shards] == [3]
 
 
-async def test_a_sweep_goes_on_to_the_number_that_was_asked_for(engines, streams, monkeypatch):
+async def test_maintenance_continues_to_target_shard_count(engines, streams, monkeypatch):
     with monkeypatch.context() as broken:
         break_at(broken, engines, "close_parents")
         with pytest.raises(OutcomeUnknown):
@@ -156,7 +154,7 @@ async def test_a_sweep_goes_on_to_the_number_that_was_asked_for(engines, streams
     assert stream.shards_target is None
 
 
-async def test_a_stream_that_is_deleted_in_the_middle_leaves_nothing(engines, streams, monkeypatch):
+async def test_stream_deleted_during_reshard_leaves_nothing(engines, streams, monkeypatch):
     with monkeypatch.context() as broken:
         break_at(broken, engines, "_close_logs")
         with pytest.raises(OutcomeUnknown):
@@ -172,7 +170,7 @@ async def test_a_stream_that_is_deleted_in_the_middle_leaves_nothing(engines, st
 
 
 @pytest.mark.parametrize("copied", [False, True])
-async def test_a_store_that_forgot_that_a_shard_is_closed_is_told_again(streams, redis_url, copied):
+async def test_closed_shard_is_closed_again_after_store_loss(streams, redis_url, copied):
     """It lost everything, or came back as the copy that was taken before the split."""
     await append(streams)
     stream = await streams._catalog.stream(CLICKS)

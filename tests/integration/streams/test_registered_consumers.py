@@ -24,7 +24,7 @@ def registrations(engines):
     return engines.registrations
 
 
-async def test_a_consumer_is_kept_with_the_time_of_its_registration(registrations, stream, clock):
+async def test_consumer_keeps_its_registration_time(registrations, stream, clock):
     made = await registrations.register(stream, "app", {"a": "b"}, 5)
 
     assert await registrations.consumer(stream, "app") == made
@@ -32,7 +32,7 @@ async def test_a_consumer_is_kept_with_the_time_of_its_registration(registration
     assert made.registered_at_ms == clock.now_ms()
 
 
-async def test_consumers_are_listed_by_the_bytes_of_their_names(registrations, stream):
+async def test_consumers_are_listed_in_byte_order(registrations, stream):
     for name in ("b", "B", "a", "_"):
         await registrations.register(stream, name, {}, 5)
 
@@ -43,7 +43,7 @@ async def test_consumers_are_listed_by_the_bytes_of_their_names(registrations, s
     assert await registrations.count(stream) == 4
 
 
-async def test_the_limit_holds_when_many_register_at_once(registrations, stream):
+async def test_consumer_limit_holds_under_concurrent_registration(registrations, stream):
     made = await asyncio.gather(
         *(registrations.register(stream, f"app-{number}", {}, 3) for number in range(10))
     )
@@ -52,14 +52,14 @@ async def test_the_limit_holds_when_many_register_at_once(registrations, stream)
     assert await registrations.count(stream) == 3
 
 
-async def test_a_name_is_registered_once(registrations, stream):
+async def test_duplicate_consumer_name_is_rejected(registrations, stream):
     first = await registrations.register(stream, "app", {}, 5)
 
     assert await registrations.register(stream, "app", {}, 5) == "exists"
     assert await registrations.consumer(stream, "app") == first
 
 
-async def test_changes_at_once_all_take_effect(registrations, stream):
+async def test_concurrent_changes_all_take_effect(registrations, stream):
     await registrations.register(stream, "app", {}, 5)
 
     await asyncio.gather(
@@ -75,14 +75,12 @@ async def test_changes_at_once_all_take_effect(registrations, stream):
     assert found.tags.keys() == {str(number) for number in range(10)}
 
 
-async def test_what_is_not_there_is_neither_changed_nor_removed(registrations, stream):
+async def test_unknown_consumer_is_neither_changed_nor_removed(registrations, stream):
     assert await registrations.change(stream, "app", lambda one: one) is None
     assert not await registrations.deregister(stream, "app")
 
 
-async def test_consumers_of_a_deleted_stream_are_not_those_of_the_next(
-    engines, registrations, stream
-):
+async def test_recreated_stream_does_not_inherit_consumers(engines, registrations, stream):
     await registrations.register(stream, "app", {}, 5)
     await engines.catalog.delete_stream(ORDERS)
     again, _ = await engines.catalog.put_stream(ORDERS, StreamSpec())
@@ -91,7 +89,7 @@ async def test_consumers_of_a_deleted_stream_are_not_those_of_the_next(
     assert await registrations.count(again) == 0
 
 
-async def test_a_swept_stream_takes_its_consumers_with_it(engines, registrations, stream):
+async def test_consumers_are_deleted_with_stream(engines, registrations, stream):
     await registrations.register(stream, "app", {}, 5)
     await engines.catalog.delete_stream(ORDERS)
     await engines.catalog.forget_deleted([shard.log_id for shard in stream.shards])
@@ -99,7 +97,7 @@ async def test_a_swept_stream_takes_its_consumers_with_it(engines, registrations
     assert await registrations.count(stream) == 0
 
 
-async def test_settings_of_an_account_are_kept_each_for_itself(engines, registrations):
+async def test_account_settings_are_independent(engines, registrations):
     await engines.namespaces.put("team", NO_QUOTAS)
     await registrations.put_setting("team", "a", {"x": 1})
     await registrations.put_setting("team", "b", 2)
@@ -109,7 +107,7 @@ async def test_settings_of_an_account_are_kept_each_for_itself(engines, registra
     assert await registrations.settings("other") == {}
 
 
-async def test_the_secret_is_read_once_and_stays(registrations):
+async def test_secret_is_created_once_and_persists(registrations):
     assert registrations.known_secret is None
     secret = await registrations.secret()
 

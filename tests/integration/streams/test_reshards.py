@@ -30,7 +30,7 @@ from tests.integration.streams.records import (
 )
 
 
-async def test_a_split_shard_takes_no_more_and_its_halves_do(streams):
+async def test_split_closes_shard_and_opens_children(streams):
     await append(streams)
 
     stream = await streams.split(CLICKS, 0, HALF)
@@ -47,7 +47,7 @@ async def test_a_split_shard_takes_no_more_and_its_halves_do(streams):
         assert one.shard == (1 if hash_key(key) < HALF else 2)
 
 
-async def test_two_neighbours_become_one(streams):
+async def test_adjacent_shards_are_merged(streams):
     await append(streams, WIDE)
 
     stream = await streams.merge(WIDE, 2, 1)
@@ -58,7 +58,7 @@ async def test_two_neighbours_become_one(streams):
     assert {one.shard for one in await append(streams, WIDE)} == {0, 4, 3}
 
 
-async def test_a_stream_reaches_any_number_of_shards(streams):
+async def test_stream_can_be_resharded_to_any_count(streams):
     for count in (3, 1, 8, 5):
         await append(streams)
         stream = await streams.set_shard_count(CLICKS, count)
@@ -71,7 +71,7 @@ async def test_a_stream_reaches_any_number_of_shards(streams):
     assert len(found) == 5 * len(KEYS)
 
 
-async def test_a_child_opens_in_a_later_second_than_its_parents(streams):
+async def test_child_opens_in_later_second_than_its_parents(streams):
     stream = await streams.set_shard_count(CLICKS, 4)
 
     for shard in stream.shards:
@@ -79,7 +79,7 @@ async def test_a_child_opens_in_a_later_second_than_its_parents(streams):
             assert shard.opened_at_ms // 1_000 > parent.opened_at_ms // 1_000
 
 
-async def test_what_cannot_be_changed_is_refused(streams):
+async def test_invalid_reshard_is_rejected(streams):
     await streams.split(CLICKS, 0, HALF)
 
     with pytest.raises(ValidationFailed):
@@ -96,7 +96,7 @@ async def test_what_cannot_be_changed_is_refused(streams):
         await streams.split(StreamName("nowhere"), 0, HALF)
 
 
-async def test_an_append_to_a_closed_shard_is_told_the_way(streams):
+async def test_append_to_closed_shard_names_its_children(streams):
     await streams.split(CLICKS, 0, HALF)
 
     with pytest.raises(ShardClosed) as closed:
@@ -106,7 +106,7 @@ async def test_an_append_to_a_closed_shard_is_told_the_way(streams):
     assert closed.value.facts["children"][1]["first_hash_key"] == str(HALF)
 
 
-async def test_a_process_with_an_old_definition_is_told_the_way(
+async def test_append_with_stale_definition_is_redirected_to_children(
     streams, redis_url, database_url, clock, monkeypatch
 ):
     """It hears of the change only later: its appends take the detour, through two generations."""
@@ -125,9 +125,7 @@ async def test_a_process_with_an_old_definition_is_told_the_way(
         assert {one.shard for one in appended} == {7, 5, 6}
 
 
-async def test_a_process_with_an_old_definition_knows_a_child_by_its_number(
-    engines, streams, monkeypatch
-):
+async def test_stale_process_can_address_child_by_index(engines, streams, monkeypatch):
     """A client may bring the way that another process told it."""
     old = await engines.catalog.stream(CLICKS)
     await streams.split(CLICKS, 0, HALF)
@@ -144,9 +142,7 @@ async def test_a_process_with_an_old_definition_knows_a_child_by_its_number(
 
 
 @pytest.mark.one_server
-async def test_an_append_costs_one_script_call_however_the_shards_came_to_be(
-    streams, redis_url, clock
-):
+async def test_append_after_split_costs_one_script_call(streams, redis_url, clock):
     def calls(store) -> int:
         return int(store.info("commandstats").get("cmdstat_evalsha", {"calls": 0})["calls"])
 
@@ -174,7 +170,7 @@ async def test_an_append_costs_one_script_call_however_the_shards_came_to_be(
     assert counts == [1, 1, 1, 1]
 
 
-async def test_the_end_of_a_closed_shard_is_told_with_its_children(streams):
+async def test_end_of_closed_shard_names_its_children(streams):
     await append(streams)
     count = len(KEYS)
     before = await streams.read_shard(CLICKS, 0, ReadFrom(offset=0))
@@ -191,7 +187,7 @@ async def test_the_end_of_a_closed_shard_is_told_with_its_children(streams):
     assert end.ended
 
 
-async def test_a_reader_that_waits_is_woken_by_the_end_of_its_shard(streams):
+async def test_waiting_shard_reader_is_woken_when_shard_ends(streams):
     await streams.shards(CLICKS)
     waiting = asyncio.create_task(streams.read_shard(CLICKS, 0, ReadFrom(offset=0), wait_ms=20_000))
     await asyncio.sleep(0.1)
@@ -201,7 +197,7 @@ async def test_a_reader_that_waits_is_woken_by_the_end_of_its_shard(streams):
     assert (await asyncio.wait_for(waiting, 5)).ended
 
 
-async def test_a_reader_of_the_stream_that_waits_goes_on_with_the_children(streams):
+async def test_waiting_stream_reader_continues_with_children(streams):
     waiting = asyncio.create_task(streams.read(CLICKS, {}, wait_ms=20_000))
     await asyncio.sleep(0.1)
     await streams.split(CLICKS, 0, HALF)
@@ -228,7 +224,7 @@ async def test_children_are_read_after_all_their_parents(streams):
     assert len(found) == 2 * len(KEYS)
 
 
-async def test_one_reshard_at_a_time(engines, streams):
+async def test_concurrent_reshard_is_rejected(engines, streams):
     stream = await engines.catalog.stream(CLICKS)
     database = streams._resharder._database
 
@@ -239,9 +235,7 @@ async def test_one_reshard_at_a_time(engines, streams):
     await streams.split(CLICKS, 0, HALF)
 
 
-async def test_a_reshard_changes_the_version_and_an_equal_specification_still_fits(
-    engines, streams
-):
+async def test_reshard_increments_version_and_equal_spec_still_matches(engines, streams):
     before = await engines.catalog.stream(CLICKS)
 
     after = await streams.split(CLICKS, 0, HALF)

@@ -12,9 +12,7 @@ from storage.settings import StorageSettings
 from tests.integration.streams.records import CLICKS, KEYS, read_everything
 
 
-async def test_nothing_is_lost_and_no_key_loses_its_order_under_load(
-    streams, redis_url, database_url
-):
+async def test_no_record_is_lost_and_key_order_is_kept(streams, redis_url, database_url):
     """Two processes write and one reads while the shards are split, merged and counted anew."""
     settings = StorageSettings(redis_url=redis_url, database_url=database_url)
     written: dict[str, int] = dict.fromkeys(KEYS, 0)
@@ -80,9 +78,7 @@ async def reshard_for_a_while(streams, done: asyncio.Event) -> None:
     done.set()
 
 
-async def test_retries_add_nothing_while_shards_are_split_and_merged(
-    streams, redis_url, database_url
-):
+async def test_retries_add_nothing_during_reshards(streams, redis_url, database_url):
     """Every call is made twice, by two processes; a call may find its shards half merged."""
     settings = StorageSettings(redis_url=redis_url, database_url=database_url)
     done = asyncio.Event()
@@ -120,9 +116,7 @@ async def test_retries_add_nothing_while_shards_are_split_and_merged(
     assert len(written) > 100
 
 
-async def test_a_producer_follows_its_shard_while_it_is_split_and_merged(
-    streams, redis_url, database_url
-):
+async def test_producer_follows_shard_through_splits_and_merges(streams, redis_url, database_url):
     """It retries every batch at the address it used, goes on where that leads, and numbers on."""
     settings = StorageSettings(redis_url=redis_url, database_url=database_url)
     done = asyncio.Event()

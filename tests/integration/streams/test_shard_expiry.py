@@ -10,7 +10,7 @@ from storage.domain.streams.stream import AppendCondition, Producer, ReadFrom, S
 from tests.integration.streams.records import CLICKS, DAY_MS, HALF, KEYS, append, read_everything
 
 
-async def test_a_closed_shard_expires_with_its_records(engines, streams, clock):
+async def test_closed_shard_expires_with_its_records(engines, streams, clock):
     await append(streams)
     await streams.split(CLICKS, 0, HALF)
     early = await streams.expire_shards(CLICKS)
@@ -35,7 +35,7 @@ async def test_a_closed_shard_expires_with_its_records(engines, streams, clock):
     assert (await streams.split(CLICKS, 1, HALF // 2)).shards[-1].index == 4
 
 
-async def test_a_child_stays_until_its_parents_have_gone(streams, clock):
+async def test_child_stays_until_its_parents_expire(streams, clock):
     await append(streams)
     await streams.split(CLICKS, 0, HALF)
     await streams.merge(CLICKS, 1, 2)
@@ -48,9 +48,7 @@ async def test_a_child_stays_until_its_parents_have_gone(streams, clock):
     assert (held, gone) == (0, 3)
 
 
-async def test_a_key_of_an_append_is_asked_where_one_of_two_merged_shards_has_gone(
-    engines, streams, clock
-):
+async def test_idempotency_key_is_honored_when_merged_parent_expired(engines, streams, clock):
     brief = StreamName("brief")
     await engines.catalog.put_stream(brief, StreamSpec(shards=3, retention_ms=60_000))
     producer = AppendCondition(Producer("p", 0, 0))

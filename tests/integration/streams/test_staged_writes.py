@@ -64,7 +64,7 @@ async def stage(engines, *parts: bytes) -> list[str]:
     return [await engines.writing.stage(CLICKS, part) for part in parts]
 
 
-async def test_a_commit_appends_what_was_put_aside(engines, settings):
+async def test_commit_appends_staged_records(engines, settings):
     staged = await stage(engines, numbered(0, 1_500), numbered(1_500, 10))
     before = await bodies(engines)
 
@@ -76,9 +76,7 @@ async def test_a_commit_appends_what_was_put_aside(engines, settings):
     assert stored(settings) == []
 
 
-async def test_the_first_commit_of_a_batch_decides_and_what_a_later_one_brings_is_discarded(
-    engines, settings
-):
+async def test_first_commit_wins_and_later_staged_data_is_discarded(engines, settings):
     await engines.writing.commit(CLICKS, "load", 3, await stage(engines, numbered(0, 10)))
     other = await stage(engines, numbered(100, 10))
 
@@ -90,9 +88,7 @@ async def test_the_first_commit_of_a_batch_decides_and_what_a_later_one_brings_i
     assert stored(settings) == []
 
 
-async def test_a_commit_that_broke_off_is_finished_by_the_next_each_record_once(
-    engines, settings, monkeypatch
-):
+async def test_interrupted_commit_is_finished_once_by_next_commit(engines, settings, monkeypatch):
     staged = await stage(engines, *(numbered(first, 700) for first in range(0, 2_100, 700)))
     append, calls = engines.streams.append_rising, 0
 
@@ -116,9 +112,7 @@ async def test_a_commit_that_broke_off_is_finished_by_the_next_each_record_once(
     assert Counter(await bodies(engines)) == once_each(2_100)
 
 
-async def test_a_commit_that_its_writer_has_left_is_finished_by_the_sweep(
-    engines, settings, clock, monkeypatch
-):
+async def test_abandoned_commit_is_finished_by_maintenance(engines, settings, clock, monkeypatch):
     staged = await stage(engines, numbered(0, 700), numbered(700, 300))
 
     async def broken(*told: Any) -> Any:
@@ -137,9 +131,7 @@ async def test_a_commit_that_its_writer_has_left_is_finished_by_the_sweep(
     assert Counter(await bodies(engines)) == once_each(1_000)
 
 
-async def test_two_commits_of_a_batch_at_once_append_it_once_also_while_shards_split(
-    engines, settings
-):
+async def test_concurrent_commits_append_once_even_during_split(engines, settings):
     staged = await stage(engines, *(numbered(first, 300) for first in range(0, 3_000, 300)))
 
     async with open_storage(settings) as other:
@@ -155,7 +147,7 @@ async def test_two_commits_of_a_batch_at_once_append_it_once_also_while_shards_s
     assert Counter(await bodies(engines)) == once_each(3_000)
 
 
-async def test_batches_and_writers_are_apart(engines):
+async def test_batches_and_writers_are_independent(engines):
     for writer_id, batch_id in (("load", 0), ("load", 1), ("other", 0)):
         staged = await stage(engines, numbered(0, 5))
         await engines.writing.commit(CLICKS, writer_id, batch_id, staged)
@@ -163,7 +155,7 @@ async def test_batches_and_writers_are_apart(engines):
     assert Counter(await bodies(engines)) == once_each(5) + once_each(5) + once_each(5)
 
 
-async def test_a_commit_of_what_is_not_there_decides_nothing(engines):
+async def test_commit_of_unknown_staged_file_is_rejected(engines):
     [staged] = await stage(engines, numbered(0, 5))
 
     for wrong in ([staged, "0" * 32], ["../../etc/passwd"], [staged, staged]):
@@ -174,7 +166,7 @@ async def test_a_commit_of_what_is_not_there_decides_nothing(engines):
     assert write.records == 5
 
 
-async def test_what_is_discarded_is_gone_and_what_is_decided_is_not(engines, settings):
+async def test_discard_deletes_only_the_named_staged_file(engines, settings):
     first, second = await stage(engines, numbered(0, 5), numbered(5, 5))
 
     await engines.writing.discard(CLICKS, first)
@@ -196,19 +188,19 @@ async def test_what_is_discarded_is_gone_and_what_is_decided_is_not(engines, set
         numbered(0, 5)[:-40],
     ],
 )
-async def test_what_is_no_table_of_records_is_not_put_aside(engines, settings, encoded):
+async def test_staging_invalid_table_is_rejected(engines, settings, encoded):
     with pytest.raises(ValidationFailed):
         await engines.writing.stage(CLICKS, encoded)
 
     assert stored(settings) == []
 
 
-async def test_a_record_that_the_stream_does_not_take_is_refused_before_it_is_put_aside(engines):
+async def test_staging_invalid_record_is_rejected(engines):
     with pytest.raises(MessageTooLarge):
         await engines.writing.stage(CLICKS, arrow_stream([b"x" * (1 << 20) + b"y"]))
 
 
-async def test_headers_and_event_times_come_through(engines):
+async def test_headers_and_event_times_are_kept(engines):
     headers = pa.array(
         [[{"k": "color", "t": "", "v": b"red"}], None],
         pa.list_(pa.struct([("k", pa.string()), ("t", pa.string()), ("v", pa.binary())])),
@@ -227,9 +219,7 @@ async def test_headers_and_event_times_come_through(engines):
     assert found == {b"a": ((("color", "", b"red"),), 1_700_000_000_000), b"b": ((), None)}
 
 
-async def test_a_view_is_not_written_and_without_an_archive_nothing_is_put_aside(
-    engines, redis_url, database_url
-):
+async def test_staging_is_rejected_for_view_and_without_archive(engines, redis_url, database_url):
     await engines.catalog.put_queue(QueueName("work"), QueueSpec(stream_view=True))
     with pytest.raises(StreamReadOnly):
         await engines.writing.stage(StreamName("work"), numbered(0, 1))

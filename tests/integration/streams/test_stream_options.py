@@ -57,7 +57,7 @@ async def entry(streams, count: int, name=CLICKS) -> None:
 # Fences
 
 
-async def test_a_fenced_shard_takes_only_its_writers_records(streams):
+async def test_fenced_shard_accepts_only_its_writer(streams):
     await streams.set_fence(CLICKS, 0, "mine")
 
     appended = await streams.append_to_shard(CLICKS, 0, [Record(b"x")], MINE)
@@ -73,7 +73,7 @@ async def test_a_fenced_shard_takes_only_its_writers_records(streams):
     assert (state.next, state.fenced) == (1, True)
 
 
-async def test_a_writer_whose_fence_was_taken_away_is_refused(streams):
+async def test_writer_with_replaced_fence_is_rejected(streams):
     await streams.set_fence(CLICKS, 0, "mine")
     await streams.set_fence(CLICKS, 0, "")
 
@@ -82,7 +82,7 @@ async def test_a_writer_whose_fence_was_taken_away_is_refused(streams):
     assert places(await streams.append(CLICKS, [Record(b"x")])) == [(0, 0)]
 
 
-async def test_of_two_who_set_a_fence_at_once_one_does(streams):
+async def test_concurrent_fence_changes_have_one_winner(streams):
     outcomes = await asyncio.gather(
         *(streams.set_fence(CLICKS, 0, token, "") for token in ("a", "b")), return_exceptions=True
     )
@@ -96,7 +96,7 @@ async def test_of_two_who_set_a_fence_at_once_one_does(streams):
         await streams.set_fence(CLICKS, 1, "c")
 
 
-async def test_children_keep_the_fence_of_their_parents(streams):
+async def test_children_inherit_fence_of_their_parents(streams):
     await streams.set_fence(WIDE, 1, "mine")
 
     await streams.split(WIDE, 1, HALF // 4 * 3)
@@ -112,9 +112,7 @@ async def test_children_keep_the_fence_of_their_parents(streams):
         await streams.set_fence(WIDE, 1, "other")
 
 
-async def test_a_fence_that_changed_while_a_split_had_broken_off_is_the_one_children_get(
-    engines, streams, monkeypatch
-):
+async def test_fence_changed_during_interrupted_split_is_inherited(engines, streams, monkeypatch):
     await streams.set_fence(CLICKS, 0, "old")
     hot = streams._hot
 
@@ -143,7 +141,7 @@ async def test_a_fence_that_changed_while_a_split_had_broken_off_is_the_one_chil
 
 
 @pytest.mark.parametrize(("place", "shard"), [(0, 0), (HALF - 1, 1), (HALF, 2), (RING_SIZE - 1, 3)])
-async def test_a_record_may_name_its_place_on_the_ring(streams, place, shard):
+async def test_record_can_specify_hash_key(streams, place, shard):
     appended = await streams.append(WIDE, [Record(b"x", "any key", hash_key=place)])
 
     read = await streams.read_shard(WIDE, shard, ReadFrom(offset=0))
@@ -151,7 +149,7 @@ async def test_a_record_may_name_its_place_on_the_ring(streams, place, shard):
     assert [one.record for one in read.records] == [Record(b"x", "any key")]
 
 
-async def test_a_named_place_leads_to_the_child_that_takes_it(streams, engines, monkeypatch):
+async def test_hash_key_selects_child_when_definition_is_stale(streams, engines, monkeypatch):
     old = await engines.catalog.stream(CLICKS)
     await streams.split(CLICKS, 0, HALF)
     monkeypatch.setattr(engines.catalog._streams.cache, "peek", lambda _: old)
@@ -163,14 +161,14 @@ async def test_a_named_place_leads_to_the_child_that_takes_it(streams, engines, 
 
 
 @pytest.mark.parametrize("place", [-1, RING_SIZE])
-async def test_a_place_off_the_ring_is_refused(streams, place):
+async def test_hash_key_out_of_range_is_rejected(streams, place):
     with pytest.raises(ValidationFailed) as refused:
         await streams.append(WIDE, [Record(b"x"), Record(b"x", hash_key=place)])
 
     assert refused.value.faults[0].pointer == "/records/1/hash_key"
 
 
-async def test_a_shards_own_address_takes_no_place(streams):
+async def test_append_to_shard_rejects_hash_key(streams):
     with pytest.raises(ValidationFailed):
         await streams.append_to_shard(WIDE, 0, [Record(b"x", hash_key=0)])
 
@@ -178,7 +176,7 @@ async def test_a_shards_own_address_takes_no_place(streams):
 # Retention
 
 
-async def test_retention_by_number_keeps_the_newest_and_cuts_inside_an_entry(engines, streams):
+async def test_retention_by_count_keeps_newest_and_splits_entry(engines, streams):
     await engines.catalog.put_stream(CLICKS, StreamSpec(retention_records=7))
     for _ in range(3):
         await entry(streams, 5)
@@ -194,7 +192,7 @@ async def test_retention_by_number_keeps_the_newest_and_cuts_inside_an_entry(eng
         await streams.read_shard(CLICKS, 0, ReadFrom(offset=7))
 
 
-async def test_the_shortest_retention_counts(engines, streams, clock):
+async def test_shortest_retention_applies(engines, streams, clock):
     spec = StreamSpec(retention_ms=60_000, retention_records=100, retention_bytes=10_000_000)
     await engines.catalog.put_stream(CLICKS, spec)
     await entry(streams, 5)
@@ -207,7 +205,7 @@ async def test_the_shortest_retention_counts(engines, streams, clock):
     assert (state.start, state.next) == (5, 10)
 
 
-async def test_without_a_retention_nothing_goes(engines, streams, clock):
+async def test_nothing_expires_without_retention(engines, streams, clock):
     await engines.catalog.put_stream(CLICKS, StreamSpec(retention_ms=None))
     await entry(streams, 5)
     clock.advance(ms=100 * 365 * 86_400_000)
@@ -219,7 +217,7 @@ async def test_without_a_retention_nothing_goes(engines, streams, clock):
 
 
 @pytest.mark.parametrize("before", range(11))
-async def test_a_shard_is_truncated_at_any_offset(streams, before):
+async def test_shard_is_truncated_at_any_offset(streams, before):
     await entry(streams, 5)
     await entry(streams, 5)
 
@@ -232,7 +230,7 @@ async def test_a_shard_is_truncated_at_any_offset(streams, before):
     assert places(await streams.append(CLICKS, [Record(b"x")])) == [(0, 10)]
 
 
-async def test_a_truncation_beyond_the_end_is_refused(streams):
+async def test_truncation_beyond_end_is_rejected(streams):
     await entry(streams, 5)
 
     with pytest.raises(OffsetOutOfRange):
@@ -242,7 +240,7 @@ async def test_a_truncation_beyond_the_end_is_refused(streams):
     assert len((await streams.read_shard(CLICKS, 0, ReadFrom(offset=0))).records) == 5
 
 
-async def test_a_closed_shard_can_be_truncated_and_expires(streams, clock):
+async def test_closed_shard_can_be_truncated_and_expires(streams, clock):
     await entry(streams, 5)
     await streams.split(CLICKS, 0, HALF)
     await streams.truncate(CLICKS, 0, 5)
@@ -259,13 +257,13 @@ async def event_times(streams) -> list[int | None]:
     return [one.record.event_time_ms for one in read.records]
 
 
-async def test_a_producers_times_are_kept_where_they_are_given(streams):
+async def test_producer_event_times_are_stored(streams):
     await streams.append(CLICKS, [Record(b"x", event_time_ms=7), Record(b"x")])
 
     assert await event_times(streams) == [7, None]
 
 
-async def test_a_stream_of_arrival_times_drops_them(engines, streams):
+async def test_arrival_time_stream_drops_event_times(engines, streams):
     await engines.catalog.put_stream(CLICKS, StreamSpec(event_times=EventTimes.ARRIVAL))
 
     await streams.append(CLICKS, [Record(b"x", event_time_ms=7), Record(b"x")])
@@ -273,7 +271,7 @@ async def test_a_stream_of_arrival_times_drops_them(engines, streams):
     assert await event_times(streams) == [None, None]
 
 
-async def test_a_stream_that_requires_times_refuses_a_record_without(engines, streams):
+async def test_missing_event_time_is_rejected_when_required(engines, streams):
     await engines.catalog.put_stream(CLICKS, StreamSpec(event_times=EventTimes.CLIENT_REQUIRE))
 
     with pytest.raises(ValidationFailed) as refused:
@@ -285,7 +283,7 @@ async def test_a_stream_that_requires_times_refuses_a_record_without(engines, st
 
 
 @pytest.mark.parametrize(("off_ms", "taken"), [(0, True), (60_000, True), (60_001, False)])
-async def test_a_time_may_be_so_far_off(engines, streams, clock, off_ms, taken):
+async def test_event_time_skew_is_limited(engines, streams, clock, off_ms, taken):
     await engines.catalog.put_stream(CLICKS, StreamSpec(event_time_skew_ms_max=60_000))
     for sign in (1, -1):
         record = Record(b"x", event_time_ms=clock.now_ms() + sign * off_ms)
@@ -307,7 +305,7 @@ async def push(streams, name: StreamName, count: int) -> None:
         await streams.append(name, records)
 
 
-async def test_an_on_demand_stream_gets_the_shards_that_its_load_calls_for(engines, streams, clock):
+async def test_on_demand_stream_scales_with_load(engines, streams, clock):
     name = StreamName("elastic")
     await engines.catalog.put_stream(name, StreamSpec(mode=StreamMode.ON_DEMAND))
     await scale_streams(engines)
@@ -327,7 +325,7 @@ async def test_an_on_demand_stream_gets_the_shards_that_its_load_calls_for(engin
     assert [shard.index for shard in stream.open_shards] == [3]
 
 
-async def test_a_provisioned_stream_keeps_its_shards(engines, streams, clock):
+async def test_provisioned_stream_keeps_its_shards(engines, streams, clock):
     await scale_streams(engines)
     await push(streams, CLICKS, 60_000)
     clock.advance(ms=60_000)
@@ -336,7 +334,7 @@ async def test_a_provisioned_stream_keeps_its_shards(engines, streams, clock):
     assert await streams.scale(CLICKS) == 0
 
 
-async def test_the_jump_to_a_new_epoch_is_no_load(engines, streams, clock, redis_url):
+async def test_offset_jump_of_new_epoch_is_not_load(engines, streams, clock, redis_url):
     name = StreamName("elastic")
     stream, _ = await engines.catalog.put_stream(name, StreamSpec(mode=StreamMode.ON_DEMAND))
     await push(streams, name, 1_000)
@@ -374,7 +372,7 @@ async def latest(streams, key: str) -> bytes:
     return bytes(found.record.data)
 
 
-async def test_the_newest_record_of_a_key_is_found(indexed):
+async def test_latest_record_of_key_is_found(indexed):
     await indexed.append(INDEXED, [Record(b"1", "a"), Record(b"2", "b"), Record(b"3", "a")])
     await indexed.append(INDEXED, [Record(b"4", "c"), Record(b"-")], idempotency_key="k")
     await indexed.append_to_shard(
@@ -392,7 +390,7 @@ async def test_the_newest_record_of_a_key_is_found(indexed):
         await indexed.latest_of_key(CLICKS, "a")
 
 
-async def test_appends_that_share_a_flush_are_all_in_the_index(indexed):
+async def test_appends_that_share_flush_are_indexed(indexed):
     await asyncio.gather(
         *(indexed.append(INDEXED, [Record(b"%d" % n, f"key {n}")]) for n in range(50))
     )
@@ -400,7 +398,7 @@ async def test_appends_that_share_a_flush_are_all_in_the_index(indexed):
     assert [await latest(indexed, f"key {n}") for n in range(50)] == [b"%d" % n for n in range(50)]
 
 
-async def test_columns_are_in_the_index_too(indexed):
+async def test_columnar_appends_are_indexed(indexed):
     await asyncio.gather(
         indexed.append_columns(INDEXED, Columns([b"1", b"2", b"3"], ["a", "b", "a"])),
         indexed.append_columns(INDEXED, Columns([b"-"])),
@@ -411,7 +409,7 @@ async def test_columns_are_in_the_index_too(indexed):
     assert [await latest(indexed, key) for key in "abcd"] == [b"3", b"2", b"4", b"5"]
 
 
-async def test_the_index_survives_a_reshard(indexed):
+async def test_key_index_survives_reshard(indexed):
     keys = [f"key {number}" for number in range(12)]
     await indexed.append(INDEXED, [Record(b"old", key) for key in keys])
     await indexed.set_shard_count(INDEXED, 3)
@@ -423,7 +421,7 @@ async def test_the_index_survives_a_reshard(indexed):
     assert found == [b"new"] * 4 + [b"old"] * 8
 
 
-async def test_an_expired_record_is_not_found_and_its_key_is_forgotten(indexed, clock):
+async def test_expired_record_is_not_found_and_its_key_is_forgotten(indexed, clock):
     await indexed.append(INDEXED, [Record(b"old", "a"), Record(b"old", "b")])
     clock.advance(ms=60_000)
     await indexed.append(INDEXED, [Record(b"new", "b")])
@@ -437,7 +435,7 @@ async def test_an_expired_record_is_not_found_and_its_key_is_forgotten(indexed, 
     assert await latest(indexed, "b") == b"new"
 
 
-async def test_an_index_that_missed_records_begins_anew(engines, indexed):
+async def test_reenabled_index_starts_empty(engines, indexed):
     """Switched off and on again it would tell a record that is not the newest any more."""
     await indexed.append(INDEXED, [Record(b"1", "a"), Record(b"1", "b")])
     await engines.catalog.put_stream(INDEXED, StreamSpec())
@@ -452,9 +450,7 @@ async def test_an_index_that_missed_records_begins_anew(engines, indexed):
     assert await latest(indexed, "b") == b"3"
 
 
-async def test_an_old_record_of_a_parent_is_not_told_for_one_that_the_index_missed(
-    engines, indexed
-):
+async def test_reenabled_index_does_not_return_stale_parent_record(engines, indexed):
     await indexed.append(INDEXED, [Record(b"1", "a")])
     await indexed.split(INDEXED, 0, HALF)
     await engines.catalog.put_stream(INDEXED, StreamSpec())

@@ -79,7 +79,7 @@ async def is_read_alike(engines: Storage, name: StreamName = CLICKS) -> None:
         assert told == (one.next_offset, one.start, one.tip, one.tier, one.gap)
 
 
-async def test_records_are_those_of_the_other_way_to_read_in_either_tier(engines, settings, clock):
+async def test_table_read_equals_record_read_in_both_tiers(engines, settings, clock):
     headers = (("colour", "String", b"red"), ("n", "", b"\xff"))
     odd = [Record(b"\x00\xff", "clé", headers, 5), Record(b""), Record(b"x", "k", (), None)]
     await append(engines, 10, 5)
@@ -94,7 +94,7 @@ async def test_records_are_those_of_the_other_way_to_read_in_either_tier(engines
     assert {(await table(engines, at)).tier for at in (0, 24, 25, 30)} == {Tier.ARCHIVE, Tier.HOT}
 
 
-async def test_a_read_keeps_within_its_bounds_wherever_they_cut(engines, settings):
+async def test_read_respects_end_offset_and_byte_limit(engines, settings):
     await append(engines, 30, 30)
     await to_archive(engines, settings)
     await append(engines, 30, 30)
@@ -113,7 +113,7 @@ async def test_a_read_keeps_within_its_bounds_wherever_they_cut(engines, setting
         assert sum(data) <= size or len(data) == 1
 
 
-async def test_who_goes_on_meets_every_record_once(engines, settings):
+async def test_continued_reads_return_every_record_once(engines, settings):
     await append(engines, 30, 30)
     await to_archive(engines, settings)
     await append(engines, 30)
@@ -127,7 +127,7 @@ async def test_who_goes_on_meets_every_record_once(engines, settings):
     assert read == list(range(90))
 
 
-async def test_much_is_read_at_once(engines):
+async def test_large_read_is_served_in_one_call(engines):
     await engines.catalog.put_stream(CLICKS, ALL_HOT)
     for _ in range(6):
         await engines.streams.append_to_shard(CLICKS, 0, [Record(b"x" * 1_000)] * 900)
@@ -139,7 +139,7 @@ async def test_much_is_read_at_once(engines):
     assert (some.records, some.next_offset) == (4_500, 4_500)
 
 
-async def test_the_tip_is_an_empty_table(engines):
+async def test_read_at_tip_returns_empty_table(engines):
     await append(engines, 3)
 
     found = await table(engines, 3)
@@ -147,7 +147,7 @@ async def test_the_tip_is_an_empty_table(engines):
     assert (offsets(found), found.next_offset, found.tip, found.ended) == ([], 3, 3, False)
 
 
-async def test_a_closed_shard_says_where_it_ends(engines, settings, clock):
+async def test_read_of_closed_shard_reports_its_end(engines, settings, clock):
     await append(engines, 6)
     clock.advance(ms=2_000)
     await engines.streams.split(CLICKS, 0, RING_SIZE // 2)
@@ -160,7 +160,7 @@ async def test_a_closed_shard_says_where_it_ends(engines, settings, clock):
     assert (archived.ended, archived.tier, offsets(archived)) == (True, Tier.ARCHIVE, [4, 5])
 
 
-async def test_what_a_lost_store_leaves_is_a_gap_of_the_same_size(engines, settings, redis_url):
+async def test_lost_records_are_reported_as_hole(engines, settings, redis_url):
     await engines.catalog.put_stream(CLICKS, ALL_HOT)
     await append(engines, 10)
     await archive(engines, settings, CLICKS)
@@ -178,7 +178,7 @@ async def test_what_a_lost_store_leaves_is_a_gap_of_the_same_size(engines, setti
     assert offsets(await table(engines, one.offset)) == [one.offset]
 
 
-async def test_a_hole_in_the_hot_store_ends_a_read_and_begins_the_next(engines, redis_url):
+async def test_hole_in_hot_store_ends_one_read_and_starts_the_next(engines, redis_url):
     await append(engines, 5, 5, 5)
     stream = await engines.catalog.stream(CLICKS)
     log = log_keys("default", stream.shards[0].log_id)[0]
@@ -193,9 +193,7 @@ async def test_a_hole_in_the_hot_store_ends_a_read_and_begins_the_next(engines, 
     assert [one.next_offset for one in reads] == [5, 15, 9]
 
 
-async def test_an_older_copy_of_the_hot_store_is_completed_by_the_archive(
-    engines, settings, redis_url
-):
+async def test_archive_completes_older_copy_of_hot_store(engines, settings, redis_url):
     await engines.catalog.put_stream(CLICKS, ALL_HOT)
     await append(engines, 4)
     async with an_older_copy_comes_back(engines, redis_url):
@@ -206,7 +204,7 @@ async def test_an_older_copy_of_the_hot_store_is_completed_by_the_archive(
     assert (await table(engines, 7)).tip == 10
 
 
-async def test_what_is_gone_has_expired_and_what_never_was_is_out_of_range(engines, settings):
+async def test_expired_and_out_of_range_offsets_are_distinguished(engines, settings):
     await append(engines, 10, 10)
     await to_archive(engines, settings)
     await append(engines, 5)
@@ -222,7 +220,7 @@ async def test_what_is_gone_has_expired_and_what_never_was_is_out_of_range(engin
     assert offsets(await table(engines, 13)) == [13, 14, 15, 16, 17, 18, 19]
 
 
-async def test_a_damaged_file_is_never_passed_over(engines, settings, tmp_path):
+async def test_damaged_file_is_never_skipped(engines, settings, tmp_path):
     await append(engines, 10)
     await to_archive(engines, settings)
     await append(engines, 5)
@@ -235,7 +233,7 @@ async def test_a_damaged_file_is_never_passed_over(engines, settings, tmp_path):
     assert offsets(await table(engines, 10)) == [10, 11, 12, 13, 14]
 
 
-async def test_a_queues_view_is_a_table_in_either_tier(engines, settings):
+async def test_stream_view_is_readable_as_table_in_both_tiers(engines, settings):
     orders, view = QueueName("orders"), StreamName("orders")
     await engines.catalog.put_queue(orders, QueueSpec(stream_view=True, archive=True))
     await engines.queues.send(
@@ -251,7 +249,7 @@ async def test_a_queues_view_is_a_table_in_either_tier(engines, settings):
     await is_read_alike(engines, view)
 
 
-async def test_without_an_archive_the_hot_store_is_all_there_is(redis_url, database_url, clock):
+async def test_read_without_archive_serves_hot_store_only(redis_url, database_url, clock):
     settings = StorageSettings(redis_url=redis_url, database_url=database_url)
     async with open_storage(settings, clock=clock) as engines:
         await engines.catalog.put_stream(CLICKS, StreamSpec())
@@ -263,19 +261,19 @@ async def test_without_an_archive_the_hot_store_is_all_there_is(redis_url, datab
 @pytest.mark.parametrize(
     ("offset", "end", "size"), [(3, 3, 1), (5, 3, 1), (-1, 3, 1), (0, 3, 0), (0, 3, 2**24 + 1)]
 )
-async def test_what_cannot_be_asked_for_is_refused(engines, offset, end, size):
+async def test_invalid_read_is_rejected(engines, offset, end, size):
     with pytest.raises(ValidationFailed):
         await table(engines, offset, end, size)
 
 
-async def test_what_is_not_there_is_not_found(engines):
+async def test_unknown_stream_or_shard_is_not_found(engines):
     with pytest.raises(StreamNotFound):
         await table(engines, 0, name=StreamName("nowhere"))
     with pytest.raises(ShardNotFound):
         await table(engines, 0, shard=7)
 
 
-async def test_more_callers_than_may_wait_hear_so(engines):
+async def test_excess_concurrent_reads_are_rejected_as_busy(engines):
     await append(engines, 5)
     calls = limits.TABLES_WAITING_MAX + 3
 

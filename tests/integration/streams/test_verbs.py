@@ -30,7 +30,7 @@ def data(read) -> list[bytes]:
     return [record.record.data for record in read.records]
 
 
-async def test_records_of_a_key_share_a_shard_in_order(streams):
+async def test_records_of_key_share_shard_in_order(streams):
     for number in range(20):
         await streams.append(WIDE, [Record(b"%d" % number, "one"), Record(b"-", f"other {number}")])
 
@@ -43,7 +43,7 @@ async def test_records_of_a_key_share_a_shard_in_order(streams):
     assert sum(len(read.records) for read in reads) == 40
 
 
-async def test_a_batch_over_many_shards_is_answered_record_by_record(streams):
+async def test_batch_over_many_shards_is_answered_per_record(streams):
     records = [Record(b"x", f"key {number}") for number in range(100)]
 
     appended = await streams.append(WIDE, records)
@@ -52,7 +52,7 @@ async def test_a_batch_over_many_shards_is_answered_record_by_record(streams):
     assert len({(one.shard, one.offset) for one in appended if isinstance(one, Appended)}) == 100
 
 
-async def test_a_read_is_repeatable(streams):
+async def test_read_is_repeatable(streams):
     await streams.append(CLICKS, [Record(b"%d" % number) for number in range(10)])
 
     first = await streams.read_shard(CLICKS, 0, ReadFrom(offset=3), records_max=4)
@@ -63,7 +63,7 @@ async def test_a_read_is_repeatable(streams):
     assert first.next_offset == 7
 
 
-async def test_a_read_stops_by_bytes_and_gives_at_least_one_entry(streams):
+async def test_read_stops_at_byte_limit_but_returns_one_record(streams):
     for number in range(5):
         await streams.append(CLICKS, [Record(b"%d" % number * 900)])
 
@@ -74,7 +74,7 @@ async def test_a_read_stops_by_bytes_and_gives_at_least_one_entry(streams):
     assert len(one.records) == 1
 
 
-async def test_a_read_past_the_end_and_one_before_the_start_say_so(streams, clock):
+async def test_read_outside_bounds_is_rejected(streams, clock):
     await streams.append(CLICKS, [Record(b"old")])
     clock.advance(ms=60_000)
     await streams.append(CLICKS, [Record(b"new")])
@@ -87,7 +87,7 @@ async def test_a_read_past_the_end_and_one_before_the_start_say_so(streams, cloc
     assert expired.value.facts["earliest_offset"] == 1
 
 
-async def test_a_cursor_over_what_expired_gets_a_gap_and_goes_on(streams, clock):
+async def test_cursor_over_expired_records_gets_gap_and_continues(streams, clock):
     await streams.append(CLICKS, [Record(b"old")] * 3)
     clock.advance(ms=60_000)
     await streams.append(CLICKS, [Record(b"new")])
@@ -100,7 +100,7 @@ async def test_a_cursor_over_what_expired_gets_a_gap_and_goes_on(streams, clock)
     assert data(read) == [b"new"]
 
 
-async def test_retention_by_bytes_keeps_the_newest(engines, streams):
+async def test_retention_by_bytes_keeps_newest(engines, streams):
     small = StreamName("small")
     await engines.catalog.put_stream(small, StreamSpec(retention_bytes=3_000))
     for number in range(10):
@@ -114,7 +114,7 @@ async def test_retention_by_bytes_keeps_the_newest(engines, streams):
     assert [one.offset for one in read.records] == [7, 8, 9]
 
 
-async def test_headers_and_event_times_come_back(streams):
+async def test_headers_and_event_times_round_trip(streams):
     record = Record(b"x", "k", (("traceparent", "", b"00-1-2-01"),), 1_234)
     await streams.append(CLICKS, [record])
 
@@ -123,7 +123,7 @@ async def test_headers_and_event_times_come_back(streams):
     assert [one.record for one in read.records] == [record]
 
 
-async def test_a_record_that_is_too_large_refuses_the_batch(streams):
+async def test_oversized_record_rejects_the_batch(streams):
     with pytest.raises(MessageTooLarge):
         await streams.append(CLICKS, [Record(b"fine"), Record(b"x" * 1_001)])
 
@@ -131,14 +131,14 @@ async def test_a_record_that_is_too_large_refuses_the_batch(streams):
     assert state.next == 0
 
 
-async def test_what_is_not_there_is_not_found(streams):
+async def test_unknown_stream_is_not_found(streams):
     with pytest.raises(StreamNotFound):
         await streams.read(StreamName("nowhere"), {})
     with pytest.raises(ShardNotFound):
         await streams.read_shard(CLICKS, 1, ReadFrom(offset=0))
 
 
-async def test_a_deleted_stream_made_anew_starts_empty(engines, streams):
+async def test_recreated_stream_starts_empty(engines, streams):
     await streams.append(CLICKS, [Record(b"old")])
 
     await engines.catalog.delete_stream(CLICKS)
