@@ -88,7 +88,7 @@ async def abroad(guarded: Guarded, kind: CredentialKind = CredentialKind.KEY) ->
 # REST, server-sent events, and what the command line and the SDKs say
 
 
-def test_every_operation_needs_a_right_or_is_known_to_need_none():
+def test_every_operation_has_permission_or_is_exempt():
     assert {one.name for one in OPERATIONS if one.action is None} <= ANY_CALLER | PUBLIC
 
 
@@ -105,7 +105,7 @@ async def call(client: httpx.AsyncClient, one: Operation, headers: Mapping[str, 
         return answer.status_code
 
 
-async def test_each_role_may_do_what_it_says_over_rest_and_nothing_else(guarded: Guarded):
+async def test_each_role_is_limited_to_its_operations_over_rest(guarded: Guarded):
     wrong = []
     async with httpx.AsyncClient(base_url=guarded.url, timeout=30) as client:
         for role, key in (await keys(guarded)).items():
@@ -121,7 +121,7 @@ async def test_each_role_may_do_what_it_says_over_rest_and_nothing_else(guarded:
     assert [one for one in wrong if not any(word in one[1] for word in everywhere)] == []
 
 
-async def test_nobody_acts_in_another_tenant(guarded: Guarded):
+async def test_operations_in_another_namespace_are_rejected(guarded: Guarded):
     key = await abroad(guarded)
     headers = {"authorization": f"Bearer {key.word}", "millstream-namespace": HOME}
     async with httpx.AsyncClient(base_url=guarded.url, timeout=30) as client:
@@ -130,14 +130,14 @@ async def test_nobody_acts_in_another_tenant(guarded: Guarded):
     assert set(told.values()) == {403}
 
 
-async def test_without_a_credential_no_operation_says_anything(guarded: Guarded):
+async def test_every_operation_returns_401_without_credential(guarded: Guarded):
     async with httpx.AsyncClient(base_url=guarded.url, timeout=30) as client:
         told = {one.name: await call(client, one, {}) for one in OPERATIONS}
 
     assert {told[one.name] for one in OPERATIONS if one.action} == {401}
 
 
-async def test_another_tenants_names_are_as_if_they_were_not_there(guarded: Guarded):
+async def test_names_of_another_namespace_are_not_found(guarded: Guarded):
     key = await abroad(guarded)
     headers = {"authorization": f"Bearer {key.word}"}
     paths = [
@@ -241,7 +241,7 @@ def asked_of(
 
 
 @pytest.mark.parametrize(("noun", "service"), [("sqs", SQS), ("kinesis", KINESIS)])
-async def test_each_role_may_do_what_it_says_at_the_aws_doors(guarded: Guarded, noun, service):
+async def test_each_role_is_limited_to_its_operations_over_aws(guarded: Guarded, noun, service):
     account = (await guarded.storage.namespaces.get(HOME)).account_id
     pairs = await keys(guarded, CredentialKind.PAIR)
     admin = pairs[Role.ADMIN]
@@ -264,7 +264,7 @@ async def test_each_role_may_do_what_it_says_at_the_aws_doors(guarded: Guarded, 
     assert await asyncio.to_thread(ask) == []
 
 
-async def test_another_tenants_urls_arns_and_iterators_find_nothing(guarded: Guarded):
+async def test_aws_identifiers_of_another_namespace_are_not_found(guarded: Guarded):
     account = (await guarded.storage.namespaces.get(HOME)).account_id
     mine = await guarded.key(kind=CredentialKind.PAIR)
     theirs = await abroad(guarded, CredentialKind.PAIR)
@@ -324,7 +324,7 @@ ASKED: list[tuple[Action, str, dict[str, Any]]] = [
 ]
 
 
-async def test_each_role_may_do_what_it_says_over_a_socket(guarded: Guarded):
+async def test_each_role_is_limited_to_its_operations_over_websocket(guarded: Guarded):
     await guarded.storage.groups.put(GroupName("readers"), GroupSpec(stream="clicks"))
     protocols = [Subprotocol("millstream.v1.json")]
     wrong = []
@@ -341,7 +341,7 @@ async def test_each_role_may_do_what_it_says_over_a_socket(guarded: Guarded):
     assert wrong == []
 
 
-async def test_a_socket_of_another_tenant_finds_nothing(guarded: Guarded):
+async def test_socket_of_another_namespace_finds_nothing(guarded: Guarded):
     key = await abroad(guarded)
     protocols = [Subprotocol("millstream.v1.json")]
     async with connect(guarded.socket_address, subprotocols=protocols) as connection:

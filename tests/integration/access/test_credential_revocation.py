@@ -17,7 +17,7 @@ from tests.sockets import Socket
 pytestmark = pytest.mark.one_store
 
 
-async def test_a_socket_says_who_it_is_by_header_hello_or_ticket(guarded: Guarded):
+async def test_socket_authenticates_by_header_hello_or_ticket(guarded: Guarded):
     key = await guarded.key()
     principal = await _principal(guarded, key)
     made = await guarded.storage.credentials.make_ticket(principal)
@@ -42,7 +42,7 @@ async def test_a_socket_says_who_it_is_by_header_hello_or_ticket(guarded: Guarde
 
 
 @pytest.mark.parametrize("hello", [{}, {"token": "nonsense"}])
-async def test_a_socket_that_does_not_say_who_it_is_is_closed(guarded: Guarded, hello):
+async def test_unauthenticated_socket_is_closed(guarded: Guarded, hello):
     async with connect(
         guarded.socket_address, subprotocols=[Subprotocol("millstream.v1.json")]
     ) as one:
@@ -68,7 +68,7 @@ async def _take_rights(guarded: Guarded, key: NewSecret) -> None:
 
 
 @pytest.mark.parametrize("ending", [_revoke, _take_rights])
-async def test_a_socket_whose_credential_ends_is_closed_and_what_it_held_returns(
+async def test_socket_closes_and_releases_when_credential_ends(
     guarded: Guarded, ending
 ):
     key = await guarded.key()
@@ -93,7 +93,7 @@ async def test_a_socket_whose_credential_ends_is_closed_and_what_it_held_returns
 
 
 @pytest.mark.parametrize("accept", ["text/event-stream", "application/x-ndjson"])
-async def test_a_followed_stream_ends_with_its_readers_credential(guarded: Guarded, accept):
+async def test_followed_stream_ends_with_its_credential(guarded: Guarded, accept):
     key = await guarded.key()
     headers = {"authorization": f"Bearer {key.word}", "accept": accept}
     async with (
@@ -111,7 +111,7 @@ async def test_a_followed_stream_ends_with_its_readers_credential(guarded: Guard
                 pass
 
 
-async def test_a_subscription_to_a_shard_ends_with_its_readers_credential(guarded: Guarded):
+async def test_shard_subscription_ends_with_its_credential(guarded: Guarded):
     one = await guarded.key(LET_IN, kind=CredentialKind.PAIR)
     begun = asyncio.Event()
     loop = asyncio.get_running_loop()

@@ -36,7 +36,7 @@ def _refused(call: Callable[[], Any]) -> str:
     return str(refused.value.response["Error"]["Code"])
 
 
-async def test_a_pair_signs_for_an_unmodified_client(guarded: Guarded):
+async def test_key_pair_signs_for_unmodified_client(guarded: Guarded):
     one = await pair(guarded)
 
     def use() -> tuple[Any, Any]:
@@ -53,7 +53,7 @@ async def test_a_pair_signs_for_an_unmodified_client(guarded: Guarded):
     assert (body, streams) == ("grüße & co", ["clicks"])
 
 
-async def test_a_wrong_secret_and_an_unknown_key_are_told_in_amazons_words(guarded: Guarded):
+async def test_wrong_secret_and_unknown_key_return_aws_errors(guarded: Guarded):
     one = await pair(guarded)
     key = await guarded.key()
 
@@ -76,7 +76,7 @@ async def test_a_wrong_secret_and_an_unknown_key_are_told_in_amazons_words(guard
     ]
 
 
-async def test_a_pair_that_was_right_before_is_checked_again_by_each_call(guarded: Guarded):
+async def test_key_pair_is_checked_on_every_call(guarded: Guarded):
     one = await pair(guarded)
 
     def use(secret: str) -> Any:
@@ -109,7 +109,7 @@ class _RightlySigned:
         return Unauthenticated()
 
 
-async def test_a_pair_that_is_remembered_is_asked_for_again_once_it_has_expired(
+async def test_cached_key_pair_expires(
     guarded: Guarded, monkeypatch
 ):
     clock = ManualClock(SystemClock().now_ms())
@@ -130,7 +130,7 @@ async def test_a_pair_that_is_remembered_is_asked_for_again_once_it_has_expired(
         await gate.admit_signed(_RightlySigned(one.id))
 
 
-async def test_who_signs_wrongly_is_told_of_in_the_audit_log(guarded: Guarded):
+async def test_wrong_signature_is_recorded_in_audit_log(guarded: Guarded):
     one = await pair(guarded)
 
     await asyncio.to_thread(lambda: _refused(guarded.client("sqs", one.id, "x" * 40).list_queues))
@@ -151,7 +151,7 @@ async def _refusals(guarded: Guarded) -> list[Any]:
             await asyncio.sleep(0.05)
 
 
-async def test_a_presigned_address_is_used_without_any_key(guarded: Guarded):
+async def test_presigned_url_needs_no_key(guarded: Guarded):
     one = await pair(guarded)
 
     asked = AWSRequest("GET", f"{guarded.url}/?Action=ListQueues&Version=2012-11-05")
@@ -166,7 +166,7 @@ async def test_a_presigned_address_is_used_without_any_key(guarded: Guarded):
     assert b"SignatureDoesNotMatch" in changed.content
 
 
-async def test_a_policy_that_would_not_hold_is_refused(guarded: Guarded):
+async def test_unenforceable_sqs_policy_is_rejected(guarded: Guarded):
     one = await pair(guarded)
 
     def codes() -> list[str]:
@@ -188,7 +188,7 @@ async def test_a_policy_that_would_not_hold_is_refused(guarded: Guarded):
     assert await asyncio.to_thread(codes) == ["InvalidAttributeValue"] * 2
 
 
-async def test_who_has_no_business_with_a_queue_takes_nothing_of_its_rates(guarded: Guarded):
+async def test_unauthorized_calls_do_not_use_rates_of_queue(guarded: Guarded):
     few = Rates(calls_per_second=5.0)
     await guarded.storage.namespaces.put(
         "default", Quotas(resources=(ResourceRates("queue/orders", few),))

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.one_store
 ADMIN = CredentialRequest(name="ada", rights=Rights(roles=(Role.ADMIN,)))
 
 
-async def test_no_secret_is_in_a_log_an_error_or_an_answer_about_something_else(
+async def test_secrets_appear_in_no_log_error_or_response(
     redis_url, database_url, caplog, capfd
 ):
     caplog.set_level(logging.DEBUG)

@@ -127,7 +127,7 @@ async def test_api4_unrestricted_resource_consumption(guarded: Guarded, path, bo
     assert answer.status_code == status
 
 
-async def test_api4_pages_waits_and_queries_have_limits(guarded: Guarded):
+async def test_api4_pages_waits_and_queries_are_limited(guarded: Guarded):
     key = await guarded.key()
     too_many = "&".join(f"a{number}=1" for number in range(limits.QUERY_PARAMETERS_MAX + 1))
 
@@ -226,7 +226,7 @@ async def test_api8_security_misconfiguration(guarded: Guarded):
     assert preflight.status_code == 401
 
 
-async def test_api8_pages_of_a_site_that_the_owner_names_may_call(redis_url, database_url):
+async def test_api8_configured_origin_is_allowed_without_cookies(redis_url, database_url):
     """They show a key of their own: cookies are not for them."""
     async with guarding(redis_url, database_url) as guarded:
         settings = Settings(auth="keys", cors_origins="https://app.example.com")
@@ -252,7 +252,7 @@ async def test_api8_pages_of_a_site_that_the_owner_names_may_call(redis_url, dat
 @pytest.mark.parametrize(
     "word", ["*", "https://*.example.com", "example.com", "https://a/b", "null"]
 )
-def test_api8_any_site_at_all_cannot_be_named(word):
+def test_api8_wildcard_origin_is_rejected(word):
     with pytest.raises(ValueError, match="no origin"):
         Settings(cors_origins=word).cors_words()
 

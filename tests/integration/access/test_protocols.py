@@ -34,7 +34,7 @@ pytestmark = pytest.mark.one_store
         ("PUT", "/v1/queues/more"),
     ],
 )
-async def test_without_a_credential_nothing_is_told(guarded: Guarded, method, path):
+async def test_request_without_credential_returns_no_data(guarded: Guarded, method, path):
     answer = await guarded.ask(method, path, json={} if method != "GET" else None)
 
     assert answer.status_code == 401
@@ -42,20 +42,20 @@ async def test_without_a_credential_nothing_is_told(guarded: Guarded, method, pa
     assert answer.json()["code"] == "unauthenticated"
 
 
-async def test_a_load_balancer_needs_no_credential(guarded: Guarded):
+async def test_health_checks_need_no_credential(guarded: Guarded):
     assert (await guarded.ask("GET", "/livez")).status_code == 200
 
 
 @pytest.mark.parametrize(
     "word", ["-", "msk_", "nonsense", "msk_" + "0" * 50, "mst_" + "0" * 43, "a.b.c", "x" * 20_000]
 )
-async def test_what_is_no_credential_lets_nobody_in(guarded: Guarded, word):
+async def test_malformed_credential_is_rejected(guarded: Guarded, word):
     answer = await guarded.ask("GET", "/v1/queues", headers={"authorization": f"Bearer {word}"})
 
     assert answer.status_code == 401
 
 
-async def test_the_right_id_with_another_secret_lets_nobody_in(guarded: Guarded):
+async def test_known_id_with_wrong_secret_is_rejected(guarded: Guarded):
     mine, other = await guarded.key(), await guarded.key()
     forged = mine.word[: len("msk_") + 13] + other.word[len("msk_") + 13 :]
 
@@ -68,7 +68,7 @@ async def test_the_right_id_with_another_secret_lets_nobody_in(guarded: Guarded)
 
 
 @pytest.mark.parametrize("header", ["Bearer", "bearer", "X-API-Key"])
-async def test_a_key_opens_the_native_doors(guarded: Guarded, header):
+async def test_key_authenticates_on_native_protocols(guarded: Guarded, header):
     key = await guarded.key()
     named = header == "X-API-Key"
     headers = {"x-api-key": key.word} if named else {"authorization": f"{header} {key.word}"}
@@ -81,7 +81,7 @@ async def test_a_key_opens_the_native_doors(guarded: Guarded, header):
     assert (sent.status_code, listed.status_code) == (201, 200)
 
 
-async def test_a_revoked_key_opens_nothing_from_then_on(guarded: Guarded):
+async def test_revoked_key_is_rejected(guarded: Guarded):
     key = await guarded.key()
     assert (await guarded.ask("GET", "/v1/queues", key)).status_code == 200
 
@@ -90,7 +90,7 @@ async def test_a_revoked_key_opens_nothing_from_then_on(guarded: Guarded):
     assert (await guarded.ask("GET", "/v1/queues", key)).status_code == 401
 
 
-async def test_a_key_that_is_remembered_opens_nothing_once_it_has_expired(guarded: Guarded):
+async def test_cached_key_is_rejected_after_expiry(guarded: Guarded):
     clock = ManualClock(SystemClock().now_ms())
     gate = KeyGate(lambda: guarded.storage, JwtIssuers(()), clock)
     expiring = await guarded.key(replace(LET_IN, expires_at_ms=clock.now_ms() + 10_000))
@@ -106,7 +106,7 @@ async def test_a_key_that_is_remembered_opens_nothing_once_it_has_expired(guarde
         await gate.admit(shown)
 
 
-async def test_a_key_is_good_through_a_short_absence_of_the_database(
+async def test_key_survives_short_database_outage(
     guarded: Guarded, database_url, monkeypatch
 ):
     """For as long as the grace lasts (ADR 0045); then nobody knows whether it was revoked."""
@@ -127,7 +127,7 @@ async def test_a_key_is_good_through_a_short_absence_of_the_database(
     assert away == 201
 
 
-async def test_a_key_may_do_what_its_grants_say_and_sees_no_more(guarded: Guarded):
+async def test_grants_limit_operations_and_visibility(guarded: Guarded):
     await guarded.storage.catalog.put_queue(QueueName("secret"), QueueSpec())
     allow = Grant(Effect.ALLOW, ("queue:send", "queue:list"), ("orders*",))
     key = await guarded.key(Rights(grants=(allow,)))
@@ -148,7 +148,7 @@ async def test_a_key_may_do_what_its_grants_say_and_sees_no_more(guarded: Guarde
     assert [one["name"] for one in listed.json()["items"]] == ["orders"]
 
 
-async def test_dead_letters_go_only_where_their_owner_may_send(guarded: Guarded):
+async def test_dead_letter_queue_requires_send_permission(guarded: Guarded):
     await guarded.storage.catalog.put_queue(QueueName("payroll"), QueueSpec())
     allow = Grant(Effect.ALLOW, ("queue:*",), ("orders*",))
     key = await guarded.key(Rights(grants=(allow,)))
@@ -164,7 +164,7 @@ async def test_dead_letters_go_only_where_their_owner_may_send(guarded: Guarded)
 # Tenants
 
 
-async def test_tenants_have_names_of_their_own(guarded: Guarded):
+async def test_names_are_isolated_per_namespace(guarded: Guarded):
     await guarded.storage.namespaces.put("tenant-a", NO_QUOTAS)
     everywhere = await guarded.key(everywhere=True)
     tenant = await guarded.key(by=Principal("root", "tenant-a", LOCAL_ADMINISTRATOR.policy))
@@ -186,7 +186,7 @@ async def test_tenants_have_names_of_their_own(guarded: Guarded):
 # Sessions
 
 
-async def test_a_browser_logs_in_by_a_key_in_the_body_alone(guarded: Guarded):
+async def test_browser_logs_in_with_key_in_body(guarded: Guarded):
     key = await guarded.key()
 
     right = await guarded.ask("POST", "/v1/sessions", json={"api_key": key.word})
@@ -201,7 +201,7 @@ async def test_a_browser_logs_in_by_a_key_in_the_body_alone(guarded: Guarded):
     assert [one.status_code for one in (listed, out, after)] == [200, 204, 401]
 
 
-async def test_a_session_is_for_the_services_own_pages(guarded: Guarded):
+async def test_session_cookie_is_same_origin_only(guarded: Guarded):
     key = await guarded.key()
     logged_in = await guarded.storage.credentials.log_in(key.word)
     assert logged_in is not None

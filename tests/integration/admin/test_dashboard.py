@@ -35,7 +35,7 @@ async def cookie_of(service: Guarded, rights: Rights = OPERATOR) -> dict[str, st
     return {"cookie": made.headers["set-cookie"].split(";")[0]}
 
 
-async def test_a_stranger_is_sent_to_the_login_page_and_back(service):
+async def test_anonymous_visitor_is_sent_to_login_page_and_back(service):
     answer = await service.ask("GET", "/ui/queues/orders?tab=1&ns=x")
     login = await service.ask("GET", answer.headers["location"])
 
@@ -46,7 +46,7 @@ async def test_a_stranger_is_sent_to_the_login_page_and_back(service):
     assert "orders" not in login.text
 
 
-async def test_a_stranger_gets_the_files_of_the_login_page_and_nothing_else(service):
+async def test_anonymous_visitor_gets_only_assets_of_login_page(service):
     login = await service.ask("GET", "/ui/login")
 
     paths = set(re.findall(r'(?:src|href)="(/[^"]+)"', login.text))
@@ -59,13 +59,13 @@ async def test_a_stranger_gets_the_files_of_the_login_page_and_nothing_else(serv
         assert (await service.ask("GET", path)).status_code == 404
 
 
-async def test_a_method_that_changes_something_is_no_page(service):
+async def test_post_is_not_a_page(service):
     answer = await service.ask("POST", "/ui/queues")
 
     assert answer.status_code == 401
 
 
-async def test_every_page_leaves_with_a_strict_policy(service):
+async def test_every_page_has_strict_content_security_policy(service):
     cookie = await cookie_of(service)
 
     for path in ("/ui", "/ui/queues", "/ui/queues/nowhere", "/ui/nothing", "/ui/login"):
@@ -75,7 +75,7 @@ async def test_every_page_leaves_with_a_strict_policy(service):
         assert headers["x-content-type-options"] == "nosniff"
 
 
-async def test_what_goes_wrong_is_told_as_a_page(service):
+async def test_error_is_rendered_as_page(service):
     cookie = await cookie_of(service, VIEWER)
 
     missing = await service.ask("GET", "/ui/queues/nowhere", headers=cookie)
@@ -88,7 +88,7 @@ async def test_what_goes_wrong_is_told_as_a_page(service):
     assert all(one.headers["content-type"].startswith("text/html") for one in answers)
 
 
-async def test_a_page_that_fails_says_so_and_not_why(service, monkeypatch):
+async def test_failing_page_hides_the_cause(service, monkeypatch):
     async def fail(*_, **__):
         raise RuntimeError("secret detail")
 
@@ -102,7 +102,7 @@ async def test_a_page_that_fails_says_so_and_not_why(service, monkeypatch):
     assert "secret detail" not in answer.text
 
 
-async def test_opening_a_page_is_no_attempt_but_a_session_that_is_over_is_told_of(service):
+async def test_only_ended_sessions_are_audited_as_login_attempts(service):
     await service.ask("GET", "/ui")
     before = await service.storage.audit.page(Wanted())
     await service.ask("GET", "/ui", headers={"cookie": "ms_session=mss_" + "a" * 49})
@@ -117,7 +117,7 @@ async def test_opening_a_page_is_no_attempt_but_a_session_that_is_over_is_told_o
     assert told[0].asked.operation == "log_in"
 
 
-async def test_a_viewer_is_offered_nothing_that_would_be_refused(service):
+async def test_viewer_sees_no_forbidden_actions(service):
     viewer, operator = await cookie_of(service, VIEWER), await cookie_of(service)
 
     seen = (await service.ask("GET", "/ui/queues/orders", headers=viewer)).text
@@ -130,7 +130,7 @@ async def test_a_viewer_is_offered_nothing_that_would_be_refused(service):
     assert "/ui/keys" not in worked
 
 
-async def test_a_list_shows_what_its_caller_may_see(service):
+async def test_list_shows_only_what_caller_may_see(service):
     await service.storage.catalog.put_queue(QueueName("secret-plans"), QueueSpec())
     some = Rights(grants=(Grant(Effect.ALLOW, ("queue:list",), ("ord*",)),))
     cookie = await cookie_of(service, some)
@@ -145,7 +145,7 @@ async def test_a_list_shows_what_its_caller_may_see(service):
     assert hidden.status_code == absent.status_code == 403
 
 
-async def test_a_namespace_is_looked_at_by_its_own_and_by_administrators_of_all(service):
+async def test_namespace_page_is_limited_to_its_own_administrators(service):
     await service.storage.namespaces.put("acme", NO_QUOTAS)
     await service.storage.catalog.put_queue(QueueName("theirs", "acme"), QueueSpec())
     own = await cookie_of(service, Rights(roles=(Role.ADMIN,)))
@@ -163,7 +163,7 @@ async def test_a_namespace_is_looked_at_by_its_own_and_by_administrators_of_all(
     assert 'data-namespace="acme"' in shown.text
 
 
-async def test_a_hostile_body_is_text_on_the_page_and_a_file_to_download(service):
+async def test_hostile_body_is_escaped_and_downloaded_as_file(service):
     [sent] = await service.storage.queues.send(ORDERS, [NewMessage(HOSTILE)])
     cookie, path = await cookie_of(service), f"/ui/queues/orders/messages/{sent.message_id}"
 
@@ -178,7 +178,7 @@ async def test_a_hostile_body_is_text_on_the_page_and_a_file_to_download(service
     assert file.headers["content-disposition"].startswith("attachment")
 
 
-async def test_a_search_looks_further_than_its_page(service):
+async def test_search_looks_beyond_one_page(service):
     await service.storage.queues.send(ORDERS, [NewMessage(b"hay")] * 900 + [NewMessage(b"needle")])
     cookie = await cookie_of(service)
 
@@ -192,7 +192,7 @@ async def test_a_search_looks_further_than_its_page(service):
     assert re.findall(r'id="d-(\d+)"', dead.text) == ["900"]
 
 
-async def test_a_page_never_shows_a_key(service):
+async def test_page_never_shows_a_key(service):
     key = await service.key()
     cookie = await cookie_of(service, Rights(roles=(Role.ADMIN,)))
 
@@ -206,7 +206,7 @@ async def test_a_page_never_shows_a_key(service):
     assert all(secret not in page for page in pages)
 
 
-async def test_who_knows_one_queue_hears_no_totals_of_all(service):
+async def test_totals_are_hidden_from_caller_limited_to_some_queues(service):
     await service.storage.catalog.put_queue(QueueName("secret-plans"), QueueSpec())
     await service.storage.queues.send(QueueName("secret-plans"), [NewMessage(b"x")] * 7)
     await service.storage.series.sample()
@@ -221,7 +221,7 @@ async def test_who_knows_one_queue_hears_no_totals_of_all(service):
     assert "Hot store" not in part
 
 
-async def test_settings_of_the_deployment_are_for_administrators_of_all_namespaces(service):
+async def test_deployment_settings_require_deployment_administrator(service):
     cookie = await cookie_of(service, Rights(roles=(Role.ADMIN,)))
 
     answer = await service.ask("GET", "/ui/system/settings", headers=cookie)

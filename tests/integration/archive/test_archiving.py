@@ -44,7 +44,7 @@ def stored(root) -> list[str]:
     return [file.path for file in root.files("")]
 
 
-async def test_what_was_appended_is_in_the_files_offset_by_offset(engines, settings, root):
+async def test_archived_files_contain_all_records_by_offset(engines, settings, root):
     await engines.catalog.put_stream(CLICKS, StreamSpec())
     for first in range(0, 100, 10):
         await engines.streams.append(CLICKS, numbered(first, 10))
@@ -58,7 +58,7 @@ async def test_what_was_appended_is_in_the_files_offset_by_offset(engines, setti
     assert job.progress["records"] == 100
 
 
-async def test_archiving_goes_on_where_it_ended(engines, settings, root):
+async def test_archiving_continues_where_it_ended(engines, settings, root):
     await engines.catalog.put_stream(CLICKS, StreamSpec())
     for first in (0, 10, 20):
         await engines.streams.append(CLICKS, numbered(first, 10))
@@ -74,7 +74,7 @@ async def test_archiving_goes_on_where_it_ended(engines, settings, root):
     assert bodies_in(root, files) == [b"%d" % number for number in range(30)]
 
 
-async def test_a_file_never_crosses_an_hour(engines, settings, clock):
+async def test_file_never_spans_two_hours(engines, settings, clock):
     await engines.catalog.put_stream(CLICKS, StreamSpec())
     for first in (0, 5, 10):
         await engines.streams.append(CLICKS, numbered(first, 5))
@@ -87,7 +87,7 @@ async def test_a_file_never_crosses_an_hour(engines, settings, clock):
     assert len({file.path.split("/hr=")[0] + file.path.split("/hr=")[1][:2] for file in files}) == 3
 
 
-async def test_nothing_leaves_the_hot_store_before_it_is_archived(engines, settings, clock):
+async def test_unarchived_records_stay_in_hot_store(engines, settings, clock):
     await engines.catalog.put_stream(CLICKS, StreamSpec(hot_retention_ms=HOUR))
     await engines.streams.append(CLICKS, numbered(0, 10))
     clock.advance(ms=2 * HOUR)
@@ -102,7 +102,7 @@ async def test_nothing_leaves_the_hot_store_before_it_is_archived(engines, setti
     assert after.hot.start == after.state.archived == 10
 
 
-async def test_a_stream_that_is_not_to_be_archived_is_trimmed_by_its_retention_alone(
+async def test_unarchived_stream_is_trimmed_by_retention_only(
     engines, clock
 ):
     await engines.catalog.put_stream(CLICKS, StreamSpec(archive=False, retention_ms=HOUR))
@@ -138,7 +138,7 @@ async def test_a_shard_behind_by_half_its_budget_takes_no_more_until_it_is_archi
     assert again.offset == 3
 
 
-async def test_a_record_that_was_taken_is_a_duplicate_also_when_the_shard_is_full(engines):
+async def test_repeated_append_to_full_shard_is_duplicate(engines):
     await engines.catalog.put_stream(CLICKS, StreamSpec(hot_bytes_max=limits.HOT_BYTES_MIN))
     large = [Record(b"x" * (limits.HOT_BYTES_MIN * 3 // 4))]
     [first] = await engines.streams.append(CLICKS, large, idempotency_key="once")
@@ -149,7 +149,7 @@ async def test_a_record_that_was_taken_is_a_duplicate_also_when_the_shard_is_ful
     assert (again.offset, again.duplicate) == (first.offset, True)
 
 
-async def test_planning_asks_once_for_each_lane_that_has_something_due(engines, clock):
+async def test_plan_submits_one_job_per_due_lane(engines, clock):
     names = [StreamName(f"s{number}") for number in range(12)]
     for name in names:
         await engines.catalog.put_stream(name, StreamSpec(archive_lag_ms=limits.MINUTE_MS))
@@ -170,7 +170,7 @@ async def test_planning_asks_once_for_each_lane_that_has_something_due(engines, 
     assert sorted(due) == sorted(name.name for name in names)
 
 
-async def test_what_left_the_hot_store_unarchived_is_skipped_and_archiving_goes_on(
+async def test_records_trimmed_unarchived_are_skipped(
     engines, settings, clock
 ):
     await engines.catalog.put_stream(CLICKS, StreamSpec(retention_ms=HOUR))
@@ -190,7 +190,7 @@ async def test_what_left_the_hot_store_unarchived_is_skipped_and_archiving_goes_
     assert [(file.first_offset, file.next_offset) for file in files] == [(0, 10), (20, 30)]
 
 
-async def test_the_view_of_a_queue_is_archived_where_its_owner_wants_that(engines, settings, root):
+async def test_stream_view_is_archived_when_enabled(engines, settings, root):
     work = QueueName("work")
     await engines.catalog.put_queue(work, QueueSpec(stream_view=True, archive=True))
     await engines.queues.send(work, [NewMessage(b"one"), NewMessage(b"two")])
@@ -203,7 +203,7 @@ async def test_the_view_of_a_queue_is_archived_where_its_owner_wants_that(engine
     assert bodies_in(root, files) == [b"one", b"two"]
 
 
-async def test_old_files_are_retired_and_a_day_later_deleted(engines, settings, root, clock):
+async def test_old_files_are_retired_and_deleted_a_day_later(engines, settings, root, clock):
     await engines.catalog.put_stream(CLICKS, StreamSpec(retention_ms=2 * HOUR))
     for first in (0, 10):
         await engines.streams.append(CLICKS, numbered(first, 10))
@@ -223,7 +223,7 @@ async def test_old_files_are_retired_and_a_day_later_deleted(engines, settings, 
     assert shard.state.start == 10
 
 
-async def test_a_deleted_streams_files_are_deleted(engines, settings, root):
+async def test_files_of_deleted_stream_are_deleted(engines, settings, root):
     await engines.catalog.put_stream(CLICKS, StreamSpec())
     await engines.streams.append(CLICKS, numbered(0, 10))
     await archive(engines, settings, CLICKS)
@@ -235,7 +235,7 @@ async def test_a_deleted_streams_files_are_deleted(engines, settings, root):
     assert not stored(root)
 
 
-async def test_files_that_nobody_committed_are_deleted_when_they_are_old(
+async def test_old_uncommitted_files_are_deleted(
     engines, settings, root, clock
 ):
     await engines.catalog.put_stream(CLICKS, StreamSpec())
@@ -255,7 +255,7 @@ async def test_files_that_nobody_committed_are_deleted_when_they_are_old(
     assert stored(root) == [file.path]
 
 
-async def test_small_files_of_an_hour_become_one_that_holds_the_same(
+async def test_small_files_of_an_hour_are_compacted(
     engines, settings, root, clock
 ):
     await engines.catalog.put_stream(CLICKS, StreamSpec())
@@ -277,7 +277,7 @@ async def test_small_files_of_an_hour_become_one_that_holds_the_same(
     assert await engines.archiving.plan_compaction() == 0
 
 
-async def test_files_that_are_gone_by_then_are_not_replaced(engines, settings, root, clock):
+async def test_compaction_does_not_replace_deleted_files(engines, settings, root, clock):
     await engines.catalog.put_stream(CLICKS, StreamSpec(retention_ms=3 * HOUR))
     for first in range(0, 40, 10):
         await engines.streams.append(CLICKS, numbered(first, 10))
@@ -300,7 +300,7 @@ async def checked(settings) -> list[Any]:
         return [shard async for shard in check.shards()]
 
 
-async def test_a_sound_archive_passes_the_check(engines, settings):
+async def test_intact_archive_is_verified(engines, settings):
     await engines.catalog.put_stream(CLICKS, StreamSpec())
     for first in (0, 10):
         await engines.streams.append(CLICKS, numbered(first, 10))
@@ -311,7 +311,7 @@ async def test_a_sound_archive_passes_the_check(engines, settings):
     assert (shard.files, shard.records, shard.faults) == (2, 20, [])
 
 
-async def test_the_check_finds_a_flipped_byte_and_a_missing_file(engines, settings, root, tmp_path):
+async def test_verify_finds_flipped_byte_and_missing_file(engines, settings, root, tmp_path):
     await engines.catalog.put_stream(CLICKS, StreamSpec())
     for first in (0, 10, 20):
         await engines.streams.append(CLICKS, numbered(first, 10))
@@ -329,7 +329,7 @@ async def test_the_check_finds_a_flipped_byte_and_a_missing_file(engines, settin
     assert [fault.split(":")[0] for fault in shard.faults] == [flipped.path, missing.path]
 
 
-async def test_the_check_finds_offsets_that_no_file_has(engines, settings):
+async def test_verify_finds_missing_offsets(engines, settings):
     await engines.catalog.put_stream(CLICKS, StreamSpec())
     for first in (0, 10, 20):
         await engines.streams.append(CLICKS, numbered(first, 10))
@@ -343,7 +343,7 @@ async def test_the_check_finds_offsets_that_no_file_has(engines, settings):
     assert shard.faults == ["No file has the offsets 10 to 19."]
 
 
-async def test_a_full_disk_leaves_nothing_behind_and_archiving_goes_on_when_there_is_room(
+async def test_archiving_resumes_after_full_disk(
     engines, settings, root, monkeypatch
 ):
     await engines.catalog.put_stream(CLICKS, StreamSpec())
@@ -378,7 +378,7 @@ async def test_a_full_disk_leaves_nothing_behind_and_archiving_goes_on_when_ther
     assert bodies_in(root, await files_of(engines, CLICKS)) == [b"%d" % n for n in range(10)]
 
 
-async def test_a_clock_that_moves_back_takes_no_record_out_of_order(engines, settings, root, clock):
+async def test_clock_moving_back_keeps_record_order(engines, settings, root, clock):
     await engines.catalog.put_stream(CLICKS, StreamSpec(archive_lag_ms=limits.MINUTE_MS))
     await engines.streams.append(CLICKS, numbered(0, 10))
     clock.advance(ms=-3 * HOUR)

@@ -39,7 +39,7 @@ def records(found: EntryRange, first: int, end: int) -> list[LogRecord]:
     return records_of(batch_of(found.entries, first, end, 0))
 
 
-async def test_a_range_is_read_entry_by_entry(engines, at, ranges):
+async def test_range_is_read_entry_by_entry(engines, at, ranges):
     held = await fill(engines, 3, 1, 4)
 
     found = await ranges.read(at, 0, 8)
@@ -50,7 +50,7 @@ async def test_a_range_is_read_entry_by_entry(engines, at, ranges):
     assert records(found, 0, 8) == held
 
 
-async def test_a_range_that_begins_and_ends_inside_entries(engines, at, ranges):
+async def test_range_can_start_and_end_inside_entries(engines, at, ranges):
     held = await fill(engines, 5, 5)
 
     found = await ranges.read(at, 2, 7)
@@ -59,7 +59,7 @@ async def test_a_range_that_begins_and_ends_inside_entries(engines, at, ranges):
     assert records(found, 2, 7) == held[2:7]
 
 
-async def test_a_long_range_is_read_in_several_calls(engines, at, ranges):
+async def test_long_range_is_read_in_several_calls(engines, at, ranges):
     held = await fill(engines, 5, 5, 5, 5)
     found, first = [], 0
 
@@ -72,7 +72,7 @@ async def test_a_long_range_is_read_in_several_calls(engines, at, ranges):
     assert found == held
 
 
-async def test_a_range_below_the_start_says_where_the_log_begins(engines, at, ranges):
+async def test_range_below_start_reports_start_of_log(engines, at, ranges):
     await fill(engines, 5, 5)
     await engines.streams.truncate(CLICKS, 0, 7)
 
@@ -81,7 +81,7 @@ async def test_a_range_below_the_start_says_where_the_log_begins(engines, at, ra
     assert (found.start, found.go_on, found.entries) == (7, 7, [])
 
 
-async def test_a_range_at_the_end_of_the_log_is_empty(engines, at, ranges):
+async def test_range_at_end_of_log_is_empty(engines, at, ranges):
     await fill(engines, 5)
 
     found = await ranges.read(at, 5, 9)
@@ -89,7 +89,7 @@ async def test_a_range_at_the_end_of_the_log_is_empty(engines, at, ranges):
     assert (found.next, found.go_on, found.entries) == (5, 5, [])
 
 
-async def test_a_queues_view_is_read_as_its_readers_see_it(engines, ranges):
+async def test_stream_view_range_equals_its_records(engines, ranges):
     queue, _ = await engines.catalog.put_queue(ORDERS, QueueSpec(stream_view=True))
     await engines.queues.send(ORDERS, [NewMessage(b"a"), NewMessage(b"b", group="g")])
     read = await engines.streams.read_shard(StreamName("orders"), 0, ReadFrom(offset=0))

@@ -24,7 +24,7 @@ async def engines(settings):
         yield storage
 
 
-async def test_of_two_workers_with_the_same_ranges_one_wins(engines, settings):
+async def test_concurrent_commits_of_same_ranges_have_one_winner(engines, settings):
     await engines.catalog.put_stream(CLICKS, StreamSpec())
     await engines.streams.append(CLICKS, numbered(0, 10))
     ranges = await engines.archiving.due(DEFAULT_NAMESPACE, stream="clicks")
@@ -43,7 +43,7 @@ async def test_of_two_workers_with_the_same_ranges_one_wins(engines, settings):
     ]
 
 
-async def test_a_worker_that_lost_its_job_commits_nothing(engines, settings):
+async def test_worker_that_lost_its_job_commits_nothing(engines, settings):
     await engines.catalog.put_stream(CLICKS, StreamSpec())
     await engines.streams.append(CLICKS, numbered(0, 10))
     await engines.archives.flush(CLICKS)
@@ -60,7 +60,7 @@ async def test_a_worker_that_lost_its_job_commits_nothing(engines, settings):
     assert len(await files_of(engines, CLICKS)) == 1
 
 
-async def test_a_commit_that_is_said_again_changes_nothing(engines, settings):
+async def test_commit_is_idempotent(engines, settings):
     await engines.catalog.put_stream(CLICKS, StreamSpec())
     await engines.streams.append(CLICKS, numbered(0, 10))
     await engines.archives.flush(CLICKS)
@@ -73,7 +73,7 @@ async def test_a_commit_that_is_said_again_changes_nothing(engines, settings):
     assert len(await files_of(engines, CLICKS)) == 1
 
 
-async def test_a_range_that_lacks_records_is_not_committed_and_the_others_are(engines, settings):
+async def test_range_with_missing_records_is_not_committed(engines, settings):
     other = StreamName("other")
     for name in (CLICKS, other):
         await engines.catalog.put_stream(name, StreamSpec())
@@ -95,7 +95,7 @@ async def test_a_range_that_lacks_records_is_not_committed_and_the_others_are(en
     assert len(await files_of(engines, other)) == 1
 
 
-async def test_a_range_that_fails_holds_up_what_follows_it_in_its_shard(engines, settings):
+async def test_failed_range_blocks_later_ranges_of_its_shard(engines, settings):
     await engines.catalog.put_stream(CLICKS, StreamSpec())
     await engines.streams.append(CLICKS, numbered(0, 30))
     [log] = await engines.archiving.due(DEFAULT_NAMESPACE, stream="clicks")
@@ -111,7 +111,7 @@ async def test_a_range_that_fails_holds_up_what_follows_it_in_its_shard(engines,
     assert (again.first, again.next) == (10, 30)
 
 
-async def test_a_stream_that_was_asked_for_is_archived_whole_or_its_job_begins_again(
+async def test_flush_job_is_requeued_until_everything_is_archived(
     engines, settings
 ):
     await engines.catalog.put_stream(CLICKS, StreamSpec(shards=2))
@@ -134,7 +134,7 @@ async def test_a_stream_that_was_asked_for_is_archived_whole_or_its_job_begins_a
     ]
 
 
-async def test_the_log_has_a_line_for_each_reason(engines, caplog):
+async def test_failures_are_logged_once_per_reason(engines, caplog):
     await engines.catalog.put_stream(CLICKS, StreamSpec(shards=3))
     await engines.streams.append(CLICKS, numbered(0, 60))
     await engines.archives.flush(CLICKS)
@@ -149,7 +149,7 @@ async def test_the_log_has_a_line_for_each_reason(engines, caplog):
     assert told == [("no way there", 2), ("no room", 1)]
 
 
-async def test_what_another_job_was_quicker_with_is_no_failure(engines, settings):
+async def test_range_committed_by_another_job_is_not_a_failure(engines, settings):
     await engines.catalog.put_stream(CLICKS, StreamSpec())
     await engines.streams.append(CLICKS, numbered(0, 10))
     asked = await engines.archives.flush(CLICKS)

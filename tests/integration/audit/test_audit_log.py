@@ -34,7 +34,7 @@ def asked(resource="queues/orders", **texts):
     return Asked.of(at_ms=at_ms, door=Door.REST, resource=resource, **(said | texts))
 
 
-async def test_an_entry_takes_the_place_of_its_intent(engines, database_url):
+async def test_entry_replaces_its_intent(engines, database_url):
     intent = await engines.audit.intend(asked(), {"delay_ms": 0})
     assert await engines.audit.page(ALL) == []
 
@@ -46,7 +46,7 @@ async def test_an_entry_takes_the_place_of_its_intent(engines, database_url):
     assert count(database_url, "audit_pending") == 0
 
 
-async def test_what_its_process_did_not_live_to_tell_is_unknown(engines, clock):
+async def test_abandoned_intent_has_unknown_outcome(engines, clock):
     intent = await engines.audit.intend(asked(at_ms=clock.now_ms()), {"delay_ms": 0})
 
     clock.advance(ms=limits.AUDIT_INTENT_MS)
@@ -64,14 +64,14 @@ async def test_what_its_process_did_not_live_to_tell_is_unknown(engines, clock):
     assert newest.outcome == "done"
 
 
-async def test_an_intent_that_cannot_be_written_is_refused(engines, database_url):
+async def test_unwritable_intent_is_rejected(engines, database_url):
     execute(database_url, "alter table audit_pending rename to elsewhere")
 
     with pytest.raises(StorageUnavailable):
         await engines.audit.intend(asked(), None)
 
 
-async def test_an_entry_that_cannot_be_written_leaves_its_intent(engines, database_url, clock):
+async def test_unwritable_entry_leaves_its_intent(engines, database_url, clock):
     intent = await engines.audit.intend(asked(at_ms=clock.now_ms()), None)
     execute(database_url, "alter table audit rename to elsewhere")
 
@@ -84,7 +84,7 @@ async def test_an_entry_that_cannot_be_written_leaves_its_intent(engines, databa
     assert [entry.outcome for entry in await engines.audit.page(ALL)] == ["unknown"]
 
 
-async def test_entries_that_are_written_at_once_have_one_order(engines):
+async def test_concurrent_entries_have_one_order(engines):
     await asyncio.gather(
         *(engines.audit.record(asked(request_id=str(n)), "done") for n in range(24))
     )
@@ -99,7 +99,7 @@ async def test_entries_that_are_written_at_once_have_one_order(engines):
     "statement",
     ["update audit set principal = 'eve'", "delete from audit", "truncate audit"],
 )
-async def test_postgres_refuses_to_rewrite_the_log(engines, database_url, statement):
+async def test_postgres_rejects_rewriting_the_log(engines, database_url, statement):
     await engines.audit.record(asked(), "done")
 
     with pytest.raises(psycopg.errors.RaiseException, match="only grows"):
@@ -121,7 +121,7 @@ async def test_postgres_refuses_to_rewrite_the_log(engines, database_url, statem
         ),
     ],
 )
-async def test_what_is_altered_behind_our_back_is_found(engines, database_url, statement, seq):
+async def test_tampering_is_detected(engines, database_url, statement, seq):
     for number in range(4):
         await engines.audit.record(asked(f"queues/q{number}"), "done", {"delay_ms": number})
 
@@ -136,7 +136,7 @@ async def test_what_is_altered_behind_our_back_is_found(engines, database_url, s
     assert fault.seq == seq
 
 
-async def test_entries_are_found_by_what_they_say(engines):
+async def test_entries_are_filtered_by_field(engines):
     say = engines.audit.record
     await say(asked("queues/orders", at_ms=1_000), "done")
     await say(asked("queues/orders/messages/m1", principal="bob", at_ms=2_000), "done")
@@ -157,7 +157,7 @@ async def test_entries_are_found_by_what_they_say(engines):
     assert [one.seq for one in newer] == [3]
 
 
-async def test_a_snapshot_is_what_the_owner_asked(engines):
+async def test_snapshot_shows_requested_configuration(engines):
     spec = QueueSpec(delay_ms=5_000, tags={"team": "blue"})
     await engines.catalog.put_queue(QueueName("orders"), spec)
 
@@ -170,7 +170,7 @@ async def test_a_snapshot_is_what_the_owner_asked(engines):
     assert await engines.snapshots.of(LOCAL_ADMINISTRATOR, "replays", "orders") is None
 
 
-def test_a_webhook_is_shown_without_what_may_be_a_password():
+def test_webhook_snapshot_hides_passwords():
     spec = WebhookSpec(
         source=Source(SourceKind.QUEUE, "orders"),
         url="https://hooks.example.com/T000/s3cr3t?token=hunter2",
@@ -184,7 +184,7 @@ def test_a_webhook_is_shown_without_what_may_be_a_password():
     assert not any(word in str(told) for word in ("s3cr3t", "hunter2", "hunter3"))
 
 
-def test_a_huge_definition_is_told_by_its_digest():
+def test_large_definition_is_recorded_by_digest():
     tags = {str(number): "x" * 100_000 for number in range(2)}
 
     told = shown(QueueSpec(tags=tags))

@@ -54,7 +54,7 @@ class Calls:
         return "done"
 
 
-async def test_what_may_not_be_done_is_told_and_not_done(auditing, engines):
+async def test_forbidden_call_is_recorded_and_not_executed(auditing, engines):
     purge = Calls()
 
     with pytest.raises(Forbidden):
@@ -64,7 +64,7 @@ async def test_what_may_not_be_done_is_told_and_not_done(auditing, engines):
     assert await outcomes(engines) == [("ada", "purge_queue", "refused:forbidden")]
 
 
-async def test_refusals_of_one_minute_are_bounded_and_counted(auditing, engines, clock):
+async def test_refusals_per_minute_are_bounded_and_counted(auditing, engines, clock):
     async def try_in_vain():
         with pytest.raises(Forbidden):
             await auditing.run(caller(Role.VIEWER), PURGE, Calls())
@@ -80,7 +80,7 @@ async def test_refusals_of_one_minute_are_bounded_and_counted(auditing, engines,
     assert newest.after == {"refusals_left_out": 7}
 
 
-async def test_a_call_is_not_begun_when_its_intent_cannot_be_written(
+async def test_call_is_not_started_when_intent_cannot_be_written(
     auditing, engines, database_url
 ):
     execute(database_url, "alter table audit_pending rename to elsewhere")
@@ -92,7 +92,7 @@ async def test_a_call_is_not_begun_when_its_intent_cannot_be_written(
     assert purge.count == 0
 
 
-async def test_a_call_that_was_done_is_answered_when_its_entry_cannot_be_written(
+async def test_completed_call_is_answered_when_entry_cannot_be_written(
     auditing, engines, database_url
 ):
     execute(database_url, "alter table audit rename to elsewhere")
@@ -104,14 +104,14 @@ async def test_a_call_that_was_done_is_answered_when_its_entry_cannot_be_written
     assert row == (1,)
 
 
-async def test_a_call_that_fails_for_a_reason_of_ours_is_told_as_failed(auditing, engines):
+async def test_internal_error_is_recorded_as_failed(auditing, engines):
     with pytest.raises(RuntimeError):
         await auditing.run(caller(Role.ADMIN), PURGE, Calls(RuntimeError("a bug")))
 
     assert await outcomes(engines) == [("ada", "purge_queue", "failed:internal_error")]
 
 
-async def test_a_call_that_is_cut_off_leaves_its_intent_for_the_sweep(auditing, engines, clock):
+async def test_cancelled_call_leaves_intent_for_maintenance(auditing, engines, clock):
     begun = asyncio.Event()
 
     async def never():
@@ -129,7 +129,7 @@ async def test_a_call_that_is_cut_off_leaves_its_intent_for_the_sweep(auditing, 
     assert await outcomes(engines) == [("ada", "purge_queue", "unknown")]
 
 
-async def test_a_caller_whom_nobody_knows_is_told_of_beside_its_request(auditing, engines):
+async def test_unauthenticated_caller_is_recorded_in_background(auditing, engines):
     word = "msk_" + "i" * 12 + "_" + "s" * 38
     headers = {b"authorization": f"Bearer {word}".encode()}
     auditing.note_stranger(Unauthenticated(), Door.WS, ("10.0.0.7", 5), headers, b"r1")
@@ -141,7 +141,7 @@ async def test_a_caller_whom_nobody_knows_is_told_of_beside_its_request(auditing
     assert entry.asked.credential == "i" * 12
 
 
-async def test_over_http_the_refusal_is_a_503_and_the_queue_is_not_there(engines, database_url):
+async def test_unwritable_intent_returns_503_over_http(engines, database_url):
     app = create_app(Settings(_env_file=None), engines)
     execute(database_url, "alter table audit_pending rename to elsewhere")
 
@@ -168,11 +168,11 @@ async def test_over_http_the_refusal_is_a_503_and_the_queue_is_not_there(engines
         ({b"authorization": b"AWS4-HMAC-SHA256 Credential=hunter2/2026"}, ""),
     ],
 )
-def test_of_what_a_stranger_shows_only_an_id_is_told(headers, claimed):
+def test_only_credential_id_of_unauthenticated_caller_is_kept(headers, claimed):
     assert claimed_id(headers) == claimed
 
 
-async def test_a_key_is_told_by_its_rights_and_never_by_its_secret(engines):
+async def test_key_is_recorded_by_rights_and_never_by_secret(engines):
     app = create_app(Settings(_env_file=None), engines)
     transport = httpx.ASGITransport(app)
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
@@ -204,7 +204,7 @@ async def test_a_key_is_told_by_its_rights_and_never_by_its_secret(engines):
         assert secret.rpartition("_")[2] not in everything
 
 
-def test_a_ration_counts_what_it_leaves_out():
+def test_refusal_limiter_counts_omitted_entries():
     ration = Ration(2)
 
     assert [ration.take(0) for _ in range(4)] == [0, 0, None, None]

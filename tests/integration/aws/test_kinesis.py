@@ -86,7 +86,7 @@ async def iterator_of(kinesis, kind="TRIM_HORIZON", **more):
     return (await kinesis("GetShardIterator", **asked))["ShardIterator"]
 
 
-async def test_an_iterator_lives_for_five_minutes(kinesis, stream, clock):
+async def test_shard_iterator_expires_after_five_minutes(kinesis, stream, clock):
     iterator = await iterator_of(kinesis)
     clock.advance(ms=300_000)
     in_time = await kinesis("GetRecords", ShardIterator=iterator)
@@ -102,7 +102,7 @@ async def test_an_iterator_lives_for_five_minutes(kinesis, stream, clock):
     }
 
 
-async def test_a_token_lives_for_five_minutes(kinesis, clock):
+async def test_next_token_expires_after_five_minutes(kinesis, clock):
     for name in "abc":
         await kinesis("CreateStream", StreamName=name, ShardCount=3)
     shards = await kinesis("ListShards", StreamName="a", MaxResults=1)
@@ -114,7 +114,7 @@ async def test_a_token_lives_for_five_minutes(kinesis, clock):
         assert code == "ExpiredNextTokenException"
 
 
-async def test_a_reader_that_is_behind_hears_how_far(kinesis, stream, clock):
+async def test_millis_behind_latest_is_reported(kinesis, stream, clock):
     await put(kinesis)
     clock.advance(ms=2 * MINUTE_MS)
     await put(kinesis)
@@ -127,7 +127,7 @@ async def test_a_reader_that_is_behind_hears_how_far(kinesis, stream, clock):
     assert second["MillisBehindLatest"] == 0
 
 
-async def test_a_reader_of_what_is_trimmed_is_moved_to_the_oldest_record(
+async def test_reader_of_trimmed_records_moves_to_oldest(
     kinesis, stream, clock, engines
 ):
     first = (await put(kinesis))["Records"][0]["SequenceNumber"]
@@ -141,7 +141,7 @@ async def test_a_reader_of_what_is_trimmed_is_moved_to_the_oldest_record(
         assert [record["SequenceNumber"] for record in told["Records"]] == [kept]
 
 
-async def test_a_position_of_one_process_is_good_in_every_other(
+async def test_shard_iterator_is_valid_in_every_process(
     kinesis, stream, clock, redis_url, database_url
 ):
     await put(kinesis)
@@ -153,7 +153,7 @@ async def test_a_position_of_one_process_is_good_in_every_other(
     assert len(told["Records"]) == 1
 
 
-async def test_of_two_that_register_one_name_one_does(kinesis, stream):
+async def test_concurrent_registration_of_one_consumer_has_one_winner(kinesis, stream):
     summary = await kinesis("DescribeStreamSummary", StreamName="orders")
     arn = summary["StreamDescriptionSummary"]["StreamARN"]
     asked = {"StreamARN": arn, "ConsumerName": "app"}
@@ -165,7 +165,7 @@ async def test_of_two_that_register_one_name_one_does(kinesis, stream):
     assert sorted(str(code) for code in codes) == ["None"] + ["ResourceInUseException"] * 7
 
 
-async def test_two_streams_are_never_made_under_one_name(kinesis):
+async def test_concurrent_creation_of_one_stream_has_one_winner(kinesis):
     codes = await asyncio.gather(
         *(kinesis.code("CreateStream", StreamName="one", ShardCount=1) for _ in range(8))
     )
@@ -176,7 +176,7 @@ async def test_two_streams_are_never_made_under_one_name(kinesis):
 # Amazon's limits
 
 
-async def test_a_shard_takes_a_thousand_records_in_a_second(limited, stream, clock):
+async def test_shard_accepts_thousand_records_per_second(limited, stream, clock):
     told = [await put(limited, 500) for _ in range(3)]
     clock.advance(ms=1_000)
     later = await put(limited, 500)
@@ -190,7 +190,7 @@ async def test_a_shard_takes_a_thousand_records_in_a_second(limited, stream, clo
     assert later["FailedRecordCount"] == 0
 
 
-async def test_a_shard_takes_a_megabyte_in_a_second_and_answers_each_record(limited, stream):
+async def test_shard_accepts_one_megabyte_per_second(limited, stream):
     told = await put(limited, 5, 300_000)
 
     codes = [record.get("ErrorCode") for record in told["Records"]]
@@ -202,7 +202,7 @@ async def test_a_shard_takes_a_megabyte_in_a_second_and_answers_each_record(limi
     assert code == "ProvisionedThroughputExceededException"
 
 
-async def test_a_shard_is_read_five_times_and_two_megabytes_in_a_second(
+async def test_shard_read_rate_is_limited(
     kinesis, limited, stream, clock
 ):
     await put(kinesis, 5, 1_000_000)
@@ -219,7 +219,7 @@ async def test_a_shard_is_read_five_times_and_two_megabytes_in_a_second(
     assert codes == [None] * 5 + ["ProvisionedThroughputExceededException"]
 
 
-async def test_control_calls_have_a_pace(limited, stream, clock):
+async def test_control_call_rate_is_limited(limited, stream, clock):
     codes = [await limited.code("DescribeLimits") for _ in range(2)]
     clock.advance(ms=1_000)
 
@@ -227,7 +227,7 @@ async def test_control_calls_have_a_pace(limited, stream, clock):
     assert await limited.code("DescribeLimits") is None
 
 
-async def test_a_count_changes_by_half_or_double_at_once(limited, kinesis):
+async def test_shard_count_can_at_most_double_or_halve(limited, kinesis):
     await kinesis("CreateStream", StreamName="wide", ShardCount=4)
 
     def scaled(client, target):
@@ -245,7 +245,7 @@ async def test_a_count_changes_by_half_or_double_at_once(limited, kinesis):
     assert summary["StreamDescriptionSummary"]["OpenShardCount"] == 2
 
 
-async def test_a_stream_has_twenty_consumers(limited, kinesis, stream, clock):
+async def test_stream_has_at_most_twenty_consumers(limited, kinesis, stream, clock):
     summary = await kinesis("DescribeStreamSummary", StreamName="orders")
     arn = summary["StreamDescriptionSummary"]["StreamARN"]
     codes = []
@@ -281,7 +281,7 @@ def answering(monkeypatch, *results):
     monkeypatch.setattr(Streams, "append_columns", append_columns)
 
 
-async def test_a_record_that_fails_on_its_way_fails_alone(kinesis, stream, clock, monkeypatch):
+async def test_failing_record_of_batch_fails_alone(kinesis, stream, clock, monkeypatch):
     placed = Appended(0, 7, arrival_ms=clock.now_ms())
     answering(monkeypatch, StorageBusy(), placed, OutcomeUnknown(), StorageUnavailable())
 
@@ -310,7 +310,7 @@ async def test_a_record_that_fails_on_its_way_fails_alone(kinesis, stream, clock
         (RuntimeError("a bug"), 500, "InternalFailureException"),
     ],
 )
-async def test_one_record_that_fails_is_a_failure_of_the_call(
+async def test_failing_put_record_fails_the_call(
     kinesis, stream, monkeypatch, error, status, code
 ):
     answering(monkeypatch, error)
@@ -321,7 +321,7 @@ async def test_one_record_that_fails_is_a_failure_of_the_call(
     assert "a bug" not in answer.json()["message"]
 
 
-async def test_records_that_went_to_shards_made_meanwhile_are_named(
+async def test_records_redirected_to_new_shards_name_them(
     kinesis, stream, engines, clock, monkeypatch
 ):
     """The definition in the cache may be older than the shards that an append was led to."""

@@ -28,7 +28,7 @@ async def delete_a_queue(client: httpx.AsyncClient) -> None:
     await call(client, "DeleteQueue", QueueUrl=made.json()["QueueUrl"])
 
 
-async def test_a_name_rests_for_a_minute_after_its_queue_was_deleted(engines, clock):
+async def test_queue_name_reuse_is_delayed_after_delete(engines, clock):
     client = client_of(engines, "aws")
     await delete_a_queue(client)
 
@@ -45,7 +45,7 @@ async def test_a_name_rests_for_a_minute_after_its_queue_was_deleted(engines, cl
     assert (other.status_code, again.status_code) == (200, 200)
 
 
-async def test_a_queue_that_exists_is_given_back_whatever_was_deleted_before(engines, clock):
+async def test_create_of_existing_queue_ignores_earlier_delete(engines, clock):
     strict = client_of(engines, "aws")
     await delete_a_queue(strict)
     clock.advance(ms=60_000)
@@ -54,7 +54,7 @@ async def test_a_queue_that_exists_is_given_back_whatever_was_deleted_before(eng
     assert (await call(strict, "CreateQueue", QueueName="jobs")).status_code == 200
 
 
-async def test_by_itself_a_name_can_be_taken_again_at_once(engines):
+async def test_queue_name_is_reusable_immediately_by_default(engines):
     client = client_of(engines, "native")
     await delete_a_queue(client)
 

@@ -42,7 +42,7 @@ def refused(guarded: Guarded, key_id: str, secret: str) -> Any:
 
 
 @pytest.mark.parametrize("rights", [*(Rights(roles=(role,)) for role in Role), NO_RIGHT])
-async def test_whoever_is_let_in_is_told_who_it_is(guarded: Guarded, rights):
+async def test_get_caller_identity_returns_the_caller(guarded: Guarded, rights):
     account = (await guarded.storage.namespaces.get("default")).account_id
     pair = await guarded.key(rights, kind=CredentialKind.PAIR)
 
@@ -53,7 +53,7 @@ async def test_whoever_is_let_in_is_told_who_it_is(guarded: Guarded, rights):
     }
 
 
-async def test_its_account_is_that_of_its_queues_and_streams(guarded: Guarded):
+async def test_account_matches_queue_and_stream_arns(guarded: Guarded):
     pair = await guarded.key(kind=CredentialKind.PAIR)
 
     def accounts() -> list[str]:
@@ -67,7 +67,7 @@ async def test_its_account_is_that_of_its_queues_and_streams(guarded: Guarded):
     assert len(set(await asyncio.to_thread(accounts))) == 1
 
 
-async def test_tenants_have_accounts_of_their_own(guarded: Guarded):
+async def test_accounts_are_separate_per_namespace(guarded: Guarded):
     await guarded.storage.namespaces.put(ELSEWHERE, NO_QUOTAS)
     mine = await guarded.key(kind=CredentialKind.PAIR)
     theirs = await guarded.key(
@@ -81,7 +81,7 @@ async def test_tenants_have_accounts_of_their_own(guarded: Guarded):
     assert told[0]["Account"] != told[1]["Account"]
 
 
-async def test_nobody_else_is_told_anything(guarded: Guarded):
+async def test_invalid_credentials_are_rejected_and_audited(guarded: Guarded):
     pair, key = await guarded.key(kind=CredentialKind.PAIR), await guarded.key()
 
     def codes() -> list[str]:
@@ -103,7 +103,7 @@ async def test_nobody_else_is_told_anything(guarded: Guarded):
     await eventually(doors, {Door.STS})
 
 
-async def test_a_presigned_address_tells_whose_it_is(guarded: Guarded):
+async def test_presigned_url_identifies_its_signer(guarded: Guarded):
     pair = await guarded.key(kind=CredentialKind.PAIR)
     address = guarded.client("sts", pair.id, pair.word).generate_presigned_url(
         "get_caller_identity", HttpMethod="GET"
@@ -120,7 +120,7 @@ async def test_a_presigned_address_tells_whose_it_is(guarded: Guarded):
 @pytest.mark.parametrize(
     ("service", "action"), [("sts", "ListQueues"), ("sqs", "GetCallerIdentity")]
 )
-async def test_a_signature_for_one_service_calls_no_other(guarded: Guarded, service, action):
+async def test_signature_for_another_service_is_rejected(guarded: Guarded, service, action):
     pair = await guarded.key(kind=CredentialKind.PAIR)
     kind = {"content-type": "application/x-www-form-urlencoded"}
     asked = AWSRequest("POST", f"{guarded.url}/", headers=kind, data=f"Action={action}")

@@ -82,7 +82,7 @@ async def checked(settings):
 
 
 @pytest.mark.parametrize("name", ["backup", "backup.tar"])
-async def test_a_restored_deployment_has_its_archive(source, target, tmp_path, name):
+async def test_restored_deployment_has_its_archive(source, target, tmp_path, name):
     async with open_storage(source) as storage:
         await with_history(storage, source)
         staged = await storage.writing.stage(CLICKS, arrow_stream([b"put aside"]))
@@ -100,7 +100,7 @@ async def test_a_restored_deployment_has_its_archive(source, target, tmp_path, n
     assert write.done
 
 
-async def test_one_file_is_for_its_owner_alone_and_begins_with_its_manifest(source, tmp_path):
+async def test_tarball_is_private_and_starts_with_manifest(source, tmp_path):
     async with open_storage(source) as storage:
         await with_history(storage, source)
 
@@ -114,7 +114,7 @@ async def test_one_file_is_for_its_owner_alone_and_begins_with_its_manifest(sour
     assert [place.name for place in tmp_path.iterdir() if place.name.startswith(".")] == []
 
 
-async def test_a_file_that_was_cut_restores_nothing(source, target, tmp_path):
+async def test_truncated_tarball_restores_nothing(source, target, tmp_path):
     place = tmp_path / "backup.tar"
     async with open_storage(source) as storage:
         await with_history(storage, source)
@@ -127,7 +127,7 @@ async def test_a_file_that_was_cut_restores_nothing(source, target, tmp_path):
     assert [*open_root(target.archive_url).files("")] == []
 
 
-async def test_a_file_of_the_archive_that_is_missing_ends_the_backup(source, tmp_path):
+async def test_missing_archive_file_fails_the_backup(source, tmp_path):
     async with open_storage(source) as storage:
         await with_history(storage, source)
     [file] = open_root(source.archive_url).files("")
@@ -139,7 +139,7 @@ async def test_a_file_of_the_archive_that_is_missing_ends_the_backup(source, tmp
     assert not (tmp_path / "backup").exists()
 
 
-async def test_what_retention_removes_meanwhile_is_left_out(source, tmp_path, monkeypatch):
+async def test_files_deleted_by_retention_meanwhile_are_left_out(source, tmp_path, monkeypatch):
     """Between the moment at which Postgres names a file, and its turn to be copied."""
     async with open_storage(source) as storage:
         await with_history(storage, source)
@@ -159,7 +159,7 @@ async def test_what_retention_removes_meanwhile_is_left_out(source, tmp_path, mo
     assert manifest.archived == 0
 
 
-async def test_an_archive_that_is_not_mounted_is_no_empty_archive(source, tmp_path):
+async def test_unmounted_archive_fails_the_backup(source, tmp_path):
     async with open_storage(source) as storage:
         await with_history(storage, source)
     (tmp_path / "archive").rename(tmp_path / "elsewhere")
@@ -168,7 +168,7 @@ async def test_an_archive_that_is_not_mounted_is_no_empty_archive(source, tmp_pa
         await backed_up(source, tmp_path / "backup")
 
 
-async def test_a_backup_with_an_archive_needs_a_place_for_it(source, target, tmp_path):
+async def test_backup_with_archive_requires_archive_url(source, target, tmp_path):
     nowhere = target.model_copy(update={"archive_url": None})
     async with open_storage(source) as storage:
         await with_history(storage, source)

@@ -126,7 +126,7 @@ async def received(storage, queue):
     return bodies
 
 
-async def test_what_was_acknowledged_before_is_there_and_no_offset_comes_again(
+async def test_acknowledged_writes_are_restored_and_offsets_not_reused(
     source, target, tmp_path
 ):
     folder = tmp_path / "backup"
@@ -158,7 +158,7 @@ async def test_what_was_acknowledged_before_is_there_and_no_offset_comes_again(
     assert manifest.began_at_ms <= manifest.ended_at_ms
 
 
-async def test_what_people_made_and_how_far_they_are_is_as_it_was(source, target, tmp_path):
+async def test_configuration_and_progress_are_restored(source, target, tmp_path):
     async with open_storage(source) as storage:
         token = await made(storage)
     await backed_up(source, tmp_path / "backup")
@@ -238,7 +238,7 @@ def backup_of_little(source, tmp_path):
 
 
 @pytest.mark.one_store
-def test_jobs_are_as_before_the_store_and_everything_else_as_after_it(
+def test_jobs_are_copied_before_the_store_and_the_rest_after(
     source, target, tmp_path, monkeypatch
 ):
     """Otherwise a replay passes over what it sent meanwhile, and nobody knows what was archived meanwhile."""
@@ -273,7 +273,7 @@ JOB = """
 
 
 @pytest.mark.one_store
-def test_a_namespace_that_goes_meanwhile_is_told(source, tmp_path, monkeypatch):
+def test_namespace_deleted_during_backup_is_reported(source, tmp_path, monkeypatch):
     execute(source, NAMESPACE.format("gone"))
     execute(source, JOB.replace("default", "gone"))
 
@@ -288,7 +288,7 @@ def test_a_namespace_that_goes_meanwhile_is_told(source, tmp_path, monkeypatch):
 
 
 @pytest.mark.one_store
-def test_an_older_schema_is_restored_and_brought_to_this_versions(postgres_server_url, target):
+def test_older_schema_is_restored_and_migrated(postgres_server_url, target):
     with fresh_database(postgres_server_url, "template1") as old_url:
         with connected(old_url) as connection:
             command.upgrade(config_of(connection), "0009")
@@ -317,7 +317,7 @@ def execute(stores, statements):
 
 
 @pytest.mark.one_store
-def test_a_backup_is_for_its_owner_alone_and_holds_no_key(backup_of_little):
+def test_backup_is_private_and_contains_no_key(backup_of_little):
     files = [one for one in backup_of_little.rglob("*") if one.is_file()]
 
     assert stat.S_IMODE(backup_of_little.stat().st_mode) == 0o700
@@ -327,7 +327,7 @@ def test_a_backup_is_for_its_owner_alone_and_holds_no_key(backup_of_little):
 
 @pytest.mark.one_store
 @pytest.mark.parametrize("path", [MANIFEST, SNAPSHOT, "postgres/queues.copy"])
-def test_a_byte_that_changed_is_refused_before_anything_is_touched(backup_of_little, target, path):
+def test_changed_byte_is_rejected_before_anything_is_written(backup_of_little, target, path):
     damaged = backup_of_little / path
     content = bytearray(damaged.read_bytes())
     content[len(content) // 2] ^= 1
@@ -340,7 +340,7 @@ def test_a_byte_that_changed_is_refused_before_anything_is_touched(backup_of_lit
 
 
 @pytest.mark.one_store
-def test_what_is_no_backup_or_anothers_is_told_so(backup_of_little, target, tmp_path):
+def test_invalid_backup_is_rejected_with_reason(backup_of_little, target, tmp_path):
     manifest = backup_of_little / MANIFEST
     whole = manifest.read_text()
 
@@ -358,7 +358,7 @@ def test_what_is_no_backup_or_anothers_is_told_so(backup_of_little, target, tmp_
 
 
 @pytest.mark.one_store
-def test_stores_with_something_in_them_are_left_as_they_are(backup_of_little, source, target):
+def test_restore_into_nonempty_stores_is_rejected(backup_of_little, source, target):
     with pytest.raises(StoreInUse, match="the database is not empty"):
         backup.restore(source, backup_of_little, "bundled")
     half = source.model_copy(update={"database_url": target.database_url})
@@ -370,7 +370,7 @@ def test_stores_with_something_in_them_are_left_as_they_are(backup_of_little, so
 
 @pytest.mark.one_store
 @pytest.mark.parametrize("step", ["fill", "finish"])
-async def test_nothing_starts_on_what_is_half_restored(source, target, tmp_path, monkeypatch, step):
+async def test_nothing_starts_on_unfinished_restore(source, target, tmp_path, monkeypatch, step):
     async with open_storage(source) as storage:
         await storage.catalog.put_queue(ORDERS, QueueSpec())
     await backed_up(source, tmp_path / "backup")
@@ -397,7 +397,7 @@ async def test_nothing_starts_on_what_is_half_restored(source, target, tmp_path,
 
 
 @pytest.mark.one_store
-def test_tables_that_do_not_fit_leave_both_stores_empty(backup_of_little, target, monkeypatch):
+def test_failing_tables_leave_both_stores_empty(backup_of_little, target, monkeypatch):
     monkeypatch.setattr(backup, "check_parts", lambda *_: None)
     (backup_of_little / "postgres" / "queues.copy").write_bytes(b"")
 
@@ -408,7 +408,7 @@ def test_tables_that_do_not_fit_leave_both_stores_empty(backup_of_little, target
 
 
 @pytest.mark.one_store
-def test_half_a_backup_is_none(source, tmp_path, monkeypatch):
+def test_interrupted_backup_leaves_nothing(source, tmp_path, monkeypatch):
     def broken(_):
         yield b"REDIS"
         raise BackupError("the store broke off")
@@ -421,7 +421,7 @@ def test_half_a_backup_is_none(source, tmp_path, monkeypatch):
 
 
 @pytest.mark.one_store
-def test_a_name_that_is_taken_is_refused(source, tmp_path):
+def test_existing_destination_is_rejected(source, tmp_path):
     with pytest.raises(BackupError, match="already exists"):
         backup.backup(source, tmp_path, SystemClock(), VERSION)
 

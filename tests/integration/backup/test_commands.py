@@ -55,7 +55,7 @@ def bodies(settings):
     return asyncio.run(receive())
 
 
-def test_from_stores_by_url_to_a_data_directory_and_on_from_there(named, place, monkeypatch):
+def test_backup_by_url_is_restored_into_data_directory(named, place, monkeypatch):
     data = place / "data"
     with monkeypatch.context() as environment:
         environment.setenv("REDIS_URL", named.redis_url)
@@ -86,7 +86,7 @@ def test_from_stores_by_url_to_a_data_directory_and_on_from_there(named, place, 
         assert why in refused.err
 
 
-def test_what_cannot_be_is_one_line_and_makes_nothing(place):
+def test_errors_are_one_line_and_create_nothing(place):
     nowhere = millstream("backup", "b", "--data", "nothing")
     no_backup = millstream("restore", ".", "--data", "new")
 
@@ -96,7 +96,7 @@ def test_what_cannot_be_is_one_line_and_makes_nothing(place):
     assert list(place.iterdir()) == []
 
 
-def test_an_archive_is_verified_where_it_is_found_and_nothing_is_made_where_it_is_not(place):
+def test_archive_verify_creates_nothing_when_none_is_found(place):
     nowhere = millstream("archive", "verify", "--data", "nothing")
 
     assert (nowhere.code, nowhere.out) == (4, "")
@@ -104,7 +104,7 @@ def test_an_archive_is_verified_where_it_is_found_and_nothing_is_made_where_it_i
     assert list(place.iterdir()) == []
 
 
-def test_stores_that_are_away_are_told_as_away(place, monkeypatch):
+def test_unavailable_stores_are_reported(place, monkeypatch):
     monkeypatch.setenv("REDIS_URL", f"unix://{place}/none.sock")
     monkeypatch.setenv("DATABASE_URL", f"postgresql://postgres@/none?host={place}")
 

@@ -9,7 +9,7 @@ from storage.domain.streams.stream import StreamSpec
 from tests.integration.catalog.definitions import CLICKS, ORDERS
 
 
-async def test_a_deleted_queue_is_gone_and_its_log_is_buried(catalog, graves):
+async def test_deleted_queue_is_gone_and_its_log_is_tombstoned(catalog, graves):
     queue, _ = await catalog.put_queue(ORDERS, QueueSpec())
 
     deleted = await catalog.delete_queue(ORDERS)
@@ -20,7 +20,7 @@ async def test_a_deleted_queue_is_gone_and_its_log_is_buried(catalog, graves):
         await catalog.queue(ORDERS)
 
 
-async def test_a_deleted_stream_is_gone_and_all_its_logs_are_buried(catalog, graves):
+async def test_deleted_stream_is_gone_and_its_logs_are_tombstoned(catalog, graves):
     stream, _ = await catalog.put_stream(CLICKS, StreamSpec(shards=2))
 
     await catalog.delete_stream(CLICKS)
@@ -30,7 +30,7 @@ async def test_a_deleted_stream_is_gone_and_all_its_logs_are_buried(catalog, gra
         await catalog.stream(CLICKS)
 
 
-async def test_the_log_of_a_deleted_queue_cannot_be_opened(catalog, reservations):
+async def test_log_of_deleted_queue_cannot_be_opened(catalog, reservations):
     """A process that still holds the definition must not make the log anew."""
     queue, _ = await catalog.put_queue(ORDERS, QueueSpec())
     await reservations.open_log(queue.log_id, 1, None, 100)
@@ -42,7 +42,7 @@ async def test_the_log_of_a_deleted_queue_cannot_be_opened(catalog, reservations
     assert await reservations.holes(queue.log_id) == []
 
 
-async def test_a_queue_made_anew_has_a_log_of_its_own(catalog):
+async def test_recreated_queue_has_its_own_log(catalog):
     first, _ = await catalog.put_queue(ORDERS, QueueSpec())
     await catalog.delete_queue(ORDERS)
 
@@ -53,12 +53,12 @@ async def test_a_queue_made_anew_has_a_log_of_its_own(catalog):
     assert second.log_id != first.log_id
 
 
-async def test_a_queue_that_does_not_exist_cannot_be_deleted(catalog):
+async def test_deleting_unknown_queue_is_rejected(catalog):
     with pytest.raises(QueueNotFound):
         await catalog.delete_queue(ORDERS)
 
 
-async def test_a_deletion_that_names_another_version_is_refused(catalog):
+async def test_delete_with_wrong_version_is_rejected(catalog):
     await catalog.put_queue(ORDERS, QueueSpec())
 
     with pytest.raises(PreconditionFailed):
@@ -67,7 +67,7 @@ async def test_a_deletion_that_names_another_version_is_refused(catalog):
     assert (await catalog.fresh_queue(ORDERS)).version == 1
 
 
-async def test_a_log_that_cannot_be_buried_is_left_for_the_sweep(catalog, graves):
+async def test_log_that_cannot_be_tombstoned_is_left_for_maintenance(catalog, graves):
     queue, _ = await catalog.put_queue(ORDERS, QueueSpec())
     graves.out_of_order = True
 
@@ -76,7 +76,7 @@ async def test_a_log_that_cannot_be_buried_is_left_for_the_sweep(catalog, graves
     assert await catalog.deleted_logs(0) == [(DEFAULT_NAMESPACE, queue.log_id)]
 
 
-async def test_deleted_logs_are_found_by_their_age_and_page_by_page(catalog, clock):
+async def test_deleted_logs_are_listed_by_age_in_pages(catalog, clock):
     queue, _ = await catalog.put_queue(ORDERS, QueueSpec())
     stream, _ = await catalog.put_stream(CLICKS, StreamSpec(shards=2))
     await catalog.delete_queue(ORDERS)
@@ -93,7 +93,7 @@ async def test_deleted_logs_are_found_by_their_age_and_page_by_page(catalog, clo
     ]
 
 
-async def test_what_is_forgotten_is_not_found_again_and_what_lives_stays(catalog):
+async def test_forgotten_logs_are_not_listed_and_live_ones_stay(catalog):
     queue, _ = await catalog.put_queue(ORDERS, QueueSpec())
     stream, _ = await catalog.put_stream(CLICKS, StreamSpec(shards=2))
     living, _ = await catalog.put_queue(QueueName("living"), QueueSpec())

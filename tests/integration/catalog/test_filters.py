@@ -24,25 +24,25 @@ async def listings(storage):
     return storage.listings
 
 
-async def test_a_part_of_a_name_is_looked_for_whatever_its_case(listings):
+async def test_name_part_matches_case_insensitively(listings):
     assert sorted(await listings.queue_names("default", "ORDER")) == ["Orders-old", "orders"]
     assert await listings.stream_names("default", "order") == ["order-events"]
     assert await listings.queue_names("elsewhere", "order") == []
 
 
-async def test_what_is_special_in_a_pattern_is_not_in_a_name(listings):
+async def test_pattern_characters_are_matched_literally(listings):
     assert await listings.queue_names("default", "_") == ["mail_out"]
     assert await listings.queue_names("default", "%") == []
 
 
-async def test_all_tags_that_are_asked_for_are_borne(listings):
+async def test_all_requested_tags_must_match(listings):
     both = await listings.queue_names("default", "", {"team": "shop", "env": "prod"})
 
     assert both == ["orders"]
     assert await listings.queue_names("default", "", {"team": "nobody"}) == []
 
 
-async def test_named_queues_are_given_and_the_others_left_out(listings):
+async def test_named_queues_are_returned_and_unknown_ones_left_out(listings):
     found = await listings.queues("default", ["orders", "orders-gone", "nothing"])
 
     assert list(found) == ["orders"]

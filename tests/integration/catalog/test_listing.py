@@ -30,18 +30,18 @@ async def test_queues_are_listed_by_prefix(catalog):
 
 
 @pytest.mark.parametrize("prefix", ["%", "_", "\x00", "é", "\ud800"])
-async def test_a_prefix_that_no_name_has_finds_nothing(catalog, prefix):
+async def test_unmatched_prefix_returns_nothing(catalog, prefix):
     await catalog.put_queue(ORDERS, QueueSpec())
 
     assert await catalog.list_queues(DEFAULT_NAMESPACE, prefix=prefix) == []
 
 
-async def test_a_page_after_what_no_name_can_be_is_refused(catalog):
+async def test_page_after_invalid_name_is_rejected(catalog):
     with pytest.raises(InvalidCursor):
         await catalog.list_queues(DEFAULT_NAMESPACE, after="\x00")
 
 
-async def test_deleted_streams_and_those_of_other_namespaces_are_not_listed(catalog):
+async def test_deleted_and_foreign_streams_are_not_listed(catalog):
     await catalog.namespaces.put("acme", NO_QUOTAS)
     await catalog.put_stream(CLICKS, StreamSpec(shards=2))
     await catalog.put_stream(StreamName("gone"), StreamSpec())
@@ -53,7 +53,7 @@ async def test_deleted_streams_and_those_of_other_namespaces_are_not_listed(cata
     assert [(str(stream.name), len(stream.shards)) for stream in found] == [("default/clicks", 2)]
 
 
-async def test_a_sweep_sees_every_queue_of_every_namespace_once(catalog, monkeypatch):
+async def test_maintenance_sees_every_queue_of_every_namespace_once(catalog, monkeypatch):
     monkeypatch.setattr("storage.domain.limits.PAGE_ITEMS_MAX", 2)
     await catalog.namespaces.put("acme", NO_QUOTAS)
     names = [QueueName(f"q{n}", "acme" if n % 2 else DEFAULT_NAMESPACE) for n in range(7)]
@@ -65,7 +65,7 @@ async def test_a_sweep_sees_every_queue_of_every_namespace_once(catalog, monkeyp
     assert sorted(map(str, seen)) == sorted(map(str, names))
 
 
-async def test_a_sweep_sees_every_stream(catalog):
+async def test_maintenance_sees_every_stream(catalog):
     created, _ = await catalog.put_stream(CLICKS, StreamSpec(shards=2))
 
     assert [stream async for stream in catalog.every_stream()] == [created]

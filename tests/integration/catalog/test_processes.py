@@ -19,7 +19,7 @@ from tests.integration.catalog.definitions import CLICKS, ORDERS
 from tests.waiting import eventually
 
 
-async def test_a_change_in_one_process_is_heard_in_another(catalog, other):
+async def test_change_reaches_other_process(catalog, other):
     await catalog.put_queue(ORDERS, QueueSpec())
     await other.queue(ORDERS)
 
@@ -28,7 +28,7 @@ async def test_a_change_in_one_process_is_heard_in_another(catalog, other):
     await eventually(lambda: other.queue(ORDERS), changed)
 
 
-async def test_a_deletion_in_one_process_is_heard_in_another(catalog, other):
+async def test_deletion_reaches_other_process(catalog, other):
     await catalog.put_stream(CLICKS, StreamSpec())
     await other.stream(CLICKS)
 
@@ -38,7 +38,7 @@ async def test_a_deletion_in_one_process_is_heard_in_another(catalog, other):
         await eventually(lambda: other.stream(CLICKS), None)
 
 
-async def test_a_definition_is_cached(catalog, database_url):
+async def test_definition_is_cached(catalog, database_url):
     created, _ = await catalog.put_queue(ORDERS, QueueSpec())
     await eventually(lambda: is_cached(catalog, ORDERS), True)
 
@@ -48,7 +48,7 @@ async def test_a_definition_is_cached(catalog, database_url):
     assert (await catalog.fresh_queue(ORDERS)).version == 99
 
 
-async def test_a_change_that_was_not_heard_is_seen_after_a_minute(catalog, clock, database_url):
+async def test_missed_change_is_seen_after_a_minute(catalog, clock, database_url):
     await catalog.put_queue(ORDERS, QueueSpec())
     await eventually(lambda: is_cached(catalog, ORDERS), True)
     change_unheard(database_url)
@@ -58,7 +58,7 @@ async def test_a_change_that_was_not_heard_is_seen_after_a_minute(catalog, clock
     assert (await catalog.queue(ORDERS)).version == 99
 
 
-async def test_losing_the_listen_connection_empties_the_cache(catalog, database_url):
+async def test_losing_listen_connection_clears_cache(catalog, database_url):
     await catalog.put_queue(ORDERS, QueueSpec())
     await eventually(lambda: is_cached(catalog, ORDERS), True)
     change_unheard(database_url)
@@ -68,7 +68,7 @@ async def test_losing_the_listen_connection_empties_the_cache(catalog, database_
     await eventually(lambda: version_of(catalog, ORDERS), 99)
 
 
-async def test_what_is_known_outlives_a_short_absence_of_the_database(
+async def test_cached_definitions_survive_short_database_outage(
     catalog, database_url, monkeypatch
 ):
     monkeypatch.setattr("storage.postgres.listener._GRACE_SECONDS", 3.0)
@@ -85,7 +85,7 @@ async def test_what_is_known_outlives_a_short_absence_of_the_database(
     await eventually(lambda: is_cached(catalog, ORDERS), True)
 
 
-async def test_the_listen_connection_comes_back_and_the_cache_with_it(catalog, other, database_url):
+async def test_listen_connection_and_cache_recover(catalog, other, database_url):
     await catalog.put_queue(ORDERS, QueueSpec())
     end_listeners(database_url)
     await eventually(lambda: is_cached(other, ORDERS), True)
@@ -95,7 +95,7 @@ async def test_the_listen_connection_comes_back_and_the_cache_with_it(catalog, o
     await eventually(lambda: other.queue(ORDERS), changed)
 
 
-async def test_what_a_later_version_stored_in_a_specification_is_ignored(catalog, database_url):
+async def test_fields_of_later_version_are_ignored(catalog, database_url):
     created, _ = await catalog.put_queue(ORDERS, QueueSpec())
 
     execute(database_url, """update queues set spec = spec || '{"shiny": true}'""")
@@ -103,7 +103,7 @@ async def test_what_a_later_version_stored_in_a_specification_is_ignored(catalog
     assert await catalog.fresh_queue(ORDERS) == created
 
 
-async def test_a_catalog_whose_database_is_away_says_so(clock, graves):
+async def test_unavailable_database_is_reported(clock, graves):
     where = StorageSettings(redis_url="redis://unused", database_url="postgresql:///?host=/nowhere")
     async with (
         open_database(where) as database,

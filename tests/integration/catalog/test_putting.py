@@ -22,7 +22,7 @@ from tests.integration.catalog.definitions import CLICKS, ORDERS
 FIFO = QueueSpec(type=QueueType.FIFO)
 
 
-async def test_a_queue_is_created_and_found(catalog, clock):
+async def test_queue_is_created_and_found(catalog, clock):
     created, is_new = await catalog.put_queue(ORDERS, FIFO)
 
     assert is_new
@@ -31,12 +31,12 @@ async def test_a_queue_is_created_and_found(catalog, clock):
     assert await catalog.queue(ORDERS) == created
 
 
-async def test_a_queue_that_does_not_exist_is_not_found(catalog):
+async def test_unknown_queue_is_not_found(catalog):
     with pytest.raises(QueueNotFound, match="orders"):
         await catalog.queue(ORDERS)
 
 
-async def test_putting_the_same_again_changes_nothing(catalog, clock):
+async def test_put_of_equal_spec_changes_nothing(catalog, clock):
     created, _ = await catalog.put_queue(ORDERS, FIFO)
 
     clock.advance(ms=1_000)
@@ -46,7 +46,7 @@ async def test_putting_the_same_again_changes_nothing(catalog, clock):
     assert again == created
 
 
-async def test_putting_something_else_makes_the_next_version_of_the_same_queue(catalog, clock):
+async def test_put_of_other_spec_increments_version(catalog, clock):
     created, _ = await catalog.put_queue(ORDERS, QueueSpec())
 
     clock.advance(ms=1_000)
@@ -59,7 +59,7 @@ async def test_putting_something_else_makes_the_next_version_of_the_same_queue(c
     assert await catalog.queue(ORDERS) == changed
 
 
-async def test_a_queue_keeps_its_type(catalog):
+async def test_queue_type_cannot_change(catalog):
     await catalog.put_queue(ORDERS, QueueSpec())
 
     with pytest.raises(ValidationFailed) as refused:
@@ -68,7 +68,7 @@ async def test_a_queue_keeps_its_type(catalog):
     assert [fault.pointer for fault in refused.value.faults] == ["/type"]
 
 
-async def test_a_stream_keeps_its_number_of_shards(catalog):
+async def test_shard_count_cannot_change_by_put(catalog):
     await catalog.put_stream(CLICKS, StreamSpec(shards=2))
 
     with pytest.raises(ValidationFailed) as refused:
@@ -77,7 +77,7 @@ async def test_a_stream_keeps_its_number_of_shards(catalog):
     assert [fault.pointer for fault in refused.value.faults] == ["/shards"]
 
 
-async def test_a_specification_that_is_not_valid_is_not_stored(catalog):
+async def test_invalid_spec_is_not_stored(catalog):
     with pytest.raises(ValidationFailed):
         await catalog.put_queue(ORDERS, QueueSpec(delay_ms=-1))
 
@@ -85,14 +85,14 @@ async def test_a_specification_that_is_not_valid_is_not_stored(catalog):
         await catalog.fresh_queue(ORDERS)
 
 
-async def test_a_put_that_must_create_refuses_a_queue_that_exists(catalog):
+async def test_create_only_put_rejects_existing_queue(catalog):
     await catalog.put_queue(ORDERS, QueueSpec(), create_only=True)
 
     with pytest.raises(PreconditionFailed, match="exists"):
         await catalog.put_queue(ORDERS, QueueSpec(), create_only=True)
 
 
-async def test_a_put_that_names_a_version_needs_that_version(catalog):
+async def test_put_with_if_match_requires_that_version(catalog):
     await catalog.put_queue(ORDERS, QueueSpec())
     await catalog.put_queue(ORDERS, QueueSpec(delay_ms=1), if_match=1)
 
@@ -100,12 +100,12 @@ async def test_a_put_that_names_a_version_needs_that_version(catalog):
         await catalog.put_queue(ORDERS, QueueSpec(delay_ms=2), if_match=1)
 
 
-async def test_a_put_that_names_a_version_creates_nothing(catalog):
+async def test_put_with_if_match_creates_nothing(catalog):
     with pytest.raises(PreconditionFailed):
         await catalog.put_queue(ORDERS, QueueSpec(), if_match=1)
 
 
-async def test_of_those_who_create_at_once_one_does(catalog, other):
+async def test_concurrent_creations_have_one_winner(catalog, other):
     puts = await asyncio.gather(
         *(each.put_queue(ORDERS, QueueSpec()) for each in (catalog, other) * 5)
     )
@@ -114,7 +114,7 @@ async def test_of_those_who_create_at_once_one_does(catalog, other):
     assert len({queue.log_id for queue, _ in puts}) == 1
 
 
-async def test_a_queue_and_a_stream_may_have_one_name(catalog):
+async def test_queue_and_stream_may_share_a_name(catalog):
     await catalog.put_queue(QueueName("both"), QueueSpec())
     await catalog.put_stream(StreamName("both"), StreamSpec())
 
@@ -122,7 +122,7 @@ async def test_a_queue_and_a_stream_may_have_one_name(catalog):
     assert (await catalog.stream(StreamName("both"))).version == 1
 
 
-async def test_namespaces_hold_different_queues_of_one_name(catalog):
+async def test_queue_names_are_isolated_per_namespace(catalog):
     await catalog.namespaces.put("acme", NO_QUOTAS)
     await catalog.put_queue(ORDERS, QueueSpec())
 
@@ -130,7 +130,7 @@ async def test_namespaces_hold_different_queues_of_one_name(catalog):
         await catalog.queue(QueueName("orders", "acme"))
 
 
-async def test_a_namespace_keeps_its_account_id(catalog):
+async def test_namespace_keeps_its_account_id(catalog):
     first, _ = await catalog.namespaces.put("acme", NO_QUOTAS)
 
     again, _ = await catalog.namespaces.put("acme", Quotas(queues_max=1))
@@ -139,7 +139,7 @@ async def test_a_namespace_keeps_its_account_id(catalog):
     assert len(first.account_id) == 12
 
 
-async def test_a_streams_shards_share_the_ring(catalog):
+async def test_shards_partition_the_hash_ring(catalog):
     stream, _ = await catalog.put_stream(CLICKS, StreamSpec(shards=3))
 
     found = await catalog.fresh_stream(CLICKS)
@@ -151,14 +151,14 @@ async def test_a_streams_shards_share_the_ring(catalog):
     assert len({shard.log_id for shard in found.shards}) == 3
 
 
-async def test_the_logs_of_a_stream_can_be_opened(catalog, reservations):
+async def test_logs_of_stream_can_be_opened(catalog, reservations):
     stream, _ = await catalog.put_stream(CLICKS, StreamSpec(shards=2))
 
     for shard in stream.shards:
         assert await reservations.open_log(shard.log_id, 1, None, 100) is not None
 
 
-async def test_a_stream_is_changed_and_keeps_its_shards(catalog):
+async def test_changed_stream_keeps_its_shards(catalog):
     stream, _ = await catalog.put_stream(CLICKS, StreamSpec(shards=2))
 
     changed = await catalog.change_stream(CLICKS, lambda spec: replace(spec, retention_ms=HOUR_MS))
@@ -168,7 +168,7 @@ async def test_a_stream_is_changed_and_keeps_its_shards(catalog):
     assert await catalog.stream(CLICKS) == changed
 
 
-async def test_changes_made_at_once_are_all_made(catalog, other):
+async def test_concurrent_changes_are_all_applied(catalog, other):
     await catalog.put_queue(ORDERS, QueueSpec(delay_ms=0))
 
     await asyncio.gather(
@@ -180,12 +180,12 @@ async def test_changes_made_at_once_are_all_made(catalog, other):
     assert queue.version == 11
 
 
-async def test_a_change_of_a_queue_that_does_not_exist_is_refused(catalog):
+async def test_change_of_unknown_queue_is_rejected(catalog):
     with pytest.raises(QueueNotFound):
         await catalog.change_queue(ORDERS, one_more_delay)
 
 
-async def test_a_change_that_is_not_valid_leaves_the_queue_as_it_was(catalog):
+async def test_invalid_change_leaves_queue_unchanged(catalog):
     created, _ = await catalog.put_queue(ORDERS, QueueSpec())
 
     with pytest.raises(ValidationFailed):
@@ -194,7 +194,7 @@ async def test_a_change_that_is_not_valid_leaves_the_queue_as_it_was(catalog):
     assert await catalog.fresh_queue(ORDERS) == created
 
 
-async def test_a_change_that_names_another_version_is_refused(catalog):
+async def test_change_with_wrong_version_is_rejected(catalog):
     await catalog.put_queue(ORDERS, QueueSpec())
 
     with pytest.raises(PreconditionFailed):
@@ -215,7 +215,7 @@ def one_more_delay(spec: QueueSpec) -> QueueSpec:
         ("other", QueueSpec(redrive_allow=RedriveAllow(RedrivePermission.BY_QUEUE, ("x",)))),
     ],
 )
-async def test_dead_letters_go_only_to_a_queue_that_takes_them(catalog, target, spec):
+async def test_unsuitable_dead_letter_queue_is_rejected(catalog, target, spec):
     if spec is not None:
         await catalog.put_queue(QueueName(target), spec)
     dying = QueueSpec(dead_letters=DeadLetterTarget(target, 3))
@@ -226,7 +226,7 @@ async def test_dead_letters_go_only_to_a_queue_that_takes_them(catalog, target, 
     assert [fault.pointer for fault in refused.value.faults] == ["/dead_letters/queue"]
 
 
-async def test_the_sources_of_a_dead_letter_queue_are_found(catalog):
+async def test_sources_of_dead_letter_queue_are_found(catalog):
     allowing = RedriveAllow(RedrivePermission.BY_QUEUE, ("a", "b"))
     await catalog.put_queue(QueueName("dead"), QueueSpec(redrive_allow=allowing))
     for name in ("b", "a"):

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.one_store
 # Who is calling
 
 
-async def test_a_new_key_proves_who_has_it_and_nothing_else_does(credentials):
+async def test_only_the_new_key_authenticates(credentials):
     issued, secret = await credentials.create(ADMIN, CREATED)
     another = (await credentials.create(ADMIN, CREATED))[1]
 
@@ -47,7 +47,7 @@ async def test_a_new_key_proves_who_has_it_and_nothing_else_does(credentials):
     assert await credentials.proved(with_the_wrong_secret + secret.word[-6:]) is None
 
 
-async def test_a_policy_is_made_once_for_a_credential(credentials):
+async def test_policy_is_built_once_per_credential(credentials):
     issued, _ = await credentials.create(ADMIN, CREATED)
 
     found = await credentials.find(issued.id)
@@ -57,7 +57,7 @@ async def test_a_policy_is_made_once_for_a_credential(credentials):
     assert credentials.cached(issued.id) is found
 
 
-async def test_an_id_that_nobody_has_is_asked_for_once(credentials, database_url):
+async def test_unknown_id_is_looked_up_once(credentials, database_url):
     assert await credentials.find("nobodyhasone") is None
 
     async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as connection:
@@ -68,12 +68,12 @@ async def test_an_id_that_nobody_has_is_asked_for_once(credentials, database_url
             await connection.execute("ALTER TABLE moved_away RENAME TO credentials")
 
 
-async def test_what_is_no_id_is_not_asked_for(credentials):
+async def test_malformed_id_is_not_looked_up(credentials):
     for word in ("", "short", "with space 12", "zero\x00zero12", "é" * 12):
         assert await credentials.find(word) is None
 
 
-async def test_a_key_that_expires_is_not_found_from_then_on(credentials, clock):
+async def test_expired_key_is_not_found(credentials, clock):
     rights = replace(PRODUCER, expires_at_ms=clock.now_ms() + 5_000)
     issued, secret = await credentials.create(ADMIN, replace(CREATED, rights=rights))
     assert await credentials.proved(secret.word)
@@ -84,13 +84,13 @@ async def test_a_key_that_expires_is_not_found_from_then_on(credentials, clock):
     assert await credentials.find(issued.id) is None
 
 
-async def test_many_unknown_ids_at_once_take_one_statement_at_a_time(credentials):
+async def test_unknown_id_lookups_run_one_statement_at_a_time(credentials):
     ids = [f"unknown{number:05}" for number in range(500)]
 
     assert await asyncio.gather(*map(credentials.find, ids)) == [None] * 500
 
 
-async def test_a_pair_is_kept_encrypted_and_opens_for_whoever_checks_a_signature(
+async def test_key_pair_secret_is_encrypted_and_can_be_decrypted(
     credentials, database_url
 ):
     issued, secret = await credentials.create(ADMIN, replace(CREATED, kind=CredentialKind.PAIR))
@@ -105,13 +105,13 @@ async def test_a_pair_is_kept_encrypted_and_opens_for_whoever_checks_a_signature
     assert secret.word.encode() not in stored
 
 
-async def test_no_api_keys_secret_is_stored(credentials, database_url):
+async def test_api_key_secret_is_not_stored(credentials, database_url):
     _, secret = await credentials.create(ADMIN, CREATED)
 
     assert secret.secret.encode() not in await all_that_is_stored(database_url)
 
 
-async def test_master_keys_rotate_under_pairs(credentials, process):
+async def test_secret_keys_rotate_under_key_pairs(credentials, process):
     issued, secret = await credentials.create(ADMIN, replace(CREATED, kind=CredentialKind.PAIR))
 
     async with process(NEW_KEY, OLD_KEY) as rotated:
@@ -124,7 +124,7 @@ async def test_master_keys_rotate_under_pairs(credentials, process):
     assert found.secret == secret.word.encode()
 
 
-async def test_without_master_keys_there_are_no_pairs_but_keys(process):
+async def test_key_pairs_require_secret_keys_but_api_keys_do_not(process):
     async with process() as credentials:
         with pytest.raises(SecretsOff):
             await credentials.create(ADMIN, replace(CREATED, kind=CredentialKind.PAIR))
@@ -135,7 +135,7 @@ async def test_without_master_keys_there_are_no_pairs_but_keys(process):
 # What ends
 
 
-async def test_another_process_hears_of_a_revocation(credentials, other):
+async def test_revocation_reaches_other_process(credentials, other):
     issued, secret = await credentials.create(ADMIN, CREATED)
     assert await other.proved(secret.word)
     heard = Heard(other)
@@ -148,7 +148,7 @@ async def test_another_process_hears_of_a_revocation(credentials, other):
     assert await credentials.proved(secret.word) is None
 
 
-async def test_whoever_hears_nothing_any_more_forgets_everything_and_asks_each_time(
+async def test_lost_listener_clears_cache_and_reads_every_time(
     credentials, other, database_url
 ):
     issued, _ = await credentials.create(ADMIN, CREATED)
@@ -166,7 +166,7 @@ async def test_whoever_hears_nothing_any_more_forgets_everything_and_asks_each_t
     assert await other.find(issued.id)
 
 
-async def test_what_was_not_heard_is_read_again_after_half_a_minute(
+async def test_missed_change_is_read_after_thirty_seconds(
     credentials, clock, database_url
 ):
     issued, _ = await credentials.create(ADMIN, CREATED)
@@ -181,7 +181,7 @@ async def test_what_was_not_heard_is_read_again_after_half_a_minute(
     assert await credentials.find(issued.id) is None
 
 
-async def test_a_revoked_key_stays_so_and_is_listed(credentials, clock):
+async def test_revoked_key_stays_revoked_and_is_listed(credentials, clock):
     issued, _ = await credentials.create(ADMIN, CREATED)
     revoked = await credentials.revoke(ADMIN, issued.id)
     clock.advance(ms=1_000)
@@ -199,7 +199,7 @@ async def test_a_revoked_key_stays_so_and_is_listed(credentials, clock):
 # Rotation
 
 
-async def test_a_rotated_key_goes_on_beside_the_new_one_until_its_overlap_is_over(
+async def test_rotated_key_is_valid_until_overlap_ends(
     credentials, clock
 ):
     old, old_secret = await credentials.create(ADMIN, CREATED)
@@ -214,7 +214,7 @@ async def test_a_rotated_key_goes_on_beside_the_new_one_until_its_overlap_is_ove
     assert await credentials.proved(new_secret.word)
 
 
-async def test_no_more_than_two_of_a_family_are_live(credentials, clock):
+async def test_at_most_two_keys_of_a_family_are_live(credentials, clock):
     first, _ = await credentials.create(ADMIN, CREATED)
     second, _ = await credentials.rotate(ADMIN, first.id)
 
@@ -229,7 +229,7 @@ async def test_no_more_than_two_of_a_family_are_live(credentials, clock):
     assert all([await credentials.find(one.id) for one in (third, fourth)])
 
 
-async def test_of_many_rotations_at_once_one_wins(credentials, other):
+async def test_concurrent_rotations_have_one_winner(credentials, other):
     issued, _ = await credentials.create(ADMIN, CREATED)
 
     outcomes = await asyncio.gather(
@@ -242,7 +242,7 @@ async def test_of_many_rotations_at_once_one_wins(credentials, other):
     assert len(live) == 2
 
 
-async def test_a_key_that_expires_is_followed_by_one_that_lives_as_long(credentials, clock):
+async def test_rotated_expiring_key_keeps_its_lifetime(credentials, clock):
     rights = replace(PRODUCER, expires_at_ms=clock.now_ms() + 100_000)
     issued, _ = await credentials.create(ADMIN, replace(CREATED, rights=rights))
     clock.advance(ms=60_000)
@@ -254,7 +254,7 @@ async def test_a_key_that_expires_is_followed_by_one_that_lives_as_long(credenti
     assert old.rights.expires_at_ms == rights.expires_at_ms
 
 
-async def test_an_overlap_has_its_bounds(credentials):
+async def test_rotation_overlap_is_bounded(credentials):
     issued, _ = await credentials.create(ADMIN, CREATED)
 
     for overlap_ms in (-1, limits.CREDENTIAL_OVERLAP_MS_MAX + 1):

@@ -44,7 +44,7 @@ def _allow(action: str, *resources: str) -> Grant:
 CLERK = _with(_allow("admin:keys"), _allow("queue:*", "orders-*"))
 
 
-async def test_nobody_makes_a_key_with_rights_of_which_they_lack_one(credentials):
+async def test_key_with_rights_its_creator_lacks_is_rejected(credentials):
     for rights in (
         Rights(roles=(Role.ADMIN,)),
         Rights(roles=(Role.PRODUCER,)),
@@ -56,7 +56,7 @@ async def test_nobody_makes_a_key_with_rights_of_which_they_lack_one(credentials
             await credentials.create(CLERK, CredentialRequest(name="orders-a", rights=rights))
 
 
-async def test_what_one_has_one_may_give(credentials):
+async def test_key_with_rights_its_creator_has_is_created(credentials):
     rights = Rights(grants=(_allow("queue:send", "orders-eu-*"),))
 
     issued, _ = await credentials.create(CLERK, CredentialRequest(name="orders-a", rights=rights))
@@ -64,12 +64,12 @@ async def test_what_one_has_one_may_give(credentials):
     assert issued.created_by == "clerk"
 
 
-async def test_who_may_not_manage_keys_makes_none(credentials):
+async def test_creating_key_without_permission_is_rejected(credentials):
     with pytest.raises(Forbidden, match="admin:keys"):
         await credentials.create(_with(_allow("queue:*")), CREATED)
 
 
-async def test_a_denial_is_handed_on(credentials):
+async def test_denial_is_inherited_by_created_key(credentials):
     denied = Grant(Effect.DENY, ("queue:purge",))
     restricted = _with(_allow("*"), denied)
 
@@ -80,7 +80,7 @@ async def test_a_denial_is_handed_on(credentials):
     assert await credentials.create(restricted, replace(CREATED, rights=rights))
 
 
-async def test_whoever_is_slow_makes_nobody_fast(credentials):
+async def test_key_rates_cannot_exceed_those_of_its_creator(credentials):
     slow = _with(_allow("*"), rates=Rates(calls_per_second=10))
 
     for rates in (None, Rates(calls_per_second=11), Rates(messages_per_second=1)):
@@ -91,7 +91,7 @@ async def test_whoever_is_slow_makes_nobody_fast(credentials):
     assert await credentials.create(slow, replace(CREATED, rights=rights))
 
 
-async def test_an_administrators_key_is_not_rotated_or_changed_by_whoever_has_less(credentials):
+async def test_changing_key_with_greater_rights_is_rejected(credentials):
     rights = Rights(roles=(Role.ADMIN,))
     issued, _ = await credentials.create(ADMIN, CredentialRequest(name="root", rights=rights))
 
@@ -105,7 +105,7 @@ async def test_an_administrators_key_is_not_rotated_or_changed_by_whoever_has_le
     assert (await credentials.get(ADMIN, issued.id)).version == 1
 
 
-async def test_keys_of_another_namespace_are_not_there(credentials, database_url):
+async def test_keys_of_another_namespace_are_not_found(credentials, database_url):
     await make_namespace(database_url, "acme")
     issued, _ = await credentials.create(replace(ADMIN, namespace="acme"), CREATED)
 
@@ -118,7 +118,7 @@ async def test_keys_of_another_namespace_are_not_there(credentials, database_url
     assert await credentials.page(TENANT_ADMIN) == ([], None)
 
 
-async def test_only_who_is_everywhere_makes_and_sees_keys_that_are(credentials, database_url):
+async def test_deployment_wide_keys_require_deployment_wide_rights(credentials, database_url):
     await make_namespace(database_url, "acme")
     request = CredentialRequest(name="root", rights=Rights(roles=(Role.ADMIN,)), everywhere=True)
     with pytest.raises(Forbidden, match="everywhere"):
@@ -134,7 +134,7 @@ async def test_only_who_is_everywhere_makes_and_sees_keys_that_are(credentials, 
     assert await credentials.get(replace(ADMIN, namespace="acme"), issued.id) == issued
 
 
-async def test_a_deployment_begins_with_one_administrator(credentials, other):
+async def test_deployment_starts_with_one_administrator(credentials, other):
     made = await asyncio.gather(*(engine.create_first() for engine in (credentials, other) * 3))
 
     [secret] = [one for one in made if one is not None]
@@ -144,7 +144,7 @@ async def test_a_deployment_begins_with_one_administrator(credentials, other):
     assert found.principal("default").policy.allows(Action.ADMIN_NAMESPACES, "*")
 
 
-async def test_keys_may_be_managed_by_name(credentials):
+async def test_keys_can_be_managed_by_name_pattern(credentials):
     by_name = _with(_allow("admin:keys", "svc-*"), _allow("queue:send"))
     rights = Rights(grants=(_allow("queue:send"),))
     seen, _ = await credentials.create(ADMIN, CredentialRequest(name="svc-a", rights=rights))
@@ -158,7 +158,7 @@ async def test_keys_may_be_managed_by_name(credentials):
         await credentials.create(by_name, CredentialRequest(name="other", rights=rights))
 
 
-async def test_a_namespace_that_is_not_there_has_no_keys(credentials):
+async def test_unknown_namespace_has_no_keys(credentials):
     with pytest.raises(NamespaceNotFound, match="nowhere"):
         await credentials.create(replace(ADMIN, namespace="nowhere"), CREATED)
 
@@ -166,7 +166,7 @@ async def test_a_namespace_that_is_not_there_has_no_keys(credentials):
 # Changes and lists
 
 
-async def test_a_change_counts_versions_and_is_heard(credentials, other, clock):
+async def test_change_increments_version_and_notifies(credentials, other, clock):
     issued, _ = await credentials.create(ADMIN, CREATED)
     assert await other.find(issued.id)
     heard = Heard(other)
@@ -198,7 +198,7 @@ MEANINGLESS = [
 ]
 
 
-async def test_rights_that_mean_nothing_are_refused_where_they_stand(credentials):
+async def test_meaningless_rights_are_rejected_with_pointer(credentials):
     for rights, pointer in MEANINGLESS:
         with pytest.raises(ValidationFailed) as refused:
             await credentials.create(ADMIN, replace(CREATED, rights=rights))
@@ -206,7 +206,7 @@ async def test_rights_that_mean_nothing_are_refused_where_they_stand(credentials
         assert [fault.pointer for fault in refused.value.faults] == [pointer]
 
 
-async def test_pages_go_by_name(credentials):
+async def test_pages_are_ordered_by_name(credentials):
     for name in ("b", "a", "c", "a"):
         await credentials.create(ADMIN, replace(CREATED, name=name))
 
@@ -219,12 +219,12 @@ async def test_pages_go_by_name(credentials):
     assert named == first[:2]
 
 
-async def test_a_cursor_that_is_no_name_is_refused(credentials):
+async def test_malformed_cursor_is_rejected(credentials):
     with pytest.raises(InvalidCursor):
         await credentials.page(ADMIN, after=("zero\x00", "x"))
 
 
-async def test_the_last_use_is_noted_once_a_minute_whoever_notes_it(credentials, other, clock):
+async def test_last_use_is_recorded_once_a_minute_across_processes(credentials, other, clock):
     issued, _ = await credentials.create(ADMIN, CREATED)
     first_ms = clock.now_ms()
     await use(credentials, issued.id)
@@ -240,7 +240,7 @@ async def test_the_last_use_is_noted_once_a_minute_whoever_notes_it(credentials,
     assert (after.last_used_at_ms, after.version) == (clock.now_ms(), 1)
 
 
-async def test_what_ended_long_ago_is_forgotten_as_new_ones_are_made(credentials, clock):
+async def test_long_ended_keys_are_deleted_when_one_is_created(credentials, clock):
     expiring = replace(PRODUCER, expires_at_ms=clock.now_ms() + 1)
     await credentials.create(ADMIN, replace(CREATED, rights=expiring))
     revoked, _ = await credentials.create(ADMIN, CREATED)

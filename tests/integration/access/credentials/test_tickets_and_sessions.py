@@ -24,7 +24,7 @@ pytestmark = pytest.mark.one_store
 # Tickets
 
 
-async def test_a_ticket_is_redeemed_once_by_whoever_is_first(credentials, other):
+async def test_ticket_is_redeemed_once(credentials, other):
     issued, _ = await credentials.create(ADMIN, CREATED)
     asker = await credentials.find(issued.id)
     assert asker is not None
@@ -40,7 +40,7 @@ async def test_a_ticket_is_redeemed_once_by_whoever_is_first(credentials, other)
     assert await credentials.redeem_ticket(word) is None
 
 
-async def test_a_ticket_is_good_for_half_a_minute(credentials, clock):
+async def test_ticket_expires_after_thirty_seconds(credentials, clock):
     word, ends_at_ms = await ticket_for(credentials, ADMIN)
     assert ends_at_ms == clock.now_ms() + 30_000
 
@@ -49,7 +49,7 @@ async def test_a_ticket_is_good_for_half_a_minute(credentials, clock):
     assert await credentials.redeem_ticket(word) is None
 
 
-async def test_a_ticket_ends_with_the_key_that_it_was_asked_with(credentials):
+async def test_ticket_ends_with_its_key(credentials):
     issued, secret = await credentials.create(ADMIN, CREATED)
     asker = await credentials.proved(secret.word)
     assert asker is not None
@@ -60,7 +60,7 @@ async def test_a_ticket_ends_with_the_key_that_it_was_asked_with(credentials):
     assert await credentials.redeem_ticket(word) is None
 
 
-async def test_a_ticket_of_a_token_has_its_rights_and_its_end(credentials, clock):
+async def test_ticket_of_token_has_its_rights_and_expiry(credentials, clock):
     rates, ends_ms = Rates(calls_per_second=3), clock.now_ms() + 90_000
     asker = Principal("bob", "default", Policy(PRODUCER.expanded), expires_ms=ends_ms, rates=rates)
 
@@ -72,7 +72,7 @@ async def test_a_ticket_of_a_token_has_its_rights_and_its_end(credentials, clock
     assert (found.name, found.grants, found.expires_ms) == ("bob", PRODUCER.expanded, ends_ms)
 
 
-async def test_a_ticket_stays_in_the_namespace_that_it_was_asked_from(credentials, database_url):
+async def test_ticket_is_bound_to_its_namespace(credentials, database_url):
     await make_namespace(database_url, "acme")
     request = CredentialRequest(name="root", rights=Rights(roles=(Role.ADMIN,)), everywhere=True)
     _, secret = await credentials.create(ADMIN, request)
@@ -86,7 +86,7 @@ async def test_a_ticket_stays_in_the_namespace_that_it_was_asked_from(credential
     assert (found.namespace, found.everywhere) == ("acme", False)
 
 
-async def test_what_is_no_ticket_is_not_redeemed(credentials):
+async def test_malformed_ticket_is_not_redeemed(credentials):
     for word in ("", "mst_short", "mst_" + "a" * 49, "mss_" + "a" * 49):
         assert await credentials.redeem_ticket(word) is None
         assert await credentials.find_session(word) is None
@@ -100,7 +100,7 @@ async def api_key(credentials):
     return await credentials.create(ADMIN, CREATED)
 
 
-async def test_a_session_is_the_key_that_logged_in(credentials, other, clock, api_key):
+async def test_session_has_rights_of_its_key(credentials, other, clock, api_key):
     issued, secret = api_key
     session = await session_of(credentials, secret.word)
 
@@ -111,7 +111,7 @@ async def test_a_session_is_the_key_that_logged_in(credentials, other, clock, ap
     assert found.expires_ms == session.ends_at_ms == clock.now_ms() + 24 * limits.HOUR_MS
 
 
-async def test_nobody_logs_in_with_a_wrong_key(credentials, api_key):
+async def test_login_with_wrong_key_is_rejected(credentials, api_key):
     _, secret = api_key
     parsed = parse_key(secret.word)
     assert parsed is not None
@@ -120,7 +120,7 @@ async def test_nobody_logs_in_with_a_wrong_key(credentials, api_key):
         assert await credentials.log_in(word) is None
 
 
-async def test_a_session_ends_when_it_is_left_alone(credentials, clock, api_key):
+async def test_session_expires_when_idle(credentials, clock, api_key):
     session = await session_of(credentials, api_key[1].word)
     clock.advance(ms=7 * limits.HOUR_MS)
     assert await credentials.find_session(session.word)
@@ -134,7 +134,7 @@ async def test_a_session_ends_when_it_is_left_alone(credentials, clock, api_key)
     assert await credentials.find_session(session.word) is None
 
 
-async def test_a_session_ends_after_a_day_however_much_it_is_used(credentials, clock, api_key):
+async def test_session_expires_after_a_day_despite_use(credentials, clock, api_key):
     session = await session_of(credentials, api_key[1].word)
     for _ in range(23):
         clock.advance(ms=limits.HOUR_MS)
@@ -146,7 +146,7 @@ async def test_a_session_ends_after_a_day_however_much_it_is_used(credentials, c
     assert await credentials.find_session(session.word) is None
 
 
-async def test_a_session_ends_with_its_key(credentials, other, api_key):
+async def test_session_ends_with_its_key(credentials, other, api_key):
     issued, secret = api_key
     session = await session_of(credentials, secret.word)
     assert await other.find_session(session.word)
@@ -158,7 +158,7 @@ async def test_a_session_ends_with_its_key(credentials, other, api_key):
     assert await other.find_session(session.word) is None
 
 
-async def test_a_session_that_logged_out_is_over_in_this_process_and_in_others(
+async def test_logged_out_session_ends_in_all_processes(
     credentials, other, api_key
 ):
     session = await session_of(credentials, api_key[1].word)

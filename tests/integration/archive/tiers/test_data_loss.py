@@ -13,7 +13,7 @@ from tests.integration.archive.tiers.reading import ALL_HOT, READERS, offsets, r
 from tests.tiers import CLICKS, an_older_copy_comes_back, append, lose_the_hot_store, to_archive
 
 
-async def test_what_lies_below_both_tiers_has_expired(engines, settings):
+async def test_offset_below_both_tiers_is_expired(engines, settings):
     await append(engines, 10, 10)
     await to_archive(engines, settings)
     await append(engines, 5)
@@ -31,7 +31,7 @@ async def test_what_lies_below_both_tiers_has_expired(engines, settings):
     assert (state.start, state.next) == (13, 25)
 
 
-async def test_a_truncation_is_seen_by_other_processes_within_a_second(engines, settings, clock):
+async def test_truncation_reaches_other_processes_within_a_second(engines, settings, clock):
     await append(engines, 10)
     await to_archive(engines, settings)
     async with open_storage(settings, clock=clock) as other:
@@ -44,7 +44,7 @@ async def test_a_truncation_is_seen_by_other_processes_within_a_second(engines, 
             await read(other, ReadFrom(offset=2))
 
 
-async def test_a_truncation_beyond_the_end_changes_nothing(engines, settings):
+async def test_truncation_beyond_end_is_a_no_op(engines, settings):
     await append(engines, 10)
     await to_archive(engines, settings)
 
@@ -54,7 +54,7 @@ async def test_a_truncation_beyond_the_end_changes_nothing(engines, settings):
     assert offsets(await read(engines, ReadFrom(offset=0)))[0] == 0
 
 
-async def test_what_was_truncated_before_it_was_archived_never_comes_there(engines, settings):
+async def test_truncated_records_are_not_archived(engines, settings):
     await append(engines, 10)
     await engines.streams.truncate(CLICKS, 0, 4)
 
@@ -65,7 +65,7 @@ async def test_what_was_truncated_before_it_was_archived_never_comes_there(engin
     assert expired.value.facts["earliest_offset"] == 4
 
 
-async def test_all_truncated_is_nothing_left(engines, settings):
+async def test_fully_truncated_shard_is_empty(engines, settings):
     await append(engines, 10)
     await to_archive(engines, settings)
 
@@ -75,7 +75,7 @@ async def test_all_truncated_is_nothing_left(engines, settings):
     assert (found.records, found.gap, found.start, found.tip) == ([], None, 10, 10)
 
 
-async def test_what_was_archived_survives_the_hot_store(engines, settings, redis_url):
+async def test_archived_records_survive_loss_of_hot_store(engines, settings, redis_url):
     await engines.catalog.put_stream(CLICKS, ALL_HOT)
     await append(engines, 10)
     await archive(engines, settings, CLICKS)
@@ -91,7 +91,7 @@ async def test_what_was_archived_survives_the_hot_store(engines, settings, redis
     assert [read.tier for read in (first, second, third)] == [Tier.ARCHIVE, Tier.ARCHIVE, Tier.HOT]
 
 
-async def test_the_lag_behind_a_lost_hot_store_counts_what_the_archive_has(
+async def test_lag_after_loss_of_hot_store_counts_archived_records(
     engines, settings, redis_url
 ):
     await engines.catalog.put_stream(CLICKS, ALL_HOT)
@@ -107,7 +107,7 @@ async def test_the_lag_behind_a_lost_hot_store_counts_what_the_archive_has(
     assert (lag.records, lag.expired) == (11, 0)
 
 
-async def test_an_older_copy_of_the_hot_store_is_completed_by_the_archive(
+async def test_archive_completes_older_copy_of_hot_store(
     engines, settings, redis_url
 ):
     await engines.catalog.put_stream(CLICKS, ALL_HOT)

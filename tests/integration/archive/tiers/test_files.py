@@ -22,7 +22,7 @@ def only_file(settings: StorageSettings) -> Path:
     return path
 
 
-async def test_a_damaged_file_is_never_passed_over(engines, settings):
+async def test_damaged_file_is_never_skipped(engines, settings):
     await append(engines, 10)
     await to_archive(engines, settings)
     await append(engines, 5)
@@ -41,7 +41,7 @@ async def test_a_damaged_file_is_never_passed_over(engines, settings):
     assert offsets(await read(engines, ReadFrom(offset=9)))[0] == 9
 
 
-async def test_a_file_that_is_gone_is_damage_and_no_gap(engines, settings):
+async def test_missing_file_is_damage_and_not_a_gap(engines, settings):
     await append(engines, 10)
     await to_archive(engines, settings)
     only_file(settings).unlink()
@@ -50,7 +50,7 @@ async def test_a_file_that_is_gone_is_damage_and_no_gap(engines, settings):
         await read(engines, ReadFrom(offset=0))
 
 
-async def test_many_readers_of_a_row_group_load_it_once(engines, settings, monkeypatch):
+async def test_concurrent_readers_load_row_group_once(engines, settings, monkeypatch):
     await append(engines, 500)
     await to_archive(engines, settings)
     asked = []
@@ -70,7 +70,7 @@ async def test_many_readers_of_a_row_group_load_it_once(engines, settings, monke
     assert len(asked) == 2  # the footer, and the row group
 
 
-async def test_an_archive_in_an_object_store_is_read_as_well(
+async def test_archive_in_object_store_is_readable(
     redis_url, database_url, clock, s3_url
 ):
     settings = StorageSettings(redis_url=redis_url, database_url=database_url, archive_url=s3_url)
@@ -90,7 +90,7 @@ async def test_an_archive_in_an_object_store_is_read_as_well(
             await read(engines, ReadFrom(offset=0))
 
 
-async def test_joined_files_are_read_as_their_parts_were(engines, settings, clock):
+async def test_compacted_files_are_read_like_their_parts(engines, settings, clock):
     for _ in range(5):
         await append(engines, 4)
         await to_archive(engines, settings)

@@ -11,7 +11,7 @@ from tests.integration.archive.tiers.reading import offsets, read
 from tests.tiers import CLICKS, append, to_archive
 
 
-async def test_hot_reads_go_on_while_postgres_is_away(engines, settings, clock, monkeypatch):
+async def test_hot_reads_continue_during_postgres_outage(engines, settings, clock, monkeypatch):
     await append(engines, 10)
     await to_archive(engines, settings)
     await append(engines, 5)
@@ -35,7 +35,7 @@ async def test_hot_reads_go_on_while_postgres_is_away(engines, settings, clock, 
     assert (await read(engines, ReadFrom(offset=12))).start == 0
 
 
-async def test_a_hot_read_asks_postgres_for_nothing(engines, settings, monkeypatch):
+async def test_hot_read_sends_no_postgres_query(engines, settings, monkeypatch):
     await append(engines, 10)
     reads = []
 

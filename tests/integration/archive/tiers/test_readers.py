@@ -14,7 +14,7 @@ from tests.integration.archive.tiers.reading import HOUR, READERS, fetch, offset
 from tests.tiers import CLICKS, append, to_archive
 
 
-async def test_a_group_begins_with_the_archives_first_record_and_reads_across_the_seam(
+async def test_group_reads_from_archive_into_hot_store(
     engines, settings
 ):
     await append(engines, 10)
@@ -29,7 +29,7 @@ async def test_a_group_begins_with_the_archives_first_record_and_reads_across_th
     assert reads[-1].tier is Tier.HOT
 
 
-async def test_a_groups_lag_and_its_time_to_loss_count_what_lies_in_the_archive(
+async def test_lag_and_time_to_loss_include_archived_records(
     engines, settings, clock
 ):
     spec = StreamSpec(hot_retention_ms=0, retention_ms=100 * HOUR)
@@ -55,7 +55,7 @@ async def test_a_groups_lag_and_its_time_to_loss_count_what_lies_in_the_archive(
         (ResetSpec(to=ResetTo.TIME, time_ms=1_700_000_000_001), 10),
     ],
 )
-async def test_a_group_is_reset_into_the_archive(engines, settings, clock, spec, offset):
+async def test_group_is_reset_into_archive(engines, settings, clock, spec, offset):
     await engines.groups.put(READERS, GroupSpec(stream=CLICKS.name))
     await append(engines, 10)
     clock.advance(ms=HOUR)
@@ -70,7 +70,7 @@ async def test_a_group_is_reset_into_the_archive(engines, settings, clock, spec,
     assert [one.offset for one in found.records] == [offset][: 20 - offset]
 
 
-async def test_a_queues_view_is_read_across_the_seam(engines, settings):
+async def test_stream_view_is_read_across_tiers(engines, settings):
     orders, view = QueueName("orders"), StreamName("orders")
     await engines.catalog.put_queue(orders, QueueSpec(stream_view=True, archive=True))
     await engines.queues.send(orders, [NewMessage(b"%d" % nth) for nth in range(10)])
@@ -87,7 +87,7 @@ async def test_a_queues_view_is_read_across_the_seam(engines, settings):
     assert [one.tier for one in reads] == [Tier.ARCHIVE, Tier.HOT]
 
 
-async def test_a_closed_shard_stays_while_the_archive_has_records_of_it(engines, settings, clock):
+async def test_closed_shard_stays_while_archived_records_remain(engines, settings, clock):
     spec = StreamSpec(hot_retention_ms=0, retention_ms=100 * limits.DAY_MS)
     await engines.catalog.put_stream(CLICKS, spec)
     await append(engines, 10)
@@ -103,7 +103,7 @@ async def test_a_closed_shard_stays_while_the_archive_has_records_of_it(engines,
     assert await engines.streams.expire_shards(CLICKS) == 1
 
 
-async def test_a_stream_that_is_archived_no_longer_keeps_what_was(engines, settings):
+async def test_disabling_archive_keeps_archived_records(engines, settings):
     await append(engines, 10)
     await to_archive(engines, settings)
     await engines.catalog.put_stream(CLICKS, StreamSpec(archive=False))

@@ -30,7 +30,7 @@ def told(reads: list[ShardRead]) -> list[LogRecord]:
 
 
 @pytest.mark.parametrize("records_max", [1, 7, 10_000])
-async def test_who_reads_on_meets_every_record_once_in_whichever_tier_it_is(
+async def test_continued_reads_return_every_record_once_across_tiers(
     engines, settings, clock, records_max
 ):
     await engines.catalog.put_stream(CLICKS, ALL_HOT)
@@ -52,7 +52,7 @@ async def test_who_reads_on_meets_every_record_once_in_whichever_tier_it_is(
     assert {one.tier for one in reads if one.records[0].offset >= 35} == {Tier.HOT}
 
 
-async def test_what_is_in_both_tiers_is_read_hot(engines, settings):
+async def test_records_in_both_tiers_are_read_hot(engines, settings):
     await engines.catalog.put_stream(CLICKS, ALL_HOT)
     await append(engines, 10)
 
@@ -61,7 +61,7 @@ async def test_what_is_in_both_tiers_is_read_hot(engines, settings):
     assert (await read(engines, ReadFrom(offset=0))).tier is Tier.HOT
 
 
-async def test_a_read_stops_by_records_and_bytes(engines, settings):
+async def test_read_stops_by_records_and_bytes(engines, settings):
     await append(engines, 100)
     await to_archive(engines, settings)
 
@@ -75,7 +75,7 @@ async def test_a_read_stops_by_records_and_bytes(engines, settings):
     assert (few.next_offset, few.tip, few.tier) == (47, 100, Tier.ARCHIVE)
 
 
-async def test_records_keep_their_key_headers_and_times(engines, settings, clock):
+async def test_key_headers_and_times_are_kept(engines, settings, clock):
     headers = (("colour", "String", b"red"), ("n", "", b"\xff"))
     records = [Record(b"\x00\xff", "clé", headers, 5), Record(b""), Record(b"x", "k", (), None)]
     await engines.streams.append_to_shard(CLICKS, 0, records)
@@ -87,7 +87,7 @@ async def test_records_keep_their_key_headers_and_times(engines, settings, clock
     assert found.records == [LogRecord(nth, arrival_ms, one) for nth, one in enumerate(records)]
 
 
-async def test_how_far_a_reader_of_the_archive_is_behind(engines, settings, clock):
+async def test_archive_reader_lag_is_reported(engines, settings, clock):
     await append(engines, 10)
     clock.advance(ms=5_000)
     await to_archive(engines, settings)
@@ -98,7 +98,7 @@ async def test_how_far_a_reader_of_the_archive_is_behind(engines, settings, cloc
     assert (part.behind_ms, rest.behind_ms) == (5_000, 0)
 
 
-async def test_the_oldest_record_is_the_archives(engines, settings):
+async def test_oldest_record_is_in_archive(engines, settings):
     await append(engines, 10)
     await to_archive(engines, settings)
     await append(engines, 5)
@@ -108,7 +108,7 @@ async def test_the_oldest_record_is_the_archives(engines, settings):
     assert offsets(found) == [0, 1, 2]
 
 
-async def test_a_read_from_a_time_finds_the_first_record_then_in_either_tier(
+async def test_read_from_time_finds_first_record_in_either_tier(
     engines, settings, clock
 ):
     begun = clock.now_ms()
@@ -139,7 +139,7 @@ async def test_a_read_from_a_time_finds_the_first_record_then_in_either_tier(
 
 
 @pytest.mark.parametrize(("tail", "first"), [(3, 12), (5, 10), (6, 9), (15, 0), (1_000, 0)])
-async def test_the_last_records_reach_into_the_archive(engines, settings, tail, first):
+async def test_tail_read_reaches_into_archive(engines, settings, tail, first):
     await append(engines, 10)
     await to_archive(engines, settings)
     await append(engines, 5)
@@ -150,7 +150,7 @@ async def test_the_last_records_reach_into_the_archive(engines, settings, tail, 
     assert found.tier is (Tier.HOT if first >= 10 else Tier.ARCHIVE)
 
 
-async def test_a_reader_at_the_tip_waits_for_the_next_record_as_ever(engines, settings):
+async def test_reader_at_tip_waits_for_next_record(engines, settings):
     await append(engines, 10)
     await to_archive(engines, settings)
 
@@ -161,7 +161,7 @@ async def test_a_reader_at_the_tip_waits_for_the_next_record_as_ever(engines, se
     assert offsets(await waiting) == [10]
 
 
-async def test_all_shards_of_a_stream_are_read_from_the_archive_on(engines, settings):
+async def test_all_shards_are_read_from_archive_into_hot_store(engines, settings):
     await engines.catalog.put_stream(StreamName("wide"), StreamSpec(shards=3, hot_retention_ms=0))
     wide = StreamName("wide")
     records = [Record(b"%d" % nth, f"k{nth}") for nth in range(60)]
@@ -179,7 +179,7 @@ async def test_all_shards_of_a_stream_are_read_from_the_archive_on(engines, sett
     assert sorted(found, key=lambda one: int(one.data)) == records
 
 
-async def test_children_are_read_after_parents_that_lie_in_the_archive(engines, settings, clock):
+async def test_children_are_read_after_archived_parents(engines, settings, clock):
     await append(engines, 10)
     clock.advance(ms=2_000)
     await engines.streams.split(CLICKS, 0, RING_SIZE // 2)
