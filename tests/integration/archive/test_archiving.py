@@ -117,7 +117,7 @@ async def test_unarchived_stream_is_trimmed_by_retention_only(
         await engines.archives.flush(CLICKS)
 
 
-async def test_a_shard_behind_by_half_its_budget_takes_no_more_until_it_is_archived(
+async def test_append_is_rejected_when_archive_is_half_a_budget_behind(
     engines, settings
 ):
     other = StreamName("other")

@@ -96,7 +96,7 @@ def offsets(chunk: Chunk) -> list[int]:
 # Sharing
 
 
-async def test_all_who_wait_at_the_tip_share_one_read_and_one_encoding(
+async def test_readers_waiting_at_tip_share_one_read_and_encoding(
     engines, feeds, streams, words
 ):
     async with AsyncExitStack() as stack:
@@ -116,7 +116,7 @@ async def test_all_who_wait_at_the_tip_share_one_read_and_one_encoding(
     assert words.count == 3
 
 
-async def test_history_is_read_once_for_readers_one_after_another(engines, feeds, streams):
+async def test_history_is_read_once_for_successive_readers(engines, feeds, streams):
     await append(engines, 5)
     async with feeds.of(CLICKS, 0) as feed:
         first = await feed.at(0, LONG_MS)
@@ -126,7 +126,7 @@ async def test_history_is_read_once_for_readers_one_after_another(engines, feeds
     assert streams.reads == 1
 
 
-async def test_a_reader_in_the_middle_gets_a_part_of_what_is_known(engines, feeds, streams, words):
+async def test_reader_in_the_middle_gets_part_of_cached_block(engines, feeds, streams, words):
     await append(engines, 5)
     async with feeds.of(CLICKS, 0) as feed:
         await feed.at(0)
@@ -140,7 +140,7 @@ async def test_a_reader_in_the_middle_gets_a_part_of_what_is_known(engines, feed
     assert words.count == 2, "nobody asked for the others"
 
 
-async def test_only_what_is_chosen_is_encoded(engines, feeds, words):
+async def test_only_selected_records_are_encoded(engines, feeds, words):
     await append(engines, 5)
     async with feeds.of(CLICKS, 0) as feed:
         chunk = await feed.at(1)
@@ -154,7 +154,7 @@ async def test_only_what_is_chosen_is_encoded(engines, feeds, words):
     ("records_max", "bytes_max", "taken"),
     [(2, 1_000, [0, 1]), (9, 25, [0, 1]), (9, 30, [0, 1, 2]), (0, 99, []), (9, 5, [])],
 )
-async def test_a_reader_takes_as_much_as_it_has_credit_for(
+async def test_reader_gets_no_more_than_its_credit(
     engines, feeds, records_max, bytes_max, taken
 ):
     await append(engines, 5, b"ten bytes!")
@@ -167,7 +167,7 @@ async def test_a_reader_takes_as_much_as_it_has_credit_for(
         assert offsets(chunk) + offsets(rest) == [0, 1, 2, 3, 4]
 
 
-async def test_a_reader_stops_before_an_offset(engines, feeds):
+async def test_reader_stops_before_an_offset(engines, feeds):
     await append(engines, 5)
     async with feeds.of(CLICKS, 0) as feed:
         await feed.at(0)
@@ -180,7 +180,7 @@ async def test_a_reader_stops_before_an_offset(engines, feeds):
     assert (chunk.data_bytes, chunk.before(4).data_bytes) == (3, 2)
 
 
-async def test_a_read_is_bounded(engines, feeds):
+async def test_read_is_bounded(engines, feeds):
     for _ in range(3):
         await append(engines, 500, b"x" * 100)
 
@@ -192,7 +192,7 @@ async def test_a_read_is_bounded(engines, feeds):
     assert chunk.tip == 1_500
 
 
-async def test_how_far_behind_a_part_is_counts_from_its_own_last_record(engines, feeds, clock):
+async def test_behind_ms_counts_from_last_record_of_each_part(engines, feeds, clock):
     await append(engines, 1)
     clock.advance(ms=1_000)
     await append(engines, 1)
@@ -207,7 +207,7 @@ async def test_how_far_behind_a_part_is_counts_from_its_own_last_record(engines,
 # Waiting, and giving up
 
 
-async def test_the_time_is_up_for_each_reader_by_itself(engines, feeds, streams):
+async def test_each_reader_has_its_own_timeout(engines, feeds, streams):
     async with feeds.of(CLICKS, 0) as feed:
         patient = asyncio.create_task(feed.at(0, LONG_MS))
         soon = await feed.at(0, 20)
@@ -219,7 +219,7 @@ async def test_the_time_is_up_for_each_reader_by_itself(engines, feeds, streams)
     assert streams.reads == 1
 
 
-async def test_without_a_wait_the_tip_is_told_at_once(feeds):
+async def test_read_at_tip_without_wait_returns_immediately(feeds):
     async with feeds.of(CLICKS, 0) as feed:
         chunk = await feed.at(0)
 
@@ -227,7 +227,7 @@ async def test_without_a_wait_the_tip_is_told_at_once(feeds):
     assert chunk.tip == 0
 
 
-async def test_one_who_gives_up_does_not_end_the_read_of_the_others(engines, feeds, streams):
+async def test_cancelled_reader_does_not_end_shared_read(engines, feeds, streams):
     async with feeds.of(CLICKS, 0) as feed:
         first, second = (asyncio.create_task(feed.at(0, LONG_MS)) for _ in range(2))
         await streams.reading.wait()
@@ -240,7 +240,7 @@ async def test_one_who_gives_up_does_not_end_the_read_of_the_others(engines, fee
     assert streams.reads == 1
 
 
-async def test_the_last_one_who_gives_up_ends_the_read(feeds, streams):
+async def test_last_cancelled_reader_ends_the_read(feeds, streams):
     async with feeds.of(CLICKS, 0) as feed:
         only = asyncio.create_task(feed.at(0, LONG_MS))
         await streams.reading.wait()
@@ -251,7 +251,7 @@ async def test_the_last_one_who_gives_up_ends_the_read(feeds, streams):
         await asyncio.wait_for(streams.idle.wait(), 5)
 
 
-async def test_one_who_comes_as_the_last_one_leaves_reads_anew(engines, feeds, streams):
+async def test_reader_joining_as_last_one_leaves_starts_new_read(engines, feeds, streams):
     async with feeds.of(CLICKS, 0) as feed:
         leaving = asyncio.create_task(feed.at(0, LONG_MS))
         await streams.reading.wait()
@@ -264,7 +264,7 @@ async def test_one_who_comes_as_the_last_one_leaves_reads_anew(engines, feeds, s
         assert offsets(await coming) == [0]
 
 
-async def test_a_feed_without_readers_is_dropped_with_what_it_remembers(engines, feeds):
+async def test_feed_without_readers_is_dropped_with_its_cache(engines, feeds):
     await append(engines, 5)
     async with feeds.of(CLICKS, 0) as feed, feeds.of(CLICKS, 0):
         await feed.at(0)
@@ -275,7 +275,7 @@ async def test_a_feed_without_readers_is_dropped_with_what_it_remembers(engines,
     assert feeds.size_bytes == 0
 
 
-async def test_who_still_waits_when_the_feeds_are_closed_hears_it(feeds, streams):
+async def test_closing_feeds_fails_waiting_readers(feeds, streams):
     async with feeds.of(CLICKS, 0) as feed:
         waiting = asyncio.create_task(feed.at(0, LONG_MS))
         await streams.reading.wait()
@@ -289,7 +289,7 @@ async def test_who_still_waits_when_the_feeds_are_closed_hears_it(feeds, streams
 # What goes wrong
 
 
-async def test_a_failure_is_told_to_everybody_and_the_next_read_tries_again(
+async def test_failure_reaches_all_readers_and_next_read_retries(
     engines, feeds, streams
 ):
     await append(engines, 1)
@@ -304,7 +304,7 @@ async def test_a_failure_is_told_to_everybody_and_the_next_read_tries_again(
         assert offsets(await feed.at(0, LONG_MS)) == [0]
 
 
-async def test_a_place_beyond_the_end_and_a_shard_that_is_not_there_are_refused(feeds):
+async def test_offset_beyond_end_and_unknown_shard_are_rejected(feeds):
     async with feeds.of(CLICKS, 0) as feed:
         with pytest.raises(OffsetOutOfRange):
             await feed.at(7)
@@ -313,7 +313,7 @@ async def test_a_place_beyond_the_end_and_a_shard_that_is_not_there_are_refused(
             await feed.at(0)
 
 
-async def test_a_stream_that_is_not_there_has_no_feed(feeds):
+async def test_unknown_stream_has_no_feed(feeds):
     with pytest.raises(StreamNotFound):
         async with feeds.of(StreamName("nothing"), 0):
             pass
@@ -321,7 +321,7 @@ async def test_a_stream_that_is_not_there_has_no_feed(feeds):
     assert feeds.count == 0
 
 
-async def test_waiting_readers_hear_at_once_that_their_stream_was_deleted(engines, feeds, streams):
+async def test_deletion_of_stream_wakes_waiting_readers(engines, feeds, streams):
     async with feeds.of(CLICKS, 0) as feed:
         waiting = asyncio.create_task(feed.at(0, LONG_MS))
         await streams.reading.wait()
@@ -333,7 +333,7 @@ async def test_waiting_readers_hear_at_once_that_their_stream_was_deleted(engine
                 await waiting
 
 
-async def test_another_stream_of_the_same_name_is_not_read_in_its_place(engines, feeds):
+async def test_feed_does_not_read_recreated_stream(engines, feeds):
     await append(engines, 1)
     async with feeds.of(CLICKS, 0) as old:
         await old.at(0)
@@ -350,7 +350,7 @@ async def test_another_stream_of_the_same_name_is_not_read_in_its_place(engines,
 # Gaps and ends
 
 
-async def test_a_slow_reader_is_told_what_expired_before_it_came(engines, feeds, clock):
+async def test_slow_reader_gets_gap_for_expired_records(engines, feeds, clock):
     await engines.catalog.put_stream(CLICKS, StreamSpec(retention_ms=60_000))
     await append(engines, 4)
     clock.advance(ms=61_000)
@@ -366,7 +366,7 @@ async def test_a_slow_reader_is_told_what_expired_before_it_came(engines, feeds,
     assert within.gap == Gap(2, 4, "expired")
 
 
-async def test_what_was_remembered_is_not_given_once_it_is_known_to_have_expired(engines, feeds):
+async def test_expired_records_are_dropped_from_cache(engines, feeds):
     await append(engines, 2)
     await append(engines, 2)
     async with feeds.of(CLICKS, 0) as feed:
@@ -380,7 +380,7 @@ async def test_what_was_remembered_is_not_given_once_it_is_known_to_have_expired
     assert offsets(chunk) == [3]
 
 
-async def test_the_end_of_a_shard_is_told_with_its_children_again_and_again(
+async def test_end_of_shard_is_reported_repeatedly_with_children(
     engines, feeds, streams
 ):
     await append(engines, 2)
@@ -406,7 +406,7 @@ async def test_the_end_of_a_shard_is_told_with_its_children_again_and_again(
     assert streams.reads == reads + 1
 
 
-async def test_what_left_the_hot_store_comes_from_the_archive(settings, clock, words):
+async def test_records_missing_from_hot_store_come_from_archive(settings, clock, words):
     async with open_storage(settings, clock=clock) as storage:
         await storage.catalog.put_stream(CLICKS, NOTHING_HOT)
         feeds = Feeds(storage.streams, storage.catalog, {"words": Format(words, b" ")})
@@ -427,7 +427,7 @@ async def test_what_left_the_hot_store_comes_from_the_archive(settings, clock, w
 # Memory
 
 
-async def test_what_is_remembered_stays_below_its_limit(engines, streams, words):
+async def test_cache_stays_below_its_limit(engines, streams, words):
     feeds = Feeds(streams, engines.catalog, {"words": Format(words, b" ")}, bytes_max=MIB)
     for _ in range(10):
         await append(engines, 400, b"x" * 1_000)
@@ -446,7 +446,7 @@ async def test_what_is_remembered_stays_below_its_limit(engines, streams, words)
     assert streams.reads == reads + 1, "the oldest went first"
 
 
-async def test_what_all_read_stays_when_a_lonely_reader_goes_through_history(
+async def test_shared_block_stays_cached_during_scan_of_history(
     engines, streams, words
 ):
     feeds = Feeds(streams, engines.catalog, {"words": Format(words, b" ")}, bytes_max=3 * MIB)
@@ -475,7 +475,7 @@ async def read_along(feed: Feed, records: int) -> bytes:
     return b" ".join(told)
 
 
-async def test_each_of_many_readers_gets_every_record_once_while_they_are_written(
+async def test_many_readers_get_every_record_once_during_writes(
     engines, feeds, words
 ):
     async with AsyncExitStack() as stack:

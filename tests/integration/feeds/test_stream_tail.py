@@ -94,7 +94,7 @@ class Reader:
         await self._tail.take(chunk)
 
 
-async def test_all_shards_are_read_each_in_its_order(engines, feeds, catalog):
+async def test_every_shard_is_read_in_order(engines, feeds, catalog):
     async with Tail(feeds, catalog, CLICKS, {0: 0, 1: 0}) as tail:
         reader = Reader(tail)
         await append(engines, "one")
@@ -109,7 +109,7 @@ async def test_all_shards_are_read_each_in_its_order(engines, feeds, catalog):
     assert feeds.count == 0
 
 
-async def test_what_is_not_taken_is_given_again(engines, feeds, catalog):
+async def test_unconsumed_chunk_is_returned_again(engines, feeds, catalog):
     await append(engines, "one")
     async with Tail(feeds, catalog, CLICKS, {0: 0, 1: 0}) as tail:
         seen = [await tail.next(LONG_MS) for _ in range(4)]
@@ -120,7 +120,7 @@ async def test_what_is_not_taken_is_given_again(engines, feeds, catalog):
     assert len(set(reader.places)) == 20
 
 
-async def test_a_child_is_read_after_all_of_its_parents(engines, feeds, catalog):
+async def test_child_is_read_after_all_of_its_parents(engines, feeds, catalog):
     await append(engines, "one")
     async with Tail(feeds, catalog, CLICKS, {0: 0, 1: 0}) as tail:
         reader = Reader(tail)
@@ -137,7 +137,7 @@ async def test_a_child_is_read_after_all_of_its_parents(engines, feeds, catalog)
     assert reader.ended[2] == 2
 
 
-async def test_a_place_in_a_shard_that_waits_for_another_is_a_place_to_go_on_from(
+async def test_read_resumes_while_child_waits_for_other_parent(
     engines, feeds, catalog
 ):
     await append(engines, "one")
@@ -152,7 +152,7 @@ async def test_a_place_in_a_shard_that_waits_for_another_is_a_place_to_go_on_fro
     assert [shard for shard, _ in reader.places] == [1] * states[1].next + [2] * 20
 
 
-async def test_the_way_on_is_found_after_an_outage(engines, feeds, catalog):
+async def test_children_are_found_after_catalog_outage(engines, feeds, catalog):
     """Nothing of what was read is lost when the children cannot be looked up."""
     await append(engines, "one")
     await engines.streams.merge(CLICKS, 0, 1)
@@ -171,7 +171,7 @@ async def test_the_way_on_is_found_after_an_outage(engines, feeds, catalog):
     assert len(set(reader.places)) == 40
 
 
-async def test_a_shard_that_expired_unread_is_told_as_a_gap(engines, feeds, catalog, clock):
+async def test_shard_expired_unread_is_reported_as_gap(engines, feeds, catalog, clock):
     await append(engines, "one")
     await engines.streams.merge(CLICKS, 0, 1)
     clock.advance(ms=CLOSED_SHARD_MS_MIN + 2 * DAY_MS)
@@ -188,7 +188,7 @@ async def test_a_shard_that_expired_unread_is_told_as_a_gap(engines, feeds, cata
     assert {shard for shard, _ in reader.places} == {2}
 
 
-async def test_a_shard_that_expires_while_it_is_read_is_told_as_a_gap(
+async def test_shard_expiring_while_read_is_reported_as_gap(
     engines, feeds, catalog, clock
 ):
     await append(engines, "one")
@@ -206,7 +206,7 @@ async def test_a_shard_that_expires_while_it_is_read_is_told_as_a_gap(
     assert {shard for shard, _ in reader.places} == {2}
 
 
-async def test_one_shard_alone_ends_at_its_end(engines, feeds, catalog):
+async def test_single_shard_read_ends_at_end_of_shard(engines, feeds, catalog):
     await append(engines, "one")
     await engines.streams.merge(CLICKS, 0, 1)
     async with Tail(feeds, catalog, CLICKS, {1: 0}, alone=True) as tail:
@@ -218,13 +218,13 @@ async def test_one_shard_alone_ends_at_its_end(engines, feeds, catalog):
     assert {shard for shard, _ in reader.places} == {1}
 
 
-async def test_one_shard_that_never_was_is_refused(feeds, catalog):
+async def test_unknown_single_shard_is_rejected(feeds, catalog):
     async with Tail(feeds, catalog, CLICKS, {9: 0}, alone=True) as tail:
         with pytest.raises(ShardNotFound):
             await tail.next(LONG_MS)
 
 
-async def test_a_deleted_stream_is_told_of_by_whichever_shard(engines, feeds, catalog):
+async def test_deletion_of_stream_ends_waiting_read(engines, feeds, catalog):
     async with Tail(feeds, catalog, CLICKS, {0: 0, 1: 0}) as tail:
         waiting = asyncio.create_task(tail.next(LONG_MS))
         await turns()
@@ -234,7 +234,7 @@ async def test_a_deleted_stream_is_told_of_by_whichever_shard(engines, feeds, ca
             await asyncio.wait_for(waiting, 5)
 
 
-async def test_it_ends_where_it_is_to_end(engines, feeds, catalog):
+async def test_read_stops_at_end_offsets(engines, feeds, catalog):
     await append(engines, "one")
     await engines.streams.split(CLICKS, 0, HALF // 2)
     await append(engines, "two")
@@ -254,13 +254,13 @@ async def test_it_ends_where_it_is_to_end(engines, feeds, catalog):
     assert positions == {index: until[index] for index in (1, 2, 3)}
 
 
-async def test_an_empty_stream_is_over_at_once(feeds, catalog):
+async def test_read_of_empty_stream_ends_immediately(feeds, catalog):
     async with Tail(feeds, catalog, CLICKS, {0: 0, 1: 0}, until={0: 0, 1: 0}) as tail:
         assert tail.is_over
 
 
 @pytest.mark.parametrize("positions", [{0: 0}, {0: 0, 1: 0}], ids=["one shard", "two"])
-async def test_who_waits_hears_that_the_process_is_to_end(feeds, catalog, positions):
+async def test_drain_ends_waiting_read(feeds, catalog, positions):
     async with Tail(feeds, catalog, CLICKS, positions, alone=len(positions) == 1) as tail:
         waiting = asyncio.create_task(tail.next(LONG_MS))
         await turns()
@@ -271,7 +271,7 @@ async def test_who_waits_hears_that_the_process_is_to_end(feeds, catalog, positi
             assert await waiting is None
 
 
-async def test_others_are_not_told_of_the_end_by_nothing(engines, feeds):
+async def test_drain_does_not_end_plain_feed_read(engines, feeds):
     async with feeds.of(CLICKS, 0) as feed:
         waiting = asyncio.create_task(feed.at(0, LONG_MS))
         await turns()

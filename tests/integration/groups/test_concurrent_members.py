@@ -81,7 +81,7 @@ async def disturb(storage: Storage) -> None:
     await storage.groups.settle_all()
 
 
-async def test_members_at_work_lose_nothing_and_no_two_commit_in_one_generation(processes):
+async def test_concurrent_members_lose_nothing_and_share_no_generation(processes):
     one, other = processes
     work = Work()
     members = [
@@ -113,7 +113,7 @@ def _raise_what_failed(tasks: list[asyncio.Task[None]]) -> None:
             raise error
 
 
-async def test_heartbeats_and_commits_of_many_groups_wait_for_nobody(processes):
+async def test_concurrent_heartbeats_and_commits_do_not_deadlock(processes):
     """Rows are locked in one order: no two statements wait for each other."""
     names = [GroupName(f"g{nth}") for nth in range(20)]
     for name in names:

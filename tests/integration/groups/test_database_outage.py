@@ -68,7 +68,7 @@ async def committed(groups: Groups, commit: Commit) -> CommitResult:
     return result
 
 
-async def test_an_outage_is_told_and_expels_nobody(storage, faults, clock):
+async def test_outage_is_reported_and_expels_no_member(storage, faults, clock):
     groups = storage.groups
     await groups.join(READERS, member_id="a")
     a = await groups.join(READERS, member_id="a")

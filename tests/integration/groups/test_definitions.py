@@ -20,7 +20,7 @@ from tests.integration.groups.reading import CLICKS, READERS, commits, data, fil
 pytestmark = pytest.mark.one_store
 
 
-async def test_a_group_is_made_once_and_its_timeouts_can_change(groups):
+async def test_group_is_created_once_and_timeouts_can_change(groups):
     spec = GroupSpec(stream="clicks", session_timeout_ms=10_000)
 
     changed, created = await groups.put(READERS, spec)
@@ -31,7 +31,7 @@ async def test_a_group_is_made_once_and_its_timeouts_can_change(groups):
     assert (await groups.get(READERS)).spec.session_timeout_ms == 10_000
 
 
-async def test_a_group_keeps_its_stream_and_kind(storage, groups):
+async def test_group_stream_and_kind_cannot_change(storage, groups):
     await storage.catalog.put_stream(StreamName("other"), StreamSpec())
 
     for spec in (
@@ -43,7 +43,7 @@ async def test_a_group_keeps_its_stream_and_kind(storage, groups):
             await groups.put(READERS, spec)
 
 
-async def test_versions_guard_a_group(groups):
+async def test_stale_version_is_rejected(groups):
     with pytest.raises(PreconditionFailed):
         await groups.put(READERS, GroupSpec(stream="clicks"), if_match=7)
     with pytest.raises(PreconditionFailed):
@@ -52,14 +52,14 @@ async def test_versions_guard_a_group(groups):
         await groups.delete(READERS, if_match=7)
 
 
-async def test_a_queues_view_has_no_groups(storage, groups):
+async def test_stream_view_of_queue_has_no_groups(storage, groups):
     await storage.catalog.put_queue(QueueName("orders"), QueueSpec(stream_view=True))
 
     with pytest.raises(ValidationFailed):
         await groups.put(GroupName("others"), GroupSpec(stream="orders"))
 
 
-async def test_a_group_needs_its_stream_and_goes_with_it(storage, groups):
+async def test_group_requires_its_stream_and_is_deleted_with_it(storage, groups):
     with pytest.raises(StreamNotFound):
         await groups.put(GroupName("others"), GroupSpec(stream="nowhere"))
     await fill(storage)
@@ -74,7 +74,7 @@ async def test_a_group_needs_its_stream_and_goes_with_it(storage, groups):
     assert await groups.list_groups("default") == []
 
 
-async def test_a_stream_made_anew_is_read_from_its_start_by_a_new_group(storage, groups):
+async def test_new_group_reads_recreated_stream_from_its_start(storage, groups):
     await fill(storage, 5)
     old = await groups.fetch(READERS, "a")
     await groups.commit(READERS, commits(old))
@@ -90,7 +90,7 @@ async def test_a_stream_made_anew_is_read_from_its_start_by_a_new_group(storage,
     assert len(data(new)) == 4
 
 
-async def test_deleted_groups_are_gone_and_forget_everything(storage, groups):
+async def test_deleted_group_leaves_no_state(storage, groups):
     await fill(storage)
     await groups.commit(READERS, commits(await groups.fetch(READERS, "a")))
 
@@ -102,7 +102,7 @@ async def test_deleted_groups_are_gone_and_forget_everything(storage, groups):
     assert len(data(await groups.fetch(READERS, "a"))) == 12
 
 
-async def test_what_a_deleted_group_told_is_stale_for_a_new_one(storage, groups, clock):
+async def test_positions_of_deleted_group_are_stale_in_new_one(storage, groups, clock):
     await fill(storage)
     old = await groups.fetch(READERS, "a")
     await groups.delete(READERS)
@@ -130,7 +130,7 @@ async def test_groups_are_listed_by_name(groups):
     ] == ["ab"]
 
 
-async def test_a_group_at_the_latest_reads_what_came_after_it_was_made(storage, groups):
+async def test_group_at_latest_reads_later_records_only(storage, groups):
     late = GroupName("late")
     await fill(storage)
     await groups.put(late, GroupSpec(stream="clicks", start=StartAt.LATEST))
@@ -139,7 +139,7 @@ async def test_a_group_at_the_latest_reads_what_came_after_it_was_made(storage, 
     assert data(await groups.fetch(late, "a")) == [b"new"]
 
 
-async def test_a_group_at_a_time_reads_what_arrived_since(storage, groups, clock):
+async def test_group_at_time_reads_records_since_then(storage, groups, clock):
     since = GroupName("since")
     await fill(storage)
     clock.advance(ms=1_000)

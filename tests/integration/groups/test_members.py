@@ -23,14 +23,14 @@ from tests.integration.groups.reading import (
 pytestmark = pytest.mark.one_store
 
 
-async def test_a_member_alone_reads_every_shard(groups):
+async def test_single_member_reads_every_shard(groups):
     joined = await groups.join(READERS)
 
     assert shards_of(joined) == [0, 1, 2, 3]
     assert (await groups.heartbeat(READERS, joined.member_id)).assigned == joined.assigned
 
 
-async def test_a_second_member_gets_what_the_first_gives_up(groups):
+async def test_second_member_gets_shards_the_first_releases(groups):
     await groups.join(READERS, member_id="a")
     b = await groups.join(READERS, member_id="b")
     told = await groups.heartbeat(READERS, "a")
@@ -44,7 +44,7 @@ async def test_a_second_member_gets_what_the_first_gives_up(groups):
     assert shards_of(await groups.heartbeat(READERS, "b")) == [2, 3]
 
 
-async def test_a_shard_that_is_being_given_up_can_still_be_committed(storage, groups):
+async def test_shard_being_released_can_still_be_committed(storage, groups):
     await fill(storage)
     a = await groups.join(READERS, member_id="a")
     await groups.join(READERS, member_id="b")
@@ -59,7 +59,7 @@ async def test_a_shard_that_is_being_given_up_can_still_be_committed(storage, gr
     assert {place.shard: place.committed for place in b.assigned}[3] == 2
 
 
-async def test_a_shard_that_is_not_given_up_moves_in_the_end(groups, clock):
+async def test_unreleased_shard_moves_at_the_deadline(groups, clock):
     spec = GroupSpec(stream="clicks", revoke_timeout_ms=5_000)
     await groups.put(READERS, spec)
     await groups.join(READERS, member_id="a")
@@ -71,7 +71,7 @@ async def test_a_shard_that_is_not_given_up_moves_in_the_end(groups, clock):
     assert shards_of(await groups.heartbeat(READERS, "b")) == [2, 3]
 
 
-async def test_a_silent_member_is_found_out_by_another_ones_heartbeat(groups, clock):
+async def test_silent_member_is_expelled_by_heartbeat_of_another(groups, clock):
     await groups.join(READERS, member_id="a")
     await groups.join(READERS, member_id="b")
     clock.advance(ms=SESSION_MS - 1)
@@ -85,7 +85,7 @@ async def test_a_silent_member_is_found_out_by_another_ones_heartbeat(groups, cl
         await groups.heartbeat(READERS, "a")
 
 
-async def test_a_sweep_finds_silent_members_too(storage, groups, clock):
+async def test_maintenance_expels_silent_members(storage, groups, clock):
     await groups.join(READERS, member_id="a")
     clock.advance(ms=SESSION_MS)
 
@@ -97,7 +97,7 @@ async def test_a_sweep_finds_silent_members_too(storage, groups, clock):
     assert await settle_groups(storage) == 0
 
 
-async def test_a_member_that_slept_past_its_session_commits_nothing(storage, groups, clock):
+async def test_member_past_its_session_cannot_commit(storage, groups, clock):
     """G2: the shard went to another while it slept."""
     await fill(storage)
     asleep = await groups.fetch(READERS, "a")
@@ -110,7 +110,7 @@ async def test_a_member_that_slept_past_its_session_commits_nothing(storage, gro
     assert data(taken) == data(asleep) == data(await groups.fetch(READERS, "b"))
 
 
-async def test_a_former_self_commits_nothing(storage, groups, clock):
+async def test_rejoined_member_fences_its_previous_instance(storage, groups, clock):
     """G2: the same name, in a later life."""
     await fill(storage)
     asleep = await groups.fetch(READERS, "a")
@@ -123,7 +123,7 @@ async def test_a_former_self_commits_nothing(storage, groups, clock):
     assert all(isinstance(one, StaleGeneration) for one in results)
 
 
-async def test_a_generation_that_never_was_commits_nothing(storage, groups):
+async def test_unknown_generation_cannot_commit(storage, groups):
     await fill(storage)
     generation = (await groups.join(READERS, member_id="a")).generation
 
@@ -132,7 +132,7 @@ async def test_a_generation_that_never_was_commits_nothing(storage, groups):
     assert isinstance(result, StaleGeneration)
 
 
-async def test_a_late_member_whose_shards_nobody_wanted_goes_on(storage, groups, clock):
+async def test_late_member_keeps_shards_that_nobody_claimed(storage, groups, clock):
     await fill(storage)
     late = await groups.fetch(READERS, "a")
     clock.advance(ms=10 * SESSION_MS)
@@ -143,7 +143,7 @@ async def test_a_late_member_whose_shards_nobody_wanted_goes_on(storage, groups,
     assert shards_of(await groups.heartbeat(READERS, "a")) == [0, 1, 2, 3]
 
 
-async def test_joining_again_fences_the_former_self(groups):
+async def test_rejoin_increments_generation_and_fences(groups):
     old = await groups.join(READERS, member_id="a")
     await groups.join(READERS, member_id="a")
 
@@ -154,7 +154,7 @@ async def test_joining_again_fences_the_former_self(groups):
         await groups.heartbeat(READERS, "a", generation=old.generation)
 
 
-async def test_who_leaves_gives_up_everything_at_once(groups):
+async def test_leaving_member_releases_its_shards_immediately(groups):
     await groups.join(READERS, member_id="a")
     await groups.join(READERS, member_id="b")
 
@@ -165,7 +165,7 @@ async def test_who_leaves_gives_up_everything_at_once(groups):
         await groups.leave(READERS, "a")
 
 
-async def test_a_static_member_comes_back_to_its_shards(groups, clock):
+async def test_static_member_gets_its_shards_back(groups, clock):
     await groups.join(READERS, instance_id="worker-1")
     await groups.join(READERS, member_id="b")
     await groups.heartbeat(READERS, "worker-1", owned=[0, 1])
@@ -179,7 +179,7 @@ async def test_a_static_member_comes_back_to_its_shards(groups, clock):
     assert shards_of(back) == [0, 1]
 
 
-async def test_a_static_member_that_does_not_come_back_loses_its_shards(groups, clock):
+async def test_static_member_that_stays_away_loses_its_shards(groups, clock):
     await groups.put(READERS, GroupSpec(stream="clicks", static_timeout_ms=60_000))
     await groups.join(READERS, instance_id="worker-1")
     await groups.leave(READERS, "worker-1", for_good=False)
@@ -188,7 +188,7 @@ async def test_a_static_member_that_does_not_come_back_loses_its_shards(groups, 
     assert shards_of(await groups.join(READERS, member_id="b")) == [0, 1, 2, 3]
 
 
-async def test_many_members_join_at_once(groups):
+async def test_many_members_join_concurrently(groups):
     await asyncio.gather(*(groups.join(READERS, member_id=f"m{nth}") for nth in range(20)))
     for _ in range(3):
         told = [await groups.fetch(READERS, f"m{nth}") for nth in range(20)]
@@ -197,7 +197,7 @@ async def test_many_members_join_at_once(groups):
     assert counts == {1: 4, 0: 16}
 
 
-async def test_after_an_outage_nobody_is_expelled_for_a_session(settings, clock):
+async def test_members_have_a_full_session_after_an_outage(settings, clock):
     async with open_storage(settings, clock=clock) as storage:  # with the limits of a deployment
         groups = storage.groups
         await storage.catalog.put_stream(CLICKS, StreamSpec(shards=4))

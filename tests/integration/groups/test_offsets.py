@@ -28,7 +28,7 @@ from tests.integration.groups.reading import (
 pytestmark = pytest.mark.one_store
 
 
-async def test_a_simple_group_keeps_offsets_without_members(storage, groups):
+async def test_simple_group_keeps_offsets_without_members(storage, groups):
     simple = GroupName("simple")
     await fill(storage)
     await groups.put(simple, GroupSpec(stream="clicks", kind=GroupKind.SIMPLE))
@@ -46,7 +46,7 @@ async def test_a_simple_group_keeps_offsets_without_members(storage, groups):
         await groups.fetch(READERS)
 
 
-async def test_a_reset_fences_what_a_simple_group_read_before(storage, groups):
+async def test_reset_fences_earlier_reads_of_simple_group(storage, groups):
     simple = GroupName("simple")
     await fill(storage)
     await groups.put(simple, GroupSpec(stream="clicks", kind=GroupKind.SIMPLE))
@@ -58,7 +58,7 @@ async def test_a_reset_fences_what_a_simple_group_read_before(storage, groups):
     assert all(isinstance(one, StaleGeneration) for one in results)
 
 
-async def test_a_dry_run_shows_what_a_reset_would_change(storage, groups):
+async def test_dry_run_shows_changes_of_reset(storage, groups):
     await fill(storage)
     await groups.commit(READERS, commits(await groups.fetch(READERS, "a", records_max=4)))
 
@@ -69,7 +69,7 @@ async def test_a_dry_run_shows_what_a_reset_would_change(storage, groups):
     assert len(data(after)) == 8
 
 
-async def test_a_reset_of_a_group_at_work_fences_what_its_members_read(storage, groups):
+async def test_reset_fences_reads_of_active_members(storage, groups):
     """G2 and G3: only the reset moves it back, and what was read before cannot undo it."""
     await fill(storage)
     read = await groups.fetch(READERS, "a")
@@ -85,7 +85,7 @@ async def test_a_reset_of_a_group_at_work_fences_what_its_members_read(storage, 
     assert shards_of(again.membership) == [0, 1, 2, 3]
 
 
-async def test_a_reset_goes_to_a_time_or_to_offsets(storage, groups, clock):
+async def test_reset_accepts_time_or_offsets(storage, groups, clock):
     await fill(storage)
     clock.advance(ms=1_000)
     at_ms = clock.now_ms()
@@ -104,7 +104,7 @@ async def test_a_reset_goes_to_a_time_or_to_offsets(storage, groups, clock):
         await groups.reset(READERS, ResetSpec(to=ResetTo.OFFSETS))
 
 
-async def test_a_bookmark_is_a_place_to_come_back_to(storage, groups):
+async def test_group_can_be_reset_to_bookmark(storage, groups):
     await fill(storage)
     await groups.commit(READERS, commits(await groups.fetch(READERS, "a", records_max=4)))
     saved = await groups.save_bookmark(READERS, "before-deploy")
@@ -150,7 +150,7 @@ async def test_lag_is_in_records_and_in_time(storage, groups, clock):
     assert {one.owner for one in lags} == {"a"}
 
 
-async def test_holes_are_no_lag(storage, groups, clock):
+async def test_holes_are_not_lag(storage, groups, clock):
     await fill(storage)
     epoch = storage.streams._keeper._epoch
     stream = await storage.catalog.stream(CLICKS)
@@ -167,7 +167,7 @@ async def test_holes_are_no_lag(storage, groups, clock):
     assert first.records == 4
 
 
-async def test_two_processes_agree(storage, settings, clock):
+async def test_members_and_commits_work_across_processes(storage, settings, clock):
     await fill(storage)
     async with open_storage(settings, clock=clock, limits=NEVER_AWAY) as other:
         await storage.groups.fetch(READERS, "a")

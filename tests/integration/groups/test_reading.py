@@ -17,7 +17,7 @@ from tests.integration.groups.reading import CLICKS, READERS, commits, data, fil
 pytestmark = pytest.mark.one_store
 
 
-async def test_a_fetch_can_be_repeated_until_it_is_committed(storage, groups):
+async def test_fetch_is_repeatable_until_commit(storage, groups):
     await fill(storage)
 
     first = await groups.fetch(READERS, "a")
@@ -30,7 +30,7 @@ async def test_a_fetch_can_be_repeated_until_it_is_committed(storage, groups):
     assert (data(after), after.positions) == ([], {})
 
 
-async def test_a_fetch_reads_on_from_positions_of_this_generation(storage, groups):
+async def test_fetch_continues_from_positions_of_its_generation(storage, groups):
     await fill(storage)
     first = await groups.fetch(READERS, "a", records_max=4)
     generation = first.membership.generation
@@ -47,7 +47,7 @@ async def test_a_fetch_reads_on_from_positions_of_this_generation(storage, group
     assert data(of_old) == data(first)
 
 
-async def test_a_waiting_fetch_hears_of_a_record(storage, groups):
+async def test_waiting_fetch_is_woken_by_record(storage, groups):
     await groups.fetch(READERS, "a")
     waiting = asyncio.create_task(groups.fetch(READERS, "a", wait_ms=10_000))
     await asyncio.sleep(0.05)
@@ -57,7 +57,7 @@ async def test_a_waiting_fetch_hears_of_a_record(storage, groups):
     assert data(await asyncio.wait_for(waiting, 5)) == [b"new"]
 
 
-async def test_two_members_share_what_there_is(storage, groups):
+async def test_two_members_share_the_records(storage, groups):
     await fill(storage)
     await groups.fetch(READERS, "a")
     await groups.fetch(READERS, "b")
@@ -68,7 +68,7 @@ async def test_two_members_share_what_there_is(storage, groups):
     assert not set(data(a)) & set(data(b))
 
 
-async def test_a_commit_answers_shard_by_shard(storage, groups):
+async def test_commit_is_answered_per_shard(storage, groups):
     await fill(storage)
     generation = (await groups.join(READERS, member_id="a")).generation
     asked = [
@@ -84,7 +84,7 @@ async def test_a_commit_answers_shard_by_shard(storage, groups):
     assert isinstance(nowhere, ShardNotFound)
 
 
-async def test_a_commit_never_moves_back(storage, groups):
+async def test_commit_never_moves_back(storage, groups):
     await fill(storage)
     generation = (await groups.join(READERS, member_id="a")).generation
     await groups.commit(READERS, [Commit(0, 3, "a", generation)])
@@ -94,7 +94,7 @@ async def test_a_commit_never_moves_back(storage, groups):
     assert result == Committed(0, 3)
 
 
-async def test_commits_at_one_time_are_each_answered(storage, groups):
+async def test_concurrent_commits_are_each_answered(storage, groups):
     await fill(storage, 50)
     generation = (await groups.join(READERS, member_id="a")).generation
     asked = [Commit(shard, at, "a", generation) for at in range(1, 51) for shard in range(4)]
@@ -110,7 +110,7 @@ async def test_commits_at_one_time_are_each_answered(storage, groups):
     assert isinstance(stale[0], MemberUnknown)
 
 
-async def test_a_commit_says_its_member_and_generation(storage, groups):
+async def test_commit_requires_member_and_generation(storage, groups):
     await fill(storage)
 
     [result] = await groups.commit(READERS, [Commit(0, 1)])
@@ -118,7 +118,7 @@ async def test_a_commit_says_its_member_and_generation(storage, groups):
     assert isinstance(result, ValidationFailed)
 
 
-async def test_what_expired_unread_is_a_gap(storage, groups, clock):
+async def test_unread_expired_records_are_a_gap(storage, groups, clock):
     await fill(storage)
     await groups.commit(READERS, commits(await groups.fetch(READERS, "a", records_max=4)))
     clock.advance(ms=8 * 86_400_000)

@@ -35,7 +35,7 @@ HALF = 2**125  # in the middle of the first of four shards
 INTEREST = StreamName("interest")
 
 
-async def test_children_are_read_after_their_parent_was_committed_to_its_end(storage, groups):
+async def test_children_are_read_after_parent_is_fully_committed(storage, groups):
     await fill(storage)
     await groups.fetch(READERS, "a")
     await storage.streams.split(CLICKS, 0, HALF)
@@ -50,7 +50,7 @@ async def test_children_are_read_after_their_parent_was_committed_to_its_end(sto
     assert shards_of(after.membership) == [1, 2, 3, 4, 5]
 
 
-async def test_a_parent_that_was_committed_before_it_was_closed_is_finished_by_the_next_fetch(
+async def test_next_fetch_finishes_parent_committed_before_closing(
     storage, groups
 ):
     await fill(storage)
@@ -61,7 +61,7 @@ async def test_a_parent_that_was_committed_before_it_was_closed_is_finished_by_t
     assert data(await groups.fetch(READERS, "a")) == [b"child"]
 
 
-async def test_a_parent_that_was_committed_before_it_was_closed_is_finished_by_a_sweep(
+async def test_maintenance_finishes_parent_committed_before_closing(
     storage, groups
 ):
     await fill(storage)
@@ -73,7 +73,7 @@ async def test_a_parent_that_was_committed_before_it_was_closed_is_finished_by_a
     assert shards_of(await groups.heartbeat(READERS, "a")) == [1, 2, 3, 4, 5]
 
 
-async def test_what_was_read_ahead_of_a_closed_shard_is_not_committed_by_that(storage, groups):
+async def test_reading_ahead_to_end_of_shard_commits_nothing(storage, groups):
     """A fetch from positions beyond the committed ones meets the end; the group has not been there."""
     await fill(storage)
     first = await groups.fetch(READERS, "a")
@@ -89,7 +89,7 @@ async def test_what_was_read_ahead_of_a_closed_shard_is_not_committed_by_that(st
     assert shards_of(again.membership) == [0, 1, 2, 3]
 
 
-async def test_a_process_that_has_not_heard_of_a_split_finishes_the_parent_too(
+async def test_process_with_stale_definition_finishes_the_parent(
     storage, settings, clock
 ):
     """Its definition says that the shard is open; what it reads says that it has ended."""
@@ -105,7 +105,7 @@ async def test_a_process_that_has_not_heard_of_a_split_finishes_the_parent_too(
         assert shards_of(after.membership) == [1, 2, 3, 4, 5]
 
 
-async def test_a_waiting_fetch_goes_on_with_the_children(storage, groups):
+async def test_waiting_fetch_continues_with_children(storage, groups):
     await groups.fetch(READERS, "a")
     waiting = asyncio.create_task(groups.fetch(READERS, "a", wait_ms=15_000))
     await asyncio.sleep(0.05)
@@ -117,7 +117,7 @@ async def test_a_waiting_fetch_goes_on_with_the_children(storage, groups):
     assert data(await asyncio.wait_for(waiting, 10)) == [b"child"]
 
 
-async def test_a_merged_shard_waits_for_both_parents(storage, groups):
+async def test_merged_shard_waits_for_both_parents(storage, groups):
     await fill(storage)
     await storage.streams.merge(CLICKS, 0, 1)
     await storage.streams.append_to_shard(CLICKS, 4, [Record(b"child")])
@@ -134,7 +134,7 @@ async def test_a_merged_shard_waits_for_both_parents(storage, groups):
     assert shards_of(both) == [2, 3, 4]
 
 
-async def test_a_reset_to_before_a_split_reads_parent_and_children_again(storage, groups):
+async def test_reset_before_split_reads_parent_and_children_again(storage, groups):
     await fill(storage)
     await storage.streams.split(CLICKS, 0, HALF)
     await storage.streams.append_to_shard(CLICKS, 4, [Record(b"child")])
@@ -150,7 +150,7 @@ async def test_a_reset_to_before_a_split_reads_parent_and_children_again(storage
     assert (len(data(parents)), data(children)) == (12, [b"child"])
 
 
-async def test_a_group_at_the_latest_begins_with_the_open_shards(storage, groups):
+async def test_group_at_latest_starts_with_open_shards(storage, groups):
     late = GroupName("late")
     await fill(storage)
     await storage.streams.split(CLICKS, 0, HALF)
@@ -159,7 +159,7 @@ async def test_a_group_at_the_latest_begins_with_the_open_shards(storage, groups
     assert shards_of(await groups.join(late)) == [1, 2, 3, 4, 5]
 
 
-async def test_a_simple_group_follows_a_split_too(storage, groups):
+async def test_simple_group_follows_split(storage, groups):
     simple = GroupName("simple")
     await fill(storage, 1)
     await groups.put(simple, GroupSpec(stream="clicks", kind=GroupKind.SIMPLE))
@@ -176,7 +176,7 @@ async def test_a_simple_group_follows_a_split_too(storage, groups):
     assert data(await groups.fetch(simple)) == []
 
 
-async def test_a_shard_that_expired_unfinished_is_told_as_a_gap_until_its_children_are_committed(
+async def test_expired_shard_is_a_gap_until_children_are_committed(
     storage, groups, clock
 ):
     await fill(storage, 1)
@@ -199,7 +199,7 @@ async def test_a_shard_that_expired_unfinished_is_told_as_a_gap_until_its_childr
     assert [one.shard for one in await groups.lag(READERS)] == [1, 2, 3, 4, 5]
 
 
-async def test_what_all_groups_have_committed_is_forgotten(storage, groups):
+async def test_records_committed_by_all_groups_are_dropped(storage, groups):
     spec = StreamSpec(shards=1, drop_when_read=True)
     await storage.catalog.put_stream(INTEREST, spec)
     for number in range(4):  # an entry each
@@ -221,7 +221,7 @@ async def test_what_all_groups_have_committed_is_forgotten(storage, groups):
     assert await oldest_after(second, 4) == 3
 
 
-async def test_without_a_group_nothing_is_forgotten_for_being_read(storage):
+async def test_nothing_is_dropped_as_read_without_a_group(storage):
     await storage.catalog.put_stream(INTEREST, StreamSpec(shards=1, drop_when_read=True))
     await storage.streams.append(INTEREST, [Record(b"1", "k")])
 

@@ -21,7 +21,7 @@ BODY = b"a" * 10_000
 RECEIVE = "POST /v1/queues/orders/receive HTTP/1.1"
 
 
-async def test_a_request_that_was_answered_is_gone_at_once(storage):
+async def test_answered_request_is_freed_immediately(storage):
     """Its body would stay as long as nobody looks for garbage, and on a connection that idles."""
     await storage.catalog.put_queue(QueueName("orders"), QueueSpec())
     async with (
@@ -64,7 +64,7 @@ async def asked(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, head
     return told
 
 
-async def test_a_connection_has_one_task_for_all_its_hot_requests_and_none_when_it_ends(storage):
+async def test_connection_has_one_task_for_hot_requests_until_it_ends(storage):
     await storage.catalog.put_queue(QueueName("orders"), QueueSpec())
     async with serving(storage, Limits()) as server:
         reader, writer = await connected(server.url)
@@ -79,7 +79,7 @@ async def test_a_connection_has_one_task_for_all_its_hot_requests_and_none_when_
     assert len(tasks) == 1
 
 
-async def test_a_connection_that_becomes_a_socket_has_no_task_for_hot_requests(storage):
+async def test_websocket_connection_has_no_task_for_hot_requests(storage):
     await storage.catalog.put_queue(QueueName("orders"), QueueSpec())
     async with serving(storage, Limits()) as server:
         reader, writer = await connected(server.url)
@@ -98,7 +98,7 @@ async def test_a_connection_that_becomes_a_socket_has_no_task_for_hot_requests(s
     assert is_open
 
 
-async def test_a_large_answer_arrives_whole_at_a_client_that_reads_slowly(storage):
+async def test_large_response_reaches_slow_client_whole(storage):
     await storage.catalog.put_queue(QueueName("orders"), QueueSpec())
     body = "".join(map(str, range(40_000)))
     async with serving(storage, Limits()) as server:

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.one_store
 
 
 @pytest.mark.parametrize("said", ["https://queues.example.com", "https://queues.example.com/"])
-async def test_queue_urls_and_examples_begin_with_the_public_url(storage, said):
+async def test_queue_urls_and_examples_use_public_url(storage, said):
     """Perl's Amazon::SQS::Simple leaves the port out of Host, and some proxies write a Host of their own."""
     async with (
         serving(storage, Limits(), Settings(public_url=said)) as server,
@@ -31,6 +31,6 @@ async def test_queue_urls_and_examples_begin_with_the_public_url(storage, said):
 @pytest.mark.parametrize(
     "said", ["queues.example.com", "https://example.com/queues", "ftp://a", "*"]
 )
-def test_a_public_url_is_an_origin(said):
+def test_public_url_must_be_an_origin(said):
     with pytest.raises(ValidationError, match="is no origin"):
         Settings(public_url=said)

@@ -65,7 +65,7 @@ async def tried(redis_url: str, database_url: str, *options: str) -> tuple[int, 
         return process.returncode, said.decode()
 
 
-async def test_the_document_holds_whatever_is_sent(redis_url, database_url):
+async def test_responses_match_openapi_document(redis_url, database_url):
     code, said = await tried(
         redis_url,
         database_url,
@@ -78,7 +78,7 @@ async def test_the_document_holds_whatever_is_sent(redis_url, database_url):
 
 
 @pytest.mark.chaos
-async def test_the_document_holds_for_longer(redis_url, database_url):
+async def test_responses_match_openapi_document_in_longer_run(redis_url, database_url):
     code, said = await tried(
         redis_url,
         database_url,

@@ -41,7 +41,7 @@ def submit(jobs, subject="logs", kind=JobKind.ARCHIVE, **options):
     return jobs.submit("default", kind, subject, {"n": 1}, **options)
 
 
-async def test_a_job_is_queued_and_given_to_the_worker_that_asks(jobs):
+async def test_job_is_queued_and_claimed(jobs):
     made = await submit(jobs)
 
     claimed = await jobs.claim("w1", KINDS)
@@ -53,13 +53,13 @@ async def test_a_job_is_queued_and_given_to_the_worker_that_asks(jobs):
     assert await jobs.claim("w2", KINDS) is None
 
 
-async def test_a_worker_is_given_only_what_it_can_do(jobs):
+async def test_worker_claims_only_kinds_it_supports(jobs):
     await submit(jobs, kind=JobKind.COMPACT)
 
     assert await jobs.claim("w1", KINDS) is None
 
 
-async def test_of_one_kind_namespace_and_subject_one_job_is_open(jobs):
+async def test_one_job_is_open_per_kind_namespace_and_subject(jobs):
     first = await submit(jobs)
 
     with pytest.raises(JobRefused) as refused:
@@ -71,7 +71,7 @@ async def test_of_one_kind_namespace_and_subject_one_job_is_open(jobs):
     assert (await jobs.open_of("default", JobKind.ARCHIVE, "logs")).job_id == first.job_id
 
 
-async def test_when_a_job_is_over_another_may_be_submitted(jobs):
+async def test_next_job_can_be_submitted_after_the_last_ended(jobs):
     await submit(jobs)
     claimed = await jobs.claim("w1", KINDS)
     await jobs.finish(claimed.claim, progress={"files": 3})
@@ -82,7 +82,7 @@ async def test_when_a_job_is_over_another_may_be_submitted(jobs):
     assert again.job_id != claimed.job_id
 
 
-async def test_submitting_with_an_id_may_be_repeated(jobs):
+async def test_submit_with_id_is_idempotent(jobs):
     first = await submit(jobs, job_id="replay-1")
     await jobs.cancel("replay-1")
 
@@ -93,18 +93,18 @@ async def test_submitting_with_an_id_may_be_repeated(jobs):
         await submit(jobs, "others", job_id="replay-1")
 
 
-async def test_a_namespace_that_is_not_there_has_no_jobs(jobs):
+async def test_unknown_namespace_has_no_jobs(jobs):
     with pytest.raises(NamespaceNotFound, match="fresh"):
         await jobs.submit("fresh", JobKind.ARCHIVE, "logs", {})
 
 
-async def test_many_submit_at_once_and_one_job_is_open(jobs):
+async def test_concurrent_submits_open_one_job(jobs):
     made = await asyncio.gather(*(submit(jobs, take_open=True) for _ in range(20)))
 
     assert len({job.job_id for job in made}) == 1
 
 
-async def test_workers_that_race_are_given_each_job_once(redis_url, database_url):
+async def test_concurrent_claims_get_each_job_once(redis_url, database_url):
     settings = StorageSettings(redis_url=redis_url, database_url=database_url)
     async with open_storage(settings) as one, open_storage(settings) as two:
         wanted = {(await submit(one.jobs, f"s{n}")).job_id for n in range(60)}
@@ -126,7 +126,7 @@ async def test_workers_that_race_are_given_each_job_once(redis_url, database_url
     assert sum(bool(some) for some in given) > 1
 
 
-async def test_a_delayed_job_is_due_later(jobs, later):
+async def test_delayed_job_is_due_later(jobs, later):
     await submit(jobs, delay_ms=5_000)
     assert await jobs.claim("w1", KINDS) is None
 
@@ -135,7 +135,7 @@ async def test_a_delayed_job_is_due_later(jobs, later):
     assert await jobs.claim("w1", KINDS) is not None
 
 
-async def test_a_job_whose_lease_ran_out_is_begun_again_and_the_old_attempt_writes_nothing(
+async def test_job_with_expired_lease_restarts_and_fences_old_claim(
     jobs, later
 ):
     await submit(jobs)
@@ -159,7 +159,7 @@ async def test_a_job_whose_lease_ran_out_is_begun_again_and_the_old_attempt_writ
     assert await jobs.parts(taken.job_id) == {}
 
 
-async def test_the_same_worker_s_earlier_attempt_is_stale_as_well(jobs, later):
+async def test_earlier_attempt_of_same_worker_is_stale(jobs, later):
     await submit(jobs)
     stale = (await jobs.claim("w1", KINDS)).claim
     later(60_000)
@@ -169,7 +169,7 @@ async def test_the_same_worker_s_earlier_attempt_is_stale_as_well(jobs, later):
         await jobs.heartbeat(stale)
 
 
-async def test_a_heartbeat_renews_the_lease_and_stores_progress(jobs, later):
+async def test_heartbeat_renews_lease_and_stores_progress(jobs, later):
     await submit(jobs)
     claimed = await jobs.claim("w1", KINDS)
     later(50_000)
@@ -182,7 +182,7 @@ async def test_a_heartbeat_renews_the_lease_and_stores_progress(jobs, later):
     assert (await jobs.get(claimed.job_id)).progress == {"records": 7}
 
 
-async def test_a_late_heartbeat_keeps_a_job_that_nobody_took(jobs, later):
+async def test_late_heartbeat_keeps_unclaimed_job(jobs, later):
     await submit(jobs)
     claimed = await jobs.claim("w1", KINDS)
     later(90_000)
@@ -192,7 +192,7 @@ async def test_a_late_heartbeat_keeps_a_job_that_nobody_took(jobs, later):
     assert await jobs.claim("w2", KINDS) is None
 
 
-async def test_a_job_that_loses_its_worker_every_time_fails_in_the_end(jobs, later):
+async def test_job_that_always_loses_its_worker_fails(jobs, later):
     made = await submit(jobs, attempts_max=3)
     for _ in range(3):
         assert await jobs.claim("w1", KINDS) is not None
@@ -204,7 +204,7 @@ async def test_a_job_that_loses_its_worker_every_time_fails_in_the_end(jobs, lat
     assert found.failure == "Its worker was lost."
 
 
-async def test_a_worker_that_comes_back_to_a_job_that_was_ended_for_it_is_told(jobs, later):
+async def test_stale_worker_of_ended_job_is_rejected(jobs, later):
     await submit(jobs, attempts_max=1)
     stale = (await jobs.claim("w1", KINDS)).claim
     later(60_000)
@@ -214,7 +214,7 @@ async def test_a_worker_that_comes_back_to_a_job_that_was_ended_for_it_is_told(j
         await jobs.finish(stale)
 
 
-async def test_a_job_that_gets_further_each_time_never_runs_out_of_attempts(jobs, later):
+async def test_progress_resets_attempts(jobs, later):
     await submit(jobs, attempts_max=2)
     for n in range(5):
         claimed = await jobs.claim("w1", KINDS)
@@ -224,7 +224,7 @@ async def test_a_job_that_gets_further_each_time_never_runs_out_of_attempts(jobs
     assert (await jobs.claim("w1", KINDS)).attempt == 6
 
 
-async def test_an_error_is_followed_by_waits_that_grow(jobs, later):
+async def test_retry_delay_grows_after_errors(jobs, later):
     await submit(jobs, attempts_max=3)
     first = await jobs.claim("w1", KINDS)
     await jobs.fail(first.claim, "no")
@@ -245,14 +245,14 @@ async def test_an_error_is_followed_by_waits_that_grow(jobs, later):
     assert (found.failures, found.failure) == (3, "no, thrice")
 
 
-async def test_an_error_that_will_not_pass_ends_the_job(jobs):
+async def test_permanent_error_ends_the_job(jobs):
     await submit(jobs)
     claimed = await jobs.claim("w1", KINDS)
 
     assert await jobs.fail(claimed.claim, "no such stream", retry=False) is JobState.FAILED
 
 
-async def test_a_failed_job_can_be_tried_again_unless_another_took_its_place(jobs):
+async def test_failed_job_can_be_retried_unless_replaced(jobs):
     await submit(jobs)
     claimed = await jobs.claim("w1", KINDS)
     await jobs.fail(claimed.claim, "no", retry=False)
@@ -268,7 +268,7 @@ async def test_a_failed_job_can_be_tried_again_unless_another_took_its_place(job
         await jobs.retry(claimed.job_id)
 
 
-async def test_the_end_of_an_attempt_may_be_said_twice(jobs):
+async def test_ending_an_attempt_is_idempotent(jobs):
     for say in (
         lambda claim: jobs.finish(claim),
         lambda claim: jobs.give_back(claim),
@@ -284,7 +284,7 @@ async def test_the_end_of_an_attempt_may_be_said_twice(jobs):
         await jobs.cancel(made.job_id) if not first.is_over else None
 
 
-async def test_a_queued_job_is_paused_resumed_and_cancelled_at_once(jobs):
+async def test_queued_job_is_paused_resumed_and_cancelled_immediately(jobs):
     made = await submit(jobs)
 
     assert (await jobs.pause(made.job_id)).state is JobState.PAUSED
@@ -299,7 +299,7 @@ async def test_a_queued_job_is_paused_resumed_and_cancelled_at_once(jobs):
     ("word", "wish", "state"),
     [("pause", Wish.PAUSE, JobState.PAUSED), ("cancel", Wish.CANCEL, JobState.CANCELLED)],
 )
-async def test_a_running_job_stops_where_its_owner_wishes(jobs, word, wish, state):
+async def test_running_job_stops_as_requested_by_its_owner(jobs, word, wish, state):
     made = await submit(jobs)
     claimed = await jobs.claim("w1", KINDS)
 
@@ -312,7 +312,7 @@ async def test_a_running_job_stops_where_its_owner_wishes(jobs, word, wish, stat
     assert (found.wish, found.progress) == (Wish.NONE, {"records": 4})
 
 
-async def test_a_pause_that_is_taken_back_before_the_worker_stops_queues_the_job(jobs):
+async def test_resume_before_worker_stops_requeues_the_job(jobs):
     made = await submit(jobs)
     claimed = await jobs.claim("w1", KINDS)
     await jobs.pause(made.job_id)
@@ -324,7 +324,7 @@ async def test_a_pause_that_is_taken_back_before_the_worker_stops_queues_the_job
     assert (await jobs.claim("w2", KINDS)).attempt == 2
 
 
-async def test_a_wish_stands_when_the_worker_is_lost(jobs, later):
+async def test_pause_request_survives_loss_of_worker(jobs, later):
     made = await submit(jobs)
     claimed = await jobs.claim("w1", KINDS)
     await jobs.pause(made.job_id)
@@ -337,7 +337,7 @@ async def test_a_wish_stands_when_the_worker_is_lost(jobs, later):
         await jobs.give_back(claimed.claim)
 
 
-async def test_a_lost_workers_job_is_cancelled_at_once(jobs, later):
+async def test_job_of_lost_worker_is_cancelled_immediately(jobs, later):
     made = await submit(jobs)
     stale = (await jobs.claim("w1", KINDS)).claim
     later(60_000)
@@ -362,7 +362,7 @@ async def test_parts_are_stored_together_and_replaced(jobs):
     }
 
 
-async def test_too_many_parts_at_once_are_refused(jobs):
+async def test_too_many_parts_are_rejected(jobs):
     await submit(jobs)
     claimed = await jobs.claim("w1", KINDS)
 
@@ -370,7 +370,7 @@ async def test_too_many_parts_at_once_are_refused(jobs):
         await jobs.save_parts(claimed.claim, [JobPart(str(n), 0, False, {}) for n in range(1_001)])
 
 
-async def test_jobs_are_listed_page_by_page_the_newest_first(jobs):
+async def test_jobs_are_listed_newest_first_in_pages(jobs):
     for n in range(5):
         await submit(jobs, f"s{n}", kind=KINDS[n % 2])
 
@@ -387,7 +387,7 @@ async def test_jobs_are_listed_page_by_page_the_newest_first(jobs):
     assert await jobs.list(namespace="other") == []
 
 
-async def test_what_was_over_long_ago_is_forgotten_with_its_parts(jobs, later):
+async def test_old_ended_jobs_are_deleted_with_their_parts(jobs, later):
     made = await submit(jobs)
     claimed = await jobs.claim("w1", KINDS)
     await jobs.save_parts(claimed.claim, [JobPart("0", 1, True, {})])
@@ -404,7 +404,7 @@ async def test_what_was_over_long_ago_is_forgotten_with_its_parts(jobs, later):
     assert (await jobs.get(open_one.job_id)).state is JobState.QUEUED
 
 
-async def test_a_job_ends_together_with_what_its_attempt_writes_or_not_at_all(database_url, jobs):
+async def test_job_ends_atomically_with_writes_of_its_attempt(database_url, jobs):
     made = await submit(jobs)
     claim = (await jobs.claim("w1", KINDS)).claim
     settings = StorageSettings(redis_url="", database_url=database_url)

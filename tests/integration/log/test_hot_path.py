@@ -49,7 +49,7 @@ async def storage(redis_url, database_url):
         yield storage
 
 
-async def test_puts_that_arrive_together_share_an_entry(storage, redis_url):
+async def test_concurrent_appends_share_an_entry(storage, redis_url):
     await storage.streams.append(CLICKS, [Record(b"first")])
 
     appended = await asyncio.gather(
@@ -65,7 +65,7 @@ async def test_puts_that_arrive_together_share_an_entry(storage, redis_url):
     assert [record.offset for record in read.records] == [17, 18, 19, 20, 21]
 
 
-async def test_sends_that_arrive_together_share_a_call(storage, redis_url):
+async def test_concurrent_sends_share_a_call(storage, redis_url):
     await storage.queues.send(ORDERS, [NewMessage(b"first")])
     with redis.Redis.from_url(redis_url) as client:
         before = client.info("commandstats")["cmdstat_evalsha"]["calls"]
@@ -78,7 +78,7 @@ async def test_sends_that_arrive_together_share_a_call(storage, redis_url):
     assert (await storage.queues.stats(ORDERS)).ready == 101
 
 
-async def test_a_waiting_receive_gets_what_is_sent_later(storage):
+async def test_waiting_receive_gets_later_message(storage):
     waiting = asyncio.create_task(storage.queues.receive(ORDERS, wait_ms=10_000))
     await asyncio.sleep(0.1)
 
@@ -100,7 +100,7 @@ async def test_every_waiting_receive_gets_its_share(storage):
     assert {message.body for [message] in received} == {b"%d" % number for number in range(20)}
 
 
-async def test_a_waiting_receive_wakes_when_a_delay_passes(storage):
+async def test_waiting_receive_wakes_when_delay_passes(storage):
     await storage.queues.send(ORDERS, [NewMessage(b"soon", delay_ms=300)])
 
     received = await asyncio.wait_for(storage.queues.receive(ORDERS, wait_ms=10_000), 3)
@@ -108,7 +108,7 @@ async def test_a_waiting_receive_wakes_when_a_delay_passes(storage):
     assert [message.body for message in received] == [b"soon"]
 
 
-async def test_a_waiting_receive_wakes_when_a_message_is_released(storage):
+async def test_waiting_receive_wakes_when_message_is_released(storage):
     await storage.queues.send(ORDERS, [NewMessage(b"one")])
     [first] = await storage.queues.receive(ORDERS)
     waiting = asyncio.create_task(storage.queues.receive(ORDERS, wait_ms=10_000))
@@ -120,7 +120,7 @@ async def test_a_waiting_receive_wakes_when_a_message_is_released(storage):
     assert again.offset == first.offset
 
 
-async def test_a_publish_that_was_lost_costs_time_and_no_message(redis_url, database_url):
+async def test_lost_notification_costs_time_but_no_message(redis_url, database_url):
     async with opened(redis_url, database_url, waiter_recheck_ms=200) as storage:
         waiting = asyncio.create_task(storage.queues.receive(ORDERS, wait_ms=10_000))
         await asyncio.sleep(0.1)
@@ -131,7 +131,7 @@ async def test_a_publish_that_was_lost_costs_time_and_no_message(redis_url, data
         assert len(await asyncio.wait_for(waiting, 3)) == 1
 
 
-async def test_a_waiting_receive_that_is_not_wanted_any_more_takes_nothing_and_wakes_the_next(
+async def test_abandoned_receive_takes_nothing_and_wakes_the_next(
     storage,
 ):
     gone = asyncio.create_task(
@@ -148,7 +148,7 @@ async def test_a_waiting_receive_that_is_not_wanted_any_more_takes_nothing_and_w
     assert message.receives == 1
 
 
-async def test_a_receive_cancelled_while_it_waits_takes_nothing(storage):
+async def test_receive_cancelled_while_waiting_takes_nothing(storage):
     waiting = asyncio.create_task(storage.queues.receive(ORDERS, wait_ms=10_000))
     await asyncio.sleep(0.1)
     waiting.cancel()
@@ -159,7 +159,7 @@ async def test_a_receive_cancelled_while_it_waits_takes_nothing(storage):
     assert len(await storage.queues.receive(ORDERS)) == 1
 
 
-async def test_a_receive_cancelled_after_it_left_gives_the_message_back(storage):
+async def test_receive_cancelled_after_sending_returns_the_message(storage):
     await storage.queues.send(ORDERS, [NewMessage(b"one")])
     for _ in range(20):
         receiving = asyncio.create_task(storage.queues.receive(ORDERS))
@@ -177,7 +177,7 @@ async def test_a_receive_cancelled_after_it_left_gives_the_message_back(storage)
         assert again.failures == again.crashes == 0
 
 
-async def test_a_tail_read_wakes_all_who_wait(storage, monkeypatch):
+async def test_tail_read_wakes_all_waiters(storage, monkeypatch):
     wait, all_wait = Waiter.wait, asyncio.Barrier(11)
 
     async def counted(waiter: Waiter, seconds: float) -> None:
@@ -198,7 +198,7 @@ async def test_a_tail_read_wakes_all_who_wait(storage, monkeypatch):
 
 
 @pytest.mark.parametrize("redis_url", ["plain"], indirect=True)
-async def test_an_unanswered_send_is_called_unknown_and_its_retry_adds_nothing(
+async def test_unanswered_send_is_unknown_and_its_retry_adds_nothing(
     redis_url, database_url, tmp_path
 ):
     async with (
@@ -219,7 +219,7 @@ async def test_an_unanswered_send_is_called_unknown_and_its_retry_adds_nothing(
 
 
 @pytest.mark.parametrize("redis_url", ["plain"], indirect=True)
-async def test_a_store_that_cannot_be_reached_is_unavailable_and_nothing_happened(
+async def test_unreachable_store_is_unavailable_and_nothing_happened(
     redis_url, database_url, tmp_path
 ):
     async with faulty(redis_url, tmp_path) as (url, faults), opened(url, database_url) as storage:
@@ -237,7 +237,7 @@ async def test_a_store_that_cannot_be_reached_is_unavailable_and_nothing_happene
         assert (await storage.queues.stats(ORDERS)).sent == 2
 
 
-async def test_a_store_out_of_memory_says_so_and_nothing_happened(storage, redis_url):
+async def test_store_out_of_memory_is_reported_and_nothing_happened(storage, redis_url):
     await storage.queues.send(ORDERS, [NewMessage(b"before")])
     with redis.Redis.from_url(redis_url) as client:
         client.config_set("maxmemory", 1)
@@ -250,7 +250,7 @@ async def test_a_store_out_of_memory_says_so_and_nothing_happened(storage, redis
     assert (await storage.queues.stats(ORDERS)).sent == 1
 
 
-async def test_a_store_that_lost_its_scripts_gets_them_again(storage, redis_url):
+async def test_lost_scripts_are_loaded_again(storage, redis_url):
     await storage.queues.send(ORDERS, [NewMessage(b"before")])
     with redis.Redis.from_url(redis_url) as client:
         client.script_flush()
@@ -260,7 +260,7 @@ async def test_a_store_that_lost_its_scripts_gets_them_again(storage, redis_url)
     assert (await storage.queues.stats(ORDERS)).sent == 2
 
 
-async def test_too_many_calls_at_once_are_refused_before_anything_happens(redis_url, database_url):
+async def test_excess_concurrent_calls_are_rejected_before_any_effect(redis_url, database_url):
     async with opened(redis_url, database_url, pipeline_backlog_max=10) as storage:
         await storage.queues.send(ORDERS, [NewMessage(b"before")])
 
@@ -274,7 +274,7 @@ async def test_too_many_calls_at_once_are_refused_before_anything_happens(redis_
         assert (await storage.queues.stats(ORDERS)).sent == 51 - len(refused)
 
 
-async def test_a_log_that_vanished_goes_on_above_every_offset_it_ever_had(storage, redis_url):
+async def test_vanished_log_continues_above_all_earlier_offsets(storage, redis_url):
     [before] = await storage.queues.send(ORDERS, [NewMessage(b"before")])
     with redis.Redis.from_url(redis_url) as client:
         client.flushall()
@@ -286,7 +286,7 @@ async def test_a_log_that_vanished_goes_on_above_every_offset_it_ever_had(storag
 
 
 @pytest.mark.parametrize("of", ["queue", "stream"])
-async def test_a_store_that_becomes_another_one_while_a_log_is_made_costs_a_caller_nothing(
+async def test_store_change_while_creating_log_is_retried(
     storage, redis_url, monkeypatch, of
 ):
     """After a fail-over, the hand that makes the log may be the first to meet the new store."""
@@ -309,7 +309,7 @@ async def test_a_store_that_becomes_another_one_while_a_log_is_made_costs_a_call
     assert not next(changes, False)
 
 
-async def test_a_deleted_queue_made_anew_is_another_queue(storage, redis_url, database_url):
+async def test_recreated_queue_is_another_queue(storage, redis_url, database_url):
     await storage.queues.send(ORDERS, [NewMessage(b"old")])
     async with opened(redis_url, database_url) as other:
         await other.queues.send(ORDERS, [NewMessage(b"old too")])
@@ -325,7 +325,7 @@ async def test_a_deleted_queue_made_anew_is_another_queue(storage, redis_url, da
         assert message.body == b"new"
 
 
-async def test_what_a_log_remembers_of_calls_goes_by_itself_when_nobody_writes_to_it_any_more(
+async def test_idempotency_keys_of_idle_log_expire(
     storage, redis_url
 ):
     """Each shard that was split or merged left its idempotency keys behind for as long as it was kept: a day."""
@@ -338,7 +338,7 @@ async def test_what_a_log_remembers_of_calls_goes_by_itself_when_nobody_writes_t
     assert 2 * IDEMPOTENCY_WINDOW_MS < left_ms <= 3 * IDEMPOTENCY_WINDOW_MS
 
 
-async def test_offsets_are_reserved_ahead_of_a_fast_log(redis_url, database_url):
+async def test_offsets_are_reserved_ahead_of_fast_log(redis_url, database_url):
     async with opened(redis_url, database_url, reservation_offsets_min=10) as storage:
         for _ in range(20):
             await storage.streams.append(CLICKS, [Record(b"x")] * 25)
@@ -348,7 +348,7 @@ async def test_offsets_are_reserved_ahead_of_a_fast_log(redis_url, database_url)
         assert state.next == 500
 
 
-async def test_stragglers_of_a_settled_head_leave_the_log_and_are_still_delivered(
+async def test_old_unsettled_messages_leave_log_and_are_delivered(
     storage, redis_url
 ):
     await storage.queues.send(ORDERS, [NewMessage(b"straggler")])
@@ -390,7 +390,7 @@ async def two_queues(storage: Storage) -> tuple[QueueName, QueueName]:
     return ORDERS, other
 
 
-async def test_writes_to_several_logs_that_leave_together_are_one_transaction(storage, redis_url):
+async def test_concurrent_writes_to_several_logs_share_a_transaction(storage, redis_url):
     names, before = await two_queues(storage), commits(redis_url)
 
     await asyncio.gather(*(storage.queues.send(name, [NewMessage(b"more")]) for name in names))
@@ -401,7 +401,7 @@ async def test_writes_to_several_logs_that_leave_together_are_one_transaction(st
     assert [(await storage.queues.stats(name)).ready for name in names] == [2, 2]
 
 
-async def test_a_write_that_fails_leaves_the_others_of_its_transaction_alone(storage, redis_url):
+async def test_failing_write_does_not_affect_its_transaction(storage, redis_url):
     names = await two_queues(storage)
     log = (await storage.catalog.queue(ORDERS)).log_id
     with redis.Redis.from_url(redis_url) as client:
@@ -419,7 +419,7 @@ async def test_a_write_that_fails_leaves_the_others_of_its_transaction_alone(sto
     assert (await storage.queues.stats(names[1])).ready == 2
 
 
-async def test_what_the_server_refuses_to_take_is_refused_to_all_and_nothing_happened(
+async def test_write_rejected_by_server_fails_all_and_nothing_happened(
     storage, redis_url
 ):
     names = await two_queues(storage)
@@ -437,7 +437,7 @@ async def test_what_the_server_refuses_to_take_is_refused_to_all_and_nothing_hap
     assert [(await storage.queues.stats(name)).ready for name in names] == [1, 1]
 
 
-async def test_scripts_that_the_server_forgot_are_loaded_again_within_a_transaction(
+async def test_lost_scripts_are_loaded_again_within_transaction(
     storage, redis_url
 ):
     names = await two_queues(storage)

@@ -40,14 +40,14 @@ async def log_id(database: Database) -> LogId:
     return await _new_log(database)
 
 
-async def test_a_log_that_was_never_made_begins_at_0(reservations, log_id):
+async def test_new_log_starts_at_zero(reservations, log_id):
     opened = await reservations.open_log(log_id, 1, None, 100)
 
     assert opened == Reservation(next=0, ceiling=100, log_epoch=0, fresh=True)
     assert await reservations.holes(log_id) == []
 
 
-async def test_a_log_that_is_being_made_is_not_opened_a_second_time(reservations, log_id):
+async def test_log_being_created_is_not_opened_again(reservations, log_id):
     await reservations.open_log(log_id, 1, None, 100, lost=False)
 
     second = await reservations.open_log(log_id, 1, None, 100, lost=False)
@@ -55,7 +55,7 @@ async def test_a_log_that_is_being_made_is_not_opened_a_second_time(reservations
     assert second == Reservation(next=0, ceiling=100, log_epoch=0, fresh=False)
 
 
-async def test_a_log_whose_maker_crashed_goes_on_above_what_was_reserved(reservations, log_id):
+async def test_log_continues_above_reservation_when_creator_crashed(reservations, log_id):
     await reservations.open_log(log_id, 1, None, 100)
 
     again = await reservations.open_log(log_id, 1, None, 50, lost=True)
@@ -64,7 +64,7 @@ async def test_a_log_whose_maker_crashed_goes_on_above_what_was_reserved(reserva
     assert await reservations.holes(log_id) == [(0, 100)]
 
 
-async def test_a_new_store_epoch_jumps_to_the_ceiling_and_the_rest_is_a_hole(reservations, log_id):
+async def test_new_store_epoch_jumps_to_ceiling_and_leaves_hole(reservations, log_id):
     await reservations.open_log(log_id, 1, None, 100)
 
     jumped = await reservations.open_log(log_id, 2, 30, 100)
@@ -73,7 +73,7 @@ async def test_a_new_store_epoch_jumps_to_the_ceiling_and_the_rest_is_a_hole(res
     assert await reservations.holes(log_id) == [(30, 100)]
 
 
-async def test_the_first_to_ask_in_a_store_epoch_decides_for_all(reservations, log_id):
+async def test_first_process_in_store_epoch_decides_for_all(reservations, log_id):
     await reservations.open_log(log_id, 1, None, 100)
 
     first, second = await asyncio.gather(
@@ -85,7 +85,7 @@ async def test_the_first_to_ask_in_a_store_epoch_decides_for_all(reservations, l
     assert await reservations.holes(log_id) == [(30, 100)]
 
 
-async def test_a_full_log_jumps_without_a_hole(reservations, log_id):
+async def test_full_log_jumps_without_a_hole(reservations, log_id):
     await reservations.open_log(log_id, 1, None, 100)
 
     await reservations.open_log(log_id, 2, 100, 100)
@@ -93,7 +93,7 @@ async def test_a_full_log_jumps_without_a_hole(reservations, log_id):
     assert await reservations.holes(log_id) == []
 
 
-async def test_a_store_that_lost_everything_leaves_one_hole_from_the_beginning(
+async def test_store_that_lost_everything_leaves_one_hole_from_zero(
     reservations, log_id
 ):
     await reservations.open_log(log_id, 1, None, 100)
@@ -104,7 +104,7 @@ async def test_a_store_that_lost_everything_leaves_one_hole_from_the_beginning(
     assert await reservations.holes(log_id) == [(0, 200)]
 
 
-async def test_a_hole_that_never_came_to_be_is_taken_back(reservations, log_id):
+async def test_hole_of_unused_jump_is_removed(reservations, log_id):
     """Two processes open a log at once; the first one makes it, and the other's jump is for nothing."""
     await reservations.open_log(log_id, 1, None, 100)
     await reservations.open_log(log_id, 1, None, 100, lost=True)
@@ -114,7 +114,7 @@ async def test_a_hole_that_never_came_to_be_is_taken_back(reservations, log_id):
     assert await reservations.holes(log_id) == [(40, 200)]
 
 
-async def test_a_process_of_an_earlier_store_epoch_is_told_so(reservations, log_id):
+async def test_process_of_earlier_store_epoch_is_rejected(reservations, log_id):
     await reservations.open_log(log_id, 2, None, 100)
 
     with pytest.raises(EpochBehind) as told:
@@ -123,20 +123,20 @@ async def test_a_process_of_an_earlier_store_epoch_is_told_so(reservations, log_
     assert told.value.facts == {"store_epoch": 2}
 
 
-async def test_a_ceiling_rises_and_never_falls(reservations, log_id):
+async def test_ceiling_never_decreases(reservations, log_id):
     await reservations.open_log(log_id, 1, None, 100)
 
     assert await reservations.raise_ceiling(log_id, 1, 500) == 500
     assert await reservations.raise_ceiling(log_id, 1, 300) == 500
 
 
-async def test_a_ceiling_of_another_store_epoch_is_not_raised(reservations, log_id):
+async def test_ceiling_of_another_store_epoch_is_not_raised(reservations, log_id):
     await reservations.open_log(log_id, 2, None, 100)
 
     assert await reservations.raise_ceiling(log_id, 1, 500) is None
 
 
-async def test_a_log_that_is_gone_is_neither_opened_nor_raised(reservations, log_id):
+async def test_deleted_log_is_neither_opened_nor_raised(reservations, log_id):
     await reservations.open_log(log_id, 1, None, 100)
     await reservations.forget_log(log_id)
 
@@ -148,11 +148,11 @@ async def test_a_log_that_is_gone_is_neither_opened_nor_raised(reservations, log
 # The store's identity
 
 
-async def test_a_new_deployment_remembers_no_store(database):
+async def test_new_deployment_has_no_store_identity(database):
     assert await StoreIdentities(database).read() == StoreIdentity(0, "", 0)
 
 
-async def test_what_is_decided_is_remembered(database):
+async def test_store_identity_is_persisted(database):
     identities = StoreIdentities(database)
 
     async with identities.decide() as decision:
@@ -161,7 +161,7 @@ async def test_what_is_decided_is_remembered(database):
     assert await identities.read() == StoreIdentity(4, "abc", 7)
 
 
-async def test_a_decision_that_fails_is_not_remembered(database):
+async def test_failed_decision_is_not_persisted(database):
     identities = StoreIdentities(database)
 
     async def fail_after_remembering() -> None:
@@ -175,7 +175,7 @@ async def test_a_decision_that_fails_is_not_remembered(database):
     assert await identities.read() == StoreIdentity(0, "", 0)
 
 
-async def test_processes_decide_one_after_another(database):
+async def test_decisions_are_serialized_across_processes(database):
     identities = StoreIdentities(database)
 
     async def next_epoch() -> None:
@@ -189,7 +189,7 @@ async def test_processes_decide_one_after_another(database):
     assert (await identities.read()).epoch == 4
 
 
-async def test_a_late_beat_does_not_lower_the_beacon(database):
+async def test_late_beat_does_not_lower_the_beacon(database):
     identities = StoreIdentities(database)
 
     await identities.beat(9)
@@ -198,7 +198,7 @@ async def test_a_late_beat_does_not_lower_the_beacon(database):
     assert (await identities.read()).beacon == 9
 
 
-async def test_a_beat_of_an_earlier_store_epoch_is_not_heard(database):
+async def test_beat_of_earlier_store_epoch_is_ignored(database):
     identities = StoreIdentities(database)
     async with identities.decide() as decision:
         await decision.remember(StoreIdentity(2, "abc", 3))
@@ -313,7 +313,7 @@ steps = st.one_of(
 
 @settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(steps, min_size=4, max_size=30))
-def test_no_offset_is_handed_out_twice(database_url, story):
+def test_no_offset_is_assigned_twice(database_url, story):
     """A process that stops is one whose `apply` never comes."""
     world, holes = asyncio.run(_play(database_url, story))
 

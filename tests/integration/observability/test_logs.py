@@ -139,7 +139,7 @@ def _by_amazon(guarded: Guarded, pair: NewSecret) -> None:
         kinesis.put_record(StreamName="clicks", Data=SECRET.encode(), PartitionKey="k")
 
 
-async def test_no_line_has_a_body_a_query_or_a_secret_and_each_of_a_request_has_its_fields(
+async def test_log_lines_have_request_fields_but_no_body_or_secret(
     guarded_storage, lines, monkeypatch
 ):
     async with logging_to(lines, guarded_storage) as guarded:
@@ -159,7 +159,7 @@ async def test_no_line_has_a_body_a_query_or_a_secret_and_each_of_a_request_has_
     assert all("RuntimeError: boom" in line["exception"] for line in lines.of("request_failed"))
 
 
-async def test_a_line_says_who_called_for_what_and_how_it_went(guarded_storage, lines):
+async def test_log_line_names_caller_operation_and_outcome(guarded_storage, lines):
     async with logging_to(lines, guarded_storage) as guarded:
         key = await guarded.key(LET_IN)
         path = "/v1/queues/orders/messages"
@@ -178,7 +178,7 @@ async def test_a_line_says_who_called_for_what_and_how_it_went(guarded_storage, 
     assert (got["operation"], got["status"]) == ("get_queue", 404)
 
 
-async def test_where_spans_are_collected_a_line_names_its_own(guarded_storage, lines, monkeypatch):
+async def test_log_line_names_its_span_when_tracing(guarded_storage, lines, monkeypatch):
     with collecting() as collected:
         async with logging_to(lines, guarded_storage, otlp_endpoint=collected.url) as guarded:
             fail_for_no_reason(guarded_storage, monkeypatch)
@@ -190,7 +190,7 @@ async def test_where_spans_are_collected_a_line_names_its_own(guarded_storage, l
     assert span.status.code == 2
 
 
-async def test_without_asking_for_it_only_failures_are_logged(guarded_storage, lines):
+async def test_only_failures_are_logged_by_default(guarded_storage, lines):
     async with serving(guarded_storage, Limits(), Settings(log_level="info")) as server:
         logging.getLogger().handlers[0].setStream(lines.written)  # type: ignore[attr-defined]
         async with httpx.AsyncClient(base_url=server.url) as client:
@@ -200,7 +200,7 @@ async def test_without_asking_for_it_only_failures_are_logged(guarded_storage, l
     assert lines.all == []
 
 
-def test_what_a_library_says_keeps_its_fields_and_what_it_narrates_is_not_heard(lines):
+def test_library_warnings_keep_fields_and_library_info_is_cut(lines):
     configure_logs("debug")
     logging.getLogger().handlers[0].setStream(lines.written)  # type: ignore[attr-defined]
 
@@ -215,17 +215,17 @@ def test_what_a_library_says_keeps_its_fields_and_what_it_narrates_is_not_heard(
 @pytest.mark.parametrize(
     ("word", "rate"), [("off", 0), ("sampled", 0.01), ("all", 1), ("0.25", 0.25), ("0", 0)]
 )
-def test_the_access_log_is_all_or_some_or_none(word: str, rate: float):
+def test_access_log_is_all_sampled_or_off(word: str, rate: float):
     assert Settings(access_log=word).access_rate == rate
 
 
 @pytest.mark.parametrize("word", ["most", "2", "-1", "nan", ""])
-def test_what_is_no_part_of_requests_is_refused(word: str):
+def test_invalid_access_log_share_is_rejected(word: str):
     with pytest.raises(ValueError, match="access_log"):
         Settings(access_log=word)
 
 
-def test_of_many_requests_about_the_part_that_is_asked_for_has_lines(lines):
+def test_access_log_samples_requested_share(lines):
     configure_logs("info")
     logging.getLogger().handlers[0].setStream(lines.written)  # type: ignore[attr-defined]
     some = AccessLog(0.25)

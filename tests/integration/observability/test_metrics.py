@@ -56,7 +56,7 @@ def value(text, name, **labels):
     return values(text).get((name, tuple(sorted(labels.items()))))
 
 
-async def test_what_the_stores_hold_is_told_at_a_scrape(guarded):
+async def test_scrape_reports_contents_of_stores(guarded):
     await guarded.storage.queues.send(ORDERS, [NewMessage(b"x")] * 3)
     await guarded.storage.queues.receive(ORDERS)
     await guarded.storage.series.sample()
@@ -75,7 +75,7 @@ async def test_what_the_stores_hold_is_told_at_a_scrape(guarded):
     assert {one.name for one in STATE_METRICS} <= told
 
 
-async def test_exchanges_with_the_stores_are_timed(guarded):
+async def test_store_round_trips_are_timed(guarded):
     key = await guarded.key()
     await guarded.ask("POST", "/v1/queues/orders/messages", key, json={"body": "x"})
 
@@ -87,7 +87,7 @@ async def test_exchanges_with_the_stores_are_timed(guarded):
 
 
 @pytest.mark.parametrize("path", ["/metrics", "/metrics/per-object"])
-async def test_openmetrics_is_spoken_to_who_asks_for_it(guarded, path):
+async def test_openmetrics_is_served_on_request(guarded, path):
     await guarded.storage.series.sample()
 
     answer = await guarded.ask("GET", path, await guarded.key(), headers=OPENMETRICS)
@@ -100,7 +100,7 @@ async def test_openmetrics_is_spoken_to_who_asks_for_it(guarded, path):
     assert "# EOF" not in plain.text
 
 
-async def test_the_stores_are_asked_once_however_many_scrape(guarded, monkeypatch):
+async def test_concurrent_scrapes_share_one_store_query(guarded, monkeypatch):
     key, asked = await guarded.key(), []
     figures = guarded.storage.health.hot_figures
 
@@ -115,7 +115,7 @@ async def test_the_stores_are_asked_once_however_many_scrape(guarded, monkeypatc
     assert len(asked) == 1
 
 
-async def test_single_objects_are_told_of_by_name(guarded):
+async def test_objects_are_reported_by_name(guarded):
     storage = guarded.storage
     await storage.groups.put(
         GroupName("readers"), GroupSpec(stream="clicks", kind=GroupKind.SIMPLE)
@@ -144,7 +144,7 @@ async def test_single_objects_are_told_of_by_name(guarded):
     assert "clicks" in other
 
 
-async def test_what_the_caller_may_not_see_is_not_told_by_name(guarded):
+async def test_objects_hidden_from_caller_are_not_reported(guarded):
     await guarded.storage.catalog.put_queue(QueueName("secret"), QueueSpec())
     await guarded.storage.series.sample()
     some = Grant(Effect.ALLOW, ("queue:list", "metrics:read"), ("orders*",))
@@ -159,7 +159,7 @@ async def test_what_the_caller_may_not_see_is_not_told_by_name(guarded):
     assert whole.status_code == 403
 
 
-async def test_too_many_objects_are_cut_and_said_to_be(guarded, monkeypatch):
+async def test_object_count_is_limited_and_truncation_is_reported(guarded, monkeypatch):
     monkeypatch.setattr(limits, "OBJECT_METRICS_MAX", 2)
     for nth in range(3):
         await guarded.storage.catalog.put_queue(QueueName(f"q{nth}"), QueueSpec())
@@ -235,7 +235,7 @@ def scraped_once(url, count):
     raise AssertionError("not all was handed on")
 
 
-def test_workers_are_added_up_and_what_a_killed_one_counted_stays(
+def test_workers_are_summed_and_killed_ones_stay_counted(
     redis_url, database_url, tmp_path
 ):
     directory = tmp_path / "metrics"

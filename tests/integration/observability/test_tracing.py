@@ -92,7 +92,7 @@ def links(span) -> list[tuple[str, str]]:
     return [(link.trace_id.hex(), link.span_id.hex()) for link in span.links]
 
 
-async def test_from_sqs_to_rest_and_back_without_anybody_who_collects(stocked):
+async def test_trace_context_crosses_sqs_and_rest_without_collector(stocked):
     async with serve(stocked) as traced:
         await traced.sqs("send_message", MessageBody="a", MessageSystemAttributes=TRACE)
         [first] = await traced.receive()
@@ -110,7 +110,7 @@ async def test_from_sqs_to_rest_and_back_without_anybody_who_collects(stocked):
     assert "Attributes" not in third["Messages"][0]
 
 
-async def test_amazons_clients_get_their_header_byte_for_byte_and_no_attribute_more(stocked):
+async def test_aws_trace_header_round_trips_unchanged(stocked):
     own_form = f"{AMAZON};Lineage=a87bd80c:1|68fd508a:5;Mine=x"
     async with serve(stocked) as traced:
         attributes = {"AWSTraceHeader": {"DataType": "String", "StringValue": own_form}}
@@ -125,7 +125,7 @@ async def test_amazons_clients_get_their_header_byte_for_byte_and_no_attribute_m
     assert "MD5OfMessageSystemAttributes" in sent
 
 
-async def test_a_message_of_sqs_is_received_by_rest_with_a_link_to_where_it_was_made(
+async def test_receive_over_rest_links_to_sqs_send(
     stocked, settings_of, collected
 ):
     async with serve(stocked, settings_of) as traced:
@@ -155,7 +155,7 @@ async def test_a_message_of_sqs_is_received_by_rest_with_a_link_to_where_it_was_
     assert {one["service.name"] for one in collected.resources} == {"millstream"}
 
 
-async def test_a_send_without_a_context_is_where_its_messages_are_made(
+async def test_send_without_context_starts_a_trace(
     stocked, settings_of, collected
 ):
     async with serve(stocked, settings_of) as traced:
@@ -171,7 +171,7 @@ async def test_a_send_without_a_context_is_where_its_messages_are_made(
     assert links(receive) == [own(by_rest), own(by_sqs)]
 
 
-async def test_a_callers_context_is_around_the_span_and_in_the_message_and_a_messages_own_stays(
+async def test_caller_context_is_propagated_unless_message_has_its_own(
     stocked, settings_of, collected
 ):
     messages = [{"body": "a"}, {"body": "b", "headers": {"traceparent": SAID_BY_AMAZON}}]
@@ -189,7 +189,7 @@ async def test_a_callers_context_is_around_the_span_and_in_the_message_and_a_mes
     assert links(send) == [ids(SAID_BY_AMAZON)]
 
 
-async def test_from_rest_to_a_socket_and_from_a_socket_to_rest(stocked, settings_of, collected):
+async def test_trace_context_crosses_rest_and_websocket(stocked, settings_of, collected):
     async with serve(stocked, settings_of) as traced, traced.server.socket() as socket:
         await socket.subscribe("work", "queue:orders", credit={"messages": 1, "bytes": 1000})
         await traced.send("a", headers={"traceparent": CALLER})
@@ -208,7 +208,7 @@ async def test_from_rest_to_a_socket_and_from_a_socket_to_rest(stocked, settings
     assert links(receive) == [own(publish), ids(CALLER)]
 
 
-async def test_records_of_a_stream_carry_it_and_events_show_it(stocked, settings_of, collected):
+async def test_stream_records_carry_trace_context(stocked, settings_of, collected):
     async with serve(stocked, settings_of) as traced:
         client = traced.client
         await client.post("/v1/streams/clicks/records", json={"records": [{"data": "a"}]})
@@ -222,7 +222,7 @@ async def test_records_of_a_stream_carry_it_and_events_show_it(stocked, settings
     assert context in events.text
 
 
-async def test_a_receive_that_waits_has_a_span_of_its_work_and_an_empty_one_has_none(
+async def test_waiting_receive_span_excludes_wait_and_empty_has_none(
     stocked, settings_of, collected
 ):
     async with serve(stocked, settings_of) as traced:
@@ -239,7 +239,7 @@ async def test_a_receive_that_waits_has_a_span_of_its_work_and_an_empty_one_has_
     assert told(receive)["millstream.waited_ms"] >= 1000
 
 
-async def test_other_requests_are_called_what_their_routes_are_and_failures_say_why(
+async def test_request_spans_are_named_by_route_and_record_errors(
     stocked, settings_of, collected
 ):
     async with serve(stocked, settings_of) as traced:
@@ -259,14 +259,14 @@ async def test_other_requests_are_called_what_their_routes_are_and_failures_say_
     assert not [span for span in collected.spans if "secret" in str(span)]
 
 
-async def test_who_says_that_a_trace_is_not_sampled_is_heard(stocked, settings_of, collected):
+async def test_unsampled_trace_is_respected(stocked, settings_of, collected):
     async with serve(stocked, settings_of) as traced:
         await traced.send("a", headers={"traceparent": CALLER[:-2] + "00"})
 
     assert collected.spans == []
 
 
-async def test_nothing_is_made_where_the_sdk_is_switched_off(stocked, collected):
+async def test_no_spans_are_created_when_sdk_is_disabled(stocked, collected):
     settings = Settings(otlp_endpoint=collected.url, otel_sdk_disabled=True)
     async with serve(stocked, settings) as traced:
         await traced.send("a")
@@ -276,7 +276,7 @@ async def test_nothing_is_made_where_the_sdk_is_switched_off(stocked, collected)
     assert "headers" not in message
 
 
-async def test_a_repeat_under_its_key_adds_nothing_although_its_span_is_another(
+async def test_idempotent_retry_adds_nothing_despite_new_span(
     stocked, settings_of, collected
 ):
     key, other = {"idempotency-key": "k"}, {"idempotency-key": "k", "traceparent": CALLER}
@@ -303,7 +303,7 @@ async def test_a_repeat_under_its_key_adds_nothing_although_its_span_is_another(
     assert reused.json()["code"] == "idempotency_key_reused"
 
 
-async def test_what_just_fits_is_taken_with_its_span_or_without(stocked, settings_of, collected):
+async def test_message_at_size_limit_is_accepted_with_its_span(stocked, settings_of, collected):
     await stocked.catalog.put_queue(QueueName("orders"), QueueSpec(message_bytes_max=1024))
     spec = StreamSpec(shards=1, record_bytes_max=1024)
     await stocked.catalog.put_stream(StreamName("clicks"), spec)
@@ -317,7 +317,7 @@ async def test_what_just_fits_is_taken_with_its_span_or_without(stocked, setting
     assert appended.status_code == 201
 
 
-async def test_a_dead_letter_keeps_its_context_on_its_way(stocked):
+async def test_trace_context_survives_dead_letter_and_redrive(stocked):
     await stocked.catalog.put_queue(QueueName("orders"), QueueSpec(attempts_max=1))
     async with serve(stocked) as traced:
         await traced.sqs("send_message", MessageBody="a", MessageSystemAttributes=TRACE)

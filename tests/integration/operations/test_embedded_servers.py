@@ -39,7 +39,7 @@ time.sleep(60)
 """
 
 
-def test_valkey_writes_to_disk_before_it_answers_and_evicts_nothing(valkey_url):
+def test_valkey_writes_to_disk_before_answering_and_never_evicts(valkey_url):
     with redis.Redis.from_url(valkey_url, decode_responses=True) as client:
         append = client.config_get("append*")
         policy = client.config_get("maxmemory-policy")
@@ -49,7 +49,7 @@ def test_valkey_writes_to_disk_before_it_answers_and_evicts_nothing(valkey_url):
     assert policy == {"maxmemory-policy": "noeviction"}
 
 
-def test_the_cluster_node_owns_every_slot(valkey_cluster_url):
+def test_cluster_node_owns_every_slot(valkey_cluster_url):
     with ClusterClient.from_url(valkey_cluster_url) as client:
         client.set("{a}", "1")
         client.set("{b}", "2")
@@ -57,7 +57,7 @@ def test_the_cluster_node_owns_every_slot(valkey_cluster_url):
         assert client.get("{b}") == b"2"
 
 
-def test_valkey_finds_its_data_after_a_restart(tmp_path):
+def test_valkey_data_survives_restart(tmp_path):
     with running_valkey(tmp_path) as url, redis.Redis.from_url(url) as client:
         client.set("kept", "yes")
 
@@ -65,7 +65,7 @@ def test_valkey_finds_its_data_after_a_restart(tmp_path):
         assert client.get("kept") == b"yes"
 
 
-def test_postgres_is_utf8_finds_its_data_and_listens_on_no_network(tmp_path):
+def test_postgres_is_utf8_persistent_and_not_on_network(tmp_path):
     with running_postgres(tmp_path) as url, psycopg.connect(url, autocommit=True) as connection:
         connection.execute("CREATE TABLE kept (word text)")
         connection.execute("INSERT INTO kept VALUES (lower('ÄPFEL'))")
@@ -78,7 +78,7 @@ def test_postgres_is_utf8_finds_its_data_and_listens_on_no_network(tmp_path):
     assert listens == ("",)
 
 
-def test_nobody_else_can_enter_the_directories_of_the_sockets(tmp_path):
+def test_socket_directories_are_private(tmp_path):
     with running_valkey(tmp_path), running_postgres(tmp_path):
         modes = {
             path.name: stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "run").iterdir()
@@ -88,7 +88,7 @@ def test_nobody_else_can_enter_the_directories_of_the_sockets(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["too deep for a socket".ljust(120, "."), "a, b"])
-def test_a_data_directory_that_sockets_cannot_lie_in_still_works(name, tmp_path, monkeypatch):
+def test_data_directory_with_long_path_works(name, tmp_path, monkeypatch):
     """Postgres took the path with a comma for two directories, and did not start."""
     with tempfile.TemporaryDirectory() as short:
         monkeypatch.setattr("storage.embedded.sockets._short_root", lambda: Path(short))
@@ -105,13 +105,13 @@ def test_a_data_directory_that_sockets_cannot_lie_in_still_works(name, tmp_path,
 
 
 @pytest.mark.parametrize("name", ["[old]", r"what? \[x] {y} *;&"])
-def test_a_data_directory_that_reads_like_a_pattern_is_one_directory(name, tmp_path):
+def test_data_directory_with_glob_characters_works(name, tmp_path):
     """Valkey found no configuration behind the first, and served the whole network without one."""
     with running_valkey(tmp_path / name) as url, redis.Redis.from_url(url) as client:
         assert client.config_get("port") == {"port": "0"}
 
 
-def test_a_socket_directory_of_another_user_is_refused(tmp_path):
+def test_socket_directory_of_another_user_is_rejected(tmp_path):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "valkey").symlink_to("/tmp")
 
@@ -119,7 +119,7 @@ def test_a_socket_directory_of_another_user_is_refused(tmp_path):
         ValkeyServer(tmp_path).prepare()
 
 
-def test_an_initdb_that_was_cut_short_is_done_again(tmp_path):
+def test_interrupted_initdb_is_repeated(tmp_path):
     (tmp_path / "postgres.new").mkdir()
     (tmp_path / "postgres.new" / "PG_VERSION").write_text("18")
 
@@ -127,7 +127,7 @@ def test_an_initdb_that_was_cut_short_is_done_again(tmp_path):
         assert connection.execute("SELECT 1").fetchone() == (1,)
 
 
-def test_a_pid_file_whose_number_is_another_program_does_not_stop_postgres(tmp_path):
+def test_pid_file_naming_another_program_is_ignored(tmp_path):
     server = PostgresServer(tmp_path, fsync=False)
     server.prepare()
     (server.directory / "postmaster.pid").write_text(f"{os.getpid()}\n{server.directory}\n")
@@ -137,7 +137,7 @@ def test_a_pid_file_whose_number_is_another_program_does_not_stop_postgres(tmp_p
 
 
 @pytest.mark.parametrize("waited_for", [True, False])
-def test_a_killed_postmaster_whose_sessions_end_late_does_not_stop_the_next_one(
+def test_postgres_starts_while_sessions_of_killed_one_end(
     tmp_path, waited_for
 ):
     """What it leaves: its lock files, shared memory in use, and, when nobody has waited for it, its number."""
@@ -161,7 +161,7 @@ def test_a_killed_postmaster_whose_sessions_end_late_does_not_stop_the_next_one(
         before.wait()
 
 
-def test_a_server_that_cannot_start_says_why_in_one_line(tmp_path):
+def test_failing_server_reports_reason_in_one_line(tmp_path):
     server = PostgresServer(tmp_path, fsync=False)
     server.prepare()
     (server.directory / "PG_VERSION").write_text("17\n")
@@ -173,14 +173,14 @@ def test_a_server_that_cannot_start_says_why_in_one_line(tmp_path):
     stop(process, server.stop_signal)
 
 
-def test_no_valkey_on_path_is_a_missing_binary(monkeypatch, tmp_path):
+def test_missing_valkey_is_reported_as_missing_binary(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
 
     with pytest.raises(MissingBinary, match="no valkey-server and no redis-server on PATH"):
         find_valkey("path")
 
 
-def test_the_bundled_valkey_has_the_allocator_of_the_machine(monkeypatch, tmp_path):
+def test_bundled_valkey_uses_system_allocator(monkeypatch, tmp_path):
     monkeypatch.delenv("LD_PRELOAD", raising=False)
     monkeypatch.setattr(binaries, "_JEMALLOC", "libutil.so.1")  # every machine's C library has it
     server = ValkeyServer(tmp_path)
@@ -194,13 +194,13 @@ def test_the_bundled_valkey_has_the_allocator_of_the_machine(monkeypatch, tmp_pa
     assert "libutil" in loaded
 
 
-def test_without_an_allocator_of_the_machine_it_is_started_as_it_is(monkeypatch, tmp_path):
+def test_bundled_valkey_starts_without_system_allocator(monkeypatch, tmp_path):
     monkeypatch.setattr(binaries, "_LIBRARIES", (str(tmp_path),))
 
     assert ValkeyServer(tmp_path).command()[0] == str(find_valkey("bundled"))
 
 
-def test_what_is_to_be_loaded_is_left_to_whoever_says_so(monkeypatch, tmp_path):
+def test_explicit_ld_preload_is_respected(monkeypatch, tmp_path):
     monkeypatch.delenv("LD_PRELOAD", raising=False)
     monkeypatch.setattr(binaries, "_LIBRARIES", (str(tmp_path),))
     (tmp_path / "libjemalloc.so.2").touch()
@@ -212,7 +212,7 @@ def test_what_is_to_be_loaded_is_left_to_whoever_says_so(monkeypatch, tmp_path):
     assert find_allocator() is None
 
 
-def test_the_servers_end_when_the_process_that_started_them_is_killed(tmp_path):
+def test_servers_end_when_their_parent_is_killed(tmp_path):
     parent = subprocess.Popen(
         [sys.executable, "-c", START_AND_SLEEP, str(tmp_path)], stdout=subprocess.PIPE, text=True
     )

@@ -36,7 +36,7 @@ def visited(storage, monkeypatch):
     return names
 
 
-async def test_each_idle_queue_has_one_visit_in_six_rounds(storage, visited):
+async def test_idle_queue_is_visited_once_in_six_rounds(storage, visited):
     visit = QueueVisits()
     await visit(storage)
     in_one = len(visited)
@@ -48,7 +48,7 @@ async def test_each_idle_queue_has_one_visit_in_six_rounds(storage, visited):
     assert set(visited) == set(QUEUES)
 
 
-async def test_a_queue_that_had_work_is_visited_in_the_next_round_too(storage, visited, clock):
+async def test_queue_with_work_is_visited_in_next_round(storage, visited, clock):
     [busy] = QUEUES[:1]
     await storage.queues.send(busy, [NewMessage(b"old")])
     clock.advance(ms=limits.HOUR_MS)
@@ -63,7 +63,7 @@ async def test_a_queue_that_had_work_is_visited_in_the_next_round_too(storage, v
     assert visited.count(busy) == in_its_turn + 1
 
 
-async def test_a_queue_that_was_changed_is_visited_in_every_round(storage, visited):
+async def test_changed_queue_is_visited_in_every_round(storage, visited):
     [changed] = QUEUES[:1]
     await storage.catalog.put_queue(changed, QueueSpec(stream_view=True))
     visit = QueueVisits()
@@ -73,7 +73,7 @@ async def test_a_queue_that_was_changed_is_visited_in_every_round(storage, visit
     assert visited.count(changed) == 2
 
 
-async def test_a_visit_makes_no_log_of_a_queue_that_was_never_used(storage, redis_url):
+async def test_visit_creates_no_log_for_unused_queue(storage, redis_url):
     """Each would cost a transaction in Postgres and a key, for ten thousand queues that nobody uses."""
     done = await storage.queues.tidy(QUEUES[0])
     log_id = (await storage.catalog.queue(QUEUES[0])).log_id
@@ -83,7 +83,7 @@ async def test_a_visit_makes_no_log_of_a_queue_that_was_never_used(storage, redi
         assert list(client.scan_iter(f"*{log_id}*")) == []
 
 
-async def test_planning_the_archive_reads_only_the_queues_that_are_archived(storage):
+async def test_archive_plan_reads_only_archived_queues(storage):
     [shown] = QUEUES[3:4]
     await storage.catalog.put_queue(shown, QueueSpec(stream_view=True, archive=True))
 

@@ -31,7 +31,7 @@ async def storage(engines):
     return engines
 
 
-async def test_a_sweep_drops_what_retention_no_longer_covers(storage, clock, redis_url):
+async def test_maintenance_drops_expired_messages_and_records(storage, clock, redis_url):
     await storage.queues.send(ORDERS, [NewMessage(b"old")])
     await storage.streams.append(CLICKS, [Record(b"old")])
     clock.advance(ms=5 * 86_400_000)
@@ -46,7 +46,7 @@ async def test_a_sweep_drops_what_retention_no_longer_covers(storage, clock, red
         assert client.xlen(key("default", stream.shards[0].log_id, "log")) == 0
 
 
-async def test_a_deleted_queue_is_forgotten_when_no_cache_can_know_it(storage, clock, redis_url):
+async def test_deleted_queue_is_forgotten_once_no_cache_can_hold_it(storage, clock, redis_url):
     await storage.queues.send(ORDERS, [NewMessage(b"x")])
     queue = await storage.catalog.delete_queue(ORDERS)
     meta = key("default", queue.log_id, "meta")
@@ -60,7 +60,7 @@ async def test_a_deleted_queue_is_forgotten_when_no_cache_can_know_it(storage, c
         assert (late, client.exists(meta)) == (1, 0)
 
 
-async def test_a_deletion_the_store_did_not_hear_is_finished_by_the_sweep(storage, redis_url):
+async def test_maintenance_finishes_deletion_missed_by_the_store(storage, redis_url):
     await storage.queues.send(ORDERS, [NewMessage(b"x")])
     queue = await storage.catalog.delete_queue(ORDERS)
     log = key("default", queue.log_id, "log")
@@ -73,12 +73,12 @@ async def test_a_deletion_the_store_did_not_hear_is_finished_by_the_sweep(storag
         assert client.exists(log) == 0
 
 
-async def test_a_duty_is_one_processs_at_a_time(storage):
+async def test_maintenance_task_runs_in_one_process_at_a_time(storage):
     async with storage.upkeep.alone("test") as mine, storage.upkeep.alone("test") as others:
         assert (mine, others) == (True, False)
 
 
-async def test_a_duty_that_fails_keeps_no_other_from_its_work(storage, monkeypatch, caplog):
+async def test_failing_task_does_not_block_others(storage, monkeypatch, caplog):
     """A sample that another version had written ended the whole sweeper, again and again."""
     done = asyncio.Event()
 
@@ -105,7 +105,7 @@ async def _said(caplog, words: str) -> bool:
     return words in caplog.text
 
 
-async def test_the_sweeper_works_through_its_duties(storage, redis_url):
+async def test_sweeper_runs_all_tasks(storage, redis_url):
     sweeping = asyncio.create_task(sweep(storage))
     with redis.Redis.from_url(redis_url, decode_responses=True) as client:
 
@@ -126,7 +126,7 @@ async def deployment(folder, database_url, durability="always"):
             yield storage
 
 
-async def test_a_clean_restart_goes_on_at_the_next_offset(short_folder, database_url):
+async def test_clean_restart_continues_at_next_offset(short_folder, database_url):
     async with deployment(short_folder, database_url) as storage:
         await storage.catalog.put_stream(CLICKS, StreamSpec())
         await storage.streams.append_to_shard(CLICKS, 0, [Record(b"before")])
@@ -140,7 +140,7 @@ async def test_a_clean_restart_goes_on_at_the_next_offset(short_folder, database
     assert [one.record.data for one in read.records] == [b"before", b"after"]
 
 
-async def test_a_restart_without_fsync_leaves_a_hole_and_reuses_no_offset(
+async def test_restart_without_fsync_leaves_hole_and_reuses_no_offset(
     short_folder, database_url
 ):
     async with deployment(short_folder, database_url, "everysec") as storage:
@@ -157,7 +157,7 @@ async def test_a_restart_without_fsync_leaves_a_hole_and_reuses_no_offset(
     assert [one.record.data for one in read.records] == [b"after"]
 
 
-async def test_a_store_behind_its_beacon_was_restored_from_a_copy(short_folder, database_url):
+async def test_store_behind_its_beacon_gets_new_epoch(short_folder, database_url):
     async with deployment(short_folder, database_url) as storage:
         await storage.catalog.put_stream(CLICKS, StreamSpec())
         await storage.streams.append_to_shard(CLICKS, 0, [Record(b"before")])
@@ -172,7 +172,7 @@ async def test_a_store_behind_its_beacon_was_restored_from_a_copy(short_folder, 
     assert after.offset >= 100
 
 
-async def test_an_operator_is_told_how_the_stores_are_set(storage):
+async def test_diagnosis_reports_store_settings(storage):
     findings = {finding.check: finding for finding in await storage.health.diagnose()}
 
     assert findings["fsync"].ok

@@ -58,7 +58,7 @@ def presence(engines: Storage) -> Presence:
     return engines.presence
 
 
-async def test_a_process_is_seen_as_it_last_said(presence, clock):
+async def test_process_is_listed_with_its_latest_report(presence, clock):
     await presence.beat(process("one"))
     clock.advance(ms=1000)
     told = ProcessSeen(
@@ -81,7 +81,7 @@ async def test_a_process_is_seen_as_it_last_said(presence, clock):
     assert (first.sockets, first.event_loop_lag_ms, second.id) == (3, 1.5, "one")
 
 
-async def test_a_process_that_was_killed_is_not_there_any_more_and_its_sockets_are_not(
+async def test_killed_process_and_its_sockets_disappear(
     presence, clock
 ):
     await presence.beat(process("one"), [socket("s1")])
@@ -96,7 +96,7 @@ async def test_a_process_that_was_killed_is_not_there_any_more_and_its_sockets_a
     assert ids(await presence.sockets("default")) == []
 
 
-async def test_one_that_ends_says_so(presence):
+async def test_ending_process_deregisters(presence):
     async with present(presence, ProcessRole.DELIVERER) as here:
         async with asyncio.timeout(PATIENCE_S):
             while not await presence.processes():  # noqa: ASYNC110 no event tells
@@ -107,7 +107,7 @@ async def test_one_that_ends_says_so(presence):
     assert await presence.processes() == ()
 
 
-async def test_what_is_asked_of_a_process_it_hears_once(presence):
+async def test_request_to_process_is_delivered_once(presence):
     await presence.beat(process("one"), [socket("s1"), socket("s2")])
     await presence.ask_to_close("default", "s1")
 
@@ -116,7 +116,7 @@ async def test_what_is_asked_of_a_process_it_hears_once(presence):
     assert await presence.beat(process("one")) == ()
 
 
-async def test_an_ask_that_nobody_hears_is_forgotten(presence, clock):
+async def test_undelivered_request_expires(presence, clock):
     await presence.beat(process("one"), [socket("s1")])
     await presence.ask_to_close("default", "s1")
     clock.advance(ms=limits.PRESENCE_STALE_MS)
@@ -125,7 +125,7 @@ async def test_an_ask_that_nobody_hears_is_forgotten(presence, clock):
     assert await presence.beat(process("one")) == ()
 
 
-async def test_another_namespaces_socket_is_as_if_it_were_not_there(presence):
+async def test_socket_of_another_namespace_is_not_found(presence):
     await presence.beat(process("one"), [socket("s1", namespace="acme")])
 
     with pytest.raises(SocketNotFound):
@@ -134,7 +134,7 @@ async def test_another_namespaces_socket_is_as_if_it_were_not_there(presence):
     assert ids(await presence.sockets("acme")) == ["s1"]
 
 
-async def test_a_process_with_very_many_sockets_tells_of_the_oldest():
+async def test_process_with_many_sockets_reports_the_first_ones():
     sessions = Sessions(Limits(), asyncio.get_running_loop().time)
     opened: list[Session] = [
         sessions.open(LOCAL_ADMINISTRATOR, JSON) for _ in range(limits.PRESENCE_SOCKETS_MAX + 3)
@@ -173,7 +173,7 @@ async def shown(client: httpx.AsyncClient, path: str, number: int) -> list[dict[
     return list(items)
 
 
-async def test_a_socket_is_closed_through_another_process_and_what_it_held_is_free(servers):
+async def test_socket_can_be_closed_through_another_process(servers):
     first, second = servers
     async with (
         first.socket() as socket,
@@ -198,7 +198,7 @@ async def test_a_socket_is_closed_through_another_process_and_what_it_held_is_fr
         assert [one["outcome"] for one in entries][-1] == "done"
 
 
-async def test_sockets_are_paged_and_tell_what_was_subscribed_to_but_nothing_that_opens_them(
+async def test_sockets_are_paged_without_secrets(
     servers,
 ):
     first, second = servers
@@ -229,7 +229,7 @@ async def test_sockets_are_paged_and_tell_what_was_subscribed_to_but_nothing_tha
 
 
 @pytest.mark.one_store
-async def test_who_may_see_sockets_may_not_close_them_and_other_tenants_see_none(
+async def test_closing_sockets_requires_more_than_viewing(
     redis_url, database_url
 ):
     async with guarding(redis_url, database_url) as guarded:

@@ -29,7 +29,7 @@ def at_another_revision(settings):
     bring_to(settings.database_url, head())
 
 
-async def test_who_was_ready_stays_ready_and_who_starts_is_not(settings, at_another_revision):
+async def test_running_process_stays_ready_and_new_one_waits(settings, at_another_revision):
     async with open_storage(settings) as old:
         before = await old.health.check()
         at_another_revision("9999")
@@ -40,7 +40,7 @@ async def test_who_was_ready_stays_ready_and_who_starts_is_not(settings, at_anot
     assert during == ["ok", f"the database is at 9999, this version needs {head()}"]
 
 
-async def test_a_database_that_went_back_is_not_what_this_version_needs(
+async def test_downgraded_schema_is_not_ready(
     settings, at_another_revision
 ):
     async with open_storage(settings) as storage:
@@ -51,7 +51,7 @@ async def test_a_database_that_went_back_is_not_what_this_version_needs(
     assert "at 0001" in schema_fault(settings)
 
 
-def test_doctor_says_that_a_schema_is_older_rather_than_to_fail_on_it(
+def test_doctor_reports_older_schema(
     redis_url, empty_database_url, monkeypatch
 ):
     """It asked the tables of this version, and ended in a traceback, at the very moment when somebody upgrades."""
@@ -67,7 +67,7 @@ def test_doctor_says_that_a_schema_is_older_rather_than_to_fail_on_it(
 
 
 @pytest.mark.parametrize("path", sorted(REVISIONS.glob("r*.py")), ids=lambda path: path.stem)
-def test_a_migration_only_adds(path):
+def test_migration_removes_and_renames_nothing(path):
     """What is taken away or renamed is still used by the version before, for as long as an upgrade rolls."""
     taken = re.findall(
         r"op\.(?:drop_\w+|rename_table|alter_column)\(|\b(?:drop|rename) (?:column|table)\b",

@@ -32,7 +32,7 @@ MIB = limits.MIB
         (True, 10**12, 0, False),
     ],
 )
-def test_the_guard_closes_at_85_percent_and_opens_below_80(was_full, used, most, full):
+def test_memory_guard_sheds_at_85_percent_and_accepts_below_80(was_full, used, most, full):
     assert is_full(was_full, used, most) is full
 
 
@@ -59,7 +59,7 @@ async def _fill(storage) -> int:
 
 
 @pytest.mark.one_store
-async def test_a_store_that_is_nearly_full_refuses_writes_and_goes_on_with_the_rest(small):
+async def test_nearly_full_store_rejects_writes_only(small):
     await small.catalog.put_queue(ORDERS, QueueSpec())
     await small.catalog.put_stream(CLICKS, StreamSpec())
     await small.streams.append(CLICKS, [Record(b"one", "key")])
@@ -89,7 +89,7 @@ async def test_a_store_that_is_nearly_full_refuses_writes_and_goes_on_with_the_r
     assert small.room.refused == {"memory": 3}
 
 
-async def test_a_namespace_that_stores_too_much_is_refused_until_it_is_drained(engines):
+async def test_namespace_over_its_byte_limit_is_rejected_until_drained(engines):
     await engines.namespaces.put("acme", Quotas(stored_bytes_max=8_000))
     orders, clicks = QueueName("orders", "acme"), StreamName("clicks", "acme")
     await engines.catalog.put_queue(orders, QueueSpec(stream_view=True))
@@ -121,7 +121,7 @@ async def test_a_namespace_that_stores_too_much_is_refused_until_it_is_drained(e
     await engines.queues.send(orders, [NewMessage(b"one more")])
 
 
-async def test_acknowledged_messages_and_those_of_streams_that_were_trimmed_weigh_nothing(engines):
+async def test_acknowledged_and_trimmed_data_is_not_counted(engines):
     await engines.catalog.put_queue(ORDERS, QueueSpec())
     await engines.queues.send(ORDERS, [NewMessage(b"x" * 1_000)] * 3)
     namespace = engines.namespaces.table["default"]
@@ -135,7 +135,7 @@ async def test_acknowledged_messages_and_those_of_streams_that_were_trimmed_weig
     assert await engines.weighing.weigh(namespace) == 0
 
 
-async def test_a_limit_that_is_lifted_lets_in_at_once(engines):
+async def test_lifting_a_limit_takes_effect_immediately(engines):
     await engines.namespaces.put("acme", Quotas(stored_bytes_max=0))
     orders = QueueName("orders", "acme")
     await engines.catalog.put_queue(orders, QueueSpec())

@@ -23,14 +23,14 @@ async def database(database_url: str) -> AsyncIterator[Database]:
         yield database
 
 
-async def test_what_is_written_is_there(database):
+async def test_committed_write_is_readable(database):
     async with database.writing() as session:
         await session.execute(ADD)
 
     assert await count(database) == 1
 
 
-async def test_a_block_that_raises_writes_nothing(database):
+async def test_failing_block_writes_nothing(database):
     async def add_and_fail() -> None:
         async with database.writing() as session:
             await session.execute(ADD)
@@ -42,7 +42,7 @@ async def test_a_block_that_raises_writes_nothing(database):
     assert await count(database) == 0
 
 
-async def test_a_connection_lost_before_the_commit_means_nothing_happened(database, database_url):
+async def test_connection_lost_before_commit_means_nothing_happened(database, database_url):
     async def add_twice() -> None:
         async with database.writing() as session:
             await session.execute(ADD)
@@ -55,7 +55,7 @@ async def test_a_connection_lost_before_the_commit_means_nothing_happened(databa
     assert await count(database) == 0
 
 
-async def test_a_connection_lost_with_the_commit_means_nobody_knows(database, database_url):
+async def test_connection_lost_during_commit_is_outcome_unknown(database, database_url):
     async def add() -> None:
         async with database.writing() as session:
             await session.execute(ADD)
@@ -65,7 +65,7 @@ async def test_a_connection_lost_with_the_commit_means_nobody_knows(database, da
         await add()
 
 
-async def test_a_caller_to_whom_twice_is_harmless_hears_that_nothing_happened(
+async def test_idempotent_caller_gets_unavailable_instead_of_unknown(
     database, database_url
 ):
     async def add() -> None:
@@ -77,7 +77,7 @@ async def test_a_caller_to_whom_twice_is_harmless_hears_that_nothing_happened(
         await add()
 
 
-async def test_the_pool_recovers_when_postgres_has_dropped_its_connections(database, database_url):
+async def test_pool_recovers_after_postgres_drops_connections(database, database_url):
     await database.ping()
 
     with psycopg.connect(database_url, autocommit=True) as operator:
@@ -89,7 +89,7 @@ async def test_the_pool_recovers_when_postgres_has_dropped_its_connections(datab
     assert await count(database) == 0
 
 
-async def test_a_block_that_takes_too_long_is_given_up(database):
+async def test_slow_block_is_aborted(database):
     async def sleep() -> None:
         async with database.writing(limit_ms=50) as session:
             await session.execute(text("select pg_sleep(60)"))
@@ -100,7 +100,7 @@ async def test_a_block_that_takes_too_long_is_given_up(database):
     await database.ping()
 
 
-async def test_more_transactions_than_connections_are_refused(database_url):
+async def test_excess_transactions_are_rejected(database_url):
     where = StorageSettings(
         redis_url="redis://unused", database_url=database_url, postgres_connections_max=2
     )
@@ -111,7 +111,7 @@ async def test_more_transactions_than_connections_are_refused(database_url):
             await database.ping()
 
 
-async def test_a_database_that_is_not_there_is_unavailable():
+async def test_missing_database_is_unavailable():
     where = StorageSettings(redis_url="redis://unused", database_url="postgresql:///?host=/nowhere")
 
     async with open_database(where) as database:
@@ -119,7 +119,7 @@ async def test_a_database_that_is_not_there_is_unavailable():
             await database.ping()
 
 
-def test_urls_keep_all_but_the_drivers_name():
+def test_driver_url_keeps_everything_but_the_scheme():
     url = "postgresql://me:p%40ss@/db?host=%2Ftmp%2Fa"
 
     assert driver_url(url) == "postgresql+psycopg://me:p%40ss@/db?host=%2Ftmp%2Fa"
@@ -149,7 +149,7 @@ def test_urls_keep_all_but_the_drivers_name():
         ),
     ],
 )
-def test_psycopg_alone_connects_as_it_does_for_sqlalchemy(url, options):
+def test_conninfo_matches_the_sqlalchemy_url(url, options):
     assert conninfo_to_dict(conninfo(url)) == options
 
 

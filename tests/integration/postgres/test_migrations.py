@@ -17,7 +17,7 @@ from storage.postgres.tables import METADATA
 from storage.settings import StorageSettings
 
 
-def test_an_empty_database_becomes_current(empty_database_url):
+def test_empty_database_is_migrated(empty_database_url):
     assert current(empty_database_url) is None
 
     migrate(empty_database_url)
@@ -25,7 +25,7 @@ def test_an_empty_database_becomes_current(empty_database_url):
     assert current(empty_database_url) == head()
 
 
-def test_the_tables_in_code_are_the_tables_in_the_database(empty_database_url):
+def test_tables_in_code_match_the_database(empty_database_url):
     migrate(empty_database_url)
 
     with _engine(empty_database_url).connect() as connection:
@@ -35,7 +35,7 @@ def test_the_tables_in_code_are_the_tables_in_the_database(empty_database_url):
     assert differences == []
 
 
-def test_migrating_again_keeps_what_is_there(empty_database_url):
+def test_migration_is_idempotent(empty_database_url):
     migrate(empty_database_url)
     before = _account_id(empty_database_url)
 
@@ -44,7 +44,7 @@ def test_migrating_again_keeps_what_is_there(empty_database_url):
     assert _account_id(empty_database_url) == before
 
 
-def test_the_default_namespace_has_an_account_id_of_12_digits(empty_database_url):
+def test_default_namespace_has_12_digit_account_id(empty_database_url):
     migrate(empty_database_url)
 
     account_id = _account_id(empty_database_url)
@@ -53,7 +53,7 @@ def test_the_default_namespace_has_an_account_id_of_12_digits(empty_database_url
     assert account_id.isdecimal()
 
 
-def test_processes_that_start_together_migrate_once(empty_database_url):
+def test_concurrent_processes_migrate_once(empty_database_url):
     with ThreadPoolExecutor(4) as processes:
         outcomes = list(processes.map(migrate, [empty_database_url] * 4))
 
@@ -61,7 +61,7 @@ def test_processes_that_start_together_migrate_once(empty_database_url):
     assert current(empty_database_url) == head()
 
 
-def test_a_database_newer_than_the_code_is_left_alone(empty_database_url):
+def test_newer_database_is_left_unchanged(empty_database_url):
     migrate(empty_database_url)
     _execute(empty_database_url, "update alembic_version set version_num = '9999'")
 
@@ -71,7 +71,7 @@ def test_a_database_newer_than_the_code_is_left_alone(empty_database_url):
     assert current(empty_database_url) == "9999"
 
 
-def test_a_migration_that_fails_leaves_nothing_behind(empty_database_url):
+def test_failed_migration_leaves_nothing_behind(empty_database_url):
     _execute(empty_database_url, "create table shards (mine int)")
 
     with pytest.raises(Exception, match="shards"):
@@ -80,17 +80,17 @@ def test_a_migration_that_fails_leaves_nothing_behind(empty_database_url):
     assert _tables(empty_database_url) == {"shards"}
 
 
-def test_a_database_that_is_not_there_is_unavailable():
+def test_missing_database_is_unavailable():
     with pytest.raises(StorageUnavailable):
         migrate("postgresql://postgres@/none?host=/nowhere")
 
 
-async def test_a_process_reads_the_revision_on_its_own_connections(database_url):
+async def test_revision_is_read_over_own_connections(database_url):
     async with open_database(_settings(database_url)) as database:
         assert await read_revision(database) == head()
 
 
-async def test_a_database_without_tables_is_unavailable_and_says_why(empty_database_url):
+async def test_database_without_tables_is_unavailable_with_reason(empty_database_url):
     async with open_database(_settings(empty_database_url)) as database:
         with pytest.raises(StorageUnavailable, match="has not been migrated"):
             await StoreIdentities(database).read()

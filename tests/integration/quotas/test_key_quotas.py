@@ -19,7 +19,7 @@ async def guarded(redis_url, database_url):
         yield guarded
 
 
-async def test_only_an_administrator_of_all_namespaces_says_anything_of_them(guarded: Guarded):
+async def test_namespaces_require_deployment_administrator(guarded: Guarded):
     everywhere = await guarded.key(everywhere=True)
     own = await guarded.key(by=Principal("root", TENANT, EVERYTHING))
     path = f"/v1/namespaces/{TENANT}"
@@ -36,7 +36,7 @@ async def test_only_an_administrator_of_all_namespaces_says_anything_of_them(gua
     assert changed.status_code == 200
 
 
-async def test_a_namespace_with_keys_that_are_good_is_not_deleted(guarded: Guarded):
+async def test_namespace_with_live_keys_cannot_be_deleted(guarded: Guarded):
     everywhere = await guarded.key(everywhere=True)
     await guarded.key(by=Principal("root", TENANT, EVERYTHING))
 
@@ -46,7 +46,7 @@ async def test_a_namespace_with_keys_that_are_good_is_not_deleted(guarded: Guard
     assert answer.json()["holds"] == {"live_keys": 1}
 
 
-async def test_a_change_of_quotas_is_in_the_audit_with_what_was_before(guarded: Guarded):
+async def test_quota_change_is_audited_with_previous_value(guarded: Guarded):
     everywhere = await guarded.key(everywhere=True)
     path = f"/v1/namespaces/{TENANT}"
     await guarded.ask("PUT", path, everywhere, json={"queues_max": 3})
@@ -59,7 +59,7 @@ async def test_a_change_of_quotas_is_in_the_audit_with_what_was_before(guarded: 
     assert (last["before"], last["after"]) == ({"queues_max": 3}, {"queues_max": 5})
 
 
-async def test_a_key_has_its_own_rates_and_another_one_is_not_held_to_them(guarded: Guarded):
+async def test_key_rates_apply_to_that_key_only(guarded: Guarded):
     slow = Rates(calls_per_second=0.001, burst_seconds=3600)
     first = await guarded.key(Rights(roles=(Role.ADMIN,), rates=slow))
     other = await guarded.key(Rights(roles=(Role.ADMIN,)))

@@ -55,11 +55,11 @@ async def acme(engines):
     return engines
 
 
-async def test_a_namespace_without_quotas_spends_without_waiting(engines):
+async def test_namespace_without_quotas_never_waits(engines):
     assert engines.quotas.spend(Principal("p"), "queue/orders", messages=10**9) is None
 
 
-async def test_a_rate_lets_its_burst_pass_then_its_rate(acme, clock):
+async def test_rate_allows_burst_then_rate(acme, clock):
     assert await passes(acme, ACME, 25) == 10
 
     clock.advance(ms=300)
@@ -67,7 +67,7 @@ async def test_a_rate_lets_its_burst_pass_then_its_rate(acme, clock):
     assert await passes(acme, ACME, 25) == 3
 
 
-async def test_a_refusal_says_which_policy_and_when_to_come_back(acme):
+async def test_rejection_names_policy_and_retry_time(acme):
     await passes(acme, ACME, 10)
 
     with pytest.raises(QuotaExceeded) as refused:
@@ -81,7 +81,7 @@ async def test_a_refusal_says_which_policy_and_when_to_come_back(acme):
     }
 
 
-async def test_a_tenant_that_floods_takes_nothing_of_anothers_and_asks_the_store_no_more(
+async def test_flooding_namespace_affects_no_other_and_no_store_calls(
     acme, clock, redis_url
 ):
     await acme.namespaces.put("rival", Quotas(rates=TEN))
@@ -100,7 +100,7 @@ async def test_a_tenant_that_floods_takes_nothing_of_anothers_and_asks_the_store
         await passes(acme, ACME, 50)
 
 
-async def test_messages_and_bytes_are_limited_as_calls_are(engines):
+async def test_messages_and_bytes_are_limited_like_calls(engines):
     rates = Rates(messages_per_second=100, bytes_per_second=1_000)
     await engines.namespaces.put("acme", Quotas(rates=rates))
 
@@ -109,7 +109,7 @@ async def test_messages_and_bytes_are_limited_as_calls_are(engines):
     assert await passes(engines, ACME, 10) == 10  # neither: a receive, say
 
 
-async def test_a_call_that_could_never_pass_is_told_so(engines):
+async def test_call_larger_than_burst_is_rejected_as_quota_too_small(engines):
     await engines.namespaces.put("acme", Quotas(rates=Rates(bytes_per_second=1_000)))
 
     with pytest.raises(QuotaTooSmall) as refused:
@@ -119,7 +119,7 @@ async def test_a_call_that_could_never_pass_is_told_so(engines):
     assert not refused.value.code.retryable
 
 
-async def test_a_large_call_passes_among_small_ones_that_are_refused(engines, clock):
+async def test_large_call_passes_among_rejected_small_ones(engines, clock):
     """Whoever is refused takes nothing, so that what it needs can gather."""
     await engines.namespaces.put("acme", Quotas(rates=Rates(messages_per_second=10)))
     assert await passes(engines, ACME, 1, messages=10) == 1
@@ -132,7 +132,7 @@ async def test_a_large_call_passes_among_small_ones_that_are_refused(engines, cl
     assert await passes(engines, ACME, 1, messages=10) == 1
 
 
-async def test_each_resource_that_a_glob_matches_has_its_own_bucket(engines):
+async def test_each_resource_matching_a_pattern_has_its_own_bucket(engines):
     globs = (ResourceRates("queue/orders-*", TEN),)
     await engines.namespaces.put("acme", Quotas(resources=globs))
 
@@ -142,14 +142,14 @@ async def test_each_resource_that_a_glob_matches_has_its_own_bucket(engines):
     assert await passes(engines, ACME, 15, "") == 15
 
 
-async def test_a_key_has_its_own_rate_beside_its_namespaces(acme):
+async def test_key_has_its_own_rate_beside_its_namespace(acme):
     slow = Principal("s", "acme", credential="k3", rates=Rates(calls_per_second=4))
 
     assert await passes(acme, slow, 10) == 4
     assert await passes(acme, ACME, 10) == 6
 
 
-async def test_rates_of_one_key_are_the_same_key_in_each_process_that_knows_it(acme, clock):
+async def test_key_rate_is_shared_by_equal_principals(acme, clock):
     slow = Principal("s", "acme", credential="k3", rates=Rates(calls_per_second=4))
     again = Principal("s", "acme", credential="k3", rates=Rates(calls_per_second=4))
 
@@ -169,7 +169,7 @@ async def three(settings, clock):
         yield opened
 
 
-async def test_processes_share_a_limit_and_pass_no_more_than_the_named_bound(three, clock):
+async def test_processes_share_a_limit_within_documented_bound(three, clock):
     """At most rate x (seconds + burst), and what each held before: nothing, here. And hardly less."""
     passed = 0
     for _ in range(40):
@@ -182,7 +182,7 @@ async def test_processes_share_a_limit_and_pass_no_more_than_the_named_bound(thr
     assert passed >= rate * (seconds + 1) - 3 * lease - 50 * rate / 1_000
 
 
-async def test_a_process_that_asks_seldom_takes_little_from_the_others(three, clock):
+async def test_idle_process_takes_little_from_busy_ones(three, clock):
     busy, *idle = three
     passed = 0
     for _ in range(40):
@@ -194,7 +194,7 @@ async def test_a_process_that_asks_seldom_takes_little_from_the_others(three, cl
     assert passed >= 200 * 4
 
 
-async def test_many_callers_at_once_share_a_renewal(engines, redis_url):
+async def test_concurrent_callers_share_a_token_lease(engines, redis_url):
     await engines.namespaces.put("acme", Quotas(rates=Rates(calls_per_second=100_000)))
     await passes(engines, ACME, 20)
 
@@ -206,7 +206,7 @@ async def test_many_callers_at_once_share_a_renewal(engines, redis_url):
     assert after - before <= 20
 
 
-async def test_callers_that_come_first_and_together_all_pass_if_there_is_room(engines):
+async def test_first_concurrent_callers_all_pass_within_limit(engines):
     """Nothing is leased yet, and each of them would take it from the others."""
     await engines.namespaces.put("acme", Quotas(rates=Rates(calls_per_second=100)))
 
@@ -215,7 +215,7 @@ async def test_callers_that_come_first_and_together_all_pass_if_there_is_room(en
     assert sum(found) == 100
 
 
-async def test_who_is_refused_by_one_policy_spends_nothing_of_the_others(engines, clock):
+async def test_call_rejected_by_one_policy_uses_no_tokens_of_others(engines, clock):
     globs = (ResourceRates("queue/small", Rates(calls_per_second=2)),)
     await engines.namespaces.put("acme", Quotas(rates=TEN, resources=globs))
 
@@ -223,7 +223,7 @@ async def test_who_is_refused_by_one_policy_spends_nothing_of_the_others(engines
     assert await passes(engines, ACME, 20, "queue/other") == 8
 
 
-async def test_a_caller_that_gives_up_while_it_waits_spends_nothing(acme):
+async def test_cancelled_waiting_caller_uses_no_tokens(acme):
     waiting = asyncio.ensure_future(spend(acme, ACME))
     await asyncio.sleep(0)
     waiting.cancel()
@@ -232,7 +232,7 @@ async def test_a_caller_that_gives_up_while_it_waits_spends_nothing(acme):
     assert await passes(acme, ACME, 20) >= 9
 
 
-async def test_a_limit_that_is_changed_holds_at_once_and_elsewhere_in_a_moment(three):
+async def test_changed_limit_applies_locally_first_and_soon_elsewhere(three):
     first, second, _ = three
     await first.namespaces.put("acme", Quotas(rates=Rates(calls_per_second=1)))
     await passes(first, ACME, 1)
@@ -245,7 +245,7 @@ async def test_a_limit_that_is_changed_holds_at_once_and_elsewhere_in_a_moment(t
     assert await passes(second, ACME, 50) == 0
 
 
-async def test_keys_of_a_rate_lie_in_their_namespace_and_end_by_themselves(acme, redis_url):
+async def test_rate_keys_are_namespaced_and_expire(acme, redis_url):
     await passes(acme, ACME, 1)
 
     with redis.Redis.from_url(redis_url) as client:
@@ -254,7 +254,7 @@ async def test_keys_of_a_rate_lie_in_their_namespace_and_end_by_themselves(acme,
         assert 0 < client.ttl(key) <= 3_602
 
 
-async def test_a_store_that_forgets_its_rates_lets_a_burst_pass_and_no_more(acme, clock, redis_url):
+async def test_lost_rates_allow_one_more_burst(acme, clock, redis_url):
     await passes(acme, ACME, 10)
     with redis.Redis.from_url(redis_url) as client:
         client.delete("ms:acme:{namespace}:rate")
@@ -264,7 +264,7 @@ async def test_a_store_that_forgets_its_rates_lets_a_burst_pass_and_no_more(acme
 
 
 @pytest.mark.one_store
-async def test_a_store_that_restarts_knows_what_has_passed(database_url, clock, short_folder):
+async def test_rates_survive_store_restart(database_url, clock, short_folder):
     with running_valkey(short_folder) as url:
         settings = StorageSettings(redis_url=url, database_url=database_url)
         async with open_storage(settings, clock=clock) as storage:
@@ -282,7 +282,7 @@ async def test_a_store_that_restarts_knows_what_has_passed(database_url, clock, 
 # Namespaces
 
 
-async def test_a_caller_of_a_namespace_that_is_not_there_is_told_so(engines):
+async def test_unknown_namespace_is_rejected(engines):
     nowhere = Principal("n", "nowhere")
 
     with pytest.raises(NamespaceNotFound, match="nowhere"):
@@ -291,14 +291,14 @@ async def test_a_caller_of_a_namespace_that_is_not_there_is_told_so(engines):
         await engines.catalog.put_queue(QueueName("orders", "nowhere"), QueueSpec())
 
 
-async def test_a_namespace_made_by_another_process_serves_at_once(three):
+async def test_namespace_created_by_another_process_is_usable(three):
     first, second, _ = three
     await first.namespaces.put("fresh", NO_QUOTAS)
 
     await spend(second, Principal("f", "fresh"))
 
 
-async def test_a_version_that_moved_on_is_not_replaced(engines):
+async def test_stale_namespace_version_is_not_replaced(engines):
     made, created = await engines.namespaces.put("acme", NO_QUOTAS, create_only=True)
     same, _ = await engines.namespaces.put("acme", NO_QUOTAS)
     changed, _ = await engines.namespaces.put("acme", Quotas(queues_max=1), if_match=1)
@@ -310,7 +310,7 @@ async def test_a_version_that_moved_on_is_not_replaced(engines):
         await engines.namespaces.put("acme", NO_QUOTAS, create_only=True)
 
 
-async def test_an_empty_namespace_is_deleted_and_its_name_is_free(engines):
+async def test_empty_namespace_is_deleted_and_its_name_is_free(engines):
     made, _ = await engines.namespaces.put("acme", NO_QUOTAS)
 
     await engines.namespaces.delete("acme")
@@ -322,7 +322,7 @@ async def test_an_empty_namespace_is_deleted_and_its_name_is_free(engines):
     assert again.account_id != made.account_id
 
 
-async def test_a_namespace_with_something_in_it_stays_and_says_what(engines):
+async def test_nonempty_namespace_is_not_deleted_and_says_why(engines):
     await engines.namespaces.put("acme", NO_QUOTAS)
     await engines.catalog.put_queue(QueueName("orders", "acme"), QueueSpec())
     await engines.catalog.put_stream(StreamName("clicks", "acme"), StreamSpec())
@@ -337,7 +337,7 @@ async def test_a_namespace_with_something_in_it_stays_and_says_what(engines):
     assert later.value.facts["holds"] == {"streams": 1, "deleted_not_swept": 1}
 
 
-async def test_a_namespace_is_deleted_once_the_sweep_has_let_go_of_what_was_in_it(engines, clock):
+async def test_namespace_is_deletable_once_contents_are_forgotten(engines, clock):
     orders = QueueName("orders", "acme")
     await engines.namespaces.put("acme", NO_QUOTAS)
     await engines.catalog.put_queue(orders, QueueSpec())
@@ -351,12 +351,12 @@ async def test_a_namespace_is_deleted_once_the_sweep_has_let_go_of_what_was_in_i
     assert "acme" not in engines.namespaces.table
 
 
-async def test_default_always_is_there(engines):
+async def test_default_namespace_always_exists(engines):
     with pytest.raises(NamespaceInUse, match="default"):
         await engines.namespaces.delete("default")
 
 
-async def test_no_more_queues_and_streams_than_the_quota_says_also_when_made_at_once(engines):
+async def test_queue_and_stream_limits_hold_under_concurrency(engines):
     await engines.namespaces.put("acme", Quotas(queues_max=3, streams_max=0))
 
     made = await asyncio.gather(
@@ -373,7 +373,7 @@ async def test_no_more_queues_and_streams_than_the_quota_says_also_when_made_at_
 # Places
 
 
-async def test_connections_are_counted_over_all_processes(three):
+async def test_connections_are_counted_across_processes(three):
     first, second, third = three
     await first.namespaces.put("acme", Quotas(connections_max=3))
     for one in (second, third):
@@ -391,7 +391,7 @@ async def test_connections_are_counted_over_all_processes(three):
     await third.places.take("acme")
 
 
-async def test_the_connections_of_a_process_that_was_killed_are_free_after_a_while(three, clock):
+async def test_connections_of_killed_process_are_released(three, clock):
     killed, other, _ = three
     await killed.namespaces.put("acme", Quotas(connections_max=1))
     await other.namespaces.read_again()

@@ -40,7 +40,7 @@ async def connections_of(client: Redis) -> int:
     return len(await client.client_list())
 
 
-def test_a_connection_to_a_unix_socket_has_more_room_than_a_socket_has(valkey_url):
+def test_unix_socket_connection_has_larger_write_buffer(valkey_url):
     """A flush that did not fit waited for the event loop again and again, and the store for the flush."""
 
     async def work() -> None:
@@ -60,7 +60,7 @@ def test_a_connection_to_a_unix_socket_has_more_room_than_a_socket_has(valkey_ur
     on_uvloop(work)
 
 
-def test_a_write_to_a_connection_that_was_reset_says_that_it_is_lost(redis_url):
+def test_write_to_reset_connection_reports_the_loss(redis_url):
     """It was a RuntimeError: callers were answered 500 instead of 503 or 504."""
 
     async def work() -> None:
@@ -74,7 +74,7 @@ def test_a_write_to_a_connection_that_was_reset_says_that_it_is_lost(redis_url):
     on_uvloop(work)
 
 
-def test_a_client_whose_connection_was_reset_says_so_and_then_works_again(redis_url, monkeypatch):
+def test_client_with_reset_connection_fails_once_and_recovers(redis_url, monkeypatch):
     """It was a RuntimeError, which ended the guard of the store's memory for as long as the process lived."""
 
     async def work() -> None:
@@ -98,7 +98,7 @@ def test_a_client_whose_connection_was_reset_says_so_and_then_works_again(redis_
     on_uvloop(work)
 
 
-async def test_what_was_given_up_is_not_sent_later_to_a_store_that_hung(valkey_url):
+async def test_abandoned_write_is_not_sent_to_hung_store_later(valkey_url):
     """The rest of a flush stayed in memory, with its socket, until the store read again: and then it was done."""
     socket = urlsplit(valkey_url).path
     async with (
@@ -124,7 +124,7 @@ async def test_what_was_given_up_is_not_sent_later_to_a_store_that_hung(valkey_u
         assert not await client.exists("given up")
 
 
-async def test_a_store_can_tell_which_connections_are_ours(valkey_url):
+async def test_connections_have_client_library_name(valkey_url):
     connection = make_connection(open_pool(valkey_url))
     await connection.connect()
 

@@ -68,7 +68,7 @@ def _slots(client):
     )
 
 
-async def test_logs_are_spread_over_all_masters_and_found_again(storage, masters):
+async def test_logs_are_spread_over_all_masters(storage, masters):
     for name in QUEUES:
         await storage.queues.send(name, [NewMessage(name.name.encode())])
 
@@ -80,7 +80,7 @@ async def test_logs_are_spread_over_all_masters_and_found_again(storage, masters
             assert client.dbsize() > 0
 
 
-async def test_the_calls_of_many_at_once_reach_their_masters(storage):
+async def test_concurrent_calls_reach_their_masters(storage):
     await storage.catalog.put_stream(CLICKS, StreamSpec(shards=8))
     appended = [
         storage.streams.append(CLICKS, [Record(b"%d" % nth, key=f"key-{nth}")]) for nth in range(40)
@@ -93,7 +93,7 @@ async def test_the_calls_of_many_at_once_reach_their_masters(storage):
     assert sum(len(read.records) for read in reads) == 40
 
 
-async def test_a_log_is_refused_while_its_slot_moves_and_followed_when_it_has(storage, masters):
+async def test_log_is_rejected_during_slot_migration_then_followed(storage, masters):
     """A script names all keys of its log, and half of them are not yet there: nothing happens, and who calls tries again."""
     queue = await storage.catalog.queue(WORK)
     await storage.queues.send(WORK, [NewMessage(b"before")])
@@ -132,7 +132,7 @@ def _move_back(masters, slot, now, then):
         client.execute_command("CLUSTER BUMPEPOCH")  # or the others might not believe it
 
 
-async def test_the_store_is_known_while_one_server_has_not_heard_yet_that_a_slot_moved(masters):
+async def test_store_is_found_when_one_server_has_stale_slot_map(masters):
     """It names a master that does not have the store's own key."""
     slot = key_slot(STORE_KEY.encode())
     owner = owner_of(masters, STORE_KEY.encode())
@@ -151,7 +151,7 @@ async def test_the_store_is_known_while_one_server_has_not_heard_yet_that_a_slot
     assert {len(facts.replid.split(",")) for facts in found} == {MASTERS}
 
 
-async def test_a_wait_is_woken_by_a_send_at_any_master(storage):
+async def test_waiting_receive_is_woken_by_any_master(storage):
     """One subscription hears all: a publish reaches every server of a cluster."""
     waiting = [asyncio.create_task(storage.queues.receive(name, wait_ms=10_000)) for name in QUEUES]
     await asyncio.sleep(0.3)
@@ -164,7 +164,7 @@ async def test_a_wait_is_woken_by_a_send_at_any_master(storage):
     assert [len(messages) for messages in found] == [1] * len(QUEUES)
 
 
-async def test_a_replica_in_the_place_of_a_lost_master_reuses_no_offset(short_folder, database_url):
+async def test_promoted_replica_reuses_no_offset(short_folder, database_url):
     """Replication is asynchronous: what the replica did not have is a gap, and what comes now lies behind it."""
     with running_masters(Path(short_folder)) as masters:
         settings = StorageSettings(redis_url=masters.url, database_url=database_url)

@@ -58,7 +58,7 @@ async def all_connections_end(redis_url: str) -> None:
         await client.client_kill_filter(_type="normal", skipme=True)
 
 
-async def test_what_was_made_for_the_store_that_is_gone_is_not_sent_to_the_next(
+async def test_calls_made_for_previous_store_are_not_sent_to_next(
     redis_url, pipeline, stores
 ):
     """Appends that waited for a promoted replica carried the epoch of the lost primary, and handed out offsets again."""
@@ -80,7 +80,7 @@ async def test_what_was_made_for_the_store_that_is_gone_is_not_sent_to_the_next(
     assert await keys_in(redis_url) == 1
 
 
-async def test_a_connection_that_breaks_and_finds_the_same_store_sends_what_waited(
+async def test_waiting_calls_are_sent_after_reconnect_to_same_store(
     redis_url, pipeline, stores
 ):
     stores.names = [1]
@@ -91,7 +91,7 @@ async def test_a_connection_that_breaks_and_finds_the_same_store_sends_what_wait
     assert await make_log(pipeline)
 
 
-async def test_what_one_server_sends_on_to_another_keeps_the_store_it_was_made_for(
+async def test_redirected_call_keeps_its_store_identity(
     pipeline, stores
 ):
     stores.names = [2]

@@ -54,7 +54,7 @@ async def storage(engines):
 
 
 @pytest.mark.parametrize("order", list(Order))
-async def test_a_replay_sends_every_record_once_and_each_key_in_its_order(storage, order):
+async def test_replay_sends_every_record_once_in_key_order(storage, order):
     records = await fill(storage, 300)
 
     parts = await replay(storage, wanted(order=order))
@@ -68,7 +68,7 @@ async def test_a_replay_sends_every_record_once_and_each_key_in_its_order(storag
     assert all(part.done for part in parts)
 
 
-async def test_a_record_says_where_it_came_from(storage):
+async def test_replayed_record_names_its_source(storage):
     [appended] = await storage.streams.append(
         SOURCE,
         [Record(b"x", "k", (("trace", "", b"t"), (":content_type", "", b"text/plain")), 12_345)],
@@ -91,7 +91,7 @@ async def test_a_record_says_where_it_came_from(storage):
     assert (found.record.key, found.record.event_time_ms) == ("k", 12_345)
 
 
-async def test_the_window_is_fixed_when_the_replay_begins(storage):
+async def test_window_is_fixed_when_replay_starts(storage):
     records = await fill(storage, 10)
     await storage.replays.submit("default", wanted())
     await fill(storage, 5, first=10)
@@ -105,7 +105,7 @@ async def test_the_window_is_fixed_when_the_replay_begins(storage):
     assert len(records) == 10
 
 
-async def test_a_window_by_time_offsets_and_bookmark(storage, clock):
+async def test_window_accepts_time_offsets_and_bookmark(storage, clock):
     await fill(storage, 20)
     group = GroupName("readers")
     await storage.groups.put(group, GroupSpec(stream="source"))
@@ -130,7 +130,7 @@ async def test_a_window_by_time_offsets_and_bookmark(storage, clock):
     assert counts == {"time": 10, "offsets": 10, "bookmark": 10, "before": 7, "until": tips[1]}
 
 
-async def test_a_filter_selects_by_key_header_body_and_lot(storage):
+async def test_filter_selects_by_key_header_body_and_sample(storage):
     await fill(storage, 200)
     tagged = Record(b"{}", "other", (("kind", "", b"a"),))
     await storage.streams.append(SOURCE, [tagged])
@@ -157,7 +157,7 @@ async def test_a_filter_selects_by_key_header_body_and_lot(storage):
 
 
 @pytest.mark.parametrize("kind", list(QueueType))
-async def test_a_queue_gets_each_record_once(storage, kind):
+async def test_queue_target_gets_each_record_once(storage, kind):
     name = WORK if kind is QueueType.STANDARD else QueueName("line.fifo")
     await storage.catalog.put_queue(name, QueueSpec(type=kind))
     records = await fill(storage, 50)
@@ -181,7 +181,7 @@ def _shards(found) -> set[str]:
     return {one.group for one in found if one.group.startswith("shard ")}
 
 
-async def test_a_target_may_keep_the_shards_of_its_source(storage):
+async def test_target_can_keep_shards_of_source(storage):
     await fill(storage, 100)
 
     await replay(storage, wanted(target=Target(stream="target", shard_mode=ShardMode.KEEP)))
@@ -193,7 +193,7 @@ async def test_a_target_may_keep_the_shards_of_its_source(storage):
         assert bodies(reads[0].records) == bodies(reads[1].records)
 
 
-async def test_by_key_children_go_after_their_parents(storage):
+async def test_children_follow_their_parents_in_key_order(storage):
     records = await fill(storage, 100)
     await storage.streams.split(SOURCE, 0, RING_SIZE // 4)
     records += await fill(storage, 100, first=100)
@@ -208,7 +208,7 @@ async def test_by_key_children_go_after_their_parents(storage):
         assert [at.record.data for at in found if at.record.key == one] == sent
 
 
-async def test_by_time_one_shard_gets_what_arrived_in_its_order(storage, clock):
+async def test_time_order_fills_one_shard_by_arrival(storage, clock):
     await storage.catalog.put_stream(StreamName("one"), StreamSpec())
     for n in range(30):
         await fill(storage, 1, first=n)
@@ -222,7 +222,7 @@ async def test_by_time_one_shard_gets_what_arrived_in_its_order(storage, clock):
     ]
 
 
-async def test_what_expired_in_the_window_is_told(storage):
+async def test_expired_records_of_window_are_reported(storage):
     await fill(storage, 100)
     [first, _] = await storage.streams.shards(SOURCE)
     await storage.replays.submit("default", wanted(start=Bound(offsets=((0, 0),))))
@@ -237,7 +237,7 @@ async def test_what_expired_in_the_window_is_told(storage):
     assert first.next > 10
 
 
-async def test_a_plan_counts_what_it_knows_and_says_what_it_guesses(storage):
+async def test_plan_distinguishes_counts_from_estimates(storage):
     await fill(storage, 1_000)
     odd = Filter(body=(Condition(path="/odd", equals=True),))
 
@@ -257,7 +257,7 @@ async def test_a_plan_counts_what_it_knows_and_says_what_it_guesses(storage):
     assert await everything(storage) == []
 
 
-async def test_a_small_window_is_known_whole(storage):
+async def test_plan_of_small_window_is_exact(storage):
     records = await fill(storage, 30)
 
     plan = await storage.replays.plan("default", wanted(filter=Filter(keys=("key 1",))))
@@ -267,7 +267,7 @@ async def test_a_small_window_is_known_whole(storage):
     assert (plan.bytes.count, plan.bytes.exact) == (sum(one.size_bytes for one in meant), True)
 
 
-async def test_a_plan_that_would_read_too_much_is_refused(storage, monkeypatch):
+async def test_plan_that_reads_too_much_is_rejected(storage, monkeypatch):
     monkeypatch.setattr("storage.domain.limits.REPLAY_SCAN_RECORDS_MAX", 10)
     await fill(storage, 30)
 
@@ -275,7 +275,7 @@ async def test_a_plan_that_would_read_too_much_is_refused(storage, monkeypatch):
         await storage.replays.plan("default", wanted(filter=Filter(keys=("a",))), exact=True)
 
 
-async def test_asking_again_with_the_same_id_gives_the_same_replay(storage):
+async def test_submit_with_same_id_returns_same_replay(storage):
     first = await storage.replays.submit("default", wanted(), "one")
 
     again = await storage.replays.submit("default", wanted(), "one")
@@ -305,7 +305,7 @@ async def test_asking_again_with_the_same_id_gives_the_same_replay(storage):
         (wanted(max_records=0), ValidationFailed),
     ],
 )
-async def test_a_replay_that_could_not_be_done_is_refused_when_it_is_asked_for(
+async def test_impossible_replay_is_rejected_at_submission(
     storage, request_, error
 ):
     await storage.groups.put(GroupName("readers"), GroupSpec(stream="source"))
@@ -318,7 +318,7 @@ async def test_a_replay_that_could_not_be_done_is_refused_when_it_is_asked_for(
     assert await storage.replays.page("default") == []
 
 
-async def test_onto_its_own_stream_only_when_that_is_said(storage):
+async def test_replay_onto_source_stream_requires_opt_in(storage):
     await fill(storage, 10)
     onto = wanted(target=Target(stream="source"), allow_same_stream=True)
 
@@ -328,7 +328,7 @@ async def test_onto_its_own_stream_only_when_that_is_said(storage):
     assert len(await everything(storage, SOURCE)) == 20
 
 
-async def test_a_target_that_was_made_anew_is_another_one(storage):
+async def test_recreated_target_is_not_found(storage):
     await fill(storage, 10)
     await storage.replays.submit("default", wanted())
     await storage.catalog.delete_stream(TARGET)
@@ -338,7 +338,7 @@ async def test_a_target_that_was_made_anew_is_another_one(storage):
         await begin(storage)
 
 
-async def test_a_replay_that_is_cancelled_before_it_began_leaves_nothing(storage):
+async def test_cancelled_queued_replay_leaves_nothing(storage):
     await storage.replays.submit("default", wanted(), "gone")
 
     cancelled = await storage.replays.cancel("default", "gone")
@@ -348,7 +348,7 @@ async def test_a_replay_that_is_cancelled_before_it_began_leaves_nothing(storage
         await storage.replays.get("default", "none")
 
 
-async def test_a_sweep_has_targets_forget_what_ended_without_a_worker(
+async def test_maintenance_forgets_producers_of_ended_replays(
     storage,
 ):
     await fill(storage, 10)
@@ -371,7 +371,7 @@ async def _logs(storage) -> list[LogAddress]:
     return [LogAddress("default", shard.log_id) for shard in stream.shards]
 
 
-async def test_what_has_left_the_hot_store_is_replayed_from_the_archive(
+async def test_records_missing_from_hot_store_come_from_archive(
     redis_url, database_url, clock, tmp_path
 ):
     settings = StorageSettings(

@@ -46,7 +46,7 @@ async def storage(engines):
 
 
 @pytest.mark.parametrize("order", list(Order))
-async def test_an_attempt_that_begins_anywhere_again_adds_nothing_twice(
+async def test_restarted_attempt_adds_nothing_twice(
     storage, order, monkeypatch
 ):
     """R1: the worker is gone between what it sent and what it noted, again and again."""
@@ -84,7 +84,7 @@ async def test_an_attempt_that_begins_anywhere_again_adds_nothing_twice(
             assert [at.record.data for at in found if at.record.key == one] == sent
 
 
-async def test_two_attempts_at_once_send_each_record_once(storage, monkeypatch):
+async def test_concurrent_attempts_send_each_record_once(storage, monkeypatch):
     monkeypatch.setattr("storage.domain.limits.REPLAY_BATCH_RECORDS", 9)
     records = await fill(storage, 400)
     await storage.replays.submit("default", wanted())
@@ -96,7 +96,7 @@ async def test_two_attempts_at_once_send_each_record_once(storage, monkeypatch):
     assert Counter(bodies(await everything(storage))) == Counter(one.data for one in records)
 
 
-async def test_what_an_attempt_sends_after_the_replay_is_over_is_refused(storage):
+async def test_sends_after_end_of_replay_are_rejected(storage):
     await fill(storage, 20)
     await storage.replays.submit("default", wanted())
     job, spec, _ = await begin(storage)
@@ -109,7 +109,7 @@ async def test_what_an_attempt_sends_after_the_replay_is_over_is_refused(storage
     assert await everything(storage) == []
 
 
-async def test_another_attempt_stops_the_one_before(storage, clock):
+async def test_new_attempt_stops_the_previous_one(storage, clock):
     await fill(storage, 20)
     await storage.replays.submit("default", wanted())
     job, spec, _ = await begin(storage)
@@ -129,7 +129,7 @@ async def _some_are_there(storage) -> None:
 
 
 @pytest.mark.parametrize(("word", "state"), [("pause", "paused"), ("cancel", "cancelled")])
-async def test_a_task_stops_when_the_owner_wishes_and_has_noted_how_far_it_is(
+async def test_task_stops_on_request_and_saves_progress(
     storage, word, state, monkeypatch
 ):
     monkeypatch.setattr("storage.domain.limits.REPLAY_SAVE_MS", 20)
@@ -151,7 +151,7 @@ async def test_a_task_stops_when_the_owner_wishes_and_has_noted_how_far_it_is(
     assert await storage.jobs.give_back(job.claim) == JobState(state)
 
 
-async def test_what_a_part_is_sending_when_another_one_halts_counts(storage, monkeypatch):
+async def test_sends_in_progress_count_when_another_part_halts(storage, monkeypatch):
     monkeypatch.setattr("storage.domain.limits.REPLAY_SAVE_MS", 20)
     await fill(storage, 200)
     asked = await storage.replays.submit(
@@ -178,7 +178,7 @@ async def test_what_a_part_is_sending_when_another_one_halts_counts(storage, mon
     assert sum(part.sent for part in parts) == len(await everything(storage)) > 0
 
 
-async def test_what_a_part_is_sending_when_another_one_fails_counts(storage, monkeypatch):
+async def test_sends_in_progress_count_when_another_part_fails(storage, monkeypatch):
     await fill(storage, 20)
     asked = await storage.replays.submit("default", wanted(), "short")
     job, spec, _ = await begin(storage)
@@ -205,7 +205,7 @@ async def test_what_a_part_is_sending_when_another_one_fails_counts(storage, mon
     assert sum(part.sent for part in parts) == len(await everything(storage)) == calls[0]
 
 
-async def test_a_rate_is_one_for_all_parts(storage):
+async def test_rate_is_shared_by_all_parts(storage):
     await fill(storage, 60)
     loop = asyncio.get_running_loop()
     begun = loop.time()
@@ -215,7 +215,7 @@ async def test_a_rate_is_one_for_all_parts(storage):
     assert 0.6 < loop.time() - begun < 3
 
 
-async def test_a_speed_gives_the_records_their_rhythm_back(storage, clock):
+async def test_speed_preserves_relative_timing(storage, clock):
     for n in range(3):
         await fill(storage, 2, first=2 * n)
         clock.advance(ms=HOUR_MS)
@@ -231,7 +231,7 @@ async def test_a_speed_gives_the_records_their_rhythm_back(storage, clock):
     assert len(await everything(storage)) == 6
 
 
-async def test_a_replay_waits_for_readers_who_are_behind(storage, monkeypatch):
+async def test_replay_waits_for_lagging_queue_consumers(storage, monkeypatch):
     monkeypatch.setattr("storage.domain.limits.REPLAY_SAVE_MS", 20)
     monkeypatch.setattr("storage.domain.limits.REPLAY_BATCH_RECORDS", 10)
     await fill(storage, 100)
@@ -250,7 +250,7 @@ async def test_a_replay_waits_for_readers_who_are_behind(storage, monkeypatch):
     assert sending.result() == TaskEnd()
 
 
-async def test_a_group_of_the_target_that_is_behind_is_waited_for(storage):
+async def test_replay_waits_for_lagging_group_of_target(storage):
     await fill(storage, 5)
     await storage.groups.put(GroupName("slow"), GroupSpec(stream="target"))
     await storage.streams.append(TARGET, [Record(b"unread")] * 3)
@@ -262,7 +262,7 @@ async def test_a_group_of_the_target_that_is_behind_is_waited_for(storage):
     assert not await storage.replays.is_lagging("default", spec)
 
 
-async def test_a_target_that_is_made_anew_in_the_middle_gets_nothing_more(storage):
+async def test_target_recreated_during_replay_gets_nothing_more(storage):
     await fill(storage, 10)
     await storage.replays.submit("default", wanted())
     job, spec, _ = await begin(storage)
@@ -275,7 +275,7 @@ async def test_a_target_that_is_made_anew_in_the_middle_gets_nothing_more(storag
     assert await everything(storage) == []
 
 
-async def test_a_lost_answer_is_asked_for_again(storage, monkeypatch):
+async def test_unanswered_append_is_retried(storage, monkeypatch):
     await fill(storage, 100)
     append = storage.streams.append_rising_together
     lost = iter([True, False, True] + [False] * 100)
@@ -293,7 +293,7 @@ async def test_a_lost_answer_is_asked_for_again(storage, monkeypatch):
     assert sum(part.sent + part.duplicates for part in parts) == 100
 
 
-async def test_a_record_that_the_target_does_not_take_ends_the_replay_with_a_reason(storage):
+async def test_record_rejected_by_target_ends_replay_with_reason(storage):
     await storage.catalog.put_stream(
         TARGET, StreamSpec(shards=2, record_bytes_max=5), if_match=None
     )

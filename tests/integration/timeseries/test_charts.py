@@ -23,7 +23,7 @@ async def guarded(redis_url, database_url):
         yield guarded
 
 
-async def test_a_queue_s_chart_has_seconds_on_the_wire(guarded):
+async def test_queue_chart_uses_seconds(guarded):
     answer = await guarded.ask("GET", "/v1/queues/orders/series", await guarded.key())
 
     chart = answer.json()
@@ -47,7 +47,7 @@ async def test_a_queue_s_chart_has_seconds_on_the_wire(guarded):
 @pytest.mark.parametrize(
     ("window", "step", "length"), [(600, 10, 60), (86_400, 60, 1_440), (1_209_600, 900, 1_344)]
 )
-async def test_the_window_decides_the_step(guarded, path, column, window, step, length):
+async def test_window_determines_step(guarded, path, column, window, step, length):
     answer = await guarded.ask("GET", f"{path}?window_seconds={window}", await guarded.key())
 
     assert answer.json()["step_seconds"] == step
@@ -55,7 +55,7 @@ async def test_the_window_decides_the_step(guarded, path, column, window, step, 
 
 
 @pytest.mark.parametrize("window", ["9", "1209601", "soon"])
-async def test_a_window_that_is_none_is_refused(guarded, window):
+async def test_invalid_window_is_rejected(guarded, window):
     path = f"/v1/queues/orders/series?window_seconds={window}"
     answer = await guarded.ask("GET", path, await guarded.key())
 
@@ -71,13 +71,13 @@ async def test_a_window_that_is_none_is_refused(guarded, window):
         ("/v1/groups/none/series", "group_not_found"),
     ],
 )
-async def test_what_is_not_there_has_no_chart(guarded, path, code):
+async def test_unknown_subject_has_no_chart(guarded, path, code):
     answer = await guarded.ask("GET", path, await guarded.key())
 
     assert (answer.status_code, answer.json()["code"]) == (404, code)
 
 
-async def test_a_chart_is_for_who_may_see_its_subject(guarded):
+async def test_chart_requires_permission_on_its_subject(guarded):
     some = Grant(Effect.ALLOW, ("queue:list", "metrics:read"), ("other",))
     key = await guarded.key(Rights(grants=(some,)))
 

@@ -57,7 +57,7 @@ def keys_of_series(redis_url):
         return {key.decode() for key in client.scan_iter("*series*", count=10_000)}
 
 
-async def test_a_queue_s_depth_and_rates_become_a_chart(storage, clock):
+async def test_queue_depth_and_rates_are_charted(storage, clock):
     await storage.series.sample()
     for count in (3, 0, 5):
         clock.advance(ms=STEP_MS)
@@ -75,7 +75,7 @@ async def test_a_queue_s_depth_and_rates_become_a_chart(storage, clock):
     assert {len(values) for values in chart.columns.values()} == {360}
 
 
-async def test_the_oldest_message_ages_though_nothing_is_written(storage, clock, redis_url):
+async def test_oldest_message_ages_without_writes(storage, clock, redis_url):
     await send(storage)
     await storage.series.sample()
     await tick(storage, clock)
@@ -89,7 +89,7 @@ async def test_the_oldest_message_ages_though_nothing_is_written(storage, clock,
     assert keys_of_series(redis_url) == before
 
 
-async def test_a_missed_look_is_a_gap_and_no_nought(storage, clock):
+async def test_missed_sample_is_a_gap_and_not_zero(storage, clock):
     await storage.series.sample()
     await send(storage, 2)
     await tick(storage, clock)
@@ -100,7 +100,7 @@ async def test_a_missed_look_is_a_gap_and_no_nought(storage, clock):
     assert await charted(storage, "sent_per_second") == (None, 0.2, None, 0.2)
 
 
-async def test_after_a_long_gap_the_first_rate_is_not_known(storage, clock):
+async def test_first_rate_after_long_gap_is_unknown(storage, clock):
     await storage.series.sample()
     await send(storage, 100)
     await tick(storage, clock, ms=10 * STEP_MS)
@@ -112,14 +112,14 @@ async def test_after_a_long_gap_the_first_rate_is_not_known(storage, clock):
     assert latest["orders"].sent_per_second == 0
 
 
-async def test_one_of_two_that_look_at_once_measures(storage, other, clock):
+async def test_concurrent_samplers_sample_once(storage, other, clock):
     first, second = await storage.series.sample(), await other.series.sample()
     third = await tick(other, clock)
 
     assert (first, second, third) == (1, 0, 1)
 
 
-async def test_what_was_last_measured_is_one_read_and_knows_its_age(storage, clock):
+async def test_latest_sample_is_one_read_and_has_its_time(storage, clock):
     await send(storage, 3)
     await storage.series.sample()
     await tick(storage, clock)
@@ -132,7 +132,7 @@ async def test_what_was_last_measured_is_one_read_and_knows_its_age(storage, clo
     assert latest["orders"].oldest_age_ms(clock.now_ms()) == STEP_MS
 
 
-async def test_dead_letters_are_counted_by_what_they_died_of(storage, clock):
+async def test_dead_letters_are_counted_by_cause(storage, clock):
     await storage.series.sample()
     await send(storage)
     [message] = await storage.queues.receive(ORDERS, visibility_timeout_ms=1_000)
@@ -147,7 +147,7 @@ async def test_dead_letters_are_counted_by_what_they_died_of(storage, clock):
     assert (total.dead_rejected, total.dead_exhausted, total.dead_full) == (1, 0, 0)
 
 
-async def test_a_queue_that_was_made_anew_begins_a_chart_of_its_own(storage, clock):
+async def test_recreated_queue_has_its_own_chart(storage, clock):
     await send(storage, 9)
     await storage.series.sample()
     await tick(storage, clock)
@@ -159,7 +159,7 @@ async def test_a_queue_that_was_made_anew_begins_a_chart_of_its_own(storage, clo
     assert (await storage.series.latest_namespaces())["default"].sent == 9
 
 
-async def test_a_deleted_queue_leaves_nothing_behind(storage, clock, redis_url):
+async def test_deleted_queue_leaves_no_series(storage, clock, redis_url):
     await storage.series.sample()
     without = keys_of_series(redis_url)
     extra = QueueName("extra")
@@ -179,7 +179,7 @@ async def test_a_deleted_queue_leaves_nothing_behind(storage, clock, redis_url):
         await storage.series.of_queue(extra, limits.HOUR_MS)
 
 
-async def test_streams_and_groups_are_measured_with_their_lag(storage, clock):
+async def test_streams_and_groups_are_charted_with_lag(storage, clock):
     await storage.catalog.put_stream(CLICKS, StreamSpec(shards=2))
     await storage.groups.put(READERS, GroupSpec(stream="clicks", kind=GroupKind.SIMPLE))
     await storage.series.sample()
@@ -209,7 +209,7 @@ async def test_streams_and_groups_are_measured_with_their_lag(storage, clock):
     assert total.columns["messages_in_per_second"][-2:] == (2, 0)
 
 
-async def test_a_page_of_charts_comes_together(storage, clock):
+async def test_page_of_charts_is_read_together(storage, clock):
     names = [QueueName(f"page-{nth}") for nth in range(50)]
     for name in names:
         await storage.catalog.put_queue(name, QueueSpec())
@@ -223,7 +223,7 @@ async def test_a_page_of_charts_comes_together(storage, clock):
     assert [charts[name].columns["ready"][-1] for name in names[6:9]] == [0, 4, 0]
 
 
-async def test_a_page_of_charts_leaves_out_what_is_not_there(storage, clock):
+async def test_page_of_charts_omits_unknown_queues(storage, clock):
     await storage.series.sample()
 
     charts = await storage.series.of_queues([ORDERS, QueueName("nothing")], limits.HOUR_MS)
@@ -232,7 +232,7 @@ async def test_a_page_of_charts_leaves_out_what_is_not_there(storage, clock):
     assert (list(charts), streams) == ([ORDERS], {})
 
 
-async def test_the_deployment_knows_its_store(storage, clock):
+async def test_deployment_chart_includes_its_store(storage, clock):
     await storage.series.sample()
 
     chart = await storage.series.of_deployment(limits.HOUR_MS)
@@ -279,7 +279,7 @@ class Model:
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-async def test_all_rings_are_as_a_plain_model_has_them_whoever_measures(
+async def test_rings_match_reference_model_across_samplers(
     storage, other, clock, seed, monkeypatch
 ):
     chance, model = random.Random(seed), Model()
@@ -329,7 +329,7 @@ async def test_all_rings_are_as_a_plain_model_has_them_whoever_measures(
 
 
 @pytest.mark.one_store
-async def test_ten_thousand_queues_take_bounded_calls_and_little_room(
+async def test_ten_thousand_queues_take_bounded_calls_and_memory(
     engines, clock, redis_url, database_url, monkeypatch
 ):
     _make_queues(database_url, 10_000)
@@ -383,7 +383,7 @@ def _make_queues(database_url, count):
         )
 
 
-async def test_beyond_the_bound_each_has_its_turn(engines, clock, monkeypatch):
+async def test_logs_beyond_sampling_bound_take_turns(engines, clock, monkeypatch):
     monkeypatch.setattr(limits, "SERIES_LOGS_PER_TICK", 2)
     names = [QueueName(f"q{nth}") for nth in range(4)]
     for name in names:
@@ -407,7 +407,7 @@ async def test_beyond_the_bound_each_has_its_turn(engines, clock, monkeypatch):
         assert {value for value in rates if value is not None} == {0, 1}
 
 
-def test_every_column_has_a_name_of_its_own():
+def test_column_names_are_unique():
     shown = [column.shown for column in QUEUE.columns]
 
     assert len(set(shown)) == len(shown)

@@ -43,7 +43,7 @@ async def many_hooks(bench, storage, count: int) -> None:
         await storage.webhooks.put(WebhookName(f"hook{number}"), spec)
 
 
-async def test_two_deliverers_share_the_webhooks_and_each_is_served_once(bench, storage, receiver):
+async def test_two_deliverers_share_the_webhooks(bench, storage, receiver):
     await many_hooks(bench, storage, 5)
     one, other = bench.deliverer(), bench.deliverer()
 
@@ -67,7 +67,7 @@ async def test_two_deliverers_share_the_webhooks_and_each_is_served_once(bench, 
     assert heir == 5
 
 
-async def test_what_a_silent_deliverer_held_goes_to_another_when_its_lease_is_over(
+async def test_webhooks_of_silent_deliverer_move_when_its_lease_ends(
     bench, storage, clock
 ):
     await many_hooks(bench, storage, 1)
@@ -86,7 +86,7 @@ async def test_what_a_silent_deliverer_held_goes_to_another_when_its_lease_is_ov
     await other._leave()
 
 
-async def test_a_deliverer_that_hears_nothing_of_the_database_sends_nothing_more(
+async def test_deliverer_without_renewed_lease_stops_sending(
     bench, storage, receiver, monkeypatch
 ):
     await bench.queue_hook()
@@ -104,7 +104,7 @@ async def test_a_deliverer_that_hears_nothing_of_the_database_sends_nothing_more
     assert unsent == 0
 
 
-async def test_a_changed_webhook_is_served_as_it_is_now(bench, storage, receiver):
+async def test_changed_webhook_is_served_with_new_configuration(bench, storage, receiver):
     await bench.queue_hook()
     deliverer = bench.deliverer()
     await deliverer.beat()
@@ -121,7 +121,7 @@ async def test_a_changed_webhook_is_served_as_it_is_now(bench, storage, receiver
     await deliverer._leave()
 
 
-async def test_a_deliverer_that_is_told_to_stop_ends_what_it_has_in_its_hands(
+async def test_stopping_deliverer_finishes_current_deliveries(
     bench, storage, receiver
 ):
     await bench.queue_hook(in_flight_max=1)
@@ -142,7 +142,7 @@ async def test_a_deliverer_that_is_told_to_stop_ends_what_it_has_in_its_hands(
     assert sorted(receiver.bodies) == [b"one", b"two"]
 
 
-async def test_a_webhook_whose_queue_is_gone_says_so(bench, storage):
+async def test_webhook_of_deleted_queue_reports_it(bench, storage):
     await bench.queue_hook()
     deliverer = bench.deliverer()
     await storage.catalog.delete_queue(ORDERS)
@@ -157,7 +157,7 @@ async def test_a_webhook_whose_queue_is_gone_says_so(bench, storage):
 # The log
 
 
-async def test_the_log_has_a_row_for_each_message_with_its_attempts(
+async def test_log_has_a_row_per_message_with_its_attempts(
     bench, storage, receiver, clock
 ):
     await bench.queue_hook()
@@ -189,7 +189,7 @@ async def test_the_log_has_a_row_for_each_message_with_its_attempts(
     assert delivery.kept[0].response == "no room"
 
 
-async def test_the_log_keeps_the_last_attempts_and_counts_all(bench, storage, receiver, clock):
+async def test_log_keeps_last_attempts_and_counts_all(bench, storage, receiver, clock):
     await bench.queue_hook(
         QueueSpec(attempts_max=None), retry_delays_ms=(0,) * 30, disable_after_ms=DAY_MS
     )
@@ -206,7 +206,7 @@ async def test_the_log_keeps_the_last_attempts_and_counts_all(bench, storage, re
     assert len(delivery.kept) == KEPT
 
 
-async def test_the_log_is_forgotten_in_time(bench, storage, receiver, clock):
+async def test_log_entries_expire(bench, storage, receiver, clock):
     await bench.queue_hook(log_ms=HOUR_MS)
     await send(storage, b"hello")
     await (await bench.queue_source()).round()
@@ -219,7 +219,7 @@ async def test_the_log_is_forgotten_in_time(bench, storage, receiver, clock):
     assert (early, await storage.deliveries.forget_old()) == (0, 1)
 
 
-async def test_a_webhook_that_goes_while_it_is_logged_stops_no_others_log(bench, storage, receiver):
+async def test_webhook_deleted_while_logged_does_not_affect_others(bench, storage, receiver):
     await bench.queue_hook()
     await many_hooks(bench, storage, 1)
     await send(storage, b"one")
@@ -234,7 +234,7 @@ async def test_a_webhook_that_goes_while_it_is_logged_stops_no_others_log(bench,
     assert len(await storage.deliveries.page(left)) == 1
 
 
-async def test_a_fault_in_writing_the_log_does_not_stop_it(bench, storage, receiver, monkeypatch):
+async def test_failing_log_write_does_not_stop_the_log(bench, storage, receiver, monkeypatch):
     await bench.queue_hook()
     log = storage.deliveries.log
     faults = [ValueError("a fault"), StorageUnavailable("away")]
@@ -265,7 +265,7 @@ def requested(storage, clock) -> Requested:
     return Requested(storage, ALLOW, clock=clock)
 
 
-async def test_a_delivery_is_sent_again_under_its_id_also_one_that_succeeded(
+async def test_delivery_is_resent_under_its_id_even_after_success(
     bench, storage, receiver, requested
 ):
     await bench.queue_hook()
@@ -284,7 +284,7 @@ async def test_a_delivery_is_sent_again_under_its_id_also_one_that_succeeded(
     assert [one.resent for one in delivery.kept] == [False, True, True]
 
 
-async def test_a_message_that_waits_leaves_its_queue_when_it_was_sent_again_with_success(
+async def test_waiting_message_is_acknowledged_by_successful_resend(
     bench, storage, receiver, requested, clock
 ):
     await bench.queue_hook()
@@ -304,7 +304,7 @@ async def test_a_message_that_waits_leaves_its_queue_when_it_was_sent_again_with
     assert delivery.next_at_ms is None
 
 
-async def test_a_dead_letter_can_be_sent_again(bench, storage, receiver, requested):
+async def test_dead_letter_can_be_resent(bench, storage, receiver, requested):
     await bench.queue_hook(retry_delays_ms=())
     [message_id] = await send(storage, b"hello")
     receiver.behaviours = [answer(500)]
@@ -318,7 +318,7 @@ async def test_a_dead_letter_can_be_sent_again(bench, storage, receiver, request
     assert receiver.bodies == [b"hello"] * 2
 
 
-async def test_what_is_gone_and_was_too_large_to_keep_cannot_be_sent_again(
+async def test_deleted_message_too_large_to_log_cannot_be_resent(
     bench, storage, receiver, requested
 ):
     await bench.queue_hook()
@@ -330,7 +330,7 @@ async def test_what_is_gone_and_was_too_large_to_keep_cannot_be_sent_again(
         await requested.resend(HOOK, message_id)
 
 
-async def test_a_test_is_signed_and_its_answer_told(bench, storage, receiver, requested):
+async def test_test_delivery_is_signed_and_its_response_returned(bench, storage, receiver, requested):
     await bench.queue_hook(enabled=False)
     receiver.behaviours = [answer(418, b"tea")]
 
@@ -343,7 +343,7 @@ async def test_a_test_is_signed_and_its_answer_told(bench, storage, receiver, re
     assert await bench.deliveries() == []
 
 
-async def test_no_more_are_sent_on_request_at_once_than_may_be(bench, storage, receiver, requested):
+async def test_concurrent_requested_deliveries_are_limited(bench, storage, receiver, requested):
     await bench.queue_hook(timeout_ms=500)
     receiver.usual = hang
 
@@ -352,7 +352,7 @@ async def test_no_more_are_sent_on_request_at_once_than_may_be(bench, storage, r
     assert sum(isinstance(one, WebhookBusy) for one in told) == 4
 
 
-async def test_what_is_not_there_is_not_sent(bench, requested):
+async def test_unknown_webhook_or_delivery_is_not_found(bench, requested):
     with pytest.raises(WebhookNotFound):
         await requested.test(HOOK)
     await bench.queue_hook()
@@ -363,7 +363,7 @@ async def test_what_is_not_there_is_not_sent(bench, requested):
 # Definitions
 
 
-async def test_an_equal_configuration_changes_nothing_and_headers_stay_when_left_out(
+async def test_put_of_equal_configuration_changes_nothing(
     bench, storage
 ):
     first = await bench.queue_hook(headers=(("a", "1"),))
@@ -377,7 +377,7 @@ async def test_an_equal_configuration_changes_nothing_and_headers_stay_when_left
     assert served.webhook.spec.headers == (("a", "2"),)
 
 
-async def test_what_is_secret_is_not_in_the_database_as_it_is(bench, storage, database_url):
+async def test_secrets_are_encrypted_in_the_database(bench, storage, database_url):
     await bench.queue_hook(headers=(("authorization", "Bearer opensesame"),))
     secret, _ = await storage.webhooks.rotate(HOOK, DAY_MS)
     served = await storage.webhooks.opened(HOOK)
@@ -391,7 +391,7 @@ async def test_what_is_secret_is_not_in_the_database_as_it_is(bench, storage, da
     assert len(served.secrets) == 2
 
 
-async def test_secrets_that_sign_have_a_limit(bench, storage):
+async def test_number_of_signing_secrets_is_limited(bench, storage):
     await bench.queue_hook()
     for _ in range(8):
         await storage.webhooks.rotate(HOOK, DAY_MS)
@@ -399,7 +399,7 @@ async def test_secrets_that_sign_have_a_limit(bench, storage):
     assert len((await storage.webhooks.opened(HOOK)).secrets) == 5
 
 
-async def test_what_a_webhook_delivers_cannot_change_and_must_be_there(bench, storage):
+async def test_source_must_exist_and_cannot_change(bench, storage):
     await bench.queue_hook()
     await storage.catalog.put_queue(QueueName("other"), QueueSpec())
 
@@ -411,7 +411,7 @@ async def test_what_a_webhook_delivers_cannot_change_and_must_be_there(bench, st
         await bench.hook("group:none")
 
 
-async def test_versions_are_checked(bench, storage):
+async def test_stale_version_is_rejected(bench, storage):
     webhook = await bench.queue_hook()
 
     with pytest.raises(PreconditionFailed):
@@ -422,7 +422,7 @@ async def test_versions_are_checked(bench, storage):
         await storage.webhooks.delete(HOOK, if_match=7)
 
 
-async def test_without_a_key_there_are_no_webhooks(hook_settings, clock):
+async def test_webhooks_require_a_secret_key(hook_settings, clock):
     told = hook_settings.model_copy(update={"secret_keys": ()})
     async with open_storage(told, clock=clock) as storage:
         await storage.catalog.put_queue(ORDERS, QueueSpec())

@@ -61,7 +61,7 @@ async def test_records_are_posted_in_order_and_committed(bench, storage, receive
     assert await committed(storage) == {0: 3}
 
 
-async def test_a_record_that_fails_is_tried_again_in_its_place(bench, storage, receiver, clock):
+async def test_failed_record_is_retried_in_order(bench, storage, receiver, clock):
     await group_hook(bench)
     await append(storage, b"0", b"1", b"2")
     receiver.behaviours = [answer(), answer(500), close]
@@ -83,7 +83,7 @@ async def test_a_record_that_fails_is_tried_again_in_its_place(bench, storage, r
     assert await committed(storage) == {0: 3}
 
 
-async def test_other_shards_go_on_while_one_waits(bench, storage, receiver):
+async def test_other_shards_continue_while_one_waits(bench, storage, receiver):
     await group_hook(bench, shards=2)
     await append(storage, b"bad", b"behind", shard=0)
     receiver.behaviours = [answer(500)]
@@ -96,7 +96,7 @@ async def test_other_shards_go_on_while_one_waits(bench, storage, receiver):
     assert receiver.bodies == [b"bad", b"one", b"two"]
 
 
-async def test_after_its_last_retry_a_record_blocks_its_shard_which_is_shown(
+async def test_record_blocks_its_shard_visibly_after_last_retry(
     bench, storage, receiver, clock
 ):
     await group_hook(bench, retry_delays_ms=(MINUTE_MS,))
@@ -120,7 +120,7 @@ async def test_after_its_last_retry_a_record_blocks_its_shard_which_is_shown(
 
 
 @pytest.mark.parametrize("type_", list(QueueType))
-async def test_or_it_is_a_dead_letter_of_a_queue_and_the_shard_goes_on(
+async def test_record_is_dead_lettered_to_queue_and_shard_continues(
     bench, storage, receiver, clock, type_
 ):
     await storage.catalog.put_queue(DEAD, QueueSpec(type=type_))
@@ -142,7 +142,7 @@ async def test_or_it_is_a_dead_letter_of_a_queue_and_the_shard_goes_on(
     assert await committed(storage) == {0: 2}
 
 
-async def test_a_dead_letter_queue_that_is_full_blocks_the_shard_and_loses_nothing(
+async def test_full_dead_letter_queue_blocks_shard_without_loss(
     bench, storage, receiver, clock
 ):
     await storage.catalog.put_queue(DEAD, QueueSpec(messages_max=1))
@@ -164,7 +164,7 @@ async def test_a_dead_letter_queue_that_is_full_blocks_the_shard_and_loses_nothi
     assert await committed(storage) == {0: 2}
 
 
-async def test_who_takes_over_goes_on_with_the_same_retry_at_its_time(
+async def test_next_deliverer_continues_retry_schedule(
     bench, storage, receiver, clock
 ):
     await group_hook(bench, retry_delays_ms=(HOUR_MS, 2 * HOUR_MS))
@@ -184,7 +184,7 @@ async def test_who_takes_over_goes_on_with_the_same_retry_at_its_time(
     assert receiver.got[1].headers["millstream-attempt"] == "2"
 
 
-async def test_what_its_owner_changed_is_a_reason_to_try_at_once(bench, storage, receiver, clock):
+async def test_enabling_webhook_retries_immediately(bench, storage, receiver, clock):
     await group_hook(bench)
     await append(storage, b"bad")
     receiver.behaviours = [answer(500)] * 2
@@ -202,7 +202,7 @@ async def test_what_its_owner_changed_is_a_reason_to_try_at_once(bench, storage,
     assert await committed(storage) == {0: 1}
 
 
-async def test_a_former_self_of_the_member_commits_nothing(bench, storage, receiver, clock):
+async def test_stale_group_member_commits_nothing(bench, storage, receiver, clock):
     await group_hook(bench)
     former = await bench.group_source()
     clock.advance(11 * SECOND_MS)
@@ -243,7 +243,7 @@ async def test_children_are_delivered_after_their_parent(bench, storage, receive
     assert receiver.bodies == [b"0", b"1", b"2", b"2", *(b"%d" % n for n in range(3, 9))]
 
 
-async def test_records_that_are_gone_are_told_as_a_gap(bench, storage, receiver, clock):
+async def test_missing_records_are_delivered_as_gap(bench, storage, receiver, clock):
     await group_hook(bench)
     await append(storage, *[b"%d" % number for number in range(5)])
     source = await bench.group_source()
@@ -265,7 +265,7 @@ async def _anew(bench, clock):
     return await bench.group_source()
 
 
-async def test_a_receiver_that_hangs_holds_up_its_shard_for_its_timeout(
+async def test_hanging_receiver_blocks_only_its_shard_until_timeout(
     bench, storage, receiver, clock
 ):
     await group_hook(bench, timeout_ms=200)
@@ -280,7 +280,7 @@ async def test_a_receiver_that_hangs_holds_up_its_shard_for_its_timeout(
     assert receiver.bodies == [b"0", b"0", b"1"]
 
 
-async def test_a_simple_group_has_no_members_and_so_no_webhook(bench, storage):
+async def test_webhook_requires_group_with_members(bench, storage):
     await storage.catalog.put_stream(CLICKS, StreamSpec())
     await storage.groups.put(READERS, GroupSpec(stream="clicks", kind=GroupKind.SIMPLE))
 
@@ -288,7 +288,7 @@ async def test_a_simple_group_has_no_members_and_so_no_webhook(bench, storage):
         await bench.hook("group:readers")
 
 
-async def test_shards_are_given_up_for_another_member_while_they_are_read(bench, storage, receiver):
+async def test_shards_are_released_to_other_member_while_being_read(bench, storage, receiver):
     await storage.catalog.put_stream(CLICKS, StreamSpec(shards=4))
     await storage.groups.put(READERS, GroupSpec(stream="clicks", session_timeout_ms=SECOND_MS))
     await bench.hook("group:readers")
@@ -318,7 +318,7 @@ async def test_shards_are_given_up_for_another_member_while_they_are_read(bench,
     assert len(receiver.got) == 6
 
 
-async def test_a_blocked_record_that_was_sent_again_with_success_is_passed(
+async def test_blocked_record_is_passed_after_successful_resend(
     bench, storage, receiver, clock
 ):
     await group_hook(bench, retry_delays_ms=(HOUR_MS,))
@@ -336,7 +336,7 @@ async def test_a_blocked_record_that_was_sent_again_with_success_is_passed(
     assert await committed(storage) == {0: 2}
 
 
-async def test_a_shard_that_is_gone_is_nothing_to_deliver(bench, storage, receiver):
+async def test_missing_shard_delivers_nothing(bench, storage, receiver):
     """The source ended with an error of its own, and no shard of the group was served for five seconds."""
     await group_hook(bench)
     stream = await storage.catalog.stream(CLICKS)

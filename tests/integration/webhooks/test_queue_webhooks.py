@@ -27,7 +27,7 @@ async def send(storage, *bodies: bytes, **more) -> list[str]:
     return [sent.message_id for sent in await storage.queues.send(ORDERS, messages)]
 
 
-async def test_a_message_is_posted_and_acknowledged(bench, storage, receiver):
+async def test_message_is_posted_and_acknowledged(bench, storage, receiver):
     await bench.queue_hook(headers=(("Authorization", "Bearer 7"),))
     headers = (("source", "", b"web"), ("odd", "", "50 %ä".encode()))
     [message_id] = await send(
@@ -49,7 +49,7 @@ async def test_a_message_is_posted_and_acknowledged(bench, storage, receiver):
     assert (stats.acknowledged, stats.ready, stats.in_flight) == (1, 0, 0)
 
 
-async def test_an_attempt_is_a_span_in_the_trace_of_what_it_delivers(bench, storage, receiver):
+async def test_delivery_attempt_is_a_span_of_the_message_trace(bench, storage, receiver):
     made_in = b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
     await bench.queue_hook()
     receiver.behaviours.append(answer(503))
@@ -69,7 +69,7 @@ async def test_an_attempt_is_a_span_in_the_trace_of_what_it_delivers(bench, stor
     assert told(span)["error.type"] == "throttled"
 
 
-async def test_the_signature_is_of_standard_webhooks(bench, storage, receiver):
+async def test_signature_follows_standard_webhooks(bench, storage, receiver):
     await bench.queue_hook()
     secret, _ = await storage.webhooks.rotate(HOOK, 0)
     await send(storage, b"hello")
@@ -90,7 +90,7 @@ def _moment(timestamp: int):
     return datetime.fromtimestamp(timestamp, UTC)
 
 
-async def test_while_secrets_change_both_sign(bench, storage, receiver, clock):
+async def test_both_secrets_sign_during_rotation(bench, storage, receiver, clock):
     await bench.queue_hook()
     first, _ = await storage.webhooks.rotate(HOOK, 0)
     second, until_ms = await storage.webhooks.rotate(HOOK, HOUR_MS)
@@ -117,7 +117,7 @@ def _signed_by(got, *secrets: str) -> bool:
     return bool(got.headers["webhook-signature"] == " ".join(signatures))
 
 
-async def test_an_envelope_tells_everything(bench, storage, receiver):
+async def test_envelope_has_every_field(bench, storage, receiver):
     await bench.queue_hook(format=BodyFormat.ENVELOPE)
     [message_id] = await send(
         storage, b'{"order":7}', content_type="application/json", headers=(("a", "", b"b"),)
@@ -151,7 +151,7 @@ FAILURES = [
 
 
 @pytest.mark.parametrize(("behave", "outcome", "status"), FAILURES)
-async def test_whatever_is_no_success_is_tried_again(
+async def test_every_unsuccessful_response_is_retried(
     bench, storage, receiver, clock, behave, outcome, status
 ):
     await bench.queue_hook(timeout_ms=300)
@@ -178,7 +178,7 @@ async def test_whatever_is_no_success_is_tried_again(
 
 
 @pytest.mark.parametrize("behave", [endless, hang_in_the_body, answer(200, b"x" * 100_000)])
-async def test_a_success_is_one_whatever_its_body(bench, storage, receiver, behave):
+async def test_success_does_not_depend_on_response_body(bench, storage, receiver, behave):
     await bench.queue_hook(timeout_ms=300)
     await send(storage, b"hello")
     receiver.behaviours = [behave]
@@ -191,7 +191,7 @@ async def test_a_success_is_one_whatever_its_body(bench, storage, receiver, beha
     assert (await storage.queues.stats(ORDERS)).acknowledged == 1
 
 
-async def test_the_schedule_is_that_of_standard_webhooks_and_ends_in_the_dead_letters(
+async def test_retry_schedule_is_standard_and_ends_in_dead_letters(
     bench, storage, receiver, clock
 ):
     await bench.queue_hook(disable_after_ms=30 * 24 * HOUR_MS)
@@ -216,7 +216,7 @@ async def test_the_schedule_is_that_of_standard_webhooks_and_ends_in_the_dead_le
     assert (dead.message_id, dead.reason) == (message_id, "500")
 
 
-async def test_a_queue_with_a_rule_of_its_own_ends_it_sooner(bench, storage, receiver, clock):
+async def test_queue_attempt_limit_ends_retries_earlier(bench, storage, receiver, clock):
     await bench.queue_hook(QueueSpec(attempts_max=2))
     await send(storage, b"hello")
     receiver.usual = answer(500)
@@ -232,7 +232,7 @@ async def test_a_queue_with_a_rule_of_its_own_ends_it_sooner(bench, storage, rec
     assert len(letters) == 1
 
 
-async def test_410_disables_the_webhook_and_the_message_stays(bench, storage, receiver, clock):
+async def test_410_disables_webhook_and_keeps_message(bench, storage, receiver, clock):
     await bench.queue_hook()
     await send(storage, b"hello")
     receiver.behaviours = [answer(410)]
@@ -257,7 +257,7 @@ async def test_410_disables_the_webhook_and_the_message_stays(bench, storage, re
     assert receiver.got[0].event_id == receiver.got[1].event_id
 
 
-async def test_after_days_of_nothing_but_failure_it_is_disabled(bench, storage, receiver, clock):
+async def test_webhook_is_disabled_after_days_of_failure(bench, storage, receiver, clock):
     await bench.queue_hook(disable_after_ms=HOUR_MS, retry_delays_ms=(30 * MINUTE_MS,) * 5)
     await send(storage, b"hello")
     receiver.usual = answer(500)
@@ -277,7 +277,7 @@ async def test_after_days_of_nothing_but_failure_it_is_disabled(bench, storage, 
     assert await source.round() == 0  # nothing more is sent
 
 
-async def test_a_receivers_retry_after_is_honoured_for_all_messages(
+async def test_retry_after_applies_to_all_messages(
     bench, storage, receiver, clock
 ):
     await bench.queue_hook(in_flight_max=1)
@@ -296,7 +296,7 @@ async def test_a_receivers_retry_after_is_honoured_for_all_messages(
     assert sorted(receiver.bodies[1:]) == [b"one", b"two"]
 
 
-async def test_a_retry_after_has_a_limit(bench, storage, receiver, clock):
+async def test_retry_after_is_limited(bench, storage, receiver, clock):
     await bench.queue_hook()
     await send(storage, b"one")
     receiver.behaviours = [answer(503, retry_after="99999999")]
@@ -309,7 +309,7 @@ async def test_a_retry_after_has_a_limit(bench, storage, receiver, clock):
     assert len(receiver.got) == 2
 
 
-async def test_after_ten_failures_in_a_row_one_delivery_probes(bench, storage, receiver, clock):
+async def test_circuit_opens_after_ten_failures_and_probes(bench, storage, receiver, clock):
     await bench.queue_hook()
     await send(storage, *[b"%d" % number for number in range(30)])
     receiver.usual = answer(500)
@@ -335,7 +335,7 @@ async def test_after_ten_failures_in_a_row_one_delivery_probes(bench, storage, r
     assert (await storage.queues.stats(ORDERS)).acknowledged == 30
 
 
-async def test_no_more_are_in_flight_than_may_be(bench, storage, receiver):
+async def test_deliveries_in_flight_are_limited(bench, storage, receiver):
     await bench.queue_hook(in_flight_max=3)
     await send(storage, *[b"%d" % number for number in range(20)])
     source = await bench.queue_source()
@@ -347,7 +347,7 @@ async def test_no_more_are_in_flight_than_may_be(bench, storage, receiver):
     assert receiver.busy_max <= 3
 
 
-async def test_a_fifo_queue_keeps_its_order_across_failures(bench, storage, receiver, clock):
+async def test_fifo_queue_keeps_order_across_failures(bench, storage, receiver, clock):
     await bench.queue_hook(QueueSpec(type=QueueType.FIFO))
     for number in range(4):
         message = NewMessage(b"%d" % number, group="g", dedup_id=str(number))
@@ -363,7 +363,7 @@ async def test_a_fifo_queue_keeps_its_order_across_failures(bench, storage, rece
     assert receiver.bodies == [b"0", b"1", b"1", b"2", b"3"]
 
 
-async def test_what_is_behind_an_acknowledgement_that_was_not_heard_does_not_overtake_it(
+async def test_next_fifo_message_waits_when_ack_is_lost(
     bench, storage, receiver, clock, monkeypatch
 ):
     """The store was away for a moment as the first of a group was acknowledged. The second was posted nevertheless, and
@@ -384,7 +384,7 @@ async def test_what_is_behind_an_acknowledgement_that_was_not_heard_does_not_ove
     assert receiver.bodies == [b"0", b"0", b"1", b"2"]
 
 
-async def test_what_is_behind_an_acknowledgement_that_came_too_late_does_not_overtake_it(
+async def test_next_fifo_message_waits_when_ack_is_late(
     bench, storage, receiver, clock
 ):
     """The lease of all of them was over, so that the first is to be delivered again."""
@@ -409,7 +409,7 @@ async def _unavailable(*_: object, **__: object) -> None:
     raise StorageUnavailable
 
 
-async def test_messages_that_are_held_are_extended(bench, storage, receiver, clock):
+async def test_leases_of_pending_messages_are_extended(bench, storage, receiver, clock):
     await bench.queue_hook()
     await send(storage, b"hello")
     source = await bench.queue_source()
@@ -426,7 +426,7 @@ async def test_messages_that_are_held_are_extended(bench, storage, receiver, clo
     assert len(receiver.got) == 1
 
 
-async def test_a_queues_back_off_does_not_change_the_schedule(bench, storage, receiver, clock):
+async def test_queue_backoff_does_not_change_the_schedule(bench, storage, receiver, clock):
     slow = Backoff(kind=BackoffKind.FIXED, initial_ms=HOUR_MS, jitter=Jitter.NONE)
     await bench.queue_hook(QueueSpec(backoff=slow))
     await send(storage, b"hello")

@@ -65,7 +65,7 @@ def numbers(records: list[Frame]) -> list[int]:
     return [int(record["data"]) for record in records]
 
 
-async def test_one_socket_reads_every_shard_and_acks_commit(server, storage):
+async def test_one_socket_reads_every_shard_and_ack_commits(server, storage):
     await put(storage, 0, 0, 3)
     await put(storage, 1, 10, 2)
     async with server.socket() as socket:
@@ -84,7 +84,7 @@ async def test_one_socket_reads_every_shard_and_acks_commit(server, storage):
     assert done == {0: 2, 1: 2}
 
 
-async def test_the_next_one_goes_on_behind_what_was_committed(server, storage):
+async def test_next_member_continues_at_committed_offset(server, storage):
     await put(storage, 0, 0, 5)
     async with server.socket() as socket:
         await share(socket)
@@ -100,7 +100,7 @@ async def test_the_next_one_goes_on_behind_what_was_committed(server, storage):
     assert numbers(found) == [3, 4]
 
 
-async def test_an_ack_may_be_repeated_and_goes_only_forward(server, storage):
+async def test_ack_is_idempotent_and_never_moves_back(server, storage):
     await put(storage, 0, 0, 5)
     async with server.socket() as socket:
         await share(socket)
@@ -114,7 +114,7 @@ async def test_an_ack_may_be_repeated_and_goes_only_forward(server, storage):
     assert beyond["problem"]["code"] == "offset_out_of_range"
 
 
-async def test_a_second_socket_gets_a_shard_once_the_first_gave_it_up(server, storage):
+async def test_second_socket_gets_shard_once_the_first_releases_it(server, storage):
     await put(storage, 0, 0, 3)
     await put(storage, 1, 0, 3)
     async with server.socket() as one, server.socket() as other:
@@ -139,7 +139,7 @@ async def test_a_second_socket_gets_a_shard_once_the_first_gave_it_up(server, st
     assert refused["problem"]["code"] == "stale_generation"
 
 
-async def test_a_shard_whose_records_are_all_acknowledged_goes_without_asking(server, storage):
+async def test_fully_acknowledged_shard_is_revoked_without_asking(server, storage):
     await put(storage, 0, 0, 3)
     async with server.socket() as one, server.socket() as other:
         await share(one)
@@ -152,7 +152,7 @@ async def test_a_shard_whose_records_are_all_acknowledged_goes_without_asking(se
         await one.nothing("revoking", seconds=0.1)
 
 
-async def test_who_does_not_give_up_loses_it_when_the_deadline_has_passed(server, storage):
+async def test_unreleased_shard_is_revoked_at_the_deadline(server, storage):
     await put(storage, 0, 0, 3)
     await put(storage, 1, 0, 3)
     async with server.socket() as one, server.socket() as other:
@@ -167,7 +167,7 @@ async def test_who_does_not_give_up_loses_it_when_the_deadline_has_passed(server
     assert revoked["shards"] == list(shards)
 
 
-async def test_a_broken_socket_keeps_its_shards_for_a_while(forgetful, storage):
+async def test_disconnected_member_keeps_its_shards_for_a_while(forgetful, storage):
     async with forgetful.socket() as one, forgetful.socket() as other:
         await share(one)
         await assigned(one, 2)
@@ -179,7 +179,7 @@ async def test_a_broken_socket_keeps_its_shards_for_a_while(forgetful, storage):
         await assigned(other, 1)
 
 
-async def test_a_resumed_member_has_its_shards_and_misses_nothing(server, storage):
+async def test_resumed_member_keeps_shards_and_misses_nothing(server, storage):
     await put(storage, 0, 0, 3)
     async with server.socket() as socket:
         await share(socket)
@@ -200,7 +200,7 @@ async def test_a_resumed_member_has_its_shards_and_misses_nothing(server, storag
     assert told["type"] == "ok"
 
 
-async def test_a_closed_socket_leaves_at_once(server, storage):
+async def test_closed_socket_leaves_the_group_immediately(server, storage):
     async with server.socket() as other:
         async with server.socket() as one:
             await share(one)
@@ -228,7 +228,7 @@ async def test_children_follow_once_their_parent_is_committed(server, storage):
     assert numbers(found) == [10]
 
 
-async def test_a_parent_that_was_committed_before_it_was_closed_is_finished_too(server, storage):
+async def test_parent_committed_before_closing_is_finished(server, storage):
     await put(storage, 0, 0, 3)
     async with server.socket() as socket:
         await share(socket)
@@ -242,7 +242,7 @@ async def test_a_parent_that_was_committed_before_it_was_closed_is_finished_too(
     assert numbers(found) == [10]
 
 
-async def test_a_reset_takes_a_member_at_work_elsewhere(server, storage):
+async def test_reset_moves_active_member(server, storage):
     await put(storage, 0, 0, 5)
     async with server.socket() as socket:
         await share(socket)
@@ -256,7 +256,7 @@ async def test_a_reset_takes_a_member_at_work_elsewhere(server, storage):
     assert numbers(found) == [0, 1, 2, 3, 4]
 
 
-async def test_a_group_that_is_deleted_ends_its_subscriptions(server, storage):
+async def test_deleting_group_ends_its_subscriptions(server, storage):
     async with server.socket() as socket:
         await share(socket)
         await assigned(socket, 2)
@@ -267,7 +267,7 @@ async def test_a_group_that_is_deleted_ends_its_subscriptions(server, storage):
     assert told["problem"]["code"] == "group_not_found"
 
 
-async def test_a_group_of_another_stream_is_refused(server, storage):
+async def test_group_of_another_stream_is_rejected(server, storage):
     await storage.catalog.put_stream(StreamName("others"), StreamSpec())
     async with server.socket() as socket:
         told = await socket.ask("subscribe", sub="a", source="stream:others", group="readers")
@@ -275,7 +275,7 @@ async def test_a_group_of_another_stream_is_refused(server, storage):
     assert told["problem"]["errors"][0]["pointer"] == "/source"
 
 
-async def test_verdicts_of_a_queue_are_not_for_a_group(server):
+async def test_queue_settlements_are_rejected_for_group(server):
     async with server.socket() as socket:
         await share(socket)
         told = await socket.ask("nack", sub="a", receipt_handles=["x"])
@@ -283,7 +283,7 @@ async def test_verdicts_of_a_queue_are_not_for_a_group(server):
     assert told["problem"]["errors"][0]["pointer"] == "/up_to"
 
 
-async def test_a_group_that_begins_at_the_latest_begins_there(storage):
+async def test_group_at_latest_starts_there(storage):
     await storage.catalog.put_stream(CLICKS, StreamSpec())
     await put(storage, 0, 0, 3)
     late = GroupName("late")
@@ -298,7 +298,7 @@ async def test_a_group_that_begins_at_the_latest_begins_there(storage):
     assert numbers(found) == [3]
 
 
-async def test_members_come_and_go_and_every_record_is_committed(server, storage):
+async def test_every_record_is_committed_while_members_change(server, storage):
     """Each reads, acks and leaves in its own way; in the end the group stands at the end of both shards."""
     total = 60
 

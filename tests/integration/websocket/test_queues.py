@@ -55,7 +55,7 @@ def handles(messages: list[Frame]) -> list[str]:
     return [message["receipt_handle"] for message in messages]
 
 
-async def test_a_message_comes_and_is_acknowledged(server, storage):
+async def test_message_is_received_and_acknowledged(server, storage):
     async with server.socket() as socket:
         await socket.subscribe("a", "queue:orders")
         await send(storage, b"one")
@@ -71,7 +71,7 @@ async def test_a_message_comes_and_is_acknowledged(server, storage):
 # ── Verdicts ──
 
 
-async def test_a_released_message_is_back_at_once_and_did_not_fail(server, storage):
+async def test_released_message_is_redelivered_without_failure(server, storage):
     async with server.socket() as socket:
         await socket.subscribe("a", "queue:orders")
         await send(storage, b"one")
@@ -83,7 +83,7 @@ async def test_a_released_message_is_back_at_once_and_did_not_fail(server, stora
     assert (again["id"], again["receives"], again["failures"]) == (first[0]["id"], 2, 0)
 
 
-async def test_a_failed_message_comes_back_after_its_delay(server, storage):
+async def test_nacked_message_is_redelivered_after_delay(server, storage):
     async with server.socket() as socket:
         await socket.subscribe("a", "queue:orders")
         await send(storage, b"one")
@@ -96,7 +96,7 @@ async def test_a_failed_message_comes_back_after_its_delay(server, storage):
     assert again["failures"] == 1
 
 
-async def test_a_rejected_message_is_a_dead_letter(server, storage):
+async def test_rejected_message_is_dead_lettered(server, storage):
     async with server.socket() as socket:
         await socket.subscribe("a", "queue:orders")
         await send(storage, b"one")
@@ -108,7 +108,7 @@ async def test_a_rejected_message_is_a_dead_letter(server, storage):
     assert (letter.body, letter.reason) == (b"one", "broken")
 
 
-async def test_an_extension_says_until_when(server, storage):
+async def test_extension_returns_new_deadline(server, storage):
     async with server.socket() as socket:
         await socket.subscribe("a", "queue:orders", visibility_timeout_seconds=1)
         await send(storage, b"one")
@@ -124,7 +124,7 @@ async def test_an_extension_says_until_when(server, storage):
     assert told["results"][0]["visible_at"] > first["visible_at"]
 
 
-async def test_a_handle_that_expired_is_refused_and_the_socket_lives_on(server, storage):
+async def test_expired_handle_is_rejected_and_socket_stays_open(server, storage):
     async with server.socket() as socket:
         await socket.subscribe("a", "queue:orders", visibility_timeout_seconds=0.1)
         await send(storage, b"one")
@@ -140,7 +140,7 @@ async def test_a_handle_that_expired_is_refused_and_the_socket_lives_on(server, 
     assert (told["failed"], told["results"][0]["status"]) == (1, "error")
 
 
-async def test_an_acknowledgement_may_be_repeated(server, storage):
+async def test_ack_is_idempotent(server, storage):
     async with server.socket() as socket:
         await socket.subscribe("a", "queue:orders")
         await send(storage, b"one")
@@ -151,7 +151,7 @@ async def test_an_acknowledgement_may_be_repeated(server, storage):
     assert [one["failed"] for one in told] == [0, 0]
 
 
-async def test_one_bad_verdict_spoils_no_other(server, storage):
+async def test_invalid_settlement_does_not_affect_others(server, storage):
     async with server.socket() as socket:
         await socket.subscribe("a", "queue:orders")
         await send(storage, b"one")
@@ -170,7 +170,7 @@ async def test_one_bad_verdict_spoils_no_other(server, storage):
 # ── Credit ──
 
 
-async def test_no_more_comes_than_credit_is_given_for(server, storage):
+async def test_messages_are_limited_by_credit(server, storage):
     await send(storage, *[b"%d" % number for number in range(10)])
     async with server.socket() as socket:
         await socket.subscribe("a", "queue:orders", credit={"messages": 3, "bytes": 1000})
@@ -184,7 +184,7 @@ async def test_no_more_comes_than_credit_is_given_for(server, storage):
     assert (len(first), len(second)) == (3, 2)
 
 
-async def test_bytes_are_credit_too_and_a_large_message_is_owed(server, storage):
+async def test_byte_credit_can_be_overdrawn_by_large_message(server, storage):
     await send(storage, b"x" * 600, b"y" * 600, b"z")
     async with server.socket() as socket:
         await socket.subscribe("a", "queue:orders", credit={"messages": 100, "bytes": 1000})
@@ -199,7 +199,7 @@ async def test_bytes_are_credit_too_and_a_large_message_is_owed(server, storage)
     assert last["body"] == "z"
 
 
-async def test_without_credit_nothing_is_taken_from_others(server, storage):
+async def test_subscription_without_credit_receives_nothing(server, storage):
     async with server.socket() as idle, server.socket() as busy:
         await idle.subscribe("a", "queue:orders", credit={"messages": 0, "bytes": 0})
         await busy.subscribe("a", "queue:orders")
@@ -212,7 +212,7 @@ async def test_without_credit_nothing_is_taken_from_others(server, storage):
 # ── Leases ──
 
 
-async def test_what_a_live_socket_works_on_is_extended(server, storage):
+async def test_deliveries_of_live_socket_are_extended(server, storage):
     async with server.socket() as socket:
         await socket.subscribe(
             "a", "queue:orders", visibility_timeout_seconds=0.4, auto_extend=True
@@ -226,7 +226,7 @@ async def test_what_a_live_socket_works_on_is_extended(server, storage):
     assert told["failed"] == 0
 
 
-async def test_a_socket_that_is_closed_gives_everything_back_at_once(server, storage):
+async def test_closed_socket_releases_its_messages_immediately(server, storage):
     async with server.socket() as socket:
         await socket.subscribe("a", "queue:orders", visibility_timeout_seconds=3600)
         await send(storage, b"one", b"two")
@@ -235,7 +235,7 @@ async def test_a_socket_that_is_closed_gives_everything_back_at_once(server, sto
     await until(storage, ready=2, in_flight=0)
 
 
-async def test_a_subscription_that_ends_gives_everything_back_at_once(server, storage):
+async def test_ended_subscription_releases_its_messages_immediately(server, storage):
     async with server.socket() as socket:
         await socket.subscribe("a", "queue:orders")
         await send(storage, b"one")
@@ -248,7 +248,7 @@ async def test_a_subscription_that_ends_gives_everything_back_at_once(server, st
         await socket.messages(1)
 
 
-async def test_a_broken_socket_keeps_its_messages_for_a_while(forgetful, storage):
+async def test_disconnected_socket_keeps_its_messages_for_a_while(forgetful, storage):
     async with forgetful.socket() as socket:
         await socket.subscribe("a", "queue:orders", visibility_timeout_seconds=3600)
         await send(storage, b"one")
@@ -265,7 +265,7 @@ async def test_a_broken_socket_keeps_its_messages_for_a_while(forgetful, storage
 # ── Resuming ──
 
 
-async def test_a_session_goes_on_over_another_socket(server, storage):
+async def test_session_continues_over_another_socket(server, storage):
     async with server.socket() as socket:
         await socket.subscribe("a", "queue:orders", visibility_timeout_seconds=3600)
         await send(storage, b"seen", b"unseen")
@@ -291,7 +291,7 @@ async def test_a_session_goes_on_over_another_socket(server, storage):
     assert new["body"] == "new"
 
 
-async def test_what_arrived_is_not_sent_again(server, storage):
+async def test_acknowledged_frames_are_not_sent_again(server, storage):
     async with server.socket() as socket:
         await socket.subscribe("a", "queue:orders", visibility_timeout_seconds=3600)
         await send(storage, b"one")
@@ -307,7 +307,7 @@ async def test_what_arrived_is_not_sent_again(server, storage):
     assert told["failed"] == 0
 
 
-async def test_what_was_settled_meanwhile_is_not_sent_again(server, storage):
+async def test_settled_messages_are_not_sent_again(server, storage):
     async with server.socket() as socket:
         await socket.subscribe("a", "queue:orders", visibility_timeout_seconds=3600)
         await send(storage, b"one")
@@ -320,7 +320,7 @@ async def test_what_was_settled_meanwhile_is_not_sent_again(server, storage):
         await again.nothing("messages")
 
 
-async def test_a_session_that_is_over_is_not_resumed(forgetful, storage):
+async def test_expired_session_is_not_resumed(forgetful, storage):
     async with forgetful.socket() as socket:
         await socket.subscribe("a", "queue:orders", visibility_timeout_seconds=3600)
         await send(storage, b"one")
@@ -335,7 +335,7 @@ async def test_a_session_that_is_over_is_not_resumed(forgetful, storage):
     assert welcome["session"] != socket.welcome["session"]
 
 
-async def test_a_client_that_comes_back_takes_its_session_from_a_half_open_socket(server, storage):
+async def test_reconnecting_client_takes_session_from_half_open_socket(server, storage):
     async with server.socket() as socket, server.socket(greet=False) as again:
         await socket.subscribe("a", "queue:orders")
 
@@ -348,7 +348,7 @@ async def test_a_client_that_comes_back_takes_its_session_from_a_half_open_socke
         assert len(await again.messages(1)) == 1
 
 
-async def test_of_two_that_come_back_at_once_one_has_the_session(server, storage):
+async def test_concurrent_resumes_have_one_winner(server, storage):
     async with server.socket() as socket:
         await socket.subscribe("a", "queue:orders")
         socket.cut()
@@ -395,7 +395,7 @@ async def test_a_session_that_kept_too_little_is_not_resumed_and_loses_nothing(s
 # ── The queue itself ──
 
 
-async def test_a_queue_that_is_deleted_ends_its_subscriptions_and_no_others(server, storage):
+async def test_deleting_queue_ends_only_its_subscriptions(server, storage):
     other = QueueName("other")
     await storage.catalog.put_queue(other, QueueSpec())
     async with server.socket() as socket:
@@ -413,7 +413,7 @@ async def test_a_queue_that_is_deleted_ends_its_subscriptions_and_no_others(serv
     assert message["body"] == "goes on"
 
 
-async def test_a_paused_queue_says_so_and_when_it_goes_on(server, storage):
+async def test_pause_and_resume_of_queue_are_announced(server, storage):
     async with server.socket() as socket:
         await socket.subscribe("a", "queue:orders")
 
@@ -429,7 +429,7 @@ async def test_a_paused_queue_says_so_and_when_it_goes_on(server, storage):
     assert message["body"] == "one"
 
 
-async def test_what_is_on_its_way_when_a_pause_is_told_does_not_arrive(
+async def test_message_received_during_pause_is_not_delivered(
     server, storage, monkeypatch
 ):
     """A receive that was asked for before the pause could bring a message after the client had heard of it."""
@@ -457,7 +457,7 @@ async def test_what_is_on_its_way_when_a_pause_is_told_does_not_arrive(
     assert message["body"] == "one"
 
 
-async def test_an_outage_of_the_store_is_told_and_waited_for(server, storage, monkeypatch):
+async def test_store_outage_is_announced_and_waited_for(server, storage, monkeypatch):
     receive = type(storage.queues).receive
     outage = asyncio.Event()
 
@@ -479,7 +479,7 @@ async def test_an_outage_of_the_store_is_told_and_waited_for(server, storage, mo
     assert message["body"] == "one"
 
 
-async def test_bytes_travel_as_they_are_in_message_pack(server, storage):
+async def test_binary_body_round_trips_in_messagepack(server, storage):
     async with server.socket(packed=True) as socket:
         await socket.subscribe("a", "queue:orders")
         await send(storage, b"\x00\xff")

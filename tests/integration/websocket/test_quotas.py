@@ -36,7 +36,7 @@ async def socket_in(server, namespace):
         yield socket
 
 
-async def test_a_publish_beyond_the_rate_is_answered_with_when_to_come_back(storage, server):
+async def test_publish_over_rate_is_answered_with_retry_time(storage, server):
     slow = Rates(messages_per_second=0.001, burst_seconds=3600)
     await storage.namespaces.put("acme", Quotas(rates=slow))
 
@@ -53,7 +53,7 @@ async def test_a_publish_beyond_the_rate_is_answered_with_when_to_come_back(stor
     assert (await storage.queues.stats(ORDERS)).ready == 3
 
 
-async def test_an_upgrade_beyond_the_connections_is_refused_until_one_closes(storage, server):
+async def test_upgrade_over_connection_limit_is_rejected(storage, server):
     await storage.namespaces.put("acme", Quotas(connections_max=1))
 
     async with socket_in(server, "acme"):
@@ -70,7 +70,7 @@ async def test_an_upgrade_beyond_the_connections_is_refused_until_one_closes(sto
     assert answer.headers["retry-after"] == "5"
 
 
-async def test_an_upgrade_in_a_namespace_that_is_not_there_is_refused(server):
+async def test_upgrade_in_unknown_namespace_is_rejected(server):
     with pytest.raises(InvalidStatus) as refusal:
         async with socket_in(server, "nowhere"):
             pass
@@ -78,7 +78,7 @@ async def test_an_upgrade_in_a_namespace_that_is_not_there_is_refused(server):
     assert refusal.value.response.status_code == 404
 
 
-async def test_a_full_store_refuses_what_is_published_and_goes_on_with_the_rest(storage, server):
+async def test_full_store_rejects_publishes_only(storage, server):
     async with socket_in(server, "acme") as socket:
         await socket.ask("publish", to="queue:orders", items=[{"body": "a"}])
         storage.room.full = storage.room.closed = True

@@ -63,7 +63,7 @@ async def refusal(server: Server, **options) -> httpx.Response:
 # ── Beginning ──
 
 
-async def test_the_welcome_says_what_is_allowed(server):
+async def test_welcome_has_the_limits(server):
     async with server.socket() as socket:
         welcome = socket.welcome
 
@@ -72,7 +72,7 @@ async def test_the_welcome_says_what_is_allowed(server):
     assert welcome["limits"]["subscriptions_max"] == 128
 
 
-async def test_an_unknown_subprotocol_is_refused_before_the_upgrade(server):
+async def test_unknown_subprotocol_is_rejected_before_upgrade(server):
     refused = await refusal(server, subprotocols=[Subprotocol("mqtt")])
 
     assert refused.status_code == 400
@@ -80,27 +80,27 @@ async def test_an_unknown_subprotocol_is_refused_before_the_upgrade(server):
     assert refused.json()["code"] == "subprotocol_unknown"
 
 
-async def test_a_page_of_another_site_is_refused_before_the_upgrade(server):
+async def test_foreign_origin_is_rejected_before_upgrade(server):
     refused = await refusal(server, origin="https://evil.example")
 
     assert refused.status_code == 403
     assert refused.json()["code"] == "forbidden"
 
 
-async def test_the_first_subprotocol_that_is_ours_is_taken(server):
+async def test_first_supported_subprotocol_is_selected(server):
     offered = [Subprotocol("base64url.bearer.x"), Subprotocol("millstream.v1.json")]
     async with connect(address(server), subprotocols=offered) as connection:
         assert connection.subprotocol == "millstream.v1.json"
 
 
-async def test_a_client_without_a_subprotocol_speaks_json(server):
+async def test_client_without_subprotocol_uses_json(server):
     async with connect(address(server)) as connection:
         socket = Socket(connection)
 
         assert (await socket.hello())["type"] == "welcome"
 
 
-async def test_a_plain_request_hears_that_this_is_a_socket(server):
+async def test_plain_request_returns_426(server):
     async with httpx.AsyncClient() as client:
         told = await client.get(f"{server.url}/v1/ws")
 
@@ -109,13 +109,13 @@ async def test_a_plain_request_hears_that_this_is_a_socket(server):
     assert told.headers["upgrade"] == "websocket"
 
 
-async def test_other_paths_take_no_sockets(server):
+async def test_other_paths_reject_upgrade(server):
     with pytest.raises(InvalidStatus):
         async with connect(address(server) + "/more"):
             pass
 
 
-async def test_one_socket_too_many_is_asked_to_come_back(storage):
+async def test_socket_over_process_limit_is_asked_to_retry(storage):
     async with serving(storage, Limits(sockets_max=2)) as server:
         async with server.socket(), server.socket():
             refused = await refusal(server)
@@ -129,21 +129,21 @@ async def test_one_socket_too_many_is_asked_to_come_back(storage):
 # ── Ending ──
 
 
-async def test_who_says_nothing_is_closed(server):
+async def test_silent_client_is_closed(server):
     async with server.socket(greet=False) as socket:
         assert await socket.close_code() == 4504
 
     assert socket.kept[-1]["reconnect"] is False
 
 
-async def test_the_first_frame_is_hello(server):
+async def test_first_frame_must_be_hello(server):
     async with server.socket(greet=False) as socket:
         await socket.say("ping")
 
         assert await socket.close_code() == 4500
 
 
-async def test_hello_comes_once(server):
+async def test_second_hello_is_rejected(server):
     async with server.socket() as socket:
         await socket.say("hello")
 
@@ -153,7 +153,7 @@ async def test_hello_comes_once(server):
 @pytest.mark.parametrize(
     "payload", ["nonsense", '{"type":', b"\x00"], ids=["text", "cut", "binary"]
 )
-async def test_what_is_no_frame_ends_the_socket(server, payload):
+async def test_malformed_frame_closes_the_socket(server, payload):
     async with server.socket() as socket:
         await socket.connection.send(payload)
 
@@ -170,7 +170,7 @@ async def test_what_is_no_frame_ends_the_socket(server, payload):
         {"type": "ack", "sub": "none", "receipt_handles": ["a"]},
     ],
 )
-async def test_a_wrong_frame_is_told_and_the_socket_lives_on(server, frame):
+async def test_invalid_frame_is_answered_and_socket_stays_open(server, frame):
     async with server.socket() as socket:
         await socket.connection.send(json.dumps(frame))
         told = await socket.hear("error")
@@ -181,7 +181,7 @@ async def test_a_wrong_frame_is_told_and_the_socket_lives_on(server, frame):
     assert told.get("id") == frame.get("id")
 
 
-async def test_several_frames_in_one_message(server):
+async def test_one_message_can_hold_several_frames(server):
     async with server.socket() as socket:
         frames = [{"type": "ping"}, {"type": "ping"}]
         await socket.connection.send(json.dumps(frames))
@@ -190,14 +190,14 @@ async def test_several_frames_in_one_message(server):
         await socket.hear("pong")
 
 
-async def test_who_answers_pings_stays(server):
+async def test_client_that_answers_pings_stays_connected(server):
     async with server.socket() as socket:
         for _ in range(3):
             await socket.hear("ping")
             await socket.say("pong", seq=0)
 
 
-async def test_who_answers_no_ping_is_closed(server):
+async def test_client_that_answers_no_ping_is_closed(server):
     async with server.socket() as socket:
         code = await socket.close_code()
 
@@ -206,7 +206,7 @@ async def test_who_answers_no_ping_is_closed(server):
     assert (bye["type"], bye["code"], bye["reconnect"]) == ("bye", 4002, True)
 
 
-async def test_who_reads_nothing_is_cut_off(storage):
+async def test_client_that_reads_nothing_is_disconnected(storage):
     """A client that has stopped reading, with more on its way than the kernel takes."""
     await storage.catalog.put_stream(CLICKS, StreamSpec(shards=1))
     known = Limits(push_tick_ms=40, slow_consumer_ms=400, resume_ms=200)
@@ -234,7 +234,7 @@ async def metric(server: Server, name: str) -> float:
     return sum(float(line.split()[-1]) for line in text.splitlines() if line.startswith(f"{name} "))
 
 
-async def test_a_server_that_ends_says_when_to_come_back_and_hears_what_is_done(storage):
+async def test_stopping_server_announces_reconnect_and_accepts_acks(storage):
     await storage.catalog.put_queue(ORDERS, QueueSpec())
     async with serving(storage, Limits(push_tick_ms=40)) as server, server.socket() as socket:
         await socket.subscribe("a", "queue:orders", visibility_timeout_seconds=3600)
@@ -258,7 +258,7 @@ async def test_a_server_that_ends_says_when_to_come_back_and_hears_what_is_done(
 # ── Publishing ──
 
 
-async def test_messages_are_sent_and_a_repeat_adds_nothing(server, storage):
+async def test_messages_are_published_and_repeat_adds_nothing(server, storage):
     async with server.socket() as socket:
         item = {"body": "hello", "headers": {"a": "b"}}
         told = [
@@ -272,7 +272,7 @@ async def test_messages_are_sent_and_a_repeat_adds_nothing(server, storage):
     assert message.message_id == told[0]["results"][0]["id"]
 
 
-async def test_records_are_appended_each_answered_for_itself(server, storage):
+async def test_published_records_are_answered_individually(server, storage):
     async with server.socket(packed=True) as socket:
         items = [{"data": b"\x00", "key": "k"}, {"data": "text"}]
         told = await socket.ask("publish", to="stream:clicks", items=items)
@@ -283,7 +283,7 @@ async def test_records_are_appended_each_answered_for_itself(server, storage):
     assert [at.record.data for at in read.records] == [b"\x00", b"text"]
 
 
-async def test_what_is_published_stays_in_its_order(server, storage):
+async def test_publishes_keep_their_order(server, storage):
     async with server.socket() as socket:
         for number in range(50):
             items = [{"data": str(number), "key": "k"}]
@@ -295,7 +295,7 @@ async def test_what_is_published_stays_in_its_order(server, storage):
     assert [int(at.record.data) for at in read.records] == list(range(50))
 
 
-async def test_what_cannot_be_published_is_a_problem(server):
+async def test_invalid_publish_is_a_problem(server):
     async with server.socket() as socket:
         missing = await socket.ask("publish", to="queue:nowhere", items=[{"body": "x"}])
         wrong = await socket.ask("publish", to="queue:orders", items=[{"body": 1, "delay": 2}, 3])
@@ -338,7 +338,7 @@ def _frame(chance: random.Random) -> object:
 
 
 @pytest.mark.parametrize("seed", range(8))
-async def test_no_frame_hurts_the_server(server, storage, seed, caplog):
+async def test_random_frames_do_no_harm(server, storage, seed, caplog):
     chance = random.Random(seed)
     for _ in range(6):
         async with server.socket() as socket:

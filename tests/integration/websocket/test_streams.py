@@ -42,7 +42,7 @@ def numbers(records: Sequence[Frame]) -> list[int]:
 # ── Positions ──
 
 
-async def test_records_come_as_they_are_appended(server, storage):
+async def test_records_arrive_as_they_are_appended(server, storage):
     await put(storage, 0, 3)
     async with server.socket() as socket:
         await socket.subscribe("a", "stream:clicks")  # from the latest on
@@ -55,7 +55,7 @@ async def test_records_come_as_they_are_appended(server, storage):
     assert frame["records"][0]["offset"] == 3
 
 
-async def test_reading_begins_where_it_is_asked_to(server, storage):
+async def test_subscription_starts_at_requested_position(server, storage):
     await put(storage, 0, 3)
     async with server.socket() as probe:
         await probe.subscribe("a", "stream:clicks", start=EARLIEST)
@@ -80,7 +80,7 @@ async def test_reading_begins_where_it_is_asked_to(server, storage):
     assert found == {"earliest": [0, 1, 2], "offset": [1, 2], "time": [0, 1, 2], "future": [3]}
 
 
-async def test_a_cursor_of_rest_is_a_position(server, storage):
+async def test_rest_cursor_is_a_position(server, storage):
     await put(storage, 0, 3)
     from api.native.cursors import encode_cursor
 
@@ -110,7 +110,7 @@ async def test_a_cursor_of_rest_is_a_position(server, storage):
         ({"group": "nowhere"}, "group_not_found"),
     ],
 )
-async def test_what_cannot_be_subscribed_to_is_a_problem(server, fields, code):
+async def test_invalid_subscription_is_a_problem(server, fields, code):
     async with server.socket() as socket:
         asked = {"source": "stream:clicks", **fields}
         told = await socket.ask("subscribe", sub="a", **asked)
@@ -118,7 +118,7 @@ async def test_what_cannot_be_subscribed_to_is_a_problem(server, fields, code):
     assert told["problem"]["code"] == code
 
 
-async def test_a_name_is_for_one_subscription(server):
+async def test_subscription_id_is_unique(server):
     async with server.socket() as socket:
         await socket.subscribe("a", "stream:clicks")
         told = await socket.ask("subscribe", sub="a", source="stream:clicks")
@@ -129,7 +129,7 @@ async def test_a_name_is_for_one_subscription(server):
 # ── Credit and filters ──
 
 
-async def test_credit_bounds_records_and_their_bytes(server, storage):
+async def test_credit_limits_records_and_bytes(server, storage):
     await put(storage, 0, 100)
     async with server.socket() as socket:
         await socket.subscribe(
@@ -144,7 +144,7 @@ async def test_credit_bounds_records_and_their_bytes(server, storage):
     assert len(first) == 7
 
 
-async def test_only_what_the_filter_takes_is_sent_and_costs_credit(server, storage):
+async def test_only_filtered_records_are_sent_and_use_credit(server, storage):
     await put(storage, 0, 50, key="dull")
     await put(storage, 50, 1, key="bright")
     await put(storage, 51, 50, key="dull")
@@ -169,7 +169,7 @@ async def test_only_what_the_filter_takes_is_sent_and_costs_credit(server, stora
 # ── Broken sockets ──
 
 
-async def test_a_resumed_reader_misses_nothing_and_gets_nothing_twice(server, storage):
+async def test_resumed_reader_misses_and_repeats_nothing(server, storage):
     await put(storage, 0, 30)
     async with server.socket() as socket:
         await socket.subscribe(
@@ -191,7 +191,7 @@ async def test_a_resumed_reader_misses_nothing_and_gets_nothing_twice(server, st
     assert numbers(first["records"] + found) == list(range(35))
 
 
-async def test_readers_that_are_cut_off_at_random_get_each_record_once(server, storage):
+async def test_reader_disconnected_at_random_gets_each_record_once(server, storage):
     chance = random.Random(7)
     total = 400
 
@@ -227,7 +227,7 @@ async def test_readers_that_are_cut_off_at_random_get_each_record_once(server, s
     assert all(found == list(range(total)) for found in all_found)
 
 
-async def test_five_hundred_come_back_at_once(server, storage):
+async def test_five_hundred_sessions_resume_concurrently(server, storage):
     """After a proxy's restart, say: all of them go on, each where it was."""
     async with AsyncExitStack() as stack:
         some = [await stack.enter_async_context(server.socket()) for _ in range(500)]
@@ -276,7 +276,7 @@ async def hear_gaps(socket: Socket) -> list[tuple[int, int, int, str]]:
     return sorted((gap["shard"], gap["first"], gap["next"], gap["reason"]) for gap in told)
 
 
-async def test_positions_in_shards_that_are_no_more_are_told_as_gaps(halves, engines, clock):
+async def test_positions_in_expired_shards_are_gaps(halves, engines, clock):
     await expire_parents(engines, clock)
     await put(engines, 7, 1)
     async with halves.socket() as socket:
@@ -290,7 +290,7 @@ async def test_positions_in_shards_that_are_no_more_are_told_as_gaps(halves, eng
     assert (frame["shard"], numbers(frame["records"])) == (2, [7])
 
 
-async def test_a_gap_that_did_not_arrive_is_told_again(halves, engines, clock):
+async def test_undelivered_gap_is_sent_again(halves, engines, clock):
     await expire_parents(engines, clock)
     async with halves.socket() as socket:
         start = {"offsets": {"0": 3, "1": 4}}
@@ -309,7 +309,7 @@ async def test_a_gap_that_did_not_arrive_is_told_again(halves, engines, clock):
     assert numbers(records) == [7]
 
 
-async def test_a_shard_that_expires_while_it_is_read_is_a_gap(halves, engines, clock):
+async def test_shard_expiring_while_read_is_a_gap(halves, engines, clock):
     async with halves.socket() as socket:
         start = {"from": "earliest"}
         await socket.subscribe(
@@ -328,7 +328,7 @@ async def test_a_shard_that_expires_while_it_is_read_is_a_gap(halves, engines, c
     assert numbers(records) == [8]
 
 
-async def test_what_expired_is_told_as_a_gap(server, storage):
+async def test_expired_records_are_a_gap(server, storage):
     await put(storage, 0, 5)
     await put(storage, 5, 5)
     await storage.streams.truncate(CLICKS, 0, 5)
@@ -342,7 +342,7 @@ async def test_what_expired_is_told_as_a_gap(server, storage):
     assert numbers(found) == [5, 6, 7, 8, 9]
 
 
-async def test_children_come_after_their_parents(server, storage):
+async def test_children_follow_their_parents(server, storage):
     keys = [f"key-{number}" for number in range(20)]
     async with server.socket() as socket:
         await socket.subscribe("a", "stream:clicks", start=EARLIEST, credit=ALL)
@@ -368,7 +368,7 @@ async def test_children_come_after_their_parents(server, storage):
     assert numbers(last["records"]) == [3]
 
 
-async def test_an_end_that_did_not_arrive_is_told_again(server, storage):
+async def test_undelivered_end_of_shard_is_sent_again(server, storage):
     await put(storage, 0, 3)
     async with server.socket() as socket:
         await socket.subscribe("a", "stream:clicks", start=EARLIEST, credit=ALL)
@@ -388,7 +388,7 @@ async def test_an_end_that_did_not_arrive_is_told_again(server, storage):
     assert numbers(found) == [3]
 
 
-async def test_a_stream_that_is_deleted_ends_its_subscriptions(server, storage):
+async def test_deleting_stream_ends_its_subscriptions(server, storage):
     async with server.socket() as socket:
         await socket.subscribe("a", "stream:clicks")
         await storage.catalog.delete_stream(CLICKS)
@@ -398,7 +398,7 @@ async def test_a_stream_that_is_deleted_ends_its_subscriptions(server, storage):
     assert told["problem"]["code"] == "stream_not_found"
 
 
-async def test_history_comes_from_the_archive_in_the_same_frames(storage, settings):
+async def test_history_comes_from_archive_in_the_same_frames(storage, settings):
     await storage.catalog.put_stream(CLICKS, StreamSpec(hot_retention_ms=0))
     await put(storage, 0, 20)
     await archive(storage, settings, CLICKS)
@@ -413,7 +413,7 @@ async def test_history_comes_from_the_archive_in_the_same_frames(storage, settin
     assert numbers(found) == list(range(25))
 
 
-async def test_both_subprotocols_tell_the_same(server, storage):
+async def test_both_subprotocols_carry_the_same_records(server, storage):
     await put(storage, 0, 40)
     async with server.socket() as text, server.socket(packed=True) as packed:
         for socket in (text, packed):
