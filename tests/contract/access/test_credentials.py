@@ -18,7 +18,7 @@ def key(client, name):
     return client.post("/v1/keys", json={"name": name, **RIGHTS}).json()
 
 
-def test_a_key_is_shown_whole_once(client, key, name):
+def test_key_is_shown_in_full_once(client, key, name):
     answer = client.get(f"/v1/keys/{key['id']}")
 
     shown = answer.json()
@@ -30,7 +30,7 @@ def test_a_key_is_shown_whole_once(client, key, name):
     assert answer.headers["etag"] == '"v1"'
 
 
-def test_an_answer_with_a_secret_is_kept_by_nobody(client, key, name):
+def test_response_with_secret_is_not_cacheable(client, key, name):
     made = client.post("/v1/keys", json={"name": name, "kind": "pair", "roles": ["producer"]})
     rotated = client.post(f"/v1/keys/{key['id']}/rotations")
 
@@ -39,7 +39,7 @@ def test_an_answer_with_a_secret_is_kept_by_nobody(client, key, name):
     assert {one.headers["cache-control"] for one in (made, rotated)} == {"no-store"}
 
 
-def test_a_patch_changes_what_it_names(client, key):
+def test_patch_changes_only_named_fields(client, key):
     path = f"/v1/keys/{key['id']}"
 
     changed = client.patch(
@@ -58,7 +58,7 @@ def test_a_patch_changes_what_it_names(client, key):
     assert (unlimited["rates"], unlimited["version"]) == (None, 3)
 
 
-def test_a_list_is_of_one_name_and_goes_by_pages(client, name):
+def test_list_is_filtered_by_name_and_paged(client, name):
     ids = {
         client.post("/v1/keys", json={"name": name, "roles": ["viewer"]}).json()["id"]
         for _ in range(3)
@@ -74,7 +74,7 @@ def test_a_list_is_of_one_name_and_goes_by_pages(client, name):
     assert another.json()["code"] == "invalid_cursor"
 
 
-def test_a_revoked_key_is_told_as_such_and_takes_no_change(client, key):
+def test_revoked_key_is_shown_and_cannot_change(client, key):
     path = f"/v1/keys/{key['id']}"
 
     assert client.delete(path).status_code == 204
@@ -86,7 +86,7 @@ def test_a_revoked_key_is_told_as_such_and_takes_no_change(client, key):
 
 
 @pytest.mark.parametrize("key_id", ["nosuchkey123", "x", "..%2f", "MSAK" + "A" * 16, "%00" * 12])
-def test_a_key_that_is_not_there_is_not_found(client, key_id):
+def test_unknown_key_is_not_found(client, key_id):
     answer = client.get(f"/v1/keys/{key_id}")
 
     assert answer.status_code == 404
@@ -111,14 +111,14 @@ def test_a_key_that_is_not_there_is_not_found(client, key_id):
         ),
     ],
 )
-def test_what_means_nothing_is_refused_where_it_stands(client, body, pointer):
+def test_invalid_key_is_rejected_with_pointer(client, body, pointer):
     answer = client.post("/v1/keys", json=body)
 
     assert answer.status_code == 422
     assert [fault["pointer"] for fault in answer.json()["errors"]] == [pointer]
 
 
-def test_a_browser_logs_in_and_out_with_a_cookie_of_this_host(client, key):
+def test_browser_logs_in_and_out_with_host_only_cookie(client, key):
     answer = client.post("/v1/sessions", headers={"authorization": f"Bearer {key['secret']}"})
     word, *attributes = answer.headers["set-cookie"].split("; ")
 
@@ -132,14 +132,14 @@ def test_a_browser_logs_in_and_out_with_a_cookie_of_this_host(client, key):
 
 
 @pytest.mark.parametrize("word", ["", "msk_nonsense"])
-def test_nobody_logs_in_without_a_key(client, word):
+def test_login_without_key_is_rejected(client, word):
     answer = client.post("/v1/sessions", json={"api_key": word})
 
     assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")
     assert "set-cookie" not in answer.headers
 
 
-def test_the_audit_log_tells_a_keys_rights_and_no_secret(client, key):
+def test_audit_log_shows_rights_of_key_and_no_secret(client, key):
     client.patch(f"/v1/keys/{key['id']}", json={"roles": ["admin"]})
     rotated = client.post(f"/v1/keys/{key['id']}/rotations").json()
 

@@ -88,7 +88,7 @@ def damage(settings: StorageSettings, http: httpx.Client, name: str) -> None:
 # REST
 
 
-def test_a_shard_is_read_across_the_seam(http, name):
+def test_shard_is_read_across_tiers(http, name):
     first = http.get(f"/v1/streams/{name}/shards/0/records?limit=15").json()
     second = http.get(f"/v1/streams/{name}/shards/0/records?offset=15").json()
     third = http.get(f"/v1/streams/{name}/shards/0/records?offset=20").json()
@@ -101,7 +101,7 @@ def test_a_shard_is_read_across_the_seam(http, name):
     assert not any("gap" in part for part in (first, second, third))
 
 
-def test_a_stream_is_read_across_the_seam_by_its_cursor(http, name):
+def test_stream_is_read_across_tiers_by_cursor(http, name):
     parts = [http.get(f"/v1/streams/{name}/records?limit=8").json()]
     while parts[-1]["records"]:
         parts.append(
@@ -116,7 +116,7 @@ def test_a_stream_is_read_across_the_seam_by_its_cursor(http, name):
     assert [part["tier"] for part in parts[:4]] == ["archive", "archive", "archive", "hot"]
 
 
-def test_msgpack_names_the_tier_too(http, name):
+def test_msgpack_names_the_tier(http, name):
     answer = http.get(
         f"/v1/streams/{name}/shards/0/records?offset=3&limit=2",
         headers={"accept": "application/msgpack"},
@@ -127,7 +127,7 @@ def test_msgpack_names_the_tier_too(http, name):
     assert [record["data"] for record in told["records"]] == [b"3", b"4"]
 
 
-def test_a_group_reads_across_the_seam(http, name):
+def test_group_reads_across_tiers(http, name):
     http.put(f"/v1/groups/of-{name}", json={"stream": name}).raise_for_status()
     told, tiers = [], []
 
@@ -141,13 +141,13 @@ def test_a_group_reads_across_the_seam(http, name):
     assert tiers == ["archive", "archive", "hot", "hot"]
 
 
-def test_the_shards_of_a_stream_begin_where_the_archive_does(http, name):
+def test_shards_start_at_start_of_archive(http, name):
     [shard] = http.get(f"/v1/streams/{name}/shards").json()["items"]
 
     assert (shard["start"], shard["next"]) == (0, 25)
 
 
-def test_what_was_truncated_is_in_no_tier(http, name):
+def test_truncated_records_are_in_no_tier(http, name):
     cut = http.post(f"/v1/streams/{name}/shards/0/truncate", json={"before": 7}).json()
 
     refused = http.get(f"/v1/streams/{name}/shards/0/records?offset=6")
@@ -159,7 +159,7 @@ def test_what_was_truncated_is_in_no_tier(http, name):
     assert [record["offset"] for record in oldest["records"]] == [7]
 
 
-def test_a_damaged_file_is_a_problem_of_its_own(http, settings, name):
+def test_damaged_file_is_a_distinct_problem(http, settings, name):
     damage(settings, http, name)
 
     answer = http.get(f"/v1/streams/{name}/shards/0/records?offset=0")
@@ -178,7 +178,7 @@ def as_table(http: httpx.Client, name: str, query: str) -> tuple[httpx.Response,
         return answer, reader.read_all().to_pylist()
 
 
-def test_a_table_has_the_records_that_json_has_across_the_seam(http, name):
+def test_table_equals_json_records_across_tiers(http, name):
     headers = {"headers": {"colour": "red"}, "event_time": "2026-01-31T12:00:00.000Z"}
     http.post(f"/v1/streams/{name}/records", json={"records": [{"data": "x", **headers}]})
     told, read, at = [], [], 0
@@ -202,7 +202,7 @@ def _milliseconds(moment: datetime) -> str:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def test_a_tables_headers_tell_where_it_is(http, name):
+def test_table_headers_describe_position(http, name):
     archived, _ = as_table(http, name, "offset=15")
     hot, _ = as_table(http, name, "offset=20&end=24")
 
@@ -217,7 +217,7 @@ def test_a_tables_headers_tell_where_it_is(http, name):
     assert "millstream-gap" not in archived.headers
 
 
-def test_the_records_of_a_table_are_counted_as_delivered(http, name):
+def test_table_records_are_counted_as_delivered(http, name):
     before = delivered(http)
 
     as_table(http, name, "offset=15")
@@ -232,7 +232,7 @@ def delivered(http: httpx.Client) -> float:
     return sum(float(line.removeprefix(counted)) for line in lines if line.startswith(counted))
 
 
-def test_a_tables_gap_is_told_in_a_header(http, settings, name):
+def test_table_gap_is_in_a_header(http, settings, name):
     append(http, name, 25, 1)
     asyncio.run(lose(settings, StreamName(name), offset=20))
 
@@ -252,7 +252,7 @@ async def lose(settings: StorageSettings, name: StreamName, offset: int) -> None
         client.xdel(log, entry)
 
 
-def test_a_table_of_what_is_gone_is_a_problem(http, name):
+def test_table_of_expired_records_is_a_problem(http, name):
     http.post(f"/v1/streams/{name}/shards/0/truncate", json={"before": 7}).raise_for_status()
 
     refused = http.get(f"/v1/streams/{name}/shards/0/table?offset=6")
@@ -271,13 +271,13 @@ def test_a_table_of_what_is_gone_is_a_problem(http, name):
         ("offset=26", 416, "offset_out_of_range"),
     ],
 )
-def test_a_table_that_cannot_be_is_refused(http, name, query, status, code):
+def test_invalid_table_request_is_rejected(http, name, query, status, code):
     refused = http.get(f"/v1/streams/{name}/shards/0/table?{query}")
 
     assert (refused.status_code, refused.json()["code"]) == (status, code)
 
 
-def test_a_table_of_a_damaged_file_is_a_problem_of_its_own(http, settings, name):
+def test_table_of_damaged_file_is_a_distinct_problem(http, settings, name):
     damage(settings, http, name)
 
     answer = http.get(f"/v1/streams/{name}/shards/0/table?offset=0")
@@ -297,7 +297,7 @@ def iterator(kinesis: Any, name: str, kind: str, **where: Any) -> str:
     return found
 
 
-def test_getrecords_goes_from_trim_horizon_across_the_seam(kinesis, name):
+def test_getrecords_reads_from_trim_horizon_across_tiers(kinesis, name):
     at = iterator(kinesis, name, "TRIM_HORIZON")
     told: list[Any] = []
     behind = []
@@ -314,7 +314,7 @@ def test_getrecords_goes_from_trim_horizon_across_the_seam(kinesis, name):
     assert behind == [True, True, True, False]
 
 
-def test_a_sequence_number_in_the_archive_is_a_place_to_start(kinesis, name):
+def test_archived_sequence_number_is_a_starting_position(kinesis, name):
     first = kinesis.get_records(ShardIterator=iterator(kinesis, name, "TRIM_HORIZON"), Limit=10)
     number = first["Records"][9]["SequenceNumber"]
 
@@ -324,7 +324,7 @@ def test_a_sequence_number_in_the_archive_is_a_place_to_start(kinesis, name):
     assert [record["Data"] for record in told] == [b"10", b"11"]
 
 
-def test_a_time_in_the_archive_is_a_place_to_start(kinesis, name):
+def test_archived_time_is_a_starting_position(kinesis, name):
     first = kinesis.get_records(ShardIterator=iterator(kinesis, name, "TRIM_HORIZON"), Limit=1)
     since = first["Records"][0]["ApproximateArrivalTimestamp"]
 
@@ -334,7 +334,7 @@ def test_a_time_in_the_archive_is_a_place_to_start(kinesis, name):
     assert [record["Data"] for record in told] == [b"0"]
 
 
-def test_a_reader_of_what_was_truncated_is_moved_to_the_archives_start(kinesis, http, name):
+def test_reader_of_truncated_records_moves_to_start_of_archive(kinesis, http, name):
     at = iterator(kinesis, name, "TRIM_HORIZON")
     http.post(f"/v1/streams/{name}/shards/0/truncate", json={"before": 7})
 
@@ -343,7 +343,7 @@ def test_a_reader_of_what_was_truncated_is_moved_to_the_archives_start(kinesis, 
     assert [record["Data"] for record in told] == [b"7"]
 
 
-def test_a_damaged_file_is_an_internal_failure(kinesis, http, settings, name):
+def test_damaged_file_is_internal_failure(kinesis, http, settings, name):
     damage(settings, http, name)
 
     with pytest.raises(ClientError) as refused:
@@ -353,7 +353,7 @@ def test_a_damaged_file_is_an_internal_failure(kinesis, http, settings, name):
     assert refused.value.response["ResponseMetadata"]["HTTPStatusCode"] == 500
 
 
-def test_events_and_lines_go_from_the_archive_into_what_is_hot(http, name):
+def test_events_and_lines_continue_from_archive_into_hot_store(http, name):
     path = f"/v1/streams/{name}"
 
     exported = http.get(f"{path}/events", headers={"accept": "application/jsonl"}).text

@@ -25,7 +25,7 @@ def told(entry):
     return entry["operation"], entry["action"], entry["outcome"]
 
 
-def test_what_was_done_to_a_queue_is_told_with_what_changed(client, name):
+def test_queue_operations_are_recorded_with_changes(client, name):
     path = f"/v1/queues/{name}"
     client.put(path, json={"delay_seconds": 5}, headers={"x-request-id": f"made-{name}"})
     client.patch(path, json={"delay_seconds": 7})
@@ -63,7 +63,7 @@ def test_what_was_done_to_a_queue_is_told_with_what_changed(client, name):
         ("DELETE", "/messages/m1", None, "refused:queue_not_found"),
     ],
 )
-def test_what_was_tried_and_refused_is_told(client, name, method, path, body, outcome):
+def test_rejected_operations_are_recorded(client, name, method, path, body, outcome):
     said = {"json": body} if isinstance(body, dict) else {"content": body}
     kind = {"content-type": "application/json"} if body else {}
     answer = client.request(method, f"/v1/queues/{name}{path}", headers=kind, **said)
@@ -74,7 +74,7 @@ def test_what_was_tried_and_refused_is_told(client, name, method, path, body, ou
     assert (entry["before"], entry["after"]) == (None, None)
 
 
-def test_a_webhook_is_told_without_its_secrets(client, queue, name, service_database_url):
+def test_webhook_is_recorded_without_secrets(client, queue, name, service_database_url):
     path = f"/v1/webhooks/{name}"
     config = {
         "source": f"queue:{queue.rpartition('/')[2]}",
@@ -93,7 +93,7 @@ def test_a_webhook_is_told_without_its_secrets(client, queue, name, service_data
     assert rotated.json()["secret"] not in everything
 
 
-def test_the_sqs_door_is_audited(client, name, service_url):
+def test_sqs_calls_are_audited(client, name, service_url):
     sqs = aws_client("sqs", service_url)
     url = sqs.create_queue(QueueName=name, Attributes={"DelaySeconds": "5"})["QueueUrl"]
     sqs.set_queue_attributes(QueueUrl=url, Attributes={"DelaySeconds": "6"})
@@ -118,7 +118,7 @@ def test_the_sqs_door_is_audited(client, name, service_url):
     assert found[3]["after"] == {"tags": {"team": "blue"}}
 
 
-def test_the_kinesis_door_is_audited(client, name, service_url):
+def test_kinesis_calls_are_audited(client, name, service_url):
     kinesis = aws_client("kinesis", service_url)
     kinesis.create_stream(StreamName=name, ShardCount=1)
     arn = kinesis.describe_stream_summary(StreamName=name)["StreamDescriptionSummary"]["StreamARN"]
@@ -136,7 +136,7 @@ def test_the_kinesis_door_is_audited(client, name, service_url):
     assert found[1]["after"] == {"retention_ms": 48 * 3_600_000}
 
 
-def test_pages_go_on_where_the_last_one_ended(client, name):
+def test_pages_continue_at_cursor(client, name):
     for delay in range(5):
         client.put(f"/v1/queues/{name}", json={"delay_seconds": delay})
 
@@ -152,7 +152,7 @@ def test_pages_go_on_where_the_last_one_ended(client, name):
     assert other.json()["code"] == "invalid_cursor"
 
 
-def test_entries_come_as_lines_too(client, queue):
+def test_entries_are_available_as_lines(client, queue):
     name = queue.rpartition("/")[2]
     answer = client.get(
         "/v1/audit",
@@ -166,7 +166,7 @@ def test_entries_come_as_lines_too(client, queue):
     assert end == {"type": "end", "next_cursor": None, "whole": False}
 
 
-def test_the_chain_holds_as_the_api_shows_it(client, queue):
+def test_hash_chain_is_verifiable_over_the_api(client, queue):
     chain = Chain(whole=True)
     cursor: str | None = ""
     while cursor is not None:
@@ -180,7 +180,7 @@ def test_the_chain_holds_as_the_api_shows_it(client, queue):
     assert chain.seq > 0
 
 
-def test_every_route_that_administers_something_is_audited():
+def test_every_administrative_route_is_audited():
     app = create_app(Settings(_env_file=None))
     routes = [route for route in app.control.state.cold_routes if route.methods - {"GET", "HEAD"}]
 
@@ -198,13 +198,13 @@ OF_CALLERS = {"log_in", "log_out", "make_ticket"}
 """What anyone does for themselves; a log-in that fails is told."""
 
 
-def test_no_hot_route_administers_anything():
+def test_no_hot_route_is_administrative():
     app = create_app(Settings(_env_file=None))
 
     assert not any(is_administrative(route.action) for route in app.dispatcher.routes)
 
 
-def test_every_operation_of_amazon_that_writes_no_message_is_audited():
+def test_every_aws_operation_except_message_writes_is_audited():
     reading = ("Get", "List", "Describe")
     audited = {
         operation.name

@@ -16,7 +16,7 @@ def at_the_service(service_url, monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
 
 
-def test_what_was_done_is_listed(queue):
+def test_operations_are_listed(queue):
     name = queue.rpartition("/")[2]
 
     ran = millstream("audit", "ls", "--resource", f"queues/{name}", "-o", "json")
@@ -25,7 +25,7 @@ def test_what_was_done_is_listed(queue):
     assert (entry["operation"], entry["outcome"]) == ("put_queue", "done")
 
 
-def test_a_log_that_nobody_touched_is_verified_and_tells_its_end(queue):
+def test_intact_log_is_verified_and_its_end_shown(queue):
     ran = millstream("audit", "verify", "-o", "json")
     told = json.loads(ran.out)
 
@@ -36,14 +36,14 @@ def test_a_log_that_nobody_touched_is_verified_and_tells_its_end(queue):
     assert told["last"] in again.out
 
 
-def test_a_log_that_is_not_the_one_that_was_noted_is_broken(queue):
+def test_log_that_differs_from_noted_end_is_reported_broken(queue):
     ran = millstream("audit", "verify", "--known", f"1:{'0' * 64}")
 
     assert ran.code == 1
     assert "entry 1 is not the one that was noted" in ran.err
 
 
-def test_a_row_that_was_altered_in_the_database_is_found(redis_url, database_url, monkeypatch):
+def test_altered_row_is_found(redis_url, database_url, monkeypatch):
     """The database is the test's own: nothing heals an altered log."""
     for name, url in (("REDIS_URL", redis_url), ("DATABASE_URL", database_url)):
         monkeypatch.setenv(name, url)

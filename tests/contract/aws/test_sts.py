@@ -6,7 +6,7 @@ from botocore.exceptions import ClientError
 from tests.amazon import aws_client
 
 
-def test_everyone_is_the_root_of_the_account_that_owns_the_queues(service_url):
+def test_every_caller_is_root_of_the_account_in_open_mode(service_url):
     sqs = aws_client("sqs", service_url)
     url = sqs.create_queue(QueueName="of-an-account")["QueueUrl"]
 
@@ -17,7 +17,7 @@ def test_everyone_is_the_root_of_the_account_that_owns_the_queues(service_url):
     assert told["Arn"] == f"arn:aws:iam::{account}:root"
 
 
-def test_no_temporary_keys_are_given_out(service_url):
+def test_temporary_credentials_are_not_issued(service_url):
     sts = aws_client("sts", service_url)
 
     with pytest.raises(ClientError) as error:

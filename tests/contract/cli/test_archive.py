@@ -17,7 +17,7 @@ END_S = 60.0
     ("state", "code", "said"),
     [("done", 0, "is archived."), ("failed", 1, "is not wholly archived.")],
 )
-def test_a_flush_says_why_it_waits_and_whether_it_is_done(
+def test_flush_reports_failures_and_result(
     service_url: str, service_database_url: str, client: httpx.Client, name: str, state, code, said
 ):
     client.put(f"/v1/streams/{name}", json={}).raise_for_status()

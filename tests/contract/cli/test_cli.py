@@ -78,7 +78,7 @@ def test_processes_and_sockets_are_listed_and_a_socket_is_closed(show_socket):
 # ── Queues ──
 
 
-def test_a_message_is_sent_received_and_gone(orders, client):
+def test_message_is_sent_received_and_acknowledged(orders, client):
     sent = millstream("queue", "send", orders, "hello", "-o", "json").json
     received = millstream("queue", "receive", orders)
 
@@ -87,7 +87,7 @@ def test_a_message_is_sent_received_and_gone(orders, client):
     assert stats(client, orders)["acknowledged"] == 1
 
 
-def test_the_lines_of_a_pipe_are_messages_and_all_of_it_may_be_one(orders):
+def test_stdin_is_sent_by_line_or_whole(orders):
     lines = millstream("queue", "send", orders, "-", stdin=b"a\nb\n")
     whole = millstream("queue", "send", orders, "-", "--whole", stdin=b"c\nd\n")
 
@@ -97,7 +97,7 @@ def test_the_lines_of_a_pipe_are_messages_and_all_of_it_may_be_one(orders):
     assert [one["body"] for one in taken] == ["a", "b", "c\nd\n"]
 
 
-def test_what_is_kept_can_be_settled_by_its_handle(orders):
+def test_kept_message_is_settled_by_its_handle(orders):
     millstream("queue", "send", orders, '{"a":1}', "--json", "--header", "trace=x")
     [kept] = millstream("queue", "receive", orders, "--keep", "-o", "json").json
     assert (kept["body"], kept["headers"]) == ({"a": 1}, {"trace": "x"})
@@ -110,7 +110,7 @@ def test_what_is_kept_can_be_settled_by_its_handle(orders):
     assert "1 of 2 were refused" in both.err
 
 
-def test_a_rejected_message_is_looked_at_and_redriven(orders):
+def test_rejected_message_is_listed_and_redriven(orders):
     millstream("queue", "send", orders, "bad")
     [kept] = millstream("queue", "receive", orders, "--keep", "-o", "json").json
     millstream(
@@ -128,7 +128,7 @@ def test_a_rejected_message_is_looked_at_and_redriven(orders):
     assert [one["state"] for one in peeked] == ["ready"]
 
 
-def test_what_destroys_says_what_and_needs_a_yes(orders, client):
+def test_destructive_command_asks_for_confirmation(orders, client):
     millstream("queue", "send", orders, "a", "b")
 
     asked = millstream("queue", "purge", orders)
@@ -144,7 +144,7 @@ def test_what_destroys_says_what_and_needs_a_yes(orders, client):
     assert client.get(f"/v1/queues/{orders}").status_code == 404
 
 
-def test_a_configuration_is_said_by_options_and_by_name(name):
+def test_configuration_is_set_by_options_and_by_field(name):
     made = millstream(
         "queue",
         "create",
@@ -191,7 +191,7 @@ def test_lists_are_tables_names_or_json(orders):
 # ── Streams ──
 
 
-def test_records_are_put_and_read_in_every_form(clicks):
+def test_records_are_put_and_read_in_every_format(clicks):
     put = millstream("stream", "put", clicks, "--key", "k", stdin=b"a\nb\n")
     values = millstream("stream", "put", clicks, "--json", "--key-field", "k", stdin=b'{"k":"k"}')
 
@@ -212,7 +212,7 @@ def test_records_are_put_and_read_in_every_form(clicks):
     assert last[0]["data"] == {"k": "k"}
 
 
-def test_a_line_that_is_none_is_told_and_what_came_before_it_is_put(clicks):
+def test_invalid_line_is_reported_after_earlier_ones_are_put(clicks):
     put = millstream("stream", "put", clicks, "--json", stdin=b"1\n2\n{\n4\n")
 
     assert put.code == 5
@@ -220,7 +220,7 @@ def test_a_line_that_is_none_is_told_and_what_came_before_it_is_put(clicks):
     assert millstream("stream", "read", clicks).out == "1\n2\n"
 
 
-def test_an_offset_is_one_of_a_shard(clicks):
+def test_offset_requires_a_shard(clicks):
     millstream("stream", "put", clicks, "a", "b", "c", "--key", "k")
     [first] = millstream("stream", "read", clicks, "-n", "1", "-o", "json").json
     shard = str(first["shard"])
@@ -238,7 +238,7 @@ def test_an_offset_is_one_of_a_shard(clicks):
     assert millstream("stream", "tail", clicks, "--shard", "9").code == 3
 
 
-def test_a_stream_is_resharded(clicks):
+def test_stream_is_resharded(clicks):
     assert millstream("stream", "reshard", clicks).code == 2
     assert "4 open shards" in millstream("stream", "reshard", clicks, "--shards", "4").out
     shown = millstream("stream", "show", clicks, "-o", "json").json
@@ -248,7 +248,7 @@ def test_a_stream_is_resharded(clicks):
 # ── Groups ──
 
 
-def test_a_group_is_taken_elsewhere_once_that_is_meant(clicks):
+def test_group_reset_requires_confirmation(clicks):
     millstream("stream", "put", clicks, "a", "b", "c", "--key", "k")
     millstream("group", "create", clicks, clicks)
 
@@ -267,7 +267,7 @@ def test_a_group_is_taken_elsewhere_once_that_is_meant(clicks):
 # ── How commands end ──
 
 
-def test_what_is_not_there_is_told_with_a_hint():
+def test_unknown_name_is_reported_with_hint():
     ran = millstream("queue", "show", "nowhere")
 
     assert ran == Ran(
@@ -277,7 +277,7 @@ def test_what_is_not_there_is_told_with_a_hint():
     )
 
 
-def test_a_service_that_is_not_there_is_told_with_how_to_start_one():
+def test_unreachable_service_is_reported_with_hint():
     ran = millstream("queue", "ls", "--url", "http://127.0.0.1:1")
 
     assert ran.code == 4
@@ -299,7 +299,7 @@ def test_a_service_that_is_not_there_is_told_with_how_to_start_one():
         (["queue", "ls", "--profile", "x"], "there is no profile 'x'"),
     ],
 )
-def test_what_is_typed_wrong_is_one_line_and_2(words, said):
+def test_usage_error_is_one_line_with_exit_code_2(words, said):
     ran = millstream(*words)
 
     assert ran.code == 2, ran
@@ -307,7 +307,7 @@ def test_what_is_typed_wrong_is_one_line_and_2(words, said):
     assert ran.err.count("\n") == 1
 
 
-def test_a_noun_alone_is_answered_with_its_verbs():
+def test_noun_without_verb_lists_its_verbs():
     ran = millstream("queue")
 
     assert ran.code == 2
@@ -315,7 +315,7 @@ def test_a_noun_alone_is_answered_with_its_verbs():
 
 
 @pytest.mark.parametrize(("typed", "code"), [("{name}\n", 0), ("else\n", 1), ("\n", 1), ("", 130)])
-def test_a_person_is_asked_for_the_name(orders, client, monkeypatch, typed, code):
+def test_terminal_user_must_type_the_name(orders, client, monkeypatch, typed, code):
     monkeypatch.setattr(Terminal, "is_for_a_person", True)
     millstream("queue", "send", orders, "a")
 
@@ -326,7 +326,7 @@ def test_a_person_is_asked_for_the_name(orders, client, monkeypatch, typed, code
     assert stats(client, orders)["ready"] == (0 if code == 0 else 1)
 
 
-def test_a_shell_completes_names_and_is_told_none_where_nobody_answers(orders, service_url):
+def test_shell_completes_names_and_nothing_when_unreachable(orders, service_url):
     asked = SimpleNamespace(params={"url": service_url})
     nobody = SimpleNamespace(params={"url": "http://127.0.0.1:1"})
 
@@ -350,7 +350,7 @@ def bash(script: str, **more: Any) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_reader_that_leaves_ends_it_quietly_and_nothing_is_lost(orders, client):
+def test_closed_pipe_ends_receive_quietly_without_loss(orders, client):
     """`head` has one line; the message whose line could not be written is back at once."""
     millstream("queue", "send", orders, "-", stdin=b"1\n2\n3\n")
 
@@ -363,7 +363,7 @@ def test_a_reader_that_leaves_ends_it_quietly_and_nothing_is_lost(orders, client
     assert (held["ready"], held["in_flight"], held["acknowledged"]) == (2, 0, 1)
 
 
-def test_a_reader_that_leaves_is_noticed_while_there_is_nothing_to_write(orders):
+def test_closed_pipe_is_noticed_while_idle(orders):
     """The one message is written; a second that would show that nobody reads never comes."""
     millstream("queue", "send", orders, "1")
 
@@ -376,7 +376,7 @@ def test_a_reader_that_leaves_is_noticed_while_there_is_nothing_to_write(orders)
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_ends_it_quietly(clicks, number, code):
+def test_signal_ends_tail_quietly(clicks, number, code):
     millstream("stream", "put", clicks, "a")
     command = [sys.executable, "-m", "api.cli", "stream", "tail", "-f", clicks]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
@@ -425,7 +425,7 @@ def folder(monkeypatch, tmp_path):
 
 
 @pytest.mark.usefixtures("folder")
-def test_the_examples_of_the_help_run_in_order(name):
+def test_help_examples_run_in_order(name):
     run = 0
     for verb, examples in verbs():
         run += len(examples)
@@ -472,7 +472,7 @@ def piped(example: str) -> list[list[str]] | None:
 
 
 @pytest.mark.usefixtures("folder")
-def test_the_page_runs(name):
+def test_reference_page_runs(name):
     """Every command of docs/reference/cli.md, in order."""
     blocks = re.findall(r"```sh\n(.*?)```", PAGE.read_text(), re.DOTALL)
 
@@ -482,7 +482,7 @@ def test_the_page_runs(name):
     assert "p99 ms" in said
 
 
-def test_every_verb_is_on_the_page():
+def test_every_verb_is_on_the_reference_page():
     page = PAGE.read_text()
     for word, app in NOUNS.items():
         parts = [app, *(one.typer_instance or app for one in app.registered_groups)]

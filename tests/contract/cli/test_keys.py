@@ -18,7 +18,7 @@ def at_the_service(service_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path) 
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
 
 
-def test_a_key_is_shown_once_and_its_rights_always(name):
+def test_secret_is_shown_once_and_rights_always(name):
     made = millstream(
         *("key", "create", name, "--role", "viewer", "--expires", "90d"),
         *("--allow", "queue:send,queue:list orders-*", "--deny", "queue:purge"),
@@ -45,7 +45,7 @@ def test_a_key_is_shown_once_and_its_rights_always(name):
     assert word.split("_")[2] not in told
 
 
-def test_a_script_takes_the_key_alone(name):
+def test_quiet_output_is_the_secret_alone(name):
     alone = millstream("key", "create", name, "--role", "producer", "-q")
     whole = millstream("key", "create", name, "--role", "producer", "-o", "json").json
 
@@ -54,7 +54,7 @@ def test_a_script_takes_the_key_alone(name):
     assert whole["secret"].startswith(f"msk_{whole['id']}_")
 
 
-def test_a_pair_is_told_as_aws_clients_keep_it(name):
+def test_key_pair_is_shown_as_aws_configuration(name):
     lines = millstream("key", "pair", name, "--role", "producer").out.splitlines()
 
     assert lines[0] == f"[{name}]"
@@ -62,7 +62,7 @@ def test_a_pair_is_told_as_aws_clients_keep_it(name):
     assert lines[2].startswith("aws_secret_access_key = ")
 
 
-def test_a_key_is_rotated_and_revoked(name):
+def test_key_is_rotated_and_revoked(name):
     first = millstream("key", "create", name, "--role", "viewer", "-o", "json").json
 
     second = millstream("key", "rotate", first["id"], "--overlap", "1h", "-o", "json").json
@@ -83,7 +83,7 @@ def test_a_key_is_rotated_and_revoked(name):
     assert old["id"] == first["id"]
 
 
-def test_rights_that_mean_nothing_are_refused_as_the_service_says(name):
+def test_invalid_rights_are_reported_as_the_service_does(name):
     for words in (("--allow", "queue:sned"), ()):
         refused = millstream("key", "create", name, *words)
 
@@ -91,14 +91,14 @@ def test_rights_that_mean_nothing_are_refused_as_the_service_says(name):
         assert refused.out == ""
 
 
-def test_whoami_says_what_we_may_do():
+def test_whoami_shows_permissions():
     mine = millstream("key", "whoami", "-o", "json").json
 
     assert (mine["name"], mine["everywhere"]) == ("local-administrator", True)
     assert mine["grants"] == [{"effect": "allow", "actions": ["*"], "resources": ["*"]}]
 
 
-def test_the_page_runs(name):
+def test_guide_page_runs(name):
     """Every command of docs/how-to/keys.md, in order, but for the one that asks the database."""
     typed = [block.text for block in blocks(PAGE) if block.language == "sh" and not block.why]
     lines = [line for text in typed for line in text.splitlines() if "--local" not in line]

@@ -48,7 +48,7 @@ def data(found: GroupOf) -> list[str]:
     return [record["data"] for record in found["records"]]
 
 
-def test_a_group_is_made_shown_listed_and_deleted(client, stream, name):
+def test_group_is_created_shown_listed_and_deleted(client, stream, name):
     path = f"/v1/groups/{name}"
 
     made = client.put(path, json={"stream": name, "session_timeout_seconds": 10})
@@ -64,7 +64,7 @@ def test_a_group_is_made_shown_listed_and_deleted(client, stream, name):
     assert client.get(path).json()["code"] == "group_not_found"
 
 
-def test_a_put_changes_timeouts_and_nothing_else(client, group, name):
+def test_put_changes_timeouts_only(client, group, name):
     changed = client.put(group, json={"stream": name, "session_timeout_seconds": 5})
     refused = client.put(group, json={"stream": name, "kind": "simple"})
     guarded = client.put(group, json={"stream": name}, headers={"if-match": '"v1"'})
@@ -86,20 +86,20 @@ def test_a_put_changes_timeouts_and_nothing_else(client, group, name):
         ({"stream": "x", "sesion": 1}, "/sesion"),
     ],
 )
-def test_a_configuration_that_is_wrong_is_refused(client, name, config, pointer):
+def test_invalid_configuration_is_rejected(client, name, config, pointer):
     answer = client.put(f"/v1/groups/{name}", json=config)
 
     assert answer.status_code == 422
     assert answer.json()["errors"][0]["pointer"] == pointer
 
 
-def test_a_group_of_no_stream_is_refused(client, name):
+def test_group_of_unknown_stream_is_rejected(client, name):
     answer = client.put(f"/v1/groups/{name}", json={"stream": name})
 
     assert (answer.status_code, answer.json()["code"]) == (404, "stream_not_found")
 
 
-def test_a_group_begins_at_a_time(client, stream, group, name):
+def test_group_can_start_at_a_time(client, stream, group, name):
     [first] = client.get(f"{stream}/shards/0/records?tail=1").json()["records"]
     spec = {"stream": name, "start": "time", "start_time": first["arrival_time"]}
     client.put(f"{group}-late", json=spec).raise_for_status()
@@ -110,7 +110,7 @@ def test_a_group_begins_at_a_time(client, stream, group, name):
     client.delete(f"{group}-late")
 
 
-def test_records_come_again_until_they_are_committed(client, group):
+def test_records_are_returned_until_committed(client, group):
     first, again = fetch(client, group), fetch(client, group)
     done = commit(client, group, token=first["token"])
     repeated = commit(client, group, token=again["token"])
@@ -125,7 +125,7 @@ def test_records_come_again_until_they_are_committed(client, group):
     assert commit(client, group, token=after["token"]).json() == {"offsets": [], "failed": 0}
 
 
-def test_one_may_read_on_before_a_commit(client, group):
+def test_reading_ahead_of_commit_is_possible(client, group):
     first = fetch(client, group, limit=4)
     second = fetch(client, group, limit=4, after=first["token"])
 
@@ -141,7 +141,7 @@ def fetch_anew(client: httpx.Client, group: str) -> GroupOf:
     return fetch(client, group)
 
 
-def test_records_come_as_messagepack_and_as_lines(client, group):
+def test_records_are_available_as_messagepack_and_lines(client, group):
     packed = client.get(
         f"{group}/records?member=a", headers={"accept": "application/msgpack"}
     ).content
@@ -154,7 +154,7 @@ def test_records_come_as_messagepack_and_as_lines(client, group):
     assert msgspec.json.decode(lines[-1])["token"]
 
 
-def test_a_waiting_member_hears_of_a_record(client, stream, group):
+def test_waiting_member_is_woken_by_record(client, stream, group):
     commit(client, group, token=fetch(client, group)["token"])
 
     with ThreadPoolExecutor() as pool:
@@ -179,7 +179,7 @@ def test_two_members_share_the_shards(client, group):
     ]
 
 
-def test_a_stale_commit_is_a_conflict_and_moves_nothing(client, group):
+def test_stale_commit_is_a_conflict_and_commits_nothing(client, group):
     old = fetch(client, group, "alice")
     client.post(f"{group}/reset", json={"to": "latest"}).raise_for_status()
 
@@ -189,7 +189,7 @@ def test_a_stale_commit_is_a_conflict_and_moves_nothing(client, group):
     assert {one["committed"] for one in client.get(group).json()["shards"]} == {2}
 
 
-def test_the_protocol_of_members(client, group):
+def test_members_join_heartbeat_hand_over_and_leave(client, group):
     alice = client.post(f"{group}/members", json={"member": "alice"}).json()
     bob = client.post(f"{group}/members").json()
     told = client.post(f"{group}/members/alice/heartbeat", json={}).json()
@@ -209,7 +209,7 @@ def test_the_protocol_of_members(client, group):
     assert (gone.status_code, gone.json()["code"]) == (404, "member_unknown")
 
 
-def test_a_static_member_may_leave_for_a_while(client, group):
+def test_static_member_can_leave_temporarily(client, group):
     client.post(f"{group}/members", json={"instance_id": "worker-1"}).raise_for_status()
 
     client.delete(f"{group}/members/worker-1?for_a_while=true").raise_for_status()
@@ -220,7 +220,7 @@ def test_a_static_member_may_leave_for_a_while(client, group):
     assert len(back["assigned"]) == 4
 
 
-def test_each_shard_of_a_commit_is_answered(client, group):
+def test_commit_is_answered_per_shard(client, group):
     generation = fetch(client, group)["generation"]
     offsets = [{"shard": 0, "offset": 1}, {"shard": 1, "offset": 9}, {"shard": 7, "offset": 0}]
 
@@ -256,13 +256,13 @@ def test_each_shard_of_a_commit_is_answered(client, group):
         ),
     ],
 )
-def test_a_commit_that_makes_no_sense_is_refused(client, group, body, status, code):
+def test_invalid_commit_is_rejected(client, group, body, status, code):
     answer = client.post(f"{group}/commit", json=body)
 
     assert (answer.status_code, answer.json()["code"]) == (status, code), answer.text
 
 
-def test_a_token_belongs_to_its_group(client, stream, group, name):
+def test_token_of_another_group_is_rejected(client, stream, group, name):
     client.put(f"{group}-other", json={"stream": name}).raise_for_status()
     token = fetch(client, group)["token"]
 
@@ -285,11 +285,11 @@ def test_a_token_belongs_to_its_group(client, stream, group, name):
         ("member=a&unknown=1", 422),
     ],
 )
-def test_a_read_that_makes_no_sense_is_refused(client, group, query, status):
+def test_invalid_read_is_rejected(client, group, query, status):
     assert client.get(f"{group}/records?{query}").status_code == status
 
 
-def test_what_is_not_there_is_a_problem(client, name):
+def test_unknown_group_or_member_is_a_problem(client, name):
     path = f"/v1/groups/{name}"
     calls = [
         client.get(f"{path}/records?member=a"),
@@ -308,7 +308,7 @@ def test_what_is_not_there_is_a_problem(client, name):
     assert client.post("/v1/groups/a%20b/members", json={}).status_code == 422
 
 
-def test_a_dry_run_shows_a_reset_and_does_nothing(client, group):
+def test_dry_run_of_reset_changes_nothing(client, group):
     commit(client, group, token=fetch(client, group)["token"])
 
     shown = client.post(f"{group}/reset", json={"to": "earliest", "dry_run": True}).json()
@@ -334,13 +334,13 @@ def test_a_dry_run_shows_a_reset_and_does_nothing(client, group):
         ({"to": "bookmark"}, "/bookmark"),
     ],
 )
-def test_a_reset_that_makes_no_sense_is_refused(client, group, body, pointer):
+def test_invalid_reset_is_rejected(client, group, body, pointer):
     answer = client.post(f"{group}/reset", json=body)
 
     assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, pointer)
 
 
-def test_bookmarks_are_kept_listed_used_and_deleted(client, group):
+def test_bookmarks_are_created_listed_used_and_deleted(client, group):
     commit(client, group, token=fetch(client, group, limit=4)["token"])
     kept = client.put(f"{group}/bookmarks/here").json()
     commit(client, group, token=fetch(client, group)["token"])
@@ -356,7 +356,7 @@ def test_bookmarks_are_kept_listed_used_and_deleted(client, group):
     assert missing.json()["code"] == "bookmark_not_found"
 
 
-def test_lag_is_told_in_records_and_in_time(client, group):
+def test_lag_is_in_records_and_in_time(client, group):
     behind = client.get(f"{group}/lag").json()
     commit(client, group, token=fetch(client, group)["token"])
     level = client.get(f"{group}/lag").json()
@@ -366,7 +366,7 @@ def test_lag_is_told_in_records_and_in_time(client, group):
     assert (level["records"], level["lag_seconds"], level["loss_in_seconds"]) == (0, 0, None)
 
 
-def test_a_simple_group_commits_without_members(client, stream, name):
+def test_simple_group_commits_without_members(client, stream, name):
     path = f"/v1/groups/{name}"
     client.put(path, json={"stream": name, "kind": "simple"}).raise_for_status()
 
@@ -381,7 +381,7 @@ def test_a_simple_group_commits_without_members(client, stream, name):
     assert joined.json()["errors"][0]["code"] == "not_supported"
 
 
-def test_a_dead_members_shards_go_to_the_other(client, group, name):
+def test_shards_of_silent_member_move_to_another(client, group, name):
     client.put(group, json={"stream": name, "session_timeout_seconds": 1}).raise_for_status()
     fetch(client, group, "alice")
     fetch(client, group, "bob")

@@ -70,7 +70,7 @@ def chunked(*chunks: bytes) -> bytes:
     return head + told + b"0\r\n\r\n"
 
 
-def test_both_ways_answer_alike(wire):
+def test_both_http_paths_answer_alike(wire):
     wire.send(post(b"short way", b"x-request-id: one"))
     short = wire.answer()
     wire.send(chunked(b"long ", b"way").replace(HOST, HOST + b"x-request-id: one\r\n", 1))
@@ -82,7 +82,7 @@ def test_both_ways_answer_alike(wire):
     assert json.loads(short[2]).keys() == json.loads(long[2]).keys()
 
 
-def test_both_ways_refuse_alike(wire):
+def test_both_http_paths_reject_alike(wire):
     body, kind = b'{"body": "a", "delay_seconds": "soon"}', b"content-type: application/json"
     wire.send(post(body, kind, b"x-request-id: one"))
     short = wire.answer()
@@ -94,7 +94,7 @@ def test_both_ways_refuse_alike(wire):
     assert short[2] == long[2]
 
 
-def test_requests_in_one_piece_are_answered_in_order(wire):
+def test_pipelined_requests_are_answered_in_order(wire):
     bodies = [b"first", b"second", b"third"]
     wire.send(b"".join(post(body, b"x-request-id: " + body) for body in bodies))
 
@@ -106,7 +106,7 @@ def test_requests_in_one_piece_are_answered_in_order(wire):
     assert offsets == sorted(offsets)
 
 
-def test_a_request_may_come_byte_by_byte(wire):
+def test_request_can_arrive_byte_by_byte(wire):
     whole = post(b"in pieces")
     wire.send(*(whole[place : place + 1] for place in range(len(whole))))
 
@@ -122,7 +122,7 @@ def test_a_request_may_come_byte_by_byte(wire):
     ],
     ids=["close", "HTTP/1.0", "keep-alive"],
 )
-def test_the_connection_stays_or_closes_as_asked(wire, request_bytes, closes):
+def test_connection_persists_or_closes_as_requested(wire, request_bytes, closes):
     wire.send(request_bytes)
     status, headers, _ = wire.answer()
 
@@ -135,7 +135,7 @@ def test_the_connection_stays_or_closes_as_asked(wire, request_bytes, closes):
         assert wire.answer()[0] == 201
 
 
-def test_a_client_that_asks_first_is_told_to_go_on(wire):
+def test_expect_100_continue_is_answered(wire):
     head, _, body = post(b"large", b"expect: 100-continue").partition(b"\r\n\r\n")
     wire.send(head + b"\r\n\r\n")
     told = wire.answer()[0]
@@ -145,20 +145,20 @@ def test_a_client_that_asks_first_is_told_to_go_on(wire):
     assert wire.answer()[0] == 201
 
 
-def test_a_body_that_is_announced_as_too_large_is_refused_unread(wire):
+def test_body_announced_as_too_large_is_rejected_unread(wire):
     length = b"content-length: %d\r\n" % (limits.REQUEST_BYTES_MAX + 1)
     wire.send(b"POST %b HTTP/1.1\r\n%b%b\r\n" % (PATH.encode(), HOST, length))
 
     assert wire.answer()[0] == 413
 
 
-def test_a_post_without_any_body_is_one(wire):
+def test_post_without_body_is_valid(wire):
     wire.send(b"POST /v1/queues/wire/receive HTTP/1.1\r\n%b\r\n" % HOST)
 
     assert wire.answer()[0] == 200
 
 
-def test_head_is_get_without_a_body(wire, client):
+def test_head_is_get_without_body(wire, client):
     client.put("/v1/streams/wire", json={})
     wire.send(b"HEAD /v1/streams/wire/records HTTP/1.1\r\n%b\r\n" % HOST)
     wire.send(post(b"next"))
@@ -168,19 +168,19 @@ def test_head_is_get_without_a_body(wire, client):
     assert wire.answer()[0] == 201
 
 
-def test_a_cold_request_and_a_hot_one_share_a_connection(wire):
+def test_cold_and_hot_requests_share_a_connection(wire):
     wire.send(b"GET /v1/queues/wire HTTP/1.1\r\n%b\r\n" % HOST + post(b"hot"))
 
     assert [wire.answer()[0], wire.answer()[0]] == [200, 201]
 
 
-def test_what_is_not_http_is_told_so(wire):
+def test_malformed_request_returns_400(wire):
     wire.send(b"EHLO there\r\n\r\n")
 
     assert wire.answer()[0] == 400
 
 
-def test_a_browser_that_is_given_the_address_alone_comes_to_the_dashboard(client):
+def test_browser_at_root_is_redirected_to_dashboard(client):
     looking = client.get("/", headers={"accept": "text/html,application/xhtml+xml"})
     program = client.get("/")
 

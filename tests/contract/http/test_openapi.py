@@ -31,17 +31,17 @@ def operations(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, A
             yield method, path, operation
 
 
-def test_the_service_shows_its_document(client, document):
+def test_openapi_document_is_served(client, document):
     assert client.get("/openapi.json").json() == document
 
 
-def test_the_service_shows_the_document_of_its_sockets(client):
+def test_asyncapi_document_is_served(client):
     committed = ROOT / "openapi" / "asyncapi.json"
 
     assert client.get("/asyncapi.json").json() == json.loads(committed.read_text())
 
 
-def test_each_example_runs(client, document, name, make_job, fail_job, log_delivery, show_socket):
+def test_every_example_runs(client, document, name, make_job, fail_job, log_delivery, show_socket):
     """In their order; each answer has the members that its example shows."""
     methods = {operation["operationId"]: method for method, _, operation in operations(document)}
     walk = Walk(name, make_job, fail_job, log_delivery, show_socket)

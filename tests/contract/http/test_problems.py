@@ -22,7 +22,7 @@ def pointer(answer: httpx.Response) -> str:
     return str(fault["pointer"])
 
 
-def test_a_problem_has_all_its_members(client):
+def test_problem_has_all_its_members(client):
     answer = client.get("/v1/queues/nothing", headers={"x-request-id": "r-1"})
 
     problem = refused(answer, 404, "queue_not_found")
@@ -38,7 +38,7 @@ def test_a_problem_has_all_its_members(client):
     }
 
 
-def test_both_planes_answer_with_the_same_problem(client):
+def test_control_and_data_plane_return_the_same_problem(client):
     cold = client.get("/v1/queues/nothing").json()
     hot = client.post("/v1/queues/nothing/receive").json()
 
@@ -47,7 +47,7 @@ def test_both_planes_answer_with_the_same_problem(client):
 
 
 @pytest.mark.parametrize("path", ["/", "/v2/queues", "/v1/queues/a/b", "/v1/queues/a/receive/1"])
-def test_an_unknown_path_is_a_problem(client, path):
+def test_unknown_path_is_a_problem(client, path):
     refused(client.get(path), 404, "not_found")
 
 
@@ -60,14 +60,14 @@ def test_an_unknown_path_is_a_problem(client, path):
         ("POST", "/v1/queues", "GET"),
     ],
 )
-def test_a_method_that_a_path_does_not_take_is_a_problem(client, method, path, allowed):
+def test_unsupported_method_is_a_problem(client, method, path, allowed):
     answer = client.request(method, path)
 
     refused(answer, 405, "method_not_allowed")
     assert answer.headers["allow"] == allowed
 
 
-def test_a_path_tells_all_of_its_methods(client):
+def test_allow_header_lists_all_methods(client):
     answer = client.post("/v1/queues/a")
 
     refused(answer, 405, "method_not_allowed")
@@ -75,22 +75,22 @@ def test_a_path_tells_all_of_its_methods(client):
 
 
 @pytest.mark.parametrize("body", [b"{", b"", b'{"body":1}x', b'{"body":"\\ud800"}', b"\xff"])
-def test_malformed_json_is_refused(client, queue, body):
+def test_malformed_json_is_rejected(client, queue, body):
     refused(client.post(f"{queue}/messages", content=body, headers=JSON), 400, "malformed_json")
 
 
-def test_malformed_json_in_a_configuration_is_refused(client, queue):
+def test_malformed_json_in_configuration_is_rejected(client, queue):
     refused(client.put(queue, content=b"{", headers=JSON), 400, "malformed_json")
 
 
-def test_text_that_is_not_utf8_within_json_is_refused(client, queue):
+def test_json_with_invalid_utf8_is_rejected(client, queue):
     for body in (b'{"body":"\xff"}', b'{"body":{"a":"\xff"}}'):
         answer = client.post(f"{queue}/messages", content=body, headers=JSON)
 
         assert answer.status_code in (400, 422)
 
 
-def test_malformed_messagepack_is_refused(client, queue):
+def test_malformed_messagepack_is_rejected(client, queue):
     headers = {"content-type": "application/msgpack"}
 
     answer = client.post(f"{queue}/messages", content=b"\xc1", headers=headers)
@@ -117,14 +117,14 @@ def test_malformed_messagepack_is_refused(client, queue):
         ({"body": "a", "delay_seconds": "1"}, "/delay_seconds"),
     ],
 )
-def test_a_message_is_refused_where_it_is_wrong(client, queue, message, where):
+def test_invalid_message_is_rejected_with_pointer(client, queue, message, where):
     alone = client.post(f"{queue}/messages", json=message)
     refused(alone, 422, "validation_failed")
     assert pointer(alone).startswith(where)
     assert client.get(f"{queue}/stats").json()["sent"] == 0
 
 
-def test_a_fault_in_a_batch_names_its_place(client, queue):
+def test_pointer_names_the_item_of_a_batch(client, queue):
     good = {"body": "a"}
     for bad, where in [
         ({}, "/messages/1/body"),
@@ -137,14 +137,14 @@ def test_a_fault_in_a_batch_names_its_place(client, queue):
         assert pointer(answer) == where
 
 
-def test_a_batch_has_at_least_one_item(client, queue, stream):
+def test_empty_batch_is_rejected(client, queue, stream):
     refused(client.post(f"{queue}/messages", json={"messages": []}), 422, "validation_failed")
     refused(client.post(f"{stream}/records", json={"records": []}), 422, "validation_failed")
     refused(client.post(f"{queue}/settle", json={"settlements": []}), 422, "validation_failed")
     refused(client.post(f"{queue}/settle", json={}), 422, "validation_failed")
 
 
-def test_a_batch_has_at_most_a_thousand_items(client, queue, stream):
+def test_batch_of_over_a_thousand_items_is_rejected(client, queue, stream):
     settlement = {"receipt_handle": "x", "action": "ack"}
     for path, body in [
         (f"{queue}/messages", {"messages": [{"body": "a"}] * 1001}),
@@ -154,7 +154,7 @@ def test_a_batch_has_at_most_a_thousand_items(client, queue, stream):
         refused(client.post(path, json=body), 413, "batch_too_large")
 
 
-def test_a_message_larger_than_its_queue_takes_is_refused(client, name):
+def test_message_over_size_limit_of_queue_is_rejected(client, name):
     client.put(f"/v1/queues/{name}", json={"message_bytes_max": 10})
 
     answer = client.post(f"/v1/queues/{name}/messages", json={"body": "x" * 11})
@@ -163,13 +163,13 @@ def test_a_message_larger_than_its_queue_takes_is_refused(client, name):
     assert problem["message_bytes_max"] == 10
 
 
-def test_a_request_larger_than_any_may_be_is_refused(client, queue):
+def test_request_over_size_limit_is_rejected(client, queue):
     body = b"x" * (16 * 1024 * 1024 + 1)
 
     refused(client.post(f"{queue}/messages", content=body), 413, "request_too_large")
 
 
-def test_a_request_of_unknown_length_is_measured_as_it_comes(client, queue):
+def test_chunked_request_over_size_limit_is_rejected(client, queue):
     chunks = (b"x" * 1024 * 1024 for _ in range(17))
 
     refused(client.post(f"{queue}/messages", content=chunks), 413, "request_too_large")
@@ -178,14 +178,14 @@ def test_a_request_of_unknown_length_is_measured_as_it_comes(client, queue):
 @pytest.mark.parametrize(
     "kind", ["text/plain", "application/x-www-form-urlencoded", "application/xml"]
 )
-def test_a_configuration_of_another_media_type_is_refused(client, queue, kind):
+def test_configuration_of_another_media_type_is_rejected(client, queue, kind):
     headers = {"content-type": kind}
 
     refused(client.put(queue, content=b"{}", headers=headers), 415, "unsupported_media_type")
     refused(client.patch(queue, content=b"{}", headers=headers), 415, "unsupported_media_type")
 
 
-def test_a_receive_or_settle_of_another_media_type_is_refused(client, queue):
+def test_receive_or_settle_of_another_media_type_is_rejected(client, queue):
     for verb in ("receive", "settle"):
         answer = client.post(
             f"{queue}/{verb}", content=b"{}", headers={"content-type": "text/plain"}
@@ -205,7 +205,7 @@ def test_a_receive_or_settle_of_another_media_type_is_refused(client, queue):
         ({"visibility_timeout_seconds": 43201}, "/visibility_timeout_seconds"),
     ],
 )
-def test_a_receive_is_refused_where_it_is_wrong(client, queue, asked, where):
+def test_invalid_receive_is_rejected_with_pointer(client, queue, asked, where):
     answer = client.post(f"{queue}/receive", json=asked)
 
     refused(answer, 422, "validation_failed")
@@ -232,7 +232,7 @@ def test_a_receive_is_refused_where_it_is_wrong(client, queue, asked, where):
         ),
     ],
 )
-def test_a_settlement_is_refused_where_it_is_wrong(client, queue, settlement, where):
+def test_invalid_settlement_is_rejected_with_pointer(client, queue, settlement, where):
     answer = client.post(f"{queue}/settle", json={"settlements": [settlement]})
 
     refused(answer, 422, "validation_failed")
@@ -250,7 +250,7 @@ def test_a_settlement_is_refused_where_it_is_wrong(client, queue, settlement, wh
         ({"data": "a", "data_base64": "YQ=="}, "/data_base64"),
     ],
 )
-def test_a_record_is_refused_where_it_is_wrong(client, stream, record, where):
+def test_invalid_record_is_rejected_with_pointer(client, stream, record, where):
     answer = client.post(f"{stream}/records", json=record)
 
     refused(answer, 422, "validation_failed")
@@ -272,21 +272,21 @@ def test_a_record_is_refused_where_it_is_wrong(client, stream, record, where):
         ("wait_seconds=nan", "/wait_seconds"),
     ],
 )
-def test_a_read_is_refused_where_it_is_wrong(client, stream, query, where):
+def test_invalid_read_is_rejected_with_pointer(client, stream, query, where):
     answer = client.get(f"{stream}/shards/0/records?{query}")
 
     refused(answer, 422, "validation_failed")
     assert pointer(answer) == where
 
 
-def test_a_parameter_given_twice_is_refused(client, stream):
+def test_repeated_parameter_is_rejected(client, stream):
     answer = client.get(f"{stream}/shards/0/records?offset=0&offset=1")
 
     refused(answer, 422, "validation_failed")
 
 
 @pytest.mark.parametrize("query", ["limit=0", "limit=1001", "limit=x"])
-def test_a_page_of_another_size_is_refused(client, query):
+def test_invalid_page_size_is_rejected(client, query):
     answer = client.get(f"/v1/queues?{query}")
 
     refused(answer, 422, "validation_failed")
@@ -294,24 +294,24 @@ def test_a_page_of_another_size_is_refused(client, query):
 
 
 @pytest.mark.parametrize("path", ["/v1/queues", "/v1/streams"])
-def test_a_cursor_that_is_none_is_refused(client, path):
+def test_malformed_cursor_is_rejected(client, path):
     for cursor in ("nonsense", "%25%25", "AAAA", "é"):
         refused(client.get(f"{path}?cursor={cursor}"), 400, "invalid_cursor")
 
 
-def test_a_cursor_of_dead_letters_that_is_none_is_refused(client, queue):
+def test_malformed_cursor_of_dead_letters_is_rejected(client, queue):
     refused(client.get(f"{queue}/dead-letters?cursor=AAAA"), 400, "invalid_cursor")
 
 
 @pytest.mark.parametrize("key", ["k" * 256, "with space", '"'])
-def test_an_idempotency_key_that_is_none_is_refused(client, queue, key):
+def test_malformed_idempotency_key_is_rejected(client, queue, key):
     answer = client.post(f"{queue}/messages", json={"body": "a"}, headers={"idempotency-key": key})
 
     refused(answer, 422, "validation_failed")
 
 
 @pytest.mark.parametrize("delay", ["soon", "-1", "315360001"])
-def test_a_raw_messages_delay_is_checked(client, queue, delay):
+def test_invalid_delay_of_raw_message_is_rejected(client, queue, delay):
     headers = {"millstream-delay-seconds": delay}
 
     refused(
@@ -320,7 +320,7 @@ def test_a_raw_messages_delay_is_checked(client, queue, delay):
 
 
 @pytest.mark.parametrize("bad", ["a" * 81, "a b", "gr%C3%B6%C3%9Fe", "a:b"])
-def test_a_name_that_is_not_allowed_is_refused_at_every_door(client, bad):
+def test_invalid_name_is_rejected_on_every_route(client, bad):
     for method, path in [
         ("PUT", f"/v1/queues/{bad}"),
         ("POST", f"/v1/queues/{bad}/messages"),
@@ -332,7 +332,7 @@ def test_a_name_that_is_not_allowed_is_refused_at_every_door(client, bad):
 @pytest.mark.parametrize(
     "headers", [{"origin": "https://evil.example"}, {"origin": "null"}, {"host": "evil.example"}]
 )
-def test_a_page_of_another_site_is_refused_in_open_mode(client, queue, headers):
+def test_foreign_origin_is_rejected_in_open_mode(client, queue, headers):
     for answer in (
         client.get(queue, headers=headers),
         client.post(f"{queue}/receive", headers=headers),
@@ -341,13 +341,13 @@ def test_a_page_of_another_site_is_refused_in_open_mode(client, queue, headers):
         refused(answer, 403, "forbidden")
 
 
-def test_a_local_page_is_admitted_in_open_mode(client, queue):
+def test_local_origin_is_accepted_in_open_mode(client, queue):
     headers = {"origin": "http://localhost:3000", "host": "localhost:8080"}
 
     assert client.get(queue, headers=headers).status_code == 200
 
 
-def test_a_deeply_nested_body_does_no_harm(client, queue):
+def test_deeply_nested_body_does_no_harm(client, queue):
     body = json.dumps({"body": None}).replace("null", "[" * 100_000 + "]" * 100_000)
 
     answer = client.post(f"{queue}/messages", content=body.encode(), headers=JSON)

@@ -36,7 +36,7 @@ def proxy(
         yield proxy
 
 
-def test_sqs_goes_through(proxy: Proxy, name: str):
+def test_sqs_works_through_proxy(proxy: Proxy, name: str):
     sqs = proxy.aws("sqs")
     url = sqs.create_queue(QueueName=name)["QueueUrl"]
     assert url.startswith(f"{proxy.url}/")
@@ -50,7 +50,7 @@ def test_sqs_goes_through(proxy: Proxy, name: str):
     sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
 
 
-def test_kinesis_goes_through(proxy: Proxy, name: str):
+def test_kinesis_works_through_proxy(proxy: Proxy, name: str):
     kinesis = proxy.aws("kinesis")
     kinesis.create_stream(StreamName=name, ShardCount=1)
     kinesis.get_waiter("stream_exists").wait(StreamName=name)
@@ -81,7 +81,7 @@ def _is_active(kinesis: Any, arn: str) -> bool:
     return bool(told["ConsumerStatus"] == "ACTIVE")
 
 
-def test_events_arrive_while_the_answer_goes_on(proxy: Proxy, name: str):
+def test_events_arrive_while_response_continues(proxy: Proxy, name: str):
     with proxy.client() as client:
         client.put(f"/v1/streams/{name}", json={}).raise_for_status()
         with client.stream("GET", f"/v1/streams/{name}/events") as answer:
@@ -94,7 +94,7 @@ def test_events_arrive_while_the_answer_goes_on(proxy: Proxy, name: str):
                 assert next(events).data["data"] == str(number)
 
 
-async def test_a_socket_goes_through(proxy: Proxy, name: str):
+async def test_websocket_works_through_proxy(proxy: Proxy, name: str):
     with proxy.client() as client:
         client.put(f"/v1/queues/{name}", json={}).raise_for_status()
     async with connect(
@@ -113,7 +113,7 @@ async def test_a_socket_goes_through(proxy: Proxy, name: str):
     assert message["body"] == "hello"
 
 
-def test_who_leaves_while_it_waits_takes_nothing(proxy: Proxy, name: str):
+def test_disconnected_waiting_receive_takes_nothing(proxy: Proxy, name: str):
     queue = f"/v1/queues/{name}"
     with proxy.client() as client:
         client.put(queue, json={}).raise_for_status()
@@ -127,7 +127,7 @@ def test_who_leaves_while_it_waits_takes_nothing(proxy: Proxy, name: str):
     assert (message["body"], message["receives"]) == ("hello", 1)
 
 
-def test_the_dashboards_examples_are_for_its_address(proxy: Proxy, name: str):
+def test_dashboard_examples_use_proxy_address(proxy: Proxy, name: str):
     with proxy.client() as client:
         client.put(f"/v1/queues/{name}", json={}).raise_for_status()
 
@@ -137,7 +137,7 @@ def test_the_dashboards_examples_are_for_its_address(proxy: Proxy, name: str):
 
 
 @pytest.mark.parametrize("proxy", ["haproxy"], indirect=True)
-def test_clients_that_speak_http2_alone_go_through(proxy: Proxy, name: str):
+def test_http2_only_clients_work_through_proxy(proxy: Proxy, name: str):
     install(JAVASCRIPT)
 
     steps = steps_of(

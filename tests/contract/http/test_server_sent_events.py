@@ -67,7 +67,7 @@ def data(events: Iterable[Event]) -> list[str]:
 # As they come
 
 
-def test_records_are_events_as_they_are_written(client, stream):
+def test_records_arrive_as_events(client, stream):
     append(client, stream, 0, 1)
     with following(client, f"{stream}/events") as events:
         before = next(events)
@@ -79,7 +79,7 @@ def test_records_are_events_as_they_are_written(client, stream):
     assert before.kind == after.kind == "message"
 
 
-def test_the_answer_is_made_for_browsers_and_proxies(client, stream):
+def test_response_headers_suit_browsers_and_proxies(client, stream):
     with client.stream("GET", f"{stream}/events") as answer:
         first = next(answer.iter_lines())
 
@@ -89,7 +89,7 @@ def test_the_answer_is_made_for_browsers_and_proxies(client, stream):
     assert first == "retry: 2000"
 
 
-def test_head_has_no_events_and_an_end(client, stream):
+def test_head_returns_headers_only(client, stream):
     answer = client.head(f"{stream}/events")
 
     assert answer.status_code == 200
@@ -97,7 +97,7 @@ def test_head_has_no_events_and_an_end(client, stream):
     assert client.get(stream).status_code == 200
 
 
-def test_each_event_is_a_place_to_go_on_from(client, stream):
+def test_every_event_id_is_a_resume_position(client, stream):
     """No loss and nothing twice, whichever event was the last."""
     append(client, stream, 0, 40)
     told = all_events(client, f"{stream}/events")
@@ -111,7 +111,7 @@ def test_each_event_is_a_place_to_go_on_from(client, stream):
         assert len(set(seen) | set(more)) == len(seen) + len(more) == 40
 
 
-def test_an_id_goes_before_what_the_address_says(client, stream):
+def test_last_event_id_overrides_query(client, stream):
     append(client, stream, 0, 4)
     path = f"{stream}/shards/0/events"
     [first, *_] = all_events(client, path, offset=0)
@@ -121,7 +121,7 @@ def test_an_id_goes_before_what_the_address_says(client, stream):
     assert next(event.data["offset"] for event in again if event.kind == "message") == 1
 
 
-def test_an_id_is_also_a_cursor(client, stream):
+def test_event_id_is_also_a_cursor(client, stream):
     append(client, stream, 0, 10)
     [first, *rest] = all_events(client, f"{stream}/events")
 
@@ -130,7 +130,7 @@ def test_an_id_is_also_a_cursor(client, stream):
     assert sorted(data(again)) == sorted(data(rest))
 
 
-def test_what_was_told_to_its_end_is_not_asked_for_again(client, stream):
+def test_resuming_after_end_returns_204(client, stream):
     """204 is what tells a browser's EventSource to stay away."""
     append(client, stream, 0, 3)
     *_, end = all_events(client, f"{stream}/events")
@@ -142,7 +142,7 @@ def test_what_was_told_to_its_end_is_not_asked_for_again(client, stream):
     assert not answer.content
 
 
-def test_it_goes_on_after_a_restart_and_says_that_it_ends(
+def test_reader_is_told_of_shutdown_and_resumes_after_restart(
     service, postgres_server_url, client, stream
 ):
     _, settings = service
@@ -181,7 +181,7 @@ def test_it_goes_on_after_a_restart_and_says_that_it_ends(
 # Lines of JSON
 
 
-def test_lines_end_where_the_stream_ended_and_say_so(client, stream):
+def test_lines_end_at_tip_with_reason(client, stream):
     append(client, stream, 0, 20)
 
     *records, end = lines(client, f"{stream}/events")
@@ -193,13 +193,13 @@ def test_lines_end_where_the_stream_ended_and_say_so(client, stream):
     assert sorted(int(one["data"]) for one in more) == list(range(20, 25))
 
 
-def test_an_empty_stream_has_an_end_alone(client, stream):
+def test_empty_stream_has_only_an_end_event(client, stream):
     [end] = lines(client, f"{stream}/events")
 
     assert end["type"] == "end"
 
 
-def test_lines_go_on_where_that_is_asked_for(client, stream):
+def test_lines_follow_on_request(client, stream):
     with client.stream("GET", f"{stream}/events?follow=true", headers=LINES) as answer:
         told = answer.iter_lines()
         append(client, stream, 0, 1)
@@ -208,13 +208,13 @@ def test_lines_go_on_where_that_is_asked_for(client, stream):
     assert first["data"] == "0"
 
 
-def test_they_are_called_by_the_name_that_was_asked_for(client, stream):
+def test_media_type_matches_accept_header(client, stream):
     answer = client.get(f"{stream}/events", headers={"accept": "application/x-ndjson"})
 
     assert answer.headers["content-type"] == "application/x-ndjson"
 
 
-def test_a_body_with_line_breaks_is_on_one_line(client, stream):
+def test_body_with_line_breaks_is_on_one_line(client, stream):
     client.post(
         f"{stream}/records",
         content=b'{\n  "a": "x\\ny"\n}',
@@ -233,7 +233,7 @@ def test_a_body_with_line_breaks_is_on_one_line(client, stream):
 # Which ones
 
 
-def test_one_shard_starts_where_it_is_told_to(client, stream):
+def test_single_shard_starts_as_requested(client, stream):
     append(client, stream, 0, 40)
     path = f"{stream}/shards/0/events"
     every = [one["offset"] for one in lines(client, path) if "offset" in one]
@@ -250,7 +250,7 @@ def test_one_shard_starts_where_it_is_told_to(client, stream):
     )
 
 
-def test_all_shards_start_where_they_are_told_to(client, stream):
+def test_all_shards_start_as_requested(client, stream):
     append(client, stream, 0, 20)
     between = client.get(f"{stream}/records").json()
     append(client, stream, 20, 20)
@@ -268,7 +268,7 @@ def test_all_shards_start_where_they_are_told_to(client, stream):
     assert len(lines(client, f"{stream}/events", **{"from": "latest"})) == 1
 
 
-def test_only_some_are_wanted(client, stream):
+def test_events_are_filtered_by_key_and_header(client, stream):
     append(client, stream, 0, 40)
     path = f"{stream}/events"
 
@@ -285,7 +285,7 @@ def test_only_some_are_wanted(client, stream):
     assert limited[:-1] == by_key[:3]
 
 
-def test_a_limit_among_filtered_ones_can_be_gone_on_from(client, stream):
+def test_filtered_read_with_limit_can_be_continued(client, stream):
     append(client, stream, 0, 40)
     path, found = f"{stream}/events", list[Any]()
     cursor: dict[str, str] = {}
@@ -318,7 +318,7 @@ def test_a_limit_among_filtered_ones_can_be_gone_on_from(client, stream):
         ("cursor=/", 400, "invalid_cursor"),
     ],
 )
-def test_bad_input_is_a_problem_before_anything_begins(client, stream, query, status, code):
+def test_invalid_request_is_a_problem_before_streaming(client, stream, query, status, code):
     answer = client.get(f"{stream}/events?{query}")
 
     assert (answer.status_code, answer.json()["code"]) == (status, code)
@@ -334,13 +334,13 @@ def test_bad_input_is_a_problem_before_anything_begins(client, stream, query, st
         ("shards/0/events?offset=0&tail=1", 422, "validation_failed"),
     ],
 )
-def test_so_is_a_place_that_is_not_there(client, stream, path, status, code):
+def test_unknown_shard_or_offset_is_a_problem(client, stream, path, status, code):
     answer = client.get(f"{stream}/{path}")
 
     assert (answer.status_code, answer.json()["code"]) == (status, code)
 
 
-def test_places_of_other_shards_and_beyond_the_end_are_refused(client, stream):
+def test_cursor_of_other_shard_or_beyond_end_is_rejected(client, stream):
     append(client, stream, 0, 4)
     *_, end = lines(client, f"{stream}/shards/0/events")
     word = end["next_cursor"]
@@ -354,7 +354,7 @@ def test_places_of_other_shards_and_beyond_the_end_are_refused(client, stream):
     assert (unknown.status_code, unknown.json()["code"]) == (400, "invalid_cursor")
 
 
-def test_a_stream_that_is_not_there_has_no_events(client, name):
+def test_unknown_stream_has_no_events(client, name):
     answer = client.get(f"/v1/streams/{name}/events")
 
     assert (answer.status_code, answer.json()["code"]) == (404, "stream_not_found")
@@ -363,7 +363,7 @@ def test_a_stream_that_is_not_there_has_no_events(client, name):
 # What happens on the way
 
 
-def test_a_reader_is_told_when_its_stream_is_deleted(client, name):
+def test_reader_is_told_when_stream_is_deleted(client, name):
     path = f"/v1/streams/{name}"
     client.put(path, json={})
     with following(client, f"{path}/events") as events:
@@ -380,7 +380,7 @@ def test_a_reader_is_told_when_its_stream_is_deleted(client, name):
     assert (again.status_code, again.json()["code"]) == (400, "invalid_cursor")
 
 
-def test_keys_keep_their_order_across_a_reshard_in_the_middle(client, name):
+def test_key_order_is_kept_across_reshard(client, name):
     path = f"/v1/streams/{name}"
     client.put(path, json={"shards": 1})
     seen: list[Event] = []
@@ -405,7 +405,7 @@ def test_keys_keep_their_order_across_a_reshard_in_the_middle(client, name):
     assert sorted(map(int, data(rest))) == list(range(16, 32))
 
 
-def test_one_shard_ends_with_its_children_named(client, name):
+def test_single_shard_ends_with_its_children_named(client, name):
     path = f"/v1/streams/{name}"
     client.put(path, json={"shards": 1})
     append(client, path, 0, 2)
@@ -421,7 +421,7 @@ def test_one_shard_ends_with_its_children_named(client, name):
     assert gone.status_code == 204
 
 
-def test_what_was_truncated_is_told_as_a_gap(client, stream):
+def test_truncated_records_are_a_gap(client, stream):
     append(client, stream, 0, 40)
     client.post(f"{stream}/shards/0/truncate", json={"before": 3}).raise_for_status()
     path = f"{stream}/shards/0/events"
@@ -442,7 +442,7 @@ def test_what_was_truncated_is_told_as_a_gap(client, stream):
 # Many, and slow ones
 
 
-async def test_a_hundred_readers_get_every_record_once(service_url, client, stream):
+async def test_hundred_readers_get_every_record_once(service_url, client, stream):
     many, readers = 400, 100
 
     async def read(http: httpx.AsyncClient) -> list[tuple[int, int]]:
@@ -479,7 +479,7 @@ async def _events(told: AsyncIterator[str]) -> AsyncIterator[Event]:
             block = []
 
 
-def test_a_slow_reader_delays_nobody_and_misses_nothing(client, service_url, name):
+def test_slow_reader_delays_no_other_and_misses_nothing(client, service_url, name):
     path = f"/v1/streams/{name}"
     client.put(path, json={}).raise_for_status()
     where = urlsplit(service_url)
@@ -505,7 +505,7 @@ def test_a_slow_reader_delays_nobody_and_misses_nothing(client, service_url, nam
     assert [told.count(b'"data":"%d x' % number) for number in range(80)] == [1] * 80
 
 
-def test_the_page_says_what_can_be_typed(service_url, name):
+def test_commands_of_the_page_run(service_url, name):
     """Each curl of docs/reference/push.md's page on events answers; those that follow are cut soon."""
     text = PAGE.read_text()
     page = text[text.index("## Server-sent events and JSON Lines") :]

@@ -75,7 +75,7 @@ def settings_of(certificates, **more):
     return {f"MILLSTREAM_{name.upper()}": str(value) for name, value in said.items()}
 
 
-def test_everything_goes_over_tls(stores, certificates, monkeypatch, tmp_path):
+def test_everything_works_over_tls(stores, certificates, monkeypatch, tmp_path):
     sealed = {"ssl_keyfile": certificates.sealed_key, "ssl_keyfile_password": PASSWORD}
     with served({**stores, **settings_of(certificates, **sealed)}) as url:
         assert url.startswith("https://")
@@ -100,7 +100,7 @@ def test_everything_goes_over_tls(stores, certificates, monkeypatch, tmp_path):
         assert (ran.code, ran.out) == (0, "orders\n")
 
 
-def test_callers_show_a_certificate_where_they_must(stores, certificates):
+def test_client_certificates_can_be_required(stores, certificates):
     asks = {"ssl_ca_certs": certificates.ca, "ssl_cert_reqs": "required"}
     with served({**stores, **settings_of(certificates, **asks)}) as url:
         trust = ssl.create_default_context(cafile=str(certificates.ca))
@@ -125,14 +125,14 @@ def test_callers_show_a_certificate_where_they_must(stores, certificates):
         ({"ssl_certfile": "nothing"}, "cannot be used"),
     ],
 )
-def test_settings_that_cannot_be_are_said_before_anything_is_started(certificates, said, sentence):
+def test_invalid_tls_settings_are_rejected_before_start(certificates, said, sentence):
     files = {name: str(getattr(certificates, word, word)) for name, word in said.items()}
 
     with pytest.raises(CliError, match=sentence):
         check_tls(Settings.model_validate(files))
 
 
-def test_settings_that_can_be_pass(certificates):
+def test_valid_tls_settings_are_accepted(certificates):
     check_tls(Settings())
     check_tls(
         Settings(

@@ -3,7 +3,7 @@
 import secrets
 
 
-def test_jobs_are_listed_by_kind_and_state_page_by_page(client, make_job):
+def test_jobs_are_listed_by_kind_and_state_in_pages(client, make_job):
     ids = {secrets.token_hex(16) for _ in range(3)}
     for job_id in ids:
         make_job(job_id, job_id)
@@ -19,7 +19,7 @@ def test_jobs_are_listed_by_kind_and_state_page_by_page(client, make_job):
     assert client.get("/v1/jobs?kind=replay&state=failed").json()["items"] == []
 
 
-def test_a_cursor_belongs_to_its_list(client, make_job):
+def test_cursor_of_another_list_is_rejected(client, make_job):
     for _ in range(2):
         make_job(secrets.token_hex(16), secrets.token_hex(16))
     page = client.get("/v1/jobs?kind=archive&limit=1").json()
@@ -29,7 +29,7 @@ def test_a_cursor_belongs_to_its_list(client, make_job):
     assert (answer.status_code, answer.json()["code"]) == (400, "invalid_cursor")
 
 
-def test_a_failed_job_is_shown_with_its_parts_retried_and_cancelled(client, make_job):
+def test_failed_job_is_shown_with_parts_retried_and_cancelled(client, make_job):
     job_id = secrets.token_hex(16)
     make_job(job_id, job_id)
 
@@ -42,7 +42,7 @@ def test_a_failed_job_is_shown_with_its_parts_retried_and_cancelled(client, make
     assert cancelled["state"] == "cancelled"
 
 
-def test_what_a_jobs_state_does_not_allow_is_a_conflict(client, make_job):
+def test_action_not_allowed_in_state_is_a_conflict(client, make_job):
     job_id = secrets.token_hex(16)
     make_job(job_id, job_id)
 
@@ -52,7 +52,7 @@ def test_what_a_jobs_state_does_not_allow_is_a_conflict(client, make_job):
     assert "failed" in answer.json()["detail"]
 
 
-def test_a_job_of_another_namespace_or_of_none_is_not_found(client, make_job):
+def test_unknown_or_foreign_job_is_not_found(client, make_job):
     job_id = secrets.token_hex(16)
     make_job(job_id, job_id, namespace="elsewhere")
 
@@ -61,7 +61,7 @@ def test_a_job_of_another_namespace_or_of_none_is_not_found(client, make_job):
     assert client.post(f"/v1/jobs/{job_id}/retry").status_code == 404
 
 
-def test_a_list_that_cannot_be_is_refused(client):
+def test_invalid_list_filter_is_rejected(client):
     answer = client.get("/v1/jobs?kind=laundry")
 
     assert (answer.status_code, answer.json()["code"]) == (422, "validation_failed")

@@ -37,7 +37,7 @@ def events_of(stream):
         yield event["SubscribeToShardEvent"]
 
 
-def test_a_consumer_is_registered_described_and_forgotten(kinesis, single, consumer):
+def test_consumer_is_registered_described_and_deregistered(kinesis, single, consumer):
     arn = arn_of(kinesis, single)
     by_arn = kinesis.describe_stream_consumer(ConsumerARN=consumer)["ConsumerDescription"]
     by_name = kinesis.describe_stream_consumer(StreamARN=arn, ConsumerName="app")
@@ -56,7 +56,7 @@ def test_a_consumer_is_registered_described_and_forgotten(kinesis, single, consu
     assert refusal(kinesis.deregister_stream_consumer, ConsumerARN=consumer)[1] == NOT_FOUND
 
 
-def test_consumers_are_listed_a_page_at_a_time(kinesis, single):
+def test_consumers_are_listed_in_pages(kinesis, single):
     arn = arn_of(kinesis, single)
     for word in "cab":
         kinesis.register_stream_consumer(StreamARN=arn, ConsumerName=word)
@@ -71,7 +71,7 @@ def test_consumers_are_listed_a_page_at_a_time(kinesis, single):
     assert names == [["a", "b"], ["c"]]
 
 
-def test_consumers_have_tags_and_policies_of_their_own(kinesis, single):
+def test_consumers_have_their_own_tags_and_policies(kinesis, single):
     arn = arn_of(kinesis, single)
     told = kinesis.register_stream_consumer(StreamARN=arn, ConsumerName="app", Tags={"a": "1"})
     consumer = told["Consumer"]["ConsumerARN"]
@@ -85,7 +85,7 @@ def test_consumers_have_tags_and_policies_of_their_own(kinesis, single):
     assert kinesis.list_tags_for_resource(ResourceARN=arn)["Tags"] == []
 
 
-def test_a_stream_is_deleted_with_its_consumers_only_on_request(kinesis, single, consumer):
+def test_deleting_stream_with_consumers_requires_opt_in(kinesis, single, consumer):
     refused = refusal(kinesis.delete_stream, StreamName=single)
     kinesis.delete_stream(StreamName=single, EnforceConsumerDeletion=True)
 
@@ -94,7 +94,7 @@ def test_a_stream_is_deleted_with_its_consumers_only_on_request(kinesis, single,
     assert refusal(kinesis.describe_stream_consumer, ConsumerARN=consumer)[:2] == (400, NOT_FOUND)
 
 
-def test_records_are_pushed_as_they_come(kinesis, single, consumer):
+def test_records_are_pushed_as_they_arrive(kinesis, single, consumer):
     kinesis.put_record(StreamName=single, Data=b"before", PartitionKey="k")
     with subscribe(kinesis, consumer) as stream:
         events = events_of(stream)
@@ -111,9 +111,7 @@ def test_records_are_pushed_as_they_come(kinesis, single, consumer):
     assert took_s < 2, "it was pushed, not found by the next look"
 
 
-def test_an_event_comes_at_least_every_five_seconds_and_says_where_to_go_on(
-    kinesis, single, consumer
-):
+def test_event_with_continuation_is_sent_every_five_seconds(kinesis, single, consumer):
     with subscribe(kinesis, consumer) as stream:
         events = events_of(stream)
         first = next(events)
@@ -132,7 +130,7 @@ def test_an_event_comes_at_least_every_five_seconds_and_says_where_to_go_on(
     assert [record["Data"] for record in third["Records"]] == [b"first"]
 
 
-def test_a_consumer_has_one_subscription_for_a_shard(kinesis, single, consumer):
+def test_consumer_has_one_subscription_per_shard(kinesis, single, consumer):
     with subscribe(kinesis, consumer, "LATEST") as stream:
         events = events_of(stream)
         next(events)
@@ -163,7 +161,7 @@ def assert_ends(events):
     assert [child["ShardId"][-1] for child in last["ChildShards"]] == ["1", "2"]
 
 
-def test_a_subscription_ends_with_its_shard_and_names_the_children(kinesis, single, consumer):
+def test_subscription_ends_with_its_shard_and_names_children(kinesis, single, consumer):
     kinesis.put_record(StreamName=single, Data=b"x", PartitionKey="k")
     with subscribe(kinesis, consumer) as stream:
         events = events_of(stream)
@@ -176,7 +174,7 @@ def test_a_subscription_ends_with_its_shard_and_names_the_children(kinesis, sing
 
 
 @pytest.mark.parametrize(("start", "records"), [("TRIM_HORIZON", 2), ("LATEST", 0)])
-def test_a_subscription_to_a_closed_shard_tells_its_records_and_then_its_end(
+def test_subscription_to_closed_shard_delivers_records_then_end(
     kinesis, single, consumer, start, records
 ):
     for _ in range(2):
@@ -190,7 +188,7 @@ def test_a_subscription_to_a_closed_shard_tells_its_records_and_then_its_end(
     assert_ends(events)
 
 
-def test_a_subscription_ends_with_its_consumer_or_its_stream(kinesis, single, consumer):
+def test_subscription_ends_with_its_consumer_or_stream(kinesis, single, consumer):
     other = kinesis.register_stream_consumer(
         StreamARN=arn_of(kinesis, single), ConsumerName="other"
     )["Consumer"]["ConsumerARN"]
@@ -209,7 +207,7 @@ def test_a_subscription_ends_with_its_consumer_or_its_stream(kinesis, single, co
     assert codes == [IN_USE, NOT_FOUND]
 
 
-def test_subscribing_asks_for_what_is_there(kinesis, single, consumer):
+def test_invalid_subscription_is_rejected(kinesis, single, consumer):
     def refused(**asked):
         wanted = {
             "ConsumerARN": consumer,
@@ -228,7 +226,7 @@ def test_subscribing_asks_for_what_is_there(kinesis, single, consumer):
 
 @pytest.mark.parametrize("in_chunks", [False, True])
 @pytest.mark.parametrize("kind", [JSON, CBOR])
-def test_events_are_in_the_type_of_the_request(raw, kinesis, single, consumer, kind, in_chunks):
+def test_events_use_media_type_of_request(raw, kinesis, single, consumer, kind, in_chunks):
     """A request in chunks takes the server's own way, through ASGI."""
     kinesis.put_record(StreamName=single, Data=b"x", PartitionKey="k")
     position = {"Type": "TRIM_HORIZON"}
@@ -258,7 +256,7 @@ def raw_body(asked, kind):
     return json.dumps(asked).encode() if kind == JSON else cbor2.dumps(asked)
 
 
-def test_many_read_at_once(service_url, kinesis, name):
+def test_ten_subscribers_see_every_record_in_order(service_url, kinesis, name):
     """Ten subscribers each see every record, in order."""
     kinesis.create_stream(StreamName=name, ShardCount=1)
     arn = arn_of(kinesis, name)
@@ -290,7 +288,7 @@ def test_many_read_at_once(service_url, kinesis, name):
     assert list(seen.values()) == [wanted] * 10
 
 
-def test_an_unusual_request_is_answered_alike(service_url):
+def test_request_on_slow_http_path_gets_the_same_answer(service_url):
     """It takes the server's own way instead of the short one."""
     with httpx.Client(base_url=service_url) as client:
         headers = {"x-amz-target": "Kinesis_20131202.SubscribeToShard", "expect": "100-continue"}

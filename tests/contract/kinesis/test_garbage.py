@@ -83,7 +83,7 @@ def untouched(kinesis, name):
 
 @pytest.mark.usefixtures("untouched")
 @pytest.mark.parametrize("kind", [JSON, CBOR])
-def test_calls_made_at_random_are_answered_or_refused(kinesis, raw, stream, kind):
+def test_random_calls_are_answered_or_rejected(kinesis, raw, stream, kind):
     chance = random.Random(SEED)
     arn = arn_of(kinesis, stream)
     known = {
@@ -109,7 +109,7 @@ def test_calls_made_at_random_are_answered_or_refused(kinesis, raw, stream, kind
 
 @pytest.mark.usefixtures("untouched")
 @pytest.mark.parametrize("kind", [JSON, CBOR, "text/plain", ""])
-def test_bytes_made_at_random_are_refused(raw, kind):
+def test_random_bytes_are_rejected(raw, kind):
     chance = random.Random(SEED)
     for _ in range(50):
         content = chance.randbytes(chance.choice([1, 20, 500]))
@@ -119,7 +119,7 @@ def test_bytes_made_at_random_are_refused(raw, kind):
 
 
 @pytest.mark.parametrize("kind", [JSON, CBOR])
-def test_a_batch_with_one_wrong_record_puts_none(kinesis, raw, single, kind):
+def test_batch_with_one_invalid_record_puts_none(kinesis, raw, single, kind):
     chance = random.Random(SEED)
     good = {"Data": "eA==" if kind == JSON else b"x", "PartitionKey": "k"}
     for _ in range(100):

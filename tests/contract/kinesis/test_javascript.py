@@ -17,7 +17,7 @@ def steps(service_url):
     return steps_of(HERE, "node", "exercise.mjs", service_url, "javascript")
 
 
-def test_a_stream_is_made_and_described(steps):
+def test_stream_is_created_and_described(steps):
     summary = steps["created"]["summary"]
 
     assert steps["created"]["waited"] == "SUCCESS"
@@ -25,7 +25,7 @@ def test_a_stream_is_made_and_described(steps):
     assert summary["StreamCreationTimestamp"].startswith("20")  # a Date
 
 
-def test_records_come_back_as_they_were_put(steps):
+def test_records_round_trip(steps):
     put, batch, records = steps["put"]["put"], steps["put"]["batch"], steps["got"]["records"]
 
     assert batch["FailedRecordCount"] == 0
@@ -41,17 +41,17 @@ def test_records_come_back_as_they_were_put(steps):
     assert records[0]["PartitionKey"] == "blüe"
 
 
-def test_a_subscription_pushes_them(steps):
+def test_subscription_pushes_records(steps):
     assert steps["subscribed"] == {"records": steps["got"]["records"], "behind": 0}
 
 
-def test_the_end_of_a_shard_names_its_children(steps):
+def test_end_of_shard_names_its_children(steps):
     assert len(steps["split"]["shards"]) == 3
     assert steps["split"]["next"] is None
     assert [child["ShardId"][-1] for child in steps["split"]["children"]] == ["1", "2"]
 
 
-def test_a_refusal_is_an_error_of_its_class(steps):
+def test_rejection_has_its_error_class(steps):
     refused = steps["refused"]
 
     assert (refused["name"], refused["is_its_class"]) == ("ResourceNotFoundException", True)

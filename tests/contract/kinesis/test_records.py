@@ -14,7 +14,7 @@ from tests.contract.kinesis.conftest import arn_of, iterator_of, records_of, ref
 RING = 2**128
 
 
-def test_a_record_comes_back_as_it_was_put(kinesis, single):
+def test_record_round_trips(kinesis, single):
     put = kinesis.put_record(StreamName=single, Data=b"\x00\xff hello", PartitionKey="k\u00e9y")
 
     [record] = records_of(kinesis, single)
@@ -25,7 +25,7 @@ def test_a_record_comes_back_as_it_was_put(kinesis, single):
     assert datetime.timedelta(0) <= age < datetime.timedelta(minutes=1)
 
 
-def test_each_record_of_a_batch_is_answered_in_its_place(kinesis, stream):
+def test_batch_is_answered_record_by_record(kinesis, stream):
     records: list[Any] = [{"Data": b"%d" % nth, "PartitionKey": f"key-{nth}"} for nth in range(50)]
 
     told = kinesis.put_records(StreamName=stream, Records=records)
@@ -46,7 +46,7 @@ def test_each_record_of_a_batch_is_answered_in_its_place(kinesis, stream):
         assert answer["ShardId"][-1] == ("0" if place < RING // 2 else "1")
 
 
-def test_an_iterator_in_quotes_is_taken(kinesis, single):
+def test_quoted_iterator_is_accepted(kinesis, single):
     """As shells hand on what the command line printed."""
     kinesis.put_record(StreamName=single, PartitionKey="k", Data=b"x")
 
@@ -55,7 +55,7 @@ def test_an_iterator_in_quotes_is_taken(kinesis, single):
     assert [record["Data"] for record in found["Records"]] == [b"x"]
 
 
-def test_an_explicit_hash_key_stands_for_the_partition_key(kinesis, stream):
+def test_explicit_hash_key_overrides_partition_key(kinesis, stream):
     records = [
         {"Data": b"x", "PartitionKey": "same", "ExplicitHashKey": str(place)}
         for place in (0, RING // 2 - 1, RING // 2, RING - 1)
@@ -69,7 +69,7 @@ def test_an_explicit_hash_key_stands_for_the_partition_key(kinesis, stream):
     assert {record["PartitionKey"] for record in records_of(kinesis, stream, 1)} == {"same"}
 
 
-def test_numbers_rise_and_say_where_they_are_from(kinesis, single):
+def test_sequence_numbers_increase_and_encode_shard(kinesis, single):
     numbers = [
         kinesis.put_record(StreamName=single, Data=b"x", PartitionKey="k")["SequenceNumber"]
         for _ in range(5)
@@ -84,7 +84,7 @@ def test_numbers_rise_and_say_where_they_are_from(kinesis, single):
     assert int(shard["SequenceNumberRange"]["StartingSequenceNumber"]) <= int(numbers[0])
 
 
-def test_a_number_for_ordering_is_followed_by_a_greater_one(kinesis, single):
+def test_sequence_number_for_ordering_yields_greater_one(kinesis, single):
     first = kinesis.put_record(StreamName=single, Data=b"x", PartitionKey="k")
     second = kinesis.put_record(
         StreamName=single,
@@ -109,7 +109,7 @@ def data_from(kinesis, iterator):
     return [record["Data"] for record in kinesis.get_records(ShardIterator=iterator)["Records"]]
 
 
-def test_positions_by_number_are_at_and_after_it(kinesis, single, numbers):
+def test_positions_at_and_after_sequence_number(kinesis, single, numbers):
     at = iterator_of(kinesis, single, kind="AT_SEQUENCE_NUMBER", StartingSequenceNumber=numbers[3])
     after = iterator_of(
         kinesis, single, kind="AFTER_SEQUENCE_NUMBER", StartingSequenceNumber=numbers[3]
@@ -126,7 +126,7 @@ def test_positions_by_number_are_at_and_after_it(kinesis, single, numbers):
     assert data_from(kinesis, first) == [b"0", b"1", b"2", b"3", b"4"]
 
 
-def test_positions_by_time_are_at_the_first_record_since(kinesis, single, numbers):
+def test_position_at_timestamp_is_first_record_since(kinesis, single, numbers):
     records = records_of(kinesis, single)
     arrival = records[2]["ApproximateArrivalTimestamp"]
     since = iterator_of(kinesis, single, kind="AT_TIMESTAMP", Timestamp=arrival)
@@ -137,7 +137,7 @@ def test_positions_by_time_are_at_the_first_record_since(kinesis, single, number
     assert data_from(kinesis, ever) == [b"0", b"1", b"2", b"3", b"4"]
 
 
-def test_the_latest_position_is_that_of_what_comes_next(kinesis, single, numbers):
+def test_latest_position_is_the_next_record(kinesis, single, numbers):
     latest = iterator_of(kinesis, single, kind="LATEST")
     before = kinesis.get_records(ShardIterator=latest)
     kinesis.put_record(StreamName=single, Data=b"new", PartitionKey="k")
@@ -148,7 +148,7 @@ def test_the_latest_position_is_that_of_what_comes_next(kinesis, single, numbers
     assert data_from(kinesis, latest) == [b"new"]  # the same call again, from the same place
 
 
-def test_a_reader_goes_on_where_it_stopped_and_knows_how_far_behind_it_is(kinesis, single, numbers):
+def test_reader_continues_and_sees_millis_behind_latest(kinesis, single, numbers):
     first = kinesis.get_records(ShardIterator=iterator_of(kinesis, single), Limit=2)
     second = kinesis.get_records(ShardIterator=first["NextShardIterator"], Limit=10)
     third = kinesis.get_records(ShardIterator=second["NextShardIterator"])
@@ -161,7 +161,7 @@ def test_a_reader_goes_on_where_it_stopped_and_knows_how_far_behind_it_is(kinesi
     assert second["MillisBehindLatest"] == third["MillisBehindLatest"] == 0
 
 
-def test_what_rest_wrote_is_read_here_and_the_reverse(client, kinesis, single):
+def test_kinesis_and_rest_read_each_others_records(client, kinesis, single):
     path = f"/v1/streams/{single}"
     sent = client.post(f"{path}/records", json={"data": "native", "key": "k"}).json()
     raw = client.post(f"{path}/records", content=b"\xff", headers={"content-type": "image/png"})
@@ -182,7 +182,7 @@ def test_what_rest_wrote_is_read_here_and_the_reverse(client, kinesis, single):
     assert base64.b64decode(native[2]["data_base64"]) == b"wire \xff"
 
 
-def test_ten_megabytes_are_the_most_of_one_answer(kinesis, single):
+def test_response_is_limited_to_ten_megabytes(kinesis, single):
     megabyte = b"x" * (1024 * 1024 - 100)
     for _ in range(4):
         batch = [{"Data": megabyte, "PartitionKey": "k"} for _ in range(3)]
@@ -200,7 +200,7 @@ def test_ten_megabytes_are_the_most_of_one_answer(kinesis, single):
     assert len(sizes) == 2
 
 
-def test_a_call_has_ten_megabytes_at_most(kinesis, stream):
+def test_call_is_limited_to_ten_megabytes(kinesis, stream):
     megabyte = b"x" * (1024 * 1024 - 100)
     records = [{"Data": megabyte, "PartitionKey": "k"}] * 11
 
@@ -209,7 +209,7 @@ def test_a_call_has_ten_megabytes_at_most(kinesis, stream):
     assert refused == (400, "InvalidArgumentException", "Records size exceeds 10 MB limit")
 
 
-def test_a_dry_run_says_that_all_was_right_and_does_nothing(kinesis, single):
+def test_dry_run_succeeds_without_effect(kinesis, single):
     asked = {"StreamName": single, "DryRun": True}
     calls: list[tuple[Any, dict[str, Any]]] = [
         (kinesis.put_record, {"Data": b"x", "PartitionKey": "k"}),
@@ -227,7 +227,7 @@ def test_a_dry_run_says_that_all_was_right_and_does_nothing(kinesis, single):
     assert records_of(kinesis, single) == []
 
 
-def test_packed_records_are_unpacked_where_the_stream_asks_for_it(kinesis, single):
+def test_aggregated_records_are_deaggregated_when_enabled(kinesis, single):
     packed = b"\x0a\x01a\x0a\x01b\x1a\x05\x08\x00\x1a\x01x\x1a\x05\x08\x01\x1a\x01y"
     data = b"\xf3\x89\x9a\xc2" + packed + hashlib.md5(packed).digest()
     put = kinesis.put_record(StreamName=single, Data=data, PartitionKey="whole")
@@ -243,7 +243,7 @@ def test_packed_records_are_unpacked_where_the_stream_asks_for_it(kinesis, singl
     assert {record["SequenceNumber"] for record in after} == {put["SequenceNumber"]}
 
 
-def test_a_record_is_put_and_read_by_arn(kinesis, single):
+def test_record_is_put_and_read_by_arn(kinesis, single):
     arn = arn_of(kinesis, single)
     kinesis.put_record(StreamARN=arn, Data=b"x", PartitionKey="k")
     found = kinesis.get_shard_iterator(
@@ -255,7 +255,7 @@ def test_a_record_is_put_and_read_by_arn(kinesis, single):
     assert [record["Data"] for record in told["Records"]] == [b"x"]
 
 
-def test_a_queue_that_shows_itself_as_a_stream_is_read_and_not_written(client, kinesis, name):
+def test_stream_view_is_readable_and_not_writable(client, kinesis, name):
     client.put(f"/v1/queues/{name}", json={"stream_view": True}).raise_for_status()
     client.post(f"/v1/queues/{name}/messages", json={"body": "hello"}).raise_for_status()
 
@@ -279,7 +279,7 @@ def test_a_queue_that_shows_itself_as_a_stream_is_read_and_not_written(client, k
     ]
 
 
-def test_a_queue_with_a_stream_view_is_a_stream_that_cannot_be_written(client, kinesis, name):
+def test_stream_view_is_listed_as_read_only_stream(client, kinesis, name):
     client.put(f"/v1/queues/{name}", json={"stream_view": True}).raise_for_status()
     batch = {"messages": [{"body": "one", "group": "a"}, {"body": "two"}]}
     _, second = client.post(f"/v1/queues/{name}/messages", json=batch).json()["messages"]

@@ -53,7 +53,7 @@ def account_of(kinesis, stream):
         ("update_stream_warm_throughput", {"WarmThroughputMiBps": 1}),
     ],
 )
-def test_a_stream_that_is_not_there_is_not_found(kinesis, stream, operation, asked):
+def test_unknown_stream_is_not_found(kinesis, stream, operation, asked):
     account = account_of(kinesis, stream)
 
     told = refusal(getattr(kinesis, operation), StreamName="missing", **asked)
@@ -76,7 +76,7 @@ def test_a_stream_that_is_not_there_is_not_found(kinesis, stream, operation, ask
         ("deregister_stream_consumer", {"ConsumerName": "c"}),
     ],
 )
-def test_nor_is_one_that_its_arn_names(kinesis, stream, operation, asked):
+def test_unknown_stream_arn_is_not_found(kinesis, stream, operation, asked):
     arn = f"{arn_of(kinesis, stream)}-missing"
     elsewhere = f"arn:aws:kinesis:us-east-1:000000000000:stream/{stream}"
 
@@ -95,7 +95,7 @@ def test_nor_is_one_that_its_arn_names(kinesis, stream, operation, asked):
         ("delete_resource_policy", {}),
     ],
 )
-def test_nor_is_a_resource(kinesis, stream, operation, asked):
+def test_unknown_resource_is_not_found(kinesis, stream, operation, asked):
     arn = arn_of(kinesis, stream)
 
     for missing in (f"{arn}-missing", f"{arn}/consumer/none:1", arn.replace(":stream/", ":queue/")):
@@ -103,7 +103,7 @@ def test_nor_is_a_resource(kinesis, stream, operation, asked):
         assert told[:2] == (400, NOT_FOUND)
 
 
-def test_a_name_is_taken_once(kinesis, stream):
+def test_duplicate_stream_name_is_rejected(kinesis, stream):
     told = refusal(kinesis.create_stream, StreamName=stream, ShardCount=1)
 
     account = account_of(kinesis, stream)
@@ -151,14 +151,14 @@ def test_a_name_is_taken_once(kinesis, stream):
         ({"StreamName": 1, "ShardCount": 1}, "SerializationException"),
     ],
 )
-def test_a_stream_that_cannot_be_is_not_made(kinesis, raw, asked, code):
+def test_invalid_stream_is_rejected(kinesis, raw, asked, code):
     for kind in (JSON, CBOR):
         answer = raw.post("CreateStream", asked, kind)
         assert (answer.status_code, read(answer)["__type"]) == (400, code), read(answer)
     assert "a" not in kinesis.list_streams(Limit=10_000)["StreamNames"]
 
 
-def test_what_is_wrong_is_told_as_amazon_tells_it(raw):
+def test_validation_errors_have_aws_wording(raw):
     told = read(raw.post("CreateStream", {"StreamName": "a b", "ShardCount": 0}))
 
     assert told == {
@@ -184,7 +184,7 @@ def test_what_is_wrong_is_told_as_amazon_tells_it(raw):
         ({"Data": "eA==", "PartitionKey": 5}, "SerializationException", ""),
     ],
 )  # fmt: skip
-def test_one_bad_record_refuses_the_whole_call(raw, stream, record, code, words):
+def test_one_invalid_record_rejects_the_whole_call(raw, stream, record, code, words):
     words = words.replace("'data'", "ata'")
     good = {"Data": "eA==", "PartitionKey": "k"}
     alone = raw.post("PutRecord", {"StreamName": stream, **record})
@@ -201,14 +201,14 @@ def test_one_bad_record_refuses_the_whole_call(raw, stream, record, code, words)
 
 
 @pytest.mark.parametrize("count", [0, 501])
-def test_a_call_has_one_to_five_hundred_records(kinesis, stream, count):
+def test_record_count_must_be_one_to_five_hundred(kinesis, stream, count):
     records = [{"Data": b"x", "PartitionKey": "k"}] * count
 
     assert refusal(kinesis.put_records, StreamName=stream, Records=records)[1] == VALIDATION
 
 
 @pytest.mark.parametrize("number", ["0", "5", "9" * 129, FUTURE])
-def test_a_number_for_ordering_is_one_that_was_given(kinesis, stream, number):
+def test_invalid_sequence_number_for_ordering_is_rejected(kinesis, stream, number):
     told = refusal(
         kinesis.put_record,
         StreamName=stream,
@@ -235,7 +235,7 @@ def test_a_number_for_ordering_is_one_that_was_given(kinesis, stream, number):
         ({"ShardIteratorType": "AT_SEQUENCE_NUMBER", "StartingSequenceNumber": "x"}, VALIDATION),
     ],
 )
-def test_a_position_that_cannot_be_is_refused(kinesis, stream, asked, code):
+def test_invalid_position_is_rejected(kinesis, stream, asked, code):
     told = refusal(
         kinesis.get_shard_iterator, StreamName=stream, ShardId="shardId-000000000000", **asked
     )
@@ -243,7 +243,7 @@ def test_a_position_that_cannot_be_is_refused(kinesis, stream, asked, code):
     assert told[:2] == (400, code)
 
 
-def test_a_number_of_another_shard_or_stream_or_time_is_refused(kinesis, stream, single):
+def test_foreign_sequence_number_is_rejected(kinesis, stream, single):
     numbers = [
         shard["SequenceNumberRange"]["StartingSequenceNumber"]
         for shard in shards_of(kinesis, stream)
@@ -275,7 +275,7 @@ def test_a_number_of_another_shard_or_stream_or_time_is_refused(kinesis, stream,
         assert "did not come from this stream" in told[2]
 
 
-def test_a_shard_that_is_not_there_is_not_found(kinesis, stream):
+def test_unknown_shard_is_not_found(kinesis, stream):
     for shard in ("shardId-000000000002", "nothing"):
         told = refusal(
             kinesis.get_shard_iterator,
@@ -289,7 +289,7 @@ def test_a_shard_that_is_not_there_is_not_found(kinesis, stream):
 
 
 @pytest.mark.parametrize("iterator", ["x", "A" * 200, "é"])
-def test_an_iterator_that_was_not_given_is_refused(kinesis, iterator):
+def test_malformed_iterator_is_rejected(kinesis, iterator):
     assert refusal(kinesis.get_records, ShardIterator=iterator) == (
         400,
         INVALID,
@@ -297,7 +297,7 @@ def test_an_iterator_that_was_not_given_is_refused(kinesis, iterator):
     )
 
 
-def test_an_iterator_of_a_deleted_stream_finds_nothing(kinesis, single):
+def test_iterator_of_deleted_stream_is_not_found(kinesis, single):
     iterator = iterator_of(kinesis, single)
     kinesis.delete_stream(StreamName=single)
     gone = refusal(kinesis.get_records, ShardIterator=iterator)
@@ -308,7 +308,7 @@ def test_an_iterator_of_a_deleted_stream_finds_nothing(kinesis, single):
 
 
 @pytest.mark.parametrize("limit", [0, 10_001])
-def test_a_read_has_its_bounds(kinesis, single, limit):
+def test_read_limits_are_enforced(kinesis, single, limit):
     told = refusal(kinesis.get_records, ShardIterator=iterator_of(kinesis, single), Limit=limit)
 
     assert told[:2] == (400, VALIDATION)
@@ -318,7 +318,7 @@ def test_a_read_has_its_bounds(kinesis, single, limit):
     ("operation", "hours"),
     [("increase", 24), ("increase", 23), ("increase", 8_761), ("decrease", 24), ("decrease", 1)],
 )
-def test_retention_has_its_bounds_and_one_direction(kinesis, stream, operation, hours):
+def test_retention_is_bounded_and_changes_in_one_direction(kinesis, stream, operation, hours):
     call = getattr(kinesis, f"{operation}_stream_retention_period")
 
     assert refusal(call, StreamName=stream, RetentionPeriodHours=hours)[:2] == (400, INVALID)
@@ -336,7 +336,7 @@ def test_retention_has_its_bounds_and_one_direction(kinesis, stream, operation, 
         ({"StreamName": "?", "StreamCreationTimestamp": 5}, "is not that of stream"),
     ],
 )  # fmt: skip
-def test_a_list_of_shards_asks_for_what_can_be(kinesis, stream, asked, words):
+def test_invalid_list_shards_request_is_rejected(kinesis, stream, asked, words):
     if asked.get("StreamName") == "?":
         asked = {**asked, "StreamName": stream}
 
@@ -347,14 +347,14 @@ def test_a_list_of_shards_asks_for_what_can_be(kinesis, stream, asked, words):
 
 
 @pytest.mark.parametrize("moment", [1e300, -1, 2.0**40])
-def test_a_moment_is_one_that_can_be(raw, stream, moment):
+def test_invalid_timestamp_is_rejected(raw, stream, moment):
     asked = {"StreamName": stream, "ShardFilter": {"Type": "AT_TIMESTAMP", "Timestamp": moment}}
 
     for kind in (JSON, CBOR):
         assert read(raw.post("ListShards", asked, kind))["__type"] == INVALID
 
 
-def test_name_and_arn_agree(kinesis, stream, single):
+def test_name_and_arn_must_agree(kinesis, stream, single):
     told = refusal(
         kinesis.describe_stream_summary, StreamName=single, StreamARN=arn_of(kinesis, stream)
     )
@@ -363,7 +363,7 @@ def test_name_and_arn_agree(kinesis, stream, single):
     assert told[:2] == neither[:2] == (400, INVALID)
 
 
-def test_what_is_for_one_mode_is_refused_in_the_other(kinesis, stream, on_demand):
+def test_operation_of_the_other_mode_is_rejected(kinesis, stream, on_demand):
     split = {"ShardToSplit": "shardId-000000000000", "NewStartingHashKey": "5"}
     calls = [
         (kinesis.split_shard, {"StreamName": on_demand, **split}),
@@ -389,7 +389,7 @@ def test_what_is_for_one_mode_is_refused_in_the_other(kinesis, stream, on_demand
 
 
 @pytest.mark.parametrize("policy", ["", "{", "[]", "{}", '{"Statement": {}}', "\0"])
-def test_a_policy_is_one(kinesis, stream, policy):
+def test_invalid_policy_is_rejected(kinesis, stream, policy):
     arn = arn_of(kinesis, stream)
 
     told = refusal(kinesis.put_resource_policy, ResourceARN=arn, Policy=policy)
@@ -398,7 +398,7 @@ def test_a_policy_is_one(kinesis, stream, policy):
     assert refusal(kinesis.delete_resource_policy, ResourceARN=arn)[:2] == (400, NOT_FOUND)
 
 
-def test_more_tags_than_may_be_are_refused(kinesis, stream):
+def test_too_many_tags_are_rejected(kinesis, stream):
     kinesis.add_tags_to_stream(StreamName=stream, Tags={str(n): "" for n in range(50)})
 
     told = refusal(kinesis.add_tags_to_stream, StreamName=stream, Tags={"one": "more"})
@@ -414,7 +414,7 @@ def test_more_tags_than_may_be_are_refused(kinesis, stream):
         {"EncryptionType": "KMS", "KeyId": "k\0"},
     ],
 )
-def test_a_key_that_is_none_is_refused(kinesis, stream, asked):
+def test_invalid_encryption_key_is_rejected(kinesis, stream, asked):
     told = refusal(kinesis.start_stream_encryption, StreamName=stream, **asked)
 
     assert told[:2] == (400, INVALID)

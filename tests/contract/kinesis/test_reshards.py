@@ -42,7 +42,7 @@ def read_all(kinesis, stream):
     return found
 
 
-def test_a_split_closes_one_shard_and_opens_two(kinesis, single):
+def test_split_closes_one_shard_and_opens_two(kinesis, single):
     before = put(kinesis, single, 10)
     kinesis.split_shard(
         StreamName=single, ShardToSplit="shardId-000000000000", NewStartingHashKey=MIDDLE
@@ -61,7 +61,7 @@ def test_a_split_closes_one_shard_and_opens_two(kinesis, single):
     assert (summary["OpenShardCount"], summary["StreamStatus"]) == (2, "ACTIVE")
 
 
-def test_a_reader_finds_the_end_of_its_shard_and_its_children(kinesis, single):
+def test_reader_finds_end_of_shard_and_children(kinesis, single):
     put(kinesis, single, 3)
     open_end = kinesis.get_records(ShardIterator=iterator_of(kinesis, single))
     kinesis.split_shard(
@@ -88,7 +88,7 @@ def test_a_reader_finds_the_end_of_its_shard_and_its_children(kinesis, single):
     assert rest["ChildShards"] == again["ChildShards"]
 
 
-def test_positions_in_a_closed_shard(kinesis, single):
+def test_positions_at_end_of_closed_shard_return_its_end(kinesis, single):
     put(kinesis, single, 3)
     kinesis.split_shard(
         StreamName=single, ShardToSplit="shardId-000000000000", NewStartingHashKey=MIDDLE
@@ -107,7 +107,7 @@ def test_positions_in_a_closed_shard(kinesis, single):
         assert "NextShardIterator" not in told
 
 
-def test_a_merge_closes_two_shards_and_opens_one(kinesis, stream):
+def test_merge_closes_two_shards_and_opens_one(kinesis, stream):
     put(kinesis, stream, 20)
     kinesis.merge_shards(
         StreamName=stream,
@@ -124,7 +124,7 @@ def test_a_merge_closes_two_shards_and_opens_one(kinesis, stream):
     assert sorted(int(data) for _, data in read_all(kinesis, stream)) == list(range(25))
 
 
-def test_a_count_is_reached_in_equal_parts_and_keys_keep_their_order(kinesis, single):
+def test_update_shard_count_yields_equal_parts_and_keeps_order(kinesis, single):
     put(kinesis, single, 10)
     told = kinesis.update_shard_count(
         StreamName=single, TargetShardCount=3, ScalingType="UNIFORM_SCALING"
@@ -148,7 +148,7 @@ def test_a_count_is_reached_in_equal_parts_and_keys_keep_their_order(kinesis, si
     assert all(numbers == sorted(numbers) for numbers in by_key.values())
 
 
-def test_shards_are_filtered_by_when_they_were_open(kinesis, single):
+def test_shards_are_filtered_by_open_time(kinesis, single):
     def listed(**chosen):
         told = kinesis.list_shards(StreamName=single, ShardFilter=chosen)
         return [int(shard["ShardId"][-12:]) for shard in told["Shards"]]
@@ -168,7 +168,7 @@ def test_shards_are_filtered_by_when_they_were_open(kinesis, single):
     assert listed(Type="FROM_TIMESTAMP", Timestamp=now - datetime.timedelta(days=9)) == [0, 1, 2]
 
 
-def test_the_ring_is_covered_and_numbers_rise_while_children_of_children_open(kinesis, single):
+def test_open_shards_cover_hash_ring_during_multi_step_reshard(kinesis, single):
     """Each generation opens in a later second, so that those of a reshard in steps open in seconds to come."""
     for count in (2, 4, 3):
         kinesis.update_shard_count(
@@ -196,7 +196,7 @@ def test_the_ring_is_covered_and_numbers_rise_while_children_of_children_open(ki
         assert all(start <= number for number in numbers)
 
 
-def test_a_page_of_filtered_shards_goes_on_as_it_began(kinesis, single):
+def test_filter_of_shards_applies_to_next_page(kinesis, single):
     kinesis.update_shard_count(StreamName=single, TargetShardCount=4, ScalingType="UNIFORM_SCALING")
     first = kinesis.list_shards(StreamName=single, ShardFilter={"Type": "AT_LATEST"}, MaxResults=3)
     second = kinesis.list_shards(NextToken=first["NextToken"])
@@ -206,7 +206,7 @@ def test_a_page_of_filtered_shards_goes_on_as_it_began(kinesis, single):
 
 
 @pytest.mark.parametrize("key", ["0", "1", str(2**128 - 1)])
-def test_a_key_at_the_edge_splits_nothing(kinesis, single, key):
+def test_split_at_edge_of_range_is_rejected(kinesis, single, key):
     told = refusal(
         kinesis.split_shard,
         StreamName=single,
@@ -218,7 +218,7 @@ def test_a_key_at_the_edge_splits_nothing(kinesis, single, key):
     assert len(shards_of(kinesis, single)) == 1
 
 
-def test_closed_shards_and_strangers_are_not_changed(kinesis, name):
+def test_closed_and_nonadjacent_shards_are_rejected(kinesis, name):
     kinesis.create_stream(StreamName=name, ShardCount=3)
     first, second, third = (f"shardId-{number:012d}" for number in range(3))
     apart = refusal(
@@ -245,7 +245,7 @@ def test_closed_shards_and_strangers_are_not_changed(kinesis, name):
     assert too_many[:2] == (400, "LimitExceededException")
 
 
-def test_records_put_during_a_split_all_arrive(kinesis, single):
+def test_records_put_during_split_all_arrive(kinesis, single):
     number = 0
     for _ in range(3):
         put(kinesis, single, 20, number)

@@ -13,7 +13,7 @@ def summary_of(kinesis, stream):
     return kinesis.describe_stream_summary(StreamName=stream)["StreamDescriptionSummary"]
 
 
-def test_a_stream_is_there_and_active_at_once(kinesis, stream):
+def test_created_stream_is_active_immediately(kinesis, stream):
     told = kinesis.describe_stream(StreamName=stream)["StreamDescription"]
     summary = summary_of(kinesis, stream)
 
@@ -31,7 +31,7 @@ def test_a_stream_is_there_and_active_at_once(kinesis, stream):
     assert summary["MaxRecordSizeInKiB"] == 1024
 
 
-def test_shards_cover_the_ring(kinesis, stream):
+def test_shards_cover_the_hash_ring(kinesis, stream):
     first, second = kinesis.describe_stream(StreamName=stream)["StreamDescription"]["Shards"]
 
     assert [first["ShardId"], second["ShardId"]] == [
@@ -47,13 +47,13 @@ def test_shards_cover_the_ring(kinesis, stream):
     assert "ParentShardId" not in first
 
 
-def test_boto3_s_waiters_see_what_they_wait_for(kinesis, stream):
+def test_boto3_waiters_complete(kinesis, stream):
     kinesis.get_waiter("stream_exists").wait(StreamName=stream)
     kinesis.delete_stream(StreamName=stream)
     kinesis.get_waiter("stream_not_exists").wait(StreamName=stream)
 
 
-def test_a_name_is_free_again_once_its_stream_is_deleted(kinesis, stream):
+def test_name_of_deleted_stream_is_reusable(kinesis, stream):
     before = summary_of(kinesis, stream)
     kinesis.put_record(StreamName=stream, Data=b"old", PartitionKey="k")
 
@@ -67,7 +67,7 @@ def test_a_name_is_free_again_once_its_stream_is_deleted(kinesis, stream):
     assert kinesis.get_records(ShardIterator=found["ShardIterator"])["Records"] == []
 
 
-def test_streams_are_listed_a_page_at_a_time(kinesis, name):
+def test_streams_are_listed_in_pages(kinesis, name):
     names = [f"{name}-list-{number}" for number in range(5)]
     for one in names:
         kinesis.create_stream(StreamName=one, ShardCount=1)
@@ -85,7 +85,7 @@ def test_streams_are_listed_a_page_at_a_time(kinesis, name):
     assert first["StreamSummaries"][0]["StreamStatus"] == "ACTIVE"
 
 
-def test_a_stream_is_known_by_its_name_and_its_arn(kinesis, stream):
+def test_stream_is_identified_by_name_or_arn(kinesis, stream):
     arn = arn_of(kinesis, stream)
 
     both = kinesis.describe_stream_summary(StreamName=stream, StreamARN=arn)
@@ -94,7 +94,7 @@ def test_a_stream_is_known_by_its_name_and_its_arn(kinesis, stream):
     assert both["StreamDescriptionSummary"] == by_arn["StreamDescriptionSummary"]
 
 
-def test_shards_are_described_a_page_at_a_time(kinesis, name):
+def test_shards_are_described_in_pages(kinesis, name):
     kinesis.create_stream(StreamName=name, ShardCount=7)
 
     pages = list(
@@ -108,7 +108,7 @@ def test_shards_are_described_a_page_at_a_time(kinesis, name):
     assert [page["StreamDescription"]["HasMoreShards"] for page in pages] == [True, True, False]
 
 
-def test_shards_are_listed_a_page_at_a_time(kinesis, name):
+def test_shards_are_listed_in_pages(kinesis, name):
     kinesis.create_stream(StreamName=name, ShardCount=7)
 
     first = kinesis.list_shards(StreamName=name, MaxResults=3)
@@ -121,7 +121,7 @@ def test_shards_are_listed_a_page_at_a_time(kinesis, name):
     assert [shard["ShardId"][-1] for shard in behind["Shards"]] == ["5", "6"]
 
 
-def test_a_stream_made_natively_is_described(client, kinesis, name):
+def test_natively_created_stream_is_described(client, kinesis, name):
     client.put(f"/v1/streams/{name}", json={"shards": 3, "retention_seconds": 5_400})
 
     summary = summary_of(kinesis, name)
@@ -131,7 +131,7 @@ def test_a_stream_made_natively_is_described(client, kinesis, name):
     assert summary["StreamModeDetails"] == {"StreamMode": "PROVISIONED"}
 
 
-def test_retention_is_raised_and_lowered(client, kinesis, stream):
+def test_retention_is_increased_and_decreased(client, kinesis, stream):
     kinesis.increase_stream_retention_period(StreamName=stream, RetentionPeriodHours=48)
     raised = client.get(f"/v1/streams/{stream}").json()["retention_seconds"]
     kinesis.decrease_stream_retention_period(StreamName=stream, RetentionPeriodHours=24)
@@ -140,7 +140,7 @@ def test_retention_is_raised_and_lowered(client, kinesis, stream):
     assert summary_of(kinesis, stream)["RetentionPeriodHours"] == 24
 
 
-def test_records_may_be_larger_where_the_stream_says_so(kinesis, single):
+def test_record_size_limit_is_configurable(kinesis, single):
     kinesis.update_max_record_size(StreamARN=arn_of(kinesis, single), MaxRecordSizeInKiB=2048)
     large = b"x" * (2 * 1024 * 1024 - 1)
 
@@ -151,7 +151,7 @@ def test_records_may_be_larger_where_the_stream_says_so(kinesis, single):
     assert refused[:2] == (400, "ValidationException")
 
 
-def test_ten_megabytes_go_in_and_come_out(kinesis, name):
+def test_ten_megabyte_record_round_trips(kinesis, name):
     kinesis.create_stream(StreamName=name, ShardCount=1, MaxRecordSizeInKiB=10_240)
     data = b"x" * (10 * 1024 * 1024 - 1)
     kinesis.put_record(StreamName=name, Data=data, PartitionKey="k")
@@ -167,7 +167,7 @@ def test_ten_megabytes_go_in_and_come_out(kinesis, name):
     assert [record["Data"] for record in second["Records"]] == [b"small"]
 
 
-def test_a_stream_in_on_demand_mode_begins_with_four_shards(kinesis, on_demand):
+def test_on_demand_stream_starts_with_four_shards(kinesis, on_demand):
     summary = summary_of(kinesis, on_demand)
 
     assert summary["StreamModeDetails"] == {"StreamMode": "ON_DEMAND"}
@@ -175,7 +175,7 @@ def test_a_stream_in_on_demand_mode_begins_with_four_shards(kinesis, on_demand):
     assert summary["RecordDistributionStrategy"] == "USER_PARTITION_KEY"
 
 
-def test_who_says_neither_mode_nor_shards_gets_on_demand(kinesis, name):
+def test_default_mode_is_on_demand(kinesis, name):
     kinesis.create_stream(StreamName=name)
 
     summary = summary_of(kinesis, name)
@@ -183,7 +183,7 @@ def test_who_says_neither_mode_nor_shards_gets_on_demand(kinesis, name):
     assert summary["OpenShardCount"] == 4
 
 
-def test_the_mode_changes_and_takes_with_it_what_is_its_own(kinesis, on_demand):
+def test_mode_change_resets_mode_specific_settings(kinesis, on_demand):
     arn = arn_of(kinesis, on_demand)
     told = kinesis.update_stream_warm_throughput(StreamARN=arn, WarmThroughputMiBps=100)
     warm = summary_of(kinesis, on_demand)["WarmThroughput"]
@@ -196,7 +196,7 @@ def test_the_mode_changes_and_takes_with_it_what_is_its_own(kinesis, on_demand):
     assert "WarmThroughput" not in summary
 
 
-def test_records_may_go_to_any_shard(kinesis, on_demand):
+def test_auto_distribution_spreads_records_over_shards(kinesis, on_demand):
     kinesis.update_stream_record_distribution_strategy(
         StreamARN=arn_of(kinesis, on_demand), RecordDistributionStrategy="AUTO"
     )
@@ -209,7 +209,7 @@ def test_records_may_go_to_any_shard(kinesis, on_demand):
     assert summary_of(kinesis, on_demand)["RecordDistributionStrategy"] == "AUTO"
 
 
-def test_enhanced_monitoring_is_kept_and_told(kinesis, stream):
+def test_enhanced_monitoring_is_stored_and_returned(kinesis, stream):
     first = kinesis.enable_enhanced_monitoring(
         StreamName=stream, ShardLevelMetrics=["OutgoingBytes", "IncomingBytes"]
     )
@@ -230,7 +230,7 @@ def test_enhanced_monitoring_is_kept_and_told(kinesis, stream):
     assert none["DesiredShardLevelMetrics"] == []
 
 
-def test_encryption_is_told_as_it_was_asked_for(kinesis, single):
+def test_encryption_settings_are_returned_as_set(kinesis, single):
     key = {"EncryptionType": "KMS", "KeyId": "alias/aws/kinesis"}
     kinesis.start_stream_encryption(StreamName=single, **key)
     told = summary_of(kinesis, single)
@@ -244,7 +244,7 @@ def test_encryption_is_told_as_it_was_asked_for(kinesis, single):
     assert summary_of(kinesis, single)["EncryptionType"] == "NONE"
 
 
-def test_tags_of_both_families_are_the_same(client, kinesis, stream):
+def test_both_tag_apis_share_the_same_tags(client, kinesis, stream):
     arn = arn_of(kinesis, stream)
     kinesis.add_tags_to_stream(StreamName=stream, Tags={"team": "blüe", "a": "1", "b": ""})
     kinesis.tag_resource(ResourceARN=arn, Tags={"a": "2", "c": "3"})
@@ -258,7 +258,7 @@ def test_tags_of_both_families_are_the_same(client, kinesis, stream):
     assert client.get(f"/v1/streams/{stream}").json()["tags"] == {"a": "2", "team": "blüe"}
 
 
-def test_tags_are_listed_a_page_at_a_time(kinesis, stream):
+def test_tags_are_listed_in_pages(kinesis, stream):
     kinesis.add_tags_to_stream(StreamName=stream, Tags=dict.fromkeys("edcba", ""))
 
     first = kinesis.list_tags_for_stream(StreamName=stream, Limit=2)
@@ -271,13 +271,13 @@ def test_tags_are_listed_a_page_at_a_time(kinesis, stream):
     )
 
 
-def test_a_stream_is_made_with_its_tags(kinesis, name):
+def test_stream_is_created_with_tags(kinesis, name):
     kinesis.create_stream(StreamName=name, ShardCount=1, Tags={"a": "b"})
 
     assert kinesis.list_tags_for_stream(StreamName=name)["Tags"] == [{"Key": "a", "Value": "b"}]
 
 
-def test_a_policy_is_kept_as_it_is(kinesis, stream):
+def test_policy_is_stored_verbatim(kinesis, stream):
     arn = arn_of(kinesis, stream)
     policy = '{"Version": "2012-10-17", "Statement": []}'
     kinesis.put_resource_policy(ResourceARN=arn, Policy=policy)
@@ -288,7 +288,7 @@ def test_a_policy_is_kept_as_it_is(kinesis, stream):
     assert kinesis.get_resource_policy(ResourceARN=arn)["Policy"] == "{}"
 
 
-def test_limits_count_what_is_there(kinesis, stream, on_demand):
+def test_limits_include_current_counts(kinesis, stream, on_demand):
     told = kinesis.describe_limits()
 
     assert told["OpenShardCount"] >= 6
@@ -296,7 +296,7 @@ def test_limits_count_what_is_there(kinesis, stream, on_demand):
     assert (told["ShardLimit"], told["OnDemandStreamCountLimit"]) == (20_000, 50)
 
 
-def test_account_settings_are_kept(kinesis):
+def test_account_settings_are_stored(kinesis):
     def commit(status):
         wanted = {"Status": status}
         told = kinesis.update_account_settings(MinimumThroughputBillingCommitment=wanted)
@@ -312,7 +312,7 @@ def test_account_settings_are_kept(kinesis):
 
 
 @pytest.mark.parametrize("name_length", [1, 80])
-def test_a_name_may_be_short_or_long(kinesis, name, name_length):
+def test_shortest_and_longest_names_are_accepted(kinesis, name, name_length):
     word = (name * 80)[-name_length:] if name_length > 1 else f"{name}"[-1:]
     kinesis.create_stream(StreamName=word, ShardCount=1)
 

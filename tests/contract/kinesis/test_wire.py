@@ -8,7 +8,7 @@ import pytest
 from tests.contract.kinesis.conftest import CBOR, JSON, read
 
 
-def test_an_answer_has_its_ids_and_the_type_of_its_question(raw, single):
+def test_response_has_request_ids_and_media_type(raw, single):
     for kind in (JSON, CBOR):
         answer = raw.post("DescribeStreamSummary", {"StreamName": single}, kind)
 
@@ -19,13 +19,13 @@ def test_an_answer_has_its_ids_and_the_type_of_its_question(raw, single):
         assert "x-amzn-query-error" not in answer.headers
 
 
-def test_an_operation_without_a_result_answers_nothing(raw, name):
+def test_operation_without_result_returns_empty_body(raw, name):
     for kind in (JSON, CBOR):
         answer = raw.post("CreateStream", {"StreamName": name + kind[-8:-5], "ShardCount": 1}, kind)
         assert (answer.status_code, answer.content) == (200, b"")
 
 
-def test_json_has_base64_and_seconds(raw, single):
+def test_json_uses_base64_and_seconds(raw, single):
     raw.call("PutRecord", {"StreamName": single, "Data": "AP8=", "PartitionKey": "k"})
     asked = {"StreamName": single, "ShardId": "shardId-000000000000", "ShardIteratorType": "TRIM_HORIZON"}  # fmt: skip
     told = raw.call(
@@ -38,7 +38,7 @@ def test_json_has_base64_and_seconds(raw, single):
     assert told["MillisBehindLatest"] == 0
 
 
-def test_cbor_has_bytes_and_milliseconds(raw, single):
+def test_cbor_uses_bytes_and_milliseconds(raw, single):
     put = raw.call(
         "PutRecords",
         {"StreamName": single, "Records": [{"Data": b"\x00\xff", "PartitionKey": "k"}]},
@@ -59,7 +59,7 @@ def test_cbor_has_bytes_and_milliseconds(raw, single):
 
 
 @pytest.mark.parametrize("in_milliseconds", [True, False])
-def test_a_time_in_cbor_is_milliseconds_or_a_float_of_seconds(raw, single, in_milliseconds):
+def test_cbor_time_is_milliseconds_or_float_seconds(raw, single, in_milliseconds):
     raw.call("PutRecord", {"StreamName": single, "Data": b"x", "PartitionKey": "k"}, CBOR)
     moment = 1_700_000_000_000 if in_milliseconds else 1_700_000_000.5
     asked = {
@@ -74,7 +74,7 @@ def test_a_time_in_cbor_is_milliseconds_or_a_float_of_seconds(raw, single, in_mi
     assert len(raw.call("GetRecords", {"ShardIterator": found}, CBOR)["Records"]) == 1
 
 
-def test_what_java_sends_in_indefinite_lengths_is_read(raw, single):
+def test_indefinite_length_cbor_of_java_is_read(raw, single):
     entry = b"\xbf\x64Data\x5f\x41x\x41y\xff\x6cPartitionKey\x61k\xff"
     content = b"\xbf\x6aStreamName" + cbor2.dumps(single) + b"\x67Records\x9f" + entry + b"\xff\xff"
 
@@ -99,7 +99,7 @@ def test_what_java_sends_in_indefinite_lengths_is_read(raw, single):
     ],
 )
 @pytest.mark.parametrize("operation", ["DescribeStream", "PutRecords", "Unheard"])
-def test_bytes_that_are_none_of_a_call_are_told_first(raw, kind, content, operation):
+def test_undecodable_body_is_reported_first(raw, kind, content, operation):
     answer = raw.post(operation, None, kind, content)
 
     is_readable = content in (b"[]", b"\x80")
@@ -108,7 +108,7 @@ def test_bytes_that_are_none_of_a_call_are_told_first(raw, kind, content, operat
     assert read(answer)["__type"] == f"{told}Exception"
 
 
-def test_an_operation_that_is_not_there_is_unknown(raw):
+def test_unknown_operation_is_rejected(raw):
     for kind in (JSON, CBOR):
         for operation in ("Unheard", "CreateChannel", "ReceiveQueueRecords", ""):
             answer = raw.post(operation, {}, kind)
@@ -116,7 +116,7 @@ def test_an_operation_that_is_not_there_is_unknown(raw):
             assert read(answer)["__type"] == "UnknownOperationException"
 
 
-def test_the_same_address_serves_queues_and_streams(client, raw):
+def test_same_address_serves_queues_and_streams(client, raw):
     queues = client.post("/", content=b"{}", headers={"x-amz-target": "AmazonSQS.ListQueues"})
     neither = client.post("/", content=b"{}", headers={"x-amz-target": "DynamoDB_20120810.Scan"})
 
@@ -127,14 +127,14 @@ def test_the_same_address_serves_queues_and_streams(client, raw):
     assert raw.call("ListStreams", {"Limit": 1})["HasMoreStreams"] in (True, False)
 
 
-def test_a_body_that_is_too_large_is_refused(raw):
+def test_oversized_body_is_rejected(raw):
     answer = raw.post("PutRecords", None, JSON, b" " * (17 * 2**20))
 
     assert answer.status_code == 400
     assert read(answer)["__type"] == "RequestEntityTooLargeException"
 
 
-def test_a_call_comes_whole_or_in_chunks(client, single):
+def test_body_may_be_whole_or_chunked(client, single):
     headers = {"x-amz-target": "Kinesis_20131202.DescribeStreamSummary", "content-type": JSON}
     content = (piece for piece in (b'{"StreamName":', f'"{single}"}}'.encode()))
 

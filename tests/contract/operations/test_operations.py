@@ -4,12 +4,12 @@ import httpx
 import pytest
 
 
-def test_a_living_service_says_so(client):
+def test_livez_returns_200(client):
     for path in ("/livez", "/healthz"):
         assert client.get(path).json() == {"status": "ok"}
 
 
-def test_a_ready_service_tells_its_checks(client):
+def test_readyz_returns_its_checks(client):
     answer = client.get("/readyz")
 
     assert answer.status_code == 200
@@ -17,12 +17,12 @@ def test_a_ready_service_tells_its_checks(client):
     assert set(answer.json()["checks"].values()) == {"ok"}
 
 
-def test_health_is_told_to_anyone(client):
+def test_health_checks_accept_any_host(client):
     assert client.get("/livez", headers={"host": "10.0.0.7"}).status_code == 200
 
 
 @pytest.mark.parametrize("path", ["/livez", "/v1/queues", "/v1/queues/none", "/nothing"])
-def test_a_request_id_is_returned(client, path):
+def test_request_id_is_returned(client, path):
     given = client.get(path, headers={"x-request-id": "abc-1"})
     made = client.get(path)
     unsafe = client.get(path, headers={"x-request-id": "a b"})
@@ -32,7 +32,7 @@ def test_a_request_id_is_returned(client, path):
     assert unsafe.headers["x-request-id"] != "a b"
 
 
-def test_head_answers_as_get_without_a_body(client, queue):
+def test_head_answers_as_get_without_body(client, queue):
     for path in (queue, "/livez", f"{queue}/dead-letters"):
         answer = client.head(path)
 
@@ -47,7 +47,7 @@ def metric(client: httpx.Client, line: str) -> float:
     return 0
 
 
-def test_what_goes_through_is_counted(client, queue):
+def test_throughput_is_counted(client, queue):
     lines = [
         'millstream_messages_received_total{kind="queue",protocol="http"}',
         'millstream_messages_confirmed_total{durability="fsync",kind="queue"}',
@@ -66,7 +66,7 @@ def test_what_goes_through_is_counted(client, queue):
     assert [now - then for now, then in zip(after, before, strict=True)] == [1] * len(lines)
 
 
-def test_refusals_are_counted(client):
+def test_rejections_are_counted(client):
     line = (
         'millstream_request_duration_seconds_count{operation="receive_messages",'
         'protocol="http",status_class="4xx"}'
@@ -78,5 +78,5 @@ def test_refusals_are_counted(client):
     assert metric(client, line) - before == 1
 
 
-def test_the_metrics_name_what_is_running(client):
+def test_metrics_include_build_info(client):
     assert 'millstream_build_info{python="' in client.get("/metrics").text

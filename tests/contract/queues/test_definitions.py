@@ -37,7 +37,7 @@ def config(shown: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in shown.items() if key in DEFAULTS}
 
 
-def test_a_put_without_a_body_makes_a_queue_of_defaults(client, name):
+def test_put_without_body_creates_queue_with_defaults(client, name):
     answer = client.put(f"/v1/queues/{name}")
 
     assert answer.status_code == 201
@@ -45,11 +45,11 @@ def test_a_put_without_a_body_makes_a_queue_of_defaults(client, name):
     assert config(answer.json()) == DEFAULTS
 
 
-def test_an_empty_object_is_a_configuration(client, name):
+def test_empty_object_is_a_valid_configuration(client, name):
     assert client.put(f"/v1/queues/{name}", json={}).status_code == 201
 
 
-def test_a_put_states_the_whole_configuration(client, name):
+def test_put_replaces_the_whole_configuration(client, name):
     client.put(f"/v1/queues/{name}", json={"visibility_timeout_seconds": 5, "attempts_max": None})
 
     answer = client.put(f"/v1/queues/{name}", json={"retention_seconds": 61.5})
@@ -58,11 +58,11 @@ def test_a_put_states_the_whole_configuration(client, name):
     assert config(answer.json()) == {**DEFAULTS, "retention_seconds": 61.5}
 
 
-def test_whole_seconds_are_shown_as_whole_numbers(client, name):
+def test_whole_seconds_are_integers(client, name):
     assert '"visibility_timeout_seconds":30,' in client.put(f"/v1/queues/{name}").text
 
 
-def test_what_was_put_is_what_is_got(client, name):
+def test_get_returns_what_was_put(client, name):
     path = f"/v1/queues/{name}"
     put = client.put(path, json={"tags": {"team": "shop"}, "attempts_max": None})
 
@@ -72,7 +72,7 @@ def test_what_was_put_is_what_is_got(client, name):
     assert got.headers["etag"] == put.headers["etag"] == '"v1"'
 
 
-def test_a_reader_that_has_the_version_gets_304(client, queue):
+def test_matching_etag_returns_304(client, queue):
     answer = client.get(queue, headers={"if-none-match": '"v7", W/"v1"'})
 
     assert answer.status_code == 304
@@ -80,7 +80,7 @@ def test_a_reader_that_has_the_version_gets_304(client, queue):
     assert answer.headers["etag"] == '"v1"'
 
 
-def test_a_patch_changes_only_what_it_names(client, name):
+def test_patch_changes_only_named_fields(client, name):
     path = f"/v1/queues/{name}"
     client.put(path, json={"delay_seconds": 5, "tags": {"a": "1", "b": "2"}})
 
@@ -100,18 +100,18 @@ def test_a_patch_changes_only_what_it_names(client, name):
     }
 
 
-def test_null_in_a_patch_takes_a_field_back_to_its_default(client, name):
+def test_null_in_patch_resets_field_to_default(client, name):
     path = f"/v1/queues/{name}"
     client.put(path, json={"delay_seconds": 5})
 
     assert client.patch(path, json={"delay_seconds": None}).json()["delay_seconds"] == 0
 
 
-def test_null_attempts_in_a_patch_mean_no_limit(client, queue):
+def test_null_attempts_in_patch_mean_no_limit(client, queue):
     assert client.patch(queue, json={"attempts_max": None}).json()["attempts_max"] is None
 
 
-def test_a_deleted_queue_is_gone(client, queue):
+def test_deleted_queue_is_gone(client, queue):
     deleted = client.delete(queue)
 
     assert deleted.status_code == 204
@@ -122,7 +122,7 @@ def test_a_deleted_queue_is_gone(client, queue):
 
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE"])
-def test_a_change_of_another_version_is_refused(client, queue, method):
+def test_change_with_stale_version_is_rejected(client, queue, method):
     for tag in ('"v9"', 'W/"v1"', "nonsense"):
         answer = client.request(
             method, queue, headers={"if-match": tag}, json=None if method == "DELETE" else {}
@@ -132,27 +132,27 @@ def test_a_change_of_another_version_is_refused(client, queue, method):
         assert answer.json()["code"] == "precondition_failed"
 
 
-def test_a_change_of_the_version_that_was_read_is_made(client, queue):
+def test_change_with_current_version_is_applied(client, queue):
     tag = client.get(queue).headers["etag"]
 
     assert client.patch(queue, json={}, headers={"if-match": tag}).status_code == 200
 
 
-def test_a_put_may_only_create(client, queue, name):
+def test_put_can_be_create_only(client, queue, name):
     create_only = {"if-none-match": "*"}
 
     assert client.put(f"/v1/queues/{name}", headers=create_only).status_code == 201
     assert client.put(queue, headers=create_only).status_code == 412
 
 
-def test_a_put_may_only_replace(client, queue, name):
+def test_put_can_be_replace_only(client, queue, name):
     replace_only = {"if-match": "*"}
 
     assert client.put(queue, headers=replace_only).status_code == 200
     assert client.put(f"/v1/queues/{name}", headers=replace_only).status_code == 412
 
 
-def test_the_type_of_a_queue_cannot_change(client, queue):
+def test_queue_type_cannot_change(client, queue):
     answer = client.put(queue, json={"type": "fifo"})
 
     assert answer.status_code == 422
@@ -174,7 +174,7 @@ def test_queues_are_listed_by_name_in_pages(client, name):
     assert rest["next_cursor"] is None
 
 
-def test_a_cursor_belongs_to_its_list(client, name):
+def test_cursor_of_another_list_is_rejected(client, name):
     for letter in "ab":
         client.put(f"/v1/queues/{name}-{letter}")
     page = client.get("/v1/queues", params={"prefix": name, "limit": 1}).json()
@@ -218,9 +218,7 @@ def test_a_cursor_belongs_to_its_list(client, name):
         ([], ""),
     ],
 )
-def test_a_configuration_that_is_not_valid_is_refused_where_it_is_wrong(
-    client, name, body, pointer
-):
+def test_invalid_configuration_is_rejected_with_pointer(client, name, body, pointer):
     answer = client.put(f"/v1/queues/{name}", json=body)
 
     assert answer.status_code == 422
@@ -236,7 +234,7 @@ def test_a_configuration_that_is_not_valid_is_refused_where_it_is_wrong(
         ({"group_weights": [{"match": "a*", "weight": 2}] * 101}, ["/group_weights"]),
     ],
 )
-def test_a_change_to_what_is_not_valid_is_refused_where_it_is_wrong(client, queue, body, pointers):
+def test_invalid_change_is_rejected_with_pointer(client, queue, body, pointers):
     """What only the whole configuration says no to was answered 500."""
     answer = client.patch(queue, json=body)
 
@@ -244,7 +242,7 @@ def test_a_change_to_what_is_not_valid_is_refused_where_it_is_wrong(client, queu
     assert [fault["pointer"] for fault in answer.json()["errors"]] == pointers
 
 
-def test_every_fault_of_a_configuration_is_told(client, name):
+def test_every_error_of_a_configuration_is_listed(client, name):
     answer = client.put(f"/v1/queues/{name}", json={"delay_seconds": -1, "colour": "red"})
 
     faults = {fault["pointer"]: fault["code"] for fault in answer.json()["errors"]}
@@ -252,7 +250,7 @@ def test_every_fault_of_a_configuration_is_told(client, name):
     assert faults["/colour"] == "unknown_field"
 
 
-def test_a_patch_is_refused_where_it_is_wrong(client, queue):
+def test_invalid_patch_is_rejected_with_pointer(client, queue):
     answer = client.patch(queue, json={"colour": "red"})
 
     assert answer.status_code == 422
@@ -260,7 +258,7 @@ def test_a_patch_is_refused_where_it_is_wrong(client, queue):
 
 
 @pytest.mark.parametrize("bad", ["a" * 81, "a b", "größe", "a:b"])
-def test_a_name_that_is_not_allowed_is_refused(client, bad):
+def test_invalid_name_is_rejected(client, bad):
     answer = client.put(f"/v1/queues/{bad}")
 
     assert answer.status_code == 422
@@ -268,5 +266,5 @@ def test_a_name_that_is_not_allowed_is_refused(client, bad):
 
 
 @pytest.mark.parametrize("good", ["a" * 80, "A-z_0.9", "orders.fifo"])
-def test_a_name_within_the_rules_is_taken(client, good):
+def test_valid_name_is_accepted(client, good):
     assert client.put(f"/v1/queues/{good}").status_code in (200, 201)

@@ -27,7 +27,7 @@ def receive_one(client: httpx.Client, queue: str) -> dict[str, Any]:
     return message
 
 
-def test_a_message_sent_alone_is_answered_alone(client, queue):
+def test_single_message_gets_single_result(client, queue):
     answer = client.post(f"{queue}/messages", json={"body": "hello"})
 
     assert answer.status_code == 201
@@ -35,14 +35,14 @@ def test_a_message_sent_alone_is_answered_alone(client, queue):
     assert answer.json()["offset"] == 0
 
 
-def test_a_batch_is_answered_in_its_order(client, queue):
+def test_batch_is_answered_in_order(client, queue):
     answer = client.post(f"{queue}/messages", json={"messages": [{"body": "a"}, {"body": "b"}]})
 
     assert answer.status_code == 201
     assert [sent["offset"] for sent in answer.json()["messages"]] == [0, 1]
 
 
-def test_a_batch_of_a_thousand_is_taken(client, queue):
+def test_batch_of_a_thousand_is_accepted(client, queue):
     answer = client.post(f"{queue}/messages", json={"messages": [{"body": "a"}] * 1000})
 
     assert len(answer.json()["messages"]) == 1000
@@ -61,7 +61,7 @@ def test_a_batch_of_a_thousand_is_taken(client, queue):
         (12345678901234567890123, 12345678901234567890123),
     ],
 )
-def test_any_json_value_comes_back_as_it_was_sent(client, queue, body, expected):
+def test_every_json_value_round_trips(client, queue, body, expected):
     sent = client.post(f"{queue}/messages", json={"body": body})
     if body == "":
         assert (sent.status_code, sent.json()["code"]) == (422, "validation_failed")
@@ -72,7 +72,7 @@ def test_any_json_value_comes_back_as_it_was_sent(client, queue, body, expected)
     assert receive_one(client, queue)["body"] == expected
 
 
-def test_a_json_value_keeps_its_digits_and_loses_its_spaces(client, queue):
+def test_json_value_keeps_digits_and_loses_spaces(client, queue):
     client.post(
         f"{queue}/messages",
         content=b'{"body": { "a" : 1.10, "b" : [ 1e2 ] } }',
@@ -85,7 +85,7 @@ def test_a_json_value_keeps_its_digits_and_loses_its_spaces(client, queue):
     assert answer.json()["messages"][0]["content_type"] == "application/json"
 
 
-def test_bytes_travel_as_base64(client, queue):
+def test_binary_body_is_base64(client, queue):
     encoded = base64.b64encode(b"\x00\xff").decode()
     client.post(f"{queue}/messages", json={"body_base64": encoded})
 
@@ -95,7 +95,7 @@ def test_bytes_travel_as_base64(client, queue):
     assert "body" not in message
 
 
-def test_a_raw_body_is_a_message(client, queue):
+def test_raw_body_is_a_message(client, queue):
     """As `curl -d hello` sends it, which calls every body a form."""
     headers = {"content-type": "application/x-www-form-urlencoded"}
 
@@ -107,7 +107,7 @@ def test_a_raw_body_is_a_message(client, queue):
     assert "content_type" not in message
 
 
-def test_a_raw_body_takes_its_options_from_headers(client, fifo_queue):
+def test_raw_body_takes_options_from_headers(client, fifo_queue):
     client.post(
         f"{fifo_queue}/messages",
         content=b"<a/>",
@@ -128,7 +128,7 @@ def test_a_raw_body_takes_its_options_from_headers(client, fifo_queue):
     assert message["headers"] == {"source": "web"}
 
 
-def test_a_raw_body_that_is_not_text_comes_back_as_base64(client, queue):
+def test_binary_raw_body_is_returned_as_base64(client, queue):
     client.post(f"{queue}/messages", content=b"\xff\xfe")
 
     message = receive_one(client, queue)
@@ -136,7 +136,7 @@ def test_a_raw_body_that_is_not_text_comes_back_as_base64(client, queue):
     assert base64.b64decode(message["body_base64"]) == b"\xff\xfe"
 
 
-def test_a_raw_message_may_be_delayed(client, queue):
+def test_raw_message_can_be_delayed(client, queue):
     headers = {"millstream-delay-seconds": "900"}
     client.post(f"{queue}/messages", content=b"later", headers=headers)
 
@@ -172,7 +172,7 @@ def test_messagepack_carries_bytes_both_ways(client, queue):
     assert received[2]["content_type"] == "application/json"
 
 
-def test_a_receive_can_be_answered_in_lines(client, queue):
+def test_receive_can_return_lines(client, queue):
     client.post(f"{queue}/messages", json={"messages": [{"body": "a"}, {"body": "b"}]})
 
     answer = client.post(
@@ -184,13 +184,13 @@ def test_a_receive_can_be_answered_in_lines(client, queue):
     assert lines[-1] == {"type": "end"}
 
 
-def test_headers_come_back(client, queue):
+def test_headers_round_trip(client, queue):
     client.post(f"{queue}/messages", json={"body": "a", "headers": {"source": "web", "ü": "ß"}})
 
     assert receive_one(client, queue)["headers"] == {"source": "web", "ü": "ß"}
 
 
-def test_the_requests_trace_context_is_kept_with_each_message(client, queue):
+def test_trace_context_of_request_is_kept_per_message(client, queue):
     client.post(
         f"{queue}/messages",
         json={"messages": [{"body": "a"}, {"body": "b", "headers": {"traceparent": "own"}}]},
@@ -203,19 +203,19 @@ def test_the_requests_trace_context_is_kept_with_each_message(client, queue):
     assert second["headers"] == {"traceparent": "own"}
 
 
-def test_a_malformed_trace_context_is_left_out(client, queue):
+def test_malformed_trace_context_is_dropped(client, queue):
     client.post(f"{queue}/messages", json={"body": "a"}, headers={"traceparent": "nonsense"})
 
     assert "headers" not in receive_one(client, queue)
 
 
-def test_an_unknown_field_of_a_message_is_ignored(client, queue):
+def test_unknown_message_field_is_ignored(client, queue):
     answer = client.post(f"{queue}/messages", json={"body": "a", "colour": "red"})
 
     assert answer.status_code == 201
 
 
-def test_a_repeat_with_the_same_idempotency_key_adds_nothing(client, queue):
+def test_repeat_with_same_idempotency_key_adds_nothing(client, queue):
     headers = {"idempotency-key": '"8e03"'}
     first = client.post(f"{queue}/messages", json={"body": "a"}, headers=headers)
     again = client.post(
@@ -226,7 +226,7 @@ def test_a_repeat_with_the_same_idempotency_key_adds_nothing(client, queue):
     assert again.json() == {**first.json(), "duplicate": True}
 
 
-def test_an_idempotency_key_is_bound_to_its_content(client, queue):
+def test_idempotency_key_with_other_content_is_rejected(client, queue):
     headers = {"idempotency-key": "k"}
     client.post(f"{queue}/messages", json={"body": "a"}, headers=headers)
 
@@ -236,7 +236,7 @@ def test_an_idempotency_key_is_bound_to_its_content(client, queue):
     assert answer.json()["code"] == "idempotency_key_reused"
 
 
-def test_a_delivery_tells_everything_of_itself(client, queue):
+def test_delivery_has_every_field(client, queue):
     client.post(f"{queue}/messages", json={"body": "a"})
 
     message = receive_one(client, queue)
@@ -259,7 +259,7 @@ def test_a_delivery_tells_everything_of_itself(client, queue):
     assert len(message["sent_at"]) == len("2026-01-31T12:00:00.000Z")
 
 
-def test_an_empty_receive_asks_for_one_message(client, queue):
+def test_receive_without_body_returns_one_message(client, queue):
     client.post(f"{queue}/messages", json={"messages": [{"body": "a"}, {"body": "b"}]})
 
     answer = client.post(f"{queue}/receive")
@@ -267,11 +267,11 @@ def test_an_empty_receive_asks_for_one_message(client, queue):
     assert len(answer.json()["messages"]) == 1
 
 
-def test_an_empty_queue_answers_with_an_empty_list(client, queue):
+def test_empty_queue_returns_empty_list(client, queue):
     assert receive(client, queue) == []
 
 
-def test_a_long_poll_ends_when_its_time_is_over(client, queue):
+def test_long_poll_ends_after_its_wait(client, queue):
     started = time.monotonic()
 
     assert receive(client, queue, wait_seconds=0.3) == []
@@ -279,7 +279,7 @@ def test_a_long_poll_ends_when_its_time_is_over(client, queue):
     assert time.monotonic() - started >= 0.3
 
 
-def test_a_long_poll_gets_the_next_message(client, queue):
+def test_long_poll_gets_next_message(client, queue):
     with ThreadPoolExecutor() as pool:
         waiting = pool.submit(receive, client, queue, wait_seconds=20)
         time.sleep(0.2)
@@ -291,7 +291,7 @@ def test_a_long_poll_gets_the_next_message(client, queue):
     assert time.monotonic() - started < 5
 
 
-def test_a_client_that_went_away_while_waiting_takes_nothing(client, queue, service_url):
+def test_disconnected_waiting_client_takes_nothing(client, queue, service_url):
     url = urlsplit(service_url)
     with socket.create_connection((url.hostname, url.port)) as gone:
         gone.sendall(
@@ -307,7 +307,7 @@ def test_a_client_that_went_away_while_waiting_takes_nothing(client, queue, serv
     assert message["receives"] == 1
 
 
-def test_a_visibility_timeout_may_be_a_fraction(client, queue):
+def test_visibility_timeout_may_be_fractional(client, queue):
     client.post(f"{queue}/messages", json={"body": "a"})
     receive(client, queue, visibility_timeout_seconds=0.2)
 
@@ -317,7 +317,7 @@ def test_a_visibility_timeout_may_be_a_fraction(client, queue):
     assert again["crashes"] == 1
 
 
-def test_acknowledged_messages_do_not_come_back(client, queue):
+def test_acknowledged_messages_are_not_redelivered(client, queue):
     client.post(f"{queue}/messages", json={"body": "a"})
     handle = receive_one(client, queue)["receipt_handle"]
 
@@ -329,7 +329,7 @@ def test_acknowledged_messages_do_not_come_back(client, queue):
     assert client.get(f"{queue}/stats").json()["acknowledged"] == 1
 
 
-def test_each_verdict_is_answered_for_itself(client, queue):
+def test_settlements_are_answered_individually(client, queue):
     client.post(f"{queue}/messages", json={"messages": [{"body": "a"}] * 3})
     handles = [message["receipt_handle"] for message in receive(client, queue, messages_max=3)]
 
@@ -382,7 +382,7 @@ def test_rejected_messages_are_listed_and_redriven(client, queue):
     assert client.get(f"{queue}/stats").json()["ready"] == 2
 
 
-def test_a_purge_drops_the_messages(client, queue):
+def test_purge_drops_the_messages(client, queue):
     client.post(f"{queue}/messages", json={"messages": [{"body": "a"}] * 3})
 
     answer = client.post(f"{queue}/purges")
@@ -391,11 +391,11 @@ def test_a_purge_drops_the_messages(client, queue):
     assert client.get(f"{queue}/stats").json()["ready"] == 0
 
 
-def test_stats_tell_how_durable_what_they_count_is(client, queue):
+def test_stats_include_durability(client, queue):
     assert client.get(f"{queue}/stats").json()["durability"] == "always"
 
 
-def test_a_duplicate_on_a_fifo_queue_is_told(client, fifo_queue):
+def test_duplicate_in_fifo_queue_is_reported(client, fifo_queue):
     message = {"body": "a", "group": "g", "dedup_id": "d"}
     first = client.post(f"{fifo_queue}/messages", json=message).json()
 

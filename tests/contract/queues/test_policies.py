@@ -42,7 +42,7 @@ def moved(client: httpx.Client, location: str) -> dict[str, Any]:
     raise AssertionError(f"the move does not end: {move}")
 
 
-def test_a_message_dies_into_its_dead_letter_queue_and_tells_where_it_was(client, name, dying):
+def test_dead_lettered_message_records_its_source(client, name, dying):
     work, dead = dying
     dies(client, work, "poison")
 
@@ -53,7 +53,7 @@ def test_a_message_dies_into_its_dead_letter_queue_and_tells_where_it_was(client
     assert message["receives"] == 2
 
 
-def test_a_move_brings_dead_letters_back(client, dying):
+def test_move_returns_dead_letters(client, dying):
     work, dead = dying
     dies(client, work, "a", "b")
 
@@ -67,7 +67,7 @@ def test_a_move_brings_dead_letters_back(client, dying):
     assert [one["body"] for one in receive(client, work)] == ["a", "b"]
 
 
-def test_a_move_is_cancelled_by_a_change_of_its_state(client, dying):
+def test_move_is_cancelled_by_changing_its_state(client, dying):
     work, dead = dying
     dies(client, work, "a", "b", "c")
     location = client.post(f"{dead}/moves", json={"per_second": 1}).headers["location"]
@@ -81,7 +81,7 @@ def test_a_move_is_cancelled_by_a_change_of_its_state(client, dying):
     assert (ended["state"], ended["moved"] < 3) == ("cancelled", True)
 
 
-def test_a_move_needs_a_dead_letter_queue(client, dying):
+def test_move_requires_dead_letter_queue(client, dying):
     work, dead = dying
 
     not_dead = client.post(f"{work}/moves")
@@ -94,7 +94,7 @@ def test_a_move_needs_a_dead_letter_queue(client, dying):
     assert of_another.status_code == 404
 
 
-def test_an_attempt_id_gets_the_same_deliveries_again(client, name):
+def test_repeated_attempt_id_returns_same_deliveries(client, name):
     queue = f"/v1/queues/{name}"
     client.put(queue, json={"type": "fifo"})
     client.post(f"{queue}/messages", json={"body": "one", "group": "a"})
@@ -105,7 +105,7 @@ def test_an_attempt_id_gets_the_same_deliveries_again(client, name):
     assert [one["receipt_handle"] for one in again] == [one["receipt_handle"] for one in first]
 
 
-def test_a_receive_waits_as_long_as_its_queue_says(client, name):
+def test_receive_waits_for_default_wait_of_queue(client, name):
     queue = f"/v1/queues/{name}"
     client.put(queue, json={"receive_wait_seconds": 0.2})
 
@@ -118,7 +118,7 @@ def test_a_receive_waits_as_long_as_its_queue_says(client, name):
     assert waited >= 0.2
 
 
-def test_too_many_in_flight_is_said_so(client, name):
+def test_in_flight_limit_is_reported(client, name):
     queue = f"/v1/queues/{name}"
     client.put(queue, json={"in_flight_max": 1})
     client.post(f"{queue}/messages", json={"messages": [{"body": "a"}, {"body": "b"}]})
@@ -130,7 +130,7 @@ def test_too_many_in_flight_is_said_so(client, name):
     assert refused.json()["retryable"] is True
 
 
-def test_a_time_to_live_is_said_in_every_form(client, name):
+def test_ttl_is_accepted_in_every_form(client, name):
     queue = f"/v1/queues/{name}"
     client.put(queue, json={"ttl_seconds": 3600})
     client.post(f"{queue}/messages", json={"body": "short", "ttl_seconds": 0.001})
@@ -144,7 +144,7 @@ def test_a_time_to_live_is_said_in_every_form(client, name):
     assert client.get(f"{queue}/stats").json()["expired"] == 2
 
 
-def test_who_may_send_dead_letters_can_be_changed_and_taken_back(client, name):
+def test_dead_letter_sources_can_be_restricted(client, name):
     queue = f"/v1/queues/{name}"
     client.put(queue, json={"dead_letters": None})
 
@@ -155,7 +155,7 @@ def test_who_may_send_dead_letters_can_be_changed_and_taken_back(client, name):
     assert back.json()["redrive_allow"] == {"permission": "allow_all", "sources": []}
 
 
-def test_a_failure_waits_as_its_queue_says(client, name):
+def test_failure_is_delayed_by_backoff(client, name):
     queue = f"/v1/queues/{name}"
     policy = {"kind": "fixed", "initial_seconds": 60, "jitter": "none"}
     made = client.put(queue, json={"backoff": policy})
@@ -173,7 +173,7 @@ def test_a_failure_waits_as_its_queue_says(client, name):
     assert [one["body"] for one in receive(client, queue)] == ["b"]
 
 
-def test_a_paused_queue_hands_out_nothing_until_it_goes_on(client, name):
+def test_paused_queue_delivers_nothing_until_resumed(client, name):
     queue = f"/v1/queues/{name}"
     client.put(queue, json={"paused": True})
     client.post(f"{queue}/messages", json={"body": "a"})
@@ -185,7 +185,7 @@ def test_a_paused_queue_hands_out_nothing_until_it_goes_on(client, name):
     assert [one["body"] for one in receive(client, queue)] == ["a"]
 
 
-def test_messages_are_shown_by_state_without_being_taken(client, name):
+def test_messages_are_browsed_by_state(client, name):
     queue = f"/v1/queues/{name}"
     client.put(queue)
     bodies = [{"body": "a"}, {"body": "b"}, {"body": "c", "delay_seconds": 60}]
@@ -209,7 +209,7 @@ def test_messages_are_shown_by_state_without_being_taken(client, name):
     assert client.get(f"{queue}/messages?state=gone").status_code == 422
 
 
-def test_one_message_is_shown_and_dropped(client, name):
+def test_single_message_is_shown_and_dropped(client, name):
     queue = f"/v1/queues/{name}"
     client.put(queue)
     sent = client.post(f"{queue}/messages", json={"body": {"n": 1}}).json()
@@ -227,7 +227,7 @@ def test_one_message_is_shown_and_dropped(client, name):
     assert (gone.status_code, gone.json()["code"]) == (404, "message_not_found")
 
 
-def test_a_priority_is_said_in_every_form(client, name):
+def test_priority_is_accepted_in_every_form(client, name):
     queue = f"/v1/queues/{name}"
     client.put(queue)
     client.post(f"{queue}/messages", json={"body": "plain"})
@@ -260,7 +260,7 @@ def test_dead_letters_are_redriven_by_reason(client, name):
     assert [one["body"] for one in receive(client, queue)] == ["b"]
 
 
-def test_a_waiting_message_is_changed_by_its_id(client, name):
+def test_waiting_message_is_changed_by_id(client, name):
     queue = f"/v1/queues/{name}"
     client.put(queue)
     sent = client.post(f"{queue}/messages", json={"body": "a", "delay_seconds": 3600}).json()
@@ -276,7 +276,7 @@ def test_a_waiting_message_is_changed_by_its_id(client, name):
     assert wrong.status_code == 422
 
 
-def test_a_parked_group_is_listed_mended_and_resumed(client, name):
+def test_parked_group_is_listed_fixed_and_resumed(client, name):
     queue = f"/v1/queues/{name}.fifo"
     client.put(queue, json={"type": "fifo", "attempts_max": 1, "on_poison": "park_group"})
     batch = [{"body": {"n": 1}, "group": "a/b c"}, {"body": "two", "group": "a/b c"}]
@@ -296,7 +296,7 @@ def test_a_parked_group_is_listed_mended_and_resumed(client, name):
     assert [one["body"] for one in receive(client, queue)] == ["one", "two"]
 
 
-def test_a_group_is_paused_by_hand(client, name):
+def test_group_is_paused_manually(client, name):
     queue = f"/v1/queues/{name}"
     client.put(queue)
     client.post(f"{queue}/messages", json={"messages": [{"body": "1", "group": "a"}]})
@@ -312,7 +312,7 @@ def test_a_group_is_paused_by_hand(client, name):
     assert len(receive(client, queue)) == 1
 
 
-def test_parked_groups_come_in_pages(client, name):
+def test_parked_groups_are_paged(client, name):
     queue = f"/v1/queues/{name}"
     client.put(queue)
     for group in "cab":
@@ -326,7 +326,7 @@ def test_parked_groups_come_in_pages(client, name):
     assert second["next_cursor"] is None
 
 
-def test_a_full_queue_says_so_and_that_it_may_be_tried_again(client, name):
+def test_full_queue_is_reported_as_retryable(client, name):
     queue = f"/v1/queues/{name}"
     client.put(queue, json={"messages_max": 1})
     client.post(f"{queue}/messages", json={"body": "1"})
@@ -341,7 +341,7 @@ def test_a_full_queue_says_so_and_that_it_may_be_tried_again(client, name):
     assert [one["body"] for one in receive(client, queue)] == ["2"]
 
 
-def test_a_dead_letter_is_shown_and_mended_by_its_id(client, name):
+def test_dead_letter_is_shown_and_replaced_by_id(client, name):
     queue = f"/v1/queues/{name}"
     client.put(queue)
     client.post(f"{queue}/messages", json={"body": "{"})
@@ -356,7 +356,7 @@ def test_a_dead_letter_is_shown_and_mended_by_its_id(client, name):
     assert (mended["body"], mended["content_type"]) == ({"ok": True}, "application/json")
 
 
-def test_a_message_in_flight_cannot_be_changed(client, name):
+def test_in_flight_message_cannot_be_changed(client, name):
     queue = f"/v1/queues/{name}"
     client.put(queue)
     client.post(f"{queue}/messages", json={"body": "1"})
@@ -367,7 +367,7 @@ def test_a_message_in_flight_cannot_be_changed(client, name):
     assert (refused.status_code, refused.json()["code"]) == (409, "message_in_flight")
 
 
-def test_a_redrive_at_a_pace_is_a_move(client, name):
+def test_rate_limited_redrive_is_a_move(client, name):
     queue = f"/v1/queues/{name}"
     client.put(queue)
     client.post(f"{queue}/messages", json={"messages": [{"body": 1}, {"body": 2}]})
@@ -395,14 +395,14 @@ def test_a_redrive_at_a_pace_is_a_move(client, name):
         ({"type": "fifo", "group_weights": [{"match": "a", "weight": 1}]}, "/group_weights"),
     ],
 )
-def test_a_rule_that_makes_no_sense_is_refused_where_it_is(client, name, config, pointer):
+def test_invalid_policy_is_rejected_with_pointer(client, name, config, pointer):
     answer = client.put(f"/v1/queues/{name}", json=config)
 
     assert answer.status_code == 422
     assert pointer in [error["pointer"] for error in answer.json()["errors"]]
 
 
-def test_a_queue_with_a_stream_view_is_read_as_a_stream(client, name):
+def test_stream_view_is_read_as_stream(client, name):
     queue, stream = f"/v1/queues/{name}", f"/v1/streams/{name}"
     client.put(queue, json={"stream_view": True})
     client.post(f"{queue}/messages", json={"messages": [{"body": {"n": 1}, "group": "a"}]})

@@ -69,7 +69,7 @@ def _say(name: str, request: Any, **_: Any) -> None:
 # Namespaces
 
 
-def test_a_namespace_is_made_shown_changed_listed_and_deleted(client):
+def test_namespace_is_created_shown_changed_listed_and_deleted(client):
     made = client.put("/v1/namespaces/shop", json={"queues_max": 1})
     shown = client.get("/v1/namespaces/shop")
     changed = client.put("/v1/namespaces/shop", headers={"if-match": made.headers["etag"]})
@@ -86,7 +86,7 @@ def test_a_namespace_is_made_shown_changed_listed_and_deleted(client):
     refused(client.get("/v1/namespaces/shop"), 404, "namespace_not_found")
 
 
-def test_what_is_not_empty_or_always_there_is_not_deleted(client, tenant):
+def test_nonempty_or_default_namespace_is_not_deleted(client, tenant):
     name = tenant(queue="orders")
 
     problem = refused(client.delete(f"/v1/namespaces/{name}"), 409, "namespace_in_use")
@@ -105,7 +105,7 @@ def test_what_is_not_empty_or_always_there_is_not_deleted(client, tenant):
         ({"calls": 1}, "/calls"),
     ],
 )
-def test_quotas_that_cannot_be_are_refused(client, quotas, pointer):
+def test_invalid_quotas_are_rejected(client, quotas, pointer):
     problem = refused(client.put("/v1/namespaces/odd", json=quotas), 422, "validation_failed")
 
     assert pointer in [fault["pointer"] for fault in problem["errors"]]
@@ -115,20 +115,20 @@ def test_quotas_that_cannot_be_are_refused(client, quotas, pointer):
     ("method", "path"),
     [("GET", "/v1/queues"), ("POST", "/v1/queues/orders/receive"), ("PUT", "/v1/queues/orders")],
 )
-def test_a_caller_in_a_namespace_that_is_not_there_is_told_so(client, method, path):
+def test_caller_in_unknown_namespace_is_rejected(client, method, path):
     answer = client.request(method, path, headers=in_("nowhere"))
 
     refused(answer, 404, "namespace_not_found")
 
 
-def test_amazons_clients_in_a_namespace_that_is_not_there_are_denied(amazon):
+def test_aws_clients_in_unknown_namespace_are_denied(amazon):
     with pytest.raises(ClientError) as denied:
         amazon("sqs", "nowhere").list_queues()
 
     assert denied.value.response["Error"]["Code"].startswith("AccessDenied")
 
 
-def test_tenants_have_queues_of_one_name_apart_and_see_nothing_of_each_others(client, tenant):
+def test_queues_are_isolated_per_namespace(client, tenant):
     one, other = tenant(queue="orders"), tenant(queue="orders")
     client.post("/v1/queues/orders/messages", json={"body": "mine"}, headers=in_(one))
 
@@ -146,7 +146,7 @@ def test_tenants_have_queues_of_one_name_apart_and_see_nothing_of_each_others(cl
     assert stats["in_flight"] == 1
 
 
-def test_the_page_runs(service_url, client):
+def test_guide_page_runs(service_url, client):
     """docs/how-to/quotas.md: what it shows can be typed."""
     namespace, key = re.findall(r"```sh\n(.*?)```", PAGE.read_text(), re.DOTALL)
 
@@ -163,7 +163,7 @@ def test_the_page_runs(service_url, client):
 # Rates
 
 
-def test_a_hot_route_tells_how_the_caller_stands_and_refuses_in_time(client, tenant):
+def test_hot_route_returns_rate_limit_headers_and_429(client, tenant):
     headers = in_(tenant(queue="orders", rates=ONE_IN_A_WHILE))
 
     passed = [client.post("/v1/queues/orders/receive", headers=headers) for _ in range(3)]
@@ -181,7 +181,7 @@ def test_a_hot_route_tells_how_the_caller_stands_and_refuses_in_time(client, ten
     assert answer.headers["ratelimit-policy"] == '"namespace";q=3;w=3600'
 
 
-def test_the_control_plane_counts_calls_too(client, tenant):
+def test_control_plane_calls_are_counted(client, tenant):
     headers = in_(tenant(rates=ONE_IN_A_WHILE))
 
     passed = [client.get("/v1/queues", headers=headers) for _ in range(3)]
@@ -192,9 +192,7 @@ def test_the_control_plane_counts_calls_too(client, tenant):
     assert int(answer.headers["retry-after"]) > 300
 
 
-def test_messages_of_a_batch_are_counted_one_by_one_and_a_batch_that_never_fits_is_told(
-    client, tenant
-):
+def test_messages_of_batch_are_counted_and_oversized_is_rejected(client, tenant):
     globs = [
         {"resources": "queue/ord*", "rates": {"messages_per_second": 0.001, "burst_seconds": 3600}}
     ]
@@ -229,7 +227,7 @@ def test_bytes_of_records_are_counted(client, tenant):
     )
 
 
-def test_a_call_that_cannot_be_read_is_a_call(client, tenant):
+def test_unreadable_call_is_counted(client, tenant):
     headers = in_(tenant(queue="orders", rates=ONE_IN_A_WHILE))
 
     answers = [
@@ -240,7 +238,7 @@ def test_a_call_that_cannot_be_read_is_a_call(client, tenant):
     assert answers == [415, 415, 415, 429]
 
 
-def test_one_tenants_flood_leaves_anothers_calls_alone(client, tenant):
+def test_flood_of_one_namespace_does_not_affect_another(client, tenant):
     flooding, other = (
         tenant(queue="orders", rates={"calls_per_second": 50}),
         tenant(queue="orders", rates={"calls_per_second": 50}),
@@ -258,7 +256,7 @@ def test_one_tenants_flood_leaves_anothers_calls_alone(client, tenant):
 # Amazon's doors
 
 
-def test_sqs_says_request_throttled_with_403_in_both_protocols(client, tenant, amazon):
+def test_sqs_returns_request_throttled_with_403(client, tenant, amazon):
     name = tenant(queue="orders", rates={**ONE_IN_A_WHILE, "burst_seconds": 1})
     sqs = amazon("sqs", name)
     url = sqs.get_queue_url(QueueName="orders")["QueueUrl"]
@@ -274,7 +272,7 @@ def test_sqs_says_request_throttled_with_403_in_both_protocols(client, tenant, a
     assert "<Code>RequestThrottled</Code>" in query.text
 
 
-def test_boto3_comes_back_until_the_quota_lets_it_in(tenant, amazon):
+def test_boto3_retries_until_quota_allows(tenant, amazon):
     sqs = amazon("sqs", tenant(queue="orders", rates={"calls_per_second": 2}), attempts=8)
     url = sqs.get_queue_url(QueueName="orders")["QueueUrl"]
 
@@ -283,7 +281,7 @@ def test_boto3_comes_back_until_the_quota_lets_it_in(tenant, amazon):
     assert sum(one["ResponseMetadata"]["RetryAttempts"] for one in answers) > 0
 
 
-def test_kinesis_says_throughput_for_data_and_limit_for_control(tenant, amazon):
+def test_kinesis_distinguishes_data_and_control_throttling(tenant, amazon):
     name = tenant(stream="clicks", rates={**ONE_IN_A_WHILE, "burst_seconds": 1})
     kinesis = amazon("kinesis", name)
     kinesis.put_record(StreamName="clicks", Data=b"a", PartitionKey="k")
@@ -297,7 +295,7 @@ def test_kinesis_says_throughput_for_data_and_limit_for_control(tenant, amazon):
     assert codes == ["ProvisionedThroughputExceededException", "LimitExceededException"]
 
 
-def test_who_asks_too_often_who_it_is_is_told_to_come_back(tenant, amazon):
+def test_get_caller_identity_is_throttled(tenant, amazon):
     sts = amazon("sts", tenant(rates={**ONE_IN_A_WHILE, "burst_seconds": 1}))
     sts.get_caller_identity()
 
@@ -307,7 +305,7 @@ def test_who_asks_too_often_who_it_is_is_told_to_come_back(tenant, amazon):
     assert refused.value.response["Error"]["Code"] == "Throttling"
 
 
-def test_a_tenant_has_an_account_of_its_own_at_amazons_doors(client, tenant, amazon):
+def test_each_namespace_has_its_own_aws_account(client, tenant, amazon):
     name = tenant(queue="orders")
     account = client.get(f"/v1/namespaces/{name}").json()["account_id"]
 
@@ -318,14 +316,14 @@ def test_a_tenant_has_an_account_of_its_own_at_amazons_doors(client, tenant, ama
 
 
 @pytest.mark.parametrize(("name", "code"), [("nobody", "AccessDenied"), ("a b", "ValidationError")])
-def test_who_names_no_tenant_is_not_told_who_it_is(amazon, name, code):
+def test_get_caller_identity_requires_known_namespace(amazon, name, code):
     with pytest.raises(ClientError) as refused:
         amazon("sts", name).get_caller_identity()
 
     assert refused.value.response["Error"]["Code"] == code
 
 
-def test_no_more_queues_than_the_quota_allows_at_any_door(client, tenant, amazon):
+def test_queue_limit_is_enforced_on_every_protocol(client, tenant, amazon):
     name = tenant(queue="orders", queues_max=1, streams_max=0)
 
     native = client.put("/v1/queues/more", headers=in_(name))
@@ -339,7 +337,7 @@ def test_no_more_queues_than_the_quota_allows_at_any_door(client, tenant, amazon
     assert kinesis.value.response["Error"]["Code"] == "LimitExceededException"
 
 
-def test_what_was_refused_is_counted(client, tenant):
+def test_rejections_are_counted(client, tenant):
     headers = in_(tenant(rates={**ONE_IN_A_WHILE, "burst_seconds": 1}))
     client.get("/v1/queues", headers=headers)
     before = _counted(client)

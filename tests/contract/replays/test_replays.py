@@ -22,7 +22,7 @@ def asked(source: str, **said: object) -> dict[str, object]:
     return {"stream": source, "target": {"stream": f"{source}-again"}} | said
 
 
-def test_a_replay_is_asked_for_shown_paused_and_ended(client, source):
+def test_replay_is_submitted_shown_paused_and_ended(client, source):
     name = f"r-{source}"
     began = client.post("/v1/replays", json=asked(source, id=name))
     path = began.headers["location"]
@@ -39,7 +39,7 @@ def test_a_replay_is_asked_for_shown_paused_and_ended(client, source):
     assert shown["request"]["stream"] == source
 
 
-def test_what_was_asked_for_is_shown_in_its_own_words(client, source):
+def test_replay_shows_the_request_as_submitted(client, source):
     said = {
         "from": {"offsets": {"1": 3}},
         "to": {"time": "2026-01-31T12:00:00.000Z"},
@@ -57,7 +57,7 @@ def test_what_was_asked_for_is_shown_in_its_own_words(client, source):
     assert (shown["order"], shown["shards"]) == ("time", [1])
 
 
-def test_a_dry_run_counts_and_shows_and_does_nothing(client, source):
+def test_dry_run_counts_without_effect(client, source):
     said = {"dry_run": True, "filter": {"keys": ["k1"]}, "pacing": {"records_per_second": 4}}
 
     answer = client.post("/v1/replays", json=asked(source, **said))
@@ -71,7 +71,7 @@ def test_a_dry_run_counts_and_shows_and_does_nothing(client, source):
     assert {"shard", "offset", "data", "arrival_time"} <= plan["sample"][0].keys()
 
 
-def test_replays_are_listed_page_by_page(client, source):
+def test_replays_are_listed_in_pages(client, source):
     names = [client.post("/v1/replays", json=asked(source)).json()["id"] for _ in range(3)]
 
     first = client.get("/v1/replays?limit=2&state=queued").json()
@@ -105,7 +105,7 @@ def test_replays_are_listed_page_by_page(client, source):
         ({"id": "a b"}, 422, "/id"),
     ],
 )
-def test_what_is_wrong_is_told_where_it_is(client, source, said, status, pointer):
+def test_invalid_replay_is_rejected_with_pointer(client, source, said, status, pointer):
     answer = client.post("/v1/replays", json=asked(source) | said)
 
     assert answer.status_code == status, answer.text
@@ -114,7 +114,7 @@ def test_what_is_wrong_is_told_where_it_is(client, source, said, status, pointer
         assert pointer in {fault["pointer"] for fault in answer.json()["errors"]}
 
 
-def test_onto_itself_a_stream_is_replayed_only_when_that_is_said(client, source):
+def test_replay_onto_source_stream_requires_opt_in(client, source):
     onto = asked(source, target={"stream": source})
 
     refused = client.post("/v1/replays", json=onto)
@@ -124,7 +124,7 @@ def test_onto_itself_a_stream_is_replayed_only_when_that_is_said(client, source)
     assert taken.status_code == 202
 
 
-def test_another_replay_does_not_take_an_id(client, source):
+def test_id_of_another_replay_is_rejected(client, source):
     client.post("/v1/replays", json=asked(source, id=f"x-{source}")).raise_for_status()
 
     answer = client.post("/v1/replays", json=asked(source, id=f"x-{source}", order="none"))
@@ -132,7 +132,7 @@ def test_another_replay_does_not_take_an_id(client, source):
     assert (answer.status_code, answer.json()["reason"]) == (409, "id_taken")
 
 
-def test_a_replay_that_is_not_there_is_not_found(client):
+def test_unknown_replay_is_not_found(client):
     for path in ("", "/pause", "/cancel"):
         call = client.post if path else client.get
         assert call(f"/v1/replays/none{path}").json()["code"] == "job_not_found"

@@ -93,7 +93,7 @@ _READERS: dict[str, Callable[[str], Any]] = {
 }
 
 
-def test_every_operation_is_called_and_its_answer_is_read(
+def test_every_operation_is_callable_and_its_response_parsed(
     document, client, millstream, name, make_job, fail_job, log_delivery, show_socket
 ):
     core = Core(document, millstream)
@@ -120,7 +120,7 @@ def _own(walk: Walk, body: Any) -> Any:
     return None if body is None else walk.own_body(body)
 
 
-def test_what_is_generated_is_what_is_committed(tmp_path):
+def test_generated_code_is_up_to_date(tmp_path):
     """When this fails, run `make sdk` and look at the difference."""
     made = tmp_path / "millstream_client"
     (made / "aio").mkdir(parents=True)

@@ -31,7 +31,7 @@ def lossy(proxy: Losing) -> Iterator[Millstream]:
         yield client
 
 
-def test_a_send_whose_answers_are_lost_is_one_message(proxy, lossy, orders):
+def test_send_with_lost_responses_adds_one_message(proxy, lossy, orders):
     queue = lossy.queue(orders.name)
     queue.send("first")
     proxy.lose = 3
@@ -42,7 +42,7 @@ def test_a_send_whose_answers_are_lost_is_one_message(proxy, lossy, orders):
     assert [message.body for message in orders.browse()] == ["first", "second"]
 
 
-def test_a_batch_whose_answer_is_lost_is_there_once(proxy, lossy, orders):
+def test_batch_with_lost_response_is_added_once(proxy, lossy, orders):
     proxy.lose = 1
 
     sent = lossy.queue(orders.name).send_many(["a", "b", "c"])
@@ -50,7 +50,7 @@ def test_a_batch_whose_answer_is_lost_is_there_once(proxy, lossy, orders):
     assert [message.id for message in orders.browse()] == [one.id for one in sent]
 
 
-def test_records_whose_answer_is_lost_are_there_once(proxy, lossy, clicks):
+def test_records_with_lost_response_are_added_once(proxy, lossy, clicks):
     proxy.lose = 2
 
     put = lossy.stream(clicks.name).put_many(["a", "b", "c"], key="one")
@@ -59,7 +59,7 @@ def test_records_whose_answer_is_lost_are_there_once(proxy, lossy, clicks):
     assert [record.text for record in clicks.read()] == ["a", "b", "c"]
 
 
-def test_what_a_repeat_would_do_twice_is_not_repeated(proxy, lossy, clicks, orders):
+def test_non_idempotent_call_is_not_retried(proxy, lossy, clicks, orders):
     proxy.lose = 1
     with pytest.raises(OutcomeUnknown) as unknown:
         lossy.stream(clicks.name).put_to_shard(0, ["a"])
@@ -73,7 +73,7 @@ def test_what_a_repeat_would_do_twice_is_not_repeated(proxy, lossy, clicks, orde
     assert orders.stats().purged == 1
 
 
-def test_a_producer_makes_a_put_to_a_shard_repeatable(proxy, lossy, clicks):
+def test_producer_makes_put_to_shard_retryable(proxy, lossy, clicks):
     proxy.lose = 2
     producer = {"id": "importer", "epoch": 0, "sequence": 0}
 
@@ -83,7 +83,7 @@ def test_a_producer_makes_a_put_to_a_shard_repeatable(proxy, lossy, clicks):
     assert len(list(clicks.read())) == 1
 
 
-def test_an_expected_offset_that_was_ours_is_unknown_not_refused(proxy, lossy, clicks):
+def test_expected_offset_conflict_on_retry_is_outcome_unknown(proxy, lossy, clicks):
     """The repeat adds nothing, and what it hears does not tell whether the first one did."""
     proxy.lose = 1
 
@@ -93,7 +93,7 @@ def test_an_expected_offset_that_was_ours_is_unknown_not_refused(proxy, lossy, c
     assert len(list(clicks.read())) == 1
 
 
-def test_an_acknowledgement_whose_answer_is_lost_is_done(proxy, lossy, orders):
+def test_ack_with_lost_response_is_done(proxy, lossy, orders):
     orders.send("hello")
     [message] = lossy.queue(orders.name).receive()
     proxy.lose = 1
@@ -103,7 +103,7 @@ def test_an_acknowledgement_whose_answer_is_lost_is_done(proxy, lossy, orders):
     assert orders.stats().acknowledged == 1
 
 
-def test_a_fifo_queue_gives_the_same_messages_to_a_repeated_receive(proxy, lossy, millstream, name):
+def test_retried_receive_from_fifo_queue_returns_same_messages(proxy, lossy, millstream, name):
     queue = millstream.queue(name)
     queue.create(type="fifo", deduplicate_by_content=True)
     queue.send("hello", group="a")
@@ -114,13 +114,13 @@ def test_a_fifo_queue_gives_the_same_messages_to_a_repeated_receive(proxy, lossy
     assert (message.text, message.receives) == ("hello", 1)
 
 
-def test_a_delete_whose_answer_is_lost_is_done(proxy, lossy, orders):
+def test_delete_with_lost_response_is_done(proxy, lossy, orders):
     proxy.lose = 1
 
     lossy.queue(orders.name).delete()
 
 
-def test_a_replay_whose_answer_is_lost_is_begun_once(proxy, lossy, millstream, clicks, orders):
+def test_replay_with_lost_response_is_started_once(proxy, lossy, millstream, clicks, orders):
     clicks.put("a")
     proxy.lose = 1
 
@@ -131,7 +131,7 @@ def test_a_replay_whose_answer_is_lost_is_begun_once(proxy, lossy, millstream, c
     replay.cancel()
 
 
-def test_a_service_that_cannot_be_reached_is_tried_until_time_is_up(service_url):
+def test_unreachable_service_is_retried_until_deadline(service_url):
     with losing(service_url) as gone:
         url = gone.url
     quick = Retries(seconds=0.05, first_pause_s=0.01)
@@ -142,7 +142,7 @@ def test_a_service_that_cannot_be_reached_is_tried_until_time_is_up(service_url)
     assert not failed.value.outcome_unknown
 
 
-async def test_the_asynchronous_client_doubles_nothing_either(proxy, service_url, orders):
+async def test_async_client_duplicates_nothing(proxy, service_url, orders):
     proxy.lose = 2
     async with AsyncMillstream(proxy.url, retries=FAST) as client:
         sent = await client.queue(orders.name).send("hello")
@@ -151,7 +151,7 @@ async def test_the_asynchronous_client_doubles_nothing_either(proxy, service_url
     assert orders.stats().ready == 1
 
 
-def test_an_outcome_that_the_service_does_not_know_is_an_error_of_its_own():
+def test_outcome_unknown_is_a_distinct_error():
     from millstream_client.errors import refusal
 
     problem = {"code": "storage_timeout", "retryable": True, "outcome": "unknown", "detail": "?"}

@@ -12,7 +12,7 @@ GENERATE = Path(__file__).parents[3] / "openapi" / "generate.py"
 
 @pytest.mark.chaos
 @pytest.mark.parametrize(("language", "compiler"), [("go", "go"), ("java", "mvn")])
-def test_a_client_is_made_and_compiles(language, compiler, tmp_path):
+def test_generated_client_compiles(language, compiler, tmp_path):
     if shutil.which(compiler) is None:
         pytest.skip(f"{compiler} is not here")
 

@@ -15,7 +15,7 @@ from millstream_client import (
 )
 
 
-def test_a_message_is_sent_received_and_acknowledged(orders):
+def test_message_is_sent_received_and_acknowledged(orders):
     sent = orders.send({"order": 7}, headers={"source": "web"})
     [message] = orders.receive()
     message.ack()
@@ -30,7 +30,7 @@ def test_a_message_is_sent_received_and_acknowledged(orders):
     ("body", "kept"),
     [(b"\x00\xff", b"\x00\xff"), ("blüe", "blüe".encode()), ([1, None], b"[1,null]")],
 )
-def test_a_body_comes_back_as_its_bytes(orders, body, kept):
+def test_body_round_trips_as_bytes(orders, body, kept):
     orders.send(body)
 
     [message] = orders.receive()
@@ -38,12 +38,12 @@ def test_a_body_comes_back_as_its_bytes(orders, body, kept):
     assert message.body == kept
 
 
-def test_what_has_no_form_in_json_is_refused_before_it_is_sent(orders):
+def test_unserializable_body_is_rejected_before_sending(orders):
     with pytest.raises(TypeError):
         orders.send(object())
 
 
-def test_text_that_is_no_json_says_so(orders):
+def test_json_of_non_json_body_raises(orders):
     orders.send("hello")
     [message] = orders.receive()
 
@@ -52,14 +52,14 @@ def test_text_that_is_no_json_says_so(orders):
     assert message.text == "hello"
 
 
-def test_more_messages_than_a_call_takes_go_in_several_and_keep_their_order(orders):
+def test_large_send_is_split_into_calls_in_order(orders):
     sent = orders.send_many(str(number) for number in range(1_500))
 
     assert [one.offset for one in sent] == list(range(1_500))
     assert orders.stats().ready == 1_500
 
 
-def test_messages_with_properties_of_their_own(millstream, name):
+def test_messages_have_their_own_properties(millstream, name):
     queue = millstream.queue(name)
     queue.create(type="fifo")
     queue.send_many([NewMessage("one", group="a", dedup_id="1"), NewMessage("two", group="a")])
@@ -71,14 +71,14 @@ def test_messages_with_properties_of_their_own(millstream, name):
     assert (first.text, first.group) == ("one", "a")
 
 
-def test_a_repeat_with_the_same_key_adds_nothing(orders):
+def test_repeat_with_same_key_adds_nothing(orders):
     first = orders.send("hello", idempotency_key="once")
     again = orders.send("hello", idempotency_key="once")
 
     assert (again.id, again.duplicate) == (first.id, True)
 
 
-def test_a_message_may_come_again_later_at_once_or_never(orders):
+def test_message_can_be_nacked_released_or_rejected(orders):
     orders.send("hello")
     orders.receive()[0].nack(delay_seconds=0)
     orders.receive()[0].release()
@@ -95,7 +95,7 @@ def test_a_message_may_come_again_later_at_once_or_never(orders):
     assert orders.stats().ready == 1
 
 
-def test_a_verdict_on_a_delivery_that_is_over_is_refused(orders):
+def test_settling_an_ended_delivery_is_rejected(orders):
     orders.send("hello")
     [message] = orders.receive()
     message.release()
@@ -106,7 +106,7 @@ def test_a_verdict_on_a_delivery_that_is_over_is_refused(orders):
     assert refused.value.code == "receipt_handle_expired"
 
 
-def test_messages_come_one_after_another_until_there_are_none(orders):
+def test_iteration_yields_messages_until_empty(orders):
     orders.send_many(["a", "b", "c"])
 
     texts = []
@@ -117,7 +117,7 @@ def test_messages_come_one_after_another_until_there_are_none(orders):
     assert texts == ["a", "b", "c"]
 
 
-def test_what_an_iteration_took_and_nobody_looked_at_is_released(orders):
+def test_unread_messages_of_iteration_are_released(orders):
     orders.send_many(["a", "b", "c"])
     messages = orders.messages(messages_max=3, wait_seconds=0)
 
@@ -129,7 +129,7 @@ def test_what_an_iteration_took_and_nobody_looked_at_is_released(orders):
     assert orders.stats().ready == 2
 
 
-def test_a_batch_of_verdicts_is_answered_one_by_one(orders):
+def test_settlements_are_answered_individually(orders):
     orders.send_many(["a", "b"])
     first, second = orders.receive(messages_max=2)
     first.release()
@@ -140,7 +140,7 @@ def test_a_batch_of_verdicts_is_answered_one_by_one(orders):
     assert orders.stats().acknowledged == 1
 
 
-def test_a_queue_is_configured(millstream, orders):
+def test_queue_is_configured(millstream, orders):
     changed = orders.change(attempts_max=3, tags={"team": "shop"})
 
     assert (changed.attempts_max, orders.config().attempts_max) == (3, 3)
@@ -149,7 +149,7 @@ def test_a_queue_is_configured(millstream, orders):
         orders.create(only_new=True)
 
 
-def test_a_word_that_is_no_field_is_refused_with_its_place(orders):
+def test_unknown_field_is_rejected_with_pointer(orders):
     with pytest.raises(BadRequest) as refused:
         orders.change(atempts_max=3)
 
@@ -158,7 +158,7 @@ def test_a_word_that_is_no_field_is_refused_with_its_place(orders):
     assert refused.value.request_id
 
 
-def test_what_is_not_there_is_not_found(millstream, name):
+def test_unknown_queue_is_not_found(millstream, name):
     with pytest.raises(NotFound) as missing:
         millstream.queue(name).stats()
 
@@ -166,7 +166,7 @@ def test_what_is_not_there_is_not_found(millstream, name):
     assert not missing.value.retryable
 
 
-def test_queues_are_listed_page_after_page(millstream, name, monkeypatch):
+def test_queues_are_listed_across_pages(millstream, name, monkeypatch):
     monkeypatch.setattr("millstream_client.sync.client.PAGE", 2)
     for number in range(5):
         millstream.queue(f"{name}-{number}").create()
@@ -176,7 +176,7 @@ def test_queues_are_listed_page_after_page(millstream, name, monkeypatch):
     ]
 
 
-def test_a_queue_is_looked_into_purged_and_deleted(millstream, orders):
+def test_queue_is_browsed_purged_and_deleted(millstream, orders):
     sent = orders.send_many(["a", "b", "c"])
     orders.delete_message(sent[0].id)
 
@@ -200,7 +200,7 @@ def test_groups_are_parked_and_resumed(millstream, name):
     assert resumed == 1
 
 
-def test_a_dead_letter_queue_is_moved_from(millstream, name):
+def test_messages_are_moved_from_dead_letter_queue(millstream, name):
     source, dead = millstream.queue(f"{name}-source"), millstream.queue(f"{name}-dead")
     dead.create()
     source.create(dead_letters={"queue": dead.name, "receives_max": 1})
@@ -215,7 +215,7 @@ def test_a_dead_letter_queue_is_moved_from(millstream, name):
         millstream.queue(source.name).move()
 
 
-async def test_the_asynchronous_client_says_the_same(asynchronous, name):
+async def test_async_client_behaves_the_same(asynchronous, name):
     queue = asynchronous.queue(name)
     await queue.create()
     await queue.send_many(["a", "b"])
@@ -229,7 +229,7 @@ async def test_the_asynchronous_client_says_the_same(asynchronous, name):
     assert [found.name async for found in asynchronous.queues(name)] == [name]
 
 
-def test_a_client_finds_its_service_in_the_environment(service_url, monkeypatch):
+def test_client_is_configured_from_environment(service_url, monkeypatch):
     from millstream_client import Millstream
 
     monkeypatch.setenv("MILLSTREAM_URL", service_url + "/")

@@ -31,21 +31,21 @@ def test_records_are_put_and_read(clicks):
     assert records[2].text == "plain"
 
 
-def test_a_repeat_with_the_same_key_adds_nothing(clicks):
+def test_repeat_with_same_key_adds_nothing(clicks):
     first = clicks.put("hello", key="a", idempotency_key="once")
     again = clicks.put("hello", key="a", idempotency_key="once")
 
     assert (again.offset, again.duplicate) == (first.offset, True)
 
 
-def test_more_records_than_a_call_takes_go_in_several(clicks):
+def test_large_put_is_split_into_calls(clicks):
     put = clicks.put_many((str(number) for number in range(2_500)), key="one")
 
     assert [one.offset for one in put] == list(range(2_500))
     assert [record.text for record in clicks.read(limit=700)] == [str(n) for n in range(2_500)]
 
 
-def test_records_of_a_fenced_shard_are_refused_and_the_others_are_not(clicks):
+def test_fenced_shard_rejects_only_its_own_records(clicks):
     clicks.fence(0, "writer-7")
 
     with pytest.raises(PartlyRefused) as partly:
@@ -58,7 +58,7 @@ def test_records_of_a_fenced_shard_are_refused_and_the_others_are_not(clicks):
     assert not partly.value.retryable
 
 
-def test_an_event_time_comes_back(clicks):
+def test_event_time_round_trips(clicks):
     at = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
     clicks.put("hello", event_time=at)
@@ -66,7 +66,7 @@ def test_an_event_time_comes_back(clicks):
     assert next(iter(clicks.read())).event_time == at
 
 
-def test_a_read_starts_at_the_oldest_the_latest_a_time_or_a_cursor(clicks):
+def test_read_starts_at_oldest_latest_time_or_cursor(clicks):
     clicks.put_many(["a", "b"], key="x")
     middle = datetime.now(UTC) + timedelta(milliseconds=5)
     cursor = clicks.read_page().next_cursor
@@ -82,7 +82,7 @@ def test_a_read_starts_at_the_oldest_the_latest_a_time_or_a_cursor(clicks):
     assert texts(middle) == texts(cursor=cursor) == ["c"]
 
 
-def test_one_shard_is_read_from_an_offset_or_a_time(clicks):
+def test_shard_is_read_from_offset_or_time(clicks):
     shard = clicks.put_many(["a", "b", "c"], key="x")[0].shard
 
     assert [record.text for record in clicks.read(shard=shard, offset=1)] == ["b", "c"]
@@ -91,7 +91,7 @@ def test_one_shard_is_read_from_an_offset_or_a_time(clicks):
     assert clicks.read_shard_page(shard, tail=1).records[0].text == "c"
 
 
-def test_a_reader_that_follows_gets_what_comes_next(clicks):
+def test_following_reader_gets_later_records(clicks):
     clicks.put_many(["a", "b"], key="x")
     following = clicks.read(follow=True)
 
@@ -101,7 +101,7 @@ def test_a_reader_that_follows_gets_what_comes_next(clicks):
     assert [*first, next(following).text] == ["a", "b", "c"]
 
 
-def test_a_page_tells_of_what_retention_has_taken(clicks):
+def test_page_reports_expired_records_as_gap(clicks):
     shard = clicks.put_many(["a", "b", "c"], key="x")[0].shard
     cursor = clicks.read_page(limit=1).next_cursor
     assert clicks.truncate(shard, 2) == 2
@@ -119,14 +119,14 @@ def test_a_page_tells_of_what_retention_has_taken(clicks):
     assert expired.value.members["earliest_offset"] == 2
 
 
-def test_an_offset_beyond_the_end_is_not_there(clicks):
+def test_offset_beyond_end_is_out_of_range(clicks):
     with pytest.raises(Gone) as beyond:
         list(clicks.read(shard=0, offset=5))
 
     assert beyond.value.code == "offset_out_of_range"
 
 
-def test_shards_are_split_and_merged_and_reading_goes_through_them(clicks):
+def test_read_continues_through_split_and_merge(clicks):
     clicks.put_many([NewRecord("before", str(number)) for number in range(8)])
     clicks.reshard(split=0)
     clicks.reshard(merge=(2, 3))
@@ -141,7 +141,7 @@ def test_shards_are_split_and_merged_and_reading_goes_through_them(clicks):
     assert list(by_key.values()) == [["before", "after"]] * 8
 
 
-def test_a_shard_is_fenced(clicks):
+def test_shard_is_fenced(clicks):
     assert clicks.fence(0, "writer-7")
 
     with pytest.raises(PreconditionFailed) as refused:
@@ -152,7 +152,7 @@ def test_a_shard_is_fenced(clicks):
     assert put[0].offset == 0
 
 
-def test_a_producer_repeats_itself_without_harm(clicks):
+def test_producer_can_retry_safely(clicks):
     producer = {"id": "importer", "epoch": 0, "sequence": 0}
 
     first = clicks.put_to_shard(1, ["a", "b"], producer=producer)
@@ -162,7 +162,7 @@ def test_a_producer_repeats_itself_without_harm(clicks):
     assert all(one.duplicate for one in again)
 
 
-def test_the_newest_record_of_a_key(clicks):
+def test_latest_record_of_key_is_returned(clicks):
     clicks.change(key_index=True)
     clicks.put_many(["a", "b"], key="ann")
 
@@ -171,7 +171,7 @@ def test_the_newest_record_of_a_key(clicks):
         clicks.latest("bea")
 
 
-def test_a_stream_is_configured_listed_and_deleted(millstream, clicks):
+def test_stream_is_configured_listed_and_deleted(millstream, clicks):
     assert clicks.change(retention_seconds=3_600).retention_seconds == 3_600
     assert [stream.name for stream in millstream.streams(clicks.name)] == [clicks.name]
     assert clicks.archive().stream == clicks.name
@@ -186,7 +186,7 @@ def test_a_stream_is_configured_listed_and_deleted(millstream, clicks):
 # ── Groups ──
 
 
-def test_a_member_reads_commits_and_is_not_shown_the_same_again(millstream, clicks):
+def test_member_reads_and_committed_records_are_not_repeated(millstream, clicks):
     clicks.put_many(["a", "b", "c"])
     group = millstream.group(clicks.name)
     group.create(clicks.name)
@@ -204,7 +204,7 @@ def test_a_member_reads_commits_and_is_not_shown_the_same_again(millstream, clic
     assert group.details().members == []
 
 
-def test_batches_are_committed_as_the_next_one_is_asked_for(millstream, clicks):
+def test_batches_are_committed_when_next_is_requested(millstream, clicks):
     clicks.put_many([str(number) for number in range(10)], key="one")
     group = millstream.group(clicks.name)
     group.create(clicks.name)
@@ -218,7 +218,7 @@ def test_batches_are_committed_as_the_next_one_is_asked_for(millstream, clicks):
     assert group.lag().records == 0
 
 
-def test_a_member_that_was_reset_reads_on_from_there(millstream, clicks):
+def test_reset_member_continues_at_bookmark(millstream, clicks):
     clicks.put_many(["a", "b"], key="one")
     group = millstream.group(clicks.name)
     group.create(clicks.name)
@@ -239,7 +239,7 @@ def test_a_member_that_was_reset_reads_on_from_there(millstream, clicks):
     group.delete()
 
 
-def test_a_simple_group_keeps_positions(millstream, clicks):
+def test_simple_group_keeps_positions(millstream, clicks):
     clicks.put_many(["a", "b"], key="one")
     group = millstream.group(clicks.name)
     group.create(clicks.name, kind="simple")
@@ -254,7 +254,7 @@ def test_a_simple_group_keeps_positions(millstream, clicks):
 # ── Replays and jobs ──
 
 
-def test_a_replay_is_planned_begun_and_ended(millstream, clicks, name):
+def test_replay_is_planned_started_and_ended(millstream, clicks, name):
     clicks.put_many(["a", "b"], key="one")
     target = millstream.queue(name)
     target.create()
@@ -273,7 +273,7 @@ def test_a_replay_is_planned_begun_and_ended(millstream, clicks, name):
     assert str(next(millstream.jobs(kind="replay")).state) == "cancelled"
 
 
-def test_a_job_is_looked_at_and_tried_again(millstream, make_job, name):
+def test_job_is_shown_retried_and_cancelled(millstream, make_job, name):
     job_id = f"{name}-job".ljust(32, "0")
     make_job(job_id, "logs")
     job = millstream.job(job_id)

@@ -26,7 +26,7 @@ async def some(subscription, number):
         return [await anext(subscription) for _ in range(number)]
 
 
-async def test_messages_of_a_queue_come_as_they_are_sent(asynchronous, orders):
+async def test_messages_arrive_as_they_are_sent(asynchronous, orders):
     orders.send(b"\xff")
     async with asynchronous.queue(orders.name).subscribe() as subscription:
         [first] = await some(subscription, 1)
@@ -39,7 +39,7 @@ async def test_messages_of_a_queue_come_as_they_are_sent(asynchronous, orders):
     assert (orders.stats().acknowledged, orders.stats().in_flight) == (2, 0)
 
 
-async def test_verdicts_over_the_socket(asynchronous, orders):
+async def test_messages_are_settled_over_the_socket(asynchronous, orders):
     orders.send_many(["nack", "release", "reject", "extend"])
     async with asynchronous.queue(orders.name).subscribe() as subscription:
         by_text = {message.text: message for message in await some(subscription, 4)}
@@ -54,9 +54,7 @@ async def test_verdicts_over_the_socket(asynchronous, orders):
     assert (orders.stats().delayed, orders.stats().in_flight) == (1, 0)
 
 
-async def test_what_was_not_settled_is_released_when_the_subscription_is_closed(
-    asynchronous, orders
-):
+async def test_closing_subscription_releases_unsettled_messages(asynchronous, orders):
     orders.send_many(["a", "b"])
     async with asynchronous.queue(orders.name).subscribe() as subscription:
         await some(subscription, 1)
@@ -68,7 +66,7 @@ async def test_what_was_not_settled_is_released_when_the_subscription_is_closed(
     assert (orders.stats().ready, orders.stats().in_flight) == (2, 0)
 
 
-async def test_credit_is_given_again_as_messages_are_taken(asynchronous, orders):
+async def test_credit_is_renewed_as_messages_are_consumed(asynchronous, orders):
     """Never more than the credit is under way, however many there are."""
     orders.send_many(str(number) for number in range(60))
     taken = []
@@ -82,7 +80,7 @@ async def test_credit_is_given_again_as_messages_are_taken(asynchronous, orders)
     assert taken == [str(number) for number in range(60)]
 
 
-async def test_records_come_from_the_oldest_the_latest_a_time_or_offsets(asynchronous, clicks):
+async def test_records_start_at_oldest_latest_time_or_offsets(asynchronous, clicks):
     clicks.put_many(["a", "b"], key="x")
     between = clicks.put_many(["c"], key="x")
     since = next(record for record in clicks.read() if record.text == "c").arrival_time
@@ -110,7 +108,7 @@ async def test_records_come_from_the_oldest_the_latest_a_time_or_offsets(asynchr
     assert found["offsets"][0] == "c"
 
 
-async def test_a_filter_leaves_records_out(asynchronous, clicks):
+async def test_filter_omits_records(asynchronous, clicks):
     clicks.put_many([NewRecord("a", "ann"), NewRecord("b", "bea"), NewRecord("c", "ann")])
 
     subscription = asynchronous.stream(clicks.name).subscribe("earliest", filter={"keys": ["ann"]})
@@ -120,7 +118,7 @@ async def test_a_filter_leaves_records_out(asynchronous, clicks):
     assert [record.text for record in records] == ["a", "c"]
 
 
-async def test_offsets_that_are_gone_are_told(asynchronous, clicks):
+async def test_missing_offsets_are_reported(asynchronous, clicks):
     shard = clicks.put_many(["a", "b", "c"], key="x")[0].shard
     clicks.truncate(shard, 2)
     gaps: list[Gap] = []
@@ -137,7 +135,7 @@ async def test_offsets_that_are_gone_are_told(asynchronous, clicks):
     ]
 
 
-async def test_reading_goes_on_through_a_reshard(asynchronous, clicks):
+async def test_reading_continues_through_reshard(asynchronous, clicks):
     clicks.put_many([NewRecord("before", str(number)) for number in range(8)])
     stream = asynchronous.stream(clicks.name)
     async with stream.subscribe("earliest") as subscription:
@@ -150,7 +148,7 @@ async def test_reading_goes_on_through_a_reshard(asynchronous, clicks):
     assert {record.shard for record in then} != {record.shard for record in first}
 
 
-async def test_a_time_begins_in_the_shards_that_were_open_then(asynchronous, clicks):
+async def test_start_time_selects_the_shards_open_then(asynchronous, clicks):
     """Shards that ended before hold nothing; what was split since is read to its end first."""
     clicks.put_many([NewRecord("old", str(number)) for number in range(8)])
     clicks.reshard(split=0)
@@ -171,7 +169,7 @@ async def test_a_time_begins_in_the_shards_that_were_open_then(asynchronous, cli
     assert sorted(read) == ["new"] * 8 + ["newest"] * 8
 
 
-async def test_members_of_a_group_share_a_stream_and_commit(asynchronous, millstream, clicks):
+async def test_group_members_share_a_stream_and_commit(asynchronous, millstream, clicks):
     group = millstream.group(clicks.name)
     group.create(clicks.name)
     clicks.put_many([str(number) for number in range(10)], key="one")
@@ -187,7 +185,7 @@ async def test_members_of_a_group_share_a_stream_and_commit(asynchronous, millst
     assert next_one.text == "4"
 
 
-async def test_a_commit_of_a_shard_that_is_another_members_is_refused(asynchronous, clicks):
+async def test_commit_for_shard_of_another_member_is_rejected(asynchronous, clicks):
     """Two shards, two members: each gives one up, and neither may commit the other's."""
     group = asynchronous.group(clicks.name)
     await group.create(clicks.name, session_timeout_seconds=3, revoke_timeout_seconds=3)
@@ -215,7 +213,7 @@ async def test_a_commit_of_a_shard_that_is_another_members_is_refused(asynchrono
     assert refused.value.code == "stale_generation"
 
 
-async def test_a_connection_that_breaks_is_taken_up_again_without_a_gap(service_url, clicks):
+async def test_broken_connection_resumes_without_gap(service_url, clicks):
     with losing(service_url) as proxy:
         client = AsyncMillstream(proxy.url)
         async with client, client.stream(clicks.name).subscribe(messages=20) as subscription:
@@ -232,7 +230,7 @@ async def test_a_connection_that_breaks_is_taken_up_again_without_a_gap(service_
     assert [record.text for record in records] == [str(number) for number in range(100)]
 
 
-async def test_messages_survive_a_connection_that_breaks(service_url, orders):
+async def test_messages_survive_broken_connection(service_url, orders):
     """Also the verdicts that were on their way, and the credit."""
     done: set[str] = set()
     with losing(service_url) as proxy:
@@ -249,7 +247,7 @@ async def test_messages_survive_a_connection_that_breaks(service_url, orders):
     assert (orders.stats().acknowledged, orders.stats().in_flight) == (60, 0)
 
 
-async def test_what_is_not_there_cannot_be_subscribed_to(asynchronous, name):
+async def test_subscribing_to_unknown_source_is_rejected(asynchronous, name):
     with pytest.raises(NotFound) as missing:
         async with asynchronous.queue(name).subscribe():
             pass
@@ -257,7 +255,7 @@ async def test_what_is_not_there_cannot_be_subscribed_to(asynchronous, name):
     assert missing.value.code == "queue_not_found"
 
 
-async def test_a_source_is_named_by_its_kind(asynchronous, orders, clicks):
+async def test_source_is_named_by_kind(asynchronous, orders, clicks):
     clicks.put("hello")
     async with asynchronous.subscribe(f"stream:{clicks.name}", start="earliest") as subscription:
         [record] = await some(subscription, 1)
@@ -269,14 +267,14 @@ async def test_a_source_is_named_by_its_kind(asynchronous, orders, clicks):
         asynchronous.subscribe("orders")
 
 
-async def test_a_queue_that_is_deleted_ends_its_subscription(asynchronous, orders):
+async def test_deleting_queue_ends_its_subscription(asynchronous, orders):
     async with asynchronous.queue(orders.name).subscribe() as subscription:
         orders.delete()
         with pytest.raises(NotFound):
             await some(subscription, 1)
 
 
-async def test_a_service_that_is_not_there_is_told(service_url):
+async def test_unreachable_service_is_reported(service_url):
     with losing(service_url) as gone:
         url = gone.url
     async with AsyncMillstream(url, retries=Retries(seconds=0.2, first_pause_s=0.05)) as client:
@@ -285,7 +283,7 @@ async def test_a_service_that_is_not_there_is_told(service_url):
                 pass
 
 
-def test_a_subscription_without_a_loop(millstream, orders):
+def test_queue_subscription_works_without_event_loop(millstream, orders):
     orders.send("hello")
     with orders.subscribe() as subscription:
         message = next(subscription)
@@ -295,7 +293,7 @@ def test_a_subscription_without_a_loop(millstream, orders):
     assert orders.stats().acknowledged == 1
 
 
-async def test_an_iteration_ends_when_its_subscription_is_closed(asynchronous, clicks):
+async def test_iteration_ends_when_subscription_is_closed(asynchronous, clicks):
     clicks.put("hello")
     texts = []
     async with asynchronous.stream(clicks.name).subscribe("earliest") as subscription:
@@ -312,7 +310,7 @@ async def close_soon(subscription):
     await subscription.aclose()
 
 
-def test_an_iteration_without_a_loop_ends_when_it_is_closed_elsewhere(clicks):
+def test_sync_iteration_ends_when_closed_by_another_thread(clicks):
     clicks.put("hello")
     texts = []
     with clicks.subscribe("earliest") as subscription:
@@ -323,7 +321,7 @@ def test_an_iteration_without_a_loop_ends_when_it_is_closed_elsewhere(clicks):
     assert texts == ["hello"]
 
 
-def test_a_stream_is_subscribed_to_without_a_loop(service_url, clicks):
+def test_stream_subscription_works_without_event_loop(service_url, clicks):
     texts = []
 
     def put():

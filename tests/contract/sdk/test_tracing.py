@@ -8,7 +8,7 @@ from millstream_client import tracing
 SPAN = SpanContext(0x4BF92F3577B34DA6A3CE929D0E0E4736, 0x00F067AA0BA902B7, False, TraceFlags(1))
 
 
-def test_what_is_sent_in_a_span_says_so_to_whoever_receives_it(orders):
+def test_trace_context_of_span_reaches_the_receiver(orders):
     token = context.attach(trace.set_span_in_context(NonRecordingSpan(SPAN)))
     try:
         orders.send("in it")
@@ -24,7 +24,7 @@ def test_what_is_sent_in_a_span_says_so_to_whoever_receives_it(orders):
     assert outside.headers == {}
 
 
-def test_without_opentelemetry_nothing_is_said(orders, monkeypatch):
+def test_no_trace_context_is_sent_without_opentelemetry(orders, monkeypatch):
     monkeypatch.setattr(tracing, "propagate", None)
     orders.send("x")
 

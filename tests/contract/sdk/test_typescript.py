@@ -31,12 +31,12 @@ def steps(compiled, service_url):
         return steps_of(SDK, "node", "--experimental-websocket", "--no-warnings", *script)
 
 
-def test_calls_are_made_and_refusals_told(steps):
+def test_calls_return_and_rejections_raise(steps):
     assert steps["calls"] == {"sent": 2, "bodies": [{"order": 7}, "hello"]}
     assert steps["refused"] == {"code": "queue_not_found", "status": 404}
 
 
-def test_messages_come_over_a_socket_and_are_settled(steps):
+def test_messages_are_received_and_settled_over_socket(steps):
     assert steps["verdicts"] == {
         "json": {"is": "json"},
         "again": ["release", 2],
@@ -47,7 +47,7 @@ def test_messages_come_over_a_socket_and_are_settled(steps):
     assert steps["nowhere"] == {"code": "queue_not_found", "kind": "MillstreamError"}
 
 
-def test_records_come_from_any_start_and_through_a_reshard(steps):
+def test_records_start_anywhere_and_continue_through_reshard(steps):
     assert steps["records"] == {
         "texts": ["a", "after", "other", '{"page":"/"}'],
         "bytes": [255],
@@ -58,20 +58,20 @@ def test_records_come_from_any_start_and_through_a_reshard(steps):
     }
 
 
-def test_a_member_of_a_group_commits(steps):
+def test_group_member_commits(steps):
     assert steps["group"] == {"all": ["0", "1", "2", "3", "4"], "rest": ["3", "4"]}
 
 
-def test_a_worker_settles_by_what_its_handler_does(steps):
+def test_worker_settles_by_outcome_of_handler(steps):
     assert steps["worker"] == {"seen": 25, "most": 3, "left": 0}
 
 
-def test_nothing_is_lost_or_doubled_by_a_network_that_breaks(steps):
+def test_broken_network_neither_loses_nor_duplicates(steps):
     assert steps["broken"] == {"inOrder": True, "number": 200}
     assert "done" in steps
 
 
-def test_what_is_generated_is_what_is_committed(compiled, tmp_path):
+def test_generated_code_is_up_to_date(compiled, tmp_path):
     """When this fails, run `make sdk` and look at the difference."""
     command = [sys.executable, ROOT / "openapi" / "generate.py", "typescript", tmp_path]
     subprocess.run(command, check=True)

@@ -36,7 +36,7 @@ async def running(worker):
             await task
 
 
-async def test_what_a_handler_returns_from_is_acknowledged(asynchronous, orders):
+async def test_message_is_acknowledged_when_handler_returns(asynchronous, orders):
     done: list[str] = []
 
     async def handle(message):
@@ -49,7 +49,7 @@ async def test_what_a_handler_returns_from_is_acknowledged(asynchronous, orders)
     assert sorted(done) == ["a", "b", "c"]
 
 
-async def test_what_a_handler_raises_decides_what_becomes_of_a_message(asynchronous, orders):
+async def test_exception_of_handler_selects_settlement(asynchronous, orders):
     seen: list[str] = []
 
     async def handle(message):
@@ -77,7 +77,7 @@ async def test_what_a_handler_raises_decides_what_becomes_of_a_message(asynchron
     assert orders.stats().acknowledged == 1
 
 
-async def test_a_message_stays_hidden_for_as_long_as_it_is_worked_on(asynchronous, orders):
+async def test_message_stays_hidden_while_in_progress(asynchronous, orders):
     seen: list[int] = []
     go = asyncio.Event()
 
@@ -96,7 +96,7 @@ async def test_a_message_stays_hidden_for_as_long_as_it_is_worked_on(asynchronou
     assert seen == [1]
 
 
-async def test_a_worker_takes_no_more_than_it_has_hands(asynchronous, orders):
+async def test_worker_concurrency_is_limited(asynchronous, orders):
     inside, most = 0, 0
     go = asyncio.Event()
 
@@ -117,7 +117,7 @@ async def test_a_worker_takes_no_more_than_it_has_hands(asynchronous, orders):
     assert most == 3
 
 
-async def test_a_worker_that_stops_finishes_what_it_has_and_takes_no_more(asynchronous, orders):
+async def test_stopping_worker_finishes_messages_and_receives_no_more(asynchronous, orders):
     started = asyncio.Event()
     go = asyncio.Event()
 
@@ -137,7 +137,7 @@ async def test_a_worker_that_stops_finishes_what_it_has_and_takes_no_more(asynch
     assert (orders.stats().acknowledged, orders.stats().ready) == (1, 1)
 
 
-async def test_what_takes_too_long_when_a_worker_stops_is_released(asynchronous, orders):
+async def test_unfinished_message_is_released_after_grace_period(asynchronous, orders):
     started = asyncio.Event()
 
     async def handle(message):
@@ -151,7 +151,7 @@ async def test_what_takes_too_long_when_a_worker_stops_is_released(asynchronous,
     assert (orders.stats().ready, orders.stats().in_flight) == (1, 0)
 
 
-async def test_an_idle_worker_stops_at_once_and_leaves_nothing_taken(asynchronous, orders):
+async def test_idle_worker_stops_immediately_and_holds_nothing(asynchronous, orders):
     async def handle(message):
         raise AssertionError("nothing came")
 
@@ -165,7 +165,7 @@ async def test_an_idle_worker_stops_at_once_and_leaves_nothing_taken(asynchronou
     assert orders.receive()[0].receives == 1
 
 
-async def test_a_worker_without_its_queue_ends_with_the_reason(asynchronous, name):
+async def test_worker_of_unknown_queue_ends_with_error(asynchronous, name):
     async def handle(message):
         pass
 
@@ -173,7 +173,7 @@ async def test_a_worker_without_its_queue_ends_with_the_reason(asynchronous, nam
         await asynchronous.queue(name).work(handle, signals=False)
 
 
-async def test_a_worker_goes_on_through_a_network_that_breaks(service_url, orders):
+async def test_worker_continues_through_broken_network(service_url, orders):
     """Connections are cut, answers are lost: nothing is lost, and nothing is left in flight."""
     done: list[str] = []
 
@@ -198,7 +198,7 @@ async def test_a_worker_goes_on_through_a_network_that_breaks(service_url, order
     assert orders.stats().in_flight == 0
 
 
-def test_a_worker_of_threads(millstream, orders):
+def test_worker_runs_handlers_in_threads(millstream, orders):
     done: set[tuple[str, str]] = set()
     together = threading.Barrier(3)
 
@@ -220,7 +220,7 @@ def test_a_worker_of_threads(millstream, orders):
     assert len({name for _, name in done}) == 3
 
 
-def test_a_worker_that_was_stopped_before_it_began_ends_at_once(orders):
+def test_worker_stopped_before_start_ends_immediately(orders):
     worker = orders.worker(lambda message: None)
 
     worker.stop()
@@ -240,7 +240,7 @@ print("stopped")
 """
 
 
-def test_a_process_that_is_told_to_end_finishes_its_message(service_url, orders):
+def test_terminated_process_finishes_its_message(service_url, orders):
     orders.send("hello")
     process = subprocess.Popen(
         [sys.executable, "-c", PROGRAM, orders.name],

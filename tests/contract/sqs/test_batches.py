@@ -16,7 +16,7 @@ def received(sqs, url):
     return sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages", [])
 
 
-def test_ten_messages_go_and_come_in_one_call_each(sqs, url):
+def test_ten_messages_are_sent_and_received_per_call(sqs, url):
     bodies = [f"message {nth}" for nth in range(10)]
     told = sqs.send_message_batch(QueueUrl=url, Entries=entries(*bodies))
     messages = received(sqs, url)
@@ -33,7 +33,7 @@ def test_ten_messages_go_and_come_in_one_call_each(sqs, url):
     assert len(changed["Successful"]) == len(deleted["Successful"]) == 10
 
 
-def test_the_good_ones_go_and_the_bad_ones_are_told(sqs, url):
+def test_valid_entries_succeed_and_invalid_ones_are_reported(sqs, url):
     sqs.set_queue_attributes(QueueUrl=url, Attributes={"MaximumMessageSize": "1024"})
     good, bell, large, late = entries("good", "bell \x07", "x" * 1025, "late")
     told = sqs.send_message_batch(
@@ -52,7 +52,7 @@ def test_the_good_ones_go_and_the_bad_ones_are_told(sqs, url):
     assert [message["Body"] for message in received(sqs, url)] == ["good"]
 
 
-def test_a_bad_handle_fails_alone(sqs, url):
+def test_invalid_handle_fails_alone(sqs, url):
     sqs.send_message(QueueUrl=url, MessageBody="x")
     [message] = received(sqs, url)
     good, bad = (
@@ -88,7 +88,7 @@ def test_a_bad_handle_fails_alone(sqs, url):
         (entries("x" * 600_000, "y" * 600_000), "BatchRequestTooLong", "Batch requests cannot be longer than 1048576 bytes. You have sent 1200000 bytes."),
     ],
 )  # fmt: skip
-def test_a_whole_batch_is_refused(sqs, url, batch, code, message):
+def test_invalid_batch_is_rejected(sqs, url, batch, code, message):
     with pytest.raises(ClientError) as refused:
         sqs.send_message_batch(QueueUrl=url, Entries=batch)
 
@@ -97,7 +97,7 @@ def test_a_whole_batch_is_refused(sqs, url, batch, code, message):
 
 
 @pytest.mark.parametrize("operation", ["delete_message_batch", "change_message_visibility_batch"])
-def test_the_other_batches_have_the_same_faults(sqs, url, operation):
+def test_other_batch_operations_reject_the_same(sqs, url, operation):
     entry: dict[str, object] = {"Id": "a", "ReceiptHandle": "x"}
     if operation.startswith("change"):
         entry["VisibilityTimeout"] = 1

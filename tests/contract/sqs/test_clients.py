@@ -16,7 +16,7 @@ CREDENTIALS = {
 }
 
 
-def test_a_celery_worker_runs_what_was_sent(service_url, tmp_path):
+def test_celery_worker_runs_task(service_url, tmp_path):
     broker = f"sqs://test:test@127.0.0.1:{urlsplit(service_url).port}"
     environment = {**os.environ, **CREDENTIALS, "BROKER_URL": broker, "NOTES": str(tmp_path)}
     celery = [sys.executable, "-W", "ignore", "-m", "celery", "-A", "celery_tasks"]
@@ -39,7 +39,7 @@ def test_a_celery_worker_runs_what_was_sent(service_url, tmp_path):
         worker.wait(30)
 
 
-def test_the_aws_command_sends_a_message(sqs, service_url, url):
+def test_aws_cli_sends_a_message(sqs, service_url, url):
     command = [str(Path(sys.executable).parent / "aws"), "--endpoint-url", service_url, "sqs"]
     asked = ["send-message", "--queue-url", url, "--message-body", "hello"]
     done = subprocess.run(

@@ -25,7 +25,7 @@ def delete(sqs, url, message):
     sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
 
 
-def test_sequence_numbers_have_twenty_digits_and_rise(sqs, fifo_url):
+def test_sequence_numbers_have_twenty_digits_and_increase(sqs, fifo_url):
     numbers = [send(sqs, fifo_url, body)["SequenceNumber"] for body in ("a", "b")]
     received = receive(sqs, fifo_url, AttributeNames=["All"])
 
@@ -34,7 +34,7 @@ def test_sequence_numbers_have_twenty_digits_and_rise(sqs, fifo_url):
     assert [one["Attributes"]["SequenceNumber"] for one in received] == numbers
 
 
-def test_a_repeat_gets_the_first_answer_and_adds_nothing(sqs, fifo_url):
+def test_repeat_returns_first_result_and_adds_nothing(sqs, fifo_url):
     first = send(sqs, fifo_url, "a", MessageDeduplicationId="d")
     again = send(sqs, fifo_url, "other", MessageDeduplicationId="d")
     delete(sqs, fifo_url, receive(sqs, fifo_url)[0])
@@ -45,7 +45,7 @@ def test_a_repeat_gets_the_first_answer_and_adds_nothing(sqs, fifo_url):
     assert receive(sqs, fifo_url) == []
 
 
-def test_content_names_a_message_that_does_not_name_itself(sqs, fifo_url):
+def test_content_hash_is_the_default_deduplication_id(sqs, fifo_url):
     attributes = {"a": {"DataType": "String", "StringValue": "x"}}
     first = send(sqs, fifo_url, "hello")
     again = send(sqs, fifo_url, "hello", MessageAttributes=attributes)
@@ -57,7 +57,7 @@ def test_content_names_a_message_that_does_not_name_itself(sqs, fifo_url):
     )
 
 
-def test_the_scope_of_groups_makes_two_messages_of_one_id(sqs, name):
+def test_group_scope_allows_same_id_in_two_groups(sqs, name):
     attributes = {"FifoQueue": "true", "DeduplicationScope": "messageGroup"}
     url = sqs.create_queue(QueueName=f"{name}.fifo", Attributes=attributes)["QueueUrl"]
     ids = [
@@ -68,14 +68,14 @@ def test_the_scope_of_groups_makes_two_messages_of_one_id(sqs, name):
     assert ids[0] == ids[2] != ids[1]
 
 
-def test_a_group_is_taken_as_far_as_possible_before_the_next(sqs, fifo_url):
+def test_group_is_drained_before_the_next(sqs, fifo_url):
     for body, group in [("1", "g"), ("2", "g"), ("3", "g"), ("4", "h")]:
         send(sqs, fifo_url, body, group)
 
     assert bodies(receive(sqs, fifo_url, 4)) == ["1", "2", "3", "4"]
 
 
-def test_a_group_stays_locked_while_one_of_its_messages_is_in_flight(sqs, fifo_url):
+def test_group_stays_locked_while_a_message_is_in_flight(sqs, fifo_url):
     for body in ("1", "2", "3"):
         send(sqs, fifo_url, body)
     first, second = receive(sqs, fifo_url, 2)
@@ -86,7 +86,7 @@ def test_a_group_stays_locked_while_one_of_its_messages_is_in_flight(sqs, fifo_u
     assert bodies(receive(sqs, fifo_url)) == ["3"]
 
 
-def test_only_what_is_before_an_invisible_message_is_given_again(sqs, fifo_url):
+def test_only_messages_before_an_invisible_one_are_redelivered(sqs, fifo_url):
     for body in ("1", "2", "3"):
         send(sqs, fifo_url, body)
     first, _, third = receive(sqs, fifo_url)
@@ -98,7 +98,7 @@ def test_only_what_is_before_an_invisible_message_is_given_again(sqs, fifo_url):
     assert bodies(receive(sqs, fifo_url)) == ["1"]
 
 
-def test_a_handle_ends_with_its_delivery(sqs, fifo_url):
+def test_handle_ends_with_its_delivery(sqs, fifo_url):
     send(sqs, fifo_url, "x")
     [received] = receive(sqs, fifo_url, VisibilityTimeout=1)
 
@@ -115,7 +115,7 @@ def test_a_handle_ends_with_its_delivery(sqs, fifo_url):
     assert bodies(receive(sqs, fifo_url)) == ["x"]
 
 
-def test_one_attempt_gets_the_same_messages_again(sqs, fifo_url):
+def test_repeated_attempt_id_returns_same_messages(sqs, fifo_url):
     send(sqs, fifo_url, "x")
 
     first = receive(sqs, fifo_url, ReceiveRequestAttemptId="try")
@@ -126,7 +126,7 @@ def test_one_attempt_gets_the_same_messages_again(sqs, fifo_url):
     assert other == []
 
 
-def test_the_delay_of_the_queue_is_every_message_s(sqs, fifo_url):
+def test_queue_delay_applies_to_every_message(sqs, fifo_url):
     sqs.set_queue_attributes(QueueUrl=fifo_url, Attributes={"DelaySeconds": "1"})
     send(sqs, fifo_url, "x", DelaySeconds=0)
 
@@ -134,7 +134,7 @@ def test_the_delay_of_the_queue_is_every_message_s(sqs, fifo_url):
     assert bodies(receive(sqs, fifo_url, WaitTimeSeconds=5)) == ["x"]
 
 
-def test_a_purge_forgets_deduplication_ids(sqs, fifo_url):
+def test_purge_forgets_deduplication_ids(sqs, fifo_url):
     send(sqs, fifo_url, "x", MessageDeduplicationId="d")
     sqs.purge_queue(QueueUrl=fifo_url)
     send(sqs, fifo_url, "y", MessageDeduplicationId="d")
@@ -142,7 +142,7 @@ def test_a_purge_forgets_deduplication_ids(sqs, fifo_url):
     assert bodies(receive(sqs, fifo_url)) == ["y"]
 
 
-def test_a_batch_is_refused_message_by_message(sqs, name):
+def test_batch_entries_are_rejected_individually(sqs, name):
     url = sqs.create_queue(QueueName=f"{name}.fifo", Attributes={"FifoQueue": "true"})["QueueUrl"]
     good = {"MessageBody": "x", "MessageGroupId": "g", "MessageDeduplicationId": "d"}
     told = sqs.send_message_batch(
@@ -172,7 +172,7 @@ def test_a_batch_is_refused_message_by_message(sqs, name):
         ),
     ],
 )
-def test_a_batch_of_which_one_lacks_its_group_or_id_is_refused_whole(sqs, name, lacks, message):
+def test_batch_with_entry_lacking_group_or_id_is_rejected(sqs, name, lacks, message):
     url = sqs.create_queue(QueueName=f"{name}.fifo", Attributes={"FifoQueue": "true"})["QueueUrl"]
     good = {"MessageBody": "x", "MessageGroupId": "g", "MessageDeduplicationId": "d"}
     bad = {name: value for name, value in good.items() if name != lacks}

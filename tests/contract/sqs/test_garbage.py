@@ -96,7 +96,7 @@ def untouched(sqs, name):
 
 
 @pytest.mark.usefixtures("untouched")
-def test_json_made_at_random_is_answered_or_refused(client, url):
+def test_random_json_is_answered_or_rejected(client, url):
     chance = random.Random(SEED)
     operations = [one for one in SQS.operations.values() if one.name not in HARMFUL]
     for _ in range(CALLS):
@@ -113,7 +113,7 @@ def test_json_made_at_random_is_answered_or_refused(client, url):
 
 
 @pytest.mark.usefixtures("untouched")
-def test_parameters_made_at_random_are_answered_or_refused(client, url):
+def test_random_parameters_are_answered_or_rejected(client, url):
     chance = random.Random(SEED)
     operations = [one for one in SQS.operations.values() if one.name not in HARMFUL]
     for _ in range(CALLS):
@@ -126,7 +126,7 @@ def test_parameters_made_at_random_are_answered_or_refused(client, url):
 
 
 @pytest.mark.usefixtures("untouched")
-def test_bytes_made_at_random_are_refused(client):
+def test_random_bytes_are_rejected(client):
     chance = random.Random(SEED)
     for _ in range(50):
         content = chance.randbytes(chance.choice([1, 20, 500]))

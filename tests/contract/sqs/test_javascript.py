@@ -40,7 +40,7 @@ def with_length(data):
     return struct.pack(">I", len(data)) + data
 
 
-def test_the_sdk_compares_bodies_with_their_digests(steps):
+def test_sdk_verifies_body_digests(steps):
     """Were the check off, a wrong digest of ours would not fail the script."""
     assert steps["spoilt"]["send"] == "InvalidChecksumError"
     assert steps["spoilt"]["batch"].startswith("Invalid MD5 checksum on messages: ")
@@ -59,7 +59,7 @@ def test_queues_are_created_and_found(steps, service_url):
     assert sorted(url for page in pages for url in page) == [standard, fifo]
 
 
-def test_a_message_comes_as_it_was_sent_with_its_attributes(steps):
+def test_message_with_attributes_round_trips(steps):
     sent, received = steps["sent"], steps["received"]
     raw = b"\x00\x7f\x80\xff"
 
@@ -86,7 +86,7 @@ def test_a_message_comes_as_it_was_sent_with_its_attributes(steps):
     assert received["Attributes"]["ApproximateReceiveCount"] == "1"
 
 
-def test_a_deleted_message_is_gone(steps):
+def test_deleted_message_is_gone(steps):
     deleted = steps["deleted"]
 
     assert (deleted["status"], deleted["attempts"]) == (200, 1)
@@ -94,7 +94,7 @@ def test_a_deleted_message_is_gone(steps):
     assert (deleted["during"], deleted["after"]) == ([0, 1, 0], [0, 0, 0])
 
 
-def test_a_message_made_visible_comes_again_at_once(steps):
+def test_message_made_visible_is_redelivered_immediately(steps):
     first, hidden, second = (steps["visibility"][name] for name in ("first", "hidden", "second"))
 
     assert hidden == []
@@ -103,7 +103,7 @@ def test_a_message_made_visible_comes_again_at_once(steps):
     assert second["Attributes"] == {"ApproximateReceiveCount": "2"}
 
 
-def test_a_batch_is_sent_but_for_what_xml_cannot_carry(steps):
+def test_batch_is_sent_except_for_invalid_xml_characters(steps):
     sent = steps["batch sent"]
     one, two = steps["batch received"]["messages"]
 
@@ -121,7 +121,7 @@ def test_a_batch_is_sent_but_for_what_xml_cannot_carry(steps):
     assert two["MD5OfMessageAttributes"] == md5_of_attributes(("n", "Number", "1e3"))
 
 
-def test_a_batch_is_changed_and_deleted_but_for_a_handle_that_is_none(steps):
+def test_batch_is_changed_and_deleted_except_for_invalid_handle(steps):
     changed, deleted = steps["batch changed"], steps["batch deleted"]
 
     assert [entry["Id"] for entry in changed["Successful"]] == ["0", "1"]
@@ -133,7 +133,7 @@ def test_a_batch_is_changed_and_deleted_but_for_a_handle_that_is_none(steps):
     assert deleted["after"] == [0, 0, 0]
 
 
-def test_groups_keep_their_order_and_the_same_send_is_one_message(steps):
+def test_groups_keep_order_and_repeated_send_is_one_message(steps):
     first, same, second, third = steps["groups"]["sent"]
     messages = steps["groups"]["messages"]
     told = [message["Attributes"] for message in messages]
@@ -151,7 +151,7 @@ def test_groups_keep_their_order_and_the_same_send_is_one_message(steps):
     assert steps["groups"]["after"] == [0, 0, 0]
 
 
-def test_a_long_poll_waits_and_ends_with_the_message(steps):
+def test_long_poll_ends_with_the_message(steps):
     poll = steps["long poll"]
 
     assert poll["waited"]
@@ -159,7 +159,7 @@ def test_a_long_poll_waits_and_ends_with_the_message(steps):
     assert poll["came_after_ms"] < 5_000, "it should not wait for the end of its ten seconds"
 
 
-def test_tags_and_attributes_are_told_as_they_were_set(steps):
+def test_tags_and_attributes_are_returned_as_set(steps):
     standard, fifo = steps["attributes"]["standard"], steps["attributes"]["fifo"]
 
     assert steps["tags"] == {"Tags": {"team": "blüe"}}
@@ -192,7 +192,7 @@ def test_tags_and_attributes_are_told_as_they_were_set(steps):
         ),
     ],
 )
-def test_a_refusal_is_an_error_of_its_class_after_one_attempt(steps, step, name, code, message):
+def test_rejection_has_its_error_class_after_one_attempt(steps, step, name, code, message):
     refused = steps[step]
 
     assert refused["request_id"]

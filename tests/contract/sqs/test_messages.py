@@ -26,7 +26,7 @@ def counts(sqs, url):
     return tuple(int(told[f"ApproximateNumberOfMessages{name}"]) for name in names)
 
 
-def test_a_message_is_sent_received_and_deleted(sqs, url):
+def test_message_is_sent_received_and_deleted(sqs, url):
     sent = sqs.send_message(QueueUrl=url, MessageBody="hello")
     before = counts(sqs, url)
     [received] = receive(sqs, url)
@@ -43,11 +43,11 @@ def test_a_message_is_sent_received_and_deleted(sqs, url):
     assert (before, during, after) == ((1, 0, 0), (0, 1, 0), (0, 0, 0))
 
 
-def test_an_empty_queue_answers_without_messages(sqs, url):
+def test_empty_queue_returns_no_messages(sqs, url):
     assert "Messages" not in sqs.receive_message(QueueUrl=url)
 
 
-def test_attributes_come_back_as_they_were_sent(sqs, url):
+def test_attributes_round_trip(sqs, url):
     sent = sqs.send_message(QueueUrl=url, MessageBody="x", MessageAttributes=ATTRIBUTES)
     [received] = receive(sqs, url, MessageAttributeNames=["All"])
 
@@ -68,7 +68,7 @@ def test_attributes_come_back_as_they_were_sent(sqs, url):
         ([], set()),
     ],
 )
-def test_only_the_attributes_that_were_asked_for_are_told_and_digested(sqs, url, names, told):
+def test_only_requested_attributes_are_returned_and_digested(sqs, url, names, told):
     sent = {name: {"DataType": "String", "StringValue": name} for name in ("a.x", "a.y", "b")}
     all_of_them = sqs.send_message(QueueUrl=url, MessageBody="x", MessageAttributes=sent)
     [received] = receive(sqs, url, MessageAttributeNames=names)
@@ -83,7 +83,7 @@ def test_only_the_attributes_that_were_asked_for_are_told_and_digested(sqs, url,
     assert (expected == all_of_them["MD5OfMessageAttributes"]) is (len(told) == 3)
 
 
-def test_a_number_stays_the_text_it_was(sqs, url):
+def test_number_attribute_keeps_its_text(sqs, url):
     for text in ("007", "1e3", "-0.10", "1.0"):
         sent = {"n": {"DataType": "Number", "StringValue": text}}
         sqs.send_message(QueueUrl=url, MessageBody="x", MessageAttributes=sent)
@@ -92,7 +92,7 @@ def test_a_number_stays_the_text_it_was(sqs, url):
         assert received["MessageAttributes"]["n"]["StringValue"] == text
 
 
-def test_system_attributes_are_told_when_asked_for(sqs, url):
+def test_system_attributes_are_returned_on_request(sqs, url):
     trace = {
         "AWSTraceHeader": {"DataType": "String", "StringValue": "Root=1-5759e988-bd862e3fe1be46a9"}
     }
@@ -114,7 +114,7 @@ def test_system_attributes_are_told_when_asked_for(sqs, url):
     assert again["Attributes"] == {"ApproximateReceiveCount": "2"}
 
 
-def test_the_trace_header_of_a_request_stands_for_the_attribute(sqs, url):
+def test_trace_header_of_request_is_the_default_attribute(sqs, url):
     """As tools for X-Ray send it with every call."""
     header = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1"
     own = {"AWSTraceHeader": {"DataType": "String", "StringValue": "Root=1-5759e988-bd862e3f"}}
@@ -141,13 +141,13 @@ def test_the_trace_header_of_a_request_stands_for_the_attribute(sqs, url):
     }
 
 
-def test_a_queue_is_known_by_its_name_alone(sqs, url, name):
+def test_queue_is_identified_by_name_alone(sqs, url, name):
     sqs.send_message(QueueUrl=name, MessageBody="x")
 
     assert [one["Body"] for one in receive(sqs, url)] == ["x"]
 
 
-def test_a_message_of_visibility_zero_stays_ready(sqs, url):
+def test_message_with_zero_visibility_timeout_stays_ready(sqs, url):
     sqs.send_message(QueueUrl=url, MessageBody="x")
 
     [first] = receive(sqs, url, VisibilityTimeout=0)
@@ -157,7 +157,7 @@ def test_a_message_of_visibility_zero_stays_ready(sqs, url):
     assert first["ReceiptHandle"] != second["ReceiptHandle"]
 
 
-def test_an_old_handle_deletes_what_was_delivered_again(sqs, url):
+def test_old_handle_deletes_redelivered_message(sqs, url):
     sqs.send_message(QueueUrl=url, MessageBody="x")
     [first] = receive(sqs, url, VisibilityTimeout=0)
     [_] = receive(sqs, url)
@@ -167,7 +167,7 @@ def test_an_old_handle_deletes_what_was_delivered_again(sqs, url):
     assert counts(sqs, url) == (0, 0, 0)
 
 
-def test_deleting_twice_is_no_fault(sqs, url):
+def test_delete_is_idempotent(sqs, url):
     sqs.send_message(QueueUrl=url, MessageBody="x")
     [received] = receive(sqs, url)
 
@@ -188,7 +188,7 @@ def test_visibility_changes_count_from_now(sqs, url):
     assert again["MessageId"] == first["MessageId"]
 
 
-def test_a_delivery_lasts_twelve_hours_in_all(sqs, url):
+def test_delivery_lasts_twelve_hours_in_all(sqs, url):
     sqs.send_message(QueueUrl=url, MessageBody="x")
     [received] = receive(sqs, url)
     change = {"QueueUrl": url, "ReceiptHandle": received["ReceiptHandle"]}
@@ -201,7 +201,7 @@ def test_a_delivery_lasts_twelve_hours_in_all(sqs, url):
     assert "beyond the limit [43200 seconds]" in refusal(refused.value)[2]
 
 
-def test_the_visibility_of_a_deleted_message_cannot_change(sqs, url):
+def test_visibility_of_deleted_message_cannot_change(sqs, url):
     sqs.send_message(QueueUrl=url, MessageBody="x")
     [received] = receive(sqs, url)
     sqs.delete_message(QueueUrl=url, ReceiptHandle=received["ReceiptHandle"])
@@ -214,7 +214,7 @@ def test_the_visibility_of_a_deleted_message_cannot_change(sqs, url):
     assert refusal(refused.value)[:2] == (400, "InvalidParameterValue")
 
 
-def test_a_delay_holds_a_message_back(sqs, url):
+def test_delayed_message_is_held_back(sqs, url):
     sqs.send_message(QueueUrl=url, MessageBody="later", DelaySeconds=1)
 
     assert receive(sqs, url) == []
@@ -223,7 +223,7 @@ def test_a_delay_holds_a_message_back(sqs, url):
     assert received["Body"] == "later"
 
 
-def test_the_wait_of_a_call_comes_before_that_of_its_queue(sqs, url):
+def test_wait_of_call_overrides_wait_of_queue(sqs, url):
     attributes = {"ReceiveMessageWaitTimeSeconds": "1"}
     sqs.set_queue_attributes(QueueUrl=url, Attributes=attributes)
     waits = []
@@ -236,7 +236,7 @@ def test_the_wait_of_a_call_comes_before_that_of_its_queue(sqs, url):
     assert waits[1] < 0.5
 
 
-def test_a_purge_takes_everything_and_not_again_within_a_minute(sqs, url, name):
+def test_purge_drops_everything_and_is_limited_to_once_a_minute(sqs, url, name):
     for delay in (0, 0, 60):
         sqs.send_message(QueueUrl=url, MessageBody="x", DelaySeconds=delay)
     receive(sqs, url)
@@ -253,7 +253,7 @@ def test_a_purge_takes_everything_and_not_again_within_a_minute(sqs, url, name):
     )
 
 
-def test_a_queue_with_too_many_in_flight_says_so(sqs, client, name):
+def test_in_flight_limit_is_reported(sqs, client, name):
     client.put(f"/v1/queues/{name}", json={"in_flight_max": 1}).raise_for_status()
     url = sqs.get_queue_url(QueueName=name)["QueueUrl"]
     for _ in range(2):
@@ -266,7 +266,7 @@ def test_a_queue_with_too_many_in_flight_says_so(sqs, client, name):
     assert refusal(refused.value)[:2] == (403, "OverLimit")
 
 
-def test_a_tenant_with_a_backlog_does_not_delay_another(sqs, url):
+def test_backlog_of_one_group_does_not_delay_another(sqs, url):
     for tenant, bodies in (("noisy", range(10)), ("noisy", range(10)), ("quiet", range(1))):
         entries = [
             {"Id": str(nth), "MessageBody": tenant, "MessageGroupId": tenant} for nth in bodies
@@ -281,7 +281,7 @@ def test_a_tenant_with_a_backlog_does_not_delay_another(sqs, url):
 # What other doors send
 
 
-def test_a_native_message_shows_its_headers_as_attributes(sqs, client, url, name):
+def test_native_message_shows_headers_as_attributes(sqs, client, url, name):
     client.post(
         f"/v1/queues/{name}/messages",
         json={
@@ -296,7 +296,7 @@ def test_a_native_message_shows_its_headers_as_attributes(sqs, client, url, name
 
 
 @pytest.mark.parametrize("body", [b"\xff\x00", b"bell \x07"])
-def test_a_body_that_sqs_cannot_carry_comes_in_base64(sqs, client, url, name, body):
+def test_body_invalid_in_sqs_is_returned_as_base64(sqs, client, url, name, body):
     sent = client.post(
         f"/v1/queues/{name}/messages",
         content=body,
@@ -309,7 +309,7 @@ def test_a_body_that_sqs_cannot_carry_comes_in_base64(sqs, client, url, name, bo
     assert received["MD5OfBody"] == hashlib.md5(received["Body"].encode()).hexdigest()
 
 
-def test_a_message_sent_here_is_received_natively(sqs, client, url, name):
+def test_message_sent_over_sqs_is_received_natively(sqs, client, url, name):
     sqs.send_message(QueueUrl=url, MessageBody="x", MessageAttributes=ATTRIBUTES)
 
     [received] = client.post(f"/v1/queues/{name}/receive", json={}).json()["messages"]
@@ -318,7 +318,7 @@ def test_a_message_sent_here_is_received_natively(sqs, client, url, name):
     assert received["headers"]["color"] == "blüe"
 
 
-def test_a_native_queue_with_a_dot_in_its_name_is_reached(sqs, client, url, name):
+def test_native_queue_with_dot_in_name_is_reachable(sqs, client, url, name):
     client.put(f"/v1/queues/{name}.native").raise_for_status()
 
     found = sqs.get_queue_url(QueueName=f"{name}.native")["QueueUrl"]
@@ -328,7 +328,7 @@ def test_a_native_queue_with_a_dot_in_its_name_is_reached(sqs, client, url, name
     assert arn_of(sqs, found).endswith(f":{name}.native")
 
 
-def test_a_full_queue_throttles_its_senders(sqs, client, url, name):
+def test_full_queue_throttles_senders(sqs, client, url, name):
     """With what an SDK tries again by itself."""
     client.patch(f"/v1/queues/{name}", json={"messages_max": 1}).raise_for_status()
     sqs.send_message(QueueUrl=url, MessageBody="1")
@@ -357,7 +357,7 @@ def test_parked_messages_count_as_not_visible(sqs, client, fifo_url):
     assert "Messages" not in sqs.receive_message(QueueUrl=fifo_url)
 
 
-def test_a_native_configuration_leaves_what_only_sqs_knows(sqs, client, url, name):
+def test_native_put_keeps_sqs_only_attributes(sqs, client, url, name):
     sqs.set_queue_attributes(QueueUrl=url, Attributes={"SqsManagedSseEnabled": "false"})
 
     client.put(f"/v1/queues/{name}", json={"delay_seconds": 3}).raise_for_status()

@@ -92,7 +92,7 @@ def older(service_url, tmp_path_factory):
     client.close()
 
 
-def test_messages_with_attributes_go_and_come(older, url):
+def test_messages_with_attributes_round_trip(older, url):
     attributes = {
         "text": {"DataType": "String", "StringValue": "<é>\r\n"},
         "raw": {"DataType": "Binary", "BinaryValue": b"\x00\xff"},
@@ -112,7 +112,7 @@ def test_messages_with_attributes_go_and_come(older, url):
     assert received["Attributes"]["ApproximateReceiveCount"] == "1"
 
 
-def test_batches_go_and_come(older, url):
+def test_batches_round_trip(older, url):
     sent = older.send_message_batch(
         QueueUrl=url,
         Entries=[{"Id": "a", "MessageBody": "x"}, {"Id": "b", "MessageBody": "y\x0b"}],
@@ -150,7 +150,7 @@ def test_queues_are_configured_tagged_and_listed(older, name):
     assert older.list_dead_letter_source_queues(QueueUrl=url).get("queueUrls", []) == []
 
 
-def test_a_queue_that_is_not_there_is_told_in_the_words_of_old(older):
+def test_unknown_queue_has_the_older_error_code(older):
     url = "http://localhost/123456789012/none"
     with pytest.raises(ClientError) as refused:
         older.send_message(QueueUrl=url, MessageBody="x")

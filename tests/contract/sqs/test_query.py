@@ -82,7 +82,7 @@ def test_attributes_tags_and_permissions_change(query, url):
     assert map_of(tags, "Tag", "Key") == {"a": "b"}
 
 
-def test_a_message_goes_through_at_the_queue_s_own_path(query, url):
+def test_message_is_processed_at_path_of_queue(query, url):
     path = "/" + url.split("/", 3)[3]
     sent = query.call("SendMessage", path, MessageBody="<é>\r\n", **ATTRIBUTE)
     received = query.call(
@@ -110,7 +110,7 @@ def test_a_message_goes_through_at_the_queue_s_own_path(query, url):
     assert len(query.call("ReceiveMessage", path)) == 0
 
 
-def test_batches_answer_entry_by_entry(query, url):
+def test_batches_are_answered_entry_by_entry(query, url):
     sent = query.call(
         "SendMessageBatch",
         QueueUrl=url,
@@ -138,7 +138,7 @@ def test_batches_answer_entry_by_entry(query, url):
         assert texts_of(answer, "BatchResultErrorEntry/Code") == ["ReceiptHandleIsInvalid"]
 
 
-def test_a_queue_is_purged(query, url):
+def test_queue_is_purged(query, url):
     query.call("SendMessage", QueueUrl=url, MessageBody="x")
     query.call("PurgeQueue", QueueUrl=url)
 
@@ -182,7 +182,7 @@ def test_dead_letters_are_listed_and_moved(sqs, query, name, url):
     assert int(text_of(cancelled, "ApproximateNumberOfMessagesMoved")) < 3
 
 
-def test_a_call_may_be_a_get(client, url):
+def test_get_request_is_accepted(client, url):
     query = "Action=SendMessage&Version=2012-11-05&MessageBody=hello"
     at_its_path = client.get(f"{url}?{query}")
     at_the_root = client.get("/", params={"Action": "ReceiveMessage", "QueueUrl": url})

@@ -14,7 +14,7 @@ def attributes_of(sqs, url, *names):
     return told.get("Attributes", {})
 
 
-def test_a_queue_s_url_has_the_address_that_the_client_used(sqs, service_url, name):
+def test_queue_url_has_address_used_by_client(sqs, service_url, name):
     url = sqs.create_queue(QueueName=name)["QueueUrl"]
     base, account, last = url.rsplit("/", 2)
 
@@ -25,7 +25,7 @@ def test_a_queue_s_url_has_the_address_that_the_client_used(sqs, service_url, na
     assert arn_of(sqs, url) == f"arn:aws:sqs:us-east-1:{account}:{name}"
 
 
-def test_a_plain_queue_shows_exactly_the_attributes_of_amazon_s(sqs, url):
+def test_plain_queue_has_exactly_the_attributes_of_aws(sqs, url):
     told = attributes_of(sqs, url, "All")
 
     assert told.keys() == {
@@ -47,7 +47,7 @@ def test_a_plain_queue_shows_exactly_the_attributes_of_amazon_s(sqs, url):
     assert attributes_of(sqs, url, "DelaySeconds", "Policy") == {"DelaySeconds": "0"}
 
 
-def test_attributes_are_set_and_the_others_stay(sqs, url):
+def test_setting_attributes_keeps_the_others(sqs, url):
     sqs.set_queue_attributes(QueueUrl=url, Attributes={"VisibilityTimeout": "5"})
     sqs.set_queue_attributes(QueueUrl=url, Attributes={"DelaySeconds": "7"})
 
@@ -57,7 +57,7 @@ def test_attributes_are_set_and_the_others_stay(sqs, url):
     }
 
 
-def test_a_queue_is_created_again_when_it_is_what_was_asked_for(sqs, url, name):
+def test_create_with_equal_attributes_returns_existing_queue(sqs, url, name):
     sqs.set_queue_attributes(QueueUrl=url, Attributes={"DelaySeconds": "7"})
 
     again = [
@@ -69,7 +69,7 @@ def test_a_queue_is_created_again_when_it_is_what_was_asked_for(sqs, url, name):
     assert "Tags" not in sqs.list_queue_tags(QueueUrl=url)
 
 
-def test_another_value_than_the_current_one_is_refused(sqs, name):
+def test_create_with_other_attributes_is_rejected(sqs, name):
     sqs.create_queue(QueueName=name, Attributes={"DelaySeconds": "1"})
     url = sqs.get_queue_url(QueueName=name)["QueueUrl"]
     sqs.set_queue_attributes(QueueUrl=url, Attributes={"DelaySeconds": "7"})
@@ -87,7 +87,7 @@ def test_another_value_than_the_current_one_is_refused(sqs, name):
     assert refused.value.response["Error"]["QueryErrorCode"] == "QueueNameExists"
 
 
-def test_a_deleted_queue_is_gone_and_its_name_free(sqs, url, name):
+def test_deleted_queue_is_gone_and_its_name_reusable(sqs, url, name):
     sqs.send_message(QueueUrl=url, MessageBody="x")
     sqs.delete_queue(QueueUrl=url)
     with pytest.raises(sqs.exceptions.QueueDoesNotExist):
@@ -99,7 +99,7 @@ def test_a_deleted_queue_is_gone_and_its_name_free(sqs, url, name):
     assert "Messages" not in sqs.receive_message(QueueUrl=url)
 
 
-def test_queues_are_listed_by_their_beginning_and_in_pages(sqs, name):
+def test_queues_are_listed_by_prefix_in_pages(sqs, name):
     urls = [sqs.create_queue(QueueName=f"{name}-{nth}")["QueueUrl"] for nth in range(3)]
 
     everything = sqs.list_queues(QueueNamePrefix=f"{name}-")
@@ -113,7 +113,7 @@ def test_queues_are_listed_by_their_beginning_and_in_pages(sqs, name):
     assert "QueueUrls" not in sqs.list_queues(QueueNamePrefix=f"{name}-none")
 
 
-def test_tags_are_added_listed_and_taken_away(sqs, name):
+def test_tags_are_added_listed_and_removed(sqs, name):
     url = sqs.create_queue(QueueName=name, tags={"team": "a"})["QueueUrl"]
     sqs.tag_queue(QueueUrl=url, Tags={"Team": "b", "empty": ""})
     sqs.untag_queue(QueueUrl=url, TagKeys=["team", "missing"])
@@ -121,7 +121,7 @@ def test_tags_are_added_listed_and_taken_away(sqs, name):
     assert sqs.list_queue_tags(QueueUrl=url)["Tags"] == {"Team": "b", "empty": ""}
 
 
-def test_a_queue_has_fifty_tags_at_most(sqs, url):
+def test_queue_has_fifty_tags_at_most(sqs, url):
     sqs.tag_queue(QueueUrl=url, Tags={str(nth): "" for nth in range(50)})
     for tags in ({"one more": ""}, {"x" * 129: ""}, {"0": "x" * 257}, {"0": "\x00"}):
         with pytest.raises(ClientError) as refused:
@@ -129,7 +129,7 @@ def test_a_queue_has_fifty_tags_at_most(sqs, url):
         assert refusal(refused.value)[:2] == (400, "InvalidParameterValue")
 
 
-def test_permissions_are_kept_as_a_policy(sqs, url):
+def test_permissions_are_stored_as_policy(sqs, url):
     sqs.add_permission(
         QueueUrl=url, Label="one", AWSAccountIds=["111111111111"], Actions=["SendMessage"]
     )
@@ -169,7 +169,7 @@ def test_permissions_are_kept_as_a_policy(sqs, url):
         ("standard", {"KmsMasterKeyId": "k\x00"}, "InvalidAttributeValue"),
     ],
 )
-def test_a_queue_that_cannot_be_is_not_created(sqs, name, attributes, code):
+def test_invalid_queue_is_rejected(sqs, name, attributes, code):
     with pytest.raises(ClientError) as refused:
         sqs.create_queue(QueueName=name, Attributes=attributes)
 
@@ -178,7 +178,7 @@ def test_a_queue_that_cannot_be_is_not_created(sqs, name, attributes, code):
         sqs.get_queue_url(QueueName=name)
 
 
-def test_a_queue_s_type_stays(sqs, fifo_url, url):
+def test_queue_type_cannot_change(sqs, fifo_url, url):
     with pytest.raises(ClientError) as refused:
         sqs.set_queue_attributes(QueueUrl=fifo_url, Attributes={"FifoQueue": "false"})
     assert refusal(refused.value) == (
@@ -196,7 +196,7 @@ def test_a_queue_s_type_stays(sqs, fifo_url, url):
         )
 
 
-def test_a_key_that_goes_does_not_bring_back_encryption_by_sqs(sqs, url):
+def test_removing_kms_key_does_not_restore_sqs_encryption(sqs, url):
     for key in ("alias/mine", ""):
         sqs.set_queue_attributes(QueueUrl=url, Attributes={"KmsMasterKeyId": key})
 

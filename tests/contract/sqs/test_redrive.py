@@ -58,7 +58,7 @@ def tasks(sqs, url):
     return told.get("Results", [])
 
 
-def test_a_message_moves_at_the_receive_that_would_be_one_too_many(sqs, source_url, dead_url):
+def test_message_moves_to_dead_letter_queue_after_max_receives(sqs, source_url, dead_url):
     sent = sqs.send_message(QueueUrl=source_url, MessageBody="x")
     [_] = receive(sqs, source_url, VisibilityTimeout=1)
     time.sleep(1.2)
@@ -71,7 +71,7 @@ def test_a_message_moves_at_the_receive_that_would_be_one_too_many(sqs, source_u
     assert dead["Attributes"]["ApproximateReceiveCount"] == "2"
 
 
-def test_a_fifo_message_dies_with_its_id_as_its_deduplication_id(sqs, name):
+def test_dead_fifo_message_has_its_id_as_deduplication_id(sqs, name):
     fifo = {"FifoQueue": "true", "ContentBasedDeduplication": "true"}
     dead = sqs.create_queue(QueueName=f"{name}-dead.fifo", Attributes=fifo)["QueueUrl"]
     attributes = fifo | redrive_policy(sqs, dead)
@@ -86,7 +86,7 @@ def test_a_fifo_message_dies_with_its_id_as_its_deduplication_id(sqs, name):
     assert message["Attributes"]["MessageDeduplicationId"] == sent["MessageId"]
 
 
-def test_a_policy_reads_as_numbers_and_empty_text_removes_it(sqs, source_url, dead_url):
+def test_redrive_policy_has_numbers_and_empty_text_removes_it(sqs, source_url, dead_url):
     told = sqs.get_queue_attributes(QueueUrl=source_url, AttributeNames=["RedrivePolicy"])
     sqs.set_queue_attributes(QueueUrl=source_url, Attributes={"RedrivePolicy": ""})
     after = sqs.get_queue_attributes(QueueUrl=source_url, AttributeNames=["RedrivePolicy"])
@@ -98,7 +98,7 @@ def test_a_policy_reads_as_numbers_and_empty_text_removes_it(sqs, source_url, de
     assert "Attributes" not in after
 
 
-def test_a_target_must_be_there_of_the_same_type_and_willing(sqs, url, fifo_url, dead_url):
+def test_dead_letter_queue_must_exist_match_and_allow_source(sqs, url, fifo_url, dead_url):
     policy = redrive_policy(sqs, dead_url)
     deny = {"RedriveAllowPolicy": '{"redrivePermission":"denyAll"}'}
     allow = {"redrivePermission": "byQueue", "sourceQueueArns": [arn_of(sqs, url)]}
@@ -123,7 +123,7 @@ def test_a_target_must_be_there_of_the_same_type_and_willing(sqs, url, fifo_url,
     assert unwilling.endswith("RedriveAllowPolicy does not allow this source queue.")
 
 
-def test_the_sources_of_a_dead_letter_queue_are_listed(sqs, source_url, dead_url):
+def test_sources_of_dead_letter_queue_are_listed(sqs, source_url, dead_url):
     told = sqs.list_dead_letter_source_queues(QueueUrl=dead_url)
     none = sqs.list_dead_letter_source_queues(QueueUrl=source_url)
 
@@ -131,7 +131,7 @@ def test_the_sources_of_a_dead_letter_queue_are_listed(sqs, source_url, dead_url
     assert none["queueUrls"] == []
 
 
-def test_a_task_brings_messages_back_to_where_they_died(sqs, source_url, dead_url):
+def test_move_task_returns_messages_to_their_source(sqs, source_url, dead_url):
     give_up(sqs, source_url, dead_url, 3)
 
     handle = sqs.start_message_move_task(SourceArn=arn_of(sqs, dead_url))["TaskHandle"]
@@ -147,7 +147,7 @@ def test_a_task_brings_messages_back_to_where_they_died(sqs, source_url, dead_ur
     assert not task.keys() & {"TaskHandle", "DestinationArn", "FailureReason"}
 
 
-def test_a_task_may_have_another_destination_and_a_pace(sqs, source_url, dead_url, name):
+def test_move_task_accepts_destination_and_rate(sqs, source_url, dead_url, name):
     give_up(sqs, source_url, dead_url)
     other = sqs.create_queue(QueueName=f"{name}-other")["QueueUrl"]
 
@@ -163,7 +163,7 @@ def test_a_task_may_have_another_destination_and_a_pace(sqs, source_url, dead_ur
     assert task["MaxNumberOfMessagesPerSecond"] == 100
 
 
-def test_a_running_task_is_alone_and_can_be_cancelled(sqs, source_url, dead_url):
+def test_running_move_task_is_exclusive_and_cancellable(sqs, source_url, dead_url):
     give_up(sqs, source_url, dead_url, 10)
     arn = arn_of(sqs, dead_url)
     handle = sqs.start_message_move_task(SourceArn=arn, MaxNumberOfMessagesPerSecond=1)[
@@ -185,7 +185,7 @@ def test_a_running_task_is_alone_and_can_be_cancelled(sqs, source_url, dead_url)
     assert ready(sqs, dead_url) > 0
 
 
-def test_a_task_s_faults_are_told(sqs, url, source_url, dead_url):
+def test_invalid_move_task_is_rejected(sqs, url, source_url, dead_url):
     arn, missing = arn_of(sqs, url), arn_of(sqs, url) + "-none"
     dead = arn_of(sqs, dead_url)
     cases: list[tuple[Any, dict[str, Any], int, str]] = [
@@ -205,7 +205,7 @@ def test_a_task_s_faults_are_told(sqs, url, source_url, dead_url):
         assert refusal(refused.value)[:2] == (status, code), parameters
 
 
-def test_a_task_whose_destination_is_gone_fails_and_says_why(sqs, name, source_url, dead_url):
+def test_move_task_fails_with_reason_when_destination_is_deleted(sqs, name, source_url, dead_url):
     give_up(sqs, source_url, dead_url)
     attributes = redrive_policy(sqs, dead_url)
     sqs.create_queue(QueueName=f"{name}-another", Attributes=attributes)
@@ -220,7 +220,7 @@ def test_a_task_whose_destination_is_gone_fails_and_says_why(sqs, name, source_u
     assert ready(sqs, dead_url) == 1
 
 
-def test_a_handle_that_names_another_queue_cancels_nothing(sqs, url, source_url, dead_url):
+def test_forged_task_handle_of_another_queue_is_rejected(sqs, url, source_url, dead_url):
     give_up(sqs, source_url, dead_url, 3)
     started = sqs.start_message_move_task(
         SourceArn=arn_of(sqs, dead_url), MaxNumberOfMessagesPerSecond=1

@@ -171,7 +171,7 @@ def assert_refused_in_query(query, fault, asked):
 
 
 @pytest.mark.parametrize("nth", range(len(STANDARD)))
-def test_a_standard_queue_refuses(client, query, url, nth):
+def test_standard_queue_rejects_invalid_calls(client, query, url, nth):
     fault = STANDARD[nth]
     asked = {"QueueUrl": url, **fault.asked}
 
@@ -180,7 +180,7 @@ def test_a_standard_queue_refuses(client, query, url, nth):
 
 
 @pytest.mark.parametrize("nth", range(len(FIFO)))
-def test_a_fifo_queue_refuses(client, query, sqs, fifo_url, nth):
+def test_fifo_queue_rejects_invalid_calls(client, query, sqs, fifo_url, nth):
     off = {"ContentBasedDeduplication": "false"}
     sqs.set_queue_attributes(QueueUrl=fifo_url, Attributes=off)
     asked = {"QueueUrl": fifo_url, **FIFO[nth].asked}
@@ -190,7 +190,7 @@ def test_a_fifo_queue_refuses(client, query, sqs, fifo_url, nth):
 
 
 @pytest.mark.parametrize("nth", range(len(ANYWHERE)))
-def test_what_names_no_queue_is_refused(client, query, nth):
+def test_invalid_queue_url_is_rejected(client, query, nth):
     fault = ANYWHERE[nth]
 
     assert_refused_in_json(client, fault, fault.asked)

@@ -24,7 +24,7 @@ def error_of(answer):
     return answer.json()["__type"].partition("#")[2], answer.headers["x-amzn-query-error"]
 
 
-def test_each_answer_has_an_id_of_its_own(client, url):
+def test_each_response_has_a_unique_request_id(client, url):
     body = json.dumps({"QueueUrl": url, "MessageBody": "x"})
     answers = [post(client, "AmazonSQS.SendMessage", body) for _ in range(2)]
     ids = [answer.headers["x-amzn-requestid"] for answer in answers]
@@ -34,7 +34,7 @@ def test_each_answer_has_an_id_of_its_own(client, url):
     assert answers[0].headers["content-type"] == JSON
 
 
-def test_an_xml_answer_repeats_its_id(client):
+def test_xml_response_repeats_its_request_id(client):
     answer = client.post("/", data={"Action": "ListQueues"})
     found = ET.fromstring(answer.content).find(".//{*}RequestId")
 
@@ -42,7 +42,7 @@ def test_an_xml_answer_repeats_its_id(client):
     assert found.text == answer.headers["x-amzn-requestid"]
 
 
-def test_a_body_in_pieces_gets_the_same_answer(client, url):
+def test_chunked_body_gets_the_same_response(client, url):
     body = json.dumps({"QueueUrl": url, "MessageBody": "hello"}).encode()
     whole = post(client, "AmazonSQS.SendMessage", body)
     pieces = post(client, "AmazonSQS.SendMessage", iter([body[:10], body[10:]]))
@@ -51,27 +51,27 @@ def test_a_body_in_pieces_gets_the_same_answer(client, url):
     assert whole.headers.keys() - {"content-length"} == pieces.headers.keys() - {"content-length"}
 
 
-def test_json_may_come_to_a_queue_s_path(client, url):
+def test_json_is_accepted_at_path_of_queue(client, url):
     body = json.dumps({"QueueUrl": url, "MessageBody": "x"})
 
     assert post(client, "AmazonSQS.SendMessage", body, path=urlsplit(url).path).status_code == 200
 
 
-def test_an_operation_without_an_answer_answers_an_empty_object(client, url):
+def test_operation_without_result_returns_empty_object(client, url):
     answer = post(client, "AmazonSQS.DeleteQueue", json.dumps({"QueueUrl": url}))
 
     assert (answer.status_code, answer.content) == (200, b"{}")
 
 
 @pytest.mark.parametrize("target", ["AmazonSQS.Nonsense", "AmazonSNS.ListQueues", "ListQueues", ""])
-def test_an_unknown_operation_is_told_so(client, target):
+def test_unknown_operation_is_rejected(client, target):
     answer = post(client, target)
 
     assert answer.status_code == 400
     assert error_of(answer) == ("UnknownOperationException", "InvalidAction;Sender")
 
 
-def test_a_form_is_query_whatever_target_a_client_makes_up(client):
+def test_form_is_query_protocol_despite_target_header(client):
     """As Perl's Amazon::SQS::Simple sends it."""
     headers = {"x-amz-target": "AmazonSQSv20121105.ListQueues"}
     answer = client.post("/", data={"Action": "ListQueues"}, headers=headers)
@@ -80,7 +80,7 @@ def test_a_form_is_query_whatever_target_a_client_makes_up(client):
     assert b"<ListQueuesResult" in answer.content
 
 
-def test_json_is_json_whatever_curl_calls_it(client, url):
+def test_json_is_recognized_despite_form_content_type(client, url):
     body = json.dumps({"QueueUrl": url, "MessageBody": "x"})
     kind = "application/x-www-form-urlencoded"
     answer = post(client, "AmazonSQS.SendMessage", body, **{"content-type": kind})
@@ -88,7 +88,7 @@ def test_json_is_json_whatever_curl_calls_it(client, url):
     assert answer.json()["MessageId"]
 
 
-def test_an_unknown_or_missing_action_is_told_so(query, client):
+def test_unknown_or_missing_action_is_rejected(query, client):
     assert query.error("Nonsense")[:2] == (400, "InvalidAction")
     for answer in (client.post("/"), client.post("/", data={"QueueName": "x"})):
         assert answer.status_code == 400
@@ -99,7 +99,7 @@ def test_an_unknown_or_missing_action_is_told_so(query, client):
     "content",
     [b"", b"{", b"[]", b"null", b'"x"', b"\xff", b'{"QueueUrl":5}', b'{"QueueUrl":["x"]}', b"[" * 9999],
 )  # fmt: skip
-def test_what_is_not_the_operation_s_input_is_refused(client, content):
+def test_invalid_input_is_rejected(client, content):
     answer = post(client, "AmazonSQS.SendMessage", content)
 
     assert answer.status_code == 400
@@ -107,20 +107,20 @@ def test_what_is_not_the_operation_s_input_is_refused(client, content):
     assert error_of(answer)[0] == expected
 
 
-def test_members_that_are_null_or_unknown_are_as_if_they_were_not_there(client, url):
+def test_null_and_unknown_members_are_ignored(client, url):
     asked = {"QueueUrl": url, "MessageBody": "x", "DelaySeconds": None, "Nonsense": [1]}
 
     assert post(client, "AmazonSQS.SendMessage", json.dumps(asked)).status_code == 200
 
 
-def test_a_call_larger_than_any_may_be_is_refused(client):
+def test_oversized_call_is_rejected(client):
     answer = post(client, content=b" " * (limits.REQUEST_BYTES_MAX + 1))
 
     assert answer.status_code == 413
     assert error_of(answer)[1] == "RequestEntityTooLarge;Sender"
 
 
-def test_a_page_of_another_site_is_refused_in_the_protocol_s_words(client):
+def test_foreign_origin_is_rejected_in_protocol_format(client):
     in_json = post(client, host="evil.example")
     in_query = client.post(
         "/", data={"Action": "ListQueues"}, headers={"origin": "http://evil.example"}
@@ -131,14 +131,14 @@ def test_a_page_of_another_site_is_refused_in_the_protocol_s_words(client):
     assert b"<Code>AccessDenied</Code>" in in_query.content
 
 
-def test_a_visit_with_a_browser_is_no_call(client):
+def test_browser_visit_is_not_a_call(client):
     answer = client.get("/")
 
     assert answer.status_code == 404
     assert answer.headers["content-type"] == "application/problem+json"
 
 
-def test_the_door_counts_its_requests_and_messages(client, url):
+def test_requests_and_messages_are_counted(client, url):
     def counted(line):
         metrics = client.get("/metrics").text
         found = re.search(rf"^{re.escape(line)} (.*)$", metrics, re.MULTILINE)
@@ -155,7 +155,7 @@ def test_the_door_counts_its_requests_and_messages(client, url):
     assert [counted(line) for line in lines] == [count + 1 for count in before]
 
 
-def test_a_client_that_went_away_while_waiting_takes_nothing(sqs, url, service_url):
+def test_disconnected_waiting_client_takes_nothing(sqs, url, service_url):
     where = urlsplit(service_url)
     body = json.dumps({"QueueUrl": url, "WaitTimeSeconds": 20})
     with socket.create_connection((where.hostname, where.port)) as gone:

@@ -10,7 +10,7 @@ from tests.contract.streams.calls import append, append_to_shard, read_shard
 MSGPACK = {"content-type": "application/msgpack", "accept": "application/msgpack"}
 
 
-def test_each_record_of_a_batch_is_answered(client, stream):
+def test_batch_is_answered_record_by_record(client, stream):
     results = append(client, stream, {"data": "a", "key": "k"}, {"data": "b", "key": "k"})
 
     assert [result["offset"] for result in results] == [0, 1]
@@ -18,14 +18,14 @@ def test_each_record_of_a_batch_is_answered(client, stream):
     assert not any(result["duplicate"] for result in results)
 
 
-def test_a_record_sent_alone_is_answered_alone(client, stream):
+def test_single_record_gets_single_result(client, stream):
     answer = client.post(f"{stream}/records", json={"data": {"a": 1}, "key": "k"})
 
     assert answer.status_code == 201
     assert answer.json().keys() == {"shard", "offset", "duplicate"}
 
 
-def test_a_raw_body_is_a_record(client, stream):
+def test_raw_body_is_a_record(client, stream):
     answer = client.post(f"{stream}/records", content=b"hello", headers={"millstream-key": "k"})
 
     at = answer.json()
@@ -45,7 +45,7 @@ def test_lines_are_a_batch_of_records(client, stream):
     assert len(answer.json()["records"]) == 2
 
 
-def test_a_record_comes_back_as_it_was_sent(client, stream):
+def test_record_round_trips(client, stream):
     sent = [
         {
             "data": {"page": "/"},
@@ -88,7 +88,7 @@ def test_messagepack_carries_bytes_both_ways(client, stream):
     assert records[0]["key"] == "k"
 
 
-def test_a_batch_of_a_thousand_records_is_taken(client, stream):
+def test_batch_of_a_thousand_records_is_accepted(client, stream):
     packed = msgspec.msgpack.encode({"records": [{"data": b"x" * 256}] * 1000})
 
     answer = client.post(f"{stream}/records", content=packed, headers=MSGPACK)
@@ -96,7 +96,7 @@ def test_a_batch_of_a_thousand_records_is_taken(client, stream):
     assert len(msgspec.msgpack.decode(answer.content)["records"]) == 1000
 
 
-def test_a_repeated_append_with_the_same_key_adds_nothing(client, stream):
+def test_repeat_with_same_idempotency_key_adds_nothing(client, stream):
     headers = {"idempotency-key": "k1"}
     body = {"records": [{"data": "a", "key": "x"}]}
     client.post(f"{stream}/records", json=body, headers=headers)
@@ -106,7 +106,7 @@ def test_a_repeated_append_with_the_same_key_adds_nothing(client, stream):
     assert again["duplicate"] is True
 
 
-def test_a_producers_repeated_batch_adds_nothing(client, stream):
+def test_repeated_batch_of_producer_adds_nothing(client, stream):
     producer = {"id": "p", "epoch": 0, "sequence": 0}
     first = append_to_shard(client, stream, 0, {"data": "a"}, producer=producer).json()
 
@@ -115,7 +115,7 @@ def test_a_producers_repeated_batch_adds_nothing(client, stream):
     assert again["records"] == [{**first["records"][0], "duplicate": True}]
 
 
-def test_a_producers_gap_is_refused(client, stream):
+def test_sequence_gap_of_producer_is_rejected(client, stream):
     producer = {"id": "p", "epoch": 0, "sequence": 5}
 
     answer = append_to_shard(client, stream, 0, {"data": "a"}, producer=producer)
@@ -124,7 +124,7 @@ def test_a_producers_gap_is_refused(client, stream):
     assert answer.json()["code"] == "sequence_out_of_order"
 
 
-def test_an_append_at_another_offset_than_expected_is_refused(client, stream):
+def test_append_at_unexpected_offset_is_rejected(client, stream):
     assert append_to_shard(client, stream, 0, {"data": "a"}, expected_offset=0).status_code == 200
 
     answer = append_to_shard(client, stream, 0, {"data": "b"}, expected_offset=0)
@@ -135,7 +135,7 @@ def test_an_append_at_another_offset_than_expected_is_refused(client, stream):
 
 
 @pytest.mark.parametrize("shard", ["2", "x", "-1", "99999999999999999999"])
-def test_a_shard_that_is_not_there_is_told(client, stream, shard):
+def test_unknown_shard_is_reported(client, stream, shard):
     answers = [
         client.get(f"{stream}/shards/{shard}/records"),
         client.post(f"{stream}/shards/{shard}/records", json={"data": "a"}),
@@ -144,7 +144,7 @@ def test_a_shard_that_is_not_there_is_told(client, stream, shard):
     assert [answer.json()["code"] for answer in answers] == ["shard_not_found"] * 2
 
 
-def test_a_record_too_large_for_its_stream_is_refused(client, name):
+def test_record_over_size_limit_of_stream_is_rejected(client, name):
     client.put(f"/v1/streams/{name}", json={"record_bytes_max": 10})
 
     answer = client.post(f"/v1/streams/{name}/records", json={"data": "x" * 11})
@@ -153,7 +153,7 @@ def test_a_record_too_large_for_its_stream_is_refused(client, name):
     assert answer.json()["code"] == "message_too_large"
 
 
-def test_a_fence_gives_a_shard_to_one_writer(client, stream):
+def test_fence_reserves_shard_for_one_writer(client, stream):
     fence = f"{stream}/shards/0/fence"
     set_ = client.put(fence, json={"token": "mine", "expected": ""})
     taken = client.put(fence, json={"token": "other", "expected": ""})
@@ -168,7 +168,7 @@ def test_a_fence_gives_a_shard_to_one_writer(client, stream):
     assert client.put(fence, json={"token": ""}).json() == {"shard": 0, "fenced": False}
 
 
-def test_a_record_may_name_its_hash_key(client, stream):
+def test_record_can_specify_hash_key(client, stream):
     low, high = append(
         client, stream, {"data": "a", "hash_key": "0"}, {"data": "b", "hash_key": str(2**128 - 1)}
     )
@@ -180,7 +180,7 @@ def test_a_record_may_name_its_hash_key(client, stream):
     assert [answer.status_code for answer in (off, odd, on_shard)] == [422] * 3
 
 
-def test_an_event_time_that_is_too_far_off_is_refused(client, stream):
+def test_event_time_beyond_allowed_skew_is_rejected(client, stream):
     client.patch(stream, json={"event_time_skew_seconds_max": 60}).raise_for_status()
 
     answer = client.post(
@@ -191,7 +191,7 @@ def test_an_event_time_that_is_too_far_off_is_refused(client, stream):
     assert answer.json()["errors"][0]["pointer"] == "/records/0/event_time"
 
 
-def test_columns_are_appended_as_json_and_as_messagepack(client, name):
+def test_columns_are_appended_as_json_and_messagepack(client, name):
     stream = f"/v1/streams/{name}"
     client.put(stream)
 
@@ -217,7 +217,7 @@ def test_columns_are_appended_as_json_and_as_messagepack(client, name):
         ({}, "/data"),
     ],
 )
-def test_columns_that_make_no_sense_are_refused_where_they_are_wrong(client, name, body, pointer):
+def test_invalid_columns_are_rejected_with_pointer(client, name, body, pointer):
     stream = f"/v1/streams/{name}"
     client.put(stream)
 

@@ -3,7 +3,7 @@
 from tests.contract.streams.calls import append_to_shard
 
 
-def test_a_put_without_a_body_makes_a_stream_of_defaults(client, name):
+def test_put_without_body_creates_stream_with_defaults(client, name):
     answer = client.put(f"/v1/streams/{name}")
 
     assert answer.status_code == 201
@@ -32,14 +32,14 @@ def test_a_put_without_a_body_makes_a_stream_of_defaults(client, name):
     }
 
 
-def test_a_patch_changes_a_stream(client, stream):
+def test_patch_changes_stream(client, stream):
     answer = client.patch(stream, json={"retention_bytes": 1000})
 
     assert answer.json()["retention_bytes"] == 1000
     assert client.patch(stream, json={"retention_bytes": None}).json()["retention_bytes"] is None
 
 
-def test_the_shards_of_a_stream_cannot_change_here(client, stream):
+def test_shard_count_cannot_change_by_put(client, stream):
     put = client.put(stream, json={"shards": 3})
     patched = client.patch(stream, json={"shards": 3})
 
@@ -47,7 +47,7 @@ def test_the_shards_of_a_stream_cannot_change_here(client, stream):
     assert patched.json()["errors"][0]["pointer"] == "/shards"
 
 
-def test_a_deleted_stream_is_gone(client, stream):
+def test_deleted_stream_is_gone(client, stream):
     assert client.delete(stream).status_code == 204
     assert client.get(stream).json()["code"] == "stream_not_found"
     assert client.get(f"{stream}/shards/0/records").json()["code"] == "stream_not_found"
@@ -59,7 +59,7 @@ def test_streams_are_listed(client, stream):
     assert stream.rpartition("/")[2] in names
 
 
-def test_the_shards_share_the_ring(client, stream):
+def test_shards_partition_the_hash_ring(client, stream):
     append_to_shard(client, stream, 1, {"data": "a"}, {"data": "b"})
 
     first, second = client.get(f"{stream}/shards").json()["items"]
@@ -71,7 +71,7 @@ def test_the_shards_share_the_ring(client, stream):
     assert (second["start"], second["next"]) == (0, 2)
 
 
-def test_retention_may_be_for_ever(client, stream):
+def test_retention_can_be_unlimited(client, stream):
     for_ever = client.patch(stream, json={"retention_seconds": None, "retention_records": 10})
     other = client.patch(stream, json={"retention_records": None, "event_times": "arrival"})
 

@@ -9,7 +9,7 @@ import msgspec
 from tests.contract.streams.calls import append, append_to_shard, read_shard, reshard
 
 
-def test_a_shard_is_read_page_by_page(client, stream):
+def test_shard_is_read_in_pages(client, stream):
     append_to_shard(client, stream, 0, *[{"data": str(n)} for n in range(5)])
 
     first = read_shard(client, stream, 0, limit=3)
@@ -21,7 +21,7 @@ def test_a_shard_is_read_page_by_page(client, stream):
     assert "gap" not in rest
 
 
-def test_a_shard_is_read_by_its_tail(client, stream):
+def test_shard_is_read_by_its_tail(client, stream):
     append_to_shard(client, stream, 0, *[{"data": str(n)} for n in range(5)])
 
     found = read_shard(client, stream, 0, tail=2)
@@ -29,7 +29,7 @@ def test_a_shard_is_read_by_its_tail(client, stream):
     assert [record["data"] for record in found["records"]] == ["3", "4"]
 
 
-def test_a_shard_is_read_from_a_time(client, stream):
+def test_shard_is_read_from_a_time(client, stream):
     append_to_shard(client, stream, 0, {"data": "before"})
     time.sleep(0.01)
     append_to_shard(client, stream, 0, {"data": "after"})
@@ -40,20 +40,20 @@ def test_a_shard_is_read_from_a_time(client, stream):
     assert [record["data"] for record in found["records"]] == ["after"]
 
 
-def test_a_read_past_the_end_is_refused(client, stream):
+def test_read_past_the_end_is_rejected(client, stream):
     answer = client.get(f"{stream}/shards/0/records", params={"offset": 7})
 
     assert answer.status_code == 416
     assert answer.json()["code"] == "offset_out_of_range"
 
 
-def test_a_read_of_two_starts_is_refused(client, stream):
+def test_shard_read_with_two_starts_is_rejected(client, stream):
     answer = client.get(f"{stream}/shards/0/records", params={"offset": 0, "tail": 1})
 
     assert answer.status_code == 422
 
 
-def test_a_reader_may_wait_for_the_next_record(client, stream):
+def test_reader_can_wait_for_next_record(client, stream):
     with ThreadPoolExecutor() as pool:
         waiting = pool.submit(read_shard, client, stream, 0, wait_seconds=20)
         time.sleep(0.2)
@@ -65,7 +65,7 @@ def test_a_reader_may_wait_for_the_next_record(client, stream):
     assert time.monotonic() - started < 5
 
 
-def test_a_json_value_that_was_stored_on_several_lines_is_one_of_them(client, stream):
+def test_multiline_json_value_is_one_line(client, stream):
     """Its line breaks were passed on, and made four lines of the first record."""
     for body in (b'{\n  "a": 1,\n  "b": "x\\ny"\n}', b'"plain"'):
         value = {"data_base64": base64.b64encode(body).decode(), "content_type": "application/json"}
@@ -77,7 +77,7 @@ def test_a_json_value_that_was_stored_on_several_lines_is_one_of_them(client, st
     assert [line.get("data") for line in lines] == [{"a": 1, "b": "x\ny"}, "plain", None]
 
 
-def test_a_read_can_be_answered_in_lines(client, stream):
+def test_read_can_return_lines(client, stream):
     append_to_shard(client, stream, 0, {"data": "a"}, {"data": "b"})
 
     answer = client.get(f"{stream}/shards/0/records", headers={"accept": "application/x-ndjson"})
@@ -102,7 +102,7 @@ def test_one_cursor_reads_all_shards(client, stream):
     assert first["gaps"] == []
 
 
-def test_a_read_from_the_latest_sees_only_what_comes_next(client, stream):
+def test_read_from_latest_sees_only_later_records(client, stream):
     append_to_shard(client, stream, 0, {"data": "before"})
 
     first = client.get(f"{stream}/records", params={"from": "latest"}).json()
@@ -113,7 +113,7 @@ def test_a_read_from_the_latest_sees_only_what_comes_next(client, stream):
     assert [record["data"] for record in rest["records"]] == ["after"]
 
 
-def test_a_read_from_a_time_goes_through_a_reshard(client, stream):
+def test_read_from_time_continues_through_reshard(client, stream):
     """A shard that was closed before holds nothing of that time; the children of one that was open then hold some."""
     append(client, stream, *[{"data": "old", "key": str(number)} for number in range(8)])
     reshard(client, stream, split={"shard": 0}).raise_for_status()
@@ -131,7 +131,7 @@ def test_a_read_from_a_time_goes_through_a_reshard(client, stream):
     assert sorted(found) == ["new"] * 8 + ["newest"] * 8
 
 
-def test_a_read_has_one_start(client, stream):
+def test_stream_read_with_two_starts_is_rejected(client, stream):
     cursor = client.get(f"{stream}/records").json()["next_cursor"]
 
     both = client.get(
@@ -141,7 +141,7 @@ def test_a_read_has_one_start(client, stream):
     assert (both.status_code, both.json()["errors"][0]["pointer"]) == (422, "/time")
 
 
-def test_a_cursor_of_another_stream_is_refused(client, stream, name):
+def test_cursor_of_another_stream_is_rejected(client, stream, name):
     client.put(f"/v1/streams/{name}")
     cursor = client.get(f"/v1/streams/{name}/records").json()["next_cursor"]
 
@@ -152,7 +152,7 @@ def test_a_cursor_of_another_stream_is_refused(client, stream, name):
         assert answer.json()["code"] == "invalid_cursor"
 
 
-def test_the_newest_record_of_a_key_is_shown(client, stream):
+def test_latest_record_of_key_is_returned(client, stream):
     off = client.get(f"{stream}/keys/a")
     client.patch(stream, json={"key_index": True}).raise_for_status()
     append(client, stream, {"data": "1", "key": "a/b c"}, {"data": "2", "key": "a/b c"})

@@ -13,7 +13,7 @@ def shards_of(answer: httpx.Response) -> dict[int, dict[str, Any]]:
     return {shard["index"]: shard for shard in answer.json()["items"]}
 
 
-def test_a_shard_is_split_in_its_middle(client, stream):
+def test_shard_is_split_in_the_middle(client, stream):
     found = shards_of(reshard(client, stream, split={"shard": 0}))
 
     assert (found[0]["open"], found[1]["open"]) == (False, True)
@@ -24,7 +24,7 @@ def test_a_shard_is_split_in_its_middle(client, stream):
     assert (shown["shards"], shown["open_shards"], shown["version"]) == (2, 3, 2)
 
 
-def test_a_shard_is_split_at_a_key_and_merged_again(client, stream):
+def test_shard_is_split_at_a_hash_key_and_merged_again(client, stream):
     reshard(client, stream, split={"shard": 0, "at_hash_key": "1000"}).raise_for_status()
 
     found = shards_of(reshard(client, stream, merge=[3, 2]))
@@ -37,7 +37,7 @@ def test_a_shard_is_split_at_a_key_and_merged_again(client, stream):
     )
 
 
-def test_a_stream_takes_any_number_of_shards(client, stream):
+def test_stream_can_be_resharded_to_any_count(client, stream):
     found = shards_of(reshard(client, stream, shards=5))
 
     assert sum(shard["open"] for shard in found.values()) == 5
@@ -58,14 +58,14 @@ def test_a_stream_takes_any_number_of_shards(client, stream):
         ({"double": True}, "/double"),
     ],
 )
-def test_a_reshard_that_makes_no_sense_is_refused(client, stream, change, pointer):
+def test_invalid_reshard_is_rejected(client, stream, change, pointer):
     answer = reshard(client, stream, **change)
 
     assert answer.status_code == 422, answer.text
     assert pointer in [fault["pointer"] for fault in answer.json()["errors"]]
 
 
-def test_what_is_not_there_cannot_be_resharded(client, stream, name):
+def test_reshard_of_unknown_shard_is_not_found(client, stream, name):
     missing = [
         reshard(client, stream, split={"shard": 9}),
         reshard(client, stream, merge=[0, 9]),
@@ -78,7 +78,7 @@ def test_what_is_not_there_cannot_be_resharded(client, stream, name):
     assert answer.json()["code"] == "stream_not_found"
 
 
-def test_a_closed_shard_tells_its_end_and_the_way(client, stream):
+def test_closed_shard_reports_its_end_and_children(client, stream):
     append_to_shard(client, stream, 0, {"data": "a"}, {"data": "b"})
     reshard(client, stream, split={"shard": 0}).raise_for_status()
 
@@ -97,7 +97,7 @@ def test_a_closed_shard_tells_its_end_and_the_way(client, stream):
     assert [child["shard"] for child in refused.json()["children"]] == [2, 3]
 
 
-def test_a_cursor_leads_through_splits_and_merges_in_order(client, stream):
+def test_cursor_follows_splits_and_merges_in_order(client, stream):
     keys = [f"key {number}" for number in range(8)]
     changes: list[dict[str, Any]] = [{"split": {"shard": 0}}, {"shards": 1}, {"shards": 4}]
     for round_, change in enumerate(changes):
@@ -130,7 +130,7 @@ def test_latest_starts_in_the_open_shards(client, stream):
     assert [record["data"] for record in then["records"]] == ["new"]
 
 
-def test_a_retry_after_a_split_adds_nothing(client, stream):
+def test_retry_after_split_adds_nothing(client, stream):
     headers = {"idempotency-key": "k1"}
     body = {"records": [{"data": str(n), "key": f"key {n}"} for n in range(6)]}
     first = client.post(f"{stream}/records", json=body, headers=headers).json()["records"]
@@ -141,7 +141,7 @@ def test_a_retry_after_a_split_adds_nothing(client, stream):
     assert again == [{**one, "duplicate": True} for one in first]
 
 
-def test_a_shard_is_truncated(client, stream):
+def test_shard_is_truncated(client, stream):
     append_to_shard(client, stream, 0, *[{"data": str(n)} for n in range(5)])
 
     answer = client.post(f"{stream}/shards/0/truncate", json={"before": 3})

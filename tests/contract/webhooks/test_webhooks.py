@@ -26,7 +26,7 @@ def hook(client: httpx.Client, source: str, name: str) -> str:
     return path
 
 
-def test_a_webhook_is_made_shown_listed_changed_and_deleted(client, source, name):
+def test_webhook_is_created_shown_listed_changed_and_deleted(client, source, name):
     path = f"/v1/webhooks/{name}"
     told = {"source": source, "url": URL, "headers": {"authorization": "Bearer opensesame"}}
 
@@ -51,7 +51,7 @@ def test_a_webhook_is_made_shown_listed_changed_and_deleted(client, source, name
     assert client.get(path).json()["code"] == "webhook_not_found"
 
 
-def test_conditions_hold(client, hook, source):
+def test_preconditions_are_enforced(client, hook, source):
     told = {"source": source, "url": URL, "rate": 1}
 
     for headers, status in (
@@ -65,7 +65,7 @@ def test_conditions_hold(client, hook, source):
     assert client.delete(hook, headers={"if-match": '"v2"'}).status_code == 204
 
 
-def test_lists_have_pages(client, source, name):
+def test_lists_are_paged(client, source, name):
     for number in range(5):
         told = {"source": source, "url": URL}
         client.put(f"/v1/webhooks/{name}-{number}", json=told).raise_for_status()
@@ -106,7 +106,9 @@ def test_lists_have_pages(client, source, name):
         ({"colour": "red"}, "/colour", "unknown_field"),
     ],
 )
-def test_a_configuration_says_what_is_wrong_with_it(client, source, name, change, pointer, code):
+def test_invalid_configuration_is_rejected_with_pointer(
+    client, source, name, change, pointer, code
+):
     told = {"source": source, "url": URL, **change}
 
     answer = client.put(f"/v1/webhooks/{name}", json=told)
@@ -117,7 +119,7 @@ def test_a_configuration_says_what_is_wrong_with_it(client, source, name, change
     assert (fault["pointer"], fault["code"]) == (pointer, code)
 
 
-def test_what_is_not_there_is_a_problem(client, hook, name):
+def test_unknown_webhook_is_a_problem(client, hook, name):
     for method, path, code in (
         ("GET", "/v1/webhooks/none", "webhook_not_found"),
         ("DELETE", "/v1/webhooks/none", "webhook_not_found"),
@@ -144,11 +146,11 @@ def test_what_is_not_there_is_a_problem(client, hook, name):
         ({"status": "failed", "from": "2026-01-31T12:00:00Z", "to": "2026-02-01T00:00:00Z"}, 200),
     ],
 )
-def test_what_is_asked_of_the_log_is_checked(client, hook, query, status):
+def test_invalid_delivery_filter_is_rejected(client, hook, query, status):
     assert client.get(f"{hook}/deliveries", params=query).status_code == status
 
 
-def test_the_log_has_pages_and_one_delivery_is_found_by_its_id(client, hook, log_delivery):
+def test_log_is_paged_and_delivery_is_found_by_id(client, hook, log_delivery):
     name = hook.rpartition("/")[2]
     for number in range(3):
         log_delivery(name, f"event-{number}")
@@ -185,7 +187,7 @@ def receiver() -> Iterator[HTTPServer]:
     server.server_close()
 
 
-def test_a_test_and_a_delivery_sent_again_verify_with_the_secret_that_was_shown(
+def test_test_and_resent_delivery_verify_with_shown_secret(
     client, source, name, receiver, log_delivery
 ):
     path = f"/v1/webhooks/{name}"
@@ -215,14 +217,14 @@ def _signature_of(signer: standardwebhooks.Webhook, headers: dict[str, str], bod
     return signer.sign(headers["webhook-id"], moment, body.decode())
 
 
-def test_an_overlap_has_a_limit(client, hook):
+def test_secret_overlap_is_limited(client, hook):
     answer = client.post(f"{hook}/secret", json={"overlap_seconds": 10_000_000})
 
     assert answer.status_code == 422
     assert answer.json()["errors"][0]["pointer"] == "/overlap_seconds"
 
 
-def test_a_disabled_webhook_is_switched_on_again(client, source, name):
+def test_disabled_webhook_is_enabled_again(client, source, name):
     path = f"/v1/webhooks/{name}"
     client.put(path, json={"source": source, "url": URL, "enabled": False}).raise_for_status()
     before = client.get(path).json()

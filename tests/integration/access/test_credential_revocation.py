@@ -68,9 +68,7 @@ async def _take_rights(guarded: Guarded, key: NewSecret) -> None:
 
 
 @pytest.mark.parametrize("ending", [_revoke, _take_rights])
-async def test_socket_closes_and_releases_when_credential_ends(
-    guarded: Guarded, ending
-):
+async def test_socket_closes_and_releases_when_credential_ends(guarded: Guarded, ending):
     key = await guarded.key()
     await guarded.ask("POST", "/v1/queues/orders/messages", key, json={"body": "a"})
     async with connect(

@@ -109,9 +109,7 @@ class _RightlySigned:
         return Unauthenticated()
 
 
-async def test_cached_key_pair_expires(
-    guarded: Guarded, monkeypatch
-):
+async def test_cached_key_pair_expires(guarded: Guarded, monkeypatch):
     clock = ManualClock(SystemClock().now_ms())
     gate = KeyGate(lambda: guarded.storage, JwtIssuers(()), clock)
     one = await pair(guarded, replace(LET_IN, expires_at_ms=clock.now_ms() + 10_000))

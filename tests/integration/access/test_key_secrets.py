@@ -22,9 +22,7 @@ pytestmark = pytest.mark.one_store
 ADMIN = CredentialRequest(name="ada", rights=Rights(roles=(Role.ADMIN,)))
 
 
-async def test_secrets_appear_in_no_log_error_or_response(
-    redis_url, database_url, caplog, capfd
-):
+async def test_secrets_appear_in_no_log_error_or_response(redis_url, database_url, caplog, capfd):
     caplog.set_level(logging.DEBUG)
     where = StorageSettings(
         redis_url=redis_url, database_url=database_url, secret_keys=(new_key(),)

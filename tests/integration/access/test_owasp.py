@@ -3,7 +3,7 @@
 API1, API3, API5 also: tests/integration/access/test_authorization_matrix.py, every operation by role, tenant and door
 API2 also: tests/integration/access/test_protocols.py, tests/unit/access/test_jwt.py, tests/unit/aws/test_sigv4.py
 API4 also: tests/unit/http/test_paced_protocol.py, tests/unit/http/test_item_limits.py, tests/integration/quotas/test_quotas.py
-API7 also: tests/unit/access/test_egress.py, tests/integration/webhooks/test_permissions.py
+API7 also: tests/unit/access/test_egress.py, tests/integration/webhooks/test_egress.py
 """
 
 import asyncio

@@ -106,9 +106,7 @@ async def test_cached_key_is_rejected_after_expiry(guarded: Guarded):
         await gate.admit(shown)
 
 
-async def test_key_survives_short_database_outage(
-    guarded: Guarded, database_url, monkeypatch
-):
+async def test_key_survives_short_database_outage(guarded: Guarded, database_url, monkeypatch):
     """For as long as the grace lasts (ADR 0045); then nobody knows whether it was revoked."""
     monkeypatch.setattr("storage.postgres.listener._GRACE_SECONDS", 3.0)
     key = await guarded.key()

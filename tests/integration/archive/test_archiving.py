@@ -102,9 +102,7 @@ async def test_unarchived_records_stay_in_hot_store(engines, settings, clock):
     assert after.hot.start == after.state.archived == 10
 
 
-async def test_unarchived_stream_is_trimmed_by_retention_only(
-    engines, clock
-):
+async def test_unarchived_stream_is_trimmed_by_retention_only(engines, clock):
     await engines.catalog.put_stream(CLICKS, StreamSpec(archive=False, retention_ms=HOUR))
     await engines.streams.append(CLICKS, numbered(0, 10))
     clock.advance(ms=2 * HOUR)
@@ -117,9 +115,7 @@ async def test_unarchived_stream_is_trimmed_by_retention_only(
         await engines.archives.flush(CLICKS)
 
 
-async def test_append_is_rejected_when_archive_is_half_a_budget_behind(
-    engines, settings
-):
+async def test_append_is_rejected_when_archive_is_half_a_budget_behind(engines, settings):
     other = StreamName("other")
     spec = StreamSpec(hot_bytes_max=limits.HOT_BYTES_MIN)
     for name in (CLICKS, other):
@@ -170,9 +166,7 @@ async def test_plan_submits_one_job_per_due_lane(engines, clock):
     assert sorted(due) == sorted(name.name for name in names)
 
 
-async def test_records_trimmed_unarchived_are_skipped(
-    engines, settings, clock
-):
+async def test_records_trimmed_unarchived_are_skipped(engines, settings, clock):
     await engines.catalog.put_stream(CLICKS, StreamSpec(retention_ms=HOUR))
     await engines.streams.append(CLICKS, numbered(0, 10))
     await archive(engines, settings, CLICKS)
@@ -235,9 +229,7 @@ async def test_files_of_deleted_stream_are_deleted(engines, settings, root):
     assert not stored(root)
 
 
-async def test_old_uncommitted_files_are_deleted(
-    engines, settings, root, clock
-):
+async def test_old_uncommitted_files_are_deleted(engines, settings, root, clock):
     await engines.catalog.put_stream(CLICKS, StreamSpec())
     await engines.streams.append(CLICKS, numbered(0, 10))
     await copy(settings, await engines.archiving.due(DEFAULT_NAMESPACE, stream="clicks"))
@@ -255,9 +247,7 @@ async def test_old_uncommitted_files_are_deleted(
     assert stored(root) == [file.path]
 
 
-async def test_small_files_of_an_hour_are_compacted(
-    engines, settings, root, clock
-):
+async def test_small_files_of_an_hour_are_compacted(engines, settings, root, clock):
     await engines.catalog.put_stream(CLICKS, StreamSpec())
     for first in range(0, 50, 10):
         await engines.streams.append(CLICKS, numbered(first, 10))
@@ -343,9 +333,7 @@ async def test_verify_finds_missing_offsets(engines, settings):
     assert shard.faults == ["No file has the offsets 10 to 19."]
 
 
-async def test_archiving_resumes_after_full_disk(
-    engines, settings, root, monkeypatch
-):
+async def test_archiving_resumes_after_full_disk(engines, settings, root, monkeypatch):
     await engines.catalog.put_stream(CLICKS, StreamSpec())
     await engines.streams.append(CLICKS, numbered(0, 10))
     make = local_store._made

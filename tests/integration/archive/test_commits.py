@@ -111,9 +111,7 @@ async def test_failed_range_blocks_later_ranges_of_its_shard(engines, settings):
     assert (again.first, again.next) == (10, 30)
 
 
-async def test_flush_job_is_requeued_until_everything_is_archived(
-    engines, settings
-):
+async def test_flush_job_is_requeued_until_everything_is_archived(engines, settings):
     await engines.catalog.put_stream(CLICKS, StreamSpec(shards=2))
     await engines.streams.append(CLICKS, numbered(0, 30))
     asked = await engines.archives.flush(CLICKS)

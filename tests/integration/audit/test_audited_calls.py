@@ -80,9 +80,7 @@ async def test_refusals_per_minute_are_bounded_and_counted(auditing, engines, cl
     assert newest.after == {"refusals_left_out": 7}
 
 
-async def test_call_is_not_started_when_intent_cannot_be_written(
-    auditing, engines, database_url
-):
+async def test_call_is_not_started_when_intent_cannot_be_written(auditing, engines, database_url):
     execute(database_url, "alter table audit_pending rename to elsewhere")
     purge = Calls()
 

@@ -127,9 +127,7 @@ async def test_millis_behind_latest_is_reported(kinesis, stream, clock):
     assert second["MillisBehindLatest"] == 0
 
 
-async def test_reader_of_trimmed_records_moves_to_oldest(
-    kinesis, stream, clock, engines
-):
+async def test_reader_of_trimmed_records_moves_to_oldest(kinesis, stream, clock, engines):
     first = (await put(kinesis))["Records"][0]["SequenceNumber"]
     clock.advance(ms=25 * limits.HOUR_MS)
     kept = (await put(kinesis))["Records"][0]["SequenceNumber"]
@@ -202,9 +200,7 @@ async def test_shard_accepts_one_megabyte_per_second(limited, stream):
     assert code == "ProvisionedThroughputExceededException"
 
 
-async def test_shard_read_rate_is_limited(
-    kinesis, limited, stream, clock
-):
+async def test_shard_read_rate_is_limited(kinesis, limited, stream, clock):
     await put(kinesis, 5, 1_000_000)
     iterator = await iterator_of(kinesis)
     first = await limited.code("GetRecords", ShardIterator=iterator)
@@ -310,9 +306,7 @@ async def test_failing_record_of_batch_fails_alone(kinesis, stream, clock, monke
         (RuntimeError("a bug"), 500, "InternalFailureException"),
     ],
 )
-async def test_failing_put_record_fails_the_call(
-    kinesis, stream, monkeypatch, error, status, code
-):
+async def test_failing_put_record_fails_the_call(kinesis, stream, monkeypatch, error, status, code):
     answering(monkeypatch, error)
 
     answer = await kinesis.post("PutRecord", StreamName="orders", Data="eA==", PartitionKey="k")

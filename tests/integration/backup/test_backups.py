@@ -126,9 +126,7 @@ async def received(storage, queue):
     return bodies
 
 
-async def test_acknowledged_writes_are_restored_and_offsets_not_reused(
-    source, target, tmp_path
-):
+async def test_acknowledged_writes_are_restored_and_offsets_not_reused(source, target, tmp_path):
     folder = tmp_path / "backup"
     async with open_storage(source) as storage:
         await storage.catalog.put_queue(ORDERS, QueueSpec())
@@ -238,9 +236,7 @@ def backup_of_little(source, tmp_path):
 
 
 @pytest.mark.one_store
-def test_jobs_are_copied_before_the_store_and_the_rest_after(
-    source, target, tmp_path, monkeypatch
-):
+def test_jobs_are_copied_before_the_store_and_the_rest_after(source, target, tmp_path, monkeypatch):
     """Otherwise a replay passes over what it sent meanwhile, and nobody knows what was archived meanwhile."""
     execute(source, JOB)
 

@@ -68,9 +68,7 @@ async def test_losing_listen_connection_clears_cache(catalog, database_url):
     await eventually(lambda: version_of(catalog, ORDERS), 99)
 
 
-async def test_cached_definitions_survive_short_database_outage(
-    catalog, database_url, monkeypatch
-):
+async def test_cached_definitions_survive_short_database_outage(catalog, database_url, monkeypatch):
     monkeypatch.setattr("storage.postgres.listener._GRACE_SECONDS", 3.0)
     created, _ = await catalog.put_queue(ORDERS, QueueSpec())
     await eventually(lambda: is_cached(catalog, ORDERS), True)

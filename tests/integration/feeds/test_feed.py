@@ -96,9 +96,7 @@ def offsets(chunk: Chunk) -> list[int]:
 # Sharing
 
 
-async def test_readers_waiting_at_tip_share_one_read_and_encoding(
-    engines, feeds, streams, words
-):
+async def test_readers_waiting_at_tip_share_one_read_and_encoding(engines, feeds, streams, words):
     async with AsyncExitStack() as stack:
         some = [await stack.enter_async_context(feeds.of(CLICKS, 0)) for _ in range(100)]
         waiting = [asyncio.create_task(feed.at(0, LONG_MS)) for feed in some]
@@ -154,9 +152,7 @@ async def test_only_selected_records_are_encoded(engines, feeds, words):
     ("records_max", "bytes_max", "taken"),
     [(2, 1_000, [0, 1]), (9, 25, [0, 1]), (9, 30, [0, 1, 2]), (0, 99, []), (9, 5, [])],
 )
-async def test_reader_gets_no_more_than_its_credit(
-    engines, feeds, records_max, bytes_max, taken
-):
+async def test_reader_gets_no_more_than_its_credit(engines, feeds, records_max, bytes_max, taken):
     await append(engines, 5, b"ten bytes!")
     async with feeds.of(CLICKS, 0) as feed:
         chunk = (await feed.at(0)).within(records_max, bytes_max)
@@ -289,9 +285,7 @@ async def test_closing_feeds_fails_waiting_readers(feeds, streams):
 # What goes wrong
 
 
-async def test_failure_reaches_all_readers_and_next_read_retries(
-    engines, feeds, streams
-):
+async def test_failure_reaches_all_readers_and_next_read_retries(engines, feeds, streams):
     await append(engines, 1)
     streams.failure = StorageUnavailable()
     async with feeds.of(CLICKS, 0) as feed:
@@ -380,9 +374,7 @@ async def test_expired_records_are_dropped_from_cache(engines, feeds):
     assert offsets(chunk) == [3]
 
 
-async def test_end_of_shard_is_reported_repeatedly_with_children(
-    engines, feeds, streams
-):
+async def test_end_of_shard_is_reported_repeatedly_with_children(engines, feeds, streams):
     await append(engines, 2)
     async with feeds.of(CLICKS, 0) as feed:
         waiting = asyncio.create_task(feed.at(2, LONG_MS))
@@ -446,9 +438,7 @@ async def test_cache_stays_below_its_limit(engines, streams, words):
     assert streams.reads == reads + 1, "the oldest went first"
 
 
-async def test_shared_block_stays_cached_during_scan_of_history(
-    engines, streams, words
-):
+async def test_shared_block_stays_cached_during_scan_of_history(engines, streams, words):
     feeds = Feeds(streams, engines.catalog, {"words": Format(words, b" ")}, bytes_max=3 * MIB)
     await engines.catalog.put_stream(StreamName("old"), StreamSpec())
     await append(engines, 5)
@@ -475,9 +465,7 @@ async def read_along(feed: Feed, records: int) -> bytes:
     return b" ".join(told)
 
 
-async def test_many_readers_get_every_record_once_during_writes(
-    engines, feeds, words
-):
+async def test_many_readers_get_every_record_once_during_writes(engines, feeds, words):
     async with AsyncExitStack() as stack:
         some = [await stack.enter_async_context(feeds.of(CLICKS, 0)) for _ in range(20)]
         reading = [asyncio.create_task(read_along(feed, 300)) for feed in some]

@@ -137,9 +137,7 @@ async def test_child_is_read_after_all_of_its_parents(engines, feeds, catalog):
     assert reader.ended[2] == 2
 
 
-async def test_read_resumes_while_child_waits_for_other_parent(
-    engines, feeds, catalog
-):
+async def test_read_resumes_while_child_waits_for_other_parent(engines, feeds, catalog):
     await append(engines, "one")
     states = await engines.streams.shards(CLICKS)
     await engines.streams.merge(CLICKS, 0, 1)
@@ -188,9 +186,7 @@ async def test_shard_expired_unread_is_reported_as_gap(engines, feeds, catalog, 
     assert {shard for shard, _ in reader.places} == {2}
 
 
-async def test_shard_expiring_while_read_is_reported_as_gap(
-    engines, feeds, catalog, clock
-):
+async def test_shard_expiring_while_read_is_reported_as_gap(engines, feeds, catalog, clock):
     await append(engines, "one")
     async with Tail(feeds, catalog, CLICKS, {0: 2, 1: 2}) as tail:
         await engines.streams.merge(CLICKS, 0, 1)

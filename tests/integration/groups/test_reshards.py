@@ -50,9 +50,7 @@ async def test_children_are_read_after_parent_is_fully_committed(storage, groups
     assert shards_of(after.membership) == [1, 2, 3, 4, 5]
 
 
-async def test_next_fetch_finishes_parent_committed_before_closing(
-    storage, groups
-):
+async def test_next_fetch_finishes_parent_committed_before_closing(storage, groups):
     await fill(storage)
     await groups.commit(READERS, commits(await groups.fetch(READERS, "a")))
     await storage.streams.split(CLICKS, 0, HALF)
@@ -61,9 +59,7 @@ async def test_next_fetch_finishes_parent_committed_before_closing(
     assert data(await groups.fetch(READERS, "a")) == [b"child"]
 
 
-async def test_maintenance_finishes_parent_committed_before_closing(
-    storage, groups
-):
+async def test_maintenance_finishes_parent_committed_before_closing(storage, groups):
     await fill(storage)
     await groups.commit(READERS, commits(await groups.fetch(READERS, "a")))
     await storage.streams.split(CLICKS, 0, HALF)
@@ -89,9 +85,7 @@ async def test_reading_ahead_to_end_of_shard_commits_nothing(storage, groups):
     assert shards_of(again.membership) == [0, 1, 2, 3]
 
 
-async def test_process_with_stale_definition_finishes_the_parent(
-    storage, settings, clock
-):
+async def test_process_with_stale_definition_finishes_the_parent(storage, settings, clock):
     """Its definition says that the shard is open; what it reads says that it has ended."""
     await fill(storage)
     async with open_storage(settings, clock=clock, limits=NEVER_AWAY) as other:
@@ -176,9 +170,7 @@ async def test_simple_group_follows_split(storage, groups):
     assert data(await groups.fetch(simple)) == []
 
 
-async def test_expired_shard_is_a_gap_until_children_are_committed(
-    storage, groups, clock
-):
+async def test_expired_shard_is_a_gap_until_children_are_committed(storage, groups, clock):
     await fill(storage, 1)
     await groups.fetch(READERS, "a")
     await storage.streams.split(CLICKS, 0, HALF)

@@ -135,9 +135,7 @@ async def test_delayed_job_is_due_later(jobs, later):
     assert await jobs.claim("w1", KINDS) is not None
 
 
-async def test_job_with_expired_lease_restarts_and_fences_old_claim(
-    jobs, later
-):
+async def test_job_with_expired_lease_restarts_and_fences_old_claim(jobs, later):
     await submit(jobs)
     stale = (await jobs.claim("w1", KINDS)).claim
     later(60_000)

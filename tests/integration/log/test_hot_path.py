@@ -286,9 +286,7 @@ async def test_vanished_log_continues_above_all_earlier_offsets(storage, redis_u
 
 
 @pytest.mark.parametrize("of", ["queue", "stream"])
-async def test_store_change_while_creating_log_is_retried(
-    storage, redis_url, monkeypatch, of
-):
+async def test_store_change_while_creating_log_is_retried(storage, redis_url, monkeypatch, of):
     """After a fail-over, the hand that makes the log may be the first to meet the new store."""
     send = {
         "queue": lambda: storage.queues.send(ORDERS, [NewMessage(b"x")]),
@@ -325,9 +323,7 @@ async def test_recreated_queue_is_another_queue(storage, redis_url, database_url
         assert message.body == b"new"
 
 
-async def test_idempotency_keys_of_idle_log_expire(
-    storage, redis_url
-):
+async def test_idempotency_keys_of_idle_log_expire(storage, redis_url):
     """Each shard that was split or merged left its idempotency keys behind for as long as it was kept: a day."""
     stream, _ = await storage.catalog.put_stream(CLICKS, StreamSpec())
 
@@ -348,9 +344,7 @@ async def test_offsets_are_reserved_ahead_of_fast_log(redis_url, database_url):
         assert state.next == 500
 
 
-async def test_old_unsettled_messages_leave_log_and_are_delivered(
-    storage, redis_url
-):
+async def test_old_unsettled_messages_leave_log_and_are_delivered(storage, redis_url):
     await storage.queues.send(ORDERS, [NewMessage(b"straggler")])
     [straggler] = await storage.queues.receive(ORDERS)
     for _ in range(5):
@@ -419,9 +413,7 @@ async def test_failing_write_does_not_affect_its_transaction(storage, redis_url)
     assert (await storage.queues.stats(names[1])).ready == 2
 
 
-async def test_write_rejected_by_server_fails_all_and_nothing_happened(
-    storage, redis_url
-):
+async def test_write_rejected_by_server_fails_all_and_nothing_happened(storage, redis_url):
     names = await two_queues(storage)
     with redis.Redis.from_url(redis_url) as client:
         client.config_set("min-replicas-to-write", 2)  # a cluster of the suite has one for each
@@ -437,9 +429,7 @@ async def test_write_rejected_by_server_fails_all_and_nothing_happened(
     assert [(await storage.queues.stats(name)).ready for name in names] == [1, 1]
 
 
-async def test_lost_scripts_are_loaded_again_within_transaction(
-    storage, redis_url
-):
+async def test_lost_scripts_are_loaded_again_within_transaction(storage, redis_url):
     names = await two_queues(storage)
     with redis.Redis.from_url(redis_url) as client:
         client.script_flush()

@@ -93,9 +93,7 @@ async def test_full_log_jumps_without_a_hole(reservations, log_id):
     assert await reservations.holes(log_id) == []
 
 
-async def test_store_that_lost_everything_leaves_one_hole_from_zero(
-    reservations, log_id
-):
+async def test_store_that_lost_everything_leaves_one_hole_from_zero(reservations, log_id):
     await reservations.open_log(log_id, 1, None, 100)
     await reservations.open_log(log_id, 2, 30, 100)
 

@@ -235,9 +235,7 @@ def scraped_once(url, count):
     raise AssertionError("not all was handed on")
 
 
-def test_workers_are_summed_and_killed_ones_stay_counted(
-    redis_url, database_url, tmp_path
-):
+def test_workers_are_summed_and_killed_ones_stay_counted(redis_url, database_url, tmp_path):
     directory = tmp_path / "metrics"
     directory.mkdir()
     environment = {

@@ -125,9 +125,7 @@ async def test_aws_trace_header_round_trips_unchanged(stocked):
     assert "MD5OfMessageSystemAttributes" in sent
 
 
-async def test_receive_over_rest_links_to_sqs_send(
-    stocked, settings_of, collected
-):
+async def test_receive_over_rest_links_to_sqs_send(stocked, settings_of, collected):
     async with serve(stocked, settings_of) as traced:
         await traced.sqs("send_message", MessageBody="a", MessageSystemAttributes=TRACE)
         [message] = await traced.receive()
@@ -155,9 +153,7 @@ async def test_receive_over_rest_links_to_sqs_send(
     assert {one["service.name"] for one in collected.resources} == {"millstream"}
 
 
-async def test_send_without_context_starts_a_trace(
-    stocked, settings_of, collected
-):
+async def test_send_without_context_starts_a_trace(stocked, settings_of, collected):
     async with serve(stocked, settings_of) as traced:
         await traced.send("a")
         await traced.sqs("send_message", MessageBody="b")
@@ -239,9 +235,7 @@ async def test_waiting_receive_span_excludes_wait_and_empty_has_none(
     assert told(receive)["millstream.waited_ms"] >= 1000
 
 
-async def test_request_spans_are_named_by_route_and_record_errors(
-    stocked, settings_of, collected
-):
+async def test_request_spans_are_named_by_route_and_record_errors(stocked, settings_of, collected):
     async with serve(stocked, settings_of) as traced:
         client = traced.client
         await client.get("/v1/queues/orders?secret=s", headers={"traceparent": CALLER})
@@ -276,9 +270,7 @@ async def test_no_spans_are_created_when_sdk_is_disabled(stocked, collected):
     assert "headers" not in message
 
 
-async def test_idempotent_retry_adds_nothing_despite_new_span(
-    stocked, settings_of, collected
-):
+async def test_idempotent_retry_adds_nothing_despite_new_span(stocked, settings_of, collected):
     key, other = {"idempotency-key": "k"}, {"idempotency-key": "k", "traceparent": CALLER}
     messages, records = "/v1/queues/orders/messages", "/v1/streams/clicks/records"
     async with serve(stocked, settings_of) as traced:

@@ -137,9 +137,7 @@ def test_pid_file_naming_another_program_is_ignored(tmp_path):
 
 
 @pytest.mark.parametrize("waited_for", [True, False])
-def test_postgres_starts_while_sessions_of_killed_one_end(
-    tmp_path, waited_for
-):
+def test_postgres_starts_while_sessions_of_killed_one_end(tmp_path, waited_for):
     """What it leaves: its lock files, shared memory in use, and, when nobody has waited for it, its number."""
     server = PostgresServer(tmp_path, fsync=False)
     server.prepare()

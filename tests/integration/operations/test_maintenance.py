@@ -140,9 +140,7 @@ async def test_clean_restart_continues_at_next_offset(short_folder, database_url
     assert [one.record.data for one in read.records] == [b"before", b"after"]
 
 
-async def test_restart_without_fsync_leaves_hole_and_reuses_no_offset(
-    short_folder, database_url
-):
+async def test_restart_without_fsync_leaves_hole_and_reuses_no_offset(short_folder, database_url):
     async with deployment(short_folder, database_url, "everysec") as storage:
         await storage.catalog.put_stream(CLICKS, StreamSpec())
         await storage.streams.append_to_shard(CLICKS, 0, [Record(b"before")])

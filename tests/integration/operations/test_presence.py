@@ -81,9 +81,7 @@ async def test_process_is_listed_with_its_latest_report(presence, clock):
     assert (first.sockets, first.event_loop_lag_ms, second.id) == (3, 1.5, "one")
 
 
-async def test_killed_process_and_its_sockets_disappear(
-    presence, clock
-):
+async def test_killed_process_and_its_sockets_disappear(presence, clock):
     await presence.beat(process("one"), [socket("s1")])
     clock.advance(ms=limits.PRESENCE_STALE_MS - 1)
     await presence.beat(process("two"))
@@ -229,9 +227,7 @@ async def test_sockets_are_paged_without_secrets(
 
 
 @pytest.mark.one_store
-async def test_closing_sockets_requires_more_than_viewing(
-    redis_url, database_url
-):
+async def test_closing_sockets_requires_more_than_viewing(redis_url, database_url):
     async with guarding(redis_url, database_url) as guarded:
         viewer = await guarded.key(Rights(roles=(Role.VIEWER,)))
         producer = await guarded.key(Rights(roles=(Role.PRODUCER,)))

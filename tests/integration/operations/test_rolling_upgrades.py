@@ -40,9 +40,7 @@ async def test_running_process_stays_ready_and_new_one_waits(settings, at_anothe
     assert during == ["ok", f"the database is at 9999, this version needs {head()}"]
 
 
-async def test_downgraded_schema_is_not_ready(
-    settings, at_another_revision
-):
+async def test_downgraded_schema_is_not_ready(settings, at_another_revision):
     async with open_storage(settings) as storage:
         await storage.health.check()
         at_another_revision("0001")
@@ -51,9 +49,7 @@ async def test_downgraded_schema_is_not_ready(
     assert "at 0001" in schema_fault(settings)
 
 
-def test_doctor_reports_older_schema(
-    redis_url, empty_database_url, monkeypatch
-):
+def test_doctor_reports_older_schema(redis_url, empty_database_url, monkeypatch):
     """It asked the tables of this version, and ended in a traceback, at the very moment when somebody upgrades."""
     monkeypatch.setenv("REDIS_URL", redis_url)
     monkeypatch.setenv("DATABASE_URL", empty_database_url)

@@ -65,9 +65,7 @@ async def test_connection_lost_during_commit_is_outcome_unknown(database, databa
         await add()
 
 
-async def test_idempotent_caller_gets_unavailable_instead_of_unknown(
-    database, database_url
-):
+async def test_idempotent_caller_gets_unavailable_instead_of_unknown(database, database_url):
     async def add() -> None:
         async with database.writing(unknown=StorageUnavailable) as session:
             await session.execute(ADD)

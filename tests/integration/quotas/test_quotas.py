@@ -81,9 +81,7 @@ async def test_rejection_names_policy_and_retry_time(acme):
     }
 
 
-async def test_flooding_namespace_affects_no_other_and_no_store_calls(
-    acme, clock, redis_url
-):
+async def test_flooding_namespace_affects_no_other_and_no_store_calls(acme, clock, redis_url):
     await acme.namespaces.put("rival", Quotas(rates=TEN))
     await passes(acme, ACME, 20)
 

@@ -58,9 +58,7 @@ async def all_connections_end(redis_url: str) -> None:
         await client.client_kill_filter(_type="normal", skipme=True)
 
 
-async def test_calls_made_for_previous_store_are_not_sent_to_next(
-    redis_url, pipeline, stores
-):
+async def test_calls_made_for_previous_store_are_not_sent_to_next(redis_url, pipeline, stores):
     """Appends that waited for a promoted replica carried the epoch of the lost primary, and handed out offsets again."""
     await HotLogs(pipeline).raise_ceiling(AT, 10, 1)
     await all_connections_end(redis_url)
@@ -80,9 +78,7 @@ async def test_calls_made_for_previous_store_are_not_sent_to_next(
     assert await keys_in(redis_url) == 1
 
 
-async def test_waiting_calls_are_sent_after_reconnect_to_same_store(
-    redis_url, pipeline, stores
-):
+async def test_waiting_calls_are_sent_after_reconnect_to_same_store(redis_url, pipeline, stores):
     stores.names = [1]
     await HotLogs(pipeline).raise_ceiling(AT, 10, 1)
 
@@ -91,9 +87,7 @@ async def test_waiting_calls_are_sent_after_reconnect_to_same_store(
     assert await make_log(pipeline)
 
 
-async def test_redirected_call_keeps_its_store_identity(
-    pipeline, stores
-):
+async def test_redirected_call_keeps_its_store_identity(pipeline, stores):
     stores.names = [2]
     await HotLogs(pipeline).raise_ceiling(AT, 10, 1)
     lane = pipeline._seed.writes

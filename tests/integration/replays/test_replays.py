@@ -305,9 +305,7 @@ async def test_submit_with_same_id_returns_same_replay(storage):
         (wanted(max_records=0), ValidationFailed),
     ],
 )
-async def test_impossible_replay_is_rejected_at_submission(
-    storage, request_, error
-):
+async def test_impossible_replay_is_rejected_at_submission(storage, request_, error):
     await storage.groups.put(GroupName("readers"), GroupSpec(stream="source"))
     await storage.groups.put(GroupName("elsewhere"), GroupSpec(stream="target"))
 

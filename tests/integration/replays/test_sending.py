@@ -46,9 +46,7 @@ async def storage(engines):
 
 
 @pytest.mark.parametrize("order", list(Order))
-async def test_restarted_attempt_adds_nothing_twice(
-    storage, order, monkeypatch
-):
+async def test_restarted_attempt_adds_nothing_twice(storage, order, monkeypatch):
     """R1: the worker is gone between what it sent and what it noted, again and again."""
     monkeypatch.setattr("storage.domain.limits.REPLAY_RANGE_RECORDS", 40)
     monkeypatch.setattr("storage.domain.limits.REPLAY_BATCH_RECORDS", 7)
@@ -129,9 +127,7 @@ async def _some_are_there(storage) -> None:
 
 
 @pytest.mark.parametrize(("word", "state"), [("pause", "paused"), ("cancel", "cancelled")])
-async def test_task_stops_on_request_and_saves_progress(
-    storage, word, state, monkeypatch
-):
+async def test_task_stops_on_request_and_saves_progress(storage, word, state, monkeypatch):
     monkeypatch.setattr("storage.domain.limits.REPLAY_SAVE_MS", 20)
     await fill(storage, 200)
     asked = await storage.replays.submit(

@@ -67,9 +67,7 @@ async def test_two_deliverers_share_the_webhooks(bench, storage, receiver):
     assert heir == 5
 
 
-async def test_webhooks_of_silent_deliverer_move_when_its_lease_ends(
-    bench, storage, clock
-):
+async def test_webhooks_of_silent_deliverer_move_when_its_lease_ends(bench, storage, clock):
     await many_hooks(bench, storage, 1)
     silent, other = bench.deliverer(), bench.deliverer()
     await silent.beat()
@@ -86,9 +84,7 @@ async def test_webhooks_of_silent_deliverer_move_when_its_lease_ends(
     await other._leave()
 
 
-async def test_deliverer_without_renewed_lease_stops_sending(
-    bench, storage, receiver, monkeypatch
-):
+async def test_deliverer_without_renewed_lease_stops_sending(bench, storage, receiver, monkeypatch):
     await bench.queue_hook()
     deliverer = bench.deliverer()
     await deliverer.beat()
@@ -121,9 +117,7 @@ async def test_changed_webhook_is_served_with_new_configuration(bench, storage, 
     await deliverer._leave()
 
 
-async def test_stopping_deliverer_finishes_current_deliveries(
-    bench, storage, receiver
-):
+async def test_stopping_deliverer_finishes_current_deliveries(bench, storage, receiver):
     await bench.queue_hook(in_flight_max=1)
     deliverer = bench.deliverer()
     await deliverer.beat()
@@ -157,9 +151,7 @@ async def test_webhook_of_deleted_queue_reports_it(bench, storage):
 # The log
 
 
-async def test_log_has_a_row_per_message_with_its_attempts(
-    bench, storage, receiver, clock
-):
+async def test_log_has_a_row_per_message_with_its_attempts(bench, storage, receiver, clock):
     await bench.queue_hook()
     first, second = await send(storage, b"one", b"two")
     receiver.behaviours = [answer(500, b"no room"), answer(500, b"no room")]
@@ -330,7 +322,9 @@ async def test_deleted_message_too_large_to_log_cannot_be_resent(
         await requested.resend(HOOK, message_id)
 
 
-async def test_test_delivery_is_signed_and_its_response_returned(bench, storage, receiver, requested):
+async def test_test_delivery_is_signed_and_its_response_returned(
+    bench, storage, receiver, requested
+):
     await bench.queue_hook(enabled=False)
     receiver.behaviours = [answer(418, b"tea")]
 
@@ -363,9 +357,7 @@ async def test_unknown_webhook_or_delivery_is_not_found(bench, requested):
 # Definitions
 
 
-async def test_put_of_equal_configuration_changes_nothing(
-    bench, storage
-):
+async def test_put_of_equal_configuration_changes_nothing(bench, storage):
     first = await bench.queue_hook(headers=(("a", "1"),))
     same = await bench.hook("queue:orders", headers=(("a", "1"),))
     left_out = await bench.hook("queue:orders")
@@ -432,7 +424,7 @@ async def test_webhooks_require_a_secret_key(hook_settings, clock):
             await storage.webhooks.put(HOOK, spec)
 
 
-async def test_a_deliverer_without_the_key_leaves_a_webhook_to_others(
+async def test_deliverer_without_secret_key_leaves_webhook_to_others(
     bench, storage, hook_settings, clock
 ):
     await bench.queue_hook()

@@ -96,9 +96,7 @@ async def test_other_shards_continue_while_one_waits(bench, storage, receiver):
     assert receiver.bodies == [b"bad", b"one", b"two"]
 
 
-async def test_record_blocks_its_shard_visibly_after_last_retry(
-    bench, storage, receiver, clock
-):
+async def test_record_blocks_its_shard_visibly_after_last_retry(bench, storage, receiver, clock):
     await group_hook(bench, retry_delays_ms=(MINUTE_MS,))
     await append(storage, b"bad", b"behind")
     receiver.behaviours = [answer(500), answer(500), answer(500)]
@@ -142,9 +140,7 @@ async def test_record_is_dead_lettered_to_queue_and_shard_continues(
     assert await committed(storage) == {0: 2}
 
 
-async def test_full_dead_letter_queue_blocks_shard_without_loss(
-    bench, storage, receiver, clock
-):
+async def test_full_dead_letter_queue_blocks_shard_without_loss(bench, storage, receiver, clock):
     await storage.catalog.put_queue(DEAD, QueueSpec(messages_max=1))
     more: dict[str, Any] = {"on_failure": OnFailure.DEAD_LETTER, "dead_letter_queue": "dead"}
     await group_hook(bench, retry_delays_ms=(), **more)
@@ -164,9 +160,7 @@ async def test_full_dead_letter_queue_blocks_shard_without_loss(
     assert await committed(storage) == {0: 2}
 
 
-async def test_next_deliverer_continues_retry_schedule(
-    bench, storage, receiver, clock
-):
+async def test_next_deliverer_continues_retry_schedule(bench, storage, receiver, clock):
     await group_hook(bench, retry_delays_ms=(HOUR_MS, 2 * HOUR_MS))
     await append(storage, b"bad", b"behind")
     receiver.behaviours = [answer(500), answer(500)]
@@ -318,9 +312,7 @@ async def test_shards_are_released_to_other_member_while_being_read(bench, stora
     assert len(receiver.got) == 6
 
 
-async def test_blocked_record_is_passed_after_successful_resend(
-    bench, storage, receiver, clock
-):
+async def test_blocked_record_is_passed_after_successful_resend(bench, storage, receiver, clock):
     await group_hook(bench, retry_delays_ms=(HOUR_MS,))
     await append(storage, b"bad", b"behind")
     receiver.behaviours = [answer(500)]

@@ -191,9 +191,7 @@ async def test_success_does_not_depend_on_response_body(bench, storage, receiver
     assert (await storage.queues.stats(ORDERS)).acknowledged == 1
 
 
-async def test_retry_schedule_is_standard_and_ends_in_dead_letters(
-    bench, storage, receiver, clock
-):
+async def test_retry_schedule_is_standard_and_ends_in_dead_letters(bench, storage, receiver, clock):
     await bench.queue_hook(disable_after_ms=30 * 24 * HOUR_MS)
     [message_id] = await send(storage, b"hello")
     receiver.usual = answer(500)
@@ -277,9 +275,7 @@ async def test_webhook_is_disabled_after_days_of_failure(bench, storage, receive
     assert await source.round() == 0  # nothing more is sent
 
 
-async def test_retry_after_applies_to_all_messages(
-    bench, storage, receiver, clock
-):
+async def test_retry_after_applies_to_all_messages(bench, storage, receiver, clock):
     await bench.queue_hook(in_flight_max=1)
     await send(storage, b"one")
     receiver.behaviours = [answer(429, retry_after="60")]
@@ -384,9 +380,7 @@ async def test_next_fifo_message_waits_when_ack_is_lost(
     assert receiver.bodies == [b"0", b"0", b"1", b"2"]
 
 
-async def test_next_fifo_message_waits_when_ack_is_late(
-    bench, storage, receiver, clock
-):
+async def test_next_fifo_message_waits_when_ack_is_late(bench, storage, receiver, clock):
     """The lease of all of them was over, so that the first is to be delivered again."""
     await bench.queue_hook(QueueSpec(type=QueueType.FIFO))
     for number in range(2):

@@ -372,7 +372,7 @@ async def test_concurrent_resumes_have_one_winner(server, storage):
     assert loser.result() == 4010
 
 
-async def test_a_session_that_kept_too_little_is_not_resumed_and_loses_nothing(storage):
+async def test_session_with_too_small_buffer_restarts_without_loss(storage):
     await storage.catalog.put_queue(ORDERS, QueueSpec())
     little = Limits(push_tick_ms=50, resume_ms=60_000, push_kept_bytes=10)
     async with serving(storage, little) as server:
@@ -429,9 +429,7 @@ async def test_pause_and_resume_of_queue_are_announced(server, storage):
     assert message["body"] == "one"
 
 
-async def test_message_received_during_pause_is_not_delivered(
-    server, storage, monkeypatch
-):
+async def test_message_received_during_pause_is_not_delivered(server, storage, monkeypatch):
     """A receive that was asked for before the pause could bring a message after the client had heard of it."""
     await send(storage, b"one")
     taken = await storage.queues.receive(ORDERS)

@@ -90,9 +90,7 @@ async def test_unknown_id_lookups_run_one_statement_at_a_time(credentials):
     assert await asyncio.gather(*map(credentials.find, ids)) == [None] * 500
 
 
-async def test_key_pair_secret_is_encrypted_and_can_be_decrypted(
-    credentials, database_url
-):
+async def test_key_pair_secret_is_encrypted_and_can_be_decrypted(credentials, database_url):
     issued, secret = await credentials.create(ADMIN, replace(CREATED, kind=CredentialKind.PAIR))
 
     found = await credentials.find(issued.id)
@@ -148,9 +146,7 @@ async def test_revocation_reaches_other_process(credentials, other):
     assert await credentials.proved(secret.word) is None
 
 
-async def test_lost_listener_clears_cache_and_reads_every_time(
-    credentials, other, database_url
-):
+async def test_lost_listener_clears_cache_and_reads_every_time(credentials, other, database_url):
     issued, _ = await credentials.create(ADMIN, CREATED)
     assert await other.find(issued.id)
     heard = Heard(other)
@@ -166,9 +162,7 @@ async def test_lost_listener_clears_cache_and_reads_every_time(
     assert await other.find(issued.id)
 
 
-async def test_missed_change_is_read_after_thirty_seconds(
-    credentials, clock, database_url
-):
+async def test_missed_change_is_read_after_thirty_seconds(credentials, clock, database_url):
     issued, _ = await credentials.create(ADMIN, CREATED)
     assert await credentials.find(issued.id)
     async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as connection:
@@ -199,9 +193,7 @@ async def test_revoked_key_stays_revoked_and_is_listed(credentials, clock):
 # Rotation
 
 
-async def test_rotated_key_is_valid_until_overlap_ends(
-    credentials, clock
-):
+async def test_rotated_key_is_valid_until_overlap_ends(credentials, clock):
     old, old_secret = await credentials.create(ADMIN, CREATED)
 
     new, new_secret = await credentials.rotate(ADMIN, old.id, overlap_ms=60_000)

@@ -158,9 +158,7 @@ async def test_session_ends_with_its_key(credentials, other, api_key):
     assert await other.find_session(session.word) is None
 
 
-async def test_logged_out_session_ends_in_all_processes(
-    credentials, other, api_key
-):
+async def test_logged_out_session_ends_in_all_processes(credentials, other, api_key):
     session = await session_of(credentials, api_key[1].word)
     assert await other.find_session(session.word)
 

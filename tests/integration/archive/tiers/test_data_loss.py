@@ -91,9 +91,7 @@ async def test_archived_records_survive_loss_of_hot_store(engines, settings, red
     assert [read.tier for read in (first, second, third)] == [Tier.ARCHIVE, Tier.ARCHIVE, Tier.HOT]
 
 
-async def test_lag_after_loss_of_hot_store_counts_archived_records(
-    engines, settings, redis_url
-):
+async def test_lag_after_loss_of_hot_store_counts_archived_records(engines, settings, redis_url):
     await engines.catalog.put_stream(CLICKS, ALL_HOT)
     await append(engines, 10)
     await archive(engines, settings, CLICKS)
@@ -107,9 +105,7 @@ async def test_lag_after_loss_of_hot_store_counts_archived_records(
     assert (lag.records, lag.expired) == (11, 0)
 
 
-async def test_archive_completes_older_copy_of_hot_store(
-    engines, settings, redis_url
-):
+async def test_archive_completes_older_copy_of_hot_store(engines, settings, redis_url):
     await engines.catalog.put_stream(CLICKS, ALL_HOT)
     await append(engines, 4)
     async with an_older_copy_comes_back(engines, redis_url):

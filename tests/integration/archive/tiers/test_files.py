@@ -70,9 +70,7 @@ async def test_concurrent_readers_load_row_group_once(engines, settings, monkeyp
     assert len(asked) == 2  # the footer, and the row group
 
 
-async def test_archive_in_object_store_is_readable(
-    redis_url, database_url, clock, s3_url
-):
+async def test_archive_in_object_store_is_readable(redis_url, database_url, clock, s3_url):
     settings = StorageSettings(redis_url=redis_url, database_url=database_url, archive_url=s3_url)
     async with open_storage(settings, clock=clock) as engines:
         await engines.catalog.put_stream(CLICKS, NOTHING_HOT)

@@ -14,9 +14,7 @@ from tests.integration.archive.tiers.reading import HOUR, READERS, fetch, offset
 from tests.tiers import CLICKS, append, to_archive
 
 
-async def test_group_reads_from_archive_into_hot_store(
-    engines, settings
-):
+async def test_group_reads_from_archive_into_hot_store(engines, settings):
     await append(engines, 10)
     await to_archive(engines, settings)
     await append(engines, 5)
@@ -29,9 +27,7 @@ async def test_group_reads_from_archive_into_hot_store(
     assert reads[-1].tier is Tier.HOT
 
 
-async def test_lag_and_time_to_loss_include_archived_records(
-    engines, settings, clock
-):
+async def test_lag_and_time_to_loss_include_archived_records(engines, settings, clock):
     spec = StreamSpec(hot_retention_ms=0, retention_ms=100 * HOUR)
     await engines.catalog.put_stream(CLICKS, spec)
     await engines.groups.put(READERS, GroupSpec(stream=CLICKS.name))

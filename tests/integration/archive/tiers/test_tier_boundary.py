@@ -108,9 +108,7 @@ async def test_oldest_record_is_in_archive(engines, settings):
     assert offsets(found) == [0, 1, 2]
 
 
-async def test_read_from_time_finds_first_record_in_either_tier(
-    engines, settings, clock
-):
+async def test_read_from_time_finds_first_record_in_either_tier(engines, settings, clock):
     begun = clock.now_ms()
     for _ in range(4):
         await append(engines, 5, 5)

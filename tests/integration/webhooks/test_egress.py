@@ -49,9 +49,7 @@ async def send(storage, body: bytes = b"hello") -> str:
     "addresses",
     [["10.0.0.1"], ["169.254.169.254"], ["::1"], ["127.0.0.1", "10.0.0.1"], ["8.8.8.8", "::1"]],
 )
-async def test_name_resolving_to_private_address_is_blocked(
-    bench, storage, receiver, addresses
-):
+async def test_name_resolving_to_private_address_is_blocked(bench, storage, receiver, addresses):
     await bench.queue_hook(url="https://hooks.example/")
     source = await bench.queue_source(resolver=Resolver(addresses))
     await send(storage)
