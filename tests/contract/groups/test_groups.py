@@ -289,7 +289,7 @@ def test_invalid_read_is_rejected(client, group, query, status):
     assert client.get(f"{group}/records?{query}").status_code == status
 
 
-def test_unknown_group_or_member_is_a_problem(client, name):
+def test_calls_on_unknown_group_are_not_found(client, name):
     path = f"/v1/groups/{name}"
     calls = [
         client.get(f"{path}/records?member=a"),

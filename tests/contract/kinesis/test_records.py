@@ -279,7 +279,7 @@ def test_stream_view_is_readable_and_not_writable(client, kinesis, name):
     ]
 
 
-def test_stream_view_is_listed_as_read_only_stream(client, kinesis, name):
+def test_stream_view_partition_key_is_group_or_message_id(client, kinesis, name):
     client.put(f"/v1/queues/{name}", json={"stream_view": True}).raise_for_status()
     batch = {"messages": [{"body": "one", "group": "a"}, {"body": "two"}]}
     _, second = client.post(f"/v1/queues/{name}/messages", json=batch).json()["messages"]

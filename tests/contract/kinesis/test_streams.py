@@ -183,7 +183,7 @@ def test_default_mode_is_on_demand(kinesis, name):
     assert summary["OpenShardCount"] == 4
 
 
-def test_mode_change_resets_mode_specific_settings(kinesis, on_demand):
+def test_mode_change_drops_settings_of_the_old_mode(kinesis, on_demand):
     arn = arn_of(kinesis, on_demand)
     told = kinesis.update_stream_warm_throughput(StreamARN=arn, WarmThroughputMiBps=100)
     warm = summary_of(kinesis, on_demand)["WarmThroughput"]

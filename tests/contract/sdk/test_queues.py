@@ -187,7 +187,7 @@ def test_queue_is_browsed_purged_and_deleted(millstream, orders):
     assert orders.name not in [queue.name for queue in millstream.queues(orders.name)]
 
 
-def test_groups_are_parked_and_resumed(millstream, name):
+def test_group_is_paused_listed_and_resumed(millstream, name):
     queue = millstream.queue(name)
     queue.create(type="fifo", deduplicate_by_content=True)
     queue.send("hello", group="customer 7/8")

@@ -17,7 +17,7 @@ from millstream_client import (
     Record,
     Retries,
 )
-from tests.contract.sdk.losing import losing
+from tests.contract.sdk.lossy_proxy import losing
 
 
 async def some(subscription, number):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.sdk.losing import losing
+from tests.contract.sdk.lossy_proxy import losing
 from tests.javascript import compile_typescript, steps_of
 
 ROOT = Path(__file__).parents[3]

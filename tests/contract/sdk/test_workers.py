@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from millstream_client import AsyncMillstream, NotFound, Reject, Retry
-from tests.contract.sdk.losing import losing
+from tests.contract.sdk.lossy_proxy import losing
 
 
 async def until(fact) -> None:

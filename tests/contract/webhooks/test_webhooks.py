@@ -119,7 +119,7 @@ def test_invalid_configuration_is_rejected_with_pointer(
     assert (fault["pointer"], fault["code"]) == (pointer, code)
 
 
-def test_unknown_webhook_is_a_problem(client, hook, name):
+def test_unknown_webhook_or_delivery_is_not_found(client, hook, name):
     for method, path, code in (
         ("GET", "/v1/webhooks/none", "webhook_not_found"),
         ("DELETE", "/v1/webhooks/none", "webhook_not_found"),

@@ -6,7 +6,7 @@ from storage.bootstrap import open_storage
 from storage.domain.groups.group import GroupSpec
 from storage.domain.streams.stream import StreamSpec
 from storage.settings import StorageSettings
-from tests.integration.groups.reading import CLICKS, NEVER_AWAY, READERS
+from tests.integration.groups.group_reads import CLICKS, NEVER_AWAY, READERS
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from storage.domain.log.record_batch import Record
 from storage.domain.names import GroupName, QueueName, StreamName
 from storage.domain.queues.queue import QueueSpec
 from storage.domain.streams.stream import StreamSpec
-from tests.integration.groups.reading import CLICKS, READERS, commits, data, fill
+from tests.integration.groups.group_reads import CLICKS, READERS, commits, data, fill
 
 pytestmark = pytest.mark.one_store
 

@@ -10,7 +10,7 @@ from storage.bootstrap import open_storage
 from storage.domain.errors import MemberUnknown, StaleGeneration
 from storage.domain.groups.group import Commit, Committed, GroupSpec
 from storage.domain.streams.stream import StreamSpec
-from tests.integration.groups.reading import (
+from tests.integration.groups.group_reads import (
     CLICKS,
     READERS,
     SESSION_MS,

@@ -15,7 +15,7 @@ from storage.domain.groups.group import Commit, Committed, GroupKind, GroupSpec,
 from storage.domain.log.record_batch import Record
 from storage.domain.names import GroupName
 from storage.redis.keys import STORE_KEY
-from tests.integration.groups.reading import (
+from tests.integration.groups.group_reads import (
     CLICKS,
     NEVER_AWAY,
     READERS,

@@ -19,7 +19,7 @@ from storage.domain.groups.group import (
 from storage.domain.log.record_batch import Record
 from storage.domain.names import GroupName, StreamName
 from storage.domain.streams.stream import Gap, StreamSpec
-from tests.integration.groups.reading import (
+from tests.integration.groups.group_reads import (
     CLICKS,
     NEVER_AWAY,
     READERS,

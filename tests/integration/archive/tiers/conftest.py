@@ -3,7 +3,7 @@
 import pytest
 
 from storage.bootstrap import open_storage
-from tests.integration.archive.tiers.reading import NEVER_AWAY, NOTHING_HOT
+from tests.integration.archive.tiers.tier_reads import NEVER_AWAY, NOTHING_HOT
 from tests.tiers import CLICKS
 
 

@@ -9,7 +9,7 @@ from storage.domain.groups.group import GroupSpec
 from storage.domain.log.record_batch import Record
 from storage.domain.streams.stream import Gap, ReadFrom, Tier
 from tests.archiving import archive
-from tests.integration.archive.tiers.reading import ALL_HOT, READERS, offsets, read, read_on
+from tests.integration.archive.tiers.tier_reads import ALL_HOT, READERS, offsets, read, read_on
 from tests.tiers import CLICKS, an_older_copy_comes_back, append, lose_the_hot_store, to_archive
 
 

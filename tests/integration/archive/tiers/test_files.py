@@ -13,7 +13,7 @@ from storage.domain.streams.stream import ReadFrom
 from storage.parquet.local_store import LocalRoot
 from storage.parquet.object_store import open_root
 from storage.settings import StorageSettings
-from tests.integration.archive.tiers.reading import HOUR, NOTHING_HOT, offsets, read, read_on
+from tests.integration.archive.tiers.tier_reads import HOUR, NOTHING_HOT, offsets, read, read_on
 from tests.tiers import CLICKS, append, to_archive
 
 

@@ -7,7 +7,7 @@ from storage.domain import limits
 from storage.domain.errors import StorageUnavailable
 from storage.domain.streams.stream import ReadFrom
 from storage.postgres.repositories.manifest_reads import ManifestRows
-from tests.integration.archive.tiers.reading import offsets, read
+from tests.integration.archive.tiers.tier_reads import offsets, read
 from tests.tiers import CLICKS, append, to_archive
 
 

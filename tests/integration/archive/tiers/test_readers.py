@@ -10,7 +10,7 @@ from storage.domain.queues.queue import QueueSpec
 from storage.domain.streams.stream import RING_SIZE, ReadFrom, StreamSpec, Tier
 from storage.redis.keys import LogAddress
 from tests.archiving import archive
-from tests.integration.archive.tiers.reading import HOUR, READERS, fetch, offsets, read
+from tests.integration.archive.tiers.tier_reads import HOUR, READERS, fetch, offsets, read
 from tests.tiers import CLICKS, append, to_archive
 
 

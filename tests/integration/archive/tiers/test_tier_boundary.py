@@ -14,7 +14,7 @@ from storage.domain.streams.stream import (
     StreamSpec,
     Tier,
 )
-from tests.integration.archive.tiers.reading import (
+from tests.integration.archive.tiers.tier_reads import (
     ALL_HOT,
     HOUR,
     NOTHING_HOT,

@@ -12,7 +12,7 @@ from storage.domain.errors import (
 )
 from storage.domain.groups.group import Commit, Committed
 from storage.domain.log.record_batch import Record
-from tests.integration.groups.reading import CLICKS, READERS, commits, data, fill
+from tests.integration.groups.group_reads import CLICKS, READERS, commits, data, fill
 
 pytestmark = pytest.mark.one_store
 

@@ -12,7 +12,7 @@ from millstream_client import (
     Retries,
     TimedOut,
 )
-from tests.contract.sdk.losing import Losing, losing
+from tests.contract.sdk.lossy_proxy import Losing, losing
 
 FAST = Retries(seconds=10, first_pause_s=0.001, longest_pause_s=0.01)
 
