@@ -1,1 +1,1 @@
-"""What the doors promise, as their clients see it."""
+"""Every protocol as its clients see it."""

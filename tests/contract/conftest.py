@@ -1,4 +1,4 @@
-"""One real service for the run, over its own stores: what is tested is what goes over the wire."""
+"""One real service for the run, over its own stores, tested over the network."""
 
 import os
 import signal
@@ -38,20 +38,20 @@ _numbers = count(1)
 def service(
     postgres_server_url: str, migrated_template: str
 ) -> Iterator[tuple[str, StorageSettings]]:
-    """A service of one process: its URL, and where its stores are."""
+    """A service of one process; yields its URL and the settings of its stores."""
     with deployment(postgres_server_url, migrated_template, "contract") as found:
         yield found
 
 
 @pytest.fixture(scope="session")
 def service_url(service: tuple[str, StorageSettings]) -> str:
-    """Its URL."""
+    """The URL of the service."""
     return service[0]
 
 
 @pytest.fixture(scope="session")
 def service_database_url(service: tuple[str, StorageSettings]) -> str:
-    """The database behind it."""
+    """The database of the service."""
     return service[1].database_url
 
 
@@ -59,7 +59,7 @@ def service_database_url(service: tuple[str, StorageSettings]) -> str:
 def deployment(
     postgres_server_url: str, template: str, name: str
 ) -> Iterator[tuple[str, StorageSettings]]:
-    """A service of one process with stores and an archive of its own: its URL, and where they are."""
+    """Run a service with its own stores and archive; yields its URL and their settings."""
     with psycopg.connect(postgres_server_url, autocommit=True) as connection:
         connection.execute(f'CREATE DATABASE {name} TEMPLATE "{template}"'.encode())
     database_url = postgres_server_url.replace("/millstream", f"/{name}", 1)
@@ -124,14 +124,14 @@ def _wait_until_ready(url: str) -> None:
 
 @pytest.fixture(scope="session")
 def client(service_url: str) -> Iterator[httpx.Client]:
-    """A client of the service."""
+    """An HTTP client of the service."""
     with httpx.Client(base_url=service_url, timeout=30) as client:
         yield client
 
 
 @pytest.fixture
 def make_job(service_database_url: str) -> Callable[..., None]:
-    """Store a failed job with a part: no door submits any that do not belong to something else."""
+    """Store a failed job with a part; no API submits jobs on their own."""
 
     def make(job_id: str, subject: str, namespace: str = "default") -> None:
         with psycopg.connect(service_database_url) as connection:
@@ -154,7 +154,7 @@ def make_job(service_database_url: str) -> Callable[..., None]:
 
 @pytest.fixture
 def log_delivery(service_database_url: str) -> Callable[[str, str], None]:
-    """Let a webhook have delivered something, whose payload is kept."""
+    """Log a delivery of a webhook, with its payload."""
 
     def log(webhook: str, event_id: str) -> None:
         payload = msgspec.msgpack.encode(Payload(b"hello", "", ()))
@@ -170,7 +170,7 @@ def log_delivery(service_database_url: str) -> Callable[[str, str], None]:
 
 @pytest.fixture
 def show_socket(service: tuple[str, StorageSettings]) -> Iterator[Callable[[str], None]]:
-    """Let a process that is not there have a socket."""
+    """Register a socket of a process that does not exist."""
     process, now = "walked", SystemClock()
 
     def show(socket_id: str) -> None:
@@ -201,7 +201,7 @@ def show_socket(service: tuple[str, StorageSettings]) -> Iterator[Callable[[str]
 
 @pytest.fixture
 def fail_job(service_database_url: str) -> Callable[[str], None]:
-    """Let a job have failed."""
+    """Set a job to failed."""
 
     def fail(job_id: str) -> None:
         with psycopg.connect(service_database_url) as connection:
@@ -239,5 +239,5 @@ def stream(client: httpx.Client) -> str:
 
 @pytest.fixture
 def name() -> str:
-    """A name that nothing has yet."""
+    """A name that is not in use."""
     return f"new-{next(_numbers)}"

@@ -1,4 +1,4 @@
-"""The examples of the OpenAPI document, walked through in their order on a live service."""
+"""Runs the examples of the OpenAPI document in order on a live service."""
 
 import json
 import re
@@ -32,7 +32,7 @@ _TOLD = {
 
 
 class Walk:
-    """One way through the examples, with names of its own, and with ids as the answers told them."""
+    """One run through the examples, with names of its own and with ids from responses."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class Walk:
         make_job(self._known[JOB_ID], "logs")
 
     def own(self, text: str) -> str:
-        """A path or a body with this walk's names and ids."""
+        """Replace names and ids in a path or a body by those of this run."""
         named = _NAMED.sub(lambda found: f"{found[0]}-{self._name}", text)
         named = re.sub('"(orders|web|clicks|again)"', rf'"\1-{self._name}"', named)
         for example, told in self._known.items():
@@ -58,11 +58,11 @@ class Walk:
         return named.replace("prefix=cl", f"prefix=clicks-{self._name}")
 
     def own_body(self, body: Any) -> Any:
-        """A JSON body with this walk's names and ids."""
+        """Replace names and ids in a JSON body by those of this run."""
         return json.loads(self.own(json.dumps(body)))
 
     def steps(self) -> Iterator[tuple[str, Example]]:
-        """Each operation and its example, once what it needs is so."""
+        """Yield each operation and its example, with its preconditions met."""
         for operation, example in EXAMPLES.items():
             if operation == "retry_replay":
                 self._fail_job(f"replay:default:again-{self._name}")
@@ -73,6 +73,6 @@ class Walk:
             yield operation, example
 
     def learn(self, operation: str, answer: dict[str, Any]) -> None:
-        """What an answer told that later examples name."""
+        """Remember ids of a response that later examples need."""
         for member, example in _TOLD.get(operation, {}).items():
             self._known[example] = answer[member]

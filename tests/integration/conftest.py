@@ -1,4 +1,4 @@
-"""The engines over real stores, with a clock that tests move."""
+"""The engines over real stores, with a manual clock."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,7 +26,7 @@ async def engines(redis_url, database_url, clock):
 
 @pytest.fixture
 def settings(redis_url, database_url, tmp_path) -> StorageSettings:
-    """The stores, and an archive in a directory of the test's own: for engines that have one."""
+    """The stores, and an archive in a temporary directory."""
     return StorageSettings(
         redis_url=redis_url, database_url=database_url, archive_url=f"file://{tmp_path}/archive"
     )
@@ -34,7 +34,7 @@ def settings(redis_url, database_url, tmp_path) -> StorageSettings:
 
 @pytest.fixture
 async def storage(settings):
-    """Open storage on the stores' own time, with an archive."""
+    """Open storage on the stores' own clock, with an archive."""
     async with open_storage(settings) as storage:
         yield storage
 

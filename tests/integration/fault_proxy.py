@@ -1,4 +1,4 @@
-"""A proxy between us and a store that can cut the connection, before or after the store has answered."""
+"""Proxy that cuts the connection to a store before or after the response."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 
 class Faults:
-    """Switches of the proxy: swallow answers, or cut every connection."""
+    """Switches of the proxy: drop responses, or cut every connection."""
 
     def __init__(self) -> None:
         self.swallow_answers = False
@@ -16,7 +16,7 @@ class Faults:
         self._writers: set[asyncio.StreamWriter] = set()
 
     def cut(self) -> None:
-        """Close every connection now."""
+        """Close every connection."""
         for writer in self._writers:
             writer.close()
 
@@ -49,7 +49,7 @@ class Faults:
 
 @asynccontextmanager
 async def faulty(url: str, folder: Path) -> AsyncGenerator[tuple[str, Faults]]:
-    """The URL of a proxy in front of the store at `url`, a unix socket, and its switches."""
+    """Run a proxy in front of the unix socket of `url`; yields its URL and its switches."""
     store, near = Path(urlsplit(url).path), folder / "proxy.sock"
     faults = Faults()
     tasks: set[asyncio.Task[None]] = set()

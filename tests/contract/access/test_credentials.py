@@ -1,4 +1,4 @@
-"""Credentials over REST, where everyone may manage them: what is made, shown once, changed and ended."""
+"""Credentials over REST in open mode: creation, display, changes and revocation."""
 
 import pytest
 
@@ -14,7 +14,7 @@ RIGHTS = {
 
 @pytest.fixture
 def key(client, name):
-    """A new one, as its maker sees it."""
+    """A new key, as its creator sees it."""
     return client.post("/v1/keys", json={"name": name, **RIGHTS}).json()
 
 

@@ -1,4 +1,4 @@
-"""Reading what lies in the archive, through the doors."""
+"""Reads of archived records through every protocol."""
 
 import asyncio
 from collections.abc import Iterator
@@ -55,7 +55,7 @@ def kinesis(archiving) -> Iterator[Any]:
 
 @pytest.fixture
 def name(http, settings) -> str:
-    """A stream of one shard: offsets 0 to 19 are in the archive and not hot, 20 to 24 only hot."""
+    """A stream of one shard: offsets 0 to 19 are only archived, 20 to 24 only hot."""
     name = f"stream-{next(_numbers)}"
     http.put(f"/v1/streams/{name}", json={"hot_retention_seconds": 0}).raise_for_status()
     append(http, name, 0, 20)
@@ -72,7 +72,9 @@ def append(http: httpx.Client, name: str, first: int, many: int) -> None:
 async def to_archive(settings: StorageSettings, name: StreamName) -> None:
     async with open_storage(settings) as storage:
         await archive(storage, settings, name)
-        await asyncio.sleep(0.002)  # what arrived this very millisecond is not older than that
+        await asyncio.sleep(
+            0.002
+        )  # records that arrived this very millisecond are not older than that
         while await storage.streams.trim(name, 1_000):
             pass
 
@@ -169,7 +171,7 @@ def test_damaged_file_is_a_distinct_problem(http, settings, name):
     assert http.get(f"/v1/streams/{name}/shards/0/records?offset=20").status_code == 200
 
 
-# By the table
+# Tables
 
 
 def as_table(http: httpx.Client, name: str, query: str) -> tuple[httpx.Response, list[Any]]:
@@ -243,7 +245,7 @@ def test_table_gap_is_in_a_header(http, settings, name):
 
 
 async def lose(settings: StorageSettings, name: StreamName, offset: int) -> None:
-    """Take the entry that begins there out of the hot store."""
+    """Remove the entry that starts there from the hot store."""
     async with open_storage(settings) as storage:
         stream = await storage.catalog.stream(name)
     log = log_keys("default", stream.shards[0].log_id)[0]

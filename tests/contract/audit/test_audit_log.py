@@ -1,4 +1,4 @@
-"""Whoever administers something is found in the log afterwards, whichever door it was; what is secret is not."""
+"""Administrative calls of every protocol are in the audit log, without secrets."""
 
 import json
 
@@ -195,7 +195,7 @@ def test_every_administrative_route_is_audited():
 
 DATA_PLANE = {"join_group", "leave_group", "stage_records", "discard_staged", "commit_staged"}
 OF_CALLERS = {"log_in", "log_out", "make_ticket"}
-"""What anyone does for themselves; a log-in that fails is told."""
+"""What callers do for themselves; a failed login is recorded."""
 
 
 def test_no_hot_route_is_administrative():

@@ -1,4 +1,4 @@
-"""`millstream audit` tells who did what, and finds what was altered behind the service's back."""
+"""`millstream audit` lists operations, and detects changes made in the database."""
 
 import json
 
@@ -44,7 +44,7 @@ def test_log_that_differs_from_noted_end_is_reported_broken(queue):
 
 
 def test_altered_row_is_found(redis_url, database_url, monkeypatch):
-    """The database is the test's own: nothing heals an altered log."""
+    """The database is the test's own, because an altered log cannot be repaired."""
     for name, url in (("REDIS_URL", redis_url), ("DATABASE_URL", database_url)):
         monkeypatch.setenv(name, url)
     with psycopg.connect(database_url) as connection:

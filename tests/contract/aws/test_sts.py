@@ -1,4 +1,4 @@
-"""Amazon's call that tells who is calling, in open mode, where everyone is the account's root."""
+"""GetCallerIdentity in open mode, in which every caller is root of the account."""
 
 import pytest
 from botocore.exceptions import ClientError

@@ -1,4 +1,4 @@
-"""`millstream archive flush`: what it says of attempts that fail, and how it ends. The test is the worker."""
+"""`millstream archive flush`: reported failures and results. The test is the worker."""
 
 import subprocess
 import sys
@@ -38,7 +38,7 @@ def test_flush_reports_failures_and_result(
 
 
 def _set(database: psycopg.Connection[Any], stream: str, state: str, failure: str) -> bool:
-    """Put the stream's job into a state; False when there is none yet."""
+    """Set the state of the stream's job; returns False when there is none yet."""
     changed = database.execute(
         "update jobs set state = %s, failure = %s where spec->>'stream' = %s",
         (state, failure, stream),

@@ -1,4 +1,4 @@
-"""The command line against a service: what people type, what programs read, and how each command ends."""
+"""The command line against a service: input, output and exit codes."""
 
 import os
 import re
@@ -35,7 +35,7 @@ JQ = Path(__file__).parents[2] / "jq.py"
 
 @pytest.fixture(autouse=True)
 def at_the_service(service_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The service is said in the environment, and nobody has profiles."""
+    """Configure the service by environment, without profiles."""
     monkeypatch.setenv("MILLSTREAM_URL", service_url)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
 
@@ -58,7 +58,7 @@ def stats(client: httpx.Client, queue: str) -> dict[str, Any]:
     return dict(client.get(f"/v1/queues/{queue}/stats").json())
 
 
-# ── Who is there ──
+# ── Processes and sockets ──
 
 
 def test_processes_and_sockets_are_listed_and_a_socket_is_closed(show_socket):
@@ -264,7 +264,7 @@ def test_group_reset_requires_confirmation(clicks):
     assert millstream("group", "lag", clicks, "-o", "json").json["records"] == 0
 
 
-# ── How commands end ──
+# ── Errors and exit codes ──
 
 
 def test_unknown_name_is_reported_with_hint():
@@ -334,11 +334,11 @@ def test_shell_completes_names_and_nothing_when_unreachable(orders, service_url)
     assert queue_names(nobody, "") == []
 
 
-# ── In a shell ──
+# ── Shells and pipes ──
 
 
 def bash(script: str, **more: Any) -> subprocess.CompletedProcess[str]:
-    """Run a script in which `millstream` is ours."""
+    """Run a script in which `millstream` is the tested command."""
     return subprocess.run(
         ["bash", "-c", SHELL + script],
         capture_output=True,
@@ -351,7 +351,7 @@ def bash(script: str, **more: Any) -> subprocess.CompletedProcess[str]:
 
 
 def test_closed_pipe_ends_receive_quietly_without_loss(orders, client):
-    """`head` has one line; the message whose line could not be written is back at once."""
+    """`head` prints one line; the message whose line could not be written is released."""
     millstream("queue", "send", orders, "-", stdin=b"1\n2\n3\n")
 
     ran = bash(
@@ -364,7 +364,7 @@ def test_closed_pipe_ends_receive_quietly_without_loss(orders, client):
 
 
 def test_closed_pipe_is_noticed_while_idle(orders):
-    """The one message is written; a second that would show that nobody reads never comes."""
+    """One message is written; no second write ever shows that the reader has left."""
     millstream("queue", "send", orders, "1")
 
     ran = bash(
@@ -390,11 +390,11 @@ def test_signal_ends_tail_quietly(clicks, number, code):
         assert process.stderr.read() == b""
 
 
-# ── The examples of the help ──
+# ── Examples of the help ──
 
 
 def verbs() -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Each verb and its examples, in the order of the help; what removes, last."""
+    """Collect each verb and its examples in the order of the help; deletions last."""
     last = []
     for word, app in {**NOUNS, "": bench}.items():
         parts = [app, *(one.typer_instance or app for one in app.registered_groups)]
@@ -408,13 +408,13 @@ def verbs() -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def renamed(text: str, suffix: str) -> str:
-    """With names of this test's own."""
+    """Replace names by names of this test's own."""
     return re.sub(rf"\b({'|'.join(NAMES)})\b", rf"\1-{suffix}", text)
 
 
 @pytest.fixture
 def folder(monkeypatch, tmp_path):
-    """A folder to be in; where there is no jq, one that does for the examples."""
+    """A working directory; where jq is missing, with a replacement for the examples."""
     monkeypatch.chdir(tmp_path)
     if shutil.which("jq") is None:
         (tmp_path / "bin").mkdir()
@@ -435,8 +435,11 @@ def test_help_examples_run_in_order(name):
 
 
 def _run(verb: str, examples: list[str]) -> str:
-    """What they say. What is plain runs in this process, which is fast; where a line needs what another said, all in
-    one shell."""
+    """Run lines and return their outputs.
+
+    Plain lines run in this process, which is fast; where a line needs another's output, all run in
+    one shell.
+    """
     if any("=$(" in example for example in examples):
         examples = ["\n".join(examples)]
     return "".join(_runs(verb, example) for example in examples)
@@ -460,7 +463,7 @@ def _runs(verb: str, example: str) -> str:
 
 
 def piped(example: str) -> list[list[str]] | None:
-    """The words of commands whose outputs are the next one's input; None where a shell has more to do."""
+    """Split commands that are piped into each other; None where a shell is needed."""
     lexer = shlex.shlex(example, posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
     words = list(lexer)
@@ -473,7 +476,7 @@ def piped(example: str) -> list[list[str]] | None:
 
 @pytest.mark.usefixtures("folder")
 def test_reference_page_runs(name):
-    """Every command of docs/reference/cli.md, in order."""
+    """Run every command of docs/reference/cli.md, in order."""
     blocks = re.findall(r"```sh\n(.*?)```", PAGE.read_text(), re.DOTALL)
 
     said = "".join(_run("page", renamed(block, name).splitlines()) for block in blocks)

@@ -1,4 +1,4 @@
-"""`millstream key` against a service: what it says once, and what it never says."""
+"""`millstream key` against a service: secrets are shown once only."""
 
 import re
 import shlex
@@ -99,7 +99,7 @@ def test_whoami_shows_permissions():
 
 
 def test_guide_page_runs(name):
-    """Every command of docs/how-to/keys.md, in order, but for the one that asks the database."""
+    """Run every command of docs/how-to/keys.md, in order, except the one on the database."""
     typed = [block.text for block in blocks(PAGE) if block.language == "sh" and not block.why]
     lines = [line for text in typed for line in text.splitlines() if "--local" not in line]
     known = ""

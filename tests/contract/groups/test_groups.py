@@ -136,7 +136,7 @@ def test_reading_ahead_of_commit_is_possible(client, group):
 
 
 def fetch_anew(client: httpx.Client, group: str) -> GroupOf:
-    """All records again, which takes a reset."""
+    """Fetch all records again, after a reset."""
     client.post(f"{group}/reset", json={"to": "earliest"}).raise_for_status()
     return fetch(client, group)
 
@@ -385,7 +385,7 @@ def test_shards_of_silent_member_move_to_another(client, group, name):
     client.put(group, json={"stream": name, "session_timeout_seconds": 1}).raise_for_status()
     fetch(client, group, "alice")
     fetch(client, group, "bob")
-    fetch(client, group, "alice")  # the last that is heard of it
+    fetch(client, group, "alice")  # its last heartbeat
 
     give_up_at = time.monotonic() + 10
     while len(fetch(client, group, "bob", wait_seconds=0.2)["shards"]) < 4:

@@ -1,6 +1,6 @@
-"""HTTP itself, byte for byte: every way in which a request may come gets the same answer.
+"""HTTP byte by byte: both paths through the server give the same response.
 
-Hot requests have a short way through the server (api/server/http_protocol.py); what is unusual takes the long one.
+Hot requests take a short path (api/server/http_protocol.py); unusual requests take the long one.
 """
 
 import json
@@ -19,7 +19,7 @@ Answer = tuple[int, dict[bytes, bytes], bytes]
 
 
 class Wire:
-    """A connection on which every byte is ours."""
+    """A connection that sends and receives raw bytes."""
 
     def __init__(self, url: str) -> None:
         where = urlsplit(url)
@@ -35,7 +35,7 @@ class Wire:
             self._socket.sendall(piece)
 
     def answer(self, *, has_body: bool = True) -> Answer:
-        """Status, headers and body of the next answer."""
+        """Read the status, headers and body of the next response."""
         status = int(self._read.readline().split()[1])
         headers = {}
         while line := self._read.readline().strip():
@@ -45,7 +45,7 @@ class Wire:
         return status, headers, self._read.read(length)
 
     def is_closed(self) -> bool:
-        """Whether the server has closed, and said nothing more."""
+        """Return whether the server has closed without sending more."""
         return self._read.read(1) == b""
 
 

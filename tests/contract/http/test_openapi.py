@@ -1,4 +1,4 @@
-"""The OpenAPI document beside the service that it describes, and the generators that read it."""
+"""The OpenAPI document compared with the service, and generators that read it."""
 
 import json
 import os
@@ -42,7 +42,7 @@ def test_asyncapi_document_is_served(client):
 
 
 def test_every_example_runs(client, document, name, make_job, fail_job, log_delivery, show_socket):
-    """In their order; each answer has the members that its example shows."""
+    """In order; each response has the members that its example shows."""
     methods = {operation["operationId"]: method for method, _, operation in operations(document)}
     walk = Walk(name, make_job, fail_job, log_delivery, show_socket)
 

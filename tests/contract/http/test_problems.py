@@ -1,4 +1,4 @@
-"""Bad input of every kind, and the problem that answers it."""
+"""Invalid input of every kind, and the problem that answers it."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""docs/how-to/tls.md's proxies before a service: every door goes through them, and nothing waits there."""
+"""The proxies of docs/how-to/tls.md: every protocol works through them, unbuffered."""
 
 import os
 import ssl
@@ -29,7 +29,7 @@ PROXIES = {"nginx": running_nginx, "haproxy": running_haproxy}
 def proxy(
     request: pytest.FixtureRequest, service_url: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Proxy]:
-    """Each of them in turn."""
+    """Each proxy in turn."""
     start, folder = PROXIES[request.param], tmp_path_factory.mktemp(request.param)
     with start(urlsplit(service_url).netloc, folder) as proxy, proxy.client() as client:
         until(lambda: client.get("/livez").status_code == 200)

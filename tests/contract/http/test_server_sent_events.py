@@ -1,4 +1,4 @@
-"""Server-sent events and lines of JSON, as clients read them."""
+"""Server-sent events and JSON Lines, as clients read them."""
 
 import asyncio
 import json
@@ -32,7 +32,7 @@ def following(client: httpx.Client, path: str, **more: Any) -> Iterator[Iterator
 
 
 def all_events(client: httpx.Client, path: str, **params: Any) -> list[Event]:
-    """Of a stream that ends where it ends now."""
+    """Read all events of a stream up to its tip."""
     headers = params.pop("headers", {})
     answer = client.get(path, params={"follow": "false", **params}, headers=headers)
     assert answer.status_code == 200, answer.text
@@ -64,7 +64,7 @@ def data(events: Iterable[Event]) -> list[str]:
     return [event.data["data"] for event in events if event.kind == "message"]
 
 
-# As they come
+# Order and positions
 
 
 def test_records_arrive_as_events(client, stream):
@@ -98,7 +98,7 @@ def test_head_returns_headers_only(client, stream):
 
 
 def test_every_event_id_is_a_resume_position(client, stream):
-    """No loss and nothing twice, whichever event was the last."""
+    """No loss and no duplicates, whichever event was the last."""
     append(client, stream, 0, 40)
     told = all_events(client, f"{stream}/events")
     records = [event for event in told if event.kind == "message"]
@@ -131,7 +131,7 @@ def test_event_id_is_also_a_cursor(client, stream):
 
 
 def test_resuming_after_end_returns_204(client, stream):
-    """204 is what tells a browser's EventSource to stay away."""
+    """204 tells a browser's EventSource not to reconnect."""
     append(client, stream, 0, 3)
     *_, end = all_events(client, f"{stream}/events")
 
@@ -178,7 +178,7 @@ def test_reader_is_told_of_shutdown_and_resumes_after_restart(
     assert sorted([one["data"] for one in [*first_lines, *more["records"]]], key=int) == expected
 
 
-# Lines of JSON
+# JSON Lines
 
 
 def test_lines_end_at_tip_with_reason(client, stream):
@@ -230,7 +230,7 @@ def test_body_with_line_breaks_is_on_one_line(client, stream):
     assert end["type"] == "end"
 
 
-# Which ones
+# Filters and starts
 
 
 def test_single_shard_starts_as_requested(client, stream):
@@ -360,7 +360,7 @@ def test_unknown_stream_has_no_events(client, name):
     assert (answer.status_code, answer.json()["code"]) == (404, "stream_not_found")
 
 
-# What happens on the way
+# Changes of the stream
 
 
 def test_reader_is_told_when_stream_is_deleted(client, name):
@@ -439,7 +439,7 @@ def test_truncated_records_are_a_gap(client, stream):
     assert line == {"type": "gap", "shard": 0, "first": 1, "next": 3, "reason": "expired"}
 
 
-# Many, and slow ones
+# Many and slow readers
 
 
 async def test_hundred_readers_get_every_record_once(service_url, client, stream):
@@ -506,7 +506,7 @@ def test_slow_reader_delays_no_other_and_misses_nothing(client, service_url, nam
 
 
 def test_commands_of_the_page_run(service_url, name):
-    """Each curl of docs/reference/push.md's page on events answers; those that follow are cut soon."""
+    """Run each curl of docs/reference/push.md on events; following ones are cut short."""
     text = PAGE.read_text()
     page = text[text.index("## Server-sent events and JSON Lines") :]
     typed = [line for line in page.splitlines() if line.startswith("curl ")]

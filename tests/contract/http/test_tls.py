@@ -1,4 +1,4 @@
-"""A service that speaks https, to callers and to its stores."""
+"""A service over https, whose stores use TLS too."""
 
 import os
 import signal
@@ -24,7 +24,7 @@ from tests.tls import PASSWORD, Certificates, make_certificates, tls_in_front
 pytestmark = pytest.mark.one_store
 
 
-LARGE = "".join(map(str, range(40_000)))  # more than a connection takes at once
+LARGE = "".join(map(str, range(40_000)))  # more than a connection buffers
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def certificates(tmp_path_factory) -> Certificates:
 
 @pytest.fixture
 def stores(redis_url, database_url, certificates) -> Iterator[dict[str, str]]:
-    """Both stores behind TLS, as URLs that check their certificates."""
+    """Both stores with TLS, as URLs that verify their certificates."""
     with (
         tls_in_front(redis_url, certificates) as redis_port,
         tls_in_front(database_url, certificates) as postgres_port,
@@ -52,7 +52,7 @@ def stores(redis_url, database_url, certificates) -> Iterator[dict[str, str]]:
 
 @contextmanager
 def served(settings: dict[str, str]) -> Iterator[str]:
-    """`millstream serve` on a free port; its URL."""
+    """Run `millstream serve` on a free port; yields its URL."""
     process = subprocess.Popen(
         [sys.executable, "-m", "api.cli", "serve", "--port", "0"],
         env={**os.environ, **settings},

@@ -1,4 +1,4 @@
-"""Jobs over REST: what is listed, and what its owner can say."""
+"""Jobs over REST: lists and actions."""
 
 import secrets
 

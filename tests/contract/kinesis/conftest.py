@@ -1,4 +1,4 @@
-"""An unmodified Kinesis client, a hand-written one for both encodings, and streams of a test's own."""
+"""boto3's Kinesis client, a raw one for both encodings, and new streams."""
 
 import itertools
 import json
@@ -18,7 +18,7 @@ _numbers = itertools.count(1)
 
 
 def client_of(url: str) -> Any:
-    """boto3's client; it tries once and checks nothing, so that what is refused is refused by the service."""
+    """Create boto3's client, without retries or validation of its own."""
     return aws_client("kinesis", url, parameter_validation=False)
 
 
@@ -30,7 +30,7 @@ def kinesis(service_url: str) -> Iterator[Any]:
 
 
 class Raw:
-    """Calls in either encoding, as bytes go over the wire."""
+    """Calls in either encoding, as raw bytes."""
 
     def __init__(self, http: httpx.Client) -> None:
         self.http = http
@@ -38,7 +38,7 @@ class Raw:
     def post(
         self, operation: str, asked: object, kind: str = JSON, content: bytes | None = None
     ) -> httpx.Response:
-        """The whole answer."""
+        """Return the whole response."""
         if content is None:
             content = json.dumps(asked).encode() if kind == JSON else cbor2.dumps(asked)
         target = f"Kinesis_20131202.{operation}"
@@ -46,14 +46,14 @@ class Raw:
         return self.http.post("/", content=content, headers=headers)
 
     def call(self, operation: str, asked: object, kind: str = JSON) -> Any:
-        """What was answered. Raises AssertionError for an error."""
+        """Return the result; raises AssertionError for an error."""
         answer = self.post(operation, asked, kind)
         assert answer.status_code == 200, answer.content
         return read(answer)
 
 
 def read(answer: httpx.Response) -> Any:
-    """The answer's body, in the encoding that it says; times as they are on the wire."""
+    """Decode a response's body by its media type; times stay as they are on the wire."""
     if not answer.content:
         return None
     if answer.headers["content-type"] == CBOR:
@@ -71,7 +71,7 @@ def raw(client: httpx.Client) -> Raw:
 
 @pytest.fixture
 def name() -> str:
-    """A stream's name that nothing has yet."""
+    """A name of a stream that is not in use."""
     return f"kinesis{next(_numbers)}"
 
 
@@ -97,20 +97,20 @@ def on_demand(kinesis: Any, name: str) -> str:
 
 
 def arn_of(kinesis: Any, stream: str) -> str:
-    """A stream's ARN."""
+    """Return a stream's ARN."""
     told = kinesis.describe_stream_summary(StreamName=stream)
     return str(told["StreamDescriptionSummary"]["StreamARN"])
 
 
 def shards_of(kinesis: Any, stream: str) -> list[Any]:
-    """A stream's shards."""
+    """List a stream's shards."""
     return list(kinesis.list_shards(StreamName=stream)["Shards"])
 
 
 def iterator_of(
     kinesis: Any, stream: str, shard: int = 0, kind: str = "TRIM_HORIZON", **more: Any
 ) -> str:
-    """A position."""
+    """Get a shard iterator."""
     told = kinesis.get_shard_iterator(
         StreamName=stream, ShardId=f"shardId-{shard:012d}", ShardIteratorType=kind, **more
     )
@@ -118,12 +118,12 @@ def iterator_of(
 
 
 def records_of(kinesis: Any, stream: str, shard: int = 0) -> list[Any]:
-    """All records of a shard."""
+    """Read all records of a shard."""
     return list(kinesis.get_records(ShardIterator=iterator_of(kinesis, stream, shard))["Records"])
 
 
 def refusal(call: Callable[..., Any], **asked: Any) -> tuple[int, str, str]:
-    """The status, code and message with which boto3 shows that a call was refused."""
+    """Return the status, code and message of a rejected boto3 call."""
     with pytest.raises(ClientError) as refused:
         call(**asked)
     told = refused.value.response

@@ -1,4 +1,4 @@
-"""Programs that others wrote, with nothing changed but the endpoint."""
+"""Third-party programs, unmodified except for the endpoint."""
 
 import base64
 import json
@@ -17,7 +17,7 @@ CREDENTIALS = {
 
 
 def aws(service_url, *asked):
-    """What the command prints."""
+    """Run the aws command and return its output."""
     command = [str(Path(sys.executable).parent / "aws"), "--endpoint-url", service_url, "kinesis"]
     done = subprocess.run(
         [*command, *asked],

@@ -1,4 +1,4 @@
-"""Registered consumers, and the answers that go on: SubscribeToShard as botocore reads it."""
+"""Registered consumers and event streams: SubscribeToShard as botocore reads it."""
 
 import json
 import threading
@@ -119,7 +119,7 @@ def test_event_with_continuation_is_sent_every_five_seconds(kinesis, single, con
         second = next(events)
         waited_s = time.monotonic() - started
     kinesis.put_record(StreamName=single, Data=b"first", PartitionKey="k")
-    time.sleep(0.7)  # five seconds after the first call another one may follow
+    time.sleep(0.7)  # five seconds after the first call another one is allowed
 
     number = second["ContinuationSequenceNumber"]
     with subscribe(kinesis, consumer, "AFTER_SEQUENCE_NUMBER", SequenceNumber=number) as stream:
@@ -152,7 +152,7 @@ def test_consumer_has_one_subscription_per_shard(kinesis, single, consumer):
 
 
 def assert_ends(events):
-    """Fail unless the last event, and no other, is as KCL, Flink and Beam know the end of a shard."""
+    """Assert that only the last event has the end of a shard as KCL, Flink and Beam know it."""
     *before, last = events
     assert all(event["ContinuationSequenceNumber"] for event in before)
     assert not any("ChildShards" in event for event in before)
@@ -227,7 +227,7 @@ def test_invalid_subscription_is_rejected(kinesis, single, consumer):
 @pytest.mark.parametrize("in_chunks", [False, True])
 @pytest.mark.parametrize("kind", [JSON, CBOR])
 def test_events_use_media_type_of_request(raw, kinesis, single, consumer, kind, in_chunks):
-    """A request in chunks takes the server's own way, through ASGI."""
+    """A chunked request takes the long path through the server, through ASGI."""
     kinesis.put_record(StreamName=single, Data=b"x", PartitionKey="k")
     position = {"Type": "TRIM_HORIZON"}
     asked = {"ConsumerARN": consumer, "ShardId": SHARD, "StartingPosition": position}
@@ -289,7 +289,7 @@ def test_ten_subscribers_see_every_record_in_order(service_url, kinesis, name):
 
 
 def test_request_on_slow_http_path_gets_the_same_answer(service_url):
-    """It takes the server's own way instead of the short one."""
+    """It takes the long path through the server instead of the short one."""
     with httpx.Client(base_url=service_url) as client:
         headers = {"x-amz-target": "Kinesis_20131202.SubscribeToShard", "expect": "100-continue"}
         answer = client.post("/", content=b"{}", headers=headers)

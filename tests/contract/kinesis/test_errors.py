@@ -1,4 +1,4 @@
-"""Every refusal that can be brought about, in Amazon's words."""
+"""Every error that a client can cause, with the wording of AWS."""
 
 import datetime
 

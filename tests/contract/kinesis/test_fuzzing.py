@@ -1,6 +1,6 @@
-"""Calls made at random from the shapes themselves, in both encodings: refused in Amazon's words, and nothing changes.
+"""Random calls built from the shapes, in both encodings, are rejected without effect.
 
-The seed is fixed, so that a failure comes again.
+The seed is fixed, so that a failure is reproducible.
 """
 
 import base64
@@ -27,12 +27,12 @@ NUMBERS = [-(2**63), -1, 0, 1, 2, 24, 25, 1024, 8_761, 10_001, 2**31, 2**53]
 TIMES = [-1.0, 0.0, 1.5, 1.7e9, 1e12, 1e300]
 WRONG: list[object] = [None, True, 1.5, [], {}, [[]], [None], {"": None}, {"x": {"x": {}}}, "x", 5]
 SPOILED = [b"", b"{", b"\xff\xfe", b"{}}", b'{"a":' * 500, b"\xbf", b"\xa1\x61a", b"\x9f" * 500]
-# One that is right by chance would do what it says, to what others use.
+# A valid one would take effect on what other tests use.
 HARMFUL = {"DeleteStream", "UpdateAccountSettings", "CreateStream"}
 
 
 def some_value(plan, known, chance, kind):
-    """A value that might be right, or is wrong, for this plan."""
+    """Build a value for this shape that may be valid."""
     if chance.random() < 0.08:
         return chance.choice(WRONG)
     match plan:
@@ -74,7 +74,7 @@ def assert_told(answer):
 
 @pytest.fixture
 def untouched(kinesis, name):
-    """A stream with one record, which must be there in the end."""
+    """A stream with one record, which must still be there at the end."""
     kinesis.create_stream(StreamName=f"{name}-untouched", ShardCount=1)
     kinesis.put_record(StreamName=f"{name}-untouched", Data=b"still here", PartitionKey="k")
     yield

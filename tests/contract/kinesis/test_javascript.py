@@ -1,4 +1,7 @@
-"""Amazon's SDK for JavaScript, with its endpoint changed and HTTP/1.1 asked for. `javascript/exercise.mjs` is what it does."""
+"""The AWS SDK for JavaScript over HTTP/1.1, unmodified except for the endpoint.
+
+`javascript/exercise.mjs` has the steps.
+"""
 
 import base64
 from pathlib import Path
@@ -12,7 +15,7 @@ HERE = Path(__file__).parent / "javascript"
 
 @pytest.fixture(scope="module")
 def steps(service_url):
-    """What each step of the script told, by the step's name."""
+    """The output of each step of the script, by name."""
     install(HERE)
     return steps_of(HERE, "node", "exercise.mjs", service_url, "javascript")
 

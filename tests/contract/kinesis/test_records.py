@@ -1,4 +1,4 @@
-"""Records as boto3 puts and gets them."""
+"""Puts and gets of records with boto3."""
 
 import base64
 import datetime
@@ -47,7 +47,7 @@ def test_batch_is_answered_record_by_record(kinesis, stream):
 
 
 def test_quoted_iterator_is_accepted(kinesis, single):
-    """As shells hand on what the command line printed."""
+    """Shells pass on the quotes that the command line printed."""
     kinesis.put_record(StreamName=single, PartitionKey="k", Data=b"x")
 
     found = kinesis.get_records(ShardIterator=f'"{iterator_of(kinesis, single)}"')
@@ -145,7 +145,7 @@ def test_latest_position_is_the_next_record(kinesis, single, numbers):
 
     assert (before["Records"], before["MillisBehindLatest"]) == ([], 0)
     assert [record["Data"] for record in after["Records"]] == [b"new"]
-    assert data_from(kinesis, latest) == [b"new"]  # the same call again, from the same place
+    assert data_from(kinesis, latest) == [b"new"]  # the same call again, from the same position
 
 
 def test_reader_continues_and_sees_millis_behind_latest(kinesis, single, numbers):

@@ -1,4 +1,4 @@
-"""Splits, merges and new counts of shards, and readers that follow them."""
+"""Splits, merges and shard counts, and readers that follow them."""
 
 import datetime
 import time
@@ -23,7 +23,7 @@ def put(kinesis, stream, count, start=0):
 
 
 def read_all(kinesis, stream):
-    """Every record, as a reader finds it that begins with the first shard and goes on with the children."""
+    """Read every record as a reader does that starts at the first shard and follows children."""
     found, seen, waiting = [], set(), [shard["ShardId"] for shard in shards_of(kinesis, stream) if "ParentShardId" not in shard]  # fmt: skip
     while waiting:
         shard = waiting.pop(0)
@@ -156,7 +156,7 @@ def test_shards_are_filtered_by_open_time(kinesis, single):
     kinesis.split_shard(
         StreamName=single, ShardToSplit="shardId-000000000000", NewStartingHashKey=MIDDLE
     )
-    time.sleep(1.1)  # a child may be opened up to a second ahead
+    time.sleep(1.1)  # a child may open up to a second ahead
     now = datetime.datetime.now(datetime.UTC)
 
     assert listed(Type="AT_LATEST") == [1, 2]
@@ -169,7 +169,7 @@ def test_shards_are_filtered_by_open_time(kinesis, single):
 
 
 def test_open_shards_cover_hash_ring_during_multi_step_reshard(kinesis, single):
-    """Each generation opens in a later second, so that those of a reshard in steps open in seconds to come."""
+    """Each generation opens in a later second, so a reshard in steps opens shards ahead."""
     for count in (2, 4, 3):
         kinesis.update_shard_count(
             StreamName=single, TargetShardCount=count, ScalingType="UNIFORM_SCALING"

@@ -1,4 +1,4 @@
-"""Streams as boto3 makes, describes, configures and deletes them."""
+"""Creation, description, configuration and deletion of streams with boto3."""
 
 import datetime
 

@@ -1,4 +1,4 @@
-"""Both encodings as they go over the wire, and what every answer has."""
+"""Both encodings on the wire, and the parts of every response."""
 
 import uuid
 

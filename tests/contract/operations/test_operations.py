@@ -1,4 +1,4 @@
-"""What operators and their tools see."""
+"""Endpoints for operators and their tools."""
 
 import httpx
 import pytest

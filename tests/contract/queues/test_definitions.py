@@ -235,7 +235,7 @@ def test_invalid_configuration_is_rejected_with_pointer(client, name, body, poin
     ],
 )
 def test_invalid_change_is_rejected_with_pointer(client, queue, body, pointers):
-    """What only the whole configuration says no to was answered 500."""
+    """Errors that only the whole configuration shows were answered 500."""
     answer = client.patch(queue, json=body)
 
     assert answer.status_code == 422, answer.text

@@ -1,4 +1,4 @@
-"""Messages over HTTP: every form they are sent in, and what comes back."""
+"""Messages over HTTP: every form of sending and receiving."""
 
 import base64
 import socket
@@ -96,7 +96,7 @@ def test_binary_body_is_base64(client, queue):
 
 
 def test_raw_body_is_a_message(client, queue):
-    """As `curl -d hello` sends it, which calls every body a form."""
+    """As `curl -d hello` sends it, which labels every body as a form."""
     headers = {"content-type": "application/x-www-form-urlencoded"}
 
     answer = client.post(f"{queue}/messages", content=b"hello", headers=headers)

@@ -1,4 +1,4 @@
-"""What a queue does beyond the plain verbs, over HTTP: dead-letter queues, moves, limits, back-off, pause."""
+"""Policies of a queue over HTTP: dead-letter queues, moves, limits, backoff, pause."""
 
 import time
 from typing import Any
@@ -9,7 +9,7 @@ import pytest
 
 @pytest.fixture
 def dying(client, name) -> tuple[str, str]:
-    """A queue whose messages may be received once, and the queue that takes them then."""
+    """A queue whose messages may be received once, and its dead-letter queue."""
     dead, work = f"/v1/queues/{name}-dead", f"/v1/queues/{name}-work"
     assert client.put(dead).status_code == 201
     target = {"queue": f"{name}-dead", "receives_max": 1}

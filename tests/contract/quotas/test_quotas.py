@@ -1,5 +1,7 @@
-"""Namespaces and quotas at every door. A rate of one in a thousand seconds lets its burst pass, and then nothing for
-as long as a test lasts."""
+"""Namespaces and quotas on every protocol.
+
+A rate of one in a thousand seconds allows its burst, and then nothing for as long as a test lasts.
+"""
 
 import itertools
 import json
@@ -18,7 +20,7 @@ from tests.amazon import aws_client
 from tests.contract.http.test_problems import refused
 
 PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "quotas.md"
-ONE_IN_A_WHILE = {"calls_per_second": 0.001, "burst_seconds": 3600}  # three at once
+ONE_IN_A_WHILE = {"calls_per_second": 0.001, "burst_seconds": 3600}  # a burst of three
 Tenant = Callable[..., str]
 
 _numbers = itertools.count(1)
@@ -26,7 +28,7 @@ _numbers = itertools.count(1)
 
 @pytest.fixture
 def tenant(client: httpx.Client) -> Tenant:
-    """Make a namespace with quotas, once what the test needs is in it; its name."""
+    """Create a namespace with quotas and the given contents; returns its name."""
 
     def make(queue: str | None = None, stream: str | None = None, **quotas: Any) -> str:
         name = f"tenant-{next(_numbers)}"
@@ -47,7 +49,7 @@ def in_(name: str) -> dict[str, str]:
 
 @pytest.fixture
 def amazon(service_url: str) -> Iterator[Callable[..., Any]]:
-    """Make clients of Amazon's SDK in a namespace; each tries once unless it is told to try again."""
+    """Create clients of the AWS SDK in a namespace, by default without retries."""
     made = []
 
     def make(service: str, name: str, attempts: int = 1) -> Any:
@@ -147,7 +149,7 @@ def test_queues_are_isolated_per_namespace(client, tenant):
 
 
 def test_guide_page_runs(service_url, client):
-    """docs/how-to/quotas.md: what it shows can be typed."""
+    """Run the commands of docs/how-to/quotas.md."""
     namespace, key = re.findall(r"```sh\n(.*?)```", PAGE.read_text(), re.DOTALL)
 
     made, shown = _typed(namespace.replace("/acme", "/of-the-page"), service_url).split("}{")
@@ -253,7 +255,7 @@ def test_flood_of_one_namespace_does_not_affect_another(client, tenant):
     assert set(statuses) == {200}
 
 
-# Amazon's doors
+# AWS protocols
 
 
 def test_sqs_returns_request_throttled_with_403(client, tenant, amazon):
@@ -358,7 +360,7 @@ def _counted(client: httpx.Client) -> float:
 
 
 def _typed(commands: str, service_url: str) -> str:
-    """What a page's commands print, of this service."""
+    """Run a page's commands against this service; returns their output."""
     here = commands.replace("http://127.0.0.1:8080", service_url).replace("curl", "curl -sf")
     typed = ["sh", "-ec", here]
     return subprocess.run(typed, capture_output=True, text=True, timeout=30, check=True).stdout

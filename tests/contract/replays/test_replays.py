@@ -1,4 +1,4 @@
-"""Replays over REST: what is asked for, what is refused, and how it is shown."""
+"""Replays over REST: submission, rejection and display."""
 
 import itertools
 

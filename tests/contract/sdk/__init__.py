@@ -1,1 +1,1 @@
-"""The SDKs, on a live service."""
+"""The SDKs against a live service."""

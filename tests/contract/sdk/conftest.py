@@ -1,4 +1,4 @@
-"""Clients of the service that the contract tests share."""
+"""Clients of the service that the contract tests of the SDK share."""
 
 from collections.abc import AsyncIterator, Iterator
 
@@ -16,7 +16,7 @@ def millstream(service_url: str) -> Iterator[Millstream]:
 
 @pytest.fixture
 async def asynchronous(service_url: str) -> AsyncIterator[AsyncMillstream]:
-    """An asynchronous one."""
+    """An asynchronous client."""
     async with AsyncMillstream(service_url) as client:
         yield client
 

@@ -1,4 +1,4 @@
-"""A proxy in front of a service that loses answers: the service does what is asked, and nobody hears of it."""
+"""Proxy that loses responses: the service executes a call whose caller gets no answer."""
 
 import socket
 import threading
@@ -8,8 +8,11 @@ from urllib.parse import urlsplit
 
 
 class Losing:
-    """Its URL, and its switches. `lose`: so many of the next answers are lost. `lose_every`: of so many answers, one is
-    lost. `refuse`: no connection gets through."""
+    """Its URL, and its switches.
+
+    `lose`: number of next responses to lose. `lose_every`: of so many responses, one is lost.
+    `refuse`: no connection is accepted.
+    """
 
     def __init__(self, target: str) -> None:
         parts = urlsplit(target)
@@ -61,12 +64,12 @@ class Losing:
         ended.close()
 
     def cut(self) -> None:
-        """End every connection now."""
+        """Close every connection."""
         for one in list(self._sockets):
             self._end(one)
 
     def close(self) -> None:
-        """End everything."""
+        """Close every connection and stop."""
         with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
@@ -75,7 +78,7 @@ class Losing:
 
 @contextmanager
 def losing(target: str) -> Iterator[Losing]:
-    """Such a proxy in front of `target`."""
+    """Run such a proxy in front of `target`."""
     proxy = Losing(target)
     thread = threading.Thread(target=proxy.run, daemon=True)
     thread.start()

@@ -1,4 +1,4 @@
-"""Every operation of the generated core, driven from the OpenAPI document's examples."""
+"""Every operation of the generated core, called with the OpenAPI document's examples."""
 
 import io
 import json
@@ -27,7 +27,7 @@ def document() -> dict[str, Any]:
 
 
 class Core:
-    """The core's function of each operation, called with what an example says."""
+    """Calls the core's function of an operation with the values of an example."""
 
     def __init__(self, document: dict[str, Any], millstream: Millstream) -> None:
         self._schemas = document["components"]["schemas"]

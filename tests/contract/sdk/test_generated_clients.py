@@ -1,4 +1,4 @@
-"""Clients in other languages: made from the OpenAPI document, and compiled by their own compilers."""
+"""Clients in other languages are generated from the OpenAPI document and compiled."""
 
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""What the client does when answers are lost: what may be repeated is, what may not is called unknown, nothing is doubled."""
+"""Lost responses: the client retries what is idempotent, and reports the rest as unknown."""
 
 from collections.abc import Iterator
 
@@ -25,7 +25,7 @@ def proxy(service_url: str) -> Iterator[Losing]:
 
 @pytest.fixture
 def lossy(proxy: Losing) -> Iterator[Millstream]:
-    """A client behind the proxy, which retries without waiting for long."""
+    """A client behind the proxy, with short retry delays."""
     proxy.lose, proxy.refuse = 0, False
     with Millstream(proxy.url, retries=FAST) as client:
         yield client
@@ -84,7 +84,7 @@ def test_producer_makes_put_to_shard_retryable(proxy, lossy, clicks):
 
 
 def test_expected_offset_conflict_on_retry_is_outcome_unknown(proxy, lossy, clicks):
-    """The repeat adds nothing, and what it hears does not tell whether the first one did."""
+    """The retry adds nothing, and its error does not tell whether the first call did."""
     proxy.lose = 1
 
     with pytest.raises(OutcomeUnknown, match="offset_mismatch"):

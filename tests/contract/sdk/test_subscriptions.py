@@ -1,4 +1,4 @@
-"""Subscriptions of the Python SDK, over a WebSocket to the service, with and without a network that breaks."""
+"""Subscriptions of the Python SDK over a WebSocket, also through a broken network."""
 
 import asyncio
 import threading
@@ -21,7 +21,7 @@ from tests.contract.sdk.lossy_proxy import losing
 
 
 async def some(subscription, number):
-    """The next items, so many."""
+    """Collect so many next items."""
     async with asyncio.timeout(15):
         return [await anext(subscription) for _ in range(number)]
 
@@ -67,7 +67,7 @@ async def test_closing_subscription_releases_unsettled_messages(asynchronous, or
 
 
 async def test_credit_is_renewed_as_messages_are_consumed(asynchronous, orders):
-    """Never more than the credit is under way, however many there are."""
+    """Never more than the credit is in transit, however many messages there are."""
     orders.send_many(str(number) for number in range(60))
     taken = []
     async with asynchronous.queue(orders.name).subscribe(messages=10) as subscription:
@@ -104,7 +104,7 @@ async def test_records_start_at_oldest_latest_time_or_offsets(asynchronous, clic
 
     assert found["earliest"] == ["a", "b", "c", "earliest"]
     assert found["latest"] == ["latest"]
-    assert found["time"][0] in ("a", "c")  # what arrived in the same millisecond came then too
+    assert found["time"][0] in ("a", "c")  # records of the same millisecond are included
     assert found["offsets"][0] == "c"
 
 
@@ -149,7 +149,7 @@ async def test_reading_continues_through_reshard(asynchronous, clicks):
 
 
 async def test_start_time_selects_the_shards_open_then(asynchronous, clicks):
-    """Shards that ended before hold nothing; what was split since is read to its end first."""
+    """Shards that ended before are skipped; a shard split since is read to its end first."""
     clicks.put_many([NewRecord("old", str(number)) for number in range(8)])
     clicks.reshard(split=0)
     await asyncio.sleep(0.01)
@@ -186,7 +186,7 @@ async def test_group_members_share_a_stream_and_commit(asynchronous, millstream,
 
 
 async def test_commit_for_shard_of_another_member_is_rejected(asynchronous, clicks):
-    """Two shards, two members: each gives one up, and neither may commit the other's."""
+    """Two shards, two members: each releases one, and neither may commit the other's."""
     group = asynchronous.group(clicks.name)
     await group.create(clicks.name, session_timeout_seconds=3, revoke_timeout_seconds=3)
     for shard in (0, 1):
@@ -231,7 +231,7 @@ async def test_broken_connection_resumes_without_gap(service_url, clicks):
 
 
 async def test_messages_survive_broken_connection(service_url, orders):
-    """Also the verdicts that were on their way, and the credit."""
+    """Settlements in transit and the credit survive too."""
     done: set[str] = set()
     with losing(service_url) as proxy:
         client = AsyncMillstream(proxy.url)

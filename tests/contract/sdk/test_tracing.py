@@ -1,4 +1,4 @@
-"""The context of traces through the Python SDK."""
+"""Trace context in the Python SDK."""
 
 from opentelemetry import context, trace
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags

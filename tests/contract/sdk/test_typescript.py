@@ -1,4 +1,7 @@
-"""The TypeScript SDK, compiled and run in Node. `exercise.mjs` beside it is what it does."""
+"""The TypeScript SDK, compiled and run in Node.
+
+`exercise.mjs` beside it has the steps.
+"""
 
 import subprocess
 import sys
@@ -13,18 +16,18 @@ from tests.javascript import compile_typescript, steps_of
 ROOT = Path(__file__).parents[3]
 SDK = ROOT / "openapi" / "sdk" / "typescript"
 ANSWERS_LOST = 9
-"""One of so many: often enough that both an append and a subscription lose some, and not so often that they get nowhere."""
+"""One of so many responses: an append and a subscription lose some, and still make progress."""
 
 
 @pytest.fixture(scope="module")
 def compiled():
-    """The SDK as it is published; strict."""
+    """Compile the SDK as published, in strict mode."""
     compile_typescript(SDK)
 
 
 @pytest.fixture(scope="module")
 def steps(compiled, service_url):
-    """What each step of the script told, by the step's name; its last part is behind a network that breaks."""
+    """The output of each step of the script, by name; the last is behind a broken network."""
     with losing(service_url) as proxy:
         proxy.lose_every = ANSWERS_LOST
         script = ["exercise.mjs", service_url, f"ts{time.time_ns()}", proxy.url]

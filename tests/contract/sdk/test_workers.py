@@ -16,7 +16,7 @@ from tests.contract.sdk.lossy_proxy import losing
 
 
 async def until(fact) -> None:
-    """Wait until a fact is so; a test that would wait for ever fails."""
+    """Wait until a fact is true; fails after a time limit."""
     for _ in range(1_500):
         if fact():
             return
@@ -26,7 +26,7 @@ async def until(fact) -> None:
 
 @asynccontextmanager
 async def running(worker):
-    """A worker at work meanwhile; it is stopped then, and has ended."""
+    """Run a worker for the duration of the block, then stop it."""
     task = asyncio.create_task(worker.run(signals=False))
     try:
         yield task
@@ -174,7 +174,7 @@ async def test_worker_of_unknown_queue_ends_with_error(asynchronous, name):
 
 
 async def test_worker_continues_through_broken_network(service_url, orders):
-    """Connections are cut, answers are lost: nothing is lost, and nothing is left in flight."""
+    """Connections are cut and responses lost: nothing is lost, and nothing stays in flight."""
     done: list[str] = []
 
     async def handle(message):
@@ -203,7 +203,7 @@ def test_worker_runs_handlers_in_threads(millstream, orders):
     together = threading.Barrier(3)
 
     def handle(message):
-        together.wait(10)  # three at once, or never
+        together.wait(10)  # three concurrently, or never
         done.add((message.text, threading.current_thread().name))
 
     orders.send_many(["a", "b", "c"])

@@ -1,1 +1,1 @@
-"""The SQS door, as unmodified SQS clients see it."""
+"""The SQS API, as unmodified SQS clients see it."""

@@ -1,4 +1,4 @@
-"""A Celery application whose broker is the service, as its users write it."""
+"""A Celery application whose broker is the service."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""An unmodified SQS client, a hand-written one for the Query protocol, and queues of a test's own."""
+"""boto3's SQS client, a raw one for the Query protocol, and new queues."""
 
 import itertools
 import xml.etree.ElementTree as ET
@@ -18,7 +18,7 @@ _numbers = itertools.count(1)
 
 @pytest.fixture(scope="session")
 def sqs(service_url: str) -> Iterator[Any]:
-    """boto3's client, which speaks JSON; it tries once, so that a failure is seen."""
+    """boto3's client, which uses JSON, without retries."""
     client = aws_client("sqs", service_url)
     yield client
     client.close()
@@ -31,7 +31,7 @@ class Query:
         self.http = http
 
     def call(self, action: str, path: str = "/", **parameters: object) -> ET.Element:
-        """The result's element, or the answer's where it has none. Raises AssertionError for an error."""
+        """Return the result's element, or else the response's; raises AssertionError for an error."""
         answer = self.post(action, path, **parameters)
         assert answer.status_code == 200, answer.text
         root = ET.fromstring(answer.content)
@@ -41,13 +41,16 @@ class Query:
         return root if result is None else result
 
     def post(self, action: str, path: str = "/", **parameters: object) -> httpx.Response:
-        """The whole answer. A parameter's dots are written as two underscores."""
+        """Return the whole response.
+
+        A parameter's dots are written as two underscores.
+        """
         form = {name.replace("__", "."): str(value) for name, value in parameters.items()}
         data = {"Action": action, "Version": "2012-11-05", **form}
         return self.http.post(path, data=data)
 
     def error(self, action: str, path: str = "/", **parameters: object) -> tuple[int, str, str]:
-        """The status, code and message of a refusal."""
+        """Return the status, code and message of an error."""
         answer = self.post(action, path, **parameters)
         assert answer.headers["content-type"] == "text/xml"
         root = ET.fromstring(answer.content)
@@ -59,14 +62,14 @@ class Query:
 
 
 def text_of(element: ET.Element, path: str) -> str:
-    """The text at a path of names without their namespace."""
+    """Return the text at a path of names without their namespace."""
     found = element.find("/".join(f"{NAMESPACE}{name}" for name in path.split("/")))
     assert found is not None, path
     return found.text or ""
 
 
 def texts_of(element: ET.Element, path: str) -> list[str]:
-    """The texts of all elements at a path."""
+    """Return the texts of all elements at a path."""
     steps = "/".join(f"{NAMESPACE}{name}" for name in path.split("/"))
     return [found.text or "" for found in element.findall(steps)]
 
@@ -74,7 +77,7 @@ def texts_of(element: ET.Element, path: str) -> list[str]:
 def map_of(
     element: ET.Element, name: str, key: str = "Name", value: str = "Value"
 ) -> dict[str, str]:
-    """A flattened map."""
+    """Parse a flattened map."""
     entries = element.findall(f"{NAMESPACE}{name}")
     return {text_of(entry, key): text_of(entry, value) for entry in entries}
 
@@ -86,7 +89,7 @@ def query(client: httpx.Client) -> Query:
 
 @pytest.fixture
 def name() -> str:
-    """A queue's name that nothing has yet."""
+    """A name of a queue that is not in use."""
     return f"sqs-{next(_numbers)}"
 
 
@@ -105,12 +108,12 @@ def fifo_url(sqs: Any, name: str) -> str:
 
 
 def refusal(error: ClientError) -> tuple[int, str, str]:
-    """The status, code and message of a refusal, as boto3 shows it."""
+    """Return the status, code and message of a rejected boto3 call."""
     told = error.response["Error"]
     return error.response["ResponseMetadata"]["HTTPStatusCode"], told["Code"], told["Message"]
 
 
 def arn_of(sqs: Any, url: str) -> str:
-    """A queue's ARN."""
+    """Return a queue's ARN."""
     told = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])
     return str(told["Attributes"]["QueueArn"])

@@ -1,4 +1,4 @@
-"""Batches: an answer for each entry, and the faults of a whole call."""
+"""Batches: a result for each entry, and errors of the whole call."""
 
 import pytest
 from botocore.exceptions import ClientError

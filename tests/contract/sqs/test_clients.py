@@ -1,4 +1,4 @@
-"""Programs that others wrote, with nothing changed but the endpoint."""
+"""Third-party programs, unmodified except for the endpoint."""
 
 import json
 import os

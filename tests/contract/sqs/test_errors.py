@@ -1,4 +1,4 @@
-"""What is refused, in both protocols: the rows of SQS's error table that a client can bring about."""
+"""Rows of SQS's error table that a client can cause, in both protocols."""
 
 import json
 from typing import Any, NamedTuple
@@ -9,7 +9,7 @@ PREFIX = "AWS.SimpleQueueService."
 
 
 class Fault(NamedTuple):
-    """A refusal, as either protocol tells it."""
+    """An error, as either protocol returns it."""
 
     operation: str
     asked: dict[str, Any]
@@ -133,7 +133,7 @@ QUERY_NAMES = {
 
 
 def flattened(operation, asked, path=""):
-    """A JSON input as parameters of the Query protocol."""
+    """Flatten a JSON input into parameters of the Query protocol."""
     form: dict[str, Any] = {}
     for name, value in asked.items():
         query_name = QUERY_NAMES.get(name, name)

@@ -1,6 +1,6 @@
-"""Calls made at random from the shapes themselves: refused in the protocol's words, and nothing changes.
+"""Random calls built from the shapes are rejected without effect.
 
-The seed is fixed, so that a failure comes again.
+The seed is fixed, so that a failure is reproducible.
 """
 
 import json
@@ -23,11 +23,11 @@ WORDS = [
 NUMBERS = [-(2**63), -1, 0, 1, 10, 21, 901, 43_201, 2**31, 2**64, 10**30]
 WRONG: list[object] = [None, True, 1.5, [], {}, [[]], [None], {"": None}, {"x": {"x": {}}}, "x", 5]
 SPOILED = [b"", b"{", b"\xff\xfe", b"{}}", b'{"a":' * 500, b'{"QueueUrl":"\\ud800"}']
-HARMFUL = {"DeleteQueue", "PurgeQueue"}  # a call that is right by chance would do what it says
+HARMFUL = {"DeleteQueue", "PurgeQueue"}  # a valid call would take effect
 
 
 def some_json(plan, url, chance):
-    """A value that might be right, or is wrong, for this plan."""
+    """Build a value for this shape that may be valid."""
     if chance.random() < 0.1:
         return chance.choice(WRONG)
     match plan:
@@ -51,7 +51,7 @@ def some_json(plan, url, chance):
 
 
 def parameters_of(plan, url, chance, path=""):
-    """Parameters of the Query protocol, made as carelessly."""
+    """Build random parameters of the Query protocol."""
     form = {}
     for member in plan.members:
         if chance.random() < 0.3:
@@ -87,7 +87,7 @@ def assert_told_in_xml(answer):
 
 @pytest.fixture
 def untouched(sqs, name):
-    """A queue with one message, which must be there in the end."""
+    """A queue with one message, which must still be there at the end."""
     url = sqs.create_queue(QueueName=f"{name}-untouched")["QueueUrl"]
     sqs.send_message(QueueUrl=url, MessageBody="still here")
     yield url

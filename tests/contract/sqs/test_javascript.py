@@ -1,4 +1,7 @@
-"""Amazon's SDK for JavaScript, with nothing changed but the endpoint. `javascript/exercise.mjs` is what it does."""
+"""The AWS SDK for JavaScript, unmodified except for the endpoint.
+
+`javascript/exercise.mjs` has the steps.
+"""
 
 import base64
 import hashlib
@@ -14,7 +17,7 @@ HERE = Path(__file__).parent / "javascript"
 
 @pytest.fixture(scope="module")
 def steps(service_url):
-    """What each step of the script told, by the step's name."""
+    """The output of each step of the script, by name."""
     install(HERE)
     return steps_of(HERE, "node", "exercise.mjs", service_url, "javascript")
 
@@ -24,7 +27,7 @@ def md5(data):
 
 
 def md5_of_attributes(*attributes):
-    """Amazon's digest of (name, type, value) sorted by name, which this SDK does not check."""
+    """Compute AWS's digest of (name, type, value) by name, which this SDK does not verify."""
     digested = b""
     for name, data_type, value in attributes:
         digested += with_length(name.encode()) + with_length(data_type.encode())
@@ -41,7 +44,7 @@ def with_length(data):
 
 
 def test_sdk_verifies_body_digests(steps):
-    """Were the check off, a wrong digest of ours would not fail the script."""
+    """Without this check, a wrong digest would not fail the script."""
     assert steps["spoilt"]["send"] == "InvalidChecksumError"
     assert steps["spoilt"]["batch"].startswith("Invalid MD5 checksum on messages: ")
     assert steps["spoilt"]["receive"].startswith("Invalid MD5 checksum on messages: ")

@@ -1,4 +1,4 @@
-"""Sending, receiving and deleting on standard queues, as boto3 does it."""
+"""Sending, receiving and deleting on standard queues with boto3."""
 
 import base64
 import hashlib
@@ -115,7 +115,7 @@ def test_system_attributes_are_returned_on_request(sqs, url):
 
 
 def test_trace_header_of_request_is_the_default_attribute(sqs, url):
-    """As tools for X-Ray send it with every call."""
+    """As X-Ray tools send it with every call."""
     header = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1"
     own = {"AWSTraceHeader": {"DataType": "String", "StringValue": "Root=1-5759e988-bd862e3f"}}
 
@@ -278,7 +278,7 @@ def test_backlog_of_one_group_does_not_delay_another(sqs, url):
     assert {message["Body"] for message in told} == {"noisy", "quiet"}
 
 
-# What other doors send
+# Messages of other protocols
 
 
 def test_native_message_shows_headers_as_attributes(sqs, client, url, name):
@@ -329,7 +329,7 @@ def test_native_queue_with_dot_in_name_is_reachable(sqs, client, url, name):
 
 
 def test_full_queue_throttles_senders(sqs, client, url, name):
-    """With what an SDK tries again by itself."""
+    """With an error that SDKs retry."""
     client.patch(f"/v1/queues/{name}", json={"messages_max": 1}).raise_for_status()
     sqs.send_message(QueueUrl=url, MessageBody="1")
 

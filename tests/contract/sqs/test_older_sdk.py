@@ -1,6 +1,6 @@
-"""botocore as it was before 2023: the same client code with SQS's model of that time, which speaks Query.
+"""botocore with SQS's service model from before 2023, which uses the Query protocol.
 
-Today's model is turned back: its protocol, and the names that lists and maps had.
+Today's model is changed back: its protocol, and the names that lists and maps had.
 """
 
 import gzip

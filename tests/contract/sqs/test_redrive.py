@@ -33,7 +33,7 @@ def receive(sqs, url, **options):
 
 
 def give_up(sqs, url, dead_url, count=1):
-    """Let messages of the source die, and wait until they are in the dead-letter queue."""
+    """Dead-letter messages of the source, and wait until they are moved."""
     for nth in range(count):
         sqs.send_message(QueueUrl=url, MessageBody=str(nth))
     receive(sqs, url, MaxNumberOfMessages=10, VisibilityTimeout=0)
@@ -63,7 +63,10 @@ def test_message_moves_to_dead_letter_queue_after_max_receives(sqs, source_url, 
     [_] = receive(sqs, source_url, VisibilityTimeout=1)
     time.sleep(1.2)
 
-    assert (ready(sqs, source_url), ready(sqs, dead_url)) == (1, 0)  # the lease's end moves nothing
+    assert (ready(sqs, source_url), ready(sqs, dead_url)) == (
+        1,
+        0,
+    )  # an expired lease alone moves nothing
     assert receive(sqs, source_url) == []
     [dead] = receive(sqs, dead_url, WaitTimeSeconds=5)
     assert dead["MessageId"] == sent["MessageId"]

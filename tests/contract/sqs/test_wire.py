@@ -1,4 +1,4 @@
-"""HTTP below SQS: how calls come, which protocol answers, and what the door shares with the others."""
+"""HTTP below SQS: forms of calls, choice of protocol, and features shared with the others."""
 
 import json
 import re

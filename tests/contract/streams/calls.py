@@ -1,4 +1,4 @@
-"""The calls that tests of streams make over HTTP."""
+"""HTTP calls that the tests of streams share."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Records are appended over HTTP: alone, in batches, as columns, once, by one writer."""
+"""Appends over HTTP: single records, batches, columns, idempotence and fences."""
 
 import base64
 

@@ -1,4 +1,4 @@
-"""Records are read over HTTP: by shard, by cursor, from an offset, a time, an end, a key."""
+"""Reads over HTTP: by shard and cursor, from an offset, a time, the tip or a key."""
 
 import base64
 import time
@@ -114,7 +114,7 @@ def test_read_from_latest_sees_only_later_records(client, stream):
 
 
 def test_read_from_time_continues_through_reshard(client, stream):
-    """A shard that was closed before holds nothing of that time; the children of one that was open then hold some."""
+    """A shard closed before that time is skipped; one open then is read, and its children."""
     append(client, stream, *[{"data": "old", "key": str(number)} for number in range(8)])
     reshard(client, stream, split={"shard": 0}).raise_for_status()
     append(client, stream, *[{"data": "new", "key": str(number)} for number in range(8)])

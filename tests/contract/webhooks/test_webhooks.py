@@ -1,4 +1,4 @@
-"""Webhooks over HTTP: configuration, secrets, deliveries; and every refusal is a problem."""
+"""Webhooks over HTTP: configuration, secrets, deliveries and errors."""
 
 import threading
 from collections.abc import Iterator
@@ -14,13 +14,13 @@ URL = "https://shop.example/hooks"
 
 @pytest.fixture
 def source(client: httpx.Client, queue: str) -> str:
-    """The word of a new queue."""
+    """The source of a new queue."""
     return f"queue:{queue.rpartition('/')[2]}"
 
 
 @pytest.fixture
 def hook(client: httpx.Client, source: str, name: str) -> str:
-    """The path of a new webhook that nobody serves."""
+    """The path of a new webhook that no deliverer serves."""
     path = f"/v1/webhooks/{name}"
     client.put(path, json={"source": source, "url": URL}).raise_for_status()
     return path

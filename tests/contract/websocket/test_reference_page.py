@@ -1,4 +1,4 @@
-"""docs/reference/push.md against a service: what it shows can be typed."""
+"""The examples of docs/reference/push.md run against a service."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""A service that wants credentials, for each test."""
+"""A service that requires credentials, for each test."""
 
 import pytest
 

@@ -1,7 +1,7 @@
-"""Who may do what, asked of every operation through every door, by every role, at home and in another tenant.
+"""Authorization of every operation, by role, namespace and protocol.
 
-The operations are those that the doors declare and the models of Amazon's SDKs name; what is expected is what the roles
-say. A call that is allowed may fail for any reason but that: it is made on names that are not there, or lacks a body.
+The operations are those that the protocols declare and the models of the AWS SDKs name; the expected result follows
+from the roles. A permitted call may fail for any other reason: it uses names that do not exist, or lacks a body.
 """
 
 import asyncio
@@ -39,7 +39,10 @@ PUBLIC = {"check_live", "check_ready"}
 
 
 class Operation(NamedTuple):
-    """Of the native API. `action`: what its caller needs; None: any credential, or none."""
+    """An operation of the native API.
+
+    `action` is the permission that it needs; None: any credential, or none.
+    """
 
     name: str
     method: str
@@ -48,7 +51,7 @@ class Operation(NamedTuple):
 
 
 def operations() -> list[Operation]:
-    """Every native operation that is documented."""
+    """Collect every documented native operation."""
     app = create_app(Settings())
     needs: dict[str, Action | None] = {
         route.operation: route.action for route in app.dispatcher.routes
@@ -76,16 +79,16 @@ async def guarded(redis_url, database_url) -> AsyncGenerator[Guarded]:
 
 
 async def keys(guarded: Guarded, kind: CredentialKind = CredentialKind.KEY) -> dict[Role, Any]:
-    """One of each role."""
+    """A key of each role."""
     return {role: await guarded.key(Rights(roles=(role,)), kind=kind) for role in Role}
 
 
 async def abroad(guarded: Guarded, kind: CredentialKind = CredentialKind.KEY) -> Any:
-    """An administrator's, of the other tenant."""
+    """An administrator's key of the other namespace."""
     return await guarded.key(by=Principal("root", ABROAD, EVERYTHING), kind=kind)
 
 
-# REST, server-sent events, and what the command line and the SDKs say
+# REST, server-sent events, and the calls of the command line and the SDKs
 
 
 def test_every_operation_has_permission_or_is_exempt():
@@ -93,12 +96,12 @@ def test_every_operation_has_permission_or_is_exempt():
 
 
 def spelled(path: str) -> str:
-    """The path with a name in each place: of nothing that is there."""
+    """Fill the placeholders of a path with names that do not exist."""
     return re.sub(r"\{(\w+)\}", lambda found: "0" if found[1] == "shard" else "nothing", path)
 
 
 async def call(client: httpx.AsyncClient, one: Operation, headers: Mapping[str, str]) -> int:
-    """The status; what goes on is left at once."""
+    """Call an operation and return the status; a streaming response is abandoned."""
     body: dict[str, Any] = {} if one.method == "GET" else {"json": {}}
     asked = client.stream(one.method, spelled(one.path), headers=headers, **body)
     async with asked as answer:
@@ -117,7 +120,7 @@ async def test_each_role_is_limited_to_its_operations_over_rest(guarded: Guarded
                 if status == 401 or (status == 403) == allowed:
                     wrong.append((role, one.name, one.action, status))
 
-    everywhere = {"namespace"}  # who is everywhere does these, whatever the role
+    everywhere = {"namespace"}  # deployment-wide administrators may call these, whatever the role
     assert [one for one in wrong if not any(word in one[1] for word in everywhere)] == []
 
 
@@ -158,11 +161,11 @@ async def test_names_of_another_namespace_are_not_found(guarded: Guarded):
     assert all(status >= 400 for some in told.values() for status, _ in some)
 
 
-# The AWS doors
+# The AWS protocols
 
 
 def samples(shape: Any, account: str) -> dict[str, Any]:
-    """An input that the model allows, on names that are not there."""
+    """Build an input that the model allows, with names that do not exist."""
     wanted = {"StreamName", "QueueUrl", "QueueName", *shape.required_members}
     members = shape.members.items()
     return {name: _sample(name, one, account) for name, one in members if name in wanted}
@@ -313,7 +316,7 @@ async def test_aws_identifiers_of_another_namespace_are_not_found(guarded: Guard
     assert left.ready + left.in_flight == 1
 
 
-# Sockets
+# WebSocket
 
 ASKED: list[tuple[Action, str, dict[str, Any]]] = [
     (Action.QUEUE_RECEIVE, "subscribe", {"sub": "q", "source": "queue:orders"}),

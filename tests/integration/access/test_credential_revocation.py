@@ -1,4 +1,4 @@
-"""A service that wants credentials: sockets, and whatever goes on, end with what let them in."""
+"""Sockets and streaming responses end with the credential that opened them."""
 
 import asyncio
 

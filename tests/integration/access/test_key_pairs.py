@@ -1,4 +1,4 @@
-"""A service that wants credentials: clients of Amazon's that sign with a pair."""
+"""AWS clients that sign with a key pair."""
 
 import asyncio
 from collections.abc import Callable
@@ -92,7 +92,7 @@ async def test_key_pair_is_checked_on_every_call(guarded: Guarded):
 
 
 class _RightlySigned:
-    """By whoever has that id."""
+    """A correctly signed request of a key id."""
 
     headers: dict[bytes, bytes] = {}
 
@@ -117,7 +117,7 @@ async def test_cached_key_pair_expires(guarded: Guarded, monkeypatch):
         await gate.admit_signed(_RightlySigned(one.id))
 
     async def nobody(_: str) -> None:
-        """Asked for now, it is not there any more."""
+        """Find no key: it has been deleted by now."""
 
     monkeypatch.setattr(guarded.storage.credentials, "find", nobody)
     clock.advance(ms=9_999)
@@ -139,7 +139,7 @@ async def test_wrong_signature_is_recorded_in_audit_log(guarded: Guarded):
 
 
 async def _refusals(guarded: Guarded) -> list[Any]:
-    """What the audit log has of strangers, once it is there: it is written beside the answer."""
+    """Wait for the log entries of rejected logins, which are written in the background."""
     async with asyncio.timeout(SOON_S):
         while True:
             page = await guarded.storage.audit.page(Wanted())
@@ -203,7 +203,9 @@ async def test_unauthorized_calls_do_not_use_rates_of_queue(guarded: Guarded):
     over_rest = [await guarded.ask("GET", "/v1/queues/orders", stranger_key) for _ in range(20)]
     owned = [await guarded.ask("GET", "/v1/queues/orders/stats", owner) for _ in range(3)]
     asked = (guarded.ask("GET", "/v1/queues/orders/stats", owner) for _ in range(40))
-    many = await asyncio.gather(*asked)  # at once: one after another they might be slow enough
+    many = await asyncio.gather(
+        *asked
+    )  # concurrently: sequential calls might be slow enough to pass
 
     assert knocked == {"AccessDenied"}
     assert {one.status_code for one in over_rest} == {403}

@@ -1,4 +1,4 @@
-"""A service that asks for keys: what is shown to it comes out nowhere."""
+"""No secret that is shown to the service is disclosed again."""
 
 import json
 import logging

@@ -1,9 +1,10 @@
-"""The OWASP API Security Top 10 of 2023, a test for each. Where a whole file of tests stands behind one, it is named.
+"""A test for each risk of the OWASP API Security Top 10 of 2023.
 
-API1, API3, API5 also: tests/integration/access/test_authorization_matrix.py, every operation by role, tenant and door
-API2 also: tests/integration/access/test_protocols.py, tests/unit/access/test_jwt.py, tests/unit/aws/test_sigv4.py
-API4 also: tests/unit/http/test_paced_protocol.py, tests/unit/http/test_item_limits.py, tests/integration/quotas/test_quotas.py
-API7 also: tests/unit/access/test_egress.py, tests/integration/webhooks/test_egress.py
+Other tests of a risk:
+API1, API3, API5: tests/integration/access/test_authorization_matrix.py, every operation by role, namespace and protocol
+API2: tests/integration/access/test_protocols.py, tests/unit/access/test_jwt.py, tests/unit/aws/test_sigv4.py
+API4: tests/unit/http/test_paced_protocol.py, tests/unit/http/test_item_limits.py, tests/integration/quotas/test_quotas.py
+API7: tests/unit/access/test_egress.py, tests/integration/webhooks/test_egress.py
 """
 
 import asyncio
@@ -40,12 +41,12 @@ async def guarded(redis_url, database_url) -> AsyncGenerator[Guarded]:
 
 
 async def outsider(guarded: Guarded) -> Any:
-    """An administrator's key, of another tenant."""
+    """An administrator's key of another namespace."""
     return await guarded.key(by=Principal("root", TENANT, EVERYTHING))
 
 
 async def test_api1_broken_object_level_authorization(guarded: Guarded):
-    """What belongs to another tenant is missing, as what was never there is, whatever the id."""
+    """Objects of another namespace are not found, like objects that do not exist."""
     own, other = await guarded.key(), await outsider(guarded)
     await guarded.ask("POST", "/v1/queues/orders/messages", own, json={"body": "a"})
     listed = (await guarded.ask("GET", "/v1/queues/orders/messages", own)).json()
@@ -65,7 +66,10 @@ async def test_api1_broken_object_level_authorization(guarded: Guarded):
 
 
 async def test_api2_broken_authentication(guarded: Guarded):
-    """A wrong secret and an unknown id are told alike, a word in a URL is none, and who tried is in the log."""
+    """Wrong secrets and unknown ids get the same answer, and failed logins are logged.
+
+    A secret in a URL is not accepted.
+    """
     own = await guarded.key()
     unknown = own.word.replace(own.id, "0" * len(own.id))
     answers = [
@@ -83,7 +87,7 @@ async def test_api2_broken_authentication(guarded: Guarded):
 
 
 async def test_api3_broken_object_property_level_authorization(guarded: Guarded):
-    """Nobody writes what is not theirs to write, and no answer shows what nobody may see."""
+    """Protected fields cannot be written, and responses contain no hidden fields."""
     own = await guarded.key()
     mass = {"delay_seconds": 1, "version": 9, "namespace": TENANT, "created_at": "2026-01-01"}
     refused = await guarded.ask("PUT", "/v1/queues/mass", own, json=mass)
@@ -119,7 +123,7 @@ async def test_api3_broken_object_property_level_authorization(guarded: Guarded)
     ],
 )
 async def test_api4_unrestricted_resource_consumption(guarded: Guarded, path, body, kind, status):
-    """What is too large, or becomes too much, is refused before it is made."""
+    """Oversized and excessive requests are rejected before they take effect."""
     key = await guarded.key()
 
     answer = await guarded.ask("POST", path, key, content=body, headers={"content-type": kind})
@@ -145,7 +149,7 @@ async def test_api4_pages_waits_and_queries_are_limited(guarded: Guarded):
 
 @pytest.mark.parametrize("role", [Role.VIEWER, Role.PRODUCER, Role.CONSUMER])
 async def test_api5_broken_function_level_authorization(guarded: Guarded, role):
-    """Whoever administers nothing is refused by every administrative call, and is in the log with it."""
+    """Callers without administrative rights are rejected by administrative calls, and logged."""
     key = await guarded.key(Rights(roles=(role,)))
 
     for method, path in (
@@ -168,7 +172,7 @@ async def test_api5_broken_function_level_authorization(guarded: Guarded, role):
 
 
 async def test_api6_unrestricted_access_to_sensitive_business_flows(guarded: Guarded):
-    """What cannot be undone needs a right of its own, which a deny takes away, and leaves a trace."""
+    """Irreversible operations need a right of their own, which a deny removes, and are logged."""
     deny = Grant(Effect.DENY, ("queue:purge",), ("orders",))
     careful = await guarded.key(Rights(roles=(Role.ADMIN,), grants=(deny,)))
 
@@ -203,7 +207,7 @@ async def test_api7_server_side_request_forgery(guarded: Guarded, url):
 
 
 async def test_api8_security_misconfiguration(guarded: Guarded):
-    """Answers say what browsers may not do with them; no page of another site may read them, and none is told how we work."""
+    """Responses restrict browsers and foreign origins, and do not reveal internals."""
     key = await guarded.key()
     here = await guarded.ask("GET", "/v1/queues", key, headers={"origin": "https://evil.example"})
     hot = await guarded.ask("POST", "/v1/queues/orders/receive", key, json={})
@@ -227,7 +231,7 @@ async def test_api8_security_misconfiguration(guarded: Guarded):
 
 
 async def test_api8_configured_origin_is_allowed_without_cookies(redis_url, database_url):
-    """They show a key of their own: cookies are not for them."""
+    """Such pages send a key of their own; cookies are not accepted from them."""
     async with guarding(redis_url, database_url) as guarded:
         settings = Settings(auth="keys", cors_origins="https://app.example.com")
         key = await guarded.key()
@@ -258,7 +262,7 @@ def test_api8_wildcard_origin_is_rejected(word):
 
 
 def test_api9_improper_inventory_management():
-    """Whatever answers is in the document, but for what serves operators and sockets; there is one version.
+    """Every route is documented, except those of operators and sockets; there is one version.
 
     Pages of the dashboard are for people, and change nothing: all of them are GET.
     """
@@ -290,7 +294,7 @@ def test_api9_improper_inventory_management():
 
 
 def test_api10_unsafe_consumption_of_apis():
-    """What others answer is bounded in size and time: webhooks' receivers, and the issuers of tokens."""
+    """Responses of webhook receivers and token issuers are bounded in size and time."""
     assert limits.JWKS_BYTES_MAX <= limits.MIB
     assert limits.JWKS_FETCH_MS <= 10 * limits.SECOND_MS
     assert limits.WEBHOOK_TIMEOUT_MS_MAX <= 2 * limits.MINUTE_MS
@@ -300,7 +304,7 @@ def test_api10_unsafe_consumption_of_apis():
 async def entries(
     guarded: Guarded, *, outcome: str | None = None, resource: str | None = None
 ) -> Any:
-    """The newest first, those with that outcome; some are written beside their request."""
+    """Wait for the newest log entries with an outcome; some are written in the background."""
     for _ in range(500):
         found = await guarded.storage.audit.page(Wanted(resource=resource))
         if told := [entry for entry in found if outcome in (None, entry.outcome)]:

@@ -1,4 +1,4 @@
-"""A service that wants credentials: who is let in at each door, and to what."""
+"""Authentication on every protocol, and what a credential gives access to."""
 
 import asyncio
 
@@ -21,7 +21,7 @@ from tests.waiting import eventually
 pytestmark = pytest.mark.one_store
 
 
-# Nobody without a credential
+# Without a credential
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ async def test_cached_key_is_rejected_after_expiry(guarded: Guarded):
 
 
 async def test_key_survives_short_database_outage(guarded: Guarded, database_url, monkeypatch):
-    """For as long as the grace lasts (ADR 0045); then nobody knows whether it was revoked."""
+    """Within the grace period (ADR 0045); after it, a revocation could have been missed."""
     monkeypatch.setattr("storage.postgres.listener._GRACE_SECONDS", 3.0)
     key = await guarded.key()
 
@@ -117,7 +117,7 @@ async def test_key_survives_short_database_outage(guarded: Guarded, database_url
 
     assert await send() == 201
     with nobody_connects(database_url):
-        await asyncio.sleep(0.2)  # the connection's end is heard
+        await asyncio.sleep(0.2)  # the loss of the connection is noticed
         away = await send()
         await eventually(send, 503)
     await eventually(send, 201)
@@ -159,7 +159,7 @@ async def test_dead_letter_queue_requires_send_permission(guarded: Guarded):
     assert (made.status_code, changed.status_code) == (403, 403)
 
 
-# Tenants
+# Namespaces
 
 
 async def test_names_are_isolated_per_namespace(guarded: Guarded):

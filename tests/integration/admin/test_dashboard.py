@@ -1,4 +1,4 @@
-"""The dashboard's door: who is let in, what each caller is shown, and what leaves with a page."""
+"""The dashboard: logins, visibility of contents and actions, and response headers."""
 
 import asyncio
 import re
@@ -107,7 +107,7 @@ async def test_only_ended_sessions_are_audited_as_login_attempts(service):
     before = await service.storage.audit.page(Wanted())
     await service.ask("GET", "/ui", headers={"cookie": "ms_session=mss_" + "a" * 49})
 
-    for _ in range(500):  # it is told of beside its request
+    for _ in range(500):  # it is recorded in the background
         told = await service.storage.audit.page(Wanted())
         if told != before:
             break

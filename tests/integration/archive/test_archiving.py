@@ -1,4 +1,4 @@
-"""Archiving: what is due, what a commit makes the archive's, what leaves the hot store, what is forgotten."""
+"""Archiving: planning, commits, trimming of the hot store, and retirement of files."""
 
 import errno
 from typing import Any

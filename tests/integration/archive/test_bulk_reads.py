@@ -1,4 +1,4 @@
-"""Bulk reads of a log, as the archive is written from."""
+"""Bulk reads of a log, by which the archive is written."""
 
 import pytest
 
@@ -27,7 +27,7 @@ def ranges(engines) -> HotRanges:
 
 
 async def fill(engines, *counts: int) -> list[LogRecord]:
-    """Entries of so many records; gives what the log then has, as a reader sees it."""
+    """Append entries of the given numbers of records; returns the log's records as read."""
     for count in counts:
         await engines.streams.append(
             CLICKS, [Record(b"%d" % nth, f"k{nth}") for nth in range(count)]

@@ -1,4 +1,4 @@
-"""What a commit makes the archive's, and what becomes of its job."""
+"""Commits of archived files, and their effect on the job."""
 
 import asyncio
 
@@ -127,7 +127,7 @@ async def test_flush_job_is_requeued_until_everything_is_archived(engines, setti
 
     assert found == [
         (2, JobState.QUEUED, 1, "no way there"),
-        (2, JobState.QUEUED, 1, "no way there"),  # it got further
+        (2, JobState.QUEUED, 1, "no way there"),  # it made progress
         (1, JobState.DONE, 0, ""),
     ]
 

@@ -1,4 +1,4 @@
-"""The audit log over Postgres: it only grows, it has one order, and nothing that was begun is missing from it."""
+"""The audit log over Postgres: append-only, ordered, and complete for started calls."""
 
 import asyncio
 
@@ -58,7 +58,7 @@ async def test_abandoned_intent_has_unknown_outcome(engines, clock):
     assert (entry.outcome, entry.before, entry.after) == ("unknown", {"delay_ms": 0}, None)
     assert await engines.audit.close_abandoned() == 0
 
-    # It lived after all, and tells what came of it.
+    # The process was alive after all, and records the outcome.
     await engines.audit.conclude(intent, "done", {"delay_ms": 0})
     newest, _ = await engines.audit.page(ALL)
     assert newest.outcome == "done"

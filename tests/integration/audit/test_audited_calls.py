@@ -1,4 +1,4 @@
-"""What a door does around an administrative call, and what it does when the log cannot be written."""
+"""Auditing of an administrative call, also when the log cannot be written."""
 
 import asyncio
 
@@ -41,7 +41,7 @@ async def outcomes(engines):
 
 
 class Calls:
-    """Something that is done, and counted."""
+    """An operation that counts its executions."""
 
     def __init__(self, error=None):
         self.count = 0

@@ -1,5 +1,4 @@
-"""What the Kinesis door does with time, several processes, and stores that fail: over real stores, with a clock
-that tests move."""
+"""The Kinesis API over time, several processes, and failing stores, on a manual clock."""
 
 import asyncio
 import base64
@@ -33,14 +32,14 @@ SHARD = "shardId-000000000000"
 
 
 class Client:
-    """Calls the door of one process."""
+    """Calls the Kinesis API of one process."""
 
     def __init__(self, app: Any) -> None:
         transport = httpx.ASGITransport(app=app)
         self._http = httpx.AsyncClient(transport=transport, base_url="http://localhost")
 
     async def post(self, operation: str, **asked: Any) -> httpx.Response:
-        """The whole answer."""
+        """Return the whole response."""
         headers = {"x-amz-target": f"Kinesis_20131202.{operation}"}
         return await self._http.post("/", json=asked, headers=headers)
 
@@ -49,7 +48,7 @@ class Client:
         return answer.json() if answer.content else None
 
     async def code(self, operation: str, **asked: Any) -> str | None:
-        """The error's code; None where there was none."""
+        """Return the error's code; None without an error."""
         told = await self(operation, **asked)
         return None if told is None else told.get("__type")
 
@@ -65,7 +64,7 @@ async def kinesis(engines):
 
 @pytest.fixture
 async def limited(engines):
-    """The door of a process that keeps to Amazon's limits."""
+    """The Kinesis API of a process that enforces the limits of AWS."""
     return client_of(engines, "aws")
 
 
@@ -171,7 +170,7 @@ async def test_concurrent_creation_of_one_stream_has_one_winner(kinesis):
     assert sorted(str(code) for code in codes) == ["None"] + ["ResourceInUseException"] * 7
 
 
-# Amazon's limits
+# Limits of AWS
 
 
 async def test_shard_accepts_thousand_records_per_second(limited, stream, clock):
@@ -254,11 +253,11 @@ async def test_stream_has_at_most_twenty_consumers(limited, kinesis, stream, clo
     assert codes == [None] * CONSUMERS_MAX_AT_AMAZON + ["LimitExceededException"]
 
 
-# Stores that fail
+# Failing stores
 
 
 def answering(monkeypatch, *results):
-    """Let every append have these results."""
+    """Make every append return these results."""
 
     async def append(self, name, records, **_):
         if isinstance(results[0], Exception) and len(results) == 1:
@@ -318,7 +317,7 @@ async def test_failing_put_record_fails_the_call(kinesis, stream, monkeypatch, e
 async def test_records_redirected_to_new_shards_name_them(
     kinesis, stream, engines, clock, monkeypatch
 ):
-    """The definition in the cache may be older than the shards that an append was led to."""
+    """The cached definition may be older than the shards that an append was redirected to."""
     old = await engines.catalog.stream(StreamName("orders"))
     clock.advance(ms=5_000)
     await kinesis(

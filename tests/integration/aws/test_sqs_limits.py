@@ -1,4 +1,4 @@
-"""What the SQS door does only where Amazon's limits are asked for."""
+"""Rules of the SQS API that apply only with the limits of AWS."""
 
 from typing import Any, Literal
 

@@ -1,4 +1,4 @@
-"""Who a program is told to be, by Amazon's own call for that."""
+"""GetCallerIdentity for callers with credentials."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""Backups that hold the archive's files too, and backups that are one file."""
+"""Backups that include the archive's files, and backups in one tarball."""
 
 import asyncio
 import stat
@@ -25,7 +25,10 @@ from tests.archiving import archive
 from tests.arrow import arrow_stream
 from tests.databases import fresh_database
 
-pytestmark = [pytest.mark.one_store, pytest.mark.one_server]  # several have no moment in common
+pytestmark = [
+    pytest.mark.one_store,
+    pytest.mark.one_server,
+]  # several masters have no common moment
 
 CLICKS = StreamName("clicks")
 VERSION = "0.1.0"
@@ -42,7 +45,7 @@ def source(redis_url, database_url, tmp_path) -> StorageSettings:
 
 @pytest.fixture
 def target(short_folder, postgres_server_url, tmp_path) -> Iterator[StorageSettings]:
-    """Two stores with nothing in them, and a place for an archive."""
+    """Two empty stores, and a directory for an archive."""
     with (
         fresh_database(postgres_server_url, "template1") as database_url,
         running_valkey(short_folder) as redis_url,
@@ -55,7 +58,7 @@ def target(short_folder, postgres_server_url, tmp_path) -> Iterator[StorageSetti
 
 
 async def with_history(storage, settings):
-    """A stream of which something is archived, and something is not."""
+    """Create a stream with archived and unarchived records."""
     await storage.catalog.put_stream(CLICKS, StreamSpec())
     await storage.streams.append_to_shard(CLICKS, 0, [Record(b"old")])
     await archive(storage, settings, CLICKS)
@@ -140,7 +143,7 @@ async def test_missing_archive_file_fails_the_backup(source, tmp_path):
 
 
 async def test_files_deleted_by_retention_meanwhile_are_left_out(source, tmp_path, monkeypatch):
-    """Between the moment at which Postgres names a file, and its turn to be copied."""
+    """The file is deleted after Postgres lists it and before it is copied."""
     async with open_storage(source) as storage:
         await with_history(storage, source)
     copy = archive_files.copy_named
@@ -179,4 +182,4 @@ async def test_backup_with_archive_requires_archive_url(source, target, tmp_path
     with pytest.raises(ArchiveOff):
         await backed_up(source.model_copy(update={"archive_url": None}), tmp_path / "other")
 
-    await restored(target, tmp_path / "backup")  # nothing was touched before
+    await restored(target, tmp_path / "backup")  # nothing was written before

@@ -1,4 +1,4 @@
-"""Backups of deployments at work, restored into fresh stores."""
+"""Backups of running deployments, restored into empty stores."""
 
 import asyncio
 import io
@@ -46,7 +46,7 @@ from storage.settings import StorageSettings
 from tests.databases import execute as execute_at
 from tests.databases import fresh_database
 
-pytestmark = pytest.mark.one_server  # several have no moment in common
+pytestmark = pytest.mark.one_server  # several masters have no common moment
 
 ORDERS, LATER = QueueName("orders"), QueueName("later")
 CLICKS = StreamName("clicks")
@@ -63,7 +63,7 @@ def source(redis_url, database_url) -> StorageSettings:
 
 @pytest.fixture
 def target(short_folder, postgres_server_url) -> Iterator[StorageSettings]:
-    """Two stores with nothing in them."""
+    """Two empty stores."""
     with (
         fresh_database(postgres_server_url, "template1") as database_url,
         running_valkey(short_folder) as redis_url,
@@ -72,7 +72,7 @@ def target(short_folder, postgres_server_url) -> Iterator[StorageSettings]:
 
 
 class Writer:
-    """Writes to a queue and a stream in turn; what it was answered is in its lists."""
+    """Writes to a queue and a stream in turn, and lists what was acknowledged."""
 
     def __init__(self, storage):
         self._storage = storage
@@ -98,7 +98,7 @@ class Writer:
 
 @asynccontextmanager
 async def writing(storage):
-    """A writer at work for as long as the block runs."""
+    """Run a writer for the duration of the block."""
     writer = Writer(storage)
     task = asyncio.create_task(writer.write())
     try:
@@ -185,7 +185,7 @@ async def test_configuration_and_progress_are_restored(source, target, tmp_path)
 
 
 async def made(storage):
-    """One of everything; gives what is to be known again."""
+    """Create one object of each kind; returns what the test must find again."""
     await storage.catalog.put_queue(ORDERS, QueueSpec(attempts_max=1))
     await storage.catalog.put_queue(LATER, QueueSpec())
     await storage.catalog.put_stream(CLICKS, StreamSpec())
@@ -237,7 +237,7 @@ def backup_of_little(source, tmp_path):
 
 @pytest.mark.one_store
 def test_jobs_are_copied_before_the_store_and_the_rest_after(source, target, tmp_path, monkeypatch):
-    """Otherwise a replay passes over what it sent meanwhile, and nobody knows what was archived meanwhile."""
+    """Otherwise a replay skips records sent meanwhile, and archived files are unknown."""
     execute(source, JOB)
 
     def meanwhile(url):

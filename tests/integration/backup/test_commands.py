@@ -1,4 +1,4 @@
-"""`millstream backup` and `millstream restore`, which find the stores by themselves."""
+"""`millstream backup` and `millstream restore` with stores found by data directory."""
 
 import asyncio
 import tempfile
@@ -18,14 +18,17 @@ from storage.embedded.valkey import ValkeyServer
 from storage.settings import StorageSettings
 from tests.commands import millstream
 
-pytestmark = [pytest.mark.one_store, pytest.mark.one_server]  # several have no moment in common
+pytestmark = [
+    pytest.mark.one_store,
+    pytest.mark.one_server,
+]  # several masters have no common moment
 
 ORDERS = QueueName("orders")
 
 
 @pytest.fixture
 def place(monkeypatch) -> Iterator[Path]:
-    """A folder whose path is short enough for sockets, and no settings of anybody's."""
+    """A folder whose path is short enough for sockets, without any settings."""
     for name in ("REDIS_URL", "DATABASE_URL"):
         monkeypatch.delenv(name, raising=False)
     with tempfile.TemporaryDirectory(prefix="ms-") as place:

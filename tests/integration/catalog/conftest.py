@@ -1,4 +1,4 @@
-"""Catalogs as several processes of one deployment have them."""
+"""Catalogs of several processes of one deployment."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -26,7 +26,7 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 def process(database_url: str, clock: ManualClock, graves: Graves) -> OpenCatalog:
-    """Opens a catalog as one process of the deployment has it."""
+    """Open a catalog as one process of the deployment does."""
     where = StorageSettings(redis_url="redis://unused", database_url=database_url)
 
     @asynccontextmanager

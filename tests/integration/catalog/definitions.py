@@ -1,4 +1,4 @@
-"""What tests of the catalog define, and how they look at it."""
+"""Definitions that the tests of the catalog share."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -13,7 +13,7 @@ OpenCatalog = Callable[[], AbstractAsyncContextManager[Catalog]]
 
 
 class Graves:
-    """Where deleted logs are buried, unless it is out of order."""
+    """Records tombstones of deleted logs, unless it is out of order."""
 
     def __init__(self) -> None:
         self.buried: list[tuple[str, LogId]] = []

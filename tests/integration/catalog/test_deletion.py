@@ -1,4 +1,4 @@
-"""A definition goes with its logs, and what cannot be buried is left for the sweep."""
+"""Deletion of definitions with their logs; maintenance retries failed tombstones."""
 
 import pytest
 
@@ -31,7 +31,7 @@ async def test_deleted_stream_is_gone_and_its_logs_are_tombstoned(catalog, grave
 
 
 async def test_log_of_deleted_queue_cannot_be_opened(catalog, reservations):
-    """A process that still holds the definition must not make the log anew."""
+    """A process that still caches the definition must not create the log again."""
     queue, _ = await catalog.put_queue(ORDERS, QueueSpec())
     await reservations.open_log(queue.log_id, 1, None, 100)
     await reservations.open_log(queue.log_id, 2, 10, 100)

@@ -1,4 +1,4 @@
-"""Queues and streams are found by a part of their name, and by tags."""
+"""Queues and streams are filtered by a part of their name, and by tags."""
 
 import pytest
 

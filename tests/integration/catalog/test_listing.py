@@ -1,4 +1,4 @@
-"""Definitions are listed by name, in pages, for callers and for sweeps."""
+"""Definitions are listed by name in pages, for callers and for maintenance."""
 
 import pytest
 

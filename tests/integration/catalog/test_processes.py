@@ -1,4 +1,4 @@
-"""What one process changes the others hear of, and a short absence of the database is outlived."""
+"""Changes reach other processes, and caches survive a short database outage."""
 
 import asyncio
 
@@ -74,7 +74,7 @@ async def test_cached_definitions_survive_short_database_outage(catalog, databas
     await eventually(lambda: is_cached(catalog, ORDERS), True)
 
     with nobody_connects(database_url):
-        await asyncio.sleep(0.2)  # the connection's end is heard
+        await asyncio.sleep(0.2)  # the loss of the connection is noticed
         known = await catalog.queue(ORDERS)
         with pytest.raises(StorageUnavailable):
             await eventually(lambda: catalog.queue(ORDERS), None)
@@ -118,12 +118,12 @@ async def version_of(catalog: Catalog, name: QueueName) -> int:
 
 
 async def is_cached(catalog: Catalog, name: QueueName) -> bool:
-    """Whether two readings give one and the same object."""
+    """Return whether two reads give the same object."""
     return await catalog.queue(name) is await catalog.queue(name)
 
 
 def change_unheard(url: str) -> None:
-    """A change whose announcement is lost."""
+    """Make a change whose notification is lost."""
     execute(url, "update queues set version = 99")
 
 

@@ -1,4 +1,4 @@
-"""Queues and streams are put, changed and found: each change is one step, and of two at once none is lost."""
+"""Puts and changes of queues and streams are atomic, and concurrent ones are not lost."""
 
 import asyncio
 

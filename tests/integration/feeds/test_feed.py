@@ -1,4 +1,4 @@
-"""Feeds: one read of a shard for all who read it in a process, and one encoding of each record."""
+"""Feeds: all readers of a shard in a process share its reads and encoded records."""
 
 import asyncio
 from collections import Counter
@@ -30,7 +30,7 @@ NOTHING_HOT = StreamSpec(hot_retention_ms=0)
 
 
 class Counting:
-    """The streams, and how often they were read."""
+    """Streams that count reads."""
 
     def __init__(self, streams) -> None:
         self._streams = streams
@@ -55,7 +55,7 @@ class Counting:
 
 
 class Words:
-    """A format, and how often it was asked for."""
+    """A format that counts encoded records."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -200,7 +200,7 @@ async def test_behind_ms_counts_from_last_record_of_each_part(engines, feeds, cl
         assert whole.within(1, 100).behind_ms == 1_000
 
 
-# Waiting, and giving up
+# Waiting and cancellation
 
 
 async def test_each_reader_has_its_own_timeout(engines, feeds, streams):
@@ -282,7 +282,7 @@ async def test_closing_feeds_fails_waiting_readers(feeds, streams):
             await waiting
 
 
-# What goes wrong
+# Failures
 
 
 async def test_failure_reaches_all_readers_and_next_read_retries(engines, feeds, streams):
@@ -416,7 +416,7 @@ async def test_records_missing_from_hot_store_come_from_archive(settings, clock,
     assert hot.joined("words") == b"0/4=0"
 
 
-# Memory
+# Cache
 
 
 async def test_cache_stays_below_its_limit(engines, streams, words):
@@ -456,7 +456,7 @@ async def test_shared_block_stays_cached_during_scan_of_history(engines, streams
 
 
 async def read_along(feed: Feed, records: int) -> bytes:
-    """All that one reader at the tip is told."""
+    """Collect all that one reader at the tip gets."""
     told, offset = [], 0
     while offset < records:
         chunk = await feed.at(offset, LONG_MS)

@@ -1,4 +1,4 @@
-"""Reading all shards of a stream by their feeds: in order, children after parents, and nothing lost on the way."""
+"""Reading all shards through feeds: in order, children after parents, without loss."""
 
 import asyncio
 from collections import defaultdict
@@ -25,7 +25,7 @@ DAY_MS = 86_400_000
 
 
 class Flaky:
-    """The catalog, which fails as often as it is told to."""
+    """A catalog that fails a given number of times."""
 
     def __init__(self, catalog) -> None:
         self._catalog = catalog
@@ -59,13 +59,13 @@ async def append(engines, word: str) -> None:
 
 
 async def turns() -> None:
-    """As many as it takes to begin to wait."""
+    """Yield to the event loop until all readers wait."""
     for _ in range(20):
         await asyncio.sleep(0)
 
 
 class Reader:
-    """What one reader was told: the records of each key in its order, and gaps and ends."""
+    """Collects the records of each key in order, and gaps and ends."""
 
     def __init__(self, tail: Tail) -> None:
         self._tail = tail
@@ -75,7 +75,7 @@ class Reader:
         self.ended: list[int] = []
 
     async def read(self, records: int) -> None:
-        """So many records more, or to the end; twice for each chunk, so that nothing depends on being asked once."""
+        """Read so many records more, or to the end, requesting each chunk twice."""
         wanted = len(self.places) + records
         async with asyncio.timeout(20):
             while len(self.places) < wanted and not self._tail.is_over:
@@ -151,7 +151,7 @@ async def test_read_resumes_while_child_waits_for_other_parent(engines, feeds, c
 
 
 async def test_children_are_found_after_catalog_outage(engines, feeds, catalog):
-    """Nothing of what was read is lost when the children cannot be looked up."""
+    """No record is lost when the children cannot be looked up."""
     await append(engines, "one")
     await engines.streams.merge(CLICKS, 0, 1)
     await append(engines, "two")

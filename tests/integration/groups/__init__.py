@@ -1,1 +1,1 @@
-"""Webhooks over real stores and real sockets."""
+"""Consumer groups over real stores."""

@@ -1,4 +1,4 @@
-"""A stream of four shards, and a group that reads it; time passes in leaps."""
+"""A stream of four shards, a group that reads it, and a manual clock."""
 
 import pytest
 

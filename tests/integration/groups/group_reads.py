@@ -1,4 +1,4 @@
-"""What tests of groups read, and how they look at it."""
+"""Definitions and reads that the tests of groups share."""
 
 from storage.domain.groups.group import Commit, Fetched
 from storage.domain.limits import Limits
@@ -8,11 +8,11 @@ from storage.domain.names import GroupName, StreamName
 CLICKS = StreamName("clicks")
 READERS = GroupName("readers")
 SESSION_MS = 30_000
-NEVER_AWAY = Limits(outage_ms=10**15)  # tests let time pass in leaps, which is no outage
+NEVER_AWAY = Limits(outage_ms=10**15)  # the manual clock makes leaps, which are not an outage
 
 
 async def fill(storage, count: int = 3) -> None:
-    """So many records in each shard."""
+    """Append so many records to each shard."""
     for shard in range(4):
         records = [Record(b"%d.%d" % (shard, number)) for number in range(count)]
         await storage.streams.append_to_shard(CLICKS, shard, records)

@@ -1,4 +1,4 @@
-"""Members on two processes at work at one time, while the stream is split under them and the group is reset."""
+"""Members of two processes read while the stream is split and the group is reset."""
 
 import asyncio
 import random
@@ -32,7 +32,7 @@ async def processes(redis_url, database_url):
 
 
 class Work:
-    """What the members did: records read by place, and by key in the order of their commits."""
+    """Records read, by offset, and by key in the order of commits."""
 
     def __init__(self) -> None:
         self.read: dict[tuple[int, int], bytes] = {}
@@ -40,7 +40,7 @@ class Work:
         self.accepted: dict[tuple[int, int], set[str]] = defaultdict(set)
 
     async def member(self, storage: Storage, name: str, chance: random.Random) -> None:
-        """Read, now and then leave or pause, and commit."""
+        """Read and commit, and sometimes leave or pause."""
         while not self.done.is_set():
             fetched = await storage.groups.fetch(READERS, name, records_max=60, wait_ms=50)
             for read in fetched.reads:
@@ -103,7 +103,7 @@ async def test_concurrent_members_lose_nothing_and_share_no_generation(processes
 
 
 async def _behind(storage: Storage) -> bool:
-    """Whether records are left that the group has not committed."""
+    """Return whether records are left that the group has not committed."""
     return any(lag.records for lag in await storage.groups.lag(READERS))
 
 
@@ -114,7 +114,7 @@ def _raise_what_failed(tasks: list[asyncio.Task[None]]) -> None:
 
 
 async def test_concurrent_heartbeats_and_commits_do_not_deadlock(processes):
-    """Rows are locked in one order: no two statements wait for each other."""
+    """Rows are locked in one order, so no two statements wait for each other."""
     names = [GroupName(f"g{nth}") for nth in range(20)]
     for name in names:
         await processes[0].groups.put(name, GroupSpec(stream="clicks"))

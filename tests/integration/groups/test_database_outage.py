@@ -1,4 +1,4 @@
-"""The database goes away and comes back: who asks meanwhile hears so, and nobody is expelled for it."""
+"""A database outage is reported to callers, and expels no member."""
 
 import asyncio
 from pathlib import Path
@@ -24,7 +24,7 @@ SOCKET = ".s.PGSQL.5432"
 
 @pytest.fixture
 async def faults(database_url, short_folder):
-    """Switches of a proxy in `short_folder` before the database."""
+    """Switches of a proxy in front of the database, in `short_folder`."""
     [folder] = parse_qs(urlsplit(database_url).query)["host"]
     faults = Faults()
     tasks: set[asyncio.Task[None]] = set()
@@ -60,7 +60,10 @@ async def storage(redis_url, database_url, short_folder, faults, clock):
 
 
 async def committed(groups: Groups, commit: Commit) -> CommitResult:
-    """What became of it; the call as a whole is refused where even the stream's definition has to be asked for."""
+    """Return the results of a commit.
+
+    The whole call is rejected where the stream's definition must be read.
+    """
     try:
         [result] = await groups.commit(READERS, [commit])
     except MillstreamError as error:

@@ -1,4 +1,4 @@
-"""What a group is, and where it begins."""
+"""Definitions of groups, and their start positions."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What members fetch, and what they commit."""
+"""Fetches and commits of members."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Who is in a group, and who reads which shard."""
+"""Membership of groups, and the assignment of shards."""
 
 import asyncio
 from collections import Counter
@@ -98,7 +98,7 @@ async def test_maintenance_expels_silent_members(storage, groups, clock):
 
 
 async def test_member_past_its_session_cannot_commit(storage, groups, clock):
-    """G2: the shard went to another while it slept."""
+    """G2: the shard moved to another member meanwhile."""
     await fill(storage)
     asleep = await groups.fetch(READERS, "a")
     clock.advance(ms=SESSION_MS)
@@ -111,7 +111,7 @@ async def test_member_past_its_session_cannot_commit(storage, groups, clock):
 
 
 async def test_rejoined_member_fences_its_previous_instance(storage, groups, clock):
-    """G2: the same name, in a later life."""
+    """G2: the same member id after a restart."""
     await fill(storage)
     asleep = await groups.fetch(READERS, "a")
     clock.advance(ms=SESSION_MS)
@@ -205,7 +205,7 @@ async def test_members_have_a_full_session_after_an_outage(settings, clock):
         await groups.join(READERS, member_id="a")
         await groups.join(READERS, member_id="b")
         await groups.heartbeat(READERS, "a", owned=[])
-        clock.advance(ms=10 * SESSION_MS)  # nobody reached the database
+        clock.advance(ms=10 * SESSION_MS)  # the database was unreachable
 
         await groups.heartbeat(READERS, "b")
         for _ in range(SESSION_MS // 1_000 - 1):

@@ -70,7 +70,7 @@ async def test_dry_run_shows_changes_of_reset(storage, groups):
 
 
 async def test_reset_fences_reads_of_active_members(storage, groups):
-    """G2 and G3: only the reset moves it back, and what was read before cannot undo it."""
+    """G2 and G3: only the reset moves the group back, and earlier reads cannot undo it."""
     await fill(storage)
     read = await groups.fetch(READERS, "a")
     await groups.commit(READERS, commits(read))

@@ -1,4 +1,4 @@
-"""Groups whose stream is split and merged, or forgets what was read."""
+"""Groups on streams that are resharded, or that drop what was read."""
 
 import asyncio
 
@@ -70,7 +70,7 @@ async def test_maintenance_finishes_parent_committed_before_closing(storage, gro
 
 
 async def test_reading_ahead_to_end_of_shard_commits_nothing(storage, groups):
-    """A fetch from positions beyond the committed ones meets the end; the group has not been there."""
+    """A fetch ahead of the committed offsets meets the end; the group has not read it."""
     await fill(storage)
     first = await groups.fetch(READERS, "a")
     await storage.streams.split(CLICKS, 0, HALF)
@@ -86,7 +86,7 @@ async def test_reading_ahead_to_end_of_shard_commits_nothing(storage, groups):
 
 
 async def test_process_with_stale_definition_finishes_the_parent(storage, settings, clock):
-    """Its definition says that the shard is open; what it reads says that it has ended."""
+    """The cached definition says that the shard is open; the read says that it has ended."""
     await fill(storage)
     async with open_storage(settings, clock=clock, limits=NEVER_AWAY) as other:
         read = await other.groups.fetch(READERS, "a")
@@ -194,7 +194,7 @@ async def test_expired_shard_is_a_gap_until_children_are_committed(storage, grou
 async def test_records_committed_by_all_groups_are_dropped(storage, groups):
     spec = StreamSpec(shards=1, drop_when_read=True)
     await storage.catalog.put_stream(INTEREST, spec)
-    for number in range(4):  # an entry each
+    for number in range(4):  # one entry each
         await storage.streams.append(INTEREST, [Record(b"%d" % number, "k")])
     first, second = GroupName("first"), GroupName("second")
     for group in (first, second):

@@ -1,4 +1,4 @@
-"""Hot requests to a service in this process: what is left of one that was answered."""
+"""Hot requests release their memory and tasks."""
 
 import asyncio
 import gc
@@ -22,7 +22,7 @@ RECEIVE = "POST /v1/queues/orders/receive HTTP/1.1"
 
 
 async def test_answered_request_is_freed_immediately(storage):
-    """Its body would stay as long as nobody looks for garbage, and on a connection that idles."""
+    """Its body stayed until the next garbage collection, and longer on an idle connection."""
     await storage.catalog.put_queue(QueueName("orders"), QueueSpec())
     async with (
         serving(storage, Limits()) as server,
@@ -43,7 +43,7 @@ async def test_answered_request_is_freed_immediately(storage):
 
 
 def serving_tasks() -> set[object]:
-    """What answers hot requests now, or waits for some."""
+    """The tasks that serve hot requests, or wait for them."""
     return {one for one in asyncio.all_tasks() if "FastPathProtocol._serve" in repr(one.get_coro())}
 
 
@@ -56,7 +56,7 @@ async def connected(url: str) -> tuple[asyncio.StreamReader, asyncio.StreamWrite
 
 
 async def asked(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, head: str) -> str:
-    """The head of the answer to a request without a body; the answer's body is read too."""
+    """Send a request without a body; returns the response's head and reads its body."""
     writer.write(f"{head}\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\n\r\n".encode())
     told = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
     _, _, rest = told.partition("content-length: ")

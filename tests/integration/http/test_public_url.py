@@ -1,4 +1,4 @@
-"""Where clients are told to go, when a call does not say where they are."""
+"""URLs in responses when the request does not determine the address."""
 
 import httpx
 import pytest
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.one_store
 
 @pytest.mark.parametrize("said", ["https://queues.example.com", "https://queues.example.com/"])
 async def test_queue_urls_and_examples_use_public_url(storage, said):
-    """Perl's Amazon::SQS::Simple leaves the port out of Host, and some proxies write a Host of their own."""
+    """Perl's Amazon::SQS::Simple omits the port from Host, and some proxies replace Host."""
     async with (
         serving(storage, Limits(), Settings(public_url=said)) as server,
         httpx.AsyncClient(base_url=server.url) as client,

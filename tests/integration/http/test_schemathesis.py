@@ -1,5 +1,7 @@
-"""The OpenAPI document is tried by schemathesis: whatever it may send, answers are as the document says, none is a failure of ours,
-and none comes without a credential."""
+"""Property tests of the OpenAPI document by schemathesis.
+
+Responses match the document, none is an internal error, and none is given without a credential.
+"""
 
 import asyncio
 import subprocess
@@ -22,11 +24,11 @@ CHECKS = (
     "missing_required_header",
 )
 LEFT_OUT = (
-    "revoke_key",  # it would find its own, in the list of keys
+    "revoke_key",  # it would find its own key in the list
     "change_key",
     "rotate_key",
     "log_out",
-    "stage_records",  # it speaks no Arrow
+    "stage_records",  # it does not speak Arrow
 )
 WAITING = (
     "receive_messages",
@@ -39,7 +41,7 @@ WAITING = (
 
 
 async def tried(redis_url: str, database_url: str, *options: str) -> tuple[int, str]:
-    """The exit code of a run with an administrator's key, and what it said."""
+    """Run it with an administrator's key; returns the exit code and the output."""
     async with guarding(redis_url, database_url) as guarded:
         key = await guarded.key(everywhere=True)
         process = await asyncio.create_subprocess_exec(

@@ -1,4 +1,4 @@
-"""Jobs over a real Postgres. Its clock decides; a test moves time by moving what the rows say."""
+"""Jobs over a real Postgres, whose clock decides; tests shift the stored times."""
 
 import asyncio
 

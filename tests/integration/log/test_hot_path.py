@@ -1,4 +1,4 @@
-"""The hot path over real stores: what shares a call, what waits, and what is said when a store fails."""
+"""The hot path over real stores: shared calls, waiting, and failures of the store."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -124,7 +124,7 @@ async def test_lost_notification_costs_time_but_no_message(redis_url, database_u
     async with opened(redis_url, database_url, waiter_recheck_ms=200) as storage:
         waiting = asyncio.create_task(storage.queues.receive(ORDERS, wait_ms=10_000))
         await asyncio.sleep(0.1)
-        storage.queues._wakeups._tasks[0].cancel()  # nobody listens any more
+        storage.queues._wakeups._tasks[0].cancel()  # the connection has no subscriber any more
 
         await storage.queues.send(ORDERS, [NewMessage(b"unheard")])
 
@@ -166,7 +166,7 @@ async def test_receive_cancelled_after_sending_returns_the_message(storage):
         await asyncio.sleep(0.0005)
         receiving.cancel()
         await asyncio.gather(receiving, return_exceptions=True)
-        if not receiving.cancelled():  # it was quicker than its cancellation
+        if not receiving.cancelled():  # it was faster than its cancellation
             await storage.queues.release(ORDERS, receiving.result())
 
         [again] = await storage.queues.receive(ORDERS, wait_ms=2_000)
@@ -287,7 +287,7 @@ async def test_vanished_log_continues_above_all_earlier_offsets(storage, redis_u
 
 @pytest.mark.parametrize("of", ["queue", "stream"])
 async def test_store_change_while_creating_log_is_retried(storage, redis_url, monkeypatch, of):
-    """After a fail-over, the hand that makes the log may be the first to meet the new store."""
+    """After a fail-over, the creation of a log may be the first call to the new store."""
     send = {
         "queue": lambda: storage.queues.send(ORDERS, [NewMessage(b"x")]),
         "stream": lambda: storage.streams.append(CLICKS, [Record(b"x")]),
@@ -324,7 +324,7 @@ async def test_recreated_queue_is_another_queue(storage, redis_url, database_url
 
 
 async def test_idempotency_keys_of_idle_log_expire(storage, redis_url):
-    """Each shard that was split or merged left its idempotency keys behind for as long as it was kept: a day."""
+    """Split and merged shards kept their idempotency keys for as long as the shard: a day."""
     stream, _ = await storage.catalog.put_stream(CLICKS, StreamSpec())
 
     await storage.streams.append(CLICKS, [Record(b"x")], idempotency_key="k")
@@ -366,7 +366,7 @@ async def test_old_unsettled_messages_leave_log_and_are_delivered(storage, redis
     assert (await storage.queues.stats(ORDERS)).in_flight == 1
 
 
-# ── A flush is one commit ──
+# ── A flush is one transaction ──
 
 
 def commits(redis_url: str) -> int:
@@ -416,7 +416,9 @@ async def test_failing_write_does_not_affect_its_transaction(storage, redis_url)
 async def test_write_rejected_by_server_fails_all_and_nothing_happened(storage, redis_url):
     names = await two_queues(storage)
     with redis.Redis.from_url(redis_url) as client:
-        client.config_set("min-replicas-to-write", 2)  # a cluster of the suite has one for each
+        client.config_set(
+            "min-replicas-to-write", 2
+        )  # each server of the suite's cluster has one replica
         try:
             sent = await asyncio.gather(
                 *(storage.queues.send(name, [NewMessage(b"more")]) for name in names),

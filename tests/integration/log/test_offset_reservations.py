@@ -1,4 +1,4 @@
-"""Offsets are never handed out twice, wherever a process stops and whatever the hot store forgets (S1)."""
+"""Offsets are never assigned twice, whatever crashes and whatever is lost (S1)."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -103,7 +103,7 @@ async def test_store_that_lost_everything_leaves_one_hole_from_zero(reservations
 
 
 async def test_hole_of_unused_jump_is_removed(reservations, log_id):
-    """Two processes open a log at once; the first one makes it, and the other's jump is for nothing."""
+    """Two processes open a log; the first creates it, and the other's jump is not used."""
     await reservations.open_log(log_id, 1, None, 100)
     await reservations.open_log(log_id, 1, None, 100, lost=True)
 
@@ -219,7 +219,7 @@ async def test_every_process_reads_the_same_secret(database):
 
 @dataclass(frozen=True)
 class Meta:
-    """What the hot store knows of a log."""
+    """The state of a log in the hot store."""
 
     next: int
     ceiling: int
@@ -228,10 +228,10 @@ class Meta:
 
 @dataclass
 class World:
-    """A hot store that forgets, and processes that stop between Postgres and the store.
+    """A hot store that loses data, and processes that stop between Postgres and the store.
 
-    One thing the design rules out and this model too: that a process stays between the two while the
-    log that another made meanwhile is lost within the same store epoch.
+    The design, and so this model, excludes one case: a process that stays between the two while the
+    log that another created meanwhile is lost within the same store epoch.
     """
 
     reservations: Reservations
@@ -243,7 +243,7 @@ class World:
     handed_out: list[int] = field(default_factory=list)
 
     async def ask(self, process: int, lost: bool, wanted: int) -> None:
-        """The first half of a remedy: Postgres decides."""
+        """First half of opening a log: Postgres decides."""
         if self.meta is not None and self.meta.store_epoch == self.epoch:
             return
         hot_next = None if self.meta is None else self.meta.next
@@ -255,7 +255,7 @@ class World:
             self.placed[process] = Meta(place.next, place.ceiling, self.epoch)
 
     def apply(self, process: int) -> None:
-        """The second half: the store makes the log if it is not there, or lets it jump if it is behind."""
+        """Second half: create a missing log in the store, or let it jump if it is behind."""
         place = self.placed.pop(process, None)
         if place is None:
             return
@@ -263,7 +263,7 @@ class World:
             self.meta = place
 
     async def use(self, count: int, wanted: int) -> None:
-        """One process that lives through it all: mend the log if need be, and append."""
+        """Open the log if needed, and append, in a process that survives."""
         await self.ask(PROCESSES, True, wanted)
         self.apply(PROCESSES)
         assert self.meta is not None
@@ -280,16 +280,16 @@ class World:
             self.meta = replace(self.meta, ceiling=max(self.meta.ceiling, ceiling))
 
     def keep(self) -> None:
-        """A backup, or a replica that falls behind from here."""
+        """Keep a backup, or a replica that falls behind from here."""
         self.kept.append(self.meta)
 
     def lose(self) -> None:
-        """The log vanishes from the store within an epoch."""
+        """Lose the log within an epoch."""
         self.meta = None
         self.placed.clear()
 
     def restore(self, which: int) -> None:
-        """A fail-over or a restore: an earlier state, and a new store epoch."""
+        """Fail over or restore: an earlier state, and a new store epoch."""
         self.meta = self.kept[which % len(self.kept)] if self.kept else None
         self.epoch += 1
 
@@ -312,7 +312,7 @@ steps = st.one_of(
 @settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(steps, min_size=4, max_size=30))
 def test_no_offset_is_assigned_twice(database_url, story):
-    """A process that stops is one whose `apply` never comes."""
+    """A crashed process is one whose `apply` never comes."""
     world, holes = asyncio.run(_play(database_url, story))
 
     assert len(world.handed_out) == len(set(world.handed_out))
@@ -335,7 +335,7 @@ def _place(place: Reservation) -> tuple[int, int, int]:
 
 
 async def _new_log(database: Database) -> LogId:
-    """A log as the catalog leaves it: nothing is handed out yet."""
+    """Create a log as the catalog does: no offset is assigned yet."""
     log_id = new_log_id()
     async with database.writing() as session:
         session.add(LogRow(log_id=log_id, namespace=DEFAULT_NAMESPACE))

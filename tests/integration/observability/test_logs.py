@@ -1,4 +1,4 @@
-"""What is logged: a line of JSON for each event, with ids, and never a body or a secret, whatever fails at whatever door."""
+"""Logs are lines of JSON with ids, and never contain a body or a secret."""
 
 import asyncio
 import io
@@ -37,7 +37,7 @@ OF_REQUESTS = {"ts", "level", "event", "logger", "operation", "status", "duratio
 
 
 class Lines:
-    """What was logged."""
+    """The logged lines."""
 
     def __init__(self) -> None:
         self.written = io.StringIO()
@@ -62,7 +62,7 @@ def lines() -> Iterator[Lines]:
 
 @asynccontextmanager
 async def logging_to(lines: Lines, storage: Storage, **more: Any) -> AsyncGenerator[Guarded]:
-    """A service that wants credentials and logs all it can."""
+    """Serve with credentials required, and with the most verbose log."""
     settings = Settings(auth="keys", log_level="debug", access_log="all", **more)
     async with serving(storage, Limits(), settings) as server:
         [handler] = logging.getLogger().handlers
@@ -83,7 +83,7 @@ async def guarded_storage(redis_url, database_url) -> AsyncGenerator[Storage]:
 
 
 def fail_for_no_reason(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let everything below the doors raise what nobody foresaw."""
+    """Make every engine call raise an unexpected error."""
 
     async def boom(*_: object, **__: object) -> None:
         raise RuntimeError("boom")
@@ -99,7 +99,7 @@ def fail_for_no_reason(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 async def at_every_door(guarded: Guarded) -> list[str]:
-    """Show secrets in headers, queries and bodies, to calls of which most fail; what else is secret."""
+    """Send secrets in headers, queries and bodies; returns the other secrets."""
     key, pair = await guarded.key(), await guarded.key(kind=CredentialKind.PAIR)
     headers = {"authorization": f"Bearer {key.word}"}
     body = {"body": SECRET, "headers": {"h": SECRET}}

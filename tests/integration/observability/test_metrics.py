@@ -1,4 +1,4 @@
-"""/metrics: what the stores hold, by the whole and by name, in both formats, and with several workers."""
+"""/metrics: totals and objects by name, both formats, and several workers."""
 
 import asyncio
 import os
@@ -177,7 +177,7 @@ UVICORN = (sys.executable, "-m", "uvicorn", "api.app:create_app", "--factory")
 
 @contextmanager
 def worker(environment):
-    """A process of the service, on a port of its own."""
+    """Run a process of the service on a port of its own."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         process = subprocess.Popen(
@@ -225,7 +225,7 @@ async def make_queue_and_measure(settings):
 
 
 def scraped_once(url, count):
-    """What a worker says, once every worker has handed on what it counted: each does so twice a second."""
+    """Scrape a worker once every worker has published its counts, twice a second each."""
     until = time.monotonic() + 10
     while time.monotonic() < until:
         text = scraped(url)

@@ -1,4 +1,4 @@
-"""A trace that goes through messages: every door carries its context, and links what it gives to where that was made."""
+"""Trace context is carried through messages by every protocol, and spans are linked."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -28,7 +28,7 @@ TRACE = {"AWSTraceHeader": {"DataType": "String", "StringValue": AMAZON}}
 
 
 class Traced:
-    """A service of which spans are collected once it has ended."""
+    """A service whose spans are collected once it has ended."""
 
     def __init__(self, server: Server) -> None:
         self.server = server
@@ -43,7 +43,7 @@ class Traced:
         return list(answer.json()["messages"])
 
     async def sqs(self, call: str, **asked: Any) -> dict[str, Any]:
-        """A call of boto3's, in a thread."""
+        """Call boto3 in a thread."""
         return await asyncio.to_thread(self._sqs, call, asked)
 
     def _sqs(self, call: str, asked: dict[str, Any]) -> dict[str, Any]:
@@ -54,7 +54,7 @@ class Traced:
 
 @asynccontextmanager
 async def serve(storage: Storage, settings: Settings | None = None) -> AsyncGenerator[Traced]:
-    """Serve a storage; what is collected is there once this has ended."""
+    """Serve a storage; its spans are available once this has ended."""
     async with serving(storage, Limits(), settings) as server:
         traced = Traced(server)
         async with traced.client:

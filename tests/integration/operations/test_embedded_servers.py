@@ -1,4 +1,4 @@
-"""The private servers: what they promise, who can reach them, and that they end."""
+"""The embedded servers: durability, access, start-up and shutdown."""
 
 import os
 import signal
@@ -89,7 +89,7 @@ def test_socket_directories_are_private(tmp_path):
 
 @pytest.mark.parametrize("name", ["too deep for a socket".ljust(120, "."), "a, b"])
 def test_data_directory_with_long_path_works(name, tmp_path, monkeypatch):
-    """Postgres took the path with a comma for two directories, and did not start."""
+    """Postgres took a path with a comma for two directories, and did not start."""
     with tempfile.TemporaryDirectory() as short:
         monkeypatch.setattr("storage.embedded.sockets._short_root", lambda: Path(short))
         with (
@@ -106,7 +106,7 @@ def test_data_directory_with_long_path_works(name, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["[old]", r"what? \[x] {y} *;&"])
 def test_data_directory_with_glob_characters_works(name, tmp_path):
-    """Valkey found no configuration behind the first, and served the whole network without one."""
+    """Valkey found no configuration for the first, and served the whole network without one."""
     with running_valkey(tmp_path / name) as url, redis.Redis.from_url(url) as client:
         assert client.config_get("port") == {"port": "0"}
 
@@ -138,7 +138,7 @@ def test_pid_file_naming_another_program_is_ignored(tmp_path):
 
 @pytest.mark.parametrize("waited_for", [True, False])
 def test_postgres_starts_while_sessions_of_killed_one_end(tmp_path, waited_for):
-    """What it leaves: its lock files, shared memory in use, and, when nobody has waited for it, its number."""
+    """It leaves lock files, shared memory in use and, when nobody reaps it, its process id."""
     server = PostgresServer(tmp_path, fsync=False)
     server.prepare()
     before = start(server)

@@ -1,4 +1,4 @@
-"""Ten thousand idle queues cost the sweeper little: what it asks of the stores does not grow with what has no work."""
+"""Maintenance of ten thousand idle queues is cheap: its calls grow with work only."""
 
 import pytest
 import redis
@@ -15,7 +15,7 @@ QUEUES = [QueueName(f"queue-{number}") for number in range(40)]
 
 @pytest.fixture
 async def storage(engines, clock):
-    """Queues that were made some time ago."""
+    """Queues that were created some time ago."""
     for name in QUEUES:
         await engines.catalog.put_queue(name, QueueSpec(retention_ms=limits.HOUR_MS))
     clock.advance(ms=limits.DEFINITION_NEW_MS + 1)
@@ -24,7 +24,7 @@ async def storage(engines, clock):
 
 @pytest.fixture
 def visited(storage, monkeypatch):
-    """The names that were visited, in order."""
+    """The names of the visited queues, in order."""
     names = []
     tidy = storage.queues.tidy
 
@@ -59,7 +59,7 @@ async def test_queue_with_work_is_visited_in_next_round(storage, visited, clock)
     await visit(storage)
     await visit(storage)
 
-    assert in_its_turn == 2  # a visit goes on while it finds work
+    assert in_its_turn == 2  # a visit continues while it finds work
     assert visited.count(busy) == in_its_turn + 1
 
 
@@ -74,7 +74,7 @@ async def test_changed_queue_is_visited_in_every_round(storage, visited):
 
 
 async def test_visit_creates_no_log_for_unused_queue(storage, redis_url):
-    """Each would cost a transaction in Postgres and a key, for ten thousand queues that nobody uses."""
+    """Each would cost a Postgres transaction and a key, for queues that nobody uses."""
     done = await storage.queues.tidy(QUEUES[0])
     log_id = (await storage.catalog.queue(QUEUES[0])).log_id
 

@@ -1,4 +1,4 @@
-"""What the sweeper does, and what a deployment remembers of its store through restarts."""
+"""Maintenance tasks, and the store's identity through restarts."""
 
 import asyncio
 from contextlib import asynccontextmanager
@@ -79,7 +79,7 @@ async def test_maintenance_task_runs_in_one_process_at_a_time(storage):
 
 
 async def test_failing_task_does_not_block_others(storage, monkeypatch, caplog):
-    """A sample that another version had written ended the whole sweeper, again and again."""
+    """A sample written by another version ended the whole sweeper, again and again."""
     done = asyncio.Event()
 
     async def fail(_):
@@ -119,7 +119,7 @@ async def test_sweeper_runs_all_tasks(storage, redis_url):
 
 @asynccontextmanager
 async def deployment(folder, database_url, durability="always"):
-    """A store on its own data, and the engines over it."""
+    """Open the engines over a store with a data directory of its own."""
     with running_valkey(folder, durability=durability) as url:
         settings = StorageSettings(redis_url=url, database_url=database_url, durability=durability)
         async with open_storage(settings, limits=Limits(reservation_offsets_min=100)) as storage:

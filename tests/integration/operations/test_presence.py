@@ -1,4 +1,4 @@
-"""Who is there: processes that come, go and are killed, and sockets that are closed from anywhere."""
+"""Presence: starting, ending and killed processes, and closing of sockets from anywhere."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -151,7 +151,7 @@ async def test_process_with_many_sockets_reports_the_first_ones():
 
 @pytest.fixture
 async def servers(redis_url, database_url) -> AsyncGenerator[tuple[Server, Server]]:
-    """Two API processes of one deployment, as far as they know."""
+    """Two API processes of one deployment."""
     settings = StorageSettings(redis_url=redis_url, database_url=database_url)
     async with AsyncExitStack() as stack:
         one = await stack.enter_async_context(open_storage(settings))
@@ -164,7 +164,7 @@ async def servers(redis_url, database_url) -> AsyncGenerator[tuple[Server, Serve
 
 
 async def shown(client: httpx.AsyncClient, path: str, number: int) -> list[dict[str, Any]]:
-    """What is listed, once it is so many."""
+    """Wait for the list to have so many items."""
     async with asyncio.timeout(PATIENCE_S):
         while len(items := (await client.get(path)).json()["items"]) != number:  # noqa: ASYNC110
             await asyncio.sleep(0.02)

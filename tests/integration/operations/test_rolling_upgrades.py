@@ -1,4 +1,4 @@
-"""While a newer version takes over, processes of the one before go on, and none of them starts anew."""
+"""During a rolling upgrade, processes of the previous version continue without restart."""
 
 import re
 from pathlib import Path
@@ -24,7 +24,7 @@ def bring_to(database_url: str, revision: str) -> None:
 
 @pytest.fixture
 def at_another_revision(settings):
-    """The database is said to be at another revision, and is what it was in the end."""
+    """Set another schema revision in the database, and restore it at the end."""
     yield lambda revision: bring_to(settings.database_url, revision)
     bring_to(settings.database_url, head())
 
@@ -50,7 +50,7 @@ async def test_downgraded_schema_is_not_ready(settings, at_another_revision):
 
 
 def test_doctor_reports_older_schema(redis_url, empty_database_url, monkeypatch):
-    """It asked the tables of this version, and ended in a traceback, at the very moment when somebody upgrades."""
+    """It queried tables of the newer version, and ended in a traceback during an upgrade."""
     monkeypatch.setenv("REDIS_URL", redis_url)
     monkeypatch.setenv("DATABASE_URL", empty_database_url)
 
@@ -64,7 +64,7 @@ def test_doctor_reports_older_schema(redis_url, empty_database_url, monkeypatch)
 
 @pytest.mark.parametrize("path", sorted(REVISIONS.glob("r*.py")), ids=lambda path: path.stem)
 def test_migration_removes_and_renames_nothing(path):
-    """What is taken away or renamed is still used by the version before, for as long as an upgrade rolls."""
+    """The previous version still uses what a migration removes, while the upgrade rolls."""
     taken = re.findall(
         r"op\.(?:drop_\w+|rename_table|alter_column)\(|\b(?:drop|rename) (?:column|table)\b",
         path.read_text(),

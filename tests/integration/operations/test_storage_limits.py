@@ -1,4 +1,4 @@
-"""A store or a namespace that is full takes nothing more, and gives back what it has."""
+"""A full store or namespace rejects writes, and still delivers what it has."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -38,7 +38,7 @@ def test_memory_guard_sheds_at_85_percent_and_accepts_below_80(was_full, used, m
 
 @pytest.fixture
 async def small(database_url):
-    """Storage over a Valkey of 20 MiB of its own."""
+    """Storage over a Valkey of 20 MiB."""
     with (
         TemporaryDirectory(prefix="ms-") as folder,
         running_valkey(Path(folder), memory_bytes=20 * MIB) as url,
@@ -49,7 +49,7 @@ async def small(database_url):
 
 
 async def _fill(storage) -> int:
-    """Send until the guard has closed; anything but its refusal fails, an out-of-memory error too."""
+    """Send until the guard sheds; any other error fails, an out-of-memory error too."""
     sent = 0
     while not storage.room.full:
         await storage.queues.send(ORDERS, [NewMessage(b"x" * 10_000)] * 10)

@@ -1,4 +1,4 @@
-"""What goes wrong with Postgres is told in our words: nothing happened, or nobody knows."""
+"""Postgres failures become our errors: nothing happened, or outcome unknown."""
 
 from collections.abc import AsyncIterator
 
@@ -157,7 +157,7 @@ async def count(database: Database) -> int:
 
 
 async def lose_connection(session: AsyncSession, url: str) -> None:
-    """Postgres ends this session's connection, as when it restarts."""
+    """Terminate this session's connection, as a restart of Postgres does."""
     pid = await session.scalar(text("select pg_backend_pid()"))
     with psycopg.connect(url, autocommit=True) as operator:
         operator.execute("select pg_terminate_backend(%s, 1000)", [pid])

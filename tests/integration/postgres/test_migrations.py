@@ -1,4 +1,4 @@
-"""The database comes to the newest revision from wherever it was, and only one process takes it there."""
+"""Migrations reach the newest revision from any other, and run in one process only."""
 
 from concurrent.futures import ThreadPoolExecutor
 

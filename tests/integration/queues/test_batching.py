@@ -1,4 +1,4 @@
-"""Receives and verdicts that arrive together: they share script calls, and nobody can tell."""
+"""Concurrent receives and settlements share script calls, invisibly to the callers."""
 
 import asyncio
 import random
@@ -19,7 +19,7 @@ from tests.queue_verbs import LINE, WORK, made, receive, send
 async def all_receive(
     engines: Storage, name=WORK, *, callers: int = 20, most: int = 10, **more: Any
 ) -> list[list[ReceivedMessage]]:
-    """What so many callers get at the same time."""
+    """Receive with so many callers concurrently."""
     asked = (engines.queues.receive(name, messages_max=most, **more) for _ in range(callers))
     return await asyncio.gather(*asked)
 
@@ -181,7 +181,7 @@ async def test_batched_settlements_are_answered_individually(engines, clock):
         some[0] = SettleAction.EXTEND
     found[3][0] = found[2][
         5
-    ]  # two callers about one delivery: only an acknowledgement may come twice
+    ]  # two callers settle one delivery: only an acknowledgement may be repeated
     actions[2][5] = actions[3][0] = SettleAction.ACK
 
     settled = await asyncio.gather(
@@ -204,4 +204,6 @@ async def test_batched_settlements_are_answered_individually(engines, clock):
     stats = await engines.queues.stats(WORK)
     assert stats.acknowledged == flat.count(SettleAction.ACK) - 1
     assert stats.dead_lettered == flat.count(SettleAction.REJECT)
-    assert stats.in_flight == flat.count(SettleAction.EXTEND) + 1  # found[3][0] was out, unsettled
+    assert (
+        stats.in_flight == flat.count(SettleAction.EXTEND) + 1
+    )  # found[3][0] was in flight, unsettled

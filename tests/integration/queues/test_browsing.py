@@ -1,4 +1,4 @@
-"""Looking at what a queue holds, and changing it."""
+"""Browsing and changing the contents of a queue."""
 
 import pytest
 
@@ -20,7 +20,7 @@ from storage.domain.queues.queue import QueueSpec
 from storage.queues.engine import Queues
 from tests.queue_verbs import HOUR_MS, LINE, WORK, made, receive, send, settle
 
-# ── Looking at messages, and dropping one ──
+# ── Browsing and dropping messages ──
 
 
 async def test_browse_continues_after_offset(engines):
@@ -91,7 +91,7 @@ async def test_dropping_in_flight_message_unlocks_its_group(engines):
     await engines.contents.drop(LINE, first.message_id)
 
     assert await receive(queues, LINE) == [b"2"]
-    assert await settle(queues, LINE, first, SettleAction.ACK) is None  # it is gone: fine
+    assert await settle(queues, LINE, first, SettleAction.ACK) is None  # it is gone already
     assert (await queues.stats(LINE)).purged == 1
 
 
@@ -113,7 +113,7 @@ async def test_dead_letter_can_be_dropped(engines):
 
 
 async def died(queues: Queues, *deaths: tuple[bytes, str, str]) -> dict[bytes, str]:
-    """Messages (body, group, reason) that were rejected in WORK; their ids."""
+    """Dead-letter messages (body, group, reason) in WORK; returns their ids."""
     ids = {}
     for body, group, reason in deaths:
         await send(queues, WORK, body, group=group)
@@ -372,7 +372,7 @@ async def test_page_holds_at_least_one_message_however_large(engines, monkeypatc
 
 
 async def pages(look):
-    """All pages of WORK that a verb gives, one after the other."""
+    """Read all pages of WORK that a verb returns."""
     found = []
     after: int | None = -1
     while after is not None:

@@ -19,7 +19,7 @@ async def test_groups_of_standard_queue_take_turns(engines):
 
 
 async def test_partial_receive_keeps_first_message_of_each_group(engines):
-    """The first messages of the groups in turn are read together, and those that are not handed out go back."""
+    """First messages of groups are read together, and those not delivered are put back."""
     queues = engines.queues
     await made(engines, WORK)
     for number in range(3):
@@ -27,7 +27,7 @@ async def test_partial_receive_keeps_first_message_of_each_group(engines):
             await send(queues, WORK, b"%b%d" % (group.encode(), number) + b"." * 500, group=group)
 
     received = []
-    for _ in range(8):  # two at a time: the second goes beyond the bytes
+    for _ in range(8):  # two at a time: the second exceeds the bytes
         some = await queues.receive(WORK, messages_max=10, bytes_max=600)
         received.append([message.body[:2].decode() for message in some])
 
@@ -124,7 +124,7 @@ async def test_first_matching_weight_applies_and_idle_group_is_free(engines):
 
 
 async def test_weights_give_each_group_its_share_under_overload(engines, clock):
-    """Two tenants with more than four consumers can do, one of weight 3: it waits a third as long."""
+    """Two groups send more than four consumers can process; one of weight 3 waits a third."""
     queues = engines.queues
     await made(engines, WORK, group_weights=(GroupWeight("gold", 3),))
     done: Counter[bytes] = Counter()

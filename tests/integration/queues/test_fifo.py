@@ -1,4 +1,4 @@
-"""Fifo queues: deduplication and delay."""
+"""FIFO queues: deduplication and delay."""
 
 from storage.domain.queues.queue import DedupScope, QueueSpec
 from tests.queue_verbs import LINE, made, receive, send

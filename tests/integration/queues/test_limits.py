@@ -1,4 +1,4 @@
-"""How much a queue may hold, and what happens beyond it."""
+"""Limits of what a queue holds, and overflow policies."""
 
 import pytest
 
@@ -19,7 +19,7 @@ async def acknowledge_all(queues: Queues, most: int) -> list[bytes]:
 
 
 async def weight_of(engines: Storage, body: bytes) -> int:
-    """What a message weighs as it is kept."""
+    """Measure the stored size of a message."""
     await made(engines, DEAD)
     await send(engines.queues, DEAD, body)
     return (await engines.queues.stats(DEAD)).bytes_held
@@ -202,7 +202,7 @@ async def test_new_byte_limit_counts_existing_messages(engines):
 
 
 async def test_overflow_drops_messages_with_replaced_bodies_in_order(engines):
-    """Changed bodies lie beside the log."""
+    """Replaced bodies are stored outside the log."""
     queues, contents = engines.queues, engines.contents
     await made(engines, WORK, messages_max=4, overflow=Overflow.DROP_OLDEST)
     await send(queues, WORK, b"1", b"2", b"3", b"4")

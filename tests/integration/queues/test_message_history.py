@@ -1,4 +1,4 @@
-"""What has happened to one message: each change of its state, by its id, also after it is gone."""
+"""History of a message: every change of its state, by id, also after its deletion."""
 
 import asyncio
 

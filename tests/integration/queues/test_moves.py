@@ -1,4 +1,4 @@
-"""Dead-letter queues, and moves from one queue to another."""
+"""Dead-letter queues, and moves between queues."""
 
 import asyncio
 
@@ -35,7 +35,7 @@ async def test_message_moves_to_dead_letter_queue_after_max_receives(engines, cl
     await made(engines, WORK, dead_letters=DeadLetterTarget("dead", 2))
     await send(queues, WORK, b"poison", headers=(("k", "String", b"v"),))
     [last] = await times_out(queues, WORK, clock, times=2)
-    waiting = (await queues.stats(DEAD)).ready  # nothing moves when the lease runs out
+    waiting = (await queues.stats(DEAD)).ready  # nothing moves when the lease expires
 
     empty = await queues.receive(WORK)
     [dead] = await queues.receive(DEAD)
@@ -101,7 +101,7 @@ async def test_fifo_group_continues_after_message_is_dead_lettered(engines, cloc
 
 
 async def test_maintenance_completes_interrupted_moves_exactly_once(engines, clock):
-    """The process that let messages depart ends before it brings them; two others find them."""
+    """The process that takes messages out ends before it delivers them; two others find them."""
     queues, carrier = engines.queues, engines.queues._carrier
     await made(engines, DEAD)
     await made(engines, WORK, dead_letters=DeadLetterTarget("dead", 1))
@@ -120,7 +120,7 @@ async def test_maintenance_completes_interrupted_moves_exactly_once(engines, clo
 
 
 async def _does_nothing(_: QueueName) -> None:
-    """In place of carrying."""
+    """Replace the transfer by nothing."""
 
 
 # ── Moves ──
@@ -144,7 +144,7 @@ async def until_moving(engines: Storage, move: Move) -> None:
 
 
 async def dead_letters(engines: Storage, clock: ManualClock, count: int) -> None:
-    """So many messages in DEAD, which died in WORK."""
+    """Dead-letter so many messages of WORK into DEAD."""
     await made(engines, DEAD)
     await made(engines, WORK, dead_letters=DeadLetterTarget("dead", 1))
     await send(engines.queues, WORK, *[b"%d" % number for number in range(count)])
@@ -235,7 +235,7 @@ async def test_moves_are_listed_newest_first(engines, clock):
 async def test_concurrent_moves_neither_lose_nor_duplicate_messages(
     engines, redis_url, database_url, clock
 ):
-    """Two processes let messages die and move them back, and a sweep carries, all at the same time."""
+    """Two processes dead-letter messages and move them back while maintenance transfers."""
     settings = StorageSettings(redis_url=redis_url, database_url=database_url)
     async with open_storage(settings, clock=clock) as other:
         await made(engines, DEAD)
@@ -269,11 +269,11 @@ async def test_concurrent_moves_neither_lose_nor_duplicate_messages(
         work, dead = await engines.queues.stats(WORK), await engines.queues.stats(DEAD)
 
     assert sorted(found) == sorted(bodies)
-    assert work.moved_out + dead.moved_out > 400  # they did go to and fro
+    assert work.moved_out + dead.moved_out > 400  # they did move back and forth
     assert (work.moved_out, dead.moved_out) == (dead.moved_in, work.moved_in)
 
 
-# ── Redrives at a pace ──
+# ── Rate-limited redrives ──
 
 
 async def test_background_redrive_keeps_group_order(engines, clock):
@@ -293,7 +293,7 @@ async def test_background_redrive_keeps_group_order(engines, clock):
 
 
 async def test_redrive_by_reason_reports_its_total(engines, clock):
-    """Its progress went up to the number of all dead letters, and stopped short of it."""
+    """Its total was the number of all dead letters, which its progress never reached."""
     await made(engines, WORK)
     await send(engines.queues, WORK, b"1", b"2", b"3")
     for message, reason in zip(
@@ -308,7 +308,7 @@ async def test_redrive_by_reason_reports_its_total(engines, clock):
 
 
 async def test_resumed_redrive_continues_at_its_position(engines, clock):
-    """What it redrove and died again is not redriven a second time."""
+    """A redriven message that is dead-lettered again is not redriven a second time."""
     queues = engines.queues
     await made(engines, WORK)
     await send(queues, WORK, b"1", b"2", b"3")

@@ -1,4 +1,4 @@
-"""What becomes of a group when one of its messages fails for good: skip, block, park; and groups paused by hand."""
+"""Poison policies of message groups (skip, block, park), and manual pauses."""
 
 import pytest
 
@@ -18,7 +18,7 @@ async def parking(engines: Storage, attempts_max: int | None = 1) -> None:
 
 
 async def fail(engines: Storage, reason: str = "boom") -> None:
-    """The next message fails."""
+    """Nack the next message."""
     [message] = await engines.queues.receive(LINE)
     await settle(engines.queues, LINE, message, SettleAction.NACK, reason=reason)
 

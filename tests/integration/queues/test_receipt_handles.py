@@ -1,4 +1,4 @@
-"""Handles, limits and receive attempts: what SQS has beyond the plain verbs of a queue."""
+"""Receipt handles, limits and receive attempts as SQS has them."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from storage.domain.errors import (
 from storage.domain.queues.message import SettleAction
 from tests.queue_verbs import HOUR_MS, LINE, WORK, made, receive, send, settle
 
-# ── Handles, as SQS takes them ──
+# ── Receipt handles as in SQS ──
 
 
 async def test_old_handle_deletes_message_of_standard_queue(engines, clock):
@@ -140,7 +140,7 @@ async def test_repeated_receive_attempt_returns_same_deliveries(engines, clock):
 
     assert [one.receipt_handle for one in again] == [one.receipt_handle for one in first]
     assert [one.receives for one in again] == [1, 1]
-    assert await receive(queues, LINE) == []  # hidden anew by the repeat
+    assert await receive(queues, LINE) == []  # hidden again by the repeat
 
 
 async def test_receive_attempt_is_new_after_settlement(engines):

@@ -1,4 +1,4 @@
-"""When messages are due, and which come first: time to live, long delays, priority, back-off, pause."""
+"""Order and due times of messages: time to live, delay, priority, backoff, pause."""
 
 import msgspec
 import pytest
@@ -8,7 +8,7 @@ from storage.domain.queues.message import SettleAction, Settlement
 from storage.domain.queues.queue import DeadLetterTarget
 from tests.queue_verbs import DEAD, HOUR_MS, WORK, made, receive, send, settle, times_out
 
-# ── Time to live, long delays ──
+# ── Time to live and long delays ──
 
 
 async def test_message_past_its_ttl_is_not_delivered(engines, clock):
@@ -113,7 +113,7 @@ async def test_priority_is_kept_in_dead_letter_queue(engines, clock):
     assert await receive(queues, DEAD) == [b"high", b"low"]
 
 
-# ── Back-off, pause ──
+# ── Backoff and pause ──
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A queue's stream view: what it was sent, readable as a stream, whatever becomes of the messages."""
+"""The stream view of a queue: everything it was sent, readable as a stream."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""The verbs of a queue, one rule at a time; `tests/stateful` mixes them."""
+"""The verbs of a queue, one rule at a time; `tests/stateful` combines them."""
 
 import pytest
 

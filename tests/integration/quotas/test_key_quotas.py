@@ -1,4 +1,4 @@
-"""Namespaces and quotas where callers have keys: who manages them, what a key's own rates are, and what the audit tells."""
+"""Namespaces and quotas with credentials: administration, rates of a key, audit."""
 
 import pytest
 

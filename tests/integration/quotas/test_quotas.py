@@ -1,4 +1,4 @@
-"""Quotas over real stores: many processes share a limit, and tenants do not share any."""
+"""Quotas over real stores: processes share a limit, and namespaces do not."""
 
 import asyncio
 from contextlib import AsyncExitStack
@@ -37,7 +37,7 @@ async def spend(storage, principal, resource="queue/orders", **cost):
 
 
 async def passes(storage, principal, times, resource="queue/orders", **cost):
-    """How many of so many calls pass now."""
+    """Count how many of so many calls pass now."""
     passed = 0
     for _ in range(times):
         try:
@@ -50,7 +50,7 @@ async def passes(storage, principal, times, resource="queue/orders", **cost):
 
 @pytest.fixture
 async def acme(engines):
-    """A tenant with ten calls a second."""
+    """A namespace with ten calls a second."""
     await engines.namespaces.put("acme", Quotas(rates=TEN))
     return engines
 
@@ -104,7 +104,7 @@ async def test_messages_and_bytes_are_limited_like_calls(engines):
 
     assert await passes(engines, ACME, 10, messages=30, size_bytes=10) == 3
     assert await passes(engines, ACME, 10, messages=1, size_bytes=400) == 2
-    assert await passes(engines, ACME, 10) == 10  # neither: a receive, say
+    assert await passes(engines, ACME, 10) == 10  # neither: a receive, for example
 
 
 async def test_call_larger_than_burst_is_rejected_as_quota_too_small(engines):
@@ -118,7 +118,7 @@ async def test_call_larger_than_burst_is_rejected_as_quota_too_small(engines):
 
 
 async def test_large_call_passes_among_rejected_small_ones(engines, clock):
-    """Whoever is refused takes nothing, so that what it needs can gather."""
+    """Rejected calls take no tokens, so that enough accumulate."""
     await engines.namespaces.put("acme", Quotas(rates=Rates(messages_per_second=10)))
     assert await passes(engines, ACME, 1, messages=10) == 1
 
@@ -168,7 +168,7 @@ async def three(settings, clock):
 
 
 async def test_processes_share_a_limit_within_documented_bound(three, clock):
-    """At most rate x (seconds + burst), and what each held before: nothing, here. And hardly less."""
+    """At most rate x (seconds + burst), plus leased tokens (none here), and hardly less."""
     passed = 0
     for _ in range(40):
         found = await asyncio.gather(*(passes(one, ACME, 20) for one in three))
@@ -205,7 +205,7 @@ async def test_concurrent_callers_share_a_token_lease(engines, redis_url):
 
 
 async def test_first_concurrent_callers_all_pass_within_limit(engines):
-    """Nothing is leased yet, and each of them would take it from the others."""
+    """No tokens are leased yet, and each caller would take them from the others."""
     await engines.namespaces.put("acme", Quotas(rates=Rates(calls_per_second=100)))
 
     found = await asyncio.gather(*(passes(engines, ACME, 1) for _ in range(150)))
@@ -368,7 +368,7 @@ async def test_queue_and_stream_limits_hold_under_concurrency(engines):
         await engines.catalog.put_stream(StreamName("s", "acme"), StreamSpec())
 
 
-# Places
+# Resource counts and connections
 
 
 async def test_connections_are_counted_across_processes(three):

@@ -1,4 +1,4 @@
-"""What a client of the hot store says of a connection that ended under it, on the event loop that serves."""
+"""Errors of the hot store's client when a connection ends, on the production event loop."""
 
 import asyncio
 import re
@@ -30,7 +30,7 @@ def on_uvloop(work: Callable[[], Awaitable[None]]) -> None:
 
 
 async def ended(connection: AbstractConnection) -> None:
-    """Its transport closes, as after a reset, and redis-py has not seen it yet."""
+    """Close the transport, as after a reset that redis-py has not noticed yet."""
     assert connection._writer is not None
     connection._writer.transport.abort()
     await asyncio.sleep(0)
@@ -41,7 +41,7 @@ async def connections_of(client: Redis) -> int:
 
 
 def test_unix_socket_connection_has_larger_write_buffer(valkey_url):
-    """A flush that did not fit waited for the event loop again and again, and the store for the flush."""
+    """A larger flush waited for the event loop repeatedly, and the store for the flush."""
 
     async def work() -> None:
         connection = make_connection(open_pool(valkey_url))
@@ -61,7 +61,7 @@ def test_unix_socket_connection_has_larger_write_buffer(valkey_url):
 
 
 def test_write_to_reset_connection_reports_the_loss(redis_url):
-    """It was a RuntimeError: callers were answered 500 instead of 503 or 504."""
+    """It was a RuntimeError: callers got 500 instead of 503 or 504."""
 
     async def work() -> None:
         connection = make_connection(open_pool(redis_url))
@@ -75,7 +75,7 @@ def test_write_to_reset_connection_reports_the_loss(redis_url):
 
 
 def test_client_with_reset_connection_fails_once_and_recovers(redis_url, monkeypatch):
-    """It was a RuntimeError, which ended the guard of the store's memory for as long as the process lived."""
+    """It was a RuntimeError, which ended the memory guard for the lifetime of the process."""
 
     async def work() -> None:
         async with open_client(redis_url) as client:
@@ -84,7 +84,7 @@ def test_client_with_reset_connection_fails_once_and_recovers(redis_url, monkeyp
             send, times = connection._send_packed_command, iter((True,))
 
             async def reset_and_send(command: Iterable[bytes]) -> None:
-                """The pool looks at a connection before it lends it: the reset comes after."""
+                """Reset a connection after the pool has checked it, and send on it."""
                 if next(times, False):
                     await ended(connection)
                 await send(command)
@@ -99,7 +99,7 @@ def test_client_with_reset_connection_fails_once_and_recovers(redis_url, monkeyp
 
 
 async def test_abandoned_write_is_not_sent_to_hung_store_later(valkey_url):
-    """The rest of a flush stayed in memory, with its socket, until the store read again: and then it was done."""
+    """The rest of a flush stayed buffered with its socket, and was executed later."""
     socket = urlsplit(valkey_url).path
     async with (
         open_client(valkey_url) as client,

@@ -1,4 +1,4 @@
-"""A cluster of several masters: every log is where its slot is, wherever that moves to."""
+"""A cluster of several masters: every log is found at its slot, wherever it moves."""
 
 import asyncio
 from pathlib import Path
@@ -49,7 +49,7 @@ async def bodies_in(storage, name):
 
 
 def owner_of(masters, key):
-    """The number of the master that has a key."""
+    """Return the number of the master that owns a key."""
     slot = key_slot(key)
     for nth in range(MASTERS):
         with masters.direct(nth) as client:
@@ -94,7 +94,7 @@ async def test_concurrent_calls_reach_their_masters(storage):
 
 
 async def test_log_is_rejected_during_slot_migration_then_followed(storage, masters):
-    """A script names all keys of its log, and half of them are not yet there: nothing happens, and who calls tries again."""
+    """A script names all keys of its log; half are not yet moved, and the caller retries."""
     queue = await storage.catalog.queue(WORK)
     await storage.queues.send(WORK, [NewMessage(b"before")])
     key = queue_keys("default", queue.log_id)[0]
@@ -129,11 +129,11 @@ def _move_back(masters, slot, now, then):
         with masters.direct(nth) as client:
             client.execute_command("CLUSTER SETSLOT", slot, "NODE", wanted)
     with masters.direct(then) as client:
-        client.execute_command("CLUSTER BUMPEPOCH")  # or the others might not believe it
+        client.execute_command("CLUSTER BUMPEPOCH")  # otherwise the others might not accept it
 
 
 async def test_store_is_found_when_one_server_has_stale_slot_map(masters):
-    """It names a master that does not have the store's own key."""
+    """Its slot map names a master that does not have the store's own key."""
     slot = key_slot(STORE_KEY.encode())
     owner = owner_of(masters, STORE_KEY.encode())
     nodes = Nodes(masters.url)
@@ -152,7 +152,7 @@ async def test_store_is_found_when_one_server_has_stale_slot_map(masters):
 
 
 async def test_waiting_receive_is_woken_by_any_master(storage):
-    """One subscription hears all: a publish reaches every server of a cluster."""
+    """One subscription is enough: a publish reaches every server of a cluster."""
     waiting = [asyncio.create_task(storage.queues.receive(name, wait_ms=10_000)) for name in QUEUES]
     await asyncio.sleep(0.3)
     for name in QUEUES:
@@ -165,7 +165,7 @@ async def test_waiting_receive_is_woken_by_any_master(storage):
 
 
 async def test_promoted_replica_reuses_no_offset(short_folder, database_url):
-    """Replication is asynchronous: what the replica did not have is a gap, and what comes now lies behind it."""
+    """Replication is asynchronous: records the replica lacks become a gap before new ones."""
     with running_masters(Path(short_folder)) as masters:
         settings = StorageSettings(redis_url=masters.url, database_url=database_url)
         async with open_storage(settings) as storage:
@@ -188,7 +188,7 @@ async def _offset(storage, shard):
 
 
 async def _offset_at_last(storage, shard):
-    """Refused, or unknown, until the replica has taken over."""
+    """Append until the replica has taken over; returns the offset."""
     async with asyncio.timeout(30):
         while True:
             try:
@@ -198,6 +198,6 @@ async def _offset_at_last(storage, shard):
 
 
 async def _is_master(masters, asked, nth):
-    """Whether a server still believes another to be a master: not all hear of a new one at once."""
+    """Return whether a server believes another to be a master; not all learn at once."""
     with masters.direct(asked) as client:
         return masters.nodes[nth].port in [port for _, _, (_, port, *_), *_ in _slots(client)]

@@ -1,4 +1,4 @@
-"""What waits for a connection while the store becomes another one is not sent to it."""
+"""Calls that wait for a connection are not sent to a different store."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -13,12 +13,12 @@ from storage.redis.transport.client import open_client
 from storage.redis.transport.pipeline import Pipeline
 from storage.redis.transport.topology import Nodes
 
-pytestmark = pytest.mark.one_server  # the names are told to connections one after another
+pytestmark = pytest.mark.one_server  # the names are assigned to connections in order
 AT = LogAddress("default", "0123456789abcdef")
 
 
 class Stores:
-    """Names the store behind each new connection, one after another, and says when it is asked."""
+    """Names the store behind each new connection in order, and signals when it is asked."""
 
     def __init__(self, *names: int) -> None:
         self.names = [*names]
@@ -59,7 +59,7 @@ async def all_connections_end(redis_url: str) -> None:
 
 
 async def test_calls_made_for_previous_store_are_not_sent_to_next(redis_url, pipeline, stores):
-    """Appends that waited for a promoted replica carried the epoch of the lost primary, and handed out offsets again."""
+    """Appends waiting for a promoted replica had the old epoch, and assigned offsets twice."""
     await HotLogs(pipeline).raise_ceiling(AT, 10, 1)
     await all_connections_end(redis_url)
     stores.asked.clear()
@@ -74,7 +74,7 @@ async def test_calls_made_for_previous_store_are_not_sent_to_next(redis_url, pip
 
     assert all(isinstance(error, StorageUnavailable) for error in refused), refused
     assert await keys_in(redis_url) == 0
-    assert await make_log(pipeline)  # what is made for this store is sent
+    assert await make_log(pipeline)  # calls made for this store are sent
     assert await keys_in(redis_url) == 1
 
 

@@ -1,4 +1,4 @@
-"""How the tasks of a replay send: attempts that break off, halts, paces, and targets that change (R1)."""
+"""Sending tasks of a replay: interruptions, halts, pacing, changing targets (R1)."""
 
 import asyncio
 from collections import Counter
@@ -47,7 +47,7 @@ async def storage(engines):
 
 @pytest.mark.parametrize("order", list(Order))
 async def test_restarted_attempt_adds_nothing_twice(storage, order, monkeypatch):
-    """R1: the worker is gone between what it sent and what it noted, again and again."""
+    """R1: the worker repeatedly crashes between sending and saving its progress."""
     monkeypatch.setattr("storage.domain.limits.REPLAY_RANGE_RECORDS", 40)
     monkeypatch.setattr("storage.domain.limits.REPLAY_BATCH_RECORDS", 7)
     records = await fill(storage, 300)
@@ -166,7 +166,7 @@ async def test_sends_in_progress_count_when_another_part_halts(storage, monkeypa
     sending = asyncio.create_task(send(storage, job, spec))
     await asyncio.wait_for(is_there.wait(), 5)
     await storage.replays.cancel("default", "slow")
-    await asyncio.sleep(0.3)  # the other part, which waits for its turn, hears that it is to stop
+    await asyncio.sleep(0.3)  # the other part, which waits for its turn, is told to stop
     answered.set()
 
     assert await asyncio.wait_for(sending, 5) == TaskEnd(halted=True)
@@ -223,7 +223,7 @@ async def test_speed_preserves_relative_timing(storage, clock):
     rhythm = ReplaySpeed(oldest, SystemClock().now_ms(), 3600 * 10)
     assert await send(storage, job, spec, rhythm=rhythm) == TaskEnd()
 
-    assert 0.15 < loop.time() - begun < 60  # and not the two hours that lie between them
+    assert 0.15 < loop.time() - begun < 60  # and not the two hours between them
     assert len(await everything(storage)) == 6
 
 

@@ -1,4 +1,4 @@
-"""What tests of reshards write, and how they read it."""
+"""Records that the tests of reshards write and read."""
 
 from collections import defaultdict
 
@@ -21,7 +21,7 @@ async def append(streams, name=CLICKS, data=b"x", idempotency_key=""):
 
 
 async def read_everything(streams, name) -> list[tuple[int, int, Record]]:
-    """(shard, offset, record) of all records, in the order a reader meets them."""
+    """Read (shard, offset, record) of all records, in the order of a reader."""
     positions: dict[int, int] = {}
     found = []
     while True:

@@ -1,4 +1,4 @@
-"""Records that are appended column by column."""
+"""Columnar appends."""
 
 import asyncio
 
@@ -33,7 +33,7 @@ def columns(count: int, first: int = 0) -> Columns:
 
 
 async def everything(engines: Storage) -> dict[tuple[int, int], Record]:
-    """(shard, offset) -> record."""
+    """Read all records as (shard, offset) -> record."""
     found: dict[tuple[int, int], Record] = {}
     positions: dict[int, int] = {}
     while True:
@@ -46,7 +46,7 @@ async def everything(engines: Storage) -> dict[tuple[int, int], Record]:
 
 
 def hold(stale: Stream, engines: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let this process find an old definition, whatever it hears."""
+    """Make this process find an old definition, whatever notifications arrive."""
 
     async def found(name: StreamName) -> Stream:
         return stale
@@ -127,7 +127,7 @@ async def test_repeat_with_same_idempotency_key_adds_nothing(engines):
 
 
 async def test_columns_with_stale_definition_reach_children_of_split(engines, monkeypatch):
-    """The definition that this process holds is the old one."""
+    """This process has a stale definition."""
     await stream(engines, 2)
     before = await engines.streams.append_columns(CLICKS, columns(40))
     stale = await engines.catalog.stream(CLICKS)
@@ -143,7 +143,7 @@ async def test_columns_with_stale_definition_reach_children_of_split(engines, mo
 
 
 async def test_columns_with_stale_definition_reach_recreated_stream(engines, monkeypatch):
-    """Their parts were made for the shards of the one before it."""
+    """The batch was divided for the shards of the deleted stream."""
     await stream(engines, 2)
     await engines.streams.append_columns(CLICKS, columns(40))
     hold(await engines.catalog.stream(CLICKS), engines, monkeypatch)
@@ -250,7 +250,7 @@ async def test_latest_of_key_finds_record_appended_in_columns(engines):
 
 
 async def test_busy_store_is_reported_for_unaccepted_records_only(engines, monkeypatch):
-    """The others were sent already, and stand."""
+    """The others were sent already, and are kept."""
     await stream(engines, 4)
     before = columns(40, 1_000)
     there = placed(before, await engines.streams.append_columns(CLICKS, before))

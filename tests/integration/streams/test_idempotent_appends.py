@@ -1,4 +1,4 @@
-"""Writers whose sequences rise: what they send is added once (S4), to streams and to queues."""
+"""Appends of producers with increasing sequences are added once (S4)."""
 
 import pytest
 import redis
@@ -104,7 +104,7 @@ async def test_record_without_key_is_retried_on_same_shard(streams):
 
 
 async def test_merged_shard_adds_what_each_parent_lacked(engines, streams):
-    """The hole of a design that begins at the lower of two parents: see ADR 0018."""
+    """A design that starts at the lower of two parents fails here: see ADR 0018."""
     await streams.split(CLICKS, 0, RING_SIZE // 2)
     batch = [Record(b"%d" % n, hash_key=LOW if n % 2 else HIGH) for n in range(6)]
     odd = [one for one in range(6) if one % 2]

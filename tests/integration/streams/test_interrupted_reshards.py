@@ -1,4 +1,4 @@
-"""A crash at every step of a reshard, and what finishes it."""
+"""A crash at every step of a reshard, and its completion."""
 
 import pytest
 import redis
@@ -29,7 +29,7 @@ STEPS = ["_make_logs", "_close_logs", "close_parents"]
 
 
 def break_at(monkeypatch, engines, step: str, *, half: bool = False):
-    """The process dies before this step, or in the middle of closing two parents."""
+    """Crash before this step, or between closing two parents."""
     resharder = engines.streams._resharder
     target = engines.catalog if step == "close_parents" else resharder
 
@@ -63,8 +63,10 @@ async def test_maintenance_finishes_interrupted_split(engines, streams, monkeypa
 
 
 async def test_opening_shard_is_readable_by_index(engines, streams, monkeypatch):
-    """Its parents' logs were closed and their rows were not: a group's member that had finished them was given the
-    children, and read nothing of them."""
+    """Members got the children of a closed parent, and read nothing of them.
+
+    The logs of the parents were closed and their rows were not.
+    """
     with monkeypatch.context() as broken:
         break_at(broken, engines, "close_parents")
         with pytest.raises(OutcomeUnknown):
@@ -98,8 +100,11 @@ async def test_merge_interrupted_between_parents_keeps_order(engines, streams, m
 async def test_retry_of_partial_append_in_interrupted_merge_adds_rest(
     engines, streams, monkeypatch
 ):
-    """One parent was closed and its records went to the child; the other's append failed, and then it was
-    closed as well. The child knew the key with half of the call's records, and refused the whole."""
+    """The child rejected the whole retry, because it knew the key with half of the records.
+
+    One parent was closed and its records went to the child; the append to the other failed, and then
+    it was closed as well.
+    """
     with monkeypatch.context() as broken:
         break_at(broken, engines, "_close_logs", half=True)
         with pytest.raises(OutcomeUnknown):
@@ -171,7 +176,7 @@ async def test_stream_deleted_during_reshard_leaves_nothing(engines, streams, mo
 
 @pytest.mark.parametrize("copied", [False, True])
 async def test_closed_shard_is_closed_again_after_store_loss(streams, redis_url, copied):
-    """It lost everything, or came back as the copy that was taken before the split."""
+    """The store lost everything, or is a copy from before the split."""
     await append(streams)
     stream = await streams._catalog.stream(CLICKS)
     keys = every_key("default", stream.shards[0].log_id)

@@ -1,4 +1,4 @@
-"""A split, a merge, any number of shards: what writers and readers of the stream are told."""
+"""Splits, merges and shard counts, as writers and readers of the stream see them."""
 
 import asyncio
 
@@ -109,15 +109,17 @@ async def test_append_to_closed_shard_names_its_children(streams):
 async def test_append_with_stale_definition_is_redirected_to_children(
     streams, redis_url, database_url, clock, monkeypatch
 ):
-    """It hears of the change only later: its appends take the detour, through two generations."""
+    """Its appends are redirected through two generations until it learns of the change."""
     settings = StorageSettings(redis_url=redis_url, database_url=database_url)
     async with open_storage(settings, clock=clock) as other:
         await append(other.streams)
-        monkeypatch.setattr(other.catalog._streams.cache, "drop", lambda _: None)  # deaf
+        monkeypatch.setattr(
+            other.catalog._streams.cache, "drop", lambda _: None
+        )  # misses notifications
         await streams.set_shard_count(CLICKS, 4)
         await streams.merge(CLICKS, 3, 4)
         old = await other.catalog.stream(CLICKS)
-        monkeypatch.setattr(other.catalog._streams.cache, "fresh", None)  # nor does it ask
+        monkeypatch.setattr(other.catalog._streams.cache, "fresh", None)  # and does not read again
 
         appended = await append(other.streams)
 
@@ -126,7 +128,7 @@ async def test_append_with_stale_definition_is_redirected_to_children(
 
 
 async def test_stale_process_can_address_child_by_index(engines, streams, monkeypatch):
-    """A client may bring the way that another process told it."""
+    """A client may know the child from another process."""
     old = await engines.catalog.stream(CLICKS)
     await streams.split(CLICKS, 0, HALF)
     monkeypatch.setattr(engines.catalog._streams.cache, "peek", lambda _: old)

@@ -1,4 +1,4 @@
-"""Splits and merges while records are written and read: nothing is lost, nothing comes twice, each key keeps its order."""
+"""Splits and merges during writes and reads: no loss, no duplicates, order per key."""
 
 import asyncio
 import itertools
@@ -13,7 +13,7 @@ from tests.integration.streams.records import CLICKS, KEYS, read_everything
 
 
 async def test_no_record_is_lost_and_key_order_is_kept(streams, redis_url, database_url):
-    """Two processes write and one reads while the shards are split, merged and counted anew."""
+    """Two processes write and one reads while the stream is resharded."""
     settings = StorageSettings(redis_url=redis_url, database_url=database_url)
     written: dict[str, int] = dict.fromkeys(KEYS, 0)
     found: dict[str, list[int]] = {key: [] for key in KEYS}
@@ -79,7 +79,7 @@ async def reshard_for_a_while(streams, done: asyncio.Event) -> None:
 
 
 async def test_retries_add_nothing_during_reshards(streams, redis_url, database_url):
-    """Every call is made twice, by two processes; a call may find its shards half merged."""
+    """Every call is made twice, by two processes; a call may meet a half-finished merge."""
     settings = StorageSettings(redis_url=redis_url, database_url=database_url)
     done = asyncio.Event()
     written: list[bytes] = []
@@ -117,7 +117,7 @@ async def test_retries_add_nothing_during_reshards(streams, redis_url, database_
 
 
 async def test_producer_follows_shard_through_splits_and_merges(streams, redis_url, database_url):
-    """It retries every batch at the address it used, goes on where that leads, and numbers on."""
+    """It retries every batch at its first address, follows redirects, and keeps its sequence."""
     settings = StorageSettings(redis_url=redis_url, database_url=database_url)
     done = asyncio.Event()
     written: list[bytes] = []

@@ -1,4 +1,4 @@
-"""Closed shards go with their records, children after their parents."""
+"""Closed shards expire with their records, children after their parents."""
 
 import pytest
 
@@ -52,7 +52,7 @@ async def test_idempotency_key_is_honored_when_merged_parent_expired(engines, st
     brief = StreamName("brief")
     await engines.catalog.put_stream(brief, StreamSpec(shards=3, retention_ms=60_000))
     producer = AppendCondition(Producer("p", 0, 0))
-    await streams.append_to_shard(brief, 1, [Record(b"x")], producer)  # so it stays for a day
+    await streams.append_to_shard(brief, 1, [Record(b"x")], producer)  # so it is kept for a day
     await streams.merge(brief, 0, 1)
     await streams.merge(brief, 3, 2)
     clock.advance(ms=limits.KEYS_ASKED_MS - 1)

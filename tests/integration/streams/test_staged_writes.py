@@ -1,4 +1,4 @@
-"""Staged writes: what a batch is, is decided once, and its records are appended once."""
+"""Staged writes: the first commit of a batch wins, and its records are appended once."""
 
 import asyncio
 from collections import Counter
@@ -41,7 +41,7 @@ def numbered(first: int, count: int) -> bytes:
 
 
 async def bodies(engines) -> list[bytes]:
-    """All of them, children after their parents."""
+    """Read all record bodies, children after their parents."""
     found: list[bytes] = []
     positions: dict[int, int] = {}
     while True:

@@ -1,4 +1,4 @@
-"""What an owner may ask of a stream beside its shards: fences, places on the ring, retention, event times."""
+"""Options of a stream: fences, hash keys, retention, event times, scaling, key index."""
 
 import asyncio
 
@@ -50,7 +50,7 @@ def places(appended: list[Appended]) -> list[tuple[int, int]]:
 
 
 async def entry(streams, count: int, name=CLICKS) -> None:
-    """Records that share one entry of the log."""
+    """Append records that share one entry of the log."""
     await streams.append(name, [Record(b"%d" % number, "k") for number in range(count)])
 
 
@@ -137,7 +137,7 @@ async def test_fence_changed_during_interrupted_split_is_inherited(engines, stre
     assert [state.fenced for state in await streams.shards(CLICKS)] == [False, False, False]
 
 
-# Places on the ring
+# Hash keys
 
 
 @pytest.mark.parametrize(("place", "shard"), [(0, 0), (HALF - 1, 1), (HALF, 2), (RING_SIZE - 1, 3)])
@@ -436,7 +436,7 @@ async def test_expired_record_is_not_found_and_its_key_is_forgotten(indexed, clo
 
 
 async def test_reenabled_index_starts_empty(engines, indexed):
-    """Switched off and on again it would tell a record that is not the newest any more."""
+    """An index that was switched off would return a record that is not the latest any more."""
     await indexed.append(INDEXED, [Record(b"1", "a"), Record(b"1", "b")])
     await engines.catalog.put_stream(INDEXED, StreamSpec())
     await indexed.append(INDEXED, [Record(b"2", "a")])

@@ -1,4 +1,4 @@
-"""Reading by the table: the same records, offsets, gaps and errors as record by record."""
+"""Table reads: the same records, offsets, gaps and errors as record reads."""
 
 import asyncio
 import random
@@ -68,7 +68,7 @@ def offsets(read: TableRead) -> list[int]:
 
 
 async def is_read_alike(engines: Storage, name: StreamName = CLICKS) -> None:
-    """From every offset of a shard on, both ways of reading tell the same."""
+    """Assert that both kinds of read agree from every offset of a shard."""
     [state, *_] = await engines.streams.shards(name)
     for offset in range(state.start, state.next):
         one = await engines.streams.read_shard(name, 0, ReadFrom(offset=offset))

@@ -1,4 +1,4 @@
-"""The verbs of a stream, one rule at a time; `tests/stateful` mixes them."""
+"""The verbs of a stream, one rule at a time; `tests/stateful` combines them."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Charts over REST: what the dashboard draws, a program may ask for."""
+"""Charts over REST, as the dashboard draws them."""
 
 import pytest
 

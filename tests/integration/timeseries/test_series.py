@@ -1,4 +1,4 @@
-"""Time series: what is measured of queues, streams and groups, and how it is read again."""
+"""Time series: sampling of queues, streams and groups, and reading of charts."""
 
 import random
 from statistics import fmean
@@ -243,7 +243,7 @@ async def test_deployment_chart_includes_its_store(storage, clock):
 
 
 class Model:
-    """What a chart should say, of every look that was whole: (ready, sent) by slot."""
+    """The expected chart after every completed sample: (ready, sent) by slot."""
 
     def __init__(self):
         self.looks = {}
@@ -297,7 +297,7 @@ async def test_rings_match_reference_model_across_samplers(
             await storage.queues.settle(ORDERS, handles)
             ready -= len(received)
         looker = storage if chance.random() < 0.8 else other
-        if chance.random() < 0.05:  # it dies in the middle
+        if chance.random() < 0.05:  # it crashes in the middle
 
             async def away():
                 raise StorageUnavailable

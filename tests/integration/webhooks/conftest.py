@@ -1,4 +1,4 @@
-"""A deployment with a clock that tests move, a receiver, and deliverers that do one step at a time."""
+"""A deployment with a manual clock, a receiver, and deliverers that run step by step."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -31,7 +31,7 @@ ALLOW = ("127.0.0.1",)
 
 @dataclass
 class Counted:
-    """What deliverers counted."""
+    """Counters of a deliverer."""
 
     outcomes: list[Outcome] = field(default_factory=list)
     disabled_now: int = 0
@@ -42,7 +42,7 @@ class Counted:
         self.some.set()
 
     async def until(self, outcome: Outcome) -> None:
-        """Wait for the first attempt that ends so, and for what follows from it."""
+        """Wait for the first attempt with this outcome, and for its consequences."""
         async with asyncio.timeout(10):
             while outcome not in self.outcomes:
                 self.some.clear()
@@ -54,14 +54,14 @@ class Counted:
 
 @pytest.fixture
 async def receiver() -> AsyncGenerator[Receiver]:
-    """Where deliveries go."""
+    """The receiver of deliveries."""
     async with receiving() as receiver:
         yield receiver
 
 
 @pytest.fixture
 def hook_settings(redis_url, database_url) -> StorageSettings:
-    """Stores that keep secrets, and let webhooks go to this machine."""
+    """Stores that keep secrets, and allow webhooks to this machine."""
     return StorageSettings(
         redis_url=redis_url,
         database_url=database_url,
@@ -83,7 +83,7 @@ def counted() -> Counted:
 
 
 class Bench:
-    """Makes webhooks, and serves them by hand."""
+    """Creates webhooks, and serves them step by step."""
 
     def __init__(self, storage: Storage, clock: ManualClock, counted: Counted, url: str) -> None:
         self.storage = storage
@@ -94,12 +94,12 @@ class Bench:
         self.endpoints: list[Endpoint] = []
 
     async def queue_hook(self, spec: QueueSpec | None = None, **more: object) -> Webhook:
-        """A webhook `hook` of a queue `orders`."""
+        """Create a webhook `hook` of a queue `orders`."""
         await self.storage.catalog.put_queue(ORDERS, spec or QueueSpec())
         return await self.hook("queue:orders", **more)
 
     async def hook(self, source: str, **more: object) -> Webhook:
-        """A webhook `hook` that goes to the receiver, unless `url` says otherwise."""
+        """Create a webhook `hook` to the receiver, unless `url` is given."""
         told = {"url": self.url, "timeout_ms": 2_000, **more}
         wanted = WebhookSpec(source=Source.of(source), **told)  # type: ignore[arg-type]
         webhook, _ = await self.storage.webhooks.put(HOOK, wanted)
@@ -111,7 +111,7 @@ class Bench:
         allow: tuple[str, ...] = ALLOW,
         tracing: Tracing | None = None,
     ) -> Endpoint:
-        """The webhook as a deliverer has it that has just claimed it."""
+        """Claim the webhook as a new deliverer, and return its endpoint."""
         deliverer = f"deliverer-{len(self.endpoints)}"
         await self.storage.deliveries.beat(deliverer)
         [served] = await self.storage.deliveries.claim(deliverer, 10)
@@ -124,7 +124,7 @@ class Bench:
         allow: tuple[str, ...] = ALLOW,
         tracing: Tracing | None = None,
     ) -> Endpoint:
-        """The same of what was claimed."""
+        """Return the endpoint of a claimed webhook."""
         tls = httpx.create_ssl_context()
         sender = Sender(served, Egress.of(allow), self.clock, tls, resolver, tracing)
         endpoint = Endpoint(
@@ -134,26 +134,26 @@ class Bench:
         return endpoint
 
     async def queue_source(self, **more: object) -> QueueSource:
-        """Who delivers a webhook of a queue."""
+        """Return the source that delivers a webhook of a queue."""
         source = source_of(await self.endpoint(**more), self.storage)  # type: ignore[arg-type]
         assert isinstance(source, QueueSource)
         return source
 
     async def group_source(self) -> GroupSource:
-        """Who delivers a webhook of a group; it has joined."""
+        """Return the source that delivers a webhook of a group, as a member."""
         source = source_of(await self.endpoint(), self.storage)
         assert isinstance(source, GroupSource)
         await source.join()
         return source
 
     async def deliveries(self):
-        """The log, the oldest first."""
+        """Return the log, the oldest first."""
         await self.journal.flush()
         webhook = await self.storage.webhooks.get(HOOK)
         return (await self.storage.deliveries.page(webhook))[::-1]
 
     def deliverer(self, storage: Storage | None = None, **more: object) -> Deliverer:
-        """A whole deliverer."""
+        """Create a complete deliverer."""
         given = {"clock": self.clock, "chance": lambda: 0.5, **more}
         return Deliverer(storage or self.storage, ALLOW, self.counted, **given)  # type: ignore[arg-type]
 

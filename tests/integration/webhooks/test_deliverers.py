@@ -1,4 +1,4 @@
-"""Deliverers share the webhooks, take over from those that are gone, and lose nothing; the log, and sending again."""
+"""Deliverers share webhooks and take over without loss; the log and resends."""
 
 import asyncio
 from contextlib import suppress
@@ -249,7 +249,7 @@ async def test_failing_log_write_does_not_stop_the_log(bench, storage, receiver,
     assert delivery.payload.body == b"kept"
 
 
-# On request
+# Requested deliveries
 
 
 @pytest.fixture

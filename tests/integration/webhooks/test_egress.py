@@ -1,4 +1,4 @@
-"""What a receiver's name leads to is looked at when it is connected to."""
+"""The resolved address of a receiver is checked at connection time."""
 
 import datetime
 import ssl
@@ -24,7 +24,7 @@ NAME = "hooks.example"
 
 
 class Resolver:
-    """A name server that tells something else each time, and at last the same."""
+    """A resolver with another answer each time, and the last one from then on."""
 
     def __init__(self, *answers: list[str]) -> None:
         self.answers = list(answers)
@@ -63,7 +63,7 @@ async def test_name_resolving_to_private_address_is_blocked(bench, storage, rece
 
 
 async def test_address_is_checked_for_each_connection(receiver):
-    """DNS rebinding: first an address that is allowed, then one that is not; the first is connected to, and only it."""
+    """DNS rebinding: an allowed address, then a forbidden one; only the first is connected to."""
     url, resolver = at_a_name(receiver), Resolver(["127.0.0.1"], ["127.0.0.2"])
     connections = Connections(url, Egress.of(ALLOW), httpx.create_ssl_context(), resolver)
     request = httpcore.Request("POST", str(url), headers={"host": NAME, "connection": "close"})

@@ -1,4 +1,4 @@
-"""A group's records at a receiver: in order in each shard, none passed over, whatever the receiver does."""
+"""Webhooks of a group: in order per shard, skipping nothing, whatever the receiver does."""
 
 import asyncio
 from typing import Any
@@ -28,7 +28,7 @@ DEAD = QueueName("dead")
 
 
 async def group_hook(bench: Bench, shards: int = 1, **more: object) -> None:
-    """A webhook of a group that reads a stream."""
+    """Create a webhook of a group that reads a stream."""
     await bench.storage.catalog.put_stream(CLICKS, StreamSpec(shards=shards))
     await bench.storage.groups.put(READERS, GroupSpec(stream="clicks"))
     await bench.hook("group:readers", **more)
@@ -167,7 +167,7 @@ async def test_next_deliverer_continues_retry_schedule(bench, storage, receiver,
     await (await bench.group_source()).round()
     await bench.journal.flush()
 
-    clock.advance(11 * SECOND_MS)  # its lease is over
+    clock.advance(11 * SECOND_MS)  # its lease has expired
     heir = await bench.group_source()
     await heir.round()
     early = receiver.bodies
@@ -329,7 +329,7 @@ async def test_blocked_record_is_passed_after_successful_resend(bench, storage, 
 
 
 async def test_missing_shard_delivers_nothing(bench, storage, receiver):
-    """The source ended with an error of its own, and no shard of the group was served for five seconds."""
+    """The source failed, and no shard of the group was served for five seconds."""
     await group_hook(bench)
     stream = await storage.catalog.stream(CLICKS)
     mine = Membership(READERS, "webhook.hook")

@@ -1,4 +1,4 @@
-"""A queue's messages at a receiver: signed, once if it takes them, and again and again if it does not."""
+"""Webhooks of a queue: signed, acknowledged on success, and retried otherwise."""
 
 import asyncio
 import json
@@ -362,8 +362,10 @@ async def test_fifo_queue_keeps_order_across_failures(bench, storage, receiver, 
 async def test_next_fifo_message_waits_when_ack_is_lost(
     bench, storage, receiver, clock, monkeypatch
 ):
-    """The store was away for a moment as the first of a group was acknowledged. The second was posted nevertheless, and
-    then the first again."""
+    """The second message of a group was posted although the ack of the first had failed.
+
+    Then the first was posted again.
+    """
     await bench.queue_hook(QueueSpec(type=QueueType.FIFO))
     for number in range(3):
         message = NewMessage(b"%d" % number, group="g", dedup_id=str(number))
@@ -381,7 +383,7 @@ async def test_next_fifo_message_waits_when_ack_is_lost(
 
 
 async def test_next_fifo_message_waits_when_ack_is_late(bench, storage, receiver, clock):
-    """The lease of all of them was over, so that the first is to be delivered again."""
+    """The leases of all messages had expired, so the first is delivered again."""
     await bench.queue_hook(QueueSpec(type=QueueType.FIFO))
     for number in range(2):
         message = NewMessage(b"%d" % number, group="g", dedup_id=str(number))

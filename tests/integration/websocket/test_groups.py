@@ -1,4 +1,4 @@
-"""A consumer group over WebSockets: who reads which shard, acks that commit, and what a broken socket keeps."""
+"""Consumer groups over WebSockets: assignment, acks that commit, and broken sockets."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -31,7 +31,7 @@ async def server(storage) -> AsyncGenerator[Server]:
 
 @pytest.fixture
 async def forgetful(storage) -> AsyncGenerator[Server]:
-    """A server that keeps the sessions of broken sockets for a moment."""
+    """A server that keeps the sessions of broken sockets briefly."""
     await storage.catalog.put_stream(CLICKS, StreamSpec(shards=2))
     await storage.groups.put(READERS, SPEC)
     async with serving(storage, msgspec.structs.replace(KNOWN, resume_ms=700)) as server:
@@ -48,7 +48,7 @@ async def share(socket: Socket, sub: str = "a") -> None:
 
 
 async def assigned(socket: Socket, number: int) -> dict[int, int]:
-    """The shards that come to be a socket's, so many at least, and where each begins."""
+    """Wait for a socket's shards, at least so many, and their start offsets."""
     found: dict[int, int] = {}
     while len(found) < number:
         for place in (await socket.hear("assigned"))["shards"]:
@@ -299,7 +299,7 @@ async def test_group_at_latest_starts_there(storage):
 
 
 async def test_every_record_is_committed_while_members_change(server, storage):
-    """Each reads, acks and leaves in its own way; in the end the group stands at the end of both shards."""
+    """Members read, ack and leave differently; finally the group is at the end of both shards."""
     total = 60
 
     async def work(nth: int) -> None:

@@ -1,4 +1,4 @@
-"""A queue over a WebSocket: deliveries as far as credit goes, verdicts, broken and closed sockets."""
+"""A queue over a WebSocket: credit, settlements, broken and closed sockets."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -28,7 +28,7 @@ async def server(storage) -> AsyncGenerator[Server]:
 
 @pytest.fixture
 async def forgetful(storage) -> AsyncGenerator[Server]:
-    """A server that keeps the sessions of broken sockets for a moment."""
+    """A server that keeps the sessions of broken sockets briefly."""
     await storage.catalog.put_queue(ORDERS, QueueSpec())
     async with serving(storage, msgspec.structs.replace(KNOWN, resume_ms=600)) as server:
         yield server
@@ -39,13 +39,13 @@ async def send(storage, *bodies: bytes) -> None:
 
 
 async def counts(storage) -> tuple[int, int]:
-    """Ready, and in flight."""
+    """Count the ready messages and those in flight."""
     stats = await storage.queues.stats(ORDERS)
     return stats.ready, stats.in_flight
 
 
 async def until(storage, ready: int, in_flight: int) -> None:
-    """Wait until the queue looks so."""
+    """Wait until the queue has these counts."""
     async with asyncio.timeout(PATIENCE_S):
         while await counts(storage) != (ready, in_flight):  # noqa: ASYNC110 no event tells
             await asyncio.sleep(0.02)
@@ -68,7 +68,7 @@ async def test_message_is_received_and_acknowledged(server, storage):
     assert await counts(storage) == (0, 0)
 
 
-# ── Verdicts ──
+# ── Settlements ──
 
 
 async def test_released_message_is_redelivered_without_failure(server, storage):
@@ -129,7 +129,7 @@ async def test_expired_handle_is_rejected_and_socket_stays_open(server, storage)
         await socket.subscribe("a", "queue:orders", visibility_timeout_seconds=0.1)
         await send(storage, b"one")
         first = await socket.messages(1)
-        await socket.messages(1)  # it came again
+        await socket.messages(1)  # it was redelivered
 
         await socket.say("ack", sub="a", receipt_handles=handles(first))
         refused = await socket.hear("error", sub="a")
@@ -191,7 +191,7 @@ async def test_byte_credit_can_be_overdrawn_by_large_message(server, storage):
         await socket.messages(2)
 
         await socket.nothing("messages")
-        await socket.say("credit", sub="a", bytes=200)  # just what is owed
+        await socket.say("credit", sub="a", bytes=200)  # just what was overdrawn
         await socket.nothing("messages")
         await socket.say("credit", sub="a", bytes=1)
         [last] = await socket.messages(1)
@@ -430,7 +430,7 @@ async def test_pause_and_resume_of_queue_are_announced(server, storage):
 
 
 async def test_message_received_during_pause_is_not_delivered(server, storage, monkeypatch):
-    """A receive that was asked for before the pause could bring a message after the client had heard of it."""
+    """A receive requested before the pause could return after the client was told of it."""
     await send(storage, b"one")
     taken = await storage.queues.receive(ORDERS)
     receive = type(storage.queues).receive

@@ -1,4 +1,4 @@
-"""Quotas of sockets: what they publish, and how many there are."""
+"""Quotas of sockets: their publishes, and their number."""
 
 import json
 from contextlib import asynccontextmanager

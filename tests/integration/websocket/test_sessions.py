@@ -1,4 +1,4 @@
-"""Sockets as such: how they begin and end, who is refused, what is published, and what a fuzzer says."""
+"""Sessions: handshake, shutdown, rejections, publishes, and random frames."""
 
 import asyncio
 import json
@@ -47,7 +47,7 @@ def address(server: Server) -> str:
 
 
 async def refusal(server: Server, **options) -> httpx.Response:
-    """What an upgrade is refused with."""
+    """Open a socket that is rejected; returns the response to the upgrade."""
     with pytest.raises(InvalidStatus) as told:
         async with connect(address(server), **options):
             pass
@@ -207,7 +207,7 @@ async def test_client_that_answers_no_ping_is_closed(server):
 
 
 async def test_client_that_reads_nothing_is_disconnected(storage):
-    """A client that has stopped reading, with more on its way than the kernel takes."""
+    """The client has stopped reading, with more pending than the kernel buffers."""
     await storage.catalog.put_stream(CLICKS, StreamSpec(shards=1))
     known = Limits(push_tick_ms=40, slow_consumer_ms=400, resume_ms=200)
     async with serving(storage, known) as server:
@@ -252,7 +252,7 @@ async def test_stopping_server_announces_reconnect_and_accepts_acks(storage):
     assert told["failed"] == 0
     assert code == 1012
     stats = await storage.queues.stats(ORDERS)
-    assert (stats.ready, stats.in_flight) == (0, 1)  # its client may still be at work on it
+    assert (stats.ready, stats.in_flight) == (0, 1)  # its client may still be processing it
 
 
 # ── Publishing ──
@@ -304,7 +304,7 @@ async def test_invalid_publish_is_a_problem(server):
     assert wrong["problem"]["code"] == "validation_failed"
 
 
-# ── Anything at all ──
+# ── Random frames ──
 
 _WORDS = ["type", "id", "sub", "hello", "subscribe", "credit", "ack", "queue:orders", "a", "seq"]
 
@@ -330,7 +330,7 @@ _TYPES = ["hello", "subscribe", "credit", "ack", "nack", "extend", "publish", "g
 
 
 def _frame(chance: random.Random) -> object:
-    """Often nearly right."""
+    """Build a random frame that is often nearly valid."""
     if chance.random() < 0.2:
         return _anything(chance)
     frame = {word: _anything(chance, 1) for word in chance.sample(_WORDS, 4)}

@@ -1,4 +1,4 @@
-"""A stream over a WebSocket: from any position, filtered, across reshards and broken sockets, to many at once."""
+"""A stream over WebSockets: positions, filters, reshards, broken and many sockets."""
 
 import asyncio
 import random
@@ -228,7 +228,7 @@ async def test_reader_disconnected_at_random_gets_each_record_once(server, stora
 
 
 async def test_five_hundred_sessions_resume_concurrently(server, storage):
-    """After a proxy's restart, say: all of them go on, each where it was."""
+    """After the restart of a proxy, for example: each continues at its position."""
     async with AsyncExitStack() as stack:
         some = [await stack.enter_async_context(server.socket()) for _ in range(500)]
         for socket in some:
@@ -251,11 +251,11 @@ async def test_five_hundred_sessions_resume_concurrently(server, storage):
     assert found == [list(range(10, 20))] * 500
 
 
-# ── What happens to a stream ──
+# ── Changes of the stream ──
 
 
 async def expire_parents(storage, clock) -> None:
-    """The stream's two shards become one, and are forgotten."""
+    """Merge the stream's two shards into one, and let them expire."""
     await storage.streams.merge(CLICKS, 0, 1)
     clock.advance(ms=CLOSED_SHARD_MS_MIN + 2 * DAY_MS)
     while await storage.streams.trim(CLICKS, 10_000):
@@ -265,7 +265,7 @@ async def expire_parents(storage, clock) -> None:
 
 @pytest.fixture
 async def halves(engines) -> AsyncGenerator[Server]:
-    """A stream of two shards, on a clock that tests move."""
+    """A stream of two shards, on a manual clock."""
     await engines.catalog.put_stream(CLICKS, StreamSpec(shards=2, retention_ms=DAY_MS))
     async with serving(engines, Limits(push_tick_ms=50, resume_ms=60_000)) as server:
         yield server

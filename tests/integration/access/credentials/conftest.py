@@ -1,4 +1,4 @@
-"""Processes of one deployment that share its credentials, and a clock that tests move."""
+"""Processes of one deployment that share its credentials, and a manual clock."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -33,14 +33,14 @@ def clock() -> ManualClock:
 
 @pytest.fixture(scope="module")
 def module_database_url(postgres_server_url: str, migrated_template: str) -> Iterator[str]:
-    """One database for all of these: making one takes longer than most of them."""
+    """One database for all of these tests: creating one takes longer than most of them."""
     with fresh_database(postgres_server_url, migrated_template) as url:
         yield url
 
 
 @pytest.fixture
 def database_url(module_database_url: str) -> str:
-    """With nothing in it that a test before has left."""
+    """The URL of the shared database, emptied."""
     with psycopg.connect(module_database_url, autocommit=True) as connection:
         connection.execute("TRUNCATE credentials, tickets, sessions")
         connection.execute("DELETE FROM namespaces WHERE name <> 'default'")
@@ -49,7 +49,7 @@ def database_url(module_database_url: str) -> str:
 
 @pytest.fixture
 def process(database_url: str, clock: ManualClock) -> OpenProcess:
-    """Opens the engine as one process of the deployment has it."""
+    """Open the engine as one process of the deployment does."""
     where = StorageSettings(redis_url="redis://unused", database_url=database_url)
 
     @asynccontextmanager
@@ -75,13 +75,13 @@ async def credentials(process: OpenProcess) -> AsyncIterator[Credentials]:
 
 @pytest.fixture
 async def other(process: OpenProcess) -> AsyncIterator[Credentials]:
-    """The same deployment in another process."""
+    """Another process of the same deployment."""
     async with process(OLD_KEY) as credentials:
         yield credentials
 
 
 class Heard:
-    """What a process was told of changes."""
+    """The change notifications that a process received."""
 
     def __init__(self, credentials: Credentials) -> None:
         self._told: asyncio.Queue[str | None] = asyncio.Queue()
@@ -92,27 +92,27 @@ class Heard:
 
 
 async def ticket_for(credentials: Credentials, by: Principal) -> tuple[str, int]:
-    """A ticket, and when it ends."""
+    """Create a ticket; returns it and its expiry."""
     made = await credentials.make_ticket(by)
     assert made is not None
     return made
 
 
 async def session_of(credentials: Credentials, word: str) -> LoggedIn:
-    """A session of whoever has an API key."""
+    """Log in with an API key."""
     made = await credentials.log_in(word)
     assert made is not None
     return made
 
 
 async def use(credentials: Credentials, credential_id: str) -> None:
-    """Note one use of a credential."""
+    """Record one use of a credential."""
     credentials.used(credential_id)
     await credentials.flush_uses()
 
 
 async def make_namespace(database_url: str, name: str) -> None:
-    """A tenant beside the first one."""
+    """Create a second namespace."""
     async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as connection:
         await connection.execute(
             "INSERT INTO namespaces (name, account_id) VALUES (%s, '123456789012')", [name]
@@ -120,7 +120,7 @@ async def make_namespace(database_url: str, name: str) -> None:
 
 
 async def all_that_is_stored(database_url: str) -> bytes:
-    """Everything that Postgres has of credentials."""
+    """Read all that Postgres stores about credentials."""
     async with await psycopg.AsyncConnection.connect(database_url) as connection:
         rows = await (await connection.execute("SELECT * FROM credentials")).fetchall()
     return b"".join(

@@ -1,4 +1,4 @@
-"""Keys over a real Postgres: who is calling, what ends them and who hears of it, and rotation."""
+"""Keys over a real Postgres: authentication, expiry, revocation and rotation."""
 
 import asyncio
 
@@ -28,7 +28,7 @@ from tests.integration.access.credentials.conftest import (
 pytestmark = pytest.mark.one_store
 
 
-# Who is calling
+# Authentication
 
 
 async def test_only_the_new_key_authenticates(credentials):
@@ -130,7 +130,7 @@ async def test_key_pairs_require_secret_keys_but_api_keys_do_not(process):
         assert await credentials.create(ADMIN, CREATED)
 
 
-# What ends
+# Expiry and revocation
 
 
 async def test_revocation_reaches_other_process(credentials, other):

@@ -1,4 +1,4 @@
-"""Who may give which rights, and how keys are changed and listed."""
+"""Granting of rights, and changing and listing of keys."""
 
 import asyncio
 
@@ -30,7 +30,7 @@ from tests.integration.access.credentials.conftest import (
 pytestmark = pytest.mark.one_store
 
 
-# Nobody gives what they do not have
+# Rights are limited to those of the creator
 
 
 def _with(*grants: Grant, rates: Rates | None = None) -> Principal:

@@ -1,4 +1,4 @@
-"""What a browser has in place of a key: tickets and sessions."""
+"""Browser credentials: tickets and sessions."""
 
 import asyncio
 
@@ -167,6 +167,6 @@ async def test_logged_out_session_ends_in_all_processes(credentials, other, api_
     heard = Heard(other)
     await credentials.revoke(ADMIN, marker.id)
 
-    assert await heard.next() == marker.id  # and so what was announced before it was heard as well
+    assert await heard.next() == marker.id  # so everything announced earlier has arrived too
     assert await credentials.find_session(session.word) is None
     assert await other.find_session(session.word) is None

@@ -1,4 +1,4 @@
-"""A stream of which nothing stays hot once it is archived."""
+"""A stream whose records leave the hot store once they are archived."""
 
 import pytest
 

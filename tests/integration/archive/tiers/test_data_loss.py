@@ -1,4 +1,4 @@
-"""What lies in no tier any more, and what one tier has after the other lost it."""
+"""Records that neither tier has, and records that only one tier still has."""
 
 import pytest
 
@@ -117,7 +117,7 @@ async def test_archive_completes_older_copy_of_hot_store(engines, settings, redi
     [one] = await engines.streams.append_to_shard(CLICKS, 0, [Record(b"next")])
     reads = await read_on(engines, 0, 100)
 
-    assert (offsets(at_its_end), at_its_end.next_offset) == ([], 4)  # told once there is more
+    assert (offsets(at_its_end), at_its_end.next_offset) == ([], 4)  # reported once there is more
     assert offsets(beyond) == [7, 8, 9]
     assert [offset for read in reads[:2] for offset in offsets(read)] == list(range(10))
     assert reads[2].gap == Gap(10, one.offset, "hole")

@@ -1,4 +1,4 @@
-"""Files of the archive that are damaged, gone, shared by many readers, joined, or in an object store."""
+"""Archive files that are damaged, missing, compacted, shared or in an object store."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Hot reads ask Postgres for nothing, and go on while it is away."""
+"""Hot reads do not query Postgres, and continue during its outage."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Groups, views and readers of closed shards meet the archive as any reader does."""
+"""Groups, stream views and readers of closed shards read the archive like any reader."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Reading across the tiers: what left the hot store is read from the archive, with the same offsets and no seam."""
+"""Reads across both tiers return the same offsets as reads of one."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""How tests of the tiers read, and what they count."""
+"""Reads and counts that the tests of tiers share."""
 
 from storage.bootstrap import Storage
 from storage.domain import limits
@@ -12,7 +12,7 @@ READERS = GroupName("readers")
 HOUR = limits.HOUR_MS
 ALL_HOT = StreamSpec(hot_retention_ms=None)
 NOTHING_HOT = StreamSpec(hot_retention_ms=0)
-NEVER_AWAY = Limits(outage_ms=10**15)  # time passes in leaps here, which is no outage
+NEVER_AWAY = Limits(outage_ms=10**15)  # the manual clock makes leaps, which are not an outage
 
 
 async def read(
@@ -22,7 +22,7 @@ async def read(
 
 
 async def read_on(engines: Storage, offset: int, records_max: int) -> list[ShardRead]:
-    """The reads of one who goes on until the tip."""
+    """Yield the reads of a reader that continues to the tip."""
     reads: list[ShardRead] = []
     while not reads or reads[-1].next_offset < reads[-1].tip:
         reads.append(await read(engines, ReadFrom(offset=offset), records_max=records_max))
