@@ -118,7 +118,7 @@ def test_stream_is_read_across_tiers_by_cursor(http, name):
     assert [part["tier"] for part in parts[:4]] == ["archive", "archive", "archive", "hot"]
 
 
-def test_msgpack_names_the_tier(http, name):
+def test_msgpack_names_tier(http, name):
     answer = http.get(
         f"/v1/streams/{name}/shards/0/records?offset=3&limit=2",
         headers={"accept": "application/msgpack"},
@@ -161,7 +161,7 @@ def test_truncated_records_are_in_no_tier(http, name):
     assert [record["offset"] for record in oldest["records"]] == [7]
 
 
-def test_damaged_file_is_a_distinct_problem(http, settings, name):
+def test_damaged_file_is_distinct_problem(http, settings, name):
     damage(settings, http, name)
 
     answer = http.get(f"/v1/streams/{name}/shards/0/records?offset=0")
@@ -234,7 +234,7 @@ def delivered(http: httpx.Client) -> float:
     return sum(float(line.removeprefix(counted)) for line in lines if line.startswith(counted))
 
 
-def test_table_gap_is_in_a_header(http, settings, name):
+def test_table_gap_is_in_header(http, settings, name):
     append(http, name, 25, 1)
     asyncio.run(lose(settings, StreamName(name), offset=20))
 
@@ -254,7 +254,7 @@ async def lose(settings: StorageSettings, name: StreamName, offset: int) -> None
         client.xdel(log, entry)
 
 
-def test_table_of_expired_records_is_a_problem(http, name):
+def test_table_of_expired_records_returns_problem(http, name):
     http.post(f"/v1/streams/{name}/shards/0/truncate", json={"before": 7}).raise_for_status()
 
     refused = http.get(f"/v1/streams/{name}/shards/0/table?offset=6")
@@ -279,7 +279,7 @@ def test_invalid_table_request_is_rejected(http, name, query, status, code):
     assert (refused.status_code, refused.json()["code"]) == (status, code)
 
 
-def test_table_of_damaged_file_is_a_distinct_problem(http, settings, name):
+def test_table_of_damaged_file_is_distinct_problem(http, settings, name):
     damage(settings, http, name)
 
     answer = http.get(f"/v1/streams/{name}/shards/0/table?offset=0")
@@ -316,7 +316,7 @@ def test_getrecords_reads_from_trim_horizon_across_tiers(kinesis, name):
     assert behind == [True, True, True, False]
 
 
-def test_archived_sequence_number_is_a_starting_position(kinesis, name):
+def test_archived_sequence_number_is_starting_position(kinesis, name):
     first = kinesis.get_records(ShardIterator=iterator(kinesis, name, "TRIM_HORIZON"), Limit=10)
     number = first["Records"][9]["SequenceNumber"]
 
@@ -326,7 +326,7 @@ def test_archived_sequence_number_is_a_starting_position(kinesis, name):
     assert [record["Data"] for record in told] == [b"10", b"11"]
 
 
-def test_archived_time_is_a_starting_position(kinesis, name):
+def test_archived_time_is_starting_position(kinesis, name):
     first = kinesis.get_records(ShardIterator=iterator(kinesis, name, "TRIM_HORIZON"), Limit=1)
     since = first["Records"][0]["ApproximateArrivalTimestamp"]
 

@@ -166,7 +166,7 @@ def test_entries_are_available_as_lines(client, queue):
     assert end == {"type": "end", "next_cursor": None, "whole": False}
 
 
-def test_hash_chain_is_verifiable_over_the_api(client, queue):
+def test_hash_chain_is_verifiable_over_api(client, queue):
     chain = Chain(whole=True)
     cursor: str | None = ""
     while cursor is not None:

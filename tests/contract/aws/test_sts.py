@@ -6,7 +6,7 @@ from botocore.exceptions import ClientError
 from tests.amazon import aws_client
 
 
-def test_every_caller_is_root_of_the_account_in_open_mode(service_url):
+def test_every_caller_is_root_of_account_in_open_mode(service_url):
     sqs = aws_client("sqs", service_url)
     url = sqs.create_queue(QueueName="of-an-account")["QueueUrl"]
 

@@ -61,7 +61,7 @@ def stats(client: httpx.Client, queue: str) -> dict[str, Any]:
 # ── Processes and sockets ──
 
 
-def test_processes_and_sockets_are_listed_and_a_socket_is_closed(show_socket):
+def test_processes_and_sockets_are_listed_and_socket_is_closed(show_socket):
     show_socket("5b1f9c22e07a4d36")
 
     processes = millstream("process", "ls", "-o", "json").json
@@ -220,7 +220,7 @@ def test_invalid_line_is_reported_after_earlier_ones_are_put(clicks):
     assert millstream("stream", "read", clicks).out == "1\n2\n"
 
 
-def test_offset_requires_a_shard(clicks):
+def test_offset_requires_shard(clicks):
     millstream("stream", "put", clicks, "a", "b", "c", "--key", "k")
     [first] = millstream("stream", "read", clicks, "-n", "1", "-o", "json").json
     shard = str(first["shard"])
@@ -315,7 +315,7 @@ def test_noun_without_verb_lists_its_verbs():
 
 
 @pytest.mark.parametrize(("typed", "code"), [("{name}\n", 0), ("else\n", 1), ("\n", 1), ("", 130)])
-def test_terminal_user_must_type_the_name(orders, client, monkeypatch, typed, code):
+def test_terminal_user_must_type_name(orders, client, monkeypatch, typed, code):
     monkeypatch.setattr(Terminal, "is_for_a_person", True)
     millstream("queue", "send", orders, "a")
 
@@ -485,7 +485,7 @@ def test_reference_page_runs(name):
     assert "p99 ms" in said
 
 
-def test_every_verb_is_on_the_reference_page():
+def test_every_verb_is_on_reference_page():
     page = PAGE.read_text()
     for word, app in NOUNS.items():
         parts = [app, *(one.typer_instance or app for one in app.registered_groups)]

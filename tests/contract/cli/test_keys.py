@@ -45,7 +45,7 @@ def test_secret_is_shown_once_and_rights_always(name):
     assert word.split("_")[2] not in told
 
 
-def test_quiet_output_is_the_secret_alone(name):
+def test_quiet_output_is_secret_alone(name):
     alone = millstream("key", "create", name, "--role", "producer", "-q")
     whole = millstream("key", "create", name, "--role", "producer", "-o", "json").json
 
@@ -83,7 +83,7 @@ def test_key_is_rotated_and_revoked(name):
     assert old["id"] == first["id"]
 
 
-def test_invalid_rights_are_reported_as_the_service_does(name):
+def test_invalid_rights_are_reported_as_service_does(name):
     for words in (("--allow", "queue:sned"), ()):
         refused = millstream("key", "create", name, *words)
 

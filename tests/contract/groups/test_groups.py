@@ -99,7 +99,7 @@ def test_group_of_unknown_stream_is_rejected(client, name):
     assert (answer.status_code, answer.json()["code"]) == (404, "stream_not_found")
 
 
-def test_group_can_start_at_a_time(client, stream, group, name):
+def test_group_can_start_at_timestamp(client, stream, group, name):
     [first] = client.get(f"{stream}/shards/0/records?tail=1").json()["records"]
     spec = {"stream": name, "start": "time", "start_time": first["arrival_time"]}
     client.put(f"{group}-late", json=spec).raise_for_status()
@@ -165,7 +165,7 @@ def test_waiting_member_is_woken_by_record(client, stream, group):
         assert data(waiting.result(10)) == ["new"]
 
 
-def test_two_members_share_the_shards(client, group):
+def test_two_members_share_shards(client, group):
     fetch(client, group, "alice")
     fetch(client, group, "bob")
     alice, bob = fetch(client, group, "alice"), fetch(client, group, "bob")
@@ -179,7 +179,7 @@ def test_two_members_share_the_shards(client, group):
     ]
 
 
-def test_stale_commit_is_a_conflict_and_commits_nothing(client, group):
+def test_stale_commit_returns_conflict_and_commits_nothing(client, group):
     old = fetch(client, group, "alice")
     client.post(f"{group}/reset", json={"to": "latest"}).raise_for_status()
 

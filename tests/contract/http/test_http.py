@@ -168,7 +168,7 @@ def test_head_is_get_without_body(wire, client):
     assert wire.answer()[0] == 201
 
 
-def test_cold_and_hot_requests_share_a_connection(wire):
+def test_cold_and_hot_requests_share_connection(wire):
     wire.send(b"GET /v1/queues/wire HTTP/1.1\r\n%b\r\n" % HOST + post(b"hot"))
 
     assert [wire.answer()[0], wire.answer()[0]] == [200, 201]

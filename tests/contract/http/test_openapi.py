@@ -66,7 +66,7 @@ def test_every_example_runs(client, document, name, make_job, fail_job, log_deli
             assert answer.json().keys() == example.answer.keys(), operation
 
 
-def test_client_generators_accept_the_document(document, tmp_path):
+def test_client_generators_accept_document(document, tmp_path):
     written = tmp_path / "openapi.json"
     written.write_bytes(msgspec.json.encode(document))
 

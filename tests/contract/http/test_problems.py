@@ -38,7 +38,7 @@ def test_problem_has_all_its_members(client):
     }
 
 
-def test_control_and_data_plane_return_the_same_problem(client):
+def test_control_and_data_plane_return_same_problem(client):
     cold = client.get("/v1/queues/nothing").json()
     hot = client.post("/v1/queues/nothing/receive").json()
 
@@ -47,7 +47,7 @@ def test_control_and_data_plane_return_the_same_problem(client):
 
 
 @pytest.mark.parametrize("path", ["/", "/v2/queues", "/v1/queues/a/b", "/v1/queues/a/receive/1"])
-def test_unknown_path_is_a_problem(client, path):
+def test_unknown_path_returns_problem(client, path):
     refused(client.get(path), 404, "not_found")
 
 
@@ -60,7 +60,7 @@ def test_unknown_path_is_a_problem(client, path):
         ("POST", "/v1/queues", "GET"),
     ],
 )
-def test_unsupported_method_is_a_problem(client, method, path, allowed):
+def test_unsupported_method_returns_problem(client, method, path, allowed):
     answer = client.request(method, path)
 
     refused(answer, 405, "method_not_allowed")
@@ -124,7 +124,7 @@ def test_invalid_message_is_rejected_with_pointer(client, queue, message, where)
     assert client.get(f"{queue}/stats").json()["sent"] == 0
 
 
-def test_pointer_names_the_item_of_a_batch(client, queue):
+def test_pointer_names_item_of_batch(client, queue):
     good = {"body": "a"}
     for bad, where in [
         ({}, "/messages/1/body"),
@@ -144,7 +144,7 @@ def test_empty_batch_is_rejected(client, queue, stream):
     refused(client.post(f"{queue}/settle", json={}), 422, "validation_failed")
 
 
-def test_batch_of_over_a_thousand_items_is_rejected(client, queue, stream):
+def test_batch_of_more_than_1000_items_is_rejected(client, queue, stream):
     settlement = {"receipt_handle": "x", "action": "ack"}
     for path, body in [
         (f"{queue}/messages", {"messages": [{"body": "a"}] * 1001}),

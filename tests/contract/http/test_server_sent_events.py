@@ -97,7 +97,7 @@ def test_head_returns_headers_only(client, stream):
     assert client.get(stream).status_code == 200
 
 
-def test_every_event_id_is_a_resume_position(client, stream):
+def test_every_event_id_is_resume_position(client, stream):
     """No loss and no duplicates, whichever event was the last."""
     append(client, stream, 0, 40)
     told = all_events(client, f"{stream}/events")
@@ -121,7 +121,7 @@ def test_last_event_id_overrides_query(client, stream):
     assert next(event.data["offset"] for event in again if event.kind == "message") == 1
 
 
-def test_event_id_is_also_a_cursor(client, stream):
+def test_event_id_is_also_cursor(client, stream):
     append(client, stream, 0, 10)
     [first, *rest] = all_events(client, f"{stream}/events")
 
@@ -193,7 +193,7 @@ def test_lines_end_at_tip_with_reason(client, stream):
     assert sorted(int(one["data"]) for one in more) == list(range(20, 25))
 
 
-def test_empty_stream_has_only_an_end_event(client, stream):
+def test_empty_stream_has_only_end_event(client, stream):
     [end] = lines(client, f"{stream}/events")
 
     assert end["type"] == "end"
@@ -318,7 +318,7 @@ def test_filtered_read_with_limit_can_be_continued(client, stream):
         ("cursor=/", 400, "invalid_cursor"),
     ],
 )
-def test_invalid_request_is_a_problem_before_streaming(client, stream, query, status, code):
+def test_invalid_request_returns_problem_before_streaming(client, stream, query, status, code):
     answer = client.get(f"{stream}/events?{query}")
 
     assert (answer.status_code, answer.json()["code"]) == (status, code)
@@ -334,7 +334,7 @@ def test_invalid_request_is_a_problem_before_streaming(client, stream, query, st
         ("shards/0/events?offset=0&tail=1", 422, "validation_failed"),
     ],
 )
-def test_unknown_shard_or_offset_is_a_problem(client, stream, path, status, code):
+def test_unknown_shard_or_offset_returns_problem(client, stream, path, status, code):
     answer = client.get(f"{stream}/{path}")
 
     assert (answer.status_code, answer.json()["code"]) == (status, code)
@@ -421,7 +421,7 @@ def test_single_shard_ends_with_its_children_named(client, name):
     assert gone.status_code == 204
 
 
-def test_truncated_records_are_a_gap(client, stream):
+def test_truncated_records_are_reported_as_gap(client, stream):
     append(client, stream, 0, 40)
     client.post(f"{stream}/shards/0/truncate", json={"before": 3}).raise_for_status()
     path = f"{stream}/shards/0/events"
@@ -505,7 +505,7 @@ def test_slow_reader_delays_no_other_and_misses_nothing(client, service_url, nam
     assert [told.count(b'"data":"%d x' % number) for number in range(80)] == [1] * 80
 
 
-def test_commands_of_the_page_run(service_url, name):
+def test_commands_of_reference_page_run(service_url, name):
     """Run each curl of docs/reference/push.md on events; following ones are cut short."""
     text = PAGE.read_text()
     page = text[text.index("## Server-sent events and JSON Lines") :]

@@ -42,7 +42,7 @@ def test_failed_job_is_shown_with_parts_retried_and_cancelled(client, make_job):
     assert cancelled["state"] == "cancelled"
 
 
-def test_action_not_allowed_in_state_is_a_conflict(client, make_job):
+def test_action_not_allowed_in_state_returns_conflict(client, make_job):
     job_id = secrets.token_hex(16)
     make_job(job_id, job_id)
 

@@ -29,7 +29,7 @@ def aws(service_url, *asked):
     return json.loads(done.stdout) if done.stdout else None
 
 
-def test_aws_cli_puts_and_gets_a_record(kinesis, service_url, name):
+def test_aws_cli_puts_and_gets_record(kinesis, service_url, name):
     aws(service_url, "create-stream", "--stream-name", name, "--shard-count", "1")
     data = base64.b64encode(b"hello \xff").decode()
     put = aws(service_url, "put-record", "--stream-name", name, "--partition-key", "k", "--data", data)  # fmt: skip

@@ -288,7 +288,7 @@ def test_ten_subscribers_see_every_record_in_order(service_url, kinesis, name):
     assert list(seen.values()) == [wanted] * 10
 
 
-def test_request_on_slow_http_path_gets_the_same_answer(service_url):
+def test_request_on_slow_http_path_gets_same_answer(service_url):
     """It takes the long path through the server instead of the short one."""
     with httpx.Client(base_url=service_url) as client:
         headers = {"x-amz-target": "Kinesis_20131202.SubscribeToShard", "expect": "100-continue"}

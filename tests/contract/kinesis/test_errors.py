@@ -184,7 +184,7 @@ def test_validation_errors_have_aws_wording(raw):
         ({"Data": "eA==", "PartitionKey": 5}, "SerializationException", ""),
     ],
 )  # fmt: skip
-def test_one_invalid_record_rejects_the_whole_call(raw, stream, record, code, words):
+def test_one_invalid_record_rejects_whole_call(raw, stream, record, code, words):
     words = words.replace("'data'", "ata'")
     good = {"Data": "eA==", "PartitionKey": "k"}
     alone = raw.post("PutRecord", {"StreamName": stream, **record})
@@ -363,7 +363,7 @@ def test_name_and_arn_must_agree(kinesis, stream, single):
     assert told[:2] == neither[:2] == (400, INVALID)
 
 
-def test_operation_of_the_other_mode_is_rejected(kinesis, stream, on_demand):
+def test_operation_of_other_mode_is_rejected(kinesis, stream, on_demand):
     split = {"ShardToSplit": "shardId-000000000000", "NewStartingHashKey": "5"}
     calls = [
         (kinesis.split_shard, {"StreamName": on_demand, **split}),

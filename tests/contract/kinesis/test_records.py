@@ -137,7 +137,7 @@ def test_position_at_timestamp_is_first_record_since(kinesis, single, numbers):
     assert data_from(kinesis, ever) == [b"0", b"1", b"2", b"3", b"4"]
 
 
-def test_latest_position_is_the_next_record(kinesis, single, numbers):
+def test_latest_position_is_next_record(kinesis, single, numbers):
     latest = iterator_of(kinesis, single, kind="LATEST")
     before = kinesis.get_records(ShardIterator=latest)
     kinesis.put_record(StreamName=single, Data=b"new", PartitionKey="k")

@@ -31,7 +31,7 @@ def test_created_stream_is_active_immediately(kinesis, stream):
     assert summary["MaxRecordSizeInKiB"] == 1024
 
 
-def test_shards_cover_the_hash_ring(kinesis, stream):
+def test_shards_cover_hash_ring(kinesis, stream):
     first, second = kinesis.describe_stream(StreamName=stream)["StreamDescription"]["Shards"]
 
     assert [first["ShardId"], second["ShardId"]] == [
@@ -183,7 +183,7 @@ def test_default_mode_is_on_demand(kinesis, name):
     assert summary["OpenShardCount"] == 4
 
 
-def test_mode_change_drops_settings_of_the_old_mode(kinesis, on_demand):
+def test_mode_change_drops_settings_of_old_mode(kinesis, on_demand):
     arn = arn_of(kinesis, on_demand)
     told = kinesis.update_stream_warm_throughput(StreamARN=arn, WarmThroughputMiBps=100)
     warm = summary_of(kinesis, on_demand)["WarmThroughput"]
@@ -244,7 +244,7 @@ def test_encryption_settings_are_returned_as_set(kinesis, single):
     assert summary_of(kinesis, single)["EncryptionType"] == "NONE"
 
 
-def test_both_tag_apis_share_the_same_tags(client, kinesis, stream):
+def test_both_tag_apis_share_same_tags(client, kinesis, stream):
     arn = arn_of(kinesis, stream)
     kinesis.add_tags_to_stream(StreamName=stream, Tags={"team": "blüe", "a": "1", "b": ""})
     kinesis.tag_resource(ResourceARN=arn, Tags={"a": "2", "c": "3"})

@@ -45,11 +45,11 @@ def test_put_without_body_creates_queue_with_defaults(client, name):
     assert config(answer.json()) == DEFAULTS
 
 
-def test_empty_object_is_a_valid_configuration(client, name):
+def test_empty_object_is_valid_configuration(client, name):
     assert client.put(f"/v1/queues/{name}", json={}).status_code == 201
 
 
-def test_put_replaces_the_whole_configuration(client, name):
+def test_put_replaces_whole_configuration(client, name):
     client.put(f"/v1/queues/{name}", json={"visibility_timeout_seconds": 5, "attempts_max": None})
 
     answer = client.put(f"/v1/queues/{name}", json={"retention_seconds": 61.5})
@@ -242,7 +242,7 @@ def test_invalid_change_is_rejected_with_pointer(client, queue, body, pointers):
     assert [fault["pointer"] for fault in answer.json()["errors"]] == pointers
 
 
-def test_every_error_of_a_configuration_is_listed(client, name):
+def test_every_error_of_configuration_is_listed(client, name):
     answer = client.put(f"/v1/queues/{name}", json={"delay_seconds": -1, "colour": "red"})
 
     faults = {fault["pointer"]: fault["code"] for fault in answer.json()["errors"]}

@@ -42,7 +42,7 @@ def test_batch_is_answered_in_order(client, queue):
     assert [sent["offset"] for sent in answer.json()["messages"]] == [0, 1]
 
 
-def test_batch_of_a_thousand_is_accepted(client, queue):
+def test_batch_of_1000_is_accepted(client, queue):
     answer = client.post(f"{queue}/messages", json={"messages": [{"body": "a"}] * 1000})
 
     assert len(answer.json()["messages"]) == 1000
@@ -95,7 +95,7 @@ def test_binary_body_is_base64(client, queue):
     assert "body" not in message
 
 
-def test_raw_body_is_a_message(client, queue):
+def test_raw_body_becomes_message(client, queue):
     """As `curl -d hello` sends it, which labels every body as a form."""
     headers = {"content-type": "application/x-www-form-urlencoded"}
 
@@ -143,7 +143,7 @@ def test_raw_message_can_be_delayed(client, queue):
     assert client.get(f"{queue}/stats").json()["delayed"] == 1
 
 
-def test_lines_are_a_batch(client, queue):
+def test_lines_form_batch(client, queue):
     answer = client.post(
         f"{queue}/messages",
         content=b'{"body":"a"}\n\n{"body":{"b":1}}\n',
@@ -382,7 +382,7 @@ def test_rejected_messages_are_listed_and_redriven(client, queue):
     assert client.get(f"{queue}/stats").json()["ready"] == 2
 
 
-def test_purge_drops_the_messages(client, queue):
+def test_purge_drops_messages(client, queue):
     client.post(f"{queue}/messages", json={"messages": [{"body": "a"}] * 3})
 
     answer = client.post(f"{queue}/purges")

@@ -367,7 +367,7 @@ def test_in_flight_message_cannot_be_changed(client, name):
     assert (refused.status_code, refused.json()["code"]) == (409, "message_in_flight")
 
 
-def test_rate_limited_redrive_is_a_move(client, name):
+def test_rate_limited_redrive_becomes_move(client, name):
     queue = f"/v1/queues/{name}"
     client.put(queue)
     client.post(f"{queue}/messages", json={"messages": [{"body": 1}, {"body": 2}]})

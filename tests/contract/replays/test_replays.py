@@ -39,7 +39,7 @@ def test_replay_is_submitted_shown_paused_and_ended(client, source):
     assert shown["request"]["stream"] == source
 
 
-def test_replay_shows_the_request_as_submitted(client, source):
+def test_replay_shows_request_as_submitted(client, source):
     said = {
         "from": {"offsets": {"1": 3}},
         "to": {"time": "2026-01-31T12:00:00.000Z"},

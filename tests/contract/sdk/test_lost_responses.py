@@ -151,7 +151,7 @@ async def test_async_client_duplicates_nothing(proxy, service_url, orders):
     assert orders.stats().ready == 1
 
 
-def test_outcome_unknown_is_a_distinct_error():
+def test_outcome_unknown_is_distinct_error():
     from millstream_client.errors import refusal
 
     problem = {"code": "storage_timeout", "retryable": True, "outcome": "unknown", "detail": "?"}

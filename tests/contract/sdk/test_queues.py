@@ -95,7 +95,7 @@ def test_message_can_be_nacked_released_or_rejected(orders):
     assert orders.stats().ready == 1
 
 
-def test_settling_an_ended_delivery_is_rejected(orders):
+def test_settling_ended_delivery_is_rejected(orders):
     orders.send("hello")
     [message] = orders.receive()
     message.release()
@@ -215,7 +215,7 @@ def test_messages_are_moved_from_dead_letter_queue(millstream, name):
         millstream.queue(source.name).move()
 
 
-async def test_async_client_behaves_the_same(asynchronous, name):
+async def test_async_client_behaves_like_sync_client(asynchronous, name):
     queue = asynchronous.queue(name)
     await queue.create()
     await queue.send_many(["a", "b"])

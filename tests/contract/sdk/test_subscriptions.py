@@ -39,7 +39,7 @@ async def test_messages_arrive_as_they_are_sent(asynchronous, orders):
     assert (orders.stats().acknowledged, orders.stats().in_flight) == (2, 0)
 
 
-async def test_messages_are_settled_over_the_socket(asynchronous, orders):
+async def test_messages_are_settled_over_socket(asynchronous, orders):
     orders.send_many(["nack", "release", "reject", "extend"])
     async with asynchronous.queue(orders.name).subscribe() as subscription:
         by_text = {message.text: message for message in await some(subscription, 4)}
@@ -148,7 +148,7 @@ async def test_reading_continues_through_reshard(asynchronous, clicks):
     assert {record.shard for record in then} != {record.shard for record in first}
 
 
-async def test_start_time_selects_the_shards_open_then(asynchronous, clicks):
+async def test_start_time_selects_shards_open_then(asynchronous, clicks):
     """Shards that ended before are skipped; a shard split since is read to its end first."""
     clicks.put_many([NewRecord("old", str(number)) for number in range(8)])
     clicks.reshard(split=0)
@@ -169,7 +169,7 @@ async def test_start_time_selects_the_shards_open_then(asynchronous, clicks):
     assert sorted(read) == ["new"] * 8 + ["newest"] * 8
 
 
-async def test_group_members_share_a_stream_and_commit(asynchronous, millstream, clicks):
+async def test_group_members_share_stream_and_commit(asynchronous, millstream, clicks):
     group = millstream.group(clicks.name)
     group.create(clicks.name)
     clicks.put_many([str(number) for number in range(10)], key="one")

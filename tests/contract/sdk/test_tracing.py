@@ -8,7 +8,7 @@ from millstream_client import tracing
 SPAN = SpanContext(0x4BF92F3577B34DA6A3CE929D0E0E4736, 0x00F067AA0BA902B7, False, TraceFlags(1))
 
 
-def test_trace_context_of_span_reaches_the_receiver(orders):
+def test_trace_context_of_span_reaches_receiver(orders):
     token = context.attach(trace.set_span_in_context(NonRecordingSpan(SPAN)))
     try:
         orders.send("in it")

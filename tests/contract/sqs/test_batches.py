@@ -97,7 +97,7 @@ def test_invalid_batch_is_rejected(sqs, url, batch, code, message):
 
 
 @pytest.mark.parametrize("operation", ["delete_message_batch", "change_message_visibility_batch"])
-def test_other_batch_operations_reject_the_same(sqs, url, operation):
+def test_other_batch_operations_reject_same_inputs(sqs, url, operation):
     entry: dict[str, object] = {"Id": "a", "ReceiptHandle": "x"}
     if operation.startswith("change"):
         entry["VisibilityTimeout"] = 1

@@ -39,7 +39,7 @@ def test_celery_worker_runs_task(service_url, tmp_path):
         worker.wait(30)
 
 
-def test_aws_cli_sends_a_message(sqs, service_url, url):
+def test_aws_cli_sends_message(sqs, service_url, url):
     command = [str(Path(sys.executable).parent / "aws"), "--endpoint-url", service_url, "sqs"]
     asked = ["send-message", "--queue-url", url, "--message-body", "hello"]
     done = subprocess.run(

@@ -45,7 +45,7 @@ def test_repeat_returns_first_result_and_adds_nothing(sqs, fifo_url):
     assert receive(sqs, fifo_url) == []
 
 
-def test_content_hash_is_the_default_deduplication_id(sqs, fifo_url):
+def test_content_hash_is_default_deduplication_id(sqs, fifo_url):
     attributes = {"a": {"DataType": "String", "StringValue": "x"}}
     first = send(sqs, fifo_url, "hello")
     again = send(sqs, fifo_url, "hello", MessageAttributes=attributes)
@@ -68,14 +68,14 @@ def test_group_scope_allows_same_id_in_two_groups(sqs, name):
     assert ids[0] == ids[2] != ids[1]
 
 
-def test_group_is_drained_before_the_next(sqs, fifo_url):
+def test_group_is_drained_before_next(sqs, fifo_url):
     for body, group in [("1", "g"), ("2", "g"), ("3", "g"), ("4", "h")]:
         send(sqs, fifo_url, body, group)
 
     assert bodies(receive(sqs, fifo_url, 4)) == ["1", "2", "3", "4"]
 
 
-def test_group_stays_locked_while_a_message_is_in_flight(sqs, fifo_url):
+def test_group_stays_locked_while_message_is_in_flight(sqs, fifo_url):
     for body in ("1", "2", "3"):
         send(sqs, fifo_url, body)
     first, second = receive(sqs, fifo_url, 2)
@@ -86,7 +86,7 @@ def test_group_stays_locked_while_a_message_is_in_flight(sqs, fifo_url):
     assert bodies(receive(sqs, fifo_url)) == ["3"]
 
 
-def test_only_messages_before_an_invisible_one_are_redelivered(sqs, fifo_url):
+def test_only_messages_before_invisible_one_are_redelivered(sqs, fifo_url):
     for body in ("1", "2", "3"):
         send(sqs, fifo_url, body)
     first, _, third = receive(sqs, fifo_url)

@@ -154,7 +154,7 @@ def test_groups_keep_order_and_repeated_send_is_one_message(steps):
     assert steps["groups"]["after"] == [0, 0, 0]
 
 
-def test_long_poll_ends_with_the_message(steps):
+def test_long_poll_ends_with_message(steps):
     poll = steps["long poll"]
 
     assert poll["waited"]

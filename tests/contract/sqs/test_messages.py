@@ -114,7 +114,7 @@ def test_system_attributes_are_returned_on_request(sqs, url):
     assert again["Attributes"] == {"ApproximateReceiveCount": "2"}
 
 
-def test_trace_header_of_request_is_the_default_attribute(sqs, url):
+def test_trace_header_of_request_is_default_attribute(sqs, url):
     """As X-Ray tools send it with every call."""
     header = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1"
     own = {"AWSTraceHeader": {"DataType": "String", "StringValue": "Root=1-5759e988-bd862e3f"}}
@@ -236,7 +236,7 @@ def test_wait_of_call_overrides_wait_of_queue(sqs, url):
     assert waits[1] < 0.5
 
 
-def test_purge_drops_everything_and_is_limited_to_once_a_minute(sqs, url, name):
+def test_purge_drops_everything_and_runs_once_per_minute(sqs, url, name):
     for delay in (0, 0, 60):
         sqs.send_message(QueueUrl=url, MessageBody="x", DelaySeconds=delay)
     receive(sqs, url)

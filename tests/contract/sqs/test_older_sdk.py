@@ -150,7 +150,7 @@ def test_queues_are_configured_tagged_and_listed(older, name):
     assert older.list_dead_letter_source_queues(QueueUrl=url).get("queueUrls", []) == []
 
 
-def test_unknown_queue_has_the_older_error_code(older):
+def test_unknown_queue_has_older_error_code(older):
     url = "http://localhost/123456789012/none"
     with pytest.raises(ClientError) as refused:
         older.send_message(QueueUrl=url, MessageBody="x")

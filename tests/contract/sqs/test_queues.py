@@ -25,7 +25,7 @@ def test_queue_url_has_address_used_by_client(sqs, service_url, name):
     assert arn_of(sqs, url) == f"arn:aws:sqs:us-east-1:{account}:{name}"
 
 
-def test_plain_queue_has_exactly_the_attributes_of_aws(sqs, url):
+def test_plain_queue_has_exact_aws_attributes(sqs, url):
     told = attributes_of(sqs, url, "All")
 
     assert told.keys() == {
@@ -47,7 +47,7 @@ def test_plain_queue_has_exactly_the_attributes_of_aws(sqs, url):
     assert attributes_of(sqs, url, "DelaySeconds", "Policy") == {"DelaySeconds": "0"}
 
 
-def test_setting_attributes_keeps_the_others(sqs, url):
+def test_setting_attributes_keeps_others(sqs, url):
     sqs.set_queue_attributes(QueueUrl=url, Attributes={"VisibilityTimeout": "5"})
     sqs.set_queue_attributes(QueueUrl=url, Attributes={"DelaySeconds": "7"})
 

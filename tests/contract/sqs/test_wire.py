@@ -24,7 +24,7 @@ def error_of(answer):
     return answer.json()["__type"].partition("#")[2], answer.headers["x-amzn-query-error"]
 
 
-def test_each_response_has_a_unique_request_id(client, url):
+def test_each_response_has_unique_request_id(client, url):
     body = json.dumps({"QueueUrl": url, "MessageBody": "x"})
     answers = [post(client, "AmazonSQS.SendMessage", body) for _ in range(2)]
     ids = [answer.headers["x-amzn-requestid"] for answer in answers]
@@ -42,7 +42,7 @@ def test_xml_response_repeats_its_request_id(client):
     assert found.text == answer.headers["x-amzn-requestid"]
 
 
-def test_chunked_body_gets_the_same_response(client, url):
+def test_chunked_body_gets_same_response(client, url):
     body = json.dumps({"QueueUrl": url, "MessageBody": "hello"}).encode()
     whole = post(client, "AmazonSQS.SendMessage", body)
     pieces = post(client, "AmazonSQS.SendMessage", iter([body[:10], body[10:]]))
@@ -131,7 +131,7 @@ def test_foreign_origin_is_rejected_in_protocol_format(client):
     assert b"<Code>AccessDenied</Code>" in in_query.content
 
 
-def test_browser_visit_is_not_a_call(client):
+def test_browser_visit_returns_404(client):
     answer = client.get("/")
 
     assert answer.status_code == 404

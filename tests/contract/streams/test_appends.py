@@ -25,7 +25,7 @@ def test_single_record_gets_single_result(client, stream):
     assert answer.json().keys() == {"shard", "offset", "duplicate"}
 
 
-def test_raw_body_is_a_record(client, stream):
+def test_raw_body_becomes_record(client, stream):
     answer = client.post(f"{stream}/records", content=b"hello", headers={"millstream-key": "k"})
 
     at = answer.json()
@@ -34,7 +34,7 @@ def test_raw_body_is_a_record(client, stream):
     assert (record["data"], record["key"]) == ("hello", "k")
 
 
-def test_lines_are_a_batch_of_records(client, stream):
+def test_lines_form_batch_of_records(client, stream):
     answer = client.post(
         f"{stream}/records",
         content=b'{"data":"a"}\n{"data":"b"}\n',
@@ -88,7 +88,7 @@ def test_messagepack_carries_bytes_both_ways(client, stream):
     assert records[0]["key"] == "k"
 
 
-def test_batch_of_a_thousand_records_is_accepted(client, stream):
+def test_batch_of_1000_records_is_accepted(client, stream):
     packed = msgspec.msgpack.encode({"records": [{"data": b"x" * 256}] * 1000})
 
     answer = client.post(f"{stream}/records", content=packed, headers=MSGPACK)

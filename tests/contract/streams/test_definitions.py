@@ -59,7 +59,7 @@ def test_streams_are_listed(client, stream):
     assert stream.rpartition("/")[2] in names
 
 
-def test_shards_partition_the_hash_ring(client, stream):
+def test_shards_partition_hash_ring(client, stream):
     append_to_shard(client, stream, 1, {"data": "a"}, {"data": "b"})
 
     first, second = client.get(f"{stream}/shards").json()["items"]

@@ -29,7 +29,7 @@ def test_shard_is_read_by_its_tail(client, stream):
     assert [record["data"] for record in found["records"]] == ["3", "4"]
 
 
-def test_shard_is_read_from_a_time(client, stream):
+def test_shard_is_read_from_timestamp(client, stream):
     append_to_shard(client, stream, 0, {"data": "before"})
     time.sleep(0.01)
     append_to_shard(client, stream, 0, {"data": "after"})
@@ -40,7 +40,7 @@ def test_shard_is_read_from_a_time(client, stream):
     assert [record["data"] for record in found["records"]] == ["after"]
 
 
-def test_read_past_the_end_is_rejected(client, stream):
+def test_read_past_end_is_rejected(client, stream):
     answer = client.get(f"{stream}/shards/0/records", params={"offset": 7})
 
     assert answer.status_code == 416

@@ -13,7 +13,7 @@ def shards_of(answer: httpx.Response) -> dict[int, dict[str, Any]]:
     return {shard["index"]: shard for shard in answer.json()["items"]}
 
 
-def test_shard_is_split_in_the_middle(client, stream):
+def test_shard_is_split_in_middle(client, stream):
     found = shards_of(reshard(client, stream, split={"shard": 0}))
 
     assert (found[0]["open"], found[1]["open"]) == (False, True)
@@ -24,7 +24,7 @@ def test_shard_is_split_in_the_middle(client, stream):
     assert (shown["shards"], shown["open_shards"], shown["version"]) == (2, 3, 2)
 
 
-def test_shard_is_split_at_a_hash_key_and_merged_again(client, stream):
+def test_shard_is_split_at_hash_key_and_merged_again(client, stream):
     reshard(client, stream, split={"shard": 0, "at_hash_key": "1000"}).raise_for_status()
 
     found = shards_of(reshard(client, stream, merge=[3, 2]))
@@ -118,7 +118,7 @@ def test_cursor_follows_splits_and_merges_in_order(client, stream):
     assert all(order == ["0", "1", "2", "3"] for order in found.values())
 
 
-def test_latest_starts_in_the_open_shards(client, stream):
+def test_latest_starts_in_open_shards(client, stream):
     append(client, stream, {"data": "old"})
     reshard(client, stream, shards=3).raise_for_status()
 

@@ -11,7 +11,7 @@ PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "push.md").read_text(
 SOCKET = PAGE[PAGE.index("## WebSocket") : PAGE.index("## Server-sent events")]
 
 
-def test_program_of_the_page_runs(service_url, client, name):
+def test_program_of_reference_page_runs(service_url, client, name):
     client.put(f"/v1/queues/{name}").raise_for_status()
     [program] = re.findall(r"```python\n(.*?)```", SOCKET, re.DOTALL)
     program = program.replace("ws://127.0.0.1:8080", service_url.replace("http", "ws"))
@@ -29,13 +29,13 @@ def test_program_of_the_page_runs(service_url, client, name):
     assert stats["ready"] + stats["in_flight"] == 0
 
 
-def test_every_frame_is_on_the_page():
+def test_every_frame_is_on_reference_page():
     told = {kind.__struct_config__.tag for kind in (ClientFrame | ServerFrame).__args__}
 
     assert told == {word for word in told if f"`{word}`" in SOCKET}
 
 
-def test_every_close_code_on_the_page_exists():
+def test_every_close_code_of_reference_page_exists():
     codes = {value for name, value in vars(Close).items() if name.isupper()}
     on_the_page = {int(code) for code in re.findall(r"\b([14]\d{3})\b", SOCKET)} - {4499, 4500}
 

@@ -59,7 +59,7 @@ async def test_anonymous_visitor_gets_only_assets_of_login_page(service):
         assert (await service.ask("GET", path)).status_code == 404
 
 
-async def test_post_is_not_a_page(service):
+async def test_post_is_rejected_as_page(service):
     answer = await service.ask("POST", "/ui/queues")
 
     assert answer.status_code == 401
@@ -88,7 +88,7 @@ async def test_error_is_rendered_as_page(service):
     assert all(one.headers["content-type"].startswith("text/html") for one in answers)
 
 
-async def test_failing_page_hides_the_cause(service, monkeypatch):
+async def test_failing_page_hides_cause(service, monkeypatch):
     async def fail(*_, **__):
         raise RuntimeError("secret detail")
 
@@ -192,7 +192,7 @@ async def test_search_looks_beyond_one_page(service):
     assert re.findall(r'id="d-(\d+)"', dead.text) == ["900"]
 
 
-async def test_page_never_shows_a_key(service):
+async def test_page_never_shows_key(service):
     key = await service.key()
     cookie = await cookie_of(service, Rights(roles=(Role.ADMIN,)))
 

@@ -115,7 +115,7 @@ async def test_unarchived_stream_is_trimmed_by_retention_only(engines, clock):
         await engines.archives.flush(CLICKS)
 
 
-async def test_append_is_rejected_when_archive_is_half_a_budget_behind(engines, settings):
+async def test_append_is_rejected_when_half_of_budget_is_unarchived(engines, settings):
     other = StreamName("other")
     spec = StreamSpec(hot_bytes_max=limits.HOT_BYTES_MIN)
     for name in (CLICKS, other):
@@ -197,7 +197,7 @@ async def test_stream_view_is_archived_when_enabled(engines, settings, root):
     assert bodies_in(root, files) == [b"one", b"two"]
 
 
-async def test_old_files_are_retired_and_deleted_a_day_later(engines, settings, root, clock):
+async def test_old_files_are_retired_and_deleted_one_day_later(engines, settings, root, clock):
     await engines.catalog.put_stream(CLICKS, StreamSpec(retention_ms=2 * HOUR))
     for first in (0, 10):
         await engines.streams.append(CLICKS, numbered(first, 10))
@@ -247,7 +247,7 @@ async def test_old_uncommitted_files_are_deleted(engines, settings, root, clock)
     assert stored(root) == [file.path]
 
 
-async def test_small_files_of_an_hour_are_compacted(engines, settings, root, clock):
+async def test_small_files_of_same_hour_are_compacted(engines, settings, root, clock):
     await engines.catalog.put_stream(CLICKS, StreamSpec())
     for first in range(0, 50, 10):
         await engines.streams.append(CLICKS, numbered(first, 10))

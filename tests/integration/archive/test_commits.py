@@ -147,7 +147,7 @@ async def test_failures_are_logged_once_per_reason(engines, caplog):
     assert told == [("no way there", 2), ("no room", 1)]
 
 
-async def test_range_committed_by_another_job_is_not_a_failure(engines, settings):
+async def test_range_committed_by_another_job_is_not_failure(engines, settings):
     await engines.catalog.put_stream(CLICKS, StreamSpec())
     await engines.streams.append(CLICKS, numbered(0, 10))
     asked = await engines.archives.flush(CLICKS)

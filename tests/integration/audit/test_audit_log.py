@@ -99,7 +99,7 @@ async def test_concurrent_entries_have_one_order(engines):
     "statement",
     ["update audit set principal = 'eve'", "delete from audit", "truncate audit"],
 )
-async def test_postgres_rejects_rewriting_the_log(engines, database_url, statement):
+async def test_postgres_rejects_rewriting_log(engines, database_url, statement):
     await engines.audit.record(asked(), "done")
 
     with pytest.raises(psycopg.errors.RaiseException, match="only grows"):

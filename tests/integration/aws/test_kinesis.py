@@ -305,7 +305,7 @@ async def test_failing_record_of_batch_fails_alone(kinesis, stream, clock, monke
         (RuntimeError("a bug"), 500, "InternalFailureException"),
     ],
 )
-async def test_failing_put_record_fails_the_call(kinesis, stream, monkeypatch, error, status, code):
+async def test_failing_put_record_fails_call(kinesis, stream, monkeypatch, error, status, code):
     answering(monkeypatch, error)
 
     answer = await kinesis.post("PutRecord", StreamName="orders", Data="eA==", PartitionKey="k")

@@ -42,7 +42,7 @@ def refused(guarded: Guarded, key_id: str, secret: str) -> Any:
 
 
 @pytest.mark.parametrize("rights", [*(Rights(roles=(role,)) for role in Role), NO_RIGHT])
-async def test_get_caller_identity_returns_the_caller(guarded: Guarded, rights):
+async def test_get_caller_identity_returns_caller(guarded: Guarded, rights):
     account = (await guarded.storage.namespaces.get("default")).account_id
     pair = await guarded.key(rights, kind=CredentialKind.PAIR)
 

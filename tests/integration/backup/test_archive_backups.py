@@ -130,7 +130,7 @@ async def test_truncated_tarball_restores_nothing(source, target, tmp_path):
     assert [*open_root(target.archive_url).files("")] == []
 
 
-async def test_missing_archive_file_fails_the_backup(source, tmp_path):
+async def test_missing_archive_file_fails_backup(source, tmp_path):
     async with open_storage(source) as storage:
         await with_history(storage, source)
     [file] = open_root(source.archive_url).files("")
@@ -162,7 +162,7 @@ async def test_files_deleted_by_retention_meanwhile_are_left_out(source, tmp_pat
     assert manifest.archived == 0
 
 
-async def test_unmounted_archive_fails_the_backup(source, tmp_path):
+async def test_unmounted_archive_fails_backup(source, tmp_path):
     async with open_storage(source) as storage:
         await with_history(storage, source)
     (tmp_path / "archive").rename(tmp_path / "elsewhere")

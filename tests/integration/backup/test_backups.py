@@ -236,7 +236,7 @@ def backup_of_little(source, tmp_path):
 
 
 @pytest.mark.one_store
-def test_jobs_are_copied_before_the_store_and_the_rest_after(source, target, tmp_path, monkeypatch):
+def test_jobs_are_copied_before_store_and_others_after(source, target, tmp_path, monkeypatch):
     """Otherwise a replay skips records sent meanwhile, and archived files are unknown."""
     execute(source, JOB)
 

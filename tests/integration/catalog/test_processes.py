@@ -48,7 +48,7 @@ async def test_definition_is_cached(catalog, database_url):
     assert (await catalog.fresh_queue(ORDERS)).version == 99
 
 
-async def test_missed_change_is_seen_after_a_minute(catalog, clock, database_url):
+async def test_missed_change_is_seen_after_one_minute(catalog, clock, database_url):
     await catalog.put_queue(ORDERS, QueueSpec())
     await eventually(lambda: is_cached(catalog, ORDERS), True)
     change_unheard(database_url)

@@ -114,7 +114,7 @@ async def test_concurrent_creations_have_one_winner(catalog, other):
     assert len({queue.log_id for queue, _ in puts}) == 1
 
 
-async def test_queue_and_stream_may_share_a_name(catalog):
+async def test_queue_and_stream_may_share_name(catalog):
     await catalog.put_queue(QueueName("both"), QueueSpec())
     await catalog.put_stream(StreamName("both"), StreamSpec())
 
@@ -139,7 +139,7 @@ async def test_namespace_keeps_its_account_id(catalog):
     assert len(first.account_id) == 12
 
 
-async def test_shards_partition_the_hash_ring(catalog):
+async def test_shards_partition_hash_ring(catalog):
     stream, _ = await catalog.put_stream(CLICKS, StreamSpec(shards=3))
 
     found = await catalog.fresh_stream(CLICKS)

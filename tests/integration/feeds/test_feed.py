@@ -124,7 +124,7 @@ async def test_history_is_read_once_for_successive_readers(engines, feeds, strea
     assert streams.reads == 1
 
 
-async def test_reader_in_the_middle_gets_part_of_cached_block(engines, feeds, streams, words):
+async def test_reader_at_later_offset_gets_part_of_cached_block(engines, feeds, streams, words):
     await append(engines, 5)
     async with feeds.of(CLICKS, 0) as feed:
         await feed.at(0)
@@ -163,7 +163,7 @@ async def test_reader_gets_no_more_than_its_credit(engines, feeds, records_max, 
         assert offsets(chunk) + offsets(rest) == [0, 1, 2, 3, 4]
 
 
-async def test_reader_stops_before_an_offset(engines, feeds):
+async def test_reader_stops_before_offset(engines, feeds):
     await append(engines, 5)
     async with feeds.of(CLICKS, 0) as feed:
         await feed.at(0)
@@ -236,7 +236,7 @@ async def test_cancelled_reader_does_not_end_shared_read(engines, feeds, streams
     assert streams.reads == 1
 
 
-async def test_last_cancelled_reader_ends_the_read(feeds, streams):
+async def test_last_cancelled_reader_ends_read(feeds, streams):
     async with feeds.of(CLICKS, 0) as feed:
         only = asyncio.create_task(feed.at(0, LONG_MS))
         await streams.reading.wait()

@@ -57,7 +57,7 @@ async def test_waiting_fetch_is_woken_by_record(storage, groups):
     assert data(await asyncio.wait_for(waiting, 5)) == [b"new"]
 
 
-async def test_two_members_share_the_records(storage, groups):
+async def test_two_members_share_records(storage, groups):
     await fill(storage)
     await groups.fetch(READERS, "a")
     await groups.fetch(READERS, "b")
@@ -118,7 +118,7 @@ async def test_commit_requires_member_and_generation(storage, groups):
     assert isinstance(result, ValidationFailed)
 
 
-async def test_unread_expired_records_are_a_gap(storage, groups, clock):
+async def test_unread_expired_records_are_reported_as_gap(storage, groups, clock):
     await fill(storage)
     await groups.commit(READERS, commits(await groups.fetch(READERS, "a", records_max=4)))
     clock.advance(ms=8 * 86_400_000)

@@ -30,7 +30,7 @@ async def test_single_member_reads_every_shard(groups):
     assert (await groups.heartbeat(READERS, joined.member_id)).assigned == joined.assigned
 
 
-async def test_second_member_gets_shards_the_first_releases(groups):
+async def test_second_member_gets_released_shards(groups):
     await groups.join(READERS, member_id="a")
     b = await groups.join(READERS, member_id="b")
     told = await groups.heartbeat(READERS, "a")
@@ -59,7 +59,7 @@ async def test_shard_being_released_can_still_be_committed(storage, groups):
     assert {place.shard: place.committed for place in b.assigned}[3] == 2
 
 
-async def test_unreleased_shard_moves_at_the_deadline(groups, clock):
+async def test_unreleased_shard_moves_at_deadline(groups, clock):
     spec = GroupSpec(stream="clicks", revoke_timeout_ms=5_000)
     await groups.put(READERS, spec)
     await groups.join(READERS, member_id="a")
@@ -197,7 +197,7 @@ async def test_many_members_join_concurrently(groups):
     assert counts == {1: 4, 0: 16}
 
 
-async def test_members_have_a_full_session_after_an_outage(settings, clock):
+async def test_members_have_full_session_after_outage(settings, clock):
     async with open_storage(settings, clock=clock) as storage:  # with the limits of a deployment
         groups = storage.groups
         await storage.catalog.put_stream(CLICKS, StreamSpec(shards=4))

@@ -85,7 +85,7 @@ async def test_reading_ahead_to_end_of_shard_commits_nothing(storage, groups):
     assert shards_of(again.membership) == [0, 1, 2, 3]
 
 
-async def test_process_with_stale_definition_finishes_the_parent(storage, settings, clock):
+async def test_process_with_stale_definition_finishes_parent(storage, settings, clock):
     """The cached definition says that the shard is open; the read says that it has ended."""
     await fill(storage)
     async with open_storage(settings, clock=clock, limits=NEVER_AWAY) as other:
@@ -170,7 +170,7 @@ async def test_simple_group_follows_split(storage, groups):
     assert data(await groups.fetch(simple)) == []
 
 
-async def test_expired_shard_is_a_gap_until_children_are_committed(storage, groups, clock):
+async def test_expired_shard_is_gap_until_children_are_committed(storage, groups, clock):
     await fill(storage, 1)
     await groups.fetch(READERS, "a")
     await storage.streams.split(CLICKS, 0, HALF)
@@ -213,7 +213,7 @@ async def test_records_committed_by_all_groups_are_dropped(storage, groups):
     assert await oldest_after(second, 4) == 3
 
 
-async def test_nothing_is_dropped_as_read_without_a_group(storage):
+async def test_nothing_is_dropped_as_read_without_group(storage):
     await storage.catalog.put_stream(INTEREST, StreamSpec(shards=1, drop_when_read=True))
     await storage.streams.append(INTEREST, [Record(b"1", "k")])
 

@@ -31,6 +31,6 @@ async def test_queue_urls_and_examples_use_public_url(storage, said):
 @pytest.mark.parametrize(
     "said", ["queues.example.com", "https://example.com/queues", "ftp://a", "*"]
 )
-def test_public_url_must_be_an_origin(said):
+def test_public_url_must_be_origin(said):
     with pytest.raises(ValidationError, match="is no origin"):
         Settings(public_url=said)

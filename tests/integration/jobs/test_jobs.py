@@ -71,7 +71,7 @@ async def test_one_job_is_open_per_kind_namespace_and_subject(jobs):
     assert (await jobs.open_of("default", JobKind.ARCHIVE, "logs")).job_id == first.job_id
 
 
-async def test_next_job_can_be_submitted_after_the_last_ended(jobs):
+async def test_next_job_can_be_submitted_after_last_ended(jobs):
     await submit(jobs)
     claimed = await jobs.claim("w1", KINDS)
     await jobs.finish(claimed.claim, progress={"files": 3})
@@ -243,7 +243,7 @@ async def test_retry_delay_grows_after_errors(jobs, later):
     assert (found.failures, found.failure) == (3, "no, thrice")
 
 
-async def test_permanent_error_ends_the_job(jobs):
+async def test_permanent_error_ends_job(jobs):
     await submit(jobs)
     claimed = await jobs.claim("w1", KINDS)
 
@@ -266,7 +266,7 @@ async def test_failed_job_can_be_retried_unless_replaced(jobs):
         await jobs.retry(claimed.job_id)
 
 
-async def test_ending_an_attempt_is_idempotent(jobs):
+async def test_ending_attempt_is_idempotent(jobs):
     for say in (
         lambda claim: jobs.finish(claim),
         lambda claim: jobs.give_back(claim),
@@ -310,7 +310,7 @@ async def test_running_job_stops_as_requested_by_its_owner(jobs, word, wish, sta
     assert (found.wish, found.progress) == (Wish.NONE, {"records": 4})
 
 
-async def test_resume_before_worker_stops_requeues_the_job(jobs):
+async def test_resume_before_worker_stops_requeues_job(jobs):
     made = await submit(jobs)
     claimed = await jobs.claim("w1", KINDS)
     await jobs.pause(made.job_id)

@@ -49,7 +49,7 @@ async def storage(redis_url, database_url):
         yield storage
 
 
-async def test_concurrent_appends_share_an_entry(storage, redis_url):
+async def test_concurrent_appends_share_entry(storage, redis_url):
     await storage.streams.append(CLICKS, [Record(b"first")])
 
     appended = await asyncio.gather(
@@ -65,7 +65,7 @@ async def test_concurrent_appends_share_an_entry(storage, redis_url):
     assert [record.offset for record in read.records] == [17, 18, 19, 20, 21]
 
 
-async def test_concurrent_sends_share_a_call(storage, redis_url):
+async def test_concurrent_sends_share_call(storage, redis_url):
     await storage.queues.send(ORDERS, [NewMessage(b"first")])
     with redis.Redis.from_url(redis_url) as client:
         before = client.info("commandstats")["cmdstat_evalsha"]["calls"]
@@ -131,7 +131,7 @@ async def test_lost_notification_costs_time_but_no_message(redis_url, database_u
         assert len(await asyncio.wait_for(waiting, 3)) == 1
 
 
-async def test_abandoned_receive_takes_nothing_and_wakes_the_next(
+async def test_abandoned_receive_takes_nothing_and_wakes_next(
     storage,
 ):
     gone = asyncio.create_task(
@@ -159,7 +159,7 @@ async def test_receive_cancelled_while_waiting_takes_nothing(storage):
     assert len(await storage.queues.receive(ORDERS)) == 1
 
 
-async def test_receive_cancelled_after_sending_returns_the_message(storage):
+async def test_receive_cancelled_after_sending_returns_message(storage):
     await storage.queues.send(ORDERS, [NewMessage(b"one")])
     for _ in range(20):
         receiving = asyncio.create_task(storage.queues.receive(ORDERS))
@@ -384,7 +384,7 @@ async def two_queues(storage: Storage) -> tuple[QueueName, QueueName]:
     return ORDERS, other
 
 
-async def test_concurrent_writes_to_several_logs_share_a_transaction(storage, redis_url):
+async def test_concurrent_writes_to_several_logs_share_transaction(storage, redis_url):
     names, before = await two_queues(storage), commits(redis_url)
 
     await asyncio.gather(*(storage.queues.send(name, [NewMessage(b"more")]) for name in names))

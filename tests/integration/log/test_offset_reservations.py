@@ -85,7 +85,7 @@ async def test_first_process_in_store_epoch_decides_for_all(reservations, log_id
     assert await reservations.holes(log_id) == [(30, 100)]
 
 
-async def test_full_log_jumps_without_a_hole(reservations, log_id):
+async def test_full_log_jumps_without_hole(reservations, log_id):
     await reservations.open_log(log_id, 1, None, 100)
 
     await reservations.open_log(log_id, 2, 100, 100)
@@ -187,7 +187,7 @@ async def test_decisions_are_serialized_across_processes(database):
     assert (await identities.read()).epoch == 4
 
 
-async def test_late_beat_does_not_lower_the_beacon(database):
+async def test_late_beat_does_not_lower_beacon(database):
     identities = StoreIdentities(database)
 
     await identities.beat(9)
@@ -207,7 +207,7 @@ async def test_beat_of_earlier_store_epoch_is_ignored(database):
     assert (await identities.read()).beacon == 4
 
 
-async def test_every_process_reads_the_same_secret(database):
+async def test_every_process_reads_same_secret(database):
     first, second = StoreIdentities(database), StoreIdentities(database)
 
     assert await first.secret() == await second.secret()

@@ -153,7 +153,7 @@ async def test_receive_over_rest_links_to_sqs_send(stocked, settings_of, collect
     assert {one["service.name"] for one in collected.resources} == {"millstream"}
 
 
-async def test_send_without_context_starts_a_trace(stocked, settings_of, collected):
+async def test_send_without_context_starts_trace(stocked, settings_of, collected):
     async with serve(stocked, settings_of) as traced:
         await traced.send("a")
         await traced.sqs("send_message", MessageBody="b")

@@ -60,7 +60,7 @@ async def test_deleted_queue_is_forgotten_once_no_cache_can_hold_it(storage, clo
         assert (late, client.exists(meta)) == (1, 0)
 
 
-async def test_maintenance_finishes_deletion_missed_by_the_store(storage, redis_url):
+async def test_maintenance_finishes_deletion_missed_by_store(storage, redis_url):
     await storage.queues.send(ORDERS, [NewMessage(b"x")])
     queue = await storage.catalog.delete_queue(ORDERS)
     log = key("default", queue.log_id, "log")
@@ -73,7 +73,7 @@ async def test_maintenance_finishes_deletion_missed_by_the_store(storage, redis_
         assert client.exists(log) == 0
 
 
-async def test_maintenance_task_runs_in_one_process_at_a_time(storage):
+async def test_maintenance_task_runs_in_one_process_only(storage):
     async with storage.upkeep.alone("test") as mine, storage.upkeep.alone("test") as others:
         assert (mine, others) == (True, False)
 

@@ -132,7 +132,7 @@ async def test_socket_of_another_namespace_is_not_found(presence):
     assert ids(await presence.sockets("acme")) == ["s1"]
 
 
-async def test_process_with_many_sockets_reports_the_first_ones():
+async def test_process_with_many_sockets_reports_first_ones():
     sessions = Sessions(Limits(), asyncio.get_running_loop().time)
     opened: list[Session] = [
         sessions.open(LOCAL_ADMINISTRATOR, JSON) for _ in range(limits.PRESENCE_SOCKETS_MAX + 3)

@@ -135,7 +135,7 @@ async def test_acknowledged_and_trimmed_data_is_not_counted(engines):
     assert await engines.weighing.weigh(namespace) == 0
 
 
-async def test_lifting_a_limit_takes_effect_immediately(engines):
+async def test_lifting_limit_takes_effect_immediately(engines):
     await engines.namespaces.put("acme", Quotas(stored_bytes_max=0))
     orders = QueueName("orders", "acme")
     await engines.catalog.put_queue(orders, QueueSpec())

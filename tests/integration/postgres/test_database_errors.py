@@ -117,7 +117,7 @@ async def test_missing_database_is_unavailable():
             await database.ping()
 
 
-def test_driver_url_keeps_everything_but_the_scheme():
+def test_driver_url_keeps_everything_but_scheme():
     url = "postgresql://me:p%40ss@/db?host=%2Ftmp%2Fa"
 
     assert driver_url(url) == "postgresql+psycopg://me:p%40ss@/db?host=%2Ftmp%2Fa"
@@ -147,7 +147,7 @@ def test_driver_url_keeps_everything_but_the_scheme():
         ),
     ],
 )
-def test_conninfo_matches_the_sqlalchemy_url(url, options):
+def test_conninfo_matches_sqlalchemy_url(url, options):
     assert conninfo_to_dict(conninfo(url)) == options
 
 

@@ -25,7 +25,7 @@ def test_empty_database_is_migrated(empty_database_url):
     assert current(empty_database_url) == head()
 
 
-def test_tables_in_code_match_the_database(empty_database_url):
+def test_tables_in_code_match_database(empty_database_url):
     migrate(empty_database_url)
 
     with _engine(empty_database_url).connect() as connection:

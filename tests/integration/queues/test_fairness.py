@@ -96,7 +96,7 @@ async def test_noisy_group_does_not_delay_quiet_one(engines, clock):
     assert sorted(waits)[18] < 1_000
 
 
-async def test_weights_share_the_deliveries(engines):
+async def test_weights_share_deliveries(engines):
     """gold-1 : gold-2 : others = 3 : 3 : 1, whatever a receive takes at once."""
     queues = engines.queues
     weights = (GroupWeight("gold-*", 3),)

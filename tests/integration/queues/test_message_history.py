@@ -96,7 +96,7 @@ async def test_history_begins_with_next_send_after_enabling(
         await engines.contents.history(WORK, "9")
 
 
-async def test_maintenance_enables_history_without_a_send(engines):
+async def test_maintenance_enables_history_without_send(engines):
     await made(engines, WORK)
     await engines.queues.send(WORK, [NewMessage(b"one")])
     await made(engines, WORK, history=True)

@@ -176,7 +176,7 @@ async def test_move_accepts_another_destination(engines, clock):
     assert await receive(engines.queues, other) == [b"0", b"1", b"2"]
 
 
-async def test_move_requires_dead_letter_queue_and_runs_once_at_a_time(engines, clock):
+async def test_move_requires_dead_letter_queue_and_runs_alone(engines, clock):
     await dead_letters(engines, clock, 3)
     with pytest.raises(MoveRefused) as refused:
         await engines.moves.start(WORK)

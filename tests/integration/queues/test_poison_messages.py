@@ -172,7 +172,7 @@ async def test_delayed_retry_joins_its_parked_group_when_due(engines, clock):
     assert await receive(queues, LINE) == [b"a1", b"a2"]
 
 
-async def test_one_poisoned_group_does_not_affect_a_thousand_others(engines):
+async def test_one_poisoned_group_does_not_affect_1000_others(engines):
     queues = engines.queues
     await parking(engines)
     for body in (b"1", b"2"):

@@ -142,7 +142,7 @@ async def test_failed_message_is_delayed_by_backoff_policy(engines, clock, polic
 
 
 @pytest.mark.parametrize(("jitter", "least_ms"), [(Jitter.FULL, 0), (Jitter.EQUAL, 5_000)])
-async def test_jitter_spreads_the_delays(engines, clock, jitter, least_ms):
+async def test_jitter_spreads_delays(engines, clock, jitter, least_ms):
     queues = engines.queues
     policy = Backoff(kind=BackoffKind.FIXED, initial_ms=10_000, jitter=jitter)
     await made(engines, WORK, backoff=policy)

@@ -220,7 +220,7 @@ async def test_idempotency_key_with_other_content_is_rejected(queues):
         await queues.send(ORDERS, [NewMessage(b"other")], idempotency_key="k")
 
 
-async def test_one_invalid_message_rejects_the_batch(queues):
+async def test_one_invalid_message_rejects_batch(queues):
     with pytest.raises(MessageTooLarge):
         await queues.send(ORDERS, [NewMessage(b"fine"), NewMessage(b"x" * 2_000_000)])
 

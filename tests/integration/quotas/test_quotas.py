@@ -130,7 +130,7 @@ async def test_large_call_passes_among_rejected_small_ones(engines, clock):
     assert await passes(engines, ACME, 1, messages=10) == 1
 
 
-async def test_each_resource_matching_a_pattern_has_its_own_bucket(engines):
+async def test_each_resource_matching_pattern_has_its_own_bucket(engines):
     globs = (ResourceRates("queue/orders-*", TEN),)
     await engines.namespaces.put("acme", Quotas(resources=globs))
 
@@ -167,7 +167,7 @@ async def three(settings, clock):
         yield opened
 
 
-async def test_processes_share_a_limit_within_documented_bound(three, clock):
+async def test_processes_share_limit_within_documented_bound(three, clock):
     """At most rate x (seconds + burst), plus leased tokens (none here), and hardly less."""
     passed = 0
     for _ in range(40):
@@ -192,7 +192,7 @@ async def test_idle_process_takes_little_from_busy_ones(three, clock):
     assert passed >= 200 * 4
 
 
-async def test_concurrent_callers_share_a_token_lease(engines, redis_url):
+async def test_concurrent_callers_share_token_lease(engines, redis_url):
     await engines.namespaces.put("acme", Quotas(rates=Rates(calls_per_second=100_000)))
     await passes(engines, ACME, 20)
 

@@ -60,7 +60,7 @@ def test_unix_socket_connection_has_larger_write_buffer(valkey_url):
     on_uvloop(work)
 
 
-def test_write_to_reset_connection_reports_the_loss(redis_url):
+def test_write_to_reset_connection_reports_loss(redis_url):
     """It was a RuntimeError: callers got 500 instead of 503 or 504."""
 
     async def work() -> None:

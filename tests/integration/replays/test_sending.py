@@ -107,7 +107,7 @@ async def test_sends_after_end_of_replay_are_rejected(storage):
     assert await everything(storage) == []
 
 
-async def test_new_attempt_stops_the_previous_one(storage, clock):
+async def test_new_attempt_stops_previous_one(storage, clock):
     await fill(storage, 20)
     await storage.replays.submit("default", wanted())
     job, spec, _ = await begin(storage)

@@ -64,7 +64,7 @@ def placed(sent: Columns, ranges: list[AppendedRange]) -> dict[tuple[int, int], 
 
 
 @pytest.mark.parametrize("shards", [1, 4])
-async def test_columns_are_stored_at_the_returned_ranges(engines, shards):
+async def test_columns_are_stored_at_returned_ranges(engines, shards):
     await stream(engines, shards)
     sent = columns(200)
 

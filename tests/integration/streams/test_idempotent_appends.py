@@ -118,9 +118,7 @@ async def test_merged_shard_adds_what_each_parent_lacked(engines, streams):
     assert sorted(await everything(streams)) == [b"%d" % n for n in range(6)]
 
 
-async def test_producer_state_survives_a_day_and_10000_other_producers(
-    redis_url, database_url, clock
-):
+async def test_producer_state_survives_one_day_and_10000_others(redis_url, database_url, clock):
     few = Limits(producers_max=4)
     settings = StorageSettings(redis_url=redis_url, database_url=database_url)
     async with open_storage(settings, clock=clock, limits=few) as storage:
@@ -168,7 +166,7 @@ async def test_forgotten_producer_is_fenced(streams):
     assert await everything(streams) == [b"1"]
 
 
-async def test_forgetting_producers_of_unknown_stream_is_a_no_op(streams):
+async def test_forgetting_producers_of_unknown_stream_is_no_op(streams):
     await streams.forget_rising(StreamName("none"), ["p"])
 
 

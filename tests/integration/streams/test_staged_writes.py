@@ -166,7 +166,7 @@ async def test_commit_of_unknown_staged_file_is_rejected(engines):
     assert write.records == 5
 
 
-async def test_discard_deletes_only_the_named_staged_file(engines, settings):
+async def test_discard_deletes_only_named_staged_file(engines, settings):
     first, second = await stage(engines, numbered(0, 5), numbered(5, 5))
 
     await engines.writing.discard(CLICKS, first)

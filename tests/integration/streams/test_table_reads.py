@@ -178,7 +178,7 @@ async def test_lost_records_are_reported_as_hole(engines, settings, redis_url):
     assert offsets(await table(engines, one.offset)) == [one.offset]
 
 
-async def test_hole_in_hot_store_ends_one_read_and_starts_the_next(engines, redis_url):
+async def test_hole_in_hot_store_ends_one_read_and_starts_next(engines, redis_url):
     await append(engines, 5, 5, 5)
     stream = await engines.catalog.stream(CLICKS)
     log = log_keys("default", stream.shards[0].log_id)[0]

@@ -123,7 +123,7 @@ async def test_headers_and_event_times_round_trip(streams):
     assert [one.record for one in read.records] == [record]
 
 
-async def test_oversized_record_rejects_the_batch(streams):
+async def test_oversized_record_rejects_batch(streams):
     with pytest.raises(MessageTooLarge):
         await streams.append(CLICKS, [Record(b"fine"), Record(b"x" * 1_001)])
 

@@ -89,7 +89,7 @@ async def test_oldest_message_ages_without_writes(storage, clock, redis_url):
     assert keys_of_series(redis_url) == before
 
 
-async def test_missed_sample_is_a_gap_and_not_zero(storage, clock):
+async def test_missed_sample_is_reported_as_gap_and_not_zero(storage, clock):
     await storage.series.sample()
     await send(storage, 2)
     await tick(storage, clock)

@@ -43,7 +43,7 @@ async def many_hooks(bench, storage, count: int) -> None:
         await storage.webhooks.put(WebhookName(f"hook{number}"), spec)
 
 
-async def test_two_deliverers_share_the_webhooks(bench, storage, receiver):
+async def test_two_deliverers_share_webhooks(bench, storage, receiver):
     await many_hooks(bench, storage, 5)
     one, other = bench.deliverer(), bench.deliverer()
 
@@ -151,7 +151,7 @@ async def test_webhook_of_deleted_queue_reports_it(bench, storage):
 # The log
 
 
-async def test_log_has_a_row_per_message_with_its_attempts(bench, storage, receiver, clock):
+async def test_log_has_row_per_message_with_its_attempts(bench, storage, receiver, clock):
     await bench.queue_hook()
     first, second = await send(storage, b"one", b"two")
     receiver.behaviours = [answer(500, b"no room"), answer(500, b"no room")]
@@ -226,7 +226,7 @@ async def test_webhook_deleted_while_logged_does_not_affect_others(bench, storag
     assert len(await storage.deliveries.page(left)) == 1
 
 
-async def test_failing_log_write_does_not_stop_the_log(bench, storage, receiver, monkeypatch):
+async def test_failing_log_write_does_not_stop_log(bench, storage, receiver, monkeypatch):
     await bench.queue_hook()
     log = storage.deliveries.log
     faults = [ValueError("a fault"), StorageUnavailable("away")]
@@ -369,7 +369,7 @@ async def test_put_of_equal_configuration_changes_nothing(bench, storage):
     assert served.webhook.spec.headers == (("a", "2"),)
 
 
-async def test_secrets_are_encrypted_in_the_database(bench, storage, database_url):
+async def test_secrets_are_encrypted_in_database(bench, storage, database_url):
     await bench.queue_hook(headers=(("authorization", "Bearer opensesame"),))
     secret, _ = await storage.webhooks.rotate(HOOK, DAY_MS)
     served = await storage.webhooks.opened(HOOK)
@@ -414,7 +414,7 @@ async def test_stale_version_is_rejected(bench, storage):
         await storage.webhooks.delete(HOOK, if_match=7)
 
 
-async def test_webhooks_require_a_secret_key(hook_settings, clock):
+async def test_webhooks_require_secret_key(hook_settings, clock):
     told = hook_settings.model_copy(update={"secret_keys": ()})
     async with open_storage(told, clock=clock) as storage:
         await storage.catalog.put_queue(ORDERS, QueueSpec())

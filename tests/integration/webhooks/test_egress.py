@@ -80,7 +80,7 @@ async def test_address_is_checked_for_each_connection(receiver):
     assert [got.headers["host"] for got in receiver.got] == [NAME]
 
 
-async def test_untrusted_certificate_is_a_failure(bench, storage, tmp_path):
+async def test_untrusted_certificate_is_failure(bench, storage, tmp_path):
     async with receiving(tls=_own_certificate(tmp_path)) as receiver:
         await bench.queue_hook(url=f"https://127.0.0.1:{receiver.port}/")
         await send(storage)

@@ -49,7 +49,7 @@ async def test_message_is_posted_and_acknowledged(bench, storage, receiver):
     assert (stats.acknowledged, stats.ready, stats.in_flight) == (1, 0, 0)
 
 
-async def test_delivery_attempt_is_a_span_of_the_message_trace(bench, storage, receiver):
+async def test_delivery_attempt_is_span_of_message_trace(bench, storage, receiver):
     made_in = b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
     await bench.queue_hook()
     receiver.behaviours.append(answer(503))
@@ -422,7 +422,7 @@ async def test_leases_of_pending_messages_are_extended(bench, storage, receiver,
     assert len(receiver.got) == 1
 
 
-async def test_queue_backoff_does_not_change_the_schedule(bench, storage, receiver, clock):
+async def test_queue_backoff_does_not_change_schedule(bench, storage, receiver, clock):
     slow = Backoff(kind=BackoffKind.FIXED, initial_ms=HOUR_MS, jitter=Jitter.NONE)
     await bench.queue_hook(QueueSpec(backoff=slow))
     await send(storage, b"hello")

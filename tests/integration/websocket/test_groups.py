@@ -114,7 +114,7 @@ async def test_ack_is_idempotent_and_never_moves_back(server, storage):
     assert beyond["problem"]["code"] == "offset_out_of_range"
 
 
-async def test_second_socket_gets_shard_once_the_first_releases_it(server, storage):
+async def test_second_socket_gets_shard_once_released(server, storage):
     await put(storage, 0, 0, 3)
     await put(storage, 1, 0, 3)
     async with server.socket() as one, server.socket() as other:
@@ -152,7 +152,7 @@ async def test_fully_acknowledged_shard_is_revoked_without_asking(server, storag
         await one.nothing("revoking", seconds=0.1)
 
 
-async def test_unreleased_shard_is_revoked_at_the_deadline(server, storage):
+async def test_unreleased_shard_is_revoked_at_deadline(server, storage):
     await put(storage, 0, 0, 3)
     await put(storage, 1, 0, 3)
     async with server.socket() as one, server.socket() as other:
@@ -167,7 +167,7 @@ async def test_unreleased_shard_is_revoked_at_the_deadline(server, storage):
     assert revoked["shards"] == list(shards)
 
 
-async def test_disconnected_member_keeps_its_shards_for_a_while(forgetful, storage):
+async def test_disconnected_member_keeps_its_shards_until_timeout(forgetful, storage):
     async with forgetful.socket() as one, forgetful.socket() as other:
         await share(one)
         await assigned(one, 2)
@@ -200,7 +200,7 @@ async def test_resumed_member_keeps_shards_and_misses_nothing(server, storage):
     assert told["type"] == "ok"
 
 
-async def test_closed_socket_leaves_the_group_immediately(server, storage):
+async def test_closed_socket_leaves_group_immediately(server, storage):
     async with server.socket() as other:
         async with server.socket() as one:
             await share(one)

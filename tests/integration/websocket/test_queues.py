@@ -248,7 +248,7 @@ async def test_ended_subscription_releases_its_messages_immediately(server, stor
         await socket.messages(1)
 
 
-async def test_disconnected_socket_keeps_its_messages_for_a_while(forgetful, storage):
+async def test_disconnected_socket_keeps_its_messages_until_timeout(forgetful, storage):
     async with forgetful.socket() as socket:
         await socket.subscribe("a", "queue:orders", visibility_timeout_seconds=3600)
         await send(storage, b"one")

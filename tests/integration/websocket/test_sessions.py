@@ -63,7 +63,7 @@ async def refusal(server: Server, **options) -> httpx.Response:
 # ── Beginning ──
 
 
-async def test_welcome_has_the_limits(server):
+async def test_welcome_has_limits(server):
     async with server.socket() as socket:
         welcome = socket.welcome
 
@@ -153,7 +153,7 @@ async def test_second_hello_is_rejected(server):
 @pytest.mark.parametrize(
     "payload", ["nonsense", '{"type":', b"\x00"], ids=["text", "cut", "binary"]
 )
-async def test_malformed_frame_closes_the_socket(server, payload):
+async def test_malformed_frame_closes_socket(server, payload):
     async with server.socket() as socket:
         await socket.connection.send(payload)
 
@@ -295,7 +295,7 @@ async def test_publishes_keep_their_order(server, storage):
     assert [int(at.record.data) for at in read.records] == list(range(50))
 
 
-async def test_invalid_publish_is_a_problem(server):
+async def test_invalid_publish_returns_problem(server):
     async with server.socket() as socket:
         missing = await socket.ask("publish", to="queue:nowhere", items=[{"body": "x"}])
         wrong = await socket.ask("publish", to="queue:orders", items=[{"body": 1, "delay": 2}, 3])

@@ -80,7 +80,7 @@ async def test_subscription_starts_at_requested_position(server, storage):
     assert found == {"earliest": [0, 1, 2], "offset": [1, 2], "time": [0, 1, 2], "future": [3]}
 
 
-async def test_rest_cursor_is_a_position(server, storage):
+async def test_rest_cursor_is_position(server, storage):
     await put(storage, 0, 3)
     from api.native.cursors import encode_cursor
 
@@ -110,7 +110,7 @@ async def test_rest_cursor_is_a_position(server, storage):
         ({"group": "nowhere"}, "group_not_found"),
     ],
 )
-async def test_invalid_subscription_is_a_problem(server, fields, code):
+async def test_invalid_subscription_returns_problem(server, fields, code):
     async with server.socket() as socket:
         asked = {"source": "stream:clicks", **fields}
         told = await socket.ask("subscribe", sub="a", **asked)
@@ -309,7 +309,7 @@ async def test_undelivered_gap_is_sent_again(halves, engines, clock):
     assert numbers(records) == [7]
 
 
-async def test_shard_expiring_while_read_is_a_gap(halves, engines, clock):
+async def test_shard_expiring_while_read_is_reported_as_gap(halves, engines, clock):
     async with halves.socket() as socket:
         start = {"from": "earliest"}
         await socket.subscribe(
@@ -328,7 +328,7 @@ async def test_shard_expiring_while_read_is_a_gap(halves, engines, clock):
     assert numbers(records) == [8]
 
 
-async def test_expired_records_are_a_gap(server, storage):
+async def test_expired_records_are_reported_as_gap(server, storage):
     await put(storage, 0, 5)
     await put(storage, 5, 5)
     await storage.streams.truncate(CLICKS, 0, 5)
@@ -398,7 +398,7 @@ async def test_deleting_stream_ends_its_subscriptions(server, storage):
     assert told["problem"]["code"] == "stream_not_found"
 
 
-async def test_history_comes_from_archive_in_the_same_frames(storage, settings):
+async def test_history_comes_from_archive_in_same_frames(storage, settings):
     await storage.catalog.put_stream(CLICKS, StreamSpec(hot_retention_ms=0))
     await put(storage, 0, 20)
     await archive(storage, settings, CLICKS)
@@ -413,7 +413,7 @@ async def test_history_comes_from_archive_in_the_same_frames(storage, settings):
     assert numbers(found) == list(range(25))
 
 
-async def test_both_subprotocols_carry_the_same_records(server, storage):
+async def test_both_subprotocols_carry_same_records(server, storage):
     await put(storage, 0, 40)
     async with server.socket() as text, server.socket(packed=True) as packed:
         for socket in (text, packed):

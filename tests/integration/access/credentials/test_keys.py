@@ -31,7 +31,7 @@ pytestmark = pytest.mark.one_store
 # Authentication
 
 
-async def test_only_the_new_key_authenticates(credentials):
+async def test_only_new_key_authenticates(credentials):
     issued, secret = await credentials.create(ADMIN, CREATED)
     another = (await credentials.create(ADMIN, CREATED))[1]
 
@@ -84,7 +84,7 @@ async def test_expired_key_is_not_found(credentials, clock):
     assert await credentials.find(issued.id) is None
 
 
-async def test_unknown_id_lookups_run_one_statement_at_a_time(credentials):
+async def test_unknown_id_lookups_are_serialized(credentials):
     ids = [f"unknown{number:05}" for number in range(500)]
 
     assert await asyncio.gather(*map(credentials.find, ids)) == [None] * 500
@@ -206,7 +206,7 @@ async def test_rotated_key_is_valid_until_overlap_ends(credentials, clock):
     assert await credentials.proved(new_secret.word)
 
 
-async def test_at_most_two_keys_of_a_family_are_live(credentials, clock):
+async def test_at_most_two_keys_of_family_are_live(credentials, clock):
     first, _ = await credentials.create(ADMIN, CREATED)
     second, _ = await credentials.rotate(ADMIN, first.id)
 

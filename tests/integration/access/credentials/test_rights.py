@@ -224,7 +224,7 @@ async def test_malformed_cursor_is_rejected(credentials):
         await credentials.page(ADMIN, after=("zero\x00", "x"))
 
 
-async def test_last_use_is_recorded_once_a_minute_across_processes(credentials, other, clock):
+async def test_last_use_is_recorded_once_per_minute_across_processes(credentials, other, clock):
     issued, _ = await credentials.create(ADMIN, CREATED)
     first_ms = clock.now_ms()
     await use(credentials, issued.id)

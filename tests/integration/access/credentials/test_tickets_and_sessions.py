@@ -134,7 +134,7 @@ async def test_session_expires_when_idle(credentials, clock, api_key):
     assert await credentials.find_session(session.word) is None
 
 
-async def test_session_expires_after_a_day_despite_use(credentials, clock, api_key):
+async def test_session_expires_after_one_day_despite_use(credentials, clock, api_key):
     session = await session_of(credentials, api_key[1].word)
     for _ in range(23):
         clock.advance(ms=limits.HOUR_MS)

@@ -31,7 +31,7 @@ async def test_offset_below_both_tiers_is_expired(engines, settings):
     assert (state.start, state.next) == (13, 25)
 
 
-async def test_truncation_reaches_other_processes_within_a_second(engines, settings, clock):
+async def test_truncation_reaches_other_processes_within_one_second(engines, settings, clock):
     await append(engines, 10)
     await to_archive(engines, settings)
     async with open_storage(settings, clock=clock) as other:
@@ -44,7 +44,7 @@ async def test_truncation_reaches_other_processes_within_a_second(engines, setti
             await read(other, ReadFrom(offset=2))
 
 
-async def test_truncation_beyond_end_is_a_no_op(engines, settings):
+async def test_truncation_beyond_end_is_no_op(engines, settings):
     await append(engines, 10)
     await to_archive(engines, settings)
 

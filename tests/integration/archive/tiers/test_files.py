@@ -41,7 +41,7 @@ async def test_damaged_file_is_never_skipped(engines, settings):
     assert offsets(await read(engines, ReadFrom(offset=9)))[0] == 9
 
 
-async def test_missing_file_is_damage_and_not_a_gap(engines, settings):
+async def test_missing_file_is_damage_and_not_gap(engines, settings):
     await append(engines, 10)
     await to_archive(engines, settings)
     only_file(settings).unlink()
