@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 
-class Faults:
+class FaultSwitches:
     """Switches of the proxy: drop responses, or cut every connection."""
 
     def __init__(self) -> None:
@@ -48,10 +48,10 @@ class Faults:
 
 
 @asynccontextmanager
-async def faulty(url: str, folder: Path) -> AsyncGenerator[tuple[str, Faults]]:
+async def running_fault_proxy(url: str, folder: Path) -> AsyncGenerator[tuple[str, FaultSwitches]]:
     """Run a proxy in front of the unix socket of `url`; yields its URL and its switches."""
     store, near = Path(urlsplit(url).path), folder / "proxy.sock"
-    faults = Faults()
+    faults = FaultSwitches()
     tasks: set[asyncio.Task[None]] = set()
 
     async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

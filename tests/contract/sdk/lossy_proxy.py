@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from urllib.parse import urlsplit
 
 
-class Losing:
+class LossyProxy:
     """Its URL, and its switches.
 
     `lose`: number of next responses to lose. `lose_every`: of so many responses, one is lost.
@@ -77,9 +77,9 @@ class Losing:
 
 
 @contextmanager
-def losing(target: str) -> Iterator[Losing]:
+def running_lossy_proxy(target: str) -> Iterator[LossyProxy]:
     """Run such a proxy in front of `target`."""
-    proxy = Losing(target)
+    proxy = LossyProxy(target)
     thread = threading.Thread(target=proxy.run, daemon=True)
     thread.start()
     try:

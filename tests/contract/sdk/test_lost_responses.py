@@ -12,19 +12,19 @@ from millstream_client import (
     Retries,
     TimedOut,
 )
-from tests.contract.sdk.lossy_proxy import Losing, losing
+from tests.contract.sdk.lossy_proxy import LossyProxy, running_lossy_proxy
 
 FAST = Retries(seconds=10, first_pause_s=0.001, longest_pause_s=0.01)
 
 
 @pytest.fixture(scope="module")
-def proxy(service_url: str) -> Iterator[Losing]:
-    with losing(service_url) as found:
+def proxy(service_url: str) -> Iterator[LossyProxy]:
+    with running_lossy_proxy(service_url) as found:
         yield found
 
 
 @pytest.fixture
-def lossy(proxy: Losing) -> Iterator[Millstream]:
+def lossy(proxy: LossyProxy) -> Iterator[Millstream]:
     """A client behind the proxy, with short retry delays."""
     proxy.lose, proxy.refuse = 0, False
     with Millstream(proxy.url, retries=FAST) as client:
@@ -132,7 +132,7 @@ def test_replay_with_lost_response_is_started_once(proxy, lossy, millstream, cli
 
 
 def test_unreachable_service_is_retried_until_deadline(service_url):
-    with losing(service_url) as gone:
+    with running_lossy_proxy(service_url) as gone:
         url = gone.url
     quick = Retries(seconds=0.05, first_pause_s=0.01)
 

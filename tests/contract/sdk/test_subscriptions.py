@@ -17,7 +17,7 @@ from millstream_client import (
     Record,
     Retries,
 )
-from tests.contract.sdk.lossy_proxy import losing
+from tests.contract.sdk.lossy_proxy import running_lossy_proxy
 
 
 async def some(subscription, number):
@@ -214,7 +214,7 @@ async def test_commit_for_shard_of_another_member_is_rejected(asynchronous, clic
 
 
 async def test_broken_connection_resumes_without_gap(service_url, clicks):
-    with losing(service_url) as proxy:
+    with running_lossy_proxy(service_url) as proxy:
         client = AsyncMillstream(proxy.url)
         async with client, client.stream(clicks.name).subscribe(messages=20) as subscription:
             records: list[Record] = []
@@ -233,7 +233,7 @@ async def test_broken_connection_resumes_without_gap(service_url, clicks):
 async def test_messages_survive_broken_connection(service_url, orders):
     """Settlements in transit and the credit survive too."""
     done: set[str] = set()
-    with losing(service_url) as proxy:
+    with running_lossy_proxy(service_url) as proxy:
         client = AsyncMillstream(proxy.url)
         async with client, client.queue(orders.name).subscribe(messages=10) as subscription:
             orders.send_many(str(number) for number in range(60))
@@ -275,7 +275,7 @@ async def test_deleting_queue_ends_its_subscription(asynchronous, orders):
 
 
 async def test_unreachable_service_is_reported(service_url):
-    with losing(service_url) as gone:
+    with running_lossy_proxy(service_url) as gone:
         url = gone.url
     async with AsyncMillstream(url, retries=Retries(seconds=0.2, first_pause_s=0.05)) as client:
         with pytest.raises(ConnectionFailed):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.sdk.lossy_proxy import losing
+from tests.contract.sdk.lossy_proxy import running_lossy_proxy
 from tests.javascript import compile_typescript, steps_of
 
 ROOT = Path(__file__).parents[3]
@@ -28,7 +28,7 @@ def compiled():
 @pytest.fixture(scope="module")
 def steps(compiled, service_url):
     """The output of each step of the script, by name; the last is behind a broken network."""
-    with losing(service_url) as proxy:
+    with running_lossy_proxy(service_url) as proxy:
         proxy.lose_every = ANSWERS_LOST
         script = ["exercise.mjs", service_url, f"ts{time.time_ns()}", proxy.url]
         return steps_of(SDK, "node", "--experimental-websocket", "--no-warnings", *script)

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from millstream_client import AsyncMillstream, NotFound, Reject, Retry
-from tests.contract.sdk.lossy_proxy import losing
+from tests.contract.sdk.lossy_proxy import running_lossy_proxy
 
 
 async def until(fact) -> None:
@@ -181,7 +181,7 @@ async def test_worker_continues_through_broken_network(service_url, orders):
         done.append(message.text)
         await asyncio.sleep(0.01)
 
-    with losing(service_url) as proxy:
+    with running_lossy_proxy(service_url) as proxy:
         async with AsyncMillstream(proxy.url) as client:
             worker = client.queue(orders.name).worker(handle, concurrency=4, lease_seconds=2)
             async with running(worker):

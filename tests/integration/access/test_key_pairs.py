@@ -91,7 +91,7 @@ async def test_key_pair_is_checked_on_every_call(guarded: Guarded):
     assert (wrong, revoked) == ("SignatureDoesNotMatch", "InvalidClientTokenId")
 
 
-class _RightlySigned:
+class _SignedRequest:
     """A correctly signed request of a key id."""
 
     headers: dict[bytes, bytes] = {}
@@ -114,18 +114,18 @@ async def test_cached_key_pair_expires(guarded: Guarded, monkeypatch):
     gate = KeyGate(lambda: guarded.storage, JwtIssuers(()), clock)
     one = await pair(guarded, replace(LET_IN, expires_at_ms=clock.now_ms() + 10_000))
     for _ in range(2):
-        await gate.admit_signed(_RightlySigned(one.id))
+        await gate.admit_signed(_SignedRequest(one.id))
 
     async def nobody(_: str) -> None:
         """Find no key: it has been deleted by now."""
 
     monkeypatch.setattr(guarded.storage.credentials, "find", nobody)
     clock.advance(ms=9_999)
-    assert (await gate.admit_signed(_RightlySigned(one.id))).credential == one.id
+    assert (await gate.admit_signed(_SignedRequest(one.id))).credential == one.id
 
     clock.advance(ms=1)
     with pytest.raises(Unauthenticated):
-        await gate.admit_signed(_RightlySigned(one.id))
+        await gate.admit_signed(_SignedRequest(one.id))
 
 
 async def test_wrong_signature_is_recorded_in_audit_log(guarded: Guarded):

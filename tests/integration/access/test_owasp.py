@@ -40,14 +40,14 @@ async def guarded(redis_url, database_url) -> AsyncGenerator[Guarded]:
         yield guarded
 
 
-async def outsider(guarded: Guarded) -> Any:
+async def foreign_key(guarded: Guarded) -> Any:
     """An administrator's key of another namespace."""
     return await guarded.key(by=Principal("root", TENANT, EVERYTHING))
 
 
 async def test_api1_broken_object_level_authorization(guarded: Guarded):
     """Objects of another namespace are not found, like objects that do not exist."""
-    own, other = await guarded.key(), await outsider(guarded)
+    own, other = await guarded.key(), await foreign_key(guarded)
     await guarded.ask("POST", "/v1/queues/orders/messages", own, json={"body": "a"})
     listed = (await guarded.ask("GET", "/v1/queues/orders/messages", own)).json()
     [message] = listed.get("messages") or listed["items"]

@@ -11,12 +11,12 @@ from storage.postgres.database import open_database
 from storage.postgres.listener import Listener
 from storage.postgres.repositories.offset_reservations import Reservations
 from storage.settings import StorageSettings
-from tests.integration.catalog.definitions import Graves, OpenCatalog
+from tests.integration.catalog.definitions import OpenCatalog, Tombstones
 
 
 @pytest.fixture
-def graves() -> Graves:
-    return Graves()
+def tombstones() -> Tombstones:
+    return Tombstones()
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-def process(database_url: str, clock: ManualClock, graves: Graves) -> OpenCatalog:
+def process(database_url: str, clock: ManualClock, tombstones: Tombstones) -> OpenCatalog:
     """Open a catalog as one process of the deployment does."""
     where = StorageSettings(redis_url="redis://unused", database_url=database_url)
 
@@ -33,7 +33,7 @@ def process(database_url: str, clock: ManualClock, graves: Graves) -> OpenCatalo
     async def opened() -> AsyncIterator[Catalog]:
         async with (
             open_database(where) as database,
-            open_catalog(database, Listener(where.database_url), clock, graves.bury) as catalog,
+            open_catalog(database, Listener(where.database_url), clock, tombstones.bury) as catalog,
         ):
             yield catalog
 

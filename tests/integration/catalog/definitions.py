@@ -12,7 +12,7 @@ CLICKS = StreamName("clicks")
 OpenCatalog = Callable[[], AbstractAsyncContextManager[Catalog]]
 
 
-class Graves:
+class Tombstones:
     """Records tombstones of deleted logs, unless it is out of order."""
 
     def __init__(self) -> None:

@@ -9,23 +9,23 @@ from storage.domain.streams.stream import StreamSpec
 from tests.integration.catalog.definitions import CLICKS, ORDERS
 
 
-async def test_deleted_queue_is_gone_and_its_log_is_tombstoned(catalog, graves):
+async def test_deleted_queue_is_gone_and_its_log_is_tombstoned(catalog, tombstones):
     queue, _ = await catalog.put_queue(ORDERS, QueueSpec())
 
     deleted = await catalog.delete_queue(ORDERS)
 
     assert deleted == queue
-    assert graves.buried == [(DEFAULT_NAMESPACE, queue.log_id)]
+    assert tombstones.buried == [(DEFAULT_NAMESPACE, queue.log_id)]
     with pytest.raises(QueueNotFound):
         await catalog.queue(ORDERS)
 
 
-async def test_deleted_stream_is_gone_and_its_logs_are_tombstoned(catalog, graves):
+async def test_deleted_stream_is_gone_and_its_logs_are_tombstoned(catalog, tombstones):
     stream, _ = await catalog.put_stream(CLICKS, StreamSpec(shards=2))
 
     await catalog.delete_stream(CLICKS)
 
-    assert graves.buried == [(DEFAULT_NAMESPACE, shard.log_id) for shard in stream.shards]
+    assert tombstones.buried == [(DEFAULT_NAMESPACE, shard.log_id) for shard in stream.shards]
     with pytest.raises(StreamNotFound):
         await catalog.stream(CLICKS)
 
@@ -67,9 +67,9 @@ async def test_delete_with_wrong_version_is_rejected(catalog):
     assert (await catalog.fresh_queue(ORDERS)).version == 1
 
 
-async def test_log_that_cannot_be_tombstoned_is_left_for_maintenance(catalog, graves):
+async def test_log_that_cannot_be_tombstoned_is_left_for_maintenance(catalog, tombstones):
     queue, _ = await catalog.put_queue(ORDERS, QueueSpec())
-    graves.out_of_order = True
+    tombstones.out_of_order = True
 
     await catalog.delete_queue(ORDERS)
 

@@ -42,7 +42,7 @@ async def test_definition_is_cached(catalog, database_url):
     created, _ = await catalog.put_queue(ORDERS, QueueSpec())
     await eventually(lambda: is_cached(catalog, ORDERS), True)
 
-    change_unheard(database_url)
+    change_without_notification(database_url)
 
     assert await catalog.queue(ORDERS) == created
     assert (await catalog.fresh_queue(ORDERS)).version == 99
@@ -51,7 +51,7 @@ async def test_definition_is_cached(catalog, database_url):
 async def test_missed_change_is_seen_after_one_minute(catalog, clock, database_url):
     await catalog.put_queue(ORDERS, QueueSpec())
     await eventually(lambda: is_cached(catalog, ORDERS), True)
-    change_unheard(database_url)
+    change_without_notification(database_url)
 
     clock.advance(ms=DEFINITION_AGE_MS_MAX)
 
@@ -61,7 +61,7 @@ async def test_missed_change_is_seen_after_one_minute(catalog, clock, database_u
 async def test_losing_listen_connection_clears_cache(catalog, database_url):
     await catalog.put_queue(ORDERS, QueueSpec())
     await eventually(lambda: is_cached(catalog, ORDERS), True)
-    change_unheard(database_url)
+    change_without_notification(database_url)
 
     end_listeners(database_url)
 
@@ -101,11 +101,11 @@ async def test_fields_of_later_version_are_ignored(catalog, database_url):
     assert await catalog.fresh_queue(ORDERS) == created
 
 
-async def test_unavailable_database_is_reported(clock, graves):
+async def test_unavailable_database_is_reported(clock, tombstones):
     where = StorageSettings(redis_url="redis://unused", database_url="postgresql:///?host=/nowhere")
     async with (
         open_database(where) as database,
-        open_catalog(database, Listener(where.database_url), clock, graves.bury) as catalog,
+        open_catalog(database, Listener(where.database_url), clock, tombstones.bury) as catalog,
     ):
         with pytest.raises(StorageUnavailable):
             await catalog.queue(ORDERS)
@@ -122,7 +122,7 @@ async def is_cached(catalog: Catalog, name: QueueName) -> bool:
     return await catalog.queue(name) is await catalog.queue(name)
 
 
-def change_unheard(url: str) -> None:
+def change_without_notification(url: str) -> None:
     """Make a change whose notification is lost."""
     execute(url, "update queues set version = 99")
 

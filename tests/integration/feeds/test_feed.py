@@ -29,7 +29,7 @@ LONG_MS = 10_000
 NOTHING_HOT = StreamSpec(hot_retention_ms=0)
 
 
-class Counting:
+class CountingStreams:
     """Streams that count reads."""
 
     def __init__(self, streams) -> None:
@@ -54,7 +54,7 @@ class Counting:
             self.idle.set()
 
 
-class Words:
+class CountingFormat:
     """A format that counts encoded records."""
 
     def __init__(self) -> None:
@@ -68,12 +68,12 @@ class Words:
 @pytest.fixture
 async def streams(engines):
     await engines.catalog.put_stream(CLICKS, StreamSpec())
-    return Counting(engines.streams)
+    return CountingStreams(engines.streams)
 
 
 @pytest.fixture
-def words() -> Words:
-    return Words()
+def words() -> CountingFormat:
+    return CountingFormat()
 
 
 @pytest.fixture

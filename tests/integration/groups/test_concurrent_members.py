@@ -31,7 +31,7 @@ async def processes(redis_url, database_url):
         yield [one, other]
 
 
-class Work:
+class ReadLog:
     """Records read, by offset, and by key in the order of commits."""
 
     def __init__(self) -> None:
@@ -83,7 +83,7 @@ async def disturb(storage: Storage) -> None:
 
 async def test_concurrent_members_lose_nothing_and_share_no_generation(processes):
     one, other = processes
-    work = Work()
+    work = ReadLog()
     members = [
         asyncio.create_task(work.member(processes[nth % 2], f"m{nth}", random.Random(nth)))
         for nth in range(MEMBERS)

@@ -15,7 +15,7 @@ from storage.domain.names import GroupName, StreamName
 from storage.domain.streams.stream import StreamSpec
 from storage.groups.engine import Groups
 from storage.settings import StorageSettings
-from tests.integration.fault_proxy import Faults
+from tests.integration.fault_proxy import FaultSwitches
 
 CLICKS = StreamName("clicks")
 READERS = GroupName("readers")
@@ -26,7 +26,7 @@ SOCKET = ".s.PGSQL.5432"
 async def faults(database_url, short_folder):
     """Switches of a proxy in front of the database, in `short_folder`."""
     [folder] = parse_qs(urlsplit(database_url).query)["host"]
-    faults = Faults()
+    faults = FaultSwitches()
     tasks: set[asyncio.Task[None]] = set()
 
     async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

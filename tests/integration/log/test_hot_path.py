@@ -28,7 +28,7 @@ from storage.redis.transport.client import ScriptFailed
 from storage.redis.transport.coalescing import StoreChanged
 from storage.redis.transport.wakeups import Waiter
 from storage.settings import StorageSettings
-from tests.integration.fault_proxy import faulty
+from tests.integration.fault_proxy import running_fault_proxy
 
 ORDERS = QueueName("orders")
 CLICKS = StreamName("clicks")
@@ -202,7 +202,7 @@ async def test_unanswered_send_is_unknown_and_its_retry_adds_nothing(
     redis_url, database_url, tmp_path
 ):
     async with (
-        faulty(redis_url, tmp_path) as (url, faults),
+        running_fault_proxy(redis_url, tmp_path) as (url, faults),
         opened(url, database_url, redis_reply_ms_max=300) as storage,
     ):
         await storage.queues.send(ORDERS, [NewMessage(b"before")])
@@ -222,7 +222,10 @@ async def test_unanswered_send_is_unknown_and_its_retry_adds_nothing(
 async def test_unreachable_store_is_unavailable_and_nothing_happened(
     redis_url, database_url, tmp_path
 ):
-    async with faulty(redis_url, tmp_path) as (url, faults), opened(url, database_url) as storage:
+    async with (
+        running_fault_proxy(redis_url, tmp_path) as (url, faults),
+        opened(url, database_url) as storage,
+    ):
         await storage.queues.send(ORDERS, [NewMessage(b"before")])
         faults.refuse = True
         faults.cut()

@@ -218,7 +218,7 @@ async def test_every_process_reads_same_secret(database):
 
 
 @dataclass(frozen=True)
-class Meta:
+class LogState:
     """The state of a log in the hot store."""
 
     next: int
@@ -227,7 +227,7 @@ class Meta:
 
 
 @dataclass
-class World:
+class LossyStore:
     """A hot store that loses data, and processes that stop between Postgres and the store.
 
     The design, and so this model, excludes one case: a process that stays between the two while the
@@ -237,9 +237,9 @@ class World:
     reservations: Reservations
     log_id: LogId
     epoch: int = 1
-    meta: Meta | None = None
-    kept: list[Meta | None] = field(default_factory=list)
-    placed: dict[int, Meta] = field(default_factory=dict)
+    meta: LogState | None = None
+    kept: list[LogState | None] = field(default_factory=list)
+    placed: dict[int, LogState] = field(default_factory=dict)
     handed_out: list[int] = field(default_factory=list)
 
     async def ask(self, process: int, lost: bool, wanted: int) -> None:
@@ -252,7 +252,7 @@ class World:
         )
         assert place is not None
         if place.fresh or hot_next is not None:
-            self.placed[process] = Meta(place.next, place.ceiling, self.epoch)
+            self.placed[process] = LogState(place.next, place.ceiling, self.epoch)
 
     def apply(self, process: int) -> None:
         """Second half: create a missing log in the store, or let it jump if it is behind."""
@@ -320,9 +320,9 @@ def test_no_offset_is_assigned_twice(database_url, story):
     assert all(one[1] <= other[0] for one, other in pairwise(holes))
 
 
-async def _play(url: str, story) -> tuple[World, list[tuple[int, int]]]:
+async def _play(url: str, story) -> tuple[LossyStore, list[tuple[int, int]]]:
     async with open_database(_settings(url)) as database:
-        world = World(Reservations(database), await _new_log(database))
+        world = LossyStore(Reservations(database), await _new_log(database))
         for verb, *arguments in story:
             outcome = getattr(world, verb)(*arguments)
             if outcome is not None:

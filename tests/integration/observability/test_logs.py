@@ -82,7 +82,7 @@ async def guarded_storage(redis_url, database_url) -> AsyncGenerator[Storage]:
         yield storage
 
 
-def fail_for_no_reason(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+def raise_unexpected_errors(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
     """Make every engine call raise an unexpected error."""
 
     async def boom(*_: object, **__: object) -> None:
@@ -98,7 +98,7 @@ def fail_for_no_reason(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> Non
             monkeypatch.setattr(engine, verb, boom)
 
 
-async def at_every_door(guarded: Guarded) -> list[str]:
+async def send_secrets(guarded: Guarded) -> list[str]:
     """Send secrets in headers, queries and bodies; returns the other secrets."""
     key, pair = await guarded.key(), await guarded.key(kind=CredentialKind.PAIR)
     headers = {"authorization": f"Bearer {key.word}"}
@@ -143,8 +143,8 @@ async def test_log_lines_have_request_fields_but_no_body_or_secret(
     guarded_storage, lines, monkeypatch
 ):
     async with logging_to(lines, guarded_storage) as guarded:
-        fail_for_no_reason(guarded_storage, monkeypatch)
-        secrets = await at_every_door(guarded)
+        raise_unexpected_errors(guarded_storage, monkeypatch)
+        secrets = await send_secrets(guarded)
 
     written = lines.written.getvalue()
     assert [word for word in secrets if word in written] == []
@@ -181,7 +181,7 @@ async def test_log_line_names_caller_operation_and_outcome(guarded_storage, line
 async def test_log_line_names_its_span_when_tracing(guarded_storage, lines, monkeypatch):
     with collecting() as collected:
         async with logging_to(lines, guarded_storage, otlp_endpoint=collected.url) as guarded:
-            fail_for_no_reason(guarded_storage, monkeypatch)
+            raise_unexpected_errors(guarded_storage, monkeypatch)
             key = await guarded.key()
             await guarded.ask("POST", "/v1/queues/orders/messages", key, json={"body": "x"})
 

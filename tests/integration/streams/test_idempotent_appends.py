@@ -24,7 +24,7 @@ from storage.domain.streams.stream import RING_SIZE, ReadFrom, StreamSpec
 from storage.redis.keys import every_key
 from storage.settings import StorageSettings
 from storage.streams.engine import Streams
-from tests.integration.fault_proxy import faulty
+from tests.integration.fault_proxy import running_fault_proxy
 
 CLICKS = StreamName("clicks")
 WORK = QueueName("work")
@@ -233,7 +233,7 @@ async def test_deleted_stream_leaves_no_producer_state(engines, streams, redis_u
 
 @pytest.mark.parametrize("redis_url", ["plain"], indirect=True)
 async def test_retry_recovers_from_lost_response(redis_url, database_url, tmp_path, short_folder):
-    async with faulty(redis_url, short_folder) as (url, faults):
+    async with running_fault_proxy(redis_url, short_folder) as (url, faults):
         settings = StorageSettings(redis_url=url, database_url=database_url)
         quick = Limits(redis_reply_ms_max=300)
         async with open_storage(settings, limits=quick) as storage:

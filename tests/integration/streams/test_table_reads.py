@@ -67,7 +67,7 @@ def offsets(read: TableRead) -> list[int]:
     return [record.offset for record in records_in(read)]
 
 
-async def is_read_alike(engines: Storage, name: StreamName = CLICKS) -> None:
+async def assert_reads_agree(engines: Storage, name: StreamName = CLICKS) -> None:
     """Assert that both kinds of read agree from every offset of a shard."""
     [state, *_] = await engines.streams.shards(name)
     for offset in range(state.start, state.next):
@@ -90,7 +90,7 @@ async def test_table_read_equals_record_read_in_both_tiers(engines, settings, cl
     await engines.streams.append_to_shard(CLICKS, 0, odd)
     await append(engines, 4, 3)
 
-    await is_read_alike(engines)
+    await assert_reads_agree(engines)
     assert {(await table(engines, at)).tier for at in (0, 24, 25, 30)} == {Tier.ARCHIVE, Tier.HOT}
 
 
@@ -239,14 +239,14 @@ async def test_stream_view_is_readable_as_table_in_both_tiers(engines, settings)
     await engines.queues.send(
         orders, [NewMessage(b"%d" % nth, content_type="text/plain") for nth in range(10)]
     )
-    await is_read_alike(engines, view)
+    await assert_reads_agree(engines, view)
     await archive(engines, settings, view)
     stream = await engines.catalog.stream(view)
     at = LogAddress("default", stream.stream_id, is_view=True)
     await engines.streams._hot.trim(at, 0, None, None, 1_000, "", archived=10)
     await engines.queues.send(orders, [NewMessage(b"10")])
 
-    await is_read_alike(engines, view)
+    await assert_reads_agree(engines, view)
 
 
 async def test_read_without_archive_serves_hot_store_only(redis_url, database_url, clock):

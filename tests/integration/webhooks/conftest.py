@@ -30,7 +30,7 @@ ALLOW = ("127.0.0.1",)
 
 
 @dataclass
-class Counted:
+class DelivererCounters:
     """Counters of a deliverer."""
 
     outcomes: list[Outcome] = field(default_factory=list)
@@ -78,17 +78,19 @@ async def storage(hook_settings: StorageSettings, clock: ManualClock) -> AsyncGe
 
 
 @pytest.fixture
-def counted() -> Counted:
-    return Counted()
+def counters() -> DelivererCounters:
+    return DelivererCounters()
 
 
 class Bench:
     """Creates webhooks, and serves them step by step."""
 
-    def __init__(self, storage: Storage, clock: ManualClock, counted: Counted, url: str) -> None:
+    def __init__(
+        self, storage: Storage, clock: ManualClock, counters: DelivererCounters, url: str
+    ) -> None:
         self.storage = storage
         self.clock = clock
-        self.counted = counted
+        self.counters = counters
         self.url = url
         self.journal = Journal(storage.deliveries)
         self.endpoints: list[Endpoint] = []
@@ -128,7 +130,7 @@ class Bench:
         tls = httpx.create_ssl_context()
         sender = Sender(served, Egress.of(allow), self.clock, tls, resolver, tracing)
         endpoint = Endpoint(
-            served, sender, self.journal, self.clock, self.counted, lambda: 0.5, lambda: True
+            served, sender, self.journal, self.clock, self.counters, lambda: 0.5, lambda: True
         )
         self.endpoints.append(endpoint)
         return endpoint
@@ -155,12 +157,12 @@ class Bench:
     def deliverer(self, storage: Storage | None = None, **more: object) -> Deliverer:
         """Create a complete deliverer."""
         given = {"clock": self.clock, "chance": lambda: 0.5, **more}
-        return Deliverer(storage or self.storage, ALLOW, self.counted, **given)  # type: ignore[arg-type]
+        return Deliverer(storage or self.storage, ALLOW, self.counters, **given)  # type: ignore[arg-type]
 
 
 @pytest.fixture
-async def bench(storage, clock, counted, receiver) -> AsyncGenerator[Bench]:
-    bench = Bench(storage, clock, counted, receiver.url)
+async def bench(storage, clock, counters, receiver) -> AsyncGenerator[Bench]:
+    bench = Bench(storage, clock, counters, receiver.url)
     yield bench
     for endpoint in bench.endpoints:
         await endpoint.close()

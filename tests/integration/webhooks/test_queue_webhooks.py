@@ -237,7 +237,7 @@ async def test_410_disables_webhook_and_keeps_message(bench, storage, receiver, 
     deliverer = bench.deliverer()
     await deliverer.beat()
     await receiver.until(1)
-    await bench.counted.until(Outcome.GONE)
+    await bench.counters.until(Outcome.GONE)
 
     await deliverer.beat()
     disabled = await storage.webhooks.get(HOOK)
@@ -249,7 +249,7 @@ async def test_410_disables_webhook_and_keeps_message(bench, storage, receiver, 
     await deliverer._leave()
 
     assert (disabled.is_active, disabled.disabled_because) == (False, DisabledBecause.GONE)
-    assert bench.counted.disabled_now == 0
+    assert bench.counters.disabled_now == 0
     assert (stats.ready, stats.dead_lettered) == (1, 0)
     assert enabled.is_active
     assert receiver.got[0].event_id == receiver.got[1].event_id

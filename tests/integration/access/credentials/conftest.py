@@ -80,7 +80,7 @@ async def other(process: OpenProcess) -> AsyncIterator[Credentials]:
         yield credentials
 
 
-class Heard:
+class ChangeNotifications:
     """The change notifications that a process received."""
 
     def __init__(self, credentials: Credentials) -> None:
@@ -119,7 +119,7 @@ async def make_namespace(database_url: str, name: str) -> None:
         )
 
 
-async def all_that_is_stored(database_url: str) -> bytes:
+async def stored_credentials(database_url: str) -> bytes:
     """Read all that Postgres stores about credentials."""
     async with await psycopg.AsyncConnection.connect(database_url) as connection:
         rows = await (await connection.execute("SELECT * FROM credentials")).fetchall()

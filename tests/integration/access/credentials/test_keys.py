@@ -21,8 +21,8 @@ from tests.integration.access.credentials.conftest import (
     NEW_KEY,
     OLD_KEY,
     PRODUCER,
-    Heard,
-    all_that_is_stored,
+    ChangeNotifications,
+    stored_credentials,
 )
 
 pytestmark = pytest.mark.one_store
@@ -94,7 +94,7 @@ async def test_key_pair_secret_is_encrypted_and_can_be_decrypted(credentials, da
     issued, secret = await credentials.create(ADMIN, replace(CREATED, kind=CredentialKind.PAIR))
 
     found = await credentials.find(issued.id)
-    stored = await all_that_is_stored(database_url)
+    stored = await stored_credentials(database_url)
 
     assert issued.id.startswith("MSAK")
     assert (len(issued.id), len(secret.word)) == (20, 40)
@@ -106,7 +106,7 @@ async def test_key_pair_secret_is_encrypted_and_can_be_decrypted(credentials, da
 async def test_api_key_secret_is_not_stored(credentials, database_url):
     _, secret = await credentials.create(ADMIN, CREATED)
 
-    assert secret.secret.encode() not in await all_that_is_stored(database_url)
+    assert secret.secret.encode() not in await stored_credentials(database_url)
 
 
 async def test_secret_keys_rotate_under_key_pairs(credentials, process):
@@ -136,7 +136,7 @@ async def test_key_pairs_require_secret_keys_but_api_keys_do_not(process):
 async def test_revocation_reaches_other_process(credentials, other):
     issued, secret = await credentials.create(ADMIN, CREATED)
     assert await other.proved(secret.word)
-    heard = Heard(other)
+    heard = ChangeNotifications(other)
 
     await credentials.revoke(ADMIN, issued.id)
 
@@ -149,7 +149,7 @@ async def test_revocation_reaches_other_process(credentials, other):
 async def test_lost_listener_clears_cache_and_reads_every_time(credentials, other, database_url):
     issued, _ = await credentials.create(ADMIN, CREATED)
     assert await other.find(issued.id)
-    heard = Heard(other)
+    heard = ChangeNotifications(other)
 
     async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as connection:
         await connection.execute(

@@ -22,7 +22,7 @@ from tests.integration.access.credentials.conftest import (
     CREATED,
     PRODUCER,
     TENANT_ADMIN,
-    Heard,
+    ChangeNotifications,
     make_namespace,
     use,
 )
@@ -169,7 +169,7 @@ async def test_unknown_namespace_has_no_keys(credentials):
 async def test_change_increments_version_and_notifies(credentials, other, clock):
     issued, _ = await credentials.create(ADMIN, CREATED)
     assert await other.find(issued.id)
-    heard = Heard(other)
+    heard = ChangeNotifications(other)
     rates = Rates(calls_per_second=5)
     clock.advance(ms=7)
 

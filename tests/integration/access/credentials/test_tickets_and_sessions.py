@@ -12,7 +12,7 @@ from tests.integration.access.credentials.conftest import (
     ADMIN,
     CREATED,
     PRODUCER,
-    Heard,
+    ChangeNotifications,
     make_namespace,
     session_of,
     ticket_for,
@@ -150,7 +150,7 @@ async def test_session_ends_with_its_key(credentials, other, api_key):
     issued, secret = api_key
     session = await session_of(credentials, secret.word)
     assert await other.find_session(session.word)
-    heard = Heard(other)
+    heard = ChangeNotifications(other)
 
     await credentials.revoke(ADMIN, issued.id)
 
@@ -164,7 +164,7 @@ async def test_logged_out_session_ends_in_all_processes(credentials, other, api_
 
     await credentials.log_out(session.word)
     marker, _ = await credentials.create(ADMIN, CREATED)
-    heard = Heard(other)
+    heard = ChangeNotifications(other)
     await credentials.revoke(ADMIN, marker.id)
 
     assert await heard.next() == marker.id  # so everything announced earlier has arrived too
