@@ -97,21 +97,23 @@ def _waiting(seen: Seen) -> Iterable[Concern]:
     ages = {name: queue.oldest_age_ms(now_ms) for name, queue in seen.queues.items()}
     stuck = [name for name, queue in seen.queues.items() if is_stuck(queue, now_ms)]
     for name in _worst(stuck, ages):
-        waits = f"{formatting.plural(seen.queues[name].ready, 'message')} ready, the oldest for {formatting.duration(ages[name])}."
+        waits = f"{formatting.plural(seen.queues[name].ready, 'message')} ready; the oldest has waited {formatting.duration(ages[name])}."
         if name in seen.paused:
             yield Concern(WARN, f"{name} is paused", waits, f"/ui/queues/{name}")
         else:
-            yield Concern(BAD, f"Nobody receives from {name}", waits, f"/ui/queues/{name}/messages")
-    yield from _more(stuck, "queues hand nothing out", "/ui/queues", {"state": "stuck"})
+            yield Concern(
+                BAD, f"No consumer receives from {name}", waits, f"/ui/queues/{name}/messages"
+            )
+    yield from _more(stuck, "queues without deliveries", "/ui/queues", {"state": "stuck"})
     behind = [name for name, queue in seen.queues.items() if is_behind(queue, now_ms)]
     for name in _worst(behind, ages):
         queue = seen.queues[name]
         detail = (
-            f"The oldest has waited for {formatting.duration(ages[name])}: {formatting.rate(queue.sent_per_second)} a second "
-            f"come, {formatting.rate(queue.acknowledged_per_second)} are acknowledged."
+            f"The oldest message has waited {formatting.duration(ages[name])}: {formatting.rate(queue.sent_per_second)}/s sent, "
+            f"{formatting.rate(queue.acknowledged_per_second)}/s acknowledged."
         )
-        yield Concern(WARN, f"{name} is behind", detail, f"/ui/queues/{name}")
-    yield from _more(behind, "queues are behind", "/ui/queues", {"sort": "-oldest"})
+        yield Concern(WARN, f"{name} is falling behind", detail, f"/ui/queues/{name}")
+    yield from _more(behind, "queues falling behind", "/ui/queues", {"sort": "-oldest"})
 
 
 def _dead_letters(seen: Seen) -> Iterable[Concern]:
@@ -121,12 +123,10 @@ def _dead_letters(seen: Seen) -> Iterable[Concern]:
         new, path = seen.died.get(name, 0), f"/ui/queues/{name}/dead-letters"
         title = f"{formatting.plural(counts[name], 'dead letter')} in {name}"
         if new > 0:
-            yield Concern(
-                BAD, title, f"{formatting.count(new)} of them within the last hour.", path
-            )
+            yield Concern(BAD, title, f"{formatting.count(new)} in the last hour.", path)
         else:
-            yield Concern(WARN, title, "None is new within the last hour.", path)
-    yield from _more(dead, "queues have dead letters", "/ui/queues", {"state": "dead"})
+            yield Concern(WARN, title, "None in the last hour.", path)
+    yield from _more(dead, "queues with dead letters", "/ui/queues", {"state": "dead"})
 
 
 def _parked(seen: Seen) -> Iterable[Concern]:
@@ -134,10 +134,10 @@ def _parked(seen: Seen) -> Iterable[Concern]:
     for name in _worst(parked, parked):
         title = f"Parked groups in {name}"
         detail = (
-            f"{formatting.plural(parked[name], 'message')} wait until someone resumes their groups."
+            f"{formatting.plural(parked[name], 'message')} blocked until the groups are resumed."
         )
         yield Concern(WARN, title, detail, f"/ui/queues/{name}/groups")
-    yield from _more(parked, "queues have parked groups", "/ui/queues", {"state": "parked"})
+    yield from _more(parked, "queues with parked groups", "/ui/queues", {"state": "parked"})
 
 
 # Groups, webhooks, jobs
@@ -150,10 +150,10 @@ def _lagging(seen: Seen) -> Iterable[Concern]:
         group = seen.groups[name]
         detail = f"{formatting.plural(group.lag_records, 'record')} behind, {formatting.duration(late[name])} in time."
         if group.members:
-            yield Concern(WARN, f"{name} lags", detail, f"/ui/groups/{name}")
+            yield Concern(WARN, f"Group {name} is lagging", detail, f"/ui/groups/{name}")
         else:
-            yield Concern(BAD, f"{name} has no members", detail, f"/ui/groups/{name}")
-    yield from _more(lagging, "groups lag", "/ui/groups", {"sort": "-lag"})
+            yield Concern(BAD, f"Group {name} has no members", detail, f"/ui/groups/{name}")
+    yield from _more(lagging, "lagging groups", "/ui/groups", {"sort": "-lag"})
 
 
 def _webhooks(webhooks: Sequence[Webhook]) -> Iterable[Concern]:
@@ -162,7 +162,7 @@ def _webhooks(webhooks: Sequence[Webhook]) -> Iterable[Concern]:
         if webhook.disabled_at_ms is not None:
             yield Concern(BAD, f"Webhook {name} is disabled", webhook.health.last_failure, path)
         elif webhook.health.failing_since_ms is not None:
-            yield Concern(WARN, f"Webhook {name} fails", webhook.health.last_failure, path)
+            yield Concern(WARN, f"Webhook {name} is failing", webhook.health.last_failure, path)
 
 
 def _jobs(jobs: Sequence[Job]) -> Iterable[Concern]:
@@ -180,22 +180,23 @@ def _jobs(jobs: Sequence[Job]) -> Iterable[Concern]:
 def _of_deployment(seen: Seen) -> Iterable[Concern]:
     for check, told in seen.checks.items():
         if told != "ok":
-            yield Concern(BAD, f"{check.capitalize()} is not well", told, "/ui/system")
+            yield Concern(BAD, f"{check.capitalize()} check failed", told, "/ui/system")
     settled = any(seen.now_ms - one.started_at_ms >= STARTS_MS for one in seen.processes)
     roles = {process.role for process in seen.processes}
     if settled and ProcessRole.SWEEPER not in roles:
         yield Concern(
-            BAD, "No sweeper is running", "Duties are not done: nothing is measured.", "/ui/system"
+            BAD,
+            "No sweeper is running",
+            "Maintenance tasks and metrics sampling are stopped.",
+            "/ui/system",
         )
     if seen.webhooks and settled and ProcessRole.DELIVERER not in roles:
         yield Concern(
-            BAD, "No deliverer is running", "Webhooks deliver nothing meanwhile.", "/ui/system"
+            BAD, "No deliverer is running", "Webhook deliveries are stopped.", "/ui/system"
         )
     for process in seen.processes:
         if process.event_loop_lag_ms >= LOOP_LATE_MS:
-            late = (
-                f"Its event loop comes back {formatting.duration(process.event_loop_lag_ms)} late."
-            )
+            late = f"Its event loop lags by {formatting.duration(process.event_loop_lag_ms)}."
             yield Concern(WARN, f"Process {process.pid} is overloaded", late, "/ui/system")
     if seen.total is not None:
         yield from _of_store(seen.total, seen.now_ms)
@@ -207,16 +208,19 @@ def _of_store(total: TotalSample, now_ms: int) -> Iterable[Concern]:
         full = used / most >= MEMORY_FULL
         detail = f"{formatting.size(used)} of {formatting.size(most)}."
         if full:
-            yield Concern(BAD, "The store is full", detail + " Writes are refused.", "/ui/system")
+            yield Concern(
+                BAD, "The hot store is full", detail + " Writes are rejected.", "/ui/system"
+            )
         else:
             yield Concern(
-                WARN, "The store fills up", detail + " Writes are refused at 85 %.", "/ui/system"
+                WARN,
+                "The hot store is nearly full",
+                detail + " Writes are rejected at 85 %.",
+                "/ui/system",
             )
     if (late_ms := total.archive_lag_ms(now_ms)) >= ARCHIVE_LATE_MS:
-        detail = (
-            f"The oldest record that is not archived has waited for {formatting.duration(late_ms)}."
-        )
-        yield Concern(WARN, "The archive is behind", detail, "/ui/streams")
+        detail = f"The oldest unarchived record has waited {formatting.duration(late_ms)}."
+        yield Concern(WARN, "Archiving is falling behind", detail, "/ui/streams")
 
 
 # Few of many
@@ -231,6 +235,4 @@ def _more(
 ) -> Iterable[Concern]:
     rest = len(names) - NAMED_MAX
     if rest > 0:
-        yield Concern(
-            WARN, f"{formatting.count(rest)} more {what}", "Show all of them.", path, parameters
-        )
+        yield Concern(WARN, f"{formatting.count(rest)} more {what}", "Show all.", path, parameters)

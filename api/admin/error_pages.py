@@ -42,7 +42,7 @@ async def _told(handle: Handler, request: Request) -> Response:
 def refused(request: Request, error: Exception) -> Response:
     """The page that says why there is no page."""
     if isinstance(error, RequestValidationError):
-        status, detail = 400, "The address says something that this page does not know."
+        status, detail = 400, "The URL has invalid parameters."
     else:
         request_id = request.scope.get(REQUEST_ID_KEY, "")
         told = problem(error, instance=request.url.path, request_id=request_id)

@@ -198,6 +198,6 @@ def moment(text: str) -> int:
         told = datetime.fromisoformat(text.strip())
     except ValueError:
         raise ValidationFailed.at(
-            "/time", "A time looks like 2026-01-31 12:00:00", "invalid"
+            "/time", "Expected a time such as 2026-01-31 12:00:00", "invalid"
         ) from None
     return moment_ms(told if told.tzinfo else told.replace(tzinfo=UTC))

@@ -46,7 +46,7 @@ async def show_nothing(request: Request, path: str) -> Response:
     if path.endswith("/") or not path:
         there = f"/ui/{path}".rstrip("/")
         return RedirectResponse(f"{there}?{request.url.query}".rstrip("?"), 307)
-    raise Refusal(HttpErrorCode.NOT_FOUND, f"There is no page at /ui/{path}.")
+    raise Refusal(HttpErrorCode.NOT_FOUND, f"Page /ui/{path} does not exist.")
 
 
 ROUTERS = (

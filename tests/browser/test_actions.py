@@ -23,7 +23,9 @@ async def test_selected_messages_are_dropped(page: Page, service: Service):
     for offset in (1, 2):
         await page.locator(f"#m-{offset} input[type=checkbox]").check()
     await page.locator(".selection").get_by_role("button", name="Drop…").click()
-    await expect(page.locator("dialog[open]")).to_contain_text("2 selected messages are dropped")
+    await expect(page.locator("dialog[open]")).to_contain_text(
+        "2 selected messages will be permanently deleted"
+    )
     await page.locator("dialog[open] button.danger").click()
 
     await expect(page.locator(".toast")).to_have_text("2 of 2 dropped")
@@ -92,7 +94,7 @@ async def test_message_group_is_parked_and_resumed(page: Page, service: Service)
     [parked] = await storage.contents.parked_groups(queue)
     await press(page, "Resume")
 
-    await expect(page.locator(".toast").last).to_have_text("1 messages go on")
+    await expect(page.locator(".toast").last).to_have_text("Resumed 1 messages")
     assert (parked.group, parked.messages) == ("ada", 1)
     assert await storage.contents.parked_groups(queue) == []
 

@@ -62,7 +62,7 @@ async def test_browser_without_cookies_is_told_to_allow_them(guarded: Page, serv
     await guarded.goto("/ui")
     await log_in(guarded, (await service.key(Role.VIEWER)).word)
 
-    await expect(guarded.locator(".trouble")).to_contain_text("allow cookies")
+    await expect(guarded.locator(".trouble")).to_contain_text("Allow cookies")
     await expect(guarded).to_have_url(re.compile("/ui/login"))
 
 

@@ -45,7 +45,7 @@ async def test_stuck_queue_is_linked_from_overview(page: Page, service: Service)
     await service.storage.series.sample()
 
     await page.goto("/ui")
-    await page.get_by_role("link", name="Nobody receives from orders", exact=True).click()
+    await page.get_by_role("link", name="No consumer receives from orders", exact=True).click()
 
     await expect(page).to_have_url(re.compile("/ui/queues/orders/messages$"))
     await expect(page.get_by_role("row").nth(1)).to_contain_text("Ready")
@@ -111,7 +111,7 @@ async def test_selected_dead_letters_are_redriven(page: Page, service: Service):
     await expect(page.locator("dialog[open] [data-selected]")).to_have_text("1")
     await page.locator("dialog[open] button.primary").click()
 
-    await expect(page.locator(".toast")).to_contain_text("1 ready again")
+    await expect(page.locator(".toast")).to_contain_text("1 redriven")
     assert (await storage.queues.stats(queue)).dead_lettered == 2
 
 
@@ -165,7 +165,7 @@ async def test_settings_show_difference_and_reject_stale_version(page: Page, ser
     await page.get_by_label("Attempts").fill("3")
     await press(page, "Save")
     await expect(page.get_by_label("Attempts")).to_have_value("3")
-    await expect(page.locator("[data-diff]")).to_contain_text("Nothing is changed")
+    await expect(page.locator("[data-diff]")).to_contain_text("No changes")
     spec = (await storage.catalog.fresh_queue(queue)).spec
     assert (spec.attempts_max, spec.delay_ms) == (3, 1000)
 
@@ -183,7 +183,7 @@ async def test_key_is_rotated_and_shown_once(guarded: Page, service: Service):
     await expect(shown).to_have_text(re.compile("^msk_"))
     word = await shown.text_content()
     async with guarded.expect_navigation():
-        await press(guarded, "I have it")
+        await press(guarded, "Done")
 
     assert word
     assert word not in await guarded.content()
@@ -209,7 +209,7 @@ async def test_preferences_are_remembered(page: Page):
     await page.goto("/ui/queues/orders")
     await page.locator("[data-range]").select_option("86400")
     await page.locator("select[data-times]").select_option("utc")
-    await press(page, "Light or dark")
+    await press(page, "Toggle light or dark theme")
     await expect(page).to_have_url(re.compile("range=86400"))
 
     await page.goto("/ui/queues/emails/messages")
@@ -239,8 +239,8 @@ async def test_history_of_deleted_message_is_found_by_id(page: Page, service: Se
     await page.goto("/ui/queues/remembered/messages")
     await page.get_by_label("Search messages").fill(taken.message_id)
     await page.keyboard.press("Enter")
-    await page.get_by_role("link", name="See what happened").click()
+    await page.get_by_role("link", name="Show the history").click()
 
     rows = page.locator("tr[id^=h-] th")
     await expect(rows).to_have_text(["Sent", "Delivered", "Acknowledged"])
-    await expect(page.get_by_text("Gone", exact=True)).to_be_visible()
+    await expect(page.get_by_text("Deleted", exact=True)).to_be_visible()

@@ -92,10 +92,10 @@ async def test_reset_is_previewed_before_it_is_done(page, service):
     before = await committed_of(storage, group)
     go = dialog.get_by_role("button", name="Reset", exact=True)
     await expect(go).to_be_disabled()
-    await dialog.get_by_label("Type rewinders to go on").fill("rewinders")
+    await dialog.get_by_label("Type rewinders to confirm").fill("rewinders")
     await go.click()
 
-    await expect(page.get_by_text("The group was reset")).to_be_visible()
+    await expect(page.get_by_text("Group reset")).to_be_visible()
     assert (before, await committed_of(storage, group)) == (25, 10)
 
 
@@ -107,11 +107,11 @@ async def test_changed_reset_requires_another_preview(page, service):
     await page.get_by_role("button", name="Reset…").click()
     dialog = page.get_by_role("dialog")
     await dialog.get_by_role("button", name="Preview").click()
-    await expect(dialog.get_by_label("Type doubters to go on")).to_be_visible()
+    await expect(dialog.get_by_label("Type doubters to confirm")).to_be_visible()
 
     await dialog.get_by_label("Latest").check()
 
-    await expect(dialog.get_by_label("Type doubters to go on")).to_be_hidden()
+    await expect(dialog.get_by_label("Type doubters to confirm")).to_be_hidden()
     await expect(dialog.get_by_role("button", name="Reset", exact=True)).to_be_disabled()
     assert await committed_of(storage, group) == 5
 
@@ -157,7 +157,7 @@ async def test_tail_shows_new_records_and_buffers_while_paused(page, service):
     await put(storage, stream, 5, 3)
     await expect(state).to_contain_text("Paused, 3 waiting")
     held = await rows.count()
-    await page.get_by_role("button", name="Go on").click()
+    await page.get_by_role("button", name="Resume").click()
     await expect(rows).to_have_count(5)
 
     assert held == 2
@@ -197,7 +197,7 @@ async def test_link_shows_the_same_records_to_others(page, browser, service):
     await page.locator("select[name=at]").select_option("An offset")
     await page.locator("select[name=shard]").select_option("2")
     await page.locator("input[name=offset]").fill("17")
-    await page.get_by_role("button", name="Look").click()
+    await page.get_by_role("button", name="Search", exact=True).click()
     await page.get_by_role("link", name="21", exact=True).click()
     await expect(page.get_by_role("heading", name="Shard 2, offset 21")).to_be_visible()
     shared = page.url
@@ -218,8 +218,8 @@ async def test_shard_is_split_at_the_chosen_point(page, service):
 
     await page.get_by_role("button", name="Split").first.click()
     dialog = page.get_by_role("dialog")
-    await dialog.get_by_label("At").fill("25")
-    told = "Shard 0 (100 % of the ring) becomes one of 25 % and one of 75 %."
+    await dialog.get_by_label("Split point").fill("25")
+    told = "Shard 0 (100 % of the hash keys) splits into 25 % and 75 %."
     await expect(dialog.get_by_text(told)).to_be_visible()
     await look(page, "journey-split")
     await dialog.get_by_role("button", name="Split").click()
@@ -235,7 +235,7 @@ async def test_settings_show_difference_before_saving(page, service):
     await page.goto("/ui/streams/set-me/settings")
 
     await page.locator("[name=retention_seconds]").fill("3600")
-    await expect(page.locator("[data-diff]")).to_contain_text("Retention604800→3600")
+    await expect(page.locator("[data-diff]")).to_contain_text("Retention period604800→3600")
     await page.get_by_role("button", name="Save").click()
     await expect(page.get_by_text("Seconds · 1 h")).to_be_visible()
 
@@ -264,9 +264,9 @@ async def test_deleting_stream_requires_its_name(page, service):
     await expect(dialog.get_by_text("9 records")).to_be_visible()
     delete = dialog.get_by_role("button", name="Delete the stream")
 
-    await dialog.get_by_label("Type delete-me to go on").fill("delete")
+    await dialog.get_by_label("Type delete-me to confirm").fill("delete")
     await expect(delete).to_be_disabled()
-    await dialog.get_by_label("Type delete-me to go on").fill("delete-me")
+    await dialog.get_by_label("Type delete-me to confirm").fill("delete-me")
     await delete.click()
     await page.wait_for_url("**/ui/streams")
 

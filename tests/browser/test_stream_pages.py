@@ -102,8 +102,8 @@ async def test_paging_shows_every_record_once(service, size, monkeypatch):
 @pytest.mark.parametrize(
     ("query", "said"),
     [
-        ("at=time&time=never", "A time looks like"),
-        ("at=offset&offset=3", "An offset is a shard"),
+        ("at=time&time=never", "Expected a time"),
+        ("at=offset&offset=3", "Select a shard"),
         ("shard=77", "no shard 77"),
         ("cursor=nonsense", "cursor"),
     ],
@@ -127,7 +127,7 @@ async def test_missing_record_and_offset_beyond_end_are_reported(service):
     gone = await see(service, "/ui/streams/readings/browse?see=0:999999")
     beyond = await see(service, "/ui/streams/readings/browse?at=offset&shard=0&offset=999999")
 
-    assert "It is not there" in gone.text
+    assert "Record not found" in gone.text
     assert "No records here" in beyond.text
 
 

@@ -48,7 +48,7 @@ async def list_keys(
 def _state(live: bool, revoked_at_ms: int | None) -> tuple[str, str]:
     """How a credential stands: the level to show it in, and a word."""
     if live:
-        return "ok", "Live"
+        return "ok", "Active"
     return ("quiet", "Revoked") if revoked_at_ms is not None else ("quiet", "Expired")
 
 

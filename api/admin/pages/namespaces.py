@@ -24,7 +24,7 @@ async def list_namespaces(
 ) -> Response:
     """All namespaces, for who may look at all of them."""
     if not principal.everywhere:
-        raise Forbidden("Namespaces are for administrators of all of them.")
+        raise Forbidden("Only administrators of all namespaces can view namespaces.")
     found = await storage.namespaces.list(prefix=q, after=after, limit=PAGE_ROWS + 1)
     return render(
         request,

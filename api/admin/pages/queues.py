@@ -36,7 +36,7 @@ class State(NamedTuple):
 
 
 STATES = (
-    State("waiting", "Waiting", lambda queue, _: queue.ready > 0),
+    State("waiting", "Ready", lambda queue, _: queue.ready > 0),
     State("in_flight", "In flight", lambda queue, _: queue.in_flight > 0),
     State("delayed", "Delayed", lambda queue, _: queue.delayed > 0),
     State("stuck", "Stuck", is_stuck),

@@ -99,7 +99,7 @@ async def show_replay(
     found = await storage.replays.get(principal.namespace, replay)
     source = found.spec.request.stream
     if not principal.policy.allows(Action.REPLAY_LIST, source):
-        raise JobNotFound(f"There is no replay '{replay}'.")
+        raise JobNotFound(f"Replay '{replay}' does not exist.")
     told = progress_of(found.parts)
     job = found.job
     settled = job.state.is_over or job.wish is Wish.CANCEL

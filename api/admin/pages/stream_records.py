@@ -163,7 +163,7 @@ async def _found(storage: Storage, stream: Stream, asked: Asked, rows: int = ROW
     if shard is not None:
         stream.shard(shard)
     if asked.begin is From.OFFSET and shard is None:
-        raise ValidationFailed.at("/shard", "An offset is a shard's: choose which", "required")
+        raise ValidationFailed.at("/shard", "Select a shard for the offset", "required")
     wanted = wants(asked.text, asked.key)
     if asked.cursor:
         positions = decode_cursor(asked.cursor, _about(stream), dict[int, int])
@@ -231,7 +231,7 @@ async def _record(storage: Storage, name: StreamName, shard: int, offset: int) -
     where = ReadFrom(offset=offset)
     read = await storage.streams.read_shard(name, shard, where, records_max=1)
     if not read.records or read.records[0].offset != offset:
-        raise RecordNotFound(f"There is no record {offset} in shard {shard}.")
+        raise RecordNotFound(f"Record {offset} of shard {shard} does not exist.")
     return read.records[0]
 
 

@@ -99,7 +99,7 @@ async def list_jobs(
 async def show_settings(request: Request, principal: PrincipalDep) -> Response:
     """The settings of this process, and who said them."""
     if not principal.everywhere:
-        raise Forbidden("Settings of the deployment are for administrators of all namespaces.")
+        raise Forbidden("Only administrators of all namespaces can view the deployment's settings.")
     return render(
         request,
         "system/settings.html",

@@ -56,8 +56,8 @@ def test_queue_without_receivers_is_most_severe():
     found = look(queues={"behind": behind, "stuck": stuck})
 
     assert [(one.level, one.title) for one in found] == [
-        (BAD, "Nobody receives from stuck"),
-        (WARN, "behind is behind"),
+        (BAD, "No consumer receives from stuck"),
+        (WARN, "behind is falling behind"),
     ]
 
 
@@ -87,7 +87,7 @@ def test_many_alerts_of_one_kind_are_summarised():
 
     assert len(found) == NAMED_MAX + 1
     assert found[0].title == "10\u202f000 dead letters in q09999"
-    assert found[-1].title == "9\u202f994 more queues have dead letters"
+    assert found[-1].title == "9\u202f994 more queues with dead letters"
     assert found[-1].parameters == {"state": "dead"}
 
 
@@ -96,15 +96,15 @@ def test_group_without_members_precedes_lagging_group():
 
     found = look(groups={"a": GroupSample(members=2, **late), "b": GroupSample(**late)})
 
-    assert [one.title for one in found] == ["b has no members", "a lags"]
+    assert [one.title for one in found] == ["Group b has no members", "Group a is lagging"]
 
 
 def test_store_memory_has_warning_and_error_thresholds():
     nearly = TotalSample(memory_used_bytes=81, memory_max_bytes=100)
     full = TotalSample(memory_used_bytes=round(MEMORY_FULL * 100), memory_max_bytes=100)
 
-    assert [one.title for one in look(total=nearly)] == ["The store fills up"]
-    assert [(one.level, one.title) for one in look(total=full)] == [(BAD, "The store is full")]
+    assert [one.title for one in look(total=nearly)] == ["The hot store is nearly full"]
+    assert [(one.level, one.title) for one in look(total=full)] == [(BAD, "The hot store is full")]
 
 
 def test_missing_and_overloaded_processes_are_reported():

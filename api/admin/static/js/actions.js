@@ -221,7 +221,7 @@ const copyText = async (text) => {
     await navigator.clipboard.writeText(text);
     toast("Copied");
   } catch {
-    toast("This browser does not let a page copy here: select the text instead.", true);
+    toast("This browser blocks copying: select the text instead.", true);
   }
 };
 

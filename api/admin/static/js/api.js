@@ -1,7 +1,7 @@
 // Calls of the REST API, as the pages make them: in the page's namespace, with the session's cookie, problems as errors.
 export class Problem extends Error {
   constructor(status, told) {
-    super(told.detail || told.title || `The service answered ${status}.`);
+    super(told.detail || told.title || `The service returned status ${status}.`);
     this.status = status;
     this.told = told;
   }
@@ -18,7 +18,7 @@ export const callApi = async (method, path, { body, headers = {}, signal } = {})
     answer = await fetch(path, { method, headers: asked, body: raw ? body : JSON.stringify(body), credentials: "same-origin", signal });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Problem(0, { detail: "The service cannot be reached. Nothing is known of what became of this call." });
+    throw new Problem(0, { detail: "The service is unreachable. The outcome of this call is unknown." });
   }
   const text = await answer.text();
   const told = answer.headers.get("content-type")?.includes("json") && text ? JSON.parse(text) : {};

@@ -122,7 +122,7 @@ const draw = (figure, data) => {
   const chart = drawn.get(figure);
   if (chart && chart.root.isConnected) chart.setData(data);
   else drawn.set(figure, new window.uPlot(options(figure, place.clientWidth), data, place));
-  note(figure, data.slice(1).some((column) => column.some((value) => value != null)) ? "" : "Nothing measured yet");
+  note(figure, data.slice(1).some((column) => column.some((value) => value != null)) ? "" : "No data yet");
   tabulate(figure, data);
 };
 

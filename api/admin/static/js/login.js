@@ -8,7 +8,7 @@ const logIn = async (form) => {
   try {
     await callApi("POST", "/v1/sessions", { body: { api_key: form.elements.key.value.trim() } });
     await callApi("GET", "/v1/whoami").catch((error) => {
-      throw error.status === 401 ? new Error("The key is right, but this browser did not keep the session: allow cookies of this address.") : error;
+      throw error.status === 401 ? new Error("The key is valid, but the browser did not store the session cookie. Allow cookies for this address.") : error;
     });
     const next = new URLSearchParams(location.search).get("next") ?? "";
     location.assign(/^\/ui(?![^/?#])/.test(next) && !next.includes("\\") ? next : "/ui");

@@ -35,7 +35,7 @@ const table = (heads, rows) => {
 
 // The first commit is where the group starts, so what is between is told where it is known.
 const moved = ({ before, after }) => {
-  if (before === null) return "from its start";
+  if (before === null) return "from the start";
   if (after === before) return "stays";
   return after < before ? `${plural(before - after, "record")} again` : `${plural(after - before, "record")} skipped`;
 };
@@ -56,7 +56,7 @@ const SHOW = {
     const about = told.records.exact ? "" : "about ";
     const line = `It would send ${about}${plural(told.records.count, "record")} of ${told.bytes.exact ? "" : "about "}${size(told.bytes.count)}, and take ${told.seconds < 1 ? "less than a second" : plural(told.seconds, "second")} at the least.`;
     const parts = [make("p", line)];
-    if (told.expired) parts.push(make("p", `${plural(told.expired, "record")} of this window are gone already.`));
+    if (told.expired) parts.push(make("p", `${plural(told.expired, "record")} of this range have already expired.`));
     parts.push(table([["Shard", true], ["From", true], ["Before", true], ["Offsets", true]], told.shards.map((one) => [String(one.shard), count(one.first), count(one.end), count(one.end - one.first)])));
     return parts;
   },

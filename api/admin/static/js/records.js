@@ -80,14 +80,14 @@ function follow(body) {
     const answer = await fetch(`${body.dataset.tail}?${query}`, { headers, credentials: "same-origin" });
     if (!answer.ok || answer.status === 204) {
       const told = answer.status === 204 ? {} : await answer.json();
-      say(told.detail ?? "The shard has ended: look at the ones that it was split into");
+      say(told.detail ?? "The shard is closed: read its child shards");
       return answer.status >= 500 || answer.status === 429;
     }
     sayHow();
     for await (const event of eventsOf(answer)) {
       if (event.id) last = event.id;
       if (event.name === "record" && event.data) take(JSON.parse(event.data));
-      if (event.name === "gap") say("Records went before they could be read");
+      if (event.name === "gap") say("Records expired before they were read");
     }
     return true;
   };
@@ -98,7 +98,7 @@ function follow(body) {
       try {
         again = await read();
       } catch {
-        say("The connection broke, and is made again");
+        say("Connection lost; reconnecting");
       }
       if (!again) return;
       await new Promise((done) => setTimeout(done, AGAIN_MS));
@@ -108,7 +108,7 @@ function follow(body) {
   pauseButton.addEventListener("click", () => {
     paused = !paused;
     pauseButton.setAttribute("aria-pressed", String(paused));
-    pauseButton.querySelector("span").textContent = paused ? "Go on" : "Pause";
+    pauseButton.querySelector("span").textContent = paused ? "Resume" : "Pause";
     if (paused) return sayHow();
     missed = 0;
     put(waiting.splice(0).slice(-ROWS_MAX));

@@ -24,7 +24,7 @@ const show = (form) => {
   if (fields.length) return list.replaceChildren(...fields.map(line));
   const none = document.createElement("li");
   none.className = "muted";
-  none.textContent = "Nothing is changed.";
+  none.textContent = "No changes.";
   list.replaceChildren(none);
 };
 

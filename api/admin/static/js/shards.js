@@ -16,7 +16,7 @@ const showSplit = () => {
   const at = first + ((next - first) * BigInt(document.querySelector("[data-split-at]").value)) / 100n;
   document.querySelector("[data-split-key]").value = String(at);
   document.querySelector("[data-split-preview]").textContent =
-    `Shard ${select.value} (${share(first, next)} of the ring) becomes one of ${share(first, at)} and one of ${share(at, next)}.`;
+    `Shard ${select.value} (${share(first, next)} of the hash keys) splits into ${share(first, at)} and ${share(at, next)}.`;
 };
 
 const showMerge = () => {
@@ -24,7 +24,7 @@ const showMerge = () => {
   if (!select) return;
   const [first, next] = rangeOf(select);
   const [one, other] = JSON.parse(select.value);
-  document.querySelector("[data-merge-preview]").textContent = `Shards ${one} and ${other} become one of ${share(first, next)} of the ring.`;
+  document.querySelector("[data-merge-preview]").textContent = `Shards ${one} and ${other} merge into one with ${share(first, next)} of the hash keys.`;
 };
 
 document.addEventListener("input", (event) => {
