@@ -110,8 +110,7 @@ class Client:
         """
         if self._options.fail_on_data_loss:
             raise DataLost(
-                f"shard {span.shard} of stream {self._options.stream!r} has no records from {first} to "
-                f"{min(next_offset, span.end) - 1} any more"
+                f"shard {span.shard} of stream {self._options.stream!r} no longer has the records from {first} to {min(next_offset, span.end) - 1}"
             )
         return next_offset
 
@@ -147,7 +146,7 @@ class Client:
             try:
                 answer = self._http.request(method, self._stream + path, **request)
             except httpx.TransportError as error:
-                problem = f"{self._options.url} cannot be reached: {error}"
+                problem = f"{self._options.url} is unreachable: {error}"
                 continue
             if answer.is_success or answer.status_code in refused:
                 return answer
@@ -162,4 +161,4 @@ def _problem(answer: httpx.Response) -> str:
         problem = answer.json()
         return f"{problem['detail']} ({problem['code']})"
     except (ValueError, KeyError, TypeError):
-        return f"the service answered {answer.status_code}"
+        return f"the service returned status {answer.status_code}"

@@ -78,19 +78,19 @@ def read_options(given: Mapping[str, str]) -> Options:
     words = {name.lower(): value for name, value in given.items()}
     unknown = sorted(words.keys() - _KNOWN)
     if unknown:
-        raise OptionError(f"there is no option {unknown[0]!r}")
+        raise OptionError(f"unknown option {unknown[0]!r}")
     url = words.get("url") or os.environ.get("MILLSTREAM_URL")  # noqa: TID251  a user's program, not ours
     if not url:
-        raise OptionError("the option 'url' says where Millstream is")
+        raise OptionError("option 'url' is required: the address of the Millstream service")
     stream = words.get("stream") or words.get("path")
     if not stream:
-        raise OptionError("the option 'stream' says which stream")
+        raise OptionError("option 'stream' is required: the name of the stream")
     start, start_time = words.get("startingoffsets"), words.get("startingtime")
     if start and start_time:
-        raise OptionError("only one of 'startingOffsets' and 'startingTime' is given")
+        raise OptionError("set only one of 'startingOffsets' and 'startingTime'")
     end, end_time = words.get("endingoffsets"), words.get("endingtime")
     if end and end_time:
-        raise OptionError("only one of 'endingOffsets' and 'endingTime' is given")
+        raise OptionError("set only one of 'endingOffsets' and 'endingTime'")
     return Options(
         url=url.rstrip("/"),
         stream=stream,
@@ -115,9 +115,9 @@ def _offsets(name: str, word: str | None) -> Offsets | None:
         parsed = json.loads(word)
         offsets = {int(shard): offset for shard, offset in parsed.items()}
     except (ValueError, AttributeError):
-        raise OptionError(f"{name!r} is earliest, latest or offsets by shard") from None
+        raise OptionError(f"{name!r} must be earliest, latest or offsets by shard") from None
     if not offsets or not all(type(offset) is int and offset >= 0 for offset in offsets.values()):
-        raise OptionError(f"{name!r}: an offset is a whole number from 0 on")
+        raise OptionError(f"{name!r}: an offset must be an integer of at least 0")
     return offsets
 
 
@@ -129,7 +129,7 @@ def _time(name: str, word: str | None) -> int | None:
     try:
         moment = datetime.fromisoformat(word)
     except ValueError:
-        raise OptionError(f"{name!r} is ISO 8601, or milliseconds since 1970") from None
+        raise OptionError(f"{name!r} must be an ISO 8601 time or milliseconds since 1970") from None
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return round(moment.timestamp() * 1000)
 
@@ -140,7 +140,7 @@ def _shards(word: str | None) -> frozenset[int] | None:
     try:
         return frozenset(int(one) for one in word.split(","))
     except ValueError:
-        raise OptionError("'shards' are numbers, with commas between them") from None
+        raise OptionError("'shards' must be comma-separated numbers") from None
 
 
 def _positive(words: Mapping[str, str], name: str) -> int | None:
@@ -148,7 +148,7 @@ def _positive(words: Mapping[str, str], name: str) -> int | None:
     if word is None:
         return None
     if not word.isdigit() or int(word) == 0:
-        raise OptionError(f"{name!r} is a whole number from 1 on")
+        raise OptionError(f"{name!r} must be an integer of at least 1")
     return int(word)
 
 
@@ -157,5 +157,5 @@ def _truth(words: Mapping[str, str], name: str, *, default: bool) -> bool:
     if word is None:
         return default
     if word.lower() not in ("true", "false"):
-        raise OptionError(f"{name!r} is true or false")
+        raise OptionError(f"{name!r} must be true or false")
     return word.lower() == "true"

@@ -122,7 +122,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __init__(self, options: Options) -> None:
         if isinstance(options.ending_offsets, dict) or options.ending_time_ms is not None:
-            raise OptionError("a stream query has no end")
+            raise OptionError("a streaming query cannot set an end")
         self._options = options
         self._ceiling: Positions | None = None
 
@@ -177,7 +177,7 @@ def _check_offsets(extents: Sequence[ShardExtent], options: Options) -> None:
     ):
         for shard, offset in given.items() if isinstance(given, dict) else ():
             if shard not in ends:
-                raise OptionError(f"{name!r}: there is no shard {shard}")
+                raise OptionError(f"{name!r}: shard {shard} does not exist")
             if offset > ends[shard]:
                 raise OptionError(f"{name!r}: shard {shard} ends at offset {ends[shard]}")
 
@@ -186,7 +186,7 @@ def _check_followed(extents: Sequence[ShardExtent], positions: Positions, option
     """Raise DataLost when shards expired before they were read to the end."""
     for extent in adrift(extents, positions):
         raise DataLost(
-            f"the shards before shard {extent.shard} of stream {options.stream!r} expired before they were read to the end"
+            f"the parents of shard {extent.shard} of stream {options.stream!r} expired before they were fully read"
         )
 
 

@@ -83,13 +83,15 @@ def check_writable(schema: StructType) -> None:
     """Raise OptionError unless a data frame of this schema can be written."""
     names = schema.names
     if "data" not in names:
-        raise OptionError("a record needs the column 'data': binary, or a string")
+        raise OptionError("column 'data' is required (binary or string)")
     unknown = [name for name in names if name not in _WRITABLE]
     if unknown:
-        raise OptionError(f"a record has no column {unknown[0]!r}: it has {', '.join(_WRITABLE)}")
+        raise OptionError(
+            f"unknown column {unknown[0]!r}; the columns of a record are {', '.join(_WRITABLE)}"
+        )
     kind = schema["data"].dataType
     if not isinstance(kind, BinaryType | StringType):
-        raise OptionError(f"the column 'data' is binary or a string, not {kind.simpleString()}")
+        raise OptionError(f"column 'data' must be binary or a string, not {kind.simpleString()}")
 
 
 def as_written(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -102,5 +104,5 @@ def as_written(batch: pa.RecordBatch) -> pa.RecordBatch:
         if name in batch.schema.names:
             columns[name] = batch.column(name).cast(kind)
     if pc.any(columns["data"].is_null()).as_py():
-        raise OptionError("a record's 'data' may be empty, but not null")
+        raise OptionError("column 'data' can be empty but not null")
     return pa.RecordBatch.from_pydict(columns)

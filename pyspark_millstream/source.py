@@ -35,7 +35,7 @@ class MillstreamDataSource(DataSource):
 
     def _read_options(self, schema: StructType) -> Options:
         if schema != RECORD:
-            raise OptionError("the schema of a stream's records is fixed: leave it out")
+            raise OptionError("the schema of stream records is fixed; do not specify one")
         return read_options(self.options)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
@@ -46,6 +46,6 @@ class MillstreamDataSource(DataSource):
 
     def _write_options(self, schema: StructType, overwrite: bool) -> Options:
         if overwrite:
-            raise OptionError("records are appended, never overwritten: use mode 'append'")
+            raise OptionError("records can only be appended; use mode 'append'")
         check_writable(schema)
         return read_options(self.options)

@@ -111,7 +111,8 @@ class StreamWriter(DataSourceStreamArrowWriter):
     def __init__(self, options: Options) -> None:
         if options.writer_id is None:
             raise OptionError(
-                "the option 'writerId' names a stream query's writer: the same at each run, and no other query's"
+                "a streaming query requires option 'writerId': the same at each run, and "
+                "different from every other query's"
             )
         self._options = options
         self._writer_id = options.writer_id

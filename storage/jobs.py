@@ -71,7 +71,7 @@ class Jobs:
                 return _checked_same(same, namespace, kind, subject)
             if (other := await self._rows.open(namespace, kind, subject)) is not None:
                 return _taken(other, take_open)
-        raise JobRefused("Jobs of this kind come and go too fast: try again.", reason="open")
+        raise JobRefused("Jobs of this type start and end too quickly; try again.", reason="open")
 
     async def get(self, job_id: str) -> Job:
         """Return one job.
@@ -217,19 +217,21 @@ class Jobs:
         Raises LeaseLost, ValidationFailed.
         """
         if len(parts) > limits.JOB_PARTS_PER_CALL:
-            raise ValidationFailed(f"At most {limits.JOB_PARTS_PER_CALL} parts at once.")
+            raise ValidationFailed(f"At most {limits.JOB_PARTS_PER_CALL} parts per call.")
         await self._rows.save_parts(claim, parts)
 
 
 def _checked_same(job: Job, namespace: str, kind: JobKind, subject: str) -> Job:
     if (job.namespace, job.kind, job.subject) != (namespace, kind, subject):
-        raise JobRefused("Another job has this id.", reason="id_taken", job_id=job.job_id)
+        raise JobRefused(
+            "A different job with this id exists.", reason="id_taken", job_id=job.job_id
+        )
     return job
 
 
 def _taken(job: Job, take_open: bool) -> Job:
     if not take_open:
         raise JobRefused(
-            f"Job {job.job_id} of this kind is open.", reason="open", job_id=job.job_id
+            f"Job {job.job_id} of this type is still open.", reason="open", job_id=job.job_id
         )
     return job

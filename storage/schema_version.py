@@ -25,5 +25,5 @@ def schema_fault(settings: StorageSettings) -> str:
     return (
         ""
         if current == expected
-        else f"the database is at {current}, this version needs {expected}"
+        else f"the database is at revision {current}; this version requires {expected}"
     )

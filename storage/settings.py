@@ -67,9 +67,11 @@ def check_archive_url(url: str) -> None:
     is_directory = parts.scheme == "file" and parts.netloc in ("", "localhost") and has_path
     is_bucket = parts.scheme == "s3" and bool(parts.hostname)
     if not is_directory and not is_bucket:
-        raise ValueError("an archive's URL is file:///directory or s3://bucket/prefix")
+        raise ValueError("an archive URL must be file:///directory or s3://bucket/prefix")
     if is_bucket and (unknown := dict(parse_qsl(parts.query)).keys() - set(S3_OPTIONS)):
-        raise ValueError(f"an archive's URL takes {', '.join(S3_OPTIONS)}, not {min(unknown)}")
+        raise ValueError(
+            f"unknown archive URL option {min(unknown)}; the options are {', '.join(S3_OPTIONS)}"
+        )
 
 
 def _check(url: str, schemes: Collection[str], example: str) -> None:
@@ -80,7 +82,7 @@ def _check(url: str, schemes: Collection[str], example: str) -> None:
         parts = None
     if parts is None or parts.fragment or parts.netloc.count("@") > 1:
         raise ValueError(
-            f"it cannot be read: say {example}, with %40 for an @ in the password, %2F for a /, %23 for a #"
+            f"cannot be parsed: use {example}, with %40 for an @ in the password, %2F for a /, %23 for a #"
         )
     if parts.scheme not in schemes:
-        raise ValueError(f"say {example}")
+        raise ValueError(f"use {example}")

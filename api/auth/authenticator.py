@@ -101,7 +101,7 @@ class OpenMode:
             self._check_host(host)
         origin = headers.get(b"origin")
         if origin is not None and not self._is_ours(origin.decode("latin-1")):
-            raise Forbidden("In open mode no page of another site may call this service.")
+            raise Forbidden("Open mode rejects requests from pages of other sites.")
         return local_administrator(headers)
 
     async def admit_signed(self, signed: Signed) -> Principal:
@@ -125,7 +125,7 @@ class OpenMode:
 
     def _check_host(self, host: bytes) -> None:
         if not _is_loopback(f"//{host.decode('latin-1')}"):
-            raise Forbidden("In open mode the service answers only to a loopback Host.")
+            raise Forbidden("Open mode accepts requests for loopback hosts only.")
         if len(self._local_hosts) < _REMEMBERED_MAX:
             self._local_hosts.add(host)
 

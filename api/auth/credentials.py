@@ -35,7 +35,7 @@ _BEARER = b"bearer "
 _TICKET = "mst_"
 _NOBODY = b"0" * 40  # a secret that no key has
 _CLOCK = SystemClock()
-_REFUSED = "The API key is not known, or has ended."
+_REFUSED = "Invalid or expired API key."
 
 
 class Issuers(Protocol):
@@ -155,7 +155,7 @@ class KeyGate:
         """Verify a token and return its principal. Raises Unauthenticated, Forbidden."""
         namespace = shown[1]
         if len(token) > limits.CREDENTIAL_WORD_CHARACTERS_MAX:
-            raise Unauthenticated("A credential so long is none.")
+            raise Unauthenticated("The credential is too long.")
         text = token.decode("latin-1").strip()
         if text.count(".") == 2:
             return _in_namespace(await self._issuers.principal_of(text), namespace)
@@ -221,7 +221,7 @@ def _in_namespace(principal: Principal, requested: bytes | None) -> Principal:
     if namespace == principal.namespace:
         return principal
     if not principal.everywhere:
-        raise Forbidden(f"'{principal.name}' belongs to another namespace than '{namespace}'.")
+        raise Forbidden(f"'{principal.name}' does not belong to namespace '{namespace}'.")
     return msgspec.structs.replace(principal, namespace=namespace)
 
 
@@ -232,9 +232,9 @@ def _check_own_page(headers: RequestHeaders) -> None:
     """
     site, mode = headers.get(b"sec-fetch-site"), headers.get(b"sec-fetch-mode")
     if site not in (None, b"same-origin", b"none") and mode != b"navigate":
-        raise Forbidden("A session is used by the service's own pages only.")
+        raise Forbidden("Sessions are accepted from the dashboard's own pages only.")
     origin = headers.get(b"origin")
     if origin is not None:
         host = urlsplit(origin.decode("latin-1")).netloc.encode("latin-1")
         if host != headers.get(b"host"):
-            raise Forbidden("A session is used by the service's own pages only.")
+            raise Forbidden("Sessions are accepted from the dashboard's own pages only.")

@@ -96,7 +96,7 @@ class KeySet:
             self._read_ms = self._clock.now_ms()
         except (httpx.HTTPError, Unreadable, TimeoutError, OSError) as error:
             self._asks_again_ms = self._clock.now_ms() + limits.JWKS_RETRY_MS
-            _log.warning("jwks_unreadable", url=self._url, reason=str(error) or "no answer")
+            _log.warning("jwks_unreadable", url=self._url, reason=str(error) or "no response")
         finally:
             self._asking = None
 
@@ -117,12 +117,12 @@ async def fetch(url: str) -> bytes:
         client.stream("GET", url, headers={"accept": "application/json"}) as response,
     ):
         if response.status_code != httpx.codes.OK:
-            raise Unreadable(f"answered {response.status_code}")
+            raise Unreadable(f"the response has status {response.status_code}")
         raw = b""
         async for piece in response.aiter_bytes(chunk_size=4 * limits.KIB):
             raw += piece
             if len(raw) > limits.JWKS_BYTES_MAX:
-                raise Unreadable("answered more than a set of keys")
+                raise Unreadable("the response is too large for a JWK set")
         return raw
 
 
@@ -131,9 +131,9 @@ def parse(raw: bytes) -> Keys:
     try:
         entries = msgspec.json.decode(raw, type=dict[str, Any]).get("keys")
     except msgspec.DecodeError:
-        raise Unreadable("answered no JSON") from None
+        raise Unreadable("the response is not JSON") from None
     if not isinstance(entries, list):
-        raise Unreadable("answered no set of keys")
+        raise Unreadable("the response is not a JWK set")
     keys: dict[str, jwt.PyJWK] = {}
     for entry in entries[: limits.JWKS_KEYS_MAX]:
         key = _usable(entry)

@@ -61,7 +61,7 @@ class JwtIssuers:
         Raises Unauthenticated, which discloses nothing of the token.
         """
         if not self._trusted:
-            raise Unauthenticated("Tokens of other issuers are not taken here.")
+            raise Unauthenticated("Tokens are not accepted: no JWT issuer is configured.")
         if len(token) > limits.CREDENTIAL_WORD_CHARACTERS_MAX:
             raise Unauthenticated("The token is too long.")
         digest = hashlib.sha256(token.encode()).digest()
@@ -84,7 +84,9 @@ class JwtIssuers:
         trusted, kid = self._issuer_of(token)
         key = await trusted.keys.find(kid)
         if key is None:
-            raise Unauthenticated("The token's issuer has no such key, or cannot be asked.")
+            raise Unauthenticated(
+                "The token's issuer does not have the signing key, or is unreachable."
+            )
         try:
             claims = jwt.decode(
                 token,
@@ -105,13 +107,13 @@ class JwtIssuers:
             header = jwt.get_unverified_header(token)
             claims = jwt.decode(token, options={"verify_signature": False})
         except (jwt.PyJWTError, ValueError, TypeError, RecursionError):
-            raise Unauthenticated("The token cannot be read.") from None
+            raise Unauthenticated("The token is malformed.") from None
         if header.get("alg") not in ALGORITHMS:
-            raise Unauthenticated("The token is signed in a way that is not taken.")
+            raise Unauthenticated("The token's signature algorithm is not accepted.")
         issuer, kid = claims.get("iss"), header.get("kid")
         trusted = self._trusted.get(issuer) if isinstance(issuer, str) else None
         if trusted is None:
-            raise Unauthenticated("The token is of an issuer that is not known here.")
+            raise Unauthenticated("The token's issuer is not trusted.")
         return trusted, kid if isinstance(kid, str) else None
 
 
@@ -138,7 +140,7 @@ def _moment_ms(date: Any) -> int:
 def _principal(issuer: Issuer, claims: dict[str, Any], expires_ms: int) -> Principal:
     name = claims["sub"]
     if not name or len(name) > limits.TOKEN_SUBJECT_CHARACTERS_MAX or not name.isprintable():
-        raise Unauthenticated("The token names nobody.")
+        raise Unauthenticated("The token has no subject.")
     namespace = issuer.namespace or _namespace(_claim(claims, issuer.namespace_claim or ""))
     roles = issuer.roles
     if roles is None:
@@ -161,7 +163,7 @@ def _namespace(claim: Any) -> str:
     try:
         check_name(claim if isinstance(claim, str) else "")
     except ValidationFailed:
-        raise Unauthenticated("The token names no namespace.") from None
+        raise Unauthenticated("The token does not specify a namespace.") from None
     return str(claim)
 
 

@@ -1,6 +1,6 @@
-"""The `millstream` command: its nouns, and how it ends.
+"""The `millstream` command: its nouns and exit codes.
 
-What a command needs is imported in the command, so that `millstream version` loads no database.
+Imports that a command needs are inside the command, so that `millstream version` loads no database library.
 """
 
 import os
@@ -37,7 +37,7 @@ from storage.domain.errors import MillstreamError, StorageUnavailable
 from storage.settings import AddressUnusable
 
 app = typer.Typer(
-    help="Millstream: queues and streams over plain HTTP.",
+    help="Millstream: queues and streams over HTTP.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -69,7 +69,7 @@ for verbs in (bench, backups, documents):
 
 
 def main() -> None:
-    """Run the command line, and end as it went."""
+    """Run the command line and exit with its code."""
     gc_tuning.look_seldom()
     try:
         sys.exit(run(sys.argv[1:]))
@@ -78,7 +78,10 @@ def main() -> None:
 
 
 def run(words: Sequence[str]) -> int:
-    """Run the command line; expected trouble is one line on standard error. Gives the exit code."""
+    """Run the command line and return the exit code.
+
+    Expected errors are printed as one line on standard error.
+    """
     try:
         return _code(app(words, standalone_mode=False))
     except TyperException as error:
@@ -100,7 +103,7 @@ def run(words: Sequence[str]) -> int:
 
 
 def _code(result: object) -> int:
-    """Commands end with a code, or with nothing when all is well."""
+    """Return the exit code of a command; commands that return nothing succeed."""
     return result if isinstance(result, int) else ExitCode.OK
 
 
@@ -110,14 +113,14 @@ def _told(line: str, code: ExitCode) -> int:
 
 
 def _refused(error: TyperException) -> int:
-    """What was typed is no command of ours; or it was a noun alone, which is answered with its verbs."""
+    """Handle an unknown command, or a noun without a verb, which prints its verbs."""
     said = error.format_message()
     typer.echo(said if said.startswith("Usage:") else f"millstream: {said}", err=True)
     return error.exit_code
 
 
 def _without_reader() -> int:
-    """Nobody reads what we write any more, as behind `head`: there is nothing to be said, at the end either."""
+    """Handle a closed output pipe, as behind `head`: print nothing more."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return ExitCode.PIPE_CLOSED

@@ -32,11 +32,11 @@ class Issuer(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     def check(self) -> None:
         """Raise ValueError unless the issuer is complete and consistent."""
         if not self.issuer or not self.audience:
-            raise ValueError("an issuer has an issuer and an audience")
+            raise ValueError("an issuer requires 'issuer' and 'audience'")
         if (self.namespace is None) == (self.namespace_claim is None):
-            raise ValueError(f"issuer {self.issuer}: give namespace or namespace_claim")
+            raise ValueError(f"issuer {self.issuer}: specify namespace or namespace_claim")
         if (self.roles is None) == (self.roles_claim is None):
-            raise ValueError(f"issuer {self.issuer}: give roles or roles_claim")
+            raise ValueError(f"issuer {self.issuer}: specify roles or roles_claim")
         if self.namespace is not None:
             _check_namespace(self.namespace)
         _check_url(self.jwks_url)
@@ -53,7 +53,7 @@ def read_issuers(text: str) -> tuple[Issuer, ...]:
     for issuer in issuers:
         issuer.check()
     if len({issuer.issuer for issuer in issuers}) < len(issuers):
-        raise ValueError("an issuer is named twice")
+        raise ValueError("an issuer is listed twice")
     return issuers
 
 
@@ -69,9 +69,9 @@ def _check_url(url: str) -> None:
         split = urlsplit(url)
         _ = split.port
     except ValueError:
-        raise ValueError("jwks_url is no URL") from None
+        raise ValueError("jwks_url is not a valid URL") from None
     is_local = split.scheme == "http" and split.hostname in _LOOPBACK
     if not split.hostname or split.username is not None:
-        raise ValueError("jwks_url has a host, and no credentials")
+        raise ValueError("jwks_url must have a host and no credentials")
     if split.scheme != "https" and not is_local:
-        raise ValueError("jwks_url is https, but on this machine")
+        raise ValueError("jwks_url must use https, except on loopback")

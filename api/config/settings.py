@@ -49,65 +49,70 @@ class Settings(BaseSettings):
 
     host: str = Field(
         default="127.0.0.1",
-        description="The address to listen on. Beyond loopback everyone is asked for a key.",
+        description="Address to listen on. Non-loopback addresses require API keys.",
     )
     port: int = Field(
-        default=8080, ge=0, le=65535, description="The port to listen on; 0 takes a free one."
+        default=8080, ge=0, le=65535, description="Port to listen on; 0 selects a free port."
     )
     data: Path = Field(
         default=Path(".millstream"),
-        description="Where `millstream up` keeps everything, and where other commands find it.",
+        description="Data directory of `millstream up`, also used by other commands.",
     )
     workers: int = Field(
         default=1,
         ge=1,
         le=64,
-        description="API processes on this machine; they share one listening socket.",
+        description="Number of API processes on this machine; they share one listening socket.",
     )
     ephemeral: bool = Field(
-        default=False, description="`millstream up` keeps nothing when it has ended."
+        default=False, description="`millstream up` deletes all data when it exits."
     )
     auth: Literal["auto", "open", "keys"] = Field(
         default="auto",
-        description="Who is let in. open: everyone, on loopback only. keys: whoever shows a credential. auto: open on "
-        "loopback, else keys.",
+        description="Authentication mode. open: none (loopback only). keys: a credential "
+        "is required. auto: open on loopback, otherwise keys.",
     )
     insecure: bool = Field(
         default=False,
-        description="Listen beyond loopback without credentials: only behind something that checks them.",
+        description="Listen on non-loopback addresses without credentials. Use only "
+        "behind a proxy that authenticates clients.",
     )
     durability: Durability = Field(
         default="always",
-        description="always: what is acknowledged is on disk. everysec: a power cut may lose the last second or two. "
-        "A store of your own has to be set up so itself.",
+        description="always: acknowledged data is on disk. everysec: a power failure can "
+        "lose the last second or two. An external store must be configured "
+        "accordingly.",
     )
     server: Literal["bundled", "path"] = Field(
         default="bundled",
-        description="Which Valkey to start: the bundled one, or a valkey-server or redis-server on PATH.",
+        description="Valkey to start: the bundled one, or a valkey-server or redis-server on PATH.",
     )
     redis_url: SecretStr | None = Field(
         default=None,
         validation_alias=AliasChoices("MILLSTREAM_REDIS_URL", "REDIS_URL", "redis_url"),
-        description="A Valkey or Redis of your own: redis://, rediss://, unix://. `millstream up` starts one otherwise.",
+        description="External Valkey or Redis: redis://, rediss://, unix://. If unset, "
+        "`millstream up` starts one.",
     )
     database_url: SecretStr | None = Field(
         default=None,
         validation_alias=AliasChoices("MILLSTREAM_DATABASE_URL", "DATABASE_URL", "database_url"),
-        description="A Postgres of your own: postgresql://. `millstream up` starts one otherwise.",
+        description="External Postgres: postgresql://. If unset, `millstream up` starts one.",
     )
     archive_url: str | None = Field(
         default=None,
-        description="Where streams are archived: file:///directory or s3://bucket/prefix. `millstream up` takes "
-        "a directory of its data; 'off' archives nothing.",
+        description="Archive location: file:///directory or s3://bucket/prefix. "
+        "`millstream up` uses a directory of its data by default; 'off' "
+        "disables the archive.",
     )
     memory_mb: int | None = Field(
         default=None,
         ge=0,
-        description="Memory of the Valkey that `millstream up` starts: half of the machine's, or of what a container or "
-        "service is limited to, unless said; 0 for no limit. From 85 % of it on writes are refused.",
+        description="Memory limit of the Valkey that `millstream up` starts; default: "
+        "half of the available memory (cgroup-aware); 0: no limit. Writes are"
+        " rejected from 85 % of it.",
     )
     spark_master: str = Field(
-        default="local[*]", description="Where Spark runs: local[N], spark://host:port, k8s://…"
+        default="local[*]", description="Spark master: local[N], spark://host:port, k8s://…"
     )
     spark_memory_mb: int = Field(
         default=1024, ge=512, description="Memory of the worker's Spark driver."
@@ -115,70 +120,79 @@ class Settings(BaseSettings):
     aws_region: str = Field(
         default="us-east-1",
         pattern=r"^[a-z0-9-]{1,32}$",
-        description="The region that ARNs name. Requests signed for any other are taken as well.",
+        description="Region in ARNs. Requests signed for any other region are accepted as well.",
     )
     limits: Literal["native", "aws"] = Field(
         default="native",
-        description="'aws': the Kinesis door throttles as Amazon does, each process for itself; the SQS door "
-        "makes no queue of a name whose last queue was deleted within a minute.",
+        description="'aws': the Kinesis-compatible API enforces AWS's rate limits, per "
+        "process; the SQS-compatible API rejects the creation of a queue "
+        "whose name was deleted within the last minute.",
     )
     secret_keys: SecretStr | None = Field(
         default=None,
-        description="Keys that stored secrets are encrypted with: base64 of 32 bytes each, by commas. The first "
-        "encrypts, all decrypt. `millstream up` makes one of its own.",
+        description="Comma-separated keys that encrypt stored secrets, each 32 bytes in "
+        "base64. The first key encrypts, all keys decrypt. `millstream up` "
+        "generates one.",
     )
     secret_keys_file: Path | None = Field(
-        default=None, description="A file that holds the secret_keys, by commas or lines."
+        default=None, description="File with the secret keys, separated by commas or lines."
     )
     webhook_allow: str = Field(
         default="",
-        description="Where webhooks may go beside ports 80 and 443 of the public internet, by commas: hosts, "
-        "addresses or networks, each with a port or any. 127.0.0.1 allows this machine, and plain http to it.",
+        description="Webhook targets allowed in addition to ports 80 and 443 of the "
+        "public internet: comma-separated hosts, addresses or networks, each "
+        "with or without a port. 127.0.0.1 allows this machine, also over "
+        "plain http.",
     )
     jwt_issuers: str = Field(
         default="",
-        description="Whose tokens (JWT) are taken beside keys: JSON, a list of objects with issuer, audience, "
+        description="Trusted JWT issuers: a JSON list of objects with issuer, audience, "
         "jwks_url, namespace or namespace_claim, roles or roles_claim.",
     )
     ssl_certfile: Path | None = Field(
-        default=None, description="A certificate with its chain, in PEM: the service speaks https."
+        default=None, description="PEM certificate with its chain; enables https."
     )
     ssl_keyfile: Path | None = Field(
-        default=None, description="Its private key, unless ssl_certfile has that too."
+        default=None, description="Private key of the certificate, unless ssl_certfile contains it."
     )
     ssl_keyfile_password: SecretStr | None = Field(
-        default=None, description="What ssl_keyfile is encrypted with."
+        default=None, description="Password of ssl_keyfile."
     )
     ssl_ca_certs: Path | None = Field(
-        default=None, description="Who signs the certificates of callers, in PEM."
+        default=None, description="PEM file of the CAs that sign client certificates."
     )
     ssl_cert_reqs: Literal["none", "optional", "required"] = Field(
-        default="none", description="Whether callers show a certificate that ssl_ca_certs signed."
+        default="none",
+        description="Whether clients must present a certificate signed by ssl_ca_certs.",
     )
     cors_origins: str = Field(
         default="",
-        description="Sites whose pages may call this service, by commas: https://app.example.com. Cookies of ours "
-        "are not for them.",
+        description="Allowed CORS origins, comma-separated: https://app.example.com. "
+        "Credentials (cookies) are not allowed.",
     )
     public_url: str = Field(
         default="",
-        description="Where clients reach this deployment, when a call does not say it: https://queues.example.com. "
-        "Queue URLs and the dashboard's examples begin with it; otherwise with the host that the caller used, and https where it speaks that or `X-Forwarded-Proto` says so.",
+        description="Public URL of this deployment: https://queues.example.com. Queue "
+        "URLs and the dashboard's examples start with it. If unset, they use "
+        "the host of the request, and https if the service uses TLS or "
+        "`X-Forwarded-Proto` is https.",
     )
     keep_alive_seconds: int = Field(
         default=120,
         ge=1,
         le=86_400,
-        description="How long a connection without calls is kept. A client or load balancer must let go of it sooner, or "
-        "now and then sends a call as it is closed.",
+        description="Idle timeout of connections. The idle timeout of clients and load "
+        "balancers must be shorter; otherwise a call can meet a connection "
+        "that is being closed.",
     )
     otlp_endpoint: str | None = Field(
         default=None,
         validation_alias=AliasChoices(
             "MILLSTREAM_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT", "otlp_endpoint"
         ),
-        description="Where spans are collected, over OTLP/HTTP: http://collector:4318. It needs the extra otel; "
-        "none are made without it. The other OTEL_… variables count as well.",
+        description="OTLP/HTTP endpoint for spans: http://collector:4318. Requires the "
+        "extra otel; without it, tracing is disabled. The other OTEL_… "
+        "variables apply as well.",
     )
     otlp_traces_endpoint: str | None = Field(
         default=None,
@@ -187,22 +201,22 @@ class Settings(BaseSettings):
             "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
             "otlp_traces_endpoint",
         ),
-        description="The same, the whole URL: http://collector:4318/v1/traces.",
+        description="The same as a complete URL: http://collector:4318/v1/traces.",
     )
     otel_sdk_disabled: bool = Field(
         default=False,
         validation_alias=AliasChoices(
             "MILLSTREAM_OTEL_SDK_DISABLED", "OTEL_SDK_DISABLED", "otel_sdk_disabled"
         ),
-        description="Whether spans are made by nobody, whatever the endpoints say.",
+        description="Disable tracing, whatever endpoints are set.",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
-        default="info", description="The least that is logged."
+        default="info", description="Minimum log level."
     )
     access_log: str = Field(
         default="off",
-        description="Which requests have a line in the log: off, all, sampled (one in a hundred), or a part of them, "
-        "0 to 1. Failures of the service are logged whatever this says.",
+        description="Requests to log: off, all, sampled (one in a hundred), or a fraction"
+        " from 0 to 1. Server errors are always logged.",
     )
 
     @classmethod
@@ -259,7 +273,7 @@ class Settings(BaseSettings):
     def _check_public_url(cls, word: str) -> str:
         address = word.removesuffix("/")
         if address and not _ORIGIN.fullmatch(address):
-            raise ValueError(f"{word!r} is no origin: say https://queues.example.com")
+            raise ValueError(f"{word!r} is not an origin: use https://queues.example.com")
         return address
 
     @field_validator("access_log")
@@ -300,7 +314,7 @@ class Settings(BaseSettings):
         Raises ValueError when a URL is missing, or the file of secret keys has none.
         """
         if self.redis_url is None or self.database_url is None:
-            raise ValueError("REDIS_URL and DATABASE_URL must be set, or use `millstream up`")
+            raise ValueError("set REDIS_URL and DATABASE_URL, or use `millstream up`")
         return StorageSettings(
             redis_url=self.redis_url.get_secret_value(),
             database_url=self.database_url.get_secret_value(),
@@ -317,7 +331,7 @@ class Settings(BaseSettings):
         try:
             return _secret_keys_in(self.secret_keys_file.read_text())
         except OSError as error:
-            raise ValueError(f"secret_keys_file cannot be read: {error.strerror}") from None
+            raise ValueError(f"cannot read secret_keys_file: {error.strerror}") from None
         except ValueError as error:
             raise ValueError(f"secret_keys_file: {error}") from None
 
@@ -333,7 +347,7 @@ class Settings(BaseSettings):
     def _check_cors_origins(cls, text: str) -> str:
         for word in _words(text):
             if not _ORIGIN.fullmatch(word):
-                raise ValueError(f"{word!r} is no origin: say https://app.example.com")
+                raise ValueError(f"{word!r} is not an origin: use https://app.example.com")
         return text
 
     @field_validator("webhook_allow")
@@ -381,7 +395,7 @@ def _access_rate(word: str) -> float:
     except ValueError:
         rate = -1
     if not 0 <= rate <= 1:
-        raise ValueError("say off, sampled, all, or a number from 0 to 1")
+        raise ValueError("must be off, sampled, all, or a number from 0 to 1")
     return rate
 
 

@@ -163,11 +163,12 @@ class ItemsBody(Generic[Item]):
     def _many(self, items: Sequence[WireItem[Item]], around: Any = None) -> Items[Item]:
         if len(items) > self._items_max:
             raise BatchTooLarge(
-                f"A batch is at most {self._items_max} {self._field}.", items_max=self._items_max
+                f"A batch can have at most {self._items_max} {self._field}.",
+                items_max=self._items_max,
             )
         if not items:
             raise ValidationFailed.at(
-                f"/{self._field}", "A batch has at least one item", "required"
+                f"/{self._field}", "A batch must have at least one item", "required"
             )
         try:
             return Items([item.to_domain() for item in items], False, around)
@@ -192,9 +193,10 @@ def within(place: str, error: ValidationFailed) -> ValidationFailed:
 
 def unsupported(kind: str, expected: str = f"{JSON} (curl --json)") -> Refusal:
     """Return the refusal of a media type that a route does not accept."""
-    named = f"'{kind}'" if kind else "A body without a Content-Type"
+    named = f"'{kind}'" if kind else "The body has no Content-Type"
     return Refusal(
-        HttpErrorCode.UNSUPPORTED_MEDIA_TYPE, f"{named} is not taken here: send {expected}."
+        HttpErrorCode.UNSUPPORTED_MEDIA_TYPE,
+        f"Content type {named} is not supported; send {expected}.",
     )
 
 
@@ -208,7 +210,7 @@ def decoding(decode: Callable[[bytes], In], payload: bytes, code: HttpErrorCode)
     except msgspec.ValidationError as error:
         raise from_msgspec(error, _kind_of(decode)) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Refusal(code, f"The body cannot be read: {error}.") from None
+        raise Refusal(code, f"The body cannot be parsed: {error}.") from None
 
 
 def _kind_of(decode: Callable[[bytes], Any]) -> Any:
@@ -275,5 +277,5 @@ def check_request_bytes(count: int) -> None:
 def too_large(bytes_max: int) -> Refusal:
     """Return the refusal of a body larger than `bytes_max`."""
     return Refusal(
-        HttpErrorCode.REQUEST_TOO_LARGE, f"A request's body is at most {bytes_max} bytes here."
+        HttpErrorCode.REQUEST_TOO_LARGE, f"The request body can have at most {bytes_max} bytes."
     )

@@ -45,9 +45,7 @@ def _walk(payload: bytes, after: Callable[[bytes, int], int]) -> None:
 
 
 def _too_many() -> Refusal:
-    return Refusal(
-        HttpErrorCode.REQUEST_TOO_LARGE, "The body holds more values than any batch needs."
-    )
+    return Refusal(HttpErrorCode.REQUEST_TOO_LARGE, "The body contains too many values.")
 
 
 def _length(payload: bytes, start: int, width: int) -> int:

@@ -170,7 +170,7 @@ class Call(Generic[In]):
         """Return the shard that the path names. Raises ShardNotFound when it is not a number."""
         word = self.words[5]
         if not _SHARD_INDEX.fullmatch(word):
-            raise ShardNotFound(f"'{word[:80]}' is not the number of a shard.")
+            raise ShardNotFound(f"'{word[:80]}' is not a shard number.")
         return int(word)
 
 
@@ -442,7 +442,7 @@ def read_query(query_string: bytes, kind: type[msgspec.Struct] | None) -> Any:
             max_num_fields=limits.QUERY_PARAMETERS_MAX,
         )
     except ValueError:
-        detail = f"A query has at most {limits.QUERY_PARAMETERS_MAX} parameters."
+        detail = f"A query can have at most {limits.QUERY_PARAMETERS_MAX} parameters."
         raise ValidationFailed(detail) from None
     parameters: dict[str, Any] = dict(pairs)
     if repeatable := _repeatable(kind):
@@ -450,7 +450,7 @@ def read_query(query_string: bytes, kind: type[msgspec.Struct] | None) -> Any:
             parameters[name] = [value for told, value in pairs if told == name]
         pairs = [pair for pair in pairs if pair[0] not in repeatable]
     if len({name for name, _ in pairs}) != len(pairs):
-        raise ValidationFailed("A query parameter is given twice.")
+        raise ValidationFailed("A query parameter is duplicated.")
     try:
         return msgspec.convert(parameters, kind, strict=False)
     except msgspec.ValidationError as error:

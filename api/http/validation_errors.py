@@ -59,7 +59,7 @@ def from_msgspec(error: msgspec.ValidationError, kind: Any = None) -> Validation
         fault = FieldFault(place, f"'{named[1]}' is required", "required")
     elif named := _CHOICE.fullmatch(what):
         choices = ", ".join(_choices(_types_at(kind, steps))) or "its values"
-        fault = FieldFault(pointer, f"{named[1]} is none of {choices}", "invalid")
+        fault = FieldFault(pointer, f"{named[1]} is not one of {choices}", "invalid")
     else:
         fault = FieldFault(pointer, _plain(what), "invalid")
     return _refusal([fault])
@@ -101,9 +101,7 @@ def _said(fault: FieldFault) -> str:
 def _unknown(pointer: str, name: str, fields: Collection[str]) -> FieldFault:
     near = get_close_matches(name, fields, n=1) if len(name) <= _NAME_MAX else []
     meant = f"; did you mean '{near[0]}'?" if near else ""
-    return FieldFault(
-        pointer, f"'{name[:_NAME_MAX]}' is not a field of this{meant}", "unknown_field"
-    )
+    return FieldFault(pointer, f"Unknown field '{name[:_NAME_MAX]}'{meant}", "unknown_field")
 
 
 def _pointer(steps: Iterable[str | int]) -> str:

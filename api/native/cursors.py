@@ -61,5 +61,5 @@ def decode_cursor(cursor: str, about: Sequence[str], kind: type[Place]) -> Place
     except (binascii.Error, ValueError, msgspec.DecodeError):
         raise InvalidCursor from None
     if subject != list(about):
-        raise InvalidCursor("The cursor belongs to another list.")
+        raise InvalidCursor("The cursor belongs to a different list.")
     return place

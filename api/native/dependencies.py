@@ -26,7 +26,7 @@ NamePart = Annotated[
 ]
 Limit = Annotated[int, Query(ge=1, le=limits.PAGE_ITEMS_MAX)]
 Prefix = Annotated[str, Query(max_length=limits.NAME_CHARACTERS_MAX)]
-Cursor = Annotated[str, Query(description="`next_cursor` of the page before.")]
+Cursor = Annotated[str, Query(description="`next_cursor` of the previous page.")]
 
 
 def storage_of(request: Request) -> Storage:

@@ -97,7 +97,7 @@ def body_from_json(
 def _check_alone(value: Any, field: str) -> None:
     if value is not msgspec.UNSET:
         raise ValidationFailed.at(
-            f"/{field}_base64", f"'{field}' and '{field}_base64' exclude each other", "conflict"
+            f"/{field}_base64", f"Specify only one of '{field}' and '{field}_base64'", "conflict"
         )
 
 
@@ -142,7 +142,7 @@ def _json_of(value: Any, field: str) -> bytes:
         return _compact.encode(value)
     except (TypeError, ValueError, RecursionError):
         raise ValidationFailed.at(
-            f"/{field}", "This has no JSON form; send bin", "invalid"
+            f"/{field}", "This value has no JSON form; send bin", "invalid"
         ) from None
 
 
@@ -151,7 +151,7 @@ def from_base64(encoded: str, pointer: str) -> bytes:
     try:
         return base64.b64decode(encoded, validate=True)
     except (binascii.Error, ValueError):
-        raise ValidationFailed.at(pointer, "This is not base64", "invalid_base64") from None
+        raise ValidationFailed.at(pointer, "Invalid base64", "invalid_base64") from None
 
 
 Shown = tuple[Any, str | msgspec.UnsetType]
@@ -250,7 +250,7 @@ def idempotency_key(headers: RequestHeaders) -> str:
     match = _KEY.fullmatch(value)
     if not match:
         raise ValidationFailed.at(
-            "/Idempotency-Key", "A key is 1 to 255 visible ASCII characters", "invalid"
+            "/Idempotency-Key", "A key must be 1 to 255 printable ASCII characters", "invalid"
         )
     return match[1].decode()
 

@@ -39,14 +39,16 @@ from storage.domain.trace_context import with_noted
 
 Base64 = Annotated[str, Meta(description="Bytes in standard base64.")]
 AnyBody = Annotated[
-    Any, Meta(description="A string is kept as its UTF-8 text, any other value as compact JSON.")
+    Any, Meta(description="A string is stored as UTF-8 text, any other value as compact JSON.")
 ]
 RawBody = Annotated[
     msgspec.Raw,
-    Meta(description="A string is kept as its UTF-8 text, any other value as compact JSON."),
+    Meta(description="A string is stored as UTF-8 text, any other value as compact JSON."),
 ]
 Time = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
-HeaderMap = Annotated[dict[str, str], Meta(description="Names without a leading ':', text values.")]
+HeaderMap = Annotated[
+    dict[str, str], Meta(description="Header names (without a leading ':') and text values.")
+]
 Group = Annotated[
     str, Meta(max_length=limits.GROUP_CHARACTERS_MAX, description="FIFO queues only.")
 ]
@@ -54,7 +56,8 @@ ContentType = Annotated[
     str,
     Meta(
         max_length=limits.HEADER_NAME_CHARACTERS_MAX,
-        description="Of the body; 'application/json' comes back as a JSON value.",
+        description="Content type of the body. With 'application/json', responses return "
+        "it as a JSON value.",
     ),
 ]
 DelaySeconds = Annotated[float, Meta(ge=0, le=limits.DELAY_MS_MAX // limits.SECOND_MS)]
@@ -63,7 +66,7 @@ TtlSeconds = Annotated[
     Meta(
         ge=0,
         le=limits.TTL_MS_MAX // limits.SECOND_MS,
-        description="How long it may wait from when it is due; 0: as its queue says.",
+        description="Time to live from when the message is due; 0: the queue's default.",
     ),
 ]
 VisibilitySeconds = Annotated[
@@ -74,7 +77,7 @@ WaitSeconds = Annotated[
     Meta(
         ge=0,
         le=limits.WAIT_MS_MAX // limits.SECOND_MS,
-        description="How long to wait for the first.",
+        description="Time to wait for the first message.",
     ),
 ]
 
@@ -195,7 +198,8 @@ class Receive(msgspec.Struct):
         str,
         Meta(
             max_length=limits.ATTEMPT_ID_CHARACTERS_MAX,
-            description="Of a fifo queue: the same id gets the same messages again for five minutes.",
+            description="FIFO queues: retries with the same id return the same messages "
+            "for five minutes.",
         ),
     ] = ""
 
@@ -328,7 +332,7 @@ class BrowseQuery(msgspec.Struct, forbid_unknown_fields=True):
 
     state: MessageState | None = None
     limit: Annotated[int, Meta(ge=1, le=limits.PAGE_ITEMS_MAX)] = limits.PAGE_ITEMS_DEFAULT
-    cursor: Annotated[str, Meta(description="`next_cursor` of the last page.")] = ""
+    cursor: Annotated[str, Meta(description="`next_cursor` of the previous page.")] = ""
 
 
 class SettlementIn(msgspec.Struct, gc=False):
@@ -348,7 +352,7 @@ class SettlementIn(msgspec.Struct, gc=False):
         """Convert the settlement. Raises ValidationFailed for an extension without a duration."""
         if self.visibility_timeout_seconds is None and self.action is SettleAction.EXTEND:
             raise ValidationFailed.at(
-                "/visibility_timeout_seconds", "An extension says how long", "required"
+                "/visibility_timeout_seconds", "Required to extend", "required"
             )
         return Settlement(
             self.receipt_handle,
@@ -360,7 +364,7 @@ class SettlementIn(msgspec.Struct, gc=False):
 
 
 class SettlementOrBatch(msgspec.Struct, kw_only=True):
-    """A batch of verdicts."""
+    """A batch of settlements."""
 
     settlements: list[SettlementIn] | UnsetType = UNSET
 

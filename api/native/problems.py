@@ -40,7 +40,7 @@ TABLE: dict[AnyCode, Row] = {
     HttpErrorCode.REQUEST_TOO_SLOW: Row(408, "Request too slow"),
     HttpErrorCode.UNSUPPORTED_MEDIA_TYPE: Row(415, "Unsupported media type"),
     HttpErrorCode.UPGRADE_REQUIRED: Row(426, "Upgrade required"),
-    HttpErrorCode.SUBPROTOCOL_UNKNOWN: Row(400, "Subprotocol unknown"),
+    HttpErrorCode.SUBPROTOCOL_UNKNOWN: Row(400, "Unknown subprotocol"),
     HttpErrorCode.INTERNAL_ERROR: Row(500, "Internal error"),
     ErrorCode.VALIDATION_FAILED: Row(422, "Validation failed"),
     ErrorCode.MESSAGE_TOO_LARGE: Row(413, "Message too large"),
@@ -50,7 +50,7 @@ TABLE: dict[AnyCode, Row] = {
     ErrorCode.UNAUTHENTICATED: Row(401, "Unauthenticated"),
     ErrorCode.FORBIDDEN: Row(403, "Forbidden"),
     ErrorCode.KEY_NOT_FOUND: Row(404, "Key not found"),
-    ErrorCode.KEY_REFUSED: Row(409, "Key refused"),
+    ErrorCode.KEY_REFUSED: Row(409, "Key rejected"),
     ErrorCode.QUEUE_NOT_FOUND: Row(404, "Queue not found"),
     ErrorCode.STREAM_NOT_FOUND: Row(404, "Stream not found"),
     ErrorCode.STREAM_READ_ONLY: Row(409, "Stream read only"),
@@ -64,7 +64,7 @@ TABLE: dict[AnyCode, Row] = {
     ErrorCode.QUEUE_FULL: Row(429, "Queue full"),
     ErrorCode.GROUP_NOT_PARKED: Row(404, "Group not parked"),
     ErrorCode.PURGE_IN_PROGRESS: Row(429, "Purge in progress"),
-    ErrorCode.MOVE_REFUSED: Row(409, "Move refused"),
+    ErrorCode.MOVE_REFUSED: Row(409, "Move rejected"),
     ErrorCode.MOVE_NOT_FOUND: Row(404, "Move not found"),
     ErrorCode.STREAM_BUSY: Row(409, "Stream busy"),
     ErrorCode.RECORD_NOT_FOUND: Row(404, "Record not found"),
@@ -75,22 +75,22 @@ TABLE: dict[AnyCode, Row] = {
     ErrorCode.SHARD_CLOSED: Row(409, "Shard closed"),
     ErrorCode.PRODUCER_FENCED: Row(409, "Producer fenced"),
     ErrorCode.SEQUENCE_OUT_OF_ORDER: Row(409, "Sequence out of order"),
-    ErrorCode.DUPLICATE_FORGOTTEN: Row(409, "Duplicate forgotten"),
+    ErrorCode.DUPLICATE_FORGOTTEN: Row(409, "Duplicate result expired"),
     ErrorCode.TOO_MANY_PRODUCERS: Row(429, "Too many producers"),
     ErrorCode.GROUP_NOT_FOUND: Row(404, "Group not found"),
-    ErrorCode.MEMBER_UNKNOWN: Row(404, "Member unknown"),
+    ErrorCode.MEMBER_UNKNOWN: Row(404, "Unknown member"),
     ErrorCode.STALE_GENERATION: Row(409, "Stale generation"),
     ErrorCode.GROUP_FULL: Row(409, "Group full"),
     ErrorCode.BOOKMARK_NOT_FOUND: Row(404, "Bookmark not found"),
     ErrorCode.ARCHIVE_BEHIND: Row(429, "Archive behind"),
-    ErrorCode.ARCHIVE_DAMAGED: Row(500, "Archive damaged"),
-    ErrorCode.ARCHIVE_OFF: Row(409, "Archive off"),
+    ErrorCode.ARCHIVE_DAMAGED: Row(500, "Archive corrupt"),
+    ErrorCode.ARCHIVE_OFF: Row(409, "Archive disabled"),
     ErrorCode.JOB_NOT_FOUND: Row(404, "Job not found"),
     ErrorCode.SOCKET_NOT_FOUND: Row(404, "Socket not found"),
-    ErrorCode.JOB_REFUSED: Row(409, "Job refused"),
+    ErrorCode.JOB_REFUSED: Row(409, "Job rejected"),
     ErrorCode.WEBHOOK_NOT_FOUND: Row(404, "Webhook not found"),
     ErrorCode.DELIVERY_NOT_FOUND: Row(404, "Delivery not found"),
-    ErrorCode.PAYLOAD_GONE: Row(410, "Payload gone"),
+    ErrorCode.PAYLOAD_GONE: Row(410, "Payload expired"),
     ErrorCode.WEBHOOK_BUSY: Row(429, "Webhook busy"),
     ErrorCode.NAMESPACE_NOT_FOUND: Row(404, "Namespace not found"),
     ErrorCode.NAMESPACE_IN_USE: Row(409, "Namespace in use"),
@@ -98,7 +98,7 @@ TABLE: dict[AnyCode, Row] = {
     ErrorCode.QUOTA_TOO_SMALL: Row(413, "Quota too small"),
     ErrorCode.QUOTA_REACHED: Row(409, "Quota reached"),
     ErrorCode.BACKLOG_FULL: Row(429, "Backlog full"),
-    ErrorCode.SECRETS_OFF: Row(409, "Secrets off"),
+    ErrorCode.SECRETS_OFF: Row(409, "Secrets disabled"),
     ErrorCode.SECRET_UNREADABLE: Row(500, "Secret unreadable"),
     ErrorCode.STORAGE_UNAVAILABLE: Row(503, "Storage unavailable"),
     ErrorCode.STORAGE_FULL: Row(503, "Storage full"),
@@ -193,7 +193,7 @@ def code_of(error: Exception) -> AnyCode:
 def _detail(error: Exception) -> str:
     if isinstance(error, MillstreamError | Refusal):
         return error.detail
-    return "Something failed inside Millstream; its log has the request id."
+    return "Internal error. The service's log contains the request id."
 
 
 def _more(error: Exception) -> dict[str, Any]:

@@ -39,14 +39,15 @@ Key = Annotated[
     str,
     Meta(
         max_length=limits.KEY_CHARACTERS_MAX,
-        description="Partition key: records of one key are in one shard, in order.",
+        description="Partition key. Records with the same key stay in one shard, in order.",
     ),
 ]
 HashKey = Annotated[
     str,
     Meta(
         pattern=r"^(0|[1-9][0-9]{0,38})$",
-        description="Its place on the ring, in the place of its key's; not on a shard's own address.",
+        description="Hash key, which overrides the one derived from the key. Not allowed "
+        "when appending to a shard.",
     ),
 ]
 Moment = Annotated[datetime, Meta(tz=True)]
@@ -143,7 +144,7 @@ Fence = Annotated[
     str,
     Meta(
         max_length=limits.FENCE_CHARACTERS_MAX,
-        description="The shard's token, when it is fenced.",
+        description="Fencing token of the shard, if it is fenced.",
     ),
 ]
 
@@ -296,11 +297,15 @@ class ReadShard(msgspec.Struct, forbid_unknown_fields=True):
     The position is `offset`, `time` or `tail`; without any, the oldest record.
     """
 
-    offset: Annotated[Count, Meta(description="The first record wanted.")] | None = None
+    offset: Annotated[Count, Meta(description="Offset of the first record to read.")] | None = None
     time: (
-        Annotated[Moment, Meta(description="The first record that arrived then or later.")] | None
+        Annotated[
+            Moment,
+            Meta(description="Start with the first record that arrived at or after this time."),
+        ]
+        | None
     ) = None
-    tail: Annotated[RecordsMax, Meta(description="The last so many records.")] | None = None
+    tail: Annotated[RecordsMax, Meta(description="Read the last N records.")] | None = None
     limit: RecordsMax = RECORDS_DEFAULT
     bytes_max: BytesMax = limits.READ_BYTES_MAX
     wait_seconds: WaitSeconds = 0
@@ -351,11 +356,12 @@ class Start(StrEnum):
 class ReadStream(msgspec.Struct, forbid_unknown_fields=True, rename={"start": "from"}):
     """Start of a read of all shards, and its size."""
 
-    cursor: Annotated[str, Meta(description="`next_cursor` of the last answer.")] = ""
+    cursor: Annotated[str, Meta(description="`next_cursor` of the previous response.")] = ""
     start: Start = Start.EARLIEST
-    time: Annotated[Moment, Meta(description="The records that arrived then or later.")] | None = (
-        None
-    )
+    time: (
+        Annotated[Moment, Meta(description="Read records that arrived at or after this time.")]
+        | None
+    ) = None
     limit: RecordsMax = RECORDS_DEFAULT
     bytes_max: BytesMax = limits.READ_BYTES_MAX
     wait_seconds: WaitSeconds = 0

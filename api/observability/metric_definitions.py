@@ -27,72 +27,68 @@ JOB_BUCKETS_SECONDS = (0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600, 4 * 3600, 24 
 
 MESSAGES_RECEIVED = Counter(
     "millstream_messages_received_total",
-    "Messages and records that producers sent",
+    "Messages and records sent by producers",
     ["kind", "protocol"],
 )
 RECEIVED_BYTES = Counter(
     "millstream_messages_received_bytes_total",
-    "Bytes of the bodies that producers sent",
+    "Bytes of the bodies sent by producers",
     ["kind", "protocol"],
 )
 MESSAGES_CONFIRMED = Counter(
     "millstream_messages_confirmed_total",
-    "Messages and records that were acknowledged to their producers",
+    "Messages and records acknowledged to their producers",
     ["kind", "durability"],
 )
 MESSAGES_DEDUPLICATED = Counter(
     "millstream_messages_deduplicated_total",
-    "Messages and records that had been sent before",
+    "Duplicate messages and records",
     ["kind"],
 )
 MESSAGES_DELIVERED = Counter(
     "millstream_messages_delivered_total",
-    "Messages and records handed to consumers",
+    "Messages and records delivered to consumers",
     ["kind", "mode", "ack"],
 )
-MESSAGES_REDELIVERED = Counter(
-    "millstream_messages_redelivered_total", "Deliveries that were not the first", ["kind"]
-)
+MESSAGES_REDELIVERED = Counter("millstream_messages_redelivered_total", "Redeliveries", ["kind"])
 MESSAGES_ACKNOWLEDGED = Counter(
     "millstream_messages_acknowledged_total", "Deliveries acknowledged", ["kind"]
 )
 MESSAGES_NACKED = Counter("millstream_messages_nacked_total", "Deliveries that failed", ["kind"])
-MESSAGES_REJECTED = Counter(
-    "millstream_messages_rejected_total", "Items of a batch that were refused", ["code"]
-)
+MESSAGES_REJECTED = Counter("millstream_messages_rejected_total", "Batch items rejected", ["code"])
 RECEIVE_EMPTY = Counter(
-    "millstream_receive_empty_total", "Receives and reads that found nothing", ["kind"]
+    "millstream_receive_empty_total", "Receives and reads that returned nothing", ["kind"]
 )
 REQUEST_SECONDS = Histogram(
     "millstream_request_duration_seconds",
-    "Time from a request's first byte to its answer",
+    "Time from the first byte of a request to its response",
     ["operation", "status_class", "protocol"],
     buckets=LATENCY_SECONDS,
 )
 END_TO_END_SECONDS = Histogram(
     "millstream_end_to_end_latency_seconds",
-    "Time from a message's send to its first delivery",
+    "Time from the send of a message to its first delivery",
     ["kind"],
     buckets=LATENCY_SECONDS,
 )
 EVENT_LOOP_LAG_SECONDS = Histogram(
     "millstream_event_loop_lag_seconds",
-    "How much later than asked the event loop came back",
+    "Event-loop lag",
     buckets=LATENCY_SECONDS,
 )
 JOB_SECONDS = Histogram(
     "millstream_job_duration_seconds",
-    "How long attempts at jobs took, by what became of the job; 'queued' is to be tried again",
+    "Duration of job attempts, by resulting job state; 'queued' will be retried",
     ["kind", "state"],
     buckets=JOB_BUCKETS_SECONDS,
 )
 
 WEBSOCKET_CONNECTIONS = Gauge(
-    "millstream_websocket_connections", "Open sockets", multiprocess_mode="livesum"
+    "millstream_websocket_connections", "Open WebSocket connections", multiprocess_mode="livesum"
 )
 WEBSOCKET_SESSIONS = Gauge(
     "millstream_websocket_sessions",
-    "Sessions of sockets, also those whose socket broke a moment ago",
+    "WebSocket sessions, including those that lost their connection and can still be resumed",
     multiprocess_mode="livesum",
 )
 WEBSOCKET_SUBSCRIPTIONS = Gauge(
@@ -101,76 +97,66 @@ WEBSOCKET_SUBSCRIPTIONS = Gauge(
     multiprocess_mode="livesum",
 )
 WEBSOCKET_CLOSED = Counter(
-    "millstream_websocket_closed_total", "Sockets that were closed, by close code", ["code"]
+    "millstream_websocket_closed_total", "Closed WebSocket connections, by close code", ["code"]
 )
 WEBSOCKET_RESUMED = Counter(
     "millstream_websocket_resumed_total",
-    "Asks for a session to go on, by whether it did",
+    "Requests to resume a session, by success",
     ["resumed"],
 )
 WEBSOCKET_SEND_QUEUE_BYTES = Gauge(
     "millstream_websocket_send_queue_bytes",
-    "Bytes of frames that sockets have not taken yet",
+    "Bytes of frames queued for sending",
     multiprocess_mode="livesum",
 )
 WEBSOCKET_SLOW_CONSUMERS = Counter(
     "millstream_websocket_slow_consumers_total",
-    "Sockets that were closed since their clients read nothing for too long",
+    "WebSocket connections closed because the client stopped reading",
 )
-WEBHOOK_ATTEMPTS = Counter(
-    "millstream_webhook_attempts_total", "Requests to receivers of webhooks", ["outcome"]
-)
+WEBHOOK_ATTEMPTS = Counter("millstream_webhook_attempts_total", "Webhook requests", ["outcome"])
 WEBHOOK_ENDPOINTS_DISABLED = Gauge(
     "millstream_webhook_endpoints_disabled",
-    "Webhooks that were switched off since their receivers do nothing but fail, or are gone",
+    "Webhooks disabled because every delivery failed or the receiver returned 410",
     multiprocess_mode="livemax",
 )
 
 RATE_LIMITED = Counter(
     "millstream_rate_limited_total",
-    "Calls, writes and connections that a quota or the memory guard refused, by kind of policy",
+    "Calls, writes and connections rejected by a quota or the memory guard, by policy",
     ["policy"],
 )
 
 REDIS_SECONDS = Histogram(
     "millstream_redis_command_duration_seconds",
-    "Time from a flush of commands to its last answer, by what it was for",
+    "Time from a flush of commands to its last reply, by purpose",
     ["op"],
     buckets=STORE_SECONDS,
 )
 REDIS_ERRORS = Counter(
     "millstream_redis_errors_total",
-    "Commands that the store refused, and flushes that it did not answer, by kind",
+    "Commands rejected by the store and flushes without a reply, by error type",
     ["kind"],
 )
 POSTGRES_SECONDS = Histogram(
     "millstream_postgres_query_duration_seconds",
-    "Time of a transaction with Postgres, the wait for a connection included",
+    "Duration of Postgres transactions, including the wait for a connection",
     ["op"],
     buckets=STORE_SECONDS,
 )
 POSTGRES_POOL_IN_USE = Gauge(
     "millstream_postgres_pool_in_use",
-    "Connections to Postgres that a transaction has",
+    "Postgres connections in use by transactions",
     multiprocess_mode="livesum",
 )
 POSTGRES_POOL_WAITING = Gauge(
     "millstream_postgres_pool_waiting",
-    "Transactions that have no connection to Postgres yet",
+    "Transactions waiting for a Postgres connection",
     multiprocess_mode="livesum",
 )
-ARCHIVE_SEGMENTS = Counter(
-    "millstream_archive_segments_total", "Files that were added to the archive"
-)
-ARCHIVE_BYTES = Counter(
-    "millstream_archive_bytes_total", "Bytes of files that were added to the archive"
-)
-ARCHIVE_FAILURES = Counter(
-    "millstream_archive_failures_total", "Attempts at archiving that did not succeed"
-)
-REPLAY_RECORDS = Counter(
-    "millstream_replay_records_total", "Records that replays sent to their targets"
-)
+ARCHIVE_SEGMENTS = Counter("millstream_archive_segments_total", "Files added to the archive")
+ARCHIVE_BYTES = Counter("millstream_archive_bytes_total", "Bytes of files added to the archive")
+ARCHIVE_FAILURES = Counter("millstream_archive_failures_total", "Failed archive attempts")
+REPLAY_RECORDS = Counter("millstream_replay_records_total", "Records sent by replays")
 
 METRICS: tuple[Counter | Gauge | Histogram, ...] = (
     MESSAGES_RECEIVED,

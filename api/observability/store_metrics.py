@@ -52,16 +52,18 @@ class StateMetric(NamedTuple):
 BUILD_INFO = StateMetric(
     "millstream_build_info",
     "info",
-    "Always 1; its labels tell what is running",
+    "Always 1; the labels describe the running version",
     ("version", "python", "redis_version", "redis_flavor"),
 )
 STATE_UP = StateMetric(
-    "millstream_state_up", "gauge", "1 if the stores could be asked for what follows, else 0"
+    "millstream_state_up",
+    "gauge",
+    "1 if the stores could be queried for the following metrics, otherwise 0",
 )
 SERIES_AGE = StateMetric(
     "millstream_series_age_seconds",
     "gauge",
-    "Since when what the stores hold was not measured again",
+    "Age of the last measurement of the stores",
 )
 QUEUES = StateMetric("millstream_queues", "gauge", "Queues")
 STREAMS = StateMetric("millstream_streams", "gauge", "Streams")
@@ -70,7 +72,7 @@ QUEUE_MESSAGES = StateMetric(
     "millstream_queue_messages", "gauge", "Messages in queues, by state", ("state",)
 )
 QUEUE_BYTES = StateMetric(
-    "millstream_queue_bytes", "gauge", "Bytes of the messages that queues hold, but dead letters"
+    "millstream_queue_bytes", "gauge", "Bytes of messages in queues, excluding dead letters"
 )
 QUEUE_AGE = StateMetric(
     "millstream_queue_oldest_message_age_seconds", "gauge", "Age of the oldest ready message"
@@ -84,52 +86,48 @@ STREAM_BYTES = StateMetric(
 LAG_RECORDS = StateMetric(
     "millstream_consumer_group_lag_records",
     "gauge",
-    "Records that the group furthest behind has still to read",
+    "Unread records of the group with the largest lag",
 )
 LAG_SECONDS = StateMetric(
     "millstream_consumer_group_lag_seconds",
     "gauge",
-    "For how long the oldest record has waited that some group has not read",
+    "Age of the oldest record that a group has not read",
 )
 MEMBERS = StateMetric("millstream_consumer_group_members", "gauge", "Members of consumer groups")
-EXPIRED = StateMetric(
-    "millstream_messages_expired_total", "counter", "Messages whose time was over", ("kind",)
-)
+EXPIRED = StateMetric("millstream_messages_expired_total", "counter", "Messages expired", ("kind",))
 DROPPED = StateMetric(
     "millstream_messages_dropped_total",
     "counter",
-    "Messages that made room for newer ones in a full queue",
+    "Messages dropped from full queues for newer ones",
     ("kind",),
 )
 DEAD_LETTERED = StateMetric(
     "millstream_messages_dead_lettered_total",
     "counter",
-    "Messages that became dead letters, by why",
+    "Messages dead-lettered, by reason",
     ("reason",),
 )
 ARCHIVE_LAG = StateMetric(
     "millstream_archive_lag_seconds",
     "gauge",
-    "For how long the oldest record has waited that is to be archived",
+    "Age of the oldest unarchived record",
 )
-REPLAY_JOBS = StateMetric(
-    "millstream_replay_jobs", "gauge", "Replays that are not forgotten, by state", ("state",)
-)
+REPLAY_JOBS = StateMetric("millstream_replay_jobs", "gauge", "Replays, by state", ("state",))
 MEMORY_USED = StateMetric(
-    "millstream_redis_memory_used_bytes", "gauge", "Memory that the hot store uses"
+    "millstream_redis_memory_used_bytes", "gauge", "Memory used by the hot store"
 )
 MEMORY_MAX = StateMetric(
-    "millstream_redis_memory_max_bytes", "gauge", "Memory that it may use; 0: no limit"
+    "millstream_redis_memory_max_bytes", "gauge", "Memory limit of the hot store; 0: no limit"
 )
 AOF_OK = StateMetric(
     "millstream_redis_aof_ok",
     "gauge",
-    "1 if the hot store keeps its log and its last write to it went well",
+    "1 if the hot store has an append-only file and its last write succeeded",
 )
 EVICTED = StateMetric(
     "millstream_redis_evicted_keys_total",
     "counter",
-    "Keys that the hot store dropped for room: each is messages lost",
+    "Keys evicted by the hot store; each eviction loses messages",
 )
 
 STATE_METRICS: tuple[StateMetric, ...] = (

@@ -1,4 +1,4 @@
-"""Conditional requests on configuration (RFC 9110): ETags are `"v3"`, strong, the version in quotes."""
+"""Conditional requests on configuration (RFC 9110), with strong ETags such as `"v3"`."""
 
 import re
 from typing import Annotated
@@ -8,9 +8,9 @@ from fastapi import Header
 from storage.domain.errors import ValidationFailed
 
 IfMatch = Annotated[
-    str | None, Header(description='Act only on this version: its ETag, such as `"v3"`.')
+    str | None, Header(description='Apply only to this version, given by its ETag, such as `"v3"`.')
 ]
-IfNoneMatch = Annotated[str | None, Header(description="With `*` on PUT: create, never replace.")]
+IfNoneMatch = Annotated[str | None, Header(description="`*` on PUT: create only, never replace.")]
 
 ANY = "*"
 NO_VERSION = 0
@@ -20,12 +20,15 @@ _ETAG = re.compile(r'"v([1-9][0-9]{0,17})"')
 
 
 def etag(version: int) -> str:
-    """The ETag of a version."""
+    """Return the ETag of a version."""
     return f'"v{version}"'
 
 
 def expected_version(if_match: str | None) -> int | None:
-    """The version that If-Match names; None when it names none or any; NO_VERSION when none can match."""
+    """Return the version in If-Match.
+
+    None when it has none or `*`; NO_VERSION when no version can match.
+    """
     if if_match is None or if_match.strip() == ANY:
         return None
     named = _ETAG.fullmatch(if_match.strip())
@@ -33,18 +36,18 @@ def expected_version(if_match: str | None) -> int | None:
 
 
 def is_create_only(if_none_match: str | None) -> bool:
-    """Whether a PUT may only create. Raises ValidationFailed for anything but `*`."""
+    """Return whether a PUT may only create. Raises ValidationFailed for values other than `*`."""
     if if_none_match is None:
         return False
     if if_none_match.strip() != ANY:
         raise ValidationFailed.at(
-            "/If-None-Match", "Only '*' has a meaning on PUT", "not_supported"
+            "/If-None-Match", "PUT supports only If-None-Match: *", "not_supported"
         )
     return True
 
 
 def is_unchanged(if_none_match: str | None, version: int) -> bool:
-    """Whether a GET's reader has this version already."""
+    """Return whether the client of a GET already has this version."""
     if if_none_match is None:
         return False
     tags = [tag.strip().removeprefix("W/") for tag in if_none_match.split(",")]

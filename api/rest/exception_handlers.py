@@ -1,4 +1,4 @@
-"""How FastAPI's own refusals become problems, the same as everyone else's."""
+"""Handlers that turn FastAPI's errors into problems."""
 
 from collections.abc import Collection, Sequence
 from typing import Any, cast
@@ -22,7 +22,7 @@ WHERE_THINGS_ARE = f": the API is at /v1, the dashboard at {DASHBOARD}."
 
 
 def install_handlers(app: FastAPI) -> None:
-    """Answer every refusal and failure of the control plane with a problem."""
+    """Answer every error of the control plane with a problem."""
     app.add_exception_handler(RequestValidationError, _refuse_input)
     app.add_exception_handler(HTTPException, _refuse_route)
     for kind in (MillstreamError, Refusal, Exception):
@@ -30,7 +30,7 @@ def install_handlers(app: FastAPI) -> None:
 
 
 async def answer_problem(request: Request, error: Exception) -> Response:
-    """The problem that `error` is. Whoever logs in with what nobody knows is told of in the audit log."""
+    """Respond with the problem of `error`. Failed logins are recorded in the audit log."""
     if isinstance(error, Unauthenticated):
         _note(request, error)
     told = problem(
@@ -55,15 +55,17 @@ async def _refuse_input(request: Request, error: Exception) -> Response:
 
 
 def _from_fastapi(request: Request, errors: Sequence[Any]) -> Exception:
-    """FastAPI's list of faults as one refusal."""
+    """Convert FastAPI's validation errors to one error."""
     for error in errors:
         if error["type"] == "json_invalid":
-            return Refusal(HttpErrorCode.MALFORMED_JSON, f"The body cannot be read: {_why(error)}.")
+            return Refusal(
+                HttpErrorCode.MALFORMED_JSON, f"The body cannot be parsed: {_why(error)}."
+            )
     return from_pydantic(errors, _fields_of(request))
 
 
 def _fields_of(request: Request) -> Collection[str]:
-    """What the body of such a request may have."""
+    """Return the fields that the body of the request may have."""
     body = getattr(request.scope.get("route"), "body_field", None)
     kind = body and body.field_info.annotation
     return kind.model_fields if isinstance(kind, type) and issubclass(kind, BaseModel) else ()
@@ -79,29 +81,29 @@ async def _refuse_route(request: Request, error: Exception) -> Response:
 
 
 def _is_somebody_looking(request: Request) -> bool:
-    """Whether a browser was given no more than the address of the service."""
+    """Return whether a browser opened the bare address of the service."""
     asks_for_page = "text/html" in request.headers.get("accept", "")
     return request.url.path == "/" and request.method == "GET" and asks_for_page
 
 
 def _from_starlette(request: Request, error: HTTPException) -> Refusal:
-    """The refusal of a path or method that no route has; the data plane's paths count."""
+    """Return the error for a path or method without a route, counting fast routes."""
     if error.status_code in (404, 405):
         allowed = ", ".join(_methods(request))
         if not allowed:
             return Refusal(
-                HttpErrorCode.NOT_FOUND, f"Nothing is at {request.url.path}{WHERE_THINGS_ARE}"
+                HttpErrorCode.NOT_FOUND, f"{request.url.path} does not exist{WHERE_THINGS_ARE}"
             )
         return Refusal(
             HttpErrorCode.METHOD_NOT_ALLOWED,
-            f"{request.method} is not for {request.url.path}; it takes {allowed}.",
+            f"Method {request.method} is not allowed for {request.url.path}; allowed: {allowed}.",
             ((b"allow", allowed.encode()),),
         )
     return Refusal(HttpErrorCode.BAD_REQUEST, str(error.detail))
 
 
 def _methods(request: Request) -> list[str]:
-    """What the path takes, on either plane."""
+    """Return the methods that the path supports on either plane."""
     methods = set(request.app.state.hot_methods(request.url.path))
     for route in request.app.state.cold_routes:
         if route.path_regex.match(request.url.path):

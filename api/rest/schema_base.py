@@ -1,4 +1,4 @@
-"""What configurations on the wire have in common. Unknown fields are refused: a typo is never silent."""
+"""Shared parts of configuration schemas. Unknown fields are rejected."""
 
 from typing import Annotated, Any, TypeVar
 
@@ -15,16 +15,16 @@ Seconds = Annotated[
 ]
 Bytes = Annotated[int, Field(ge=1, le=2**53 - 1)]
 Time = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
-Tags = Annotated[dict[str, str], Field(description="Up to 50 words of your own.")]
+Tags = Annotated[dict[str, str], Field(description="Up to 50 user-defined tags.")]
 
 
 def in_seconds(ms: int) -> float:
-    """Milliseconds as seconds."""
+    """Convert milliseconds to seconds."""
     return ms / limits.SECOND_MS
 
 
 class Config(BaseModel):
-    """What an owner says; strict about types and names."""
+    """Base of configuration schemas, strict about types and names."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -33,8 +33,10 @@ ConfigT = TypeVar("ConfigT", bound=Config)
 
 
 def valid(config: type[ConfigT], values: dict[str, Any]) -> ConfigT:
-    """A configuration of these values, of which some came with a request. Raises RequestValidationError, as FastAPI does of
-    a body."""
+    """Validate a configuration with values from a request.
+
+    Raises RequestValidationError, as FastAPI does for a body.
+    """
     try:
         return config.model_validate(values)
     except ValidationError as error:
@@ -43,7 +45,7 @@ def valid(config: type[ConfigT], values: dict[str, Any]) -> ConfigT:
 
 
 def merged(before: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
-    """`before` with an RFC 7396 merge patch applied."""
+    """Apply an RFC 7396 merge patch to `before`."""
     after = dict(before)
     for name, value in patch.items():
         if value is None:

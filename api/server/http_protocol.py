@@ -315,7 +315,7 @@ def _lines(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
     lines = []
     for name, value in headers:
         if b"\r" in value or b"\n" in value:
-            raise ValueError("a header's value spans lines")
+            raise ValueError("a header value spans several lines")
         lines.append(b"%b: %b\r\n" % (name, value))
     return b"".join(lines)
 

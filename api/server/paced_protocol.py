@@ -22,13 +22,15 @@ _NOTHING, _HEAD, _BODY = range(3)  # part of a request that has begun to arrive,
 
 _HEAD_TOO_LARGE = Refusal(
     HttpErrorCode.HEADERS_TOO_LARGE,
-    f"A request's line and headers are at most {limits.HEAD_BYTES_MAX} bytes, and {limits.HEAD_HEADERS_MAX} headers.",
+    f"The request line and headers can have at most {limits.HEAD_BYTES_MAX} bytes and {limits.HEAD_HEADERS_MAX} headers.",
 )
 _URL_TOO_LONG = Refusal(
-    HttpErrorCode.URL_TOO_LONG, f"A path and its query are at most {limits.URL_BYTES_MAX} bytes."
+    HttpErrorCode.URL_TOO_LONG, f"The path and query can have at most {limits.URL_BYTES_MAX} bytes."
 )
-_TOO_SLOW = Refusal(HttpErrorCode.REQUEST_TOO_SLOW, "The request did not come whole in time.")
-_MALFORMED = Refusal(HttpErrorCode.BAD_REQUEST, "This is not an HTTP request.")
+_TOO_SLOW = Refusal(
+    HttpErrorCode.REQUEST_TOO_SLOW, "The request was not complete within the time limit."
+)
+_MALFORMED = Refusal(HttpErrorCode.BAD_REQUEST, "Invalid HTTP request.")
 
 
 class PacedProtocol(HttpToolsProtocol):

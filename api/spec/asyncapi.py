@@ -58,31 +58,34 @@ _ANSWERS: dict[type[msgspec.Struct], tuple[type[msgspec.Struct], ...]] = {
 }
 
 CLOSE_CODES: dict[int, str] = {
-    Close.NORMAL: "The client closed.",
-    Close.GOING_AWAY: "The page, or the server, is going away.",
-    Close.INTERNAL_ERROR: "Something failed inside Millstream; its log has the request id.",
-    Close.RESTART: "The server restarts.",
-    Close.DRAINING: "The server ends; another one, or the next one, has the session's place.",
-    Close.HEARTBEAT_MISSED: "Nothing came from the client for a heartbeat and the pong timeout.",
-    Close.SLOW_CONSUMER: "What waited could not be sent for too long.",
-    Close.TAKEN_OVER: "Another socket resumed the session.",
-    Close.CREDENTIAL_ENDED: "The credential was revoked, has expired, or gives other rights now.",
+    Close.NORMAL: "The client closed the connection.",
+    Close.GOING_AWAY: "The page or the server is going away.",
+    Close.INTERNAL_ERROR: "Internal error. The service's log contains the request id.",
+    Close.RESTART: "The server is restarting.",
+    Close.DRAINING: "The server is shutting down; reconnect to another or the next one.",
+    Close.HEARTBEAT_MISSED: "The client sent nothing for a heartbeat interval plus the "
+    "pong timeout.",
+    Close.SLOW_CONSUMER: "Queued frames could not be sent for too long.",
+    Close.TAKEN_OVER: "Another connection resumed the session.",
+    Close.CREDENTIAL_ENDED: "The credential was revoked, expired, or has different "
+    "permissions now.",
     Close.CLOSED_BY_OPERATOR: "An operator closed it.",
-    Close.PROTOCOL_ERROR: "What came was no frame, or not at its time.",
-    Close.UNAUTHENTICATED: "Nobody is known by what the upgrade or the `hello` showed.",
-    Close.HELLO_TIMEOUT: "No `hello` came in time.",
-    Close.TOO_MANY: "The namespace has as many connections as it may, as was found after the `hello`.",
-    Close.FRAME_TOO_LARGE: "A frame was larger than any may be.",
+    Close.PROTOCOL_ERROR: "Invalid or unexpected frame.",
+    Close.UNAUTHENTICATED: "Missing or invalid credentials in the upgrade or the `hello`.",
+    Close.HELLO_TIMEOUT: "No `hello` arrived in time.",
+    Close.TOO_MANY: "The namespace has reached its connection limit, which was detected "
+    "after the `hello`.",
+    Close.FRAME_TOO_LARGE: "A frame was too large.",
 }
 
 _DESCRIPTION = f"""\
-Queues and streams over one WebSocket: work with acknowledgements, the shards of a consumer group, records from any position, and publishing.
+Queues and streams over one WebSocket: messages with acknowledgements, shards of a consumer group, records from any position, and publishing.
 
-A WebSocket message is one frame or a list of frames. The subprotocol says how they are written: `{JSON_PROTOCOL}`, which is also what is
-spoken without one, as JSON text; `{MSGPACK_PROTOCOL}` as MessagePack in binary messages, where bodies and data are bin. The first frame is `hello`. A frame with
-an `id` is answered by one `ok` or `error` that has it. Every field is named as in the REST API; every `problem` is one of its problems.
+A WebSocket message is one frame or a list of frames. The subprotocol selects the encoding: `{JSON_PROTOCOL}`, which is also
+the default, for JSON text messages; `{MSGPACK_PROTOCOL}` for MessagePack binary messages, in which bodies and data are bin. The first frame is `hello`. A frame with
+an `id` is answered by one `ok` or `error` with the same id. Fields have the same names as in the REST API; every `problem` is one of its problems.
 
-What refuses the upgrade is an HTTP problem.
+A rejected upgrade is answered with an HTTP problem.
 """
 
 
@@ -106,7 +109,7 @@ def build_asyncapi() -> Document:
             "local": {
                 "host": "127.0.0.1:8080",
                 "protocol": "ws",
-                "description": "A Millstream on this machine.",
+                "description": "Millstream on this machine.",
             }
         },
         "channels": {CHANNEL: _channel(frames)},
@@ -122,7 +125,10 @@ def _channel(frames: tuple[type[msgspec.Struct], ...]) -> Document:
     return {
         "address": WHERE,
         "title": "A session",
-        "description": f"The code that the server closes with says why, and whether to come back.\n\n{_code_table()}",
+        "description": f"""\
+The close code gives the reason and whether to reconnect.
+
+{_code_table()}""",
         "servers": [{"$ref": "#/servers/local"}],
         "messages": {
             frame.__name__: {"$ref": _MESSAGES.format(name=frame.__name__)} for frame in frames
@@ -148,7 +154,7 @@ def _upgrade_headers() -> Document:
                 "type": "string",
                 "enum": list(PROTOCOLS),
                 "default": JSON_PROTOCOL,
-                "description": "How frames are written.",
+                "description": "Encoding of frames.",
             }
         },
     }
@@ -159,7 +165,7 @@ def _code_table() -> str:
         f"| {code} | {'yes' if is_worth_coming_back(code) else 'no'} | {sentence} |"
         for code, sentence in CLOSE_CODES.items()
     ]
-    return "\n".join(["| code | come back | |", "|---|---|---|", *rows])
+    return "\n".join(["| code | reconnect | |", "|---|---|---|", *rows])
 
 
 def _message(frame: type[msgspec.Struct]) -> Document:

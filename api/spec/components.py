@@ -12,23 +12,23 @@ from api.spec.retry_semantics import GUARDS, Repeat, repeat_of
 Document = dict[str, Any]
 
 TAGS = (
-    {"name": "queues", "description": "Work to be done once, delivered at least once."},
-    {"name": "streams", "description": "An ordered, replayable record of what happened."},
-    {"name": "groups", "description": "Readers that share a stream, and how far they are."},
-    {"name": "webhooks", "description": "Messages and records are posted to a URL."},
-    {"name": "writes", "description": "Writing in two steps: put records aside, then commit."},
-    {"name": "archives", "description": "What of a stream lies in Parquet files."},
-    {"name": "replays", "description": "Sending records of a stream again."},
-    {"name": "jobs", "description": "The long work that a Spark worker does."},
-    {"name": "sockets", "description": "Who is connected over WebSocket."},
-    {"name": "processes", "description": "What a deployment is made of."},
-    {"name": "namespaces", "description": "Tenants, and what each may have."},
-    {"name": "keys", "description": "Who may call, and what they may do."},
+    {"name": "queues", "description": "Queues with at-least-once delivery."},
+    {"name": "streams", "description": "Ordered, replayable logs of records."},
+    {"name": "groups", "description": "Consumer groups: members, assignments and offsets."},
+    {"name": "webhooks", "description": "Delivery of messages and records to a URL."},
+    {"name": "writes", "description": "Two-phase writes: stage records, then commit."},
+    {"name": "archives", "description": "Streams in Parquet files."},
+    {"name": "replays", "description": "Replays of stream records."},
+    {"name": "jobs", "description": "Long-running work of the Spark workers."},
+    {"name": "sockets", "description": "WebSocket connections."},
+    {"name": "processes", "description": "Processes of the deployment."},
+    {"name": "namespaces", "description": "Tenants and their quotas."},
+    {"name": "keys", "description": "API keys, access key pairs and permissions."},
     {
         "name": "audit",
-        "description": "Who administered what, in a chain that shows what was altered.",
+        "description": "Tamper-evident log of administrative calls.",
     },
-    {"name": "health", "description": "For supervisors and load balancers."},
+    {"name": "health", "description": "Checks for supervisors and load balancers."},
 )
 SECURITY_SCHEMES: Document = {
     "bearer": {
@@ -40,13 +40,14 @@ SECURITY_SCHEMES: Document = {
         "type": "apiKey",
         "in": "header",
         "name": "X-API-Key",
-        "description": "An API key, where `Authorization` is taken.",
+        "description": "An API key, for clients that use `Authorization` for something else.",
     },
     "sigv4": {
         "type": "apiKey",
         "in": "header",
         "name": "Authorization",
-        "description": "AWS Signature Version 4: at `POST /`, where SQS and Kinesis clients speak, and nowhere here.",
+        "description": "AWS Signature Version 4, accepted only at `POST /` by the SQS- "
+        "and Kinesis-compatible APIs.",
     },
 }
 SECURITY: list[Document] = [{}, {"bearer": []}, {"api_key": []}]
@@ -56,14 +57,14 @@ OPEN: list[Document] = []
 """What health checks need."""
 
 DESCRIPTION = """\
-Queues and streams over plain HTTP. Names are 1 to 80 of `A-Z a-z 0-9 _ . -`; durations are in seconds
-and may be fractional; sizes are in bytes; offsets are numbers below 2^53; times are RFC 3339 in UTC.
+Queues and streams over HTTP. Names are 1 to 80 characters from `A-Z a-z 0-9 _ . -`; durations are in seconds
+and can be fractional; sizes are in bytes; offsets are numbers below 2^53; times are RFC 3339 in UTC.
 
-Every refusal is a problem (RFC 9457) with a stable `code`. `retryable`: the same call may succeed
-later. Where *nothing happened* is no, the outcome is unknown, as when no answer comes: `x-millstream-repeat`
-says of each operation what a second call does. `safe`: nothing more. `keyed`: nothing more with the
-same Idempotency-Key. `guarded`: nothing more if a field that `x-millstream-guards` names is in the
-body. `unsafe`: perhaps the same once more.
+Every error is a problem (RFC 9457) with a stable `code`. `retryable`: the same call may succeed
+later. If *nothing happened* is no, the outcome is unknown, as it is when no response arrives. `x-millstream-repeat`
+describes the effect of a second call for each operation. `safe`: no further effect. `keyed`: no further effect with the
+same Idempotency-Key. `guarded`: no further effect if the body contains a field that `x-millstream-guards`
+lists. `unsafe`: the effect may be repeated.
 
 | code | status | retryable | nothing happened |
 |---|---|---|---|
@@ -113,7 +114,7 @@ def problem_schema() -> Document:
     }
     return {
         "title": "Problem",
-        "description": "What went wrong (RFC 9457); some codes have members of their own.",
+        "description": "Problem details (RFC 9457). Some codes have additional members.",
         "type": "object",
         "properties": {
             "type": text,
@@ -126,7 +127,7 @@ def problem_schema() -> Document:
             "request_id": text,
             "outcome": {
                 "type": "string",
-                "description": "'unknown' when the call may have taken effect.",
+                "description": "'unknown' if the call may have taken effect.",
             },
             "errors": {"type": "array", "items": fault},
         },

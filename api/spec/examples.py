@@ -94,7 +94,7 @@ _JOB = {
     "failures": 10,
     "attempts_max": 10,
     "progress": {"files": 12},
-    "failure": "The archive's bucket refuses.",
+    "failure": "The archive's bucket rejected the request.",
     "created_at": _AT,
     "run_after": _AT,
     "started_at": _AT,
@@ -433,7 +433,7 @@ EXAMPLES: dict[str, Example] = {
                     "status": "error",
                     "error": {
                         "code": "receipt_handle_invalid",
-                        "detail": "The receipt handle was not made by this queue.",
+                        "detail": "The receipt handle was not issued by this queue.",
                         "retryable": False,
                     },
                 }

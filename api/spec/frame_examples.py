@@ -112,7 +112,7 @@ EXAMPLES: dict[type, dict[str, Any]] = {
             "type": "urn:millstream:problem:stream_not_found",
             "title": "Stream not found",
             "status": 404,
-            "detail": "There is no stream 'clicks'.",
+            "detail": "Stream 'clicks' does not exist.",
             "instance": "/v1/ws",
             "code": "stream_not_found",
             "retryable": False,

@@ -41,7 +41,8 @@ _IDEMPOTENCY_KEY = {
     "name": "Idempotency-Key",
     "in": "header",
     "required": False,
-    "description": "A repeat with the same key within ten minutes adds nothing and gets the first answer.",
+    "description": "A retry with the same key within ten minutes adds nothing and returns"
+    " the first response.",
     "schema": {
         "type": "string",
         "minLength": 1,
@@ -56,7 +57,7 @@ def build_document(app: FastAPI, routes: Sequence[Route]) -> Document:
         title=app.title,
         version=app.version,
         openapi_version=OPENAPI_VERSION,
-        summary="Queues and streams over plain HTTP",
+        summary="Queues and streams over HTTP",
         description=description(),
         routes=app.routes,
         tags=[dict(tag) for tag in TAGS],

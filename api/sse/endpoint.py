@@ -49,8 +49,10 @@ dataplane = Dataplane()
 OUTAGE_PAUSE_S = 1.0  # before a store that did not answer is called again
 _HEADERS = ((b"x-accel-buffering", b"no"),)
 _LASTING = {
-    EVENT_STREAM: "An event for each record, whose id is where to go on; and gap, shard_ended, error, end.",
-    JSON_LINES: "A line for each record; and lines with a type: gap, shard_ended, heartbeat, error, end.",
+    EVENT_STREAM: "One event per record, whose id is the position to resume from; also "
+    "gap, shard_ended, error and end.",
+    JSON_LINES: "One line per record; also lines with a type: gap, shard_ended, "
+    "heartbeat, error and end.",
 }
 
 Cursor = Callable[[Mapping[int, int]], str]

@@ -29,27 +29,30 @@ class ReadEvents(msgspec.Struct, forbid_unknown_fields=True, rename={"start": "f
     """
 
     start: Start | None = None
-    time: Annotated[Moment, Meta(description="The records that arrived then or later.")] | None = (
-        None
-    )
+    time: (
+        Annotated[Moment, Meta(description="Read records that arrived at or after this time.")]
+        | None
+    ) = None
     cursor: Annotated[
-        str, Meta(description="`next_cursor` of any answer of this stream, or an event's id.")
+        str,
+        Meta(description="`next_cursor` of any response for this stream, or the id of an event."),
     ] = ""
     key: Annotated[
-        tuple[Key, ...], Meta(description="Only records with one of these keys; may be repeated.")
+        tuple[Key, ...], Meta(description="Only records with one of these keys; can be repeated.")
     ] = ()
     header: Annotated[
         tuple[HeaderWord, ...],
-        Meta(description="Only records with this header, as `name:value`; may be repeated."),
+        Meta(description="Only records with this header, as `name:value`; can be repeated."),
     ] = ()
     limit: (
-        Annotated[int, Meta(ge=1, le=limits.OFFSET_MAX, description="So many records.")] | None
+        Annotated[int, Meta(ge=1, le=limits.OFFSET_MAX, description="Number of records.")] | None
     ) = None
     follow: (
         Annotated[
             bool,
             Meta(
-                description="False: end where the stream ends now. Lines of JSON end there unless it is true."
+                description="false: stop at the current end of the stream, which is the "
+                "default for JSON lines."
             ),
         ]
         | None
@@ -59,8 +62,8 @@ class ReadEvents(msgspec.Struct, forbid_unknown_fields=True, rename={"start": "f
 class ReadShardEvents(ReadEvents, forbid_unknown_fields=True, rename={"start": "from"}):
     """Read of one shard, which may also start at an `offset`, or with its last records."""
 
-    offset: Annotated[Count, Meta(description="The first record wanted.")] | None = None
-    tail: Annotated[RecordsMax, Meta(description="The last so many records.")] | None = None
+    offset: Annotated[Count, Meta(description="Offset of the first record to read.")] | None = None
+    tail: Annotated[RecordsMax, Meta(description="Read the last N records.")] | None = None
 
 
 class Standing(msgspec.Struct, frozen=True):
@@ -107,7 +110,7 @@ async def standing_in_shard(call: Call[ReadShardEvents]) -> Standing:
     stream.shard(shard)
     place = _place(call, stream)
     if place is not None and place.positions.keys() != {shard}:
-        raise InvalidCursor("The cursor is not of this shard.")
+        raise InvalidCursor("The cursor belongs to a different shard.")
     states = [
         state
         for state in await call.storage.streams.shards(call.stream)
@@ -124,7 +127,7 @@ async def standing_in_shard(call: Call[ReadShardEvents]) -> Standing:
 def check_one(*given: Any) -> None:
     """Raise ValidationFailed when more than one start position is given."""
     if sum(one is not None for one in given) > 1:
-        detail = "Only one of 'from', 'time', 'cursor', 'offset' and 'tail' is given"
+        detail = "Specify only one of 'from', 'time', 'cursor', 'offset' and 'tail'"
         raise ValidationFailed.at("/from", detail, "conflict")
 
 
@@ -139,7 +142,7 @@ def _place(call: Call[Any], stream: Stream) -> Place | None:
         return Place(stream.stream_id, decode_cursor(word, about, dict[int, int]))
     place = read_place(word)
     if place.stream_id != stream.stream_id:
-        raise InvalidCursor("The cursor is of a stream that was deleted.")
+        raise InvalidCursor("The cursor belongs to a deleted stream.")
     return place
 
 
@@ -191,8 +194,8 @@ def chooses(query: ReadEvents) -> Selects | None:
     """Return the record filter; None for all records. Raises ValidationFailed."""
     headers = dict(word.split(":", 1) for word in query.header)
     if len(headers) < len(query.header):
-        raise ValidationFailed.at("/header", "A header has one value", "conflict")
+        raise ValidationFailed.at("/header", "A header can have only one value", "conflict")
     record_filter = Filter(keys=query.key, headers=headers)
     if faults := record_filter.faults():
-        raise ValidationFailed("The filter is not valid.", *faults)
+        raise ValidationFailed("The filter is invalid.", *faults)
     return None if record_filter.takes_all else selects(record_filter)

@@ -125,9 +125,7 @@ class PushDoor:
         except Exception as error:
             around = Circumstances(principal)
             log_failure(error, "push", 500, request_id_of(dict(scope["headers"])), around)
-            await self._close(
-                connection, Close.INTERNAL_ERROR, "something failed inside Millstream"
-            )
+            await self._close(connection, Close.INTERNAL_ERROR, "internal error")
         finally:
             if connection.held_in is not None:
                 self._places().give_back(connection.held_in)
@@ -144,7 +142,7 @@ class PushDoor:
         try:
             principal = await self._admit(headers, scope["query_string"])
             if scope["path"] != PATH:
-                raise Refusal(HttpErrorCode.NOT_FOUND, f"Sockets are at {PATH}.")
+                raise Refusal(HttpErrorCode.NOT_FOUND, f"The WebSocket endpoint is {PATH}.")
             wire = _wire(scope["subprotocols"])
             self._check_room()
             if principal is not None:
@@ -188,13 +186,13 @@ class PushDoor:
         if not self._gate.shows_nothing(headers):
             return await self._gate.admit(headers)
         if self._sessions().strangers >= limits.STRANGERS_MAX:
-            raise StorageBusy("Too many sockets have not yet said whose they are.")
+            raise StorageBusy("Too many connections are not yet authenticated.")
         return None
 
     def _check_room(self) -> None:
         sessions = self._sessions()
         if sessions.sockets >= sessions.limits.sockets_max:
-            raise StorageBusy("Too many sockets are open; another process may have room.")
+            raise StorageBusy("Too many open connections; another process may have capacity.")
 
     async def _greet(
         self,
@@ -214,7 +212,7 @@ class PushDoor:
             return None
         hello, rest = frames[0], frames[1:]
         if not isinstance(hello, Hello):
-            raise _Violation(Close.PROTOCOL_ERROR, "the first frame is 'hello'")
+            raise _Violation(Close.PROTOCOL_ERROR, "the first frame must be 'hello'")
         principal = await self._named(hello, principal, scope)
         await self._place(connection, principal)
         session = await self._session(connection, principal, hello)
@@ -248,7 +246,7 @@ class PushDoor:
             self._note(error, scope)
             raise _Violation(Close.UNAUTHENTICATED, error.detail) from None
         if principal is None:
-            raise _Violation(Close.UNAUTHENTICATED, "the hello's token says who is calling")
+            raise _Violation(Close.UNAUTHENTICATED, "'hello' requires a token")
         return principal
 
     async def _first_frames(
@@ -259,9 +257,9 @@ class PushDoor:
             async with asyncio.timeout(process_limits.hello_ms_max / limits.SECOND_MS):
                 message = await receive()
         except TimeoutError:
-            raise _Violation(Close.HELLO_TIMEOUT, "no 'hello' came in time") from None
+            raise _Violation(Close.HELLO_TIMEOUT, "no 'hello' arrived in time") from None
         if message["type"] == DRAIN:
-            await self._close(connection, Close.DRAINING, "the server ends")
+            await self._close(connection, Close.DRAINING, "the server is shutting down")
             return ()
         if message["type"] != "websocket.receive":
             return ()
@@ -335,7 +333,7 @@ class _Socket:
         try:
             self._session.attach(self._connection)
         except SocketGone:
-            raise _Violation(Close.TAKEN_OVER, "another socket has taken the session") from None
+            raise _Violation(Close.TAKEN_OVER, "another connection resumed the session") from None
         ending = _Ending.LOST
         try:
             for frame in self._first:
@@ -373,14 +371,14 @@ class _Socket:
         await self._session.detach(self._sessions.clock())
         self._session.connection = self._connection  # for answers only; nothing more is delivered
         after_ms = self._sessions.drain_delay_ms()
-        await self._connection.say_bye(Close.DRAINING, "the server ends", after_ms)
+        await self._connection.say_bye(Close.DRAINING, "the server is shutting down", after_ms)
         try:
             async with asyncio.timeout(_DRAINED_S):
                 while (message := await receive())["type"] == "websocket.receive":
                     await self._take_message(message)
         except TimeoutError:
             WEBSOCKET_CLOSED.labels(str(Close.RESTART)).inc()
-            await self._connection.close_only(Close.RESTART, "the server ends")
+            await self._connection.close_only(Close.RESTART, "the server is shutting down")
             cut_soon(self._connection)
         return _Ending.DRAINED
 
@@ -426,7 +424,7 @@ class _Socket:
             case ClientPong():
                 self._confirm(frame.seq)
             case Hello():
-                raise _Violation(Close.PROTOCOL_ERROR, "'hello' comes once")
+                raise _Violation(Close.PROTOCOL_ERROR, "'hello' can be sent only once")
             case _:
                 assert_never(frame)
 
@@ -437,13 +435,15 @@ class _Socket:
     def _sub(self, name: str) -> Subscription:
         subscription = self._session.subs.get(name)
         if subscription is None:
-            raise ValidationFailed.at("/sub", f"There is no subscription '{name}'", "unknown")
+            raise ValidationFailed.at("/sub", f"Subscription '{name}' does not exist", "unknown")
         return subscription
 
     async def _settle(self, frame: Settling) -> None:
         sub = self._sub(frame.sub)
         if not isinstance(sub, Work | Share):
-            raise ValidationFailed.at("/sub", "Nothing is settled of what is only read", "conflict")
+            raise ValidationFailed.at(
+                "/sub", "A read subscription has nothing to settle", "conflict"
+            )
         await sub.settle(frame)
 
     async def _subscribe(self, frame: Subscribe) -> None:
@@ -465,7 +465,7 @@ def _wire(offered: Sequence[str]) -> Wire:
         if name in WIRES:
             return WIRES[name]
     names = ", ".join(WIRES)
-    raise Refusal(HttpErrorCode.SUBPROTOCOL_UNKNOWN, f"The subprotocols here are {names}.")
+    raise Refusal(HttpErrorCode.SUBPROTOCOL_UNKNOWN, f"Supported subprotocols: {names}.")
 
 
 def _frames(wire: Wire, message: Message) -> Sequence[ClientFrame]:
@@ -473,11 +473,11 @@ def _frames(wire: Wire, message: Message) -> Sequence[ClientFrame]:
     payload = message.get("bytes") if wire.binary else message.get("text")
     if payload is None:
         kind = "binary" if wire.binary else "text"
-        raise _Violation(Close.PROTOCOL_ERROR, f"frames of {wire.name} are {kind} messages")
+        raise _Violation(Close.PROTOCOL_ERROR, f"{wire.name} frames must be {kind} messages")
     try:
         return wire.decode(cast(bytes | str, payload))
     except Malformed:
-        raise _Violation(Close.PROTOCOL_ERROR, "a message is no frame") from None
+        raise _Violation(Close.PROTOCOL_ERROR, "invalid frame") from None
 
 
 def _ending(message: Message) -> _Ending:

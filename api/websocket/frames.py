@@ -32,7 +32,7 @@ Id = Annotated[
     Meta(
         min_length=1,
         max_length=limits.PUSH_ID_CHARACTERS_MAX,
-        description="Chosen by the client; the answer carries it.",
+        description="Chosen by the client; returned in the answer.",
     ),
 ]
 Sub = Annotated[
@@ -40,12 +40,12 @@ Sub = Annotated[
     Meta(
         min_length=1,
         max_length=limits.PUSH_ID_CHARACTERS_MAX,
-        description="The subscription's name, chosen by the client, one of a kind in its session.",
+        description="Name of the subscription, chosen by the client and unique in its session.",
     ),
 ]
 Seq = Annotated[
     int,
-    Meta(ge=0, description="The number of the last frame with messages or records that arrived."),
+    Meta(ge=0, description="Sequence number of the last received frame with messages or records."),
 ]
 Handles = Annotated[list[str], Meta(min_length=1, max_length=limits.SETTLEMENTS_MAX)]
 Shard = Annotated[int, Meta(ge=0)]
@@ -112,7 +112,13 @@ class StartIn(msgspec.Struct, frozen=True, rename={"start": "from"}):
     """
 
     start: From | None = None
-    time: Annotated[Moment, Meta(description="What arrived then or later.")] | None = None
+    time: (
+        Annotated[
+            Moment,
+            Meta(description="Start with the first record that arrived at or after this time."),
+        ]
+        | None
+    ) = None
     cursor: str | None = None
     offsets: dict[int, Offset] | None = None
 
@@ -132,7 +138,9 @@ class Subscribe(Client, tag="subscribe"):
     visibility_timeout_seconds: VisibilitySeconds | None = None
     auto_extend: Annotated[
         bool,
-        Meta(description="Keep what was delivered hidden for as long as the socket lives."),
+        Meta(
+            description="Extend the visibility timeout of deliveries while the connection is open."
+        ),
     ] = False
 
 

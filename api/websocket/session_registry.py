@@ -84,7 +84,7 @@ class Sessions:
             return None
         if (before := session.connection) is not None:
             await session.detach(self.clock())
-            await self.cut(before, Close.TAKEN_OVER, "another socket has taken the session")
+            await self.cut(before, Close.TAKEN_OVER, "another connection resumed the session")
         session.principal = principal
         session.rewind(request.seq)
         return session
@@ -103,12 +103,12 @@ class Sessions:
         connection = session.connection
         await self.end(session, release=True)
         if connection is not None:
-            await self.cut(connection, Close.CLOSED_BY_OPERATOR, "an operator closed it")
+            await self.cut(connection, Close.CLOSED_BY_OPERATOR, "closed by an operator")
 
     async def expel(self, session: Session, connection: Connection) -> None:
         """End a session whose credential is no longer valid and release what it holds."""
         await self.end(session, release=True)
-        await self.cut(connection, Close.CREDENTIAL_ENDED, "the credential has ended or changed")
+        await self.cut(connection, Close.CREDENTIAL_ENDED, "the credential expired or changed")
 
     def expel_soon(self, session: Session, connection: Connection) -> None:
         """Expel in the background."""
@@ -154,13 +154,13 @@ class Sessions:
         if stuck_s is not None and _ms(now_s - stuck_s) >= self.limits.slow_consumer_ms:
             connection.stuck_s = None
             WEBSOCKET_SLOW_CONSUMERS.inc()
-            self._soon(self.cut(connection, Close.SLOW_CONSUMER, "nothing was read for too long"))
+            self._soon(self.cut(connection, Close.SLOW_CONSUMER, "the client stopped reading"))
         elif pinged_s is None:
             if _ms(now_s - connection.heard_s) >= self.limits.push_heartbeat_ms:
                 connection.pinged_s = now_s
                 self._soon(_ping(connection))
         elif _ms(now_s - pinged_s) >= self.limits.push_pong_ms_max:
-            self._soon(self.cut(connection, Close.HEARTBEAT_MISSED, "no answer to a ping"))
+            self._soon(self.cut(connection, Close.HEARTBEAT_MISSED, "no reply to a ping"))
 
     def _soon(self, work: Coroutine[None, None, None]) -> None:
         """Run a coroutine in the background: it may have to wait for a client that reads slowly."""

@@ -84,7 +84,7 @@ class Feeds:
     def check_room(self) -> None:
         """Raise StorageBusy if the maximum number of long-lived responses is reached."""
         if self._readers >= limits.EVENT_READERS_MAX:
-            raise StorageBusy("Too many readers of events.")
+            raise StorageBusy("Too many event readers.")
 
     def begin(self) -> None:
         """Count a long-lived response that begins; to be ended with `finish`.

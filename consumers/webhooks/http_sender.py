@@ -119,7 +119,7 @@ class Sender:
             async with asyncio.timeout(self._webhook.spec.timeout_ms / limits.SECOND_MS):
                 await self._exchange(self._request(event, number, at_ms, context), answer)
         except TimeoutError:
-            outcome, error = Outcome.TIMEOUT, "no answer in time"
+            outcome, error = Outcome.TIMEOUT, "timed out"
         except AddressRefused as refused:
             outcome, error = Outcome.BLOCKED, str(refused)
         except (*_FAILURES, OSError) as failed:
@@ -203,9 +203,9 @@ def _of_status(status: int) -> tuple[Outcome, str]:
     if 300 <= status < 400:
         return Outcome.REDIRECT, f"{status}: redirects are not followed"
     if status == _GONE:
-        return Outcome.GONE, "410: the receiver wants no more"
+        return Outcome.GONE, "410: the endpoint no longer accepts deliveries"
     if status in _THROTTLES:
-        return Outcome.THROTTLED, f"{status}: the receiver asks for less"
+        return Outcome.THROTTLED, f"{status}: the endpoint is throttling"
     return (Outcome.CLIENT_ERROR if status < 500 else Outcome.SERVER_ERROR), str(status)
 
 
@@ -217,9 +217,9 @@ def _of_failure(failed: Exception) -> tuple[Outcome, str]:
         cause = cause.__cause__ or cause.__context__
     kinds: dict[type[Exception], str] = {
         httpcore.ConnectError: "no connection",
-        httpcore.RemoteProtocolError: "no HTTP answer",
-        httpcore.ReadError: "the connection broke",
-        httpcore.WriteError: "the connection broke",
+        httpcore.RemoteProtocolError: "invalid HTTP response",
+        httpcore.ReadError: "connection lost",
+        httpcore.WriteError: "connection lost",
     }
     kind = kinds.get(type(failed), type(failed).__name__)
     return Outcome.CONNECTION, f"{kind}: {failed}" if str(failed) else kind

@@ -140,7 +140,7 @@ class ShardSource:
     async def _tell_gap(self, gap: Gap) -> None:
         """Log a gap, so that no record is skipped silently."""
         now_ms = self._endpoint.clock.now_ms()
-        detail = f"Records {gap.first} to {gap.next - 1} of shard {self._shard} were not there to be delivered: {gap.reason}."
+        detail = f"Records {gap.first} to {gap.next - 1} of shard {self._shard} were unavailable for delivery: {gap.reason}."
         self._endpoint.trouble(detail)
         await self._endpoint.note(
             LogEntry(

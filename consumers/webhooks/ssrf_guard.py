@@ -62,7 +62,7 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
 
         Raises AddressRefused if any is not allowed.
         """
-        failure: Exception = httpcore.ConnectError(f"'{host}' has no address")
+        failure: Exception = httpcore.ConnectError(f"'{host}' has no IP address")
         for address in await self._checked(host, port):
             try:
                 return await self._inner.connect_tcp(str(address), port, timeout)
@@ -77,12 +77,14 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
             raise httpcore.ConnectError(f"'{host}' cannot be resolved") from error
         addresses = [ipaddress.ip_address(word) for word in dict.fromkeys(resolved)]
         if not all(self._egress.allows(host, address, port) for address in addresses):
-            raise AddressRefused(f"'{host}' leads to an address that webhooks may not be sent to")
+            raise AddressRefused(
+                f"'{host}' resolves to an address that webhooks are not allowed to reach"
+            )
         return addresses
 
     async def connect_unix_socket(self, *_: Any, **__: Any) -> httpcore.AsyncNetworkStream:
         """Reject: receivers have no Unix sockets."""
-        raise AddressRefused("A webhook goes to no socket of this machine.")
+        raise AddressRefused("A webhook cannot be sent to a local socket.")
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)

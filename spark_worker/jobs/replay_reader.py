@@ -136,7 +136,9 @@ class Lane:
                 line.end()
                 return
             if reads[0].next_offset <= line.next and not reads[0].records:
-                raise StorageUnavailable(f"Shard {shard} ends before the replay's window does.")
+                raise StorageUnavailable(
+                    f"Shard {shard} ends before the end of the replay's range."
+                )
             line.add(reads[0])
 
     def take(

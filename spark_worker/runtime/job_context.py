@@ -112,7 +112,7 @@ class Work:
         try:
             return msgspec.convert(self.job.spec, kind)
         except msgspec.ValidationError as error:
-            raise GiveUp(f"The job's specification cannot be read: {error}") from None
+            raise GiveUp(f"Invalid job specification: {error}") from None
 
     @property
     def spark(self) -> "SparkSession":

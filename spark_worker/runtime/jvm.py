@@ -124,7 +124,7 @@ def spark_command(
     )  # the output before this is for the terminal
     command = [word for word in said.split("\0") if word]
     if done.returncode != 0 or not command:
-        faults = done.stderr.decode(errors="replace").strip().splitlines() or ["it said nothing"]
+        faults = done.stderr.decode(errors="replace").strip().splitlines() or ["no output"]
         raise SparkFailed(f"Spark's launcher failed: {faults[0]}")
     unknown = f"--add-modules={VECTOR_MODULE}"
     return [word for word in command if java.vector or word != unknown]
@@ -134,7 +134,7 @@ def _scala_version(spark_home: Path) -> str:
     """Return the Scala version in the jars' names, which Spark's scripts pass to the launcher."""
     core = next((spark_home / "jars").glob("spark-core_*.jar"), None)
     if core is None:
-        raise SparkFailed(f"{spark_home} holds no Spark.")
+        raise SparkFailed(f"{spark_home} does not contain Spark.")
     return core.name.removeprefix("spark-core_").split("-", 1)[0]
 
 

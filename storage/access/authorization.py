@@ -19,7 +19,7 @@ class Access:
         namespace, _, name = resource.partition("/")
         if namespace != principal.namespace or not principal.policy.allows(action, name):
             raise Forbidden(
-                f"'{principal.name}' may not do {action} on '{resource}'.",
+                f"'{principal.name}' is not allowed to perform {action} on '{resource}'.",
                 action=action.value,
                 resource=resource,
             )
@@ -27,4 +27,6 @@ class Access:
     def authorise_list(self, principal: Principal, action: Action) -> None:
         """Raise Forbidden unless there can be a name on which the principal may do `action`."""
         if not principal.policy.allows_somewhere(action):
-            raise Forbidden(f"'{principal.name}' may not do {action}.", action=action.value)
+            raise Forbidden(
+                f"'{principal.name}' is not allowed to perform {action}.", action=action.value
+            )

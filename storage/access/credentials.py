@@ -352,23 +352,24 @@ def _may_manage(by: Principal, credential: IssuedCredential) -> bool:
 def _check_gives(by: Principal, rights: Rights, everywhere: bool) -> None:
     """Raise Forbidden unless `by` has all of these rights."""
     if everywhere and not by.everywhere:
-        raise Forbidden(f"'{by.name}' is not an administrator everywhere.")
+        raise Forbidden(f"'{by.name}' is not an administrator of all namespaces.")
     if not by.policy.covers(rights.expanded) or not covers_rates(by.rates, rights.rates):
-        raise Forbidden(f"'{by.name}' does not have all the rights of this key.")
+        raise Forbidden(f"'{by.name}' does not have all permissions of this key.")
 
 
 def _check_version(credential: IssuedCredential, if_match: int | None) -> None:
     if if_match is not None and credential.version != if_match:
         raise PreconditionFailed(
-            f"The version is {credential.version}, not {if_match}.", version=credential.version
+            f"The current version is {credential.version}, not {if_match}.",
+            version=credential.version,
         )
 
 
 def _check_live(credential: IssuedCredential, now_ms: int) -> None:
     if credential.revoked_at_ms is not None:
-        raise KeyRefused("This key was revoked.")
+        raise KeyRefused("The key is revoked.")
     if not credential.is_live(now_ms):
-        raise KeyRefused("This key has expired.")
+        raise KeyRefused("The key has expired.")
 
 
 def _check_room(family: HeldFamily, ending: IssuedCredential, now_ms: int) -> None:
@@ -376,7 +377,9 @@ def _check_room(family: HeldFamily, ending: IssuedCredential, now_ms: int) -> No
     others = [one.issued for one in family.members if one.issued.id != ending.id]
     live = sum(one.is_live(now_ms) for one in (*others, ending))
     if live >= limits.CREDENTIALS_LIVE_MAX:
-        raise KeyRefused("This key and the one that it replaced are both live: revoke one first.")
+        raise KeyRefused(
+            "This key and the key it replaced are both active. Revoke one of them first."
+        )
 
 
 def _ending(credential: IssuedCredential, now_ms: int, overlap_ms: int) -> IssuedCredential:

@@ -76,9 +76,9 @@ def key_bytes(key: str) -> bytes:
     try:
         raw = base64.b64decode(key, validate=True)
     except (binascii.Error, ValueError):
-        raise ValueError("a secret key is base64 of 32 bytes") from None
+        raise ValueError("a secret key must be 32 bytes in base64") from None
     if len(raw) != KEY_BYTES:
-        raise ValueError("a secret key is base64 of 32 bytes")
+        raise ValueError("a secret key must be 32 bytes in base64")
     return raw
 
 

@@ -102,7 +102,7 @@ class ArchiveAdmin:
         if not self.on:
             raise ArchiveOff
         if not stream.spec.archive:
-            raise ArchiveOff("The stream is not to be archived.")
+            raise ArchiveOff("Archiving is not enabled for this stream.")
         return await self._jobs.submit(
             name.namespace,
             JobKind.ARCHIVE,

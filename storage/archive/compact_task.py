@@ -37,7 +37,7 @@ def join(root: Root, namespace: str, run: Sequence[ArchivedFile]) -> ArchivedFil
                 writer.write(batch, log_bytes)
         written = writer.finish()
     if written.content != content.hexdigest() or not _is_whole(written, run):
-        raise ArchiveDamaged("Files do not hold what the manifest says.", path=first.path)
+        raise ArchiveDamaged("The files do not match the manifest.", path=first.path)
     return archived(written, first)
 
 

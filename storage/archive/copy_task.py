@@ -57,9 +57,9 @@ class ArchiveCopyTask:
         except MillstreamError as error:
             return Copied(log_range, failure=error.detail)
         except LogNotReady as problem:
-            return Copied(log_range, failure=f"The log cannot be read: {problem}.")
+            return Copied(log_range, failure=f"The log is unreadable: {problem}.")
         except ValueError as error:  # not a valid batch
-            return Copied(log_range, failure=f"The log holds what cannot be read: {error}.")
+            return Copied(log_range, failure=f"The log contains an unreadable entry: {error}.")
 
     async def _copy(self, log_range: LogRange) -> Copied:
         log = LogAddress(log_range.namespace, log_range.log_id, log_range.view)
@@ -81,7 +81,7 @@ class ArchiveCopyTask:
                 entry_range = await reading
                 if entry_range.go_on <= offset:
                     raise StorageUnavailable(
-                        f"The log ends at {entry_range.next}, below {log_range.next}."
+                        f"The log ends at {entry_range.next}, before {log_range.next}."
                     )
                 reading = self._read(log, entry_range.go_on, log_range.next)
                 yield _Part(offset, entry_range.go_on, entry_range.entries)

@@ -241,7 +241,7 @@ class Archiving:
             ]
             lost = unexplained(missing, holes.get(copy.range.log_id, []))
             if lost:
-                failures[copy.range] = f"The hot store has no records at {lost}."
+                failures[copy.range] = f"The hot store no longer has the records at {lost}."
         return failures
 
     async def _make_room(self, archived: Iterable[LogRange]) -> None:

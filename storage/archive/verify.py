@@ -67,7 +67,7 @@ class ArchiveVerifier:
         expected = (file.first_offset, file.next_offset, file.records)
         facts = footer.facts
         if (facts.first_offset, facts.next_offset, facts.records) != expected:
-            return f"{file.path}: The file is another one than the manifest says."
+            return f"{file.path}: the file does not match the manifest."
         return ""
 
 
@@ -85,7 +85,7 @@ async def open_archive_check(settings: StorageSettings) -> AsyncGenerator[Archiv
 
 def _overlaps(files: Sequence[ArchivedFile]) -> list[str]:
     return [
-        f"{after.path}: It lies over {before.path}."
+        f"{after.path}: overlaps {before.path}."
         for before, after in pairwise(files)
         if after.first_offset < before.next_offset
     ]

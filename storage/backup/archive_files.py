@@ -44,7 +44,7 @@ def copy_named(root: Root, paths: Iterable[str], database_url: str, part: PartWr
             missing &= named_in(now)
     if missing:
         raise BackupError(
-            f"{min(missing)} is missing in the archive, or shorter than it was: see `millstream archive verify`"
+            f"{min(missing)} is missing from the archive or truncated; run `millstream archive verify`"
         )
 
 

@@ -91,7 +91,8 @@ def backup(
         with moment_of(settings.database_url) as after:
             if after.revision != before.revision or namespaces - after.names("every_namespace"):
                 raise BackupError(
-                    "the database was migrated, or a namespace removed, meanwhile: try again"
+                    "the database was migrated or a namespace was removed during the "
+                    "backup; try again"
                 )
             others = _copied(after, folder, parts, lambda name: not _is_of_jobs(name))
             order = [name for name, _ in after.tables()]
@@ -123,10 +124,10 @@ def read_backup(source: Path) -> Manifest:
         text = (source / MANIFEST).read_bytes()
     except FileNotFoundError:
         raise BackupError(
-            f"{source} is no backup: it has no {MANIFEST}, which is written last"
+            f"{source} is not a complete backup: {MANIFEST}, which is written last, is missing"
         ) from None
     except OSError as error:
-        raise BackupError(f"{source} cannot be read: {error.strerror}") from None
+        raise BackupError(f"cannot read {source}: {error.strerror}") from None
     return decode_manifest(text)
 
 
@@ -142,7 +143,7 @@ def check_parts(source: Path, manifest: Manifest) -> None:
         except OSError as error:
             raise BackupError(f"{part.path} is missing: {error.strerror}") from None
         if digest != part.sha256:
-            raise BackupError(f"{part.path} is damaged: it is not what was written")
+            raise BackupError(f"{part.path} is corrupt: its checksum does not match")
 
 
 def restore(settings: StorageSettings, source: Path, server: ServerChoice) -> Manifest:
@@ -156,7 +157,7 @@ def restore(settings: StorageSettings, source: Path, server: ServerChoice) -> Ma
     manifest = read_backup(source)
     if manifest.layout != LAYOUT:
         raise BackupError(
-            f"the backup's store has layout {manifest.layout}, and this Millstream knows {LAYOUT}: use another version"
+            f"the backup has store layout {manifest.layout}, but this version of Millstream supports {LAYOUT}: use a matching version"
         )
     check_parts(source, manifest)
     root = _root(settings) if manifest.archived else None
@@ -256,7 +257,7 @@ def _named_at_the_end(target: Path) -> Iterator[Path]:
             folder.rename(target)
         _put_on_disk(target.parent)
     except OSError as error:
-        raise BackupError(f"{target} cannot be written: {error.strerror or error}") from None
+        raise BackupError(f"cannot write {target}: {error.strerror or error}") from None
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         folder.with_name(f"{folder.name}{SUFFIX}").unlink(missing_ok=True)
@@ -280,7 +281,7 @@ def _snapshot_server(source: Path, server: ServerChoice) -> Iterator[str]:
                 yield url
         except EmbeddedServerError as error:
             raise BackupError(
-                f"{SNAPSHOT} cannot be read here ({error}): --server path takes the server on PATH"
+                f"cannot read {SNAPSHOT} with this server ({error}); use --server path to use the server on PATH"
             ) from None
 
 

@@ -44,9 +44,9 @@ def unbundled(source: Path) -> Iterator[Path]:
             with tarfile.open(source) as tar:
                 _unpack(tar, Path(scratch))
         except (tarfile.TarError, EOFError) as error:
-            raise BackupError(f"{source} is no backup, or damaged: {error}") from None
+            raise BackupError(f"{source} is not a backup or is corrupt: {error}") from None
         except OSError as error:
-            raise BackupError(f"{source} cannot be unpacked: {error.strerror or error}") from None
+            raise BackupError(f"cannot unpack {source}: {error.strerror or error}") from None
         yield Path(scratch)
 
 
@@ -59,7 +59,7 @@ def _unpack(tar: tarfile.TarFile, folder: Path) -> None:
         place = PurePosixPath(member.name)
         content = tar.extractfile(member) if member.isreg() else None
         if content is None or place.is_absolute() or ".." in place.parts:
-            raise tarfile.TarError(f"'{member.name}' is no file of a backup")
+            raise tarfile.TarError(f"'{member.name}' is not a file of a backup")
         target = folder / place
         target.parent.mkdir(parents=True, exist_ok=True)
         with content, target.open("xb") as file:

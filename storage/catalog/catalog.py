@@ -137,11 +137,13 @@ class Catalog:
         except QueueNotFound:
             definition = None
         if target == name:
-            detail = "A queue is not its own dead-letter queue"
+            detail = "A queue cannot be its own dead-letter queue"
         elif definition is None:
-            detail = f"There is no queue '{target.name}'"
+            detail = f"Queue '{target.name}' does not exist"
         elif definition.spec.type is not spec.type:
-            detail = f"A dead-letter queue has the type of its source, '{spec.type.value}'"
+            detail = (
+                f"The dead-letter queue must have the same type as this queue, '{spec.type.value}'"
+            )
         elif not definition.spec.redrive_allow.allows(name.name):
             detail = f"'{target.name}' does not allow this queue to send dead letters there"
         else:
@@ -231,7 +233,7 @@ class Catalog:
             await self._streams.cache.fresh(StreamName(name.name, name.namespace))
         except StreamNotFound:
             return
-        raise ValidationFailed.at("/stream_view", "There is a stream of that name", "conflict")
+        raise ValidationFailed.at("/stream_view", "A stream with this name exists", "conflict")
 
     async def put_stream(
         self,
@@ -436,12 +438,12 @@ def _new_queue(name: QueueName, spec: QueueSpec, now_ms: int) -> Queue:
 def _refuse_queue_change(old: QueueSpec, new: QueueSpec) -> None:
     if new.type is not old.type:
         raise ValidationFailed.at(
-            "/type", f"The queue is {old.type}, and a queue's type cannot change.", "immutable"
+            "/type", f"The type of a queue is immutable; this queue is {old.type}.", "immutable"
         )
 
 
 def _queue_not_found(name: QueueName) -> QueueNotFound:
-    return QueueNotFound(f"There is no queue '{name.name}'.")
+    return QueueNotFound(f"Queue '{name.name}' does not exist.")
 
 
 def _new_stream(name: StreamName, spec: StreamSpec, now_ms: int) -> Stream:
@@ -464,7 +466,7 @@ def _refuse_stream_change(old: StreamSpec, new: StreamSpec) -> None:
     if new.shards != old.shards:
         raise ValidationFailed.at(
             "/shards",
-            f"The stream was made with {old.shards} shards, and only a reshard changes that.",
+            f"The stream was created with {old.shards} shards. Use a reshard to change the number.",
             "immutable",
         )
 
@@ -476,7 +478,7 @@ def _view(name: StreamName, queue: Queue | None) -> Stream:
 
 
 def _stream_not_found(name: StreamName) -> StreamNotFound:
-    return StreamNotFound(f"There is no stream '{name.name}'.")
+    return StreamNotFound(f"Stream '{name.name}' does not exist.")
 
 
 _QUEUES = Kind(_new_queue, _refuse_queue_change, _queue_not_found)

@@ -55,7 +55,7 @@ class Shelf(Generic[N, S, D]):
                 if locked.definition is None:
                     return await self._insert(locked, name, spec), True
                 if create_only:
-                    raise PreconditionFailed(f"The {self.kind} '{name.name}' exists already.")
+                    raise PreconditionFailed(f"The {self.kind} '{name.name}' already exists.")
                 annotations = locked.definition.spec.annotations
                 changed = spec if spec.annotations else replace(spec, annotations=annotations)
                 return await self._update(locked, locked.definition, changed), False
@@ -143,10 +143,11 @@ def _check_version(definition: Queue | Stream | None, if_match: int | None) -> N
     if if_match is None:
         return
     if definition is None:
-        raise PreconditionFailed("There is nothing that could have this version.")
+        raise PreconditionFailed("Nothing with this version exists.")
     if definition.version != if_match:
         raise PreconditionFailed(
-            f"The version is {definition.version}, not {if_match}.", version=definition.version
+            f"The current version is {definition.version}, not {if_match}.",
+            version=definition.version,
         )
 
 

@@ -62,7 +62,7 @@ class Namespaces:
             await self.read_again()
         namespace = self.table.get(name)
         if namespace is None:
-            raise NamespaceNotFound(f"There is no namespace '{name}'.", namespace=name)
+            raise NamespaceNotFound(f"Namespace '{name}' does not exist.", namespace=name)
         return namespace
 
     def drop_all(self) -> None:
@@ -133,9 +133,11 @@ class Namespaces:
             if locked.namespace is None:
                 stored, created = self._new(name, quotas), True
                 if not await locked.insert(stored, limits.NAMESPACES_MAX):
-                    raise QuotaReached(f"There are {limits.NAMESPACES_MAX} namespaces already.")
+                    raise QuotaReached(
+                        f"The limit of {limits.NAMESPACES_MAX} namespaces is reached."
+                    )
             elif create_only:
-                raise PreconditionFailed(f"The namespace '{name}' exists already.")
+                raise PreconditionFailed(f"Namespace '{name}' already exists.")
             else:
                 stored, created = self._changed(locked.namespace, quotas), False
                 if stored is not locked.namespace:
@@ -160,7 +162,7 @@ class Namespaces:
             raise NamespaceInUse("The namespace 'default' cannot be deleted.")
         async with self._rows.held(name) as locked:
             if locked.namespace is None:
-                raise NamespaceNotFound(f"There is no namespace '{name}'.", namespace=name)
+                raise NamespaceNotFound(f"Namespace '{name}' does not exist.", namespace=name)
             _check_version(locked.namespace, if_match)
             if left := await locked.holds():
                 contents = ", ".join(
@@ -226,7 +228,7 @@ def _check_namespace_name(name: str) -> None:
     """
     check_name(name)
     if name.startswith("_"):
-        raise ValidationFailed.at("/name", "A namespace does not begin with _", "invalid_name")
+        raise ValidationFailed.at("/name", "A namespace name cannot start with _", "invalid_name")
 
 
 @asynccontextmanager
@@ -248,8 +250,9 @@ def _check_version(namespace: Namespace | None, if_match: int | None) -> None:
     if if_match is None:
         return
     if namespace is None:
-        raise PreconditionFailed("There is nothing that could have this version.")
+        raise PreconditionFailed("Nothing with this version exists.")
     if namespace.version != if_match:
         raise PreconditionFailed(
-            f"The version is {namespace.version}, not {if_match}.", version=namespace.version
+            f"The current version is {namespace.version}, not {if_match}.",
+            version=namespace.version,
         )

@@ -116,13 +116,13 @@ def decode_manifest(text: bytes) -> Manifest:
         format_ = msgspec.json.decode(text, type=_Format).format
         if format_ != FORMAT:
             raise BackupError(
-                f"the backup has format {format_}, and this Millstream knows {FORMAT}: use the Millstream that wrote it"
+                f"the backup has format {format_}, but this version of Millstream supports {FORMAT}: use the version that wrote it"
             )
         manifest = msgspec.json.decode(text, type=Manifest)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise BackupError(f"{MANIFEST} is damaged: {error}") from None
+        raise BackupError(f"{MANIFEST} is corrupt: {error}") from None
     if manifest.digest != _digest(manifest):
-        raise BackupError(f"{MANIFEST} is damaged: it is not what was written")
+        raise BackupError(f"{MANIFEST} is corrupt: its checksum does not match")
     return manifest
 
 

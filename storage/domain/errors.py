@@ -28,7 +28,7 @@ import msgspec
 
 
 class ErrorCode(StrEnum):
-    """Stable keys; whether to retry and whether nothing happened are properties of the key."""
+    """Stable error codes, which know whether a retry makes sense and whether nothing happened."""
 
     VALIDATION_FAILED = "validation_failed"
     MESSAGE_TOO_LARGE = "message_too_large"
@@ -95,12 +95,12 @@ class ErrorCode(StrEnum):
 
     @property
     def retryable(self) -> bool:
-        """The same call may succeed later, unchanged."""
+        """Return whether the same call may succeed later, unchanged."""
         return self in _RETRYABLE
 
     @property
     def nothing_happened(self) -> bool:
-        """The call is known to have changed nothing. False only where the outcome is unknown."""
+        """Return whether the call changed nothing for certain; false only for an unknown outcome."""
         return self is not ErrorCode.STORAGE_TIMEOUT
 
 
@@ -131,7 +131,7 @@ class FieldFault(msgspec.Struct, frozen=True):
 
 
 class MillstreamError(Exception):
-    """Something was refused or failed."""
+    """The request was rejected or failed."""
 
     code: ClassVar[ErrorCode]
 
@@ -142,7 +142,7 @@ class MillstreamError(Exception):
 
 
 class ValidationFailed(MillstreamError):
-    """The request says something that is not allowed."""
+    """Request validation failed."""
 
     code = ErrorCode.VALIDATION_FAILED
 
@@ -152,7 +152,7 @@ class ValidationFailed(MillstreamError):
 
     @classmethod
     def at(cls, pointer: str, detail: str, code: str = "invalid") -> "ValidationFailed":
-        """A refusal with one fault, at `pointer`."""
+        """Return an error with one fault, at `pointer`."""
         return cls(detail, FieldFault(pointer, detail, code))
 
 
@@ -163,37 +163,37 @@ class MessageTooLarge(MillstreamError):
 
 
 class BatchTooLarge(MillstreamError):
-    """The batch holds more items or bytes than one call may."""
+    """The batch has more items or bytes than one call allows."""
 
     code = ErrorCode.BATCH_TOO_LARGE
 
 
 class InvalidCursor(MillstreamError):
-    """The cursor was not made by this service, or belongs to something else."""
+    """The cursor was not issued by this service, or belongs to a different list."""
 
     code = ErrorCode.INVALID_CURSOR
 
 
 class ReceiptHandleInvalid(MillstreamError):
-    """The receipt handle was not made by this queue."""
+    """The receipt handle was not issued by this queue."""
 
     code = ErrorCode.RECEIPT_HANDLE_INVALID
 
 
 class Unauthenticated(MillstreamError):
-    """No valid credential came with the call."""
+    """Missing or invalid credentials."""
 
     code = ErrorCode.UNAUTHENTICATED
 
 
 class Forbidden(MillstreamError):
-    """The caller may not do this."""
+    """The caller is not allowed to do this."""
 
     code = ErrorCode.FORBIDDEN
 
 
 class KeyNotFound(MillstreamError):
-    """There is no such key."""
+    """The key does not exist."""
 
     code = ErrorCode.KEY_NOT_FOUND
 
@@ -205,25 +205,25 @@ class KeyRefused(MillstreamError):
 
 
 class QueueNotFound(MillstreamError):
-    """There is no such queue."""
+    """The queue does not exist."""
 
     code = ErrorCode.QUEUE_NOT_FOUND
 
 
 class StreamNotFound(MillstreamError):
-    """There is no such stream."""
+    """The stream does not exist."""
 
     code = ErrorCode.STREAM_NOT_FOUND
 
 
 class StreamReadOnly(MillstreamError):
-    """This stream shows a queue: it can be read, and what its queue is sent is written to it."""
+    """The stream is a read-only view of a queue; send to the queue instead."""
 
     code = ErrorCode.STREAM_READ_ONLY
 
 
 class ShardNotFound(MillstreamError):
-    """The stream has no such shard."""
+    """The shard does not exist in this stream."""
 
     code = ErrorCode.SHARD_NOT_FOUND
 
@@ -247,67 +247,67 @@ class ReceiptHandleExpired(MillstreamError):
 
 
 class IdempotencyKeyReused(MillstreamError):
-    """This idempotency key was used with different content."""
+    """The idempotency key was already used with different content."""
 
     code = ErrorCode.IDEMPOTENCY_KEY_REUSED
 
 
 class InFlightLimitReached(MillstreamError):
-    """As many messages are in flight as the queue allows: settle some first."""
+    """The queue's limit of messages in flight is reached; settle some first."""
 
     code = ErrorCode.IN_FLIGHT_LIMIT_REACHED
 
 
 class QueueFull(MillstreamError):
-    """The queue holds as much as its owner lets it; nothing of this call was added."""
+    """The queue is full; nothing of this call was added."""
 
     code = ErrorCode.QUEUE_FULL
 
 
 class GroupNotParked(MillstreamError):
-    """No group of that name is parked in this queue."""
+    """No parked group has this name in this queue."""
 
     code = ErrorCode.GROUP_NOT_PARKED
 
 
 class MessageInFlight(MillstreamError):
-    """The message is with a consumer: its handle settles it."""
+    """The message is in flight; settle it with its receipt handle."""
 
     code = ErrorCode.MESSAGE_IN_FLIGHT
 
 
 class PurgeInProgress(MillstreamError):
-    """The queue was purged a moment ago."""
+    """The queue was purged moments ago."""
 
     code = ErrorCode.PURGE_IN_PROGRESS
 
 
 class MoveRefused(MillstreamError):
-    """The messages of this queue cannot be moved there now."""
+    """The messages of this queue cannot be moved to that target now."""
 
     code = ErrorCode.MOVE_REFUSED
 
 
 class MoveNotFound(MillstreamError):
-    """There is no such move."""
+    """The move does not exist."""
 
     code = ErrorCode.MOVE_NOT_FOUND
 
 
 class RecordNotFound(MillstreamError):
-    """The stream has no record of this key, or none any more."""
+    """The stream has no record with this key, or it has expired."""
 
     code = ErrorCode.RECORD_NOT_FOUND
 
 
 class StreamBusy(MillstreamError):
-    """The shards of this stream are being changed: one change at a time."""
+    """The stream is being resharded; only one reshard runs at a time."""
 
     code = ErrorCode.STREAM_BUSY
 
 
 class OffsetExpired(MillstreamError):
-    """The offset is older than what the log still holds."""
+    """The offset is older than the oldest record of the log."""
 
     code = ErrorCode.OFFSET_EXPIRED
 
@@ -331,7 +331,7 @@ class FenceMismatch(MillstreamError):
 
 
 class ShardClosed(MillstreamError):
-    """The shard takes no more records; its children do."""
+    """The shard is closed; append to its children."""
 
     code = ErrorCode.SHARD_CLOSED
 
@@ -349,55 +349,55 @@ class SequenceOutOfOrder(MillstreamError):
 
 
 class DuplicateForgotten(MillstreamError):
-    """The batch was appended before, too long ago to know its offsets."""
+    """The batch was already appended, too long ago for its offsets to be known."""
 
     code = ErrorCode.DUPLICATE_FORGOTTEN
 
 
 class TooManyProducers(MillstreamError):
-    """Too many writers with a memory of their own, such as replays, send to this target at once."""
+    """Too many idempotent writers, such as replays, send to this target at the same time."""
 
     code = ErrorCode.TOO_MANY_PRODUCERS
 
 
 class GroupNotFound(MillstreamError):
-    """There is no such consumer group."""
+    """The consumer group does not exist."""
 
     code = ErrorCode.GROUP_NOT_FOUND
 
 
 class MemberUnknown(MillstreamError):
-    """The group has no such member, or no longer: join again."""
+    """The member does not exist in the group, or was removed; join again."""
 
     code = ErrorCode.MEMBER_UNKNOWN
 
 
 class StaleGeneration(MillstreamError):
-    """The shard is read by another member, or was reset, since this generation: nothing was committed."""
+    """The shard was reassigned or reset since this generation; nothing was committed."""
 
     code = ErrorCode.STALE_GENERATION
 
 
 class GroupFull(MillstreamError):
-    """The group has as many members or bookmarks as it may."""
+    """The group has reached its limit of members or bookmarks."""
 
     code = ErrorCode.GROUP_FULL
 
 
 class BookmarkNotFound(MillstreamError):
-    """The group has no such bookmark."""
+    """The bookmark does not exist in this group."""
 
     code = ErrorCode.BOOKMARK_NOT_FOUND
 
 
 class ArchiveBehind(MillstreamError):
-    """The shard holds as much as it may that is not archived yet; nothing happened."""
+    """The shard has reached its limit of unarchived data; nothing happened."""
 
     code = ErrorCode.ARCHIVE_BEHIND
 
 
 class ArchiveDamaged(MillstreamError):
-    """A file of the archive is missing or not what was written."""
+    """An archive file is missing or corrupt."""
 
     code = ErrorCode.ARCHIVE_DAMAGED
 
@@ -409,13 +409,13 @@ class ArchiveOff(MillstreamError):
 
 
 class JobNotFound(MillstreamError):
-    """There is no such job."""
+    """The job does not exist."""
 
     code = ErrorCode.JOB_NOT_FOUND
 
 
 class SocketNotFound(MillstreamError):
-    """There is no such socket, or not any more."""
+    """The WebSocket connection does not exist."""
 
     code = ErrorCode.SOCKET_NOT_FOUND
 
@@ -427,37 +427,37 @@ class JobRefused(MillstreamError):
 
 
 class WebhookNotFound(MillstreamError):
-    """There is no such webhook."""
+    """The webhook does not exist."""
 
     code = ErrorCode.WEBHOOK_NOT_FOUND
 
 
 class DeliveryNotFound(MillstreamError):
-    """The webhook's log has no such delivery, or no longer."""
+    """The delivery is not in the webhook's log."""
 
     code = ErrorCode.DELIVERY_NOT_FOUND
 
 
 class PayloadGone(MillstreamError):
-    """What was delivered is no longer in its queue or stream, and was too large to be kept beside the log."""
+    """The payload is no longer in its queue or stream and was too large for the log."""
 
     code = ErrorCode.PAYLOAD_GONE
 
 
 class WebhookBusy(MillstreamError):
-    """As many sends on request are under way here as may be."""
+    """Too many concurrent manual sends in this process."""
 
     code = ErrorCode.WEBHOOK_BUSY
 
 
 class NamespaceNotFound(MillstreamError):
-    """There is no such namespace."""
+    """The namespace does not exist."""
 
     code = ErrorCode.NAMESPACE_NOT_FOUND
 
 
 class NamespaceInUse(MillstreamError):
-    """The namespace is not empty, or is the one that always is."""
+    """The namespace is not empty, or is the default namespace."""
 
     code = ErrorCode.NAMESPACE_IN_USE
 
@@ -479,37 +479,37 @@ class QuotaExceeded(MillstreamError):
 
 
 class QuotaTooSmall(MillstreamError):
-    """The call asks for more than a quota ever lets pass at once."""
+    """The call exceeds the burst size of a quota and can never succeed."""
 
     code = ErrorCode.QUOTA_TOO_SMALL
 
 
 class QuotaReached(MillstreamError):
-    """The namespace has as many as its quota allows."""
+    """The namespace has reached a quota."""
 
     code = ErrorCode.QUOTA_REACHED
 
 
 class BacklogFull(MillstreamError):
-    """The store is nearly full: nothing is added until it is drained. Reads and settlements go on."""
+    """The hot store is nearly full; writes are rejected, reads and settlements continue."""
 
     code = ErrorCode.BACKLOG_FULL
 
 
 class SecretsOff(MillstreamError):
-    """This deployment has no secret_keys, so it keeps no secrets."""
+    """The deployment has no secret_keys and cannot store secrets."""
 
     code = ErrorCode.SECRETS_OFF
 
 
 class SecretUnreadable(MillstreamError):
-    """A stored secret was encrypted with a key that is not among the deployment's secret_keys."""
+    """A stored secret was encrypted with a key that is not in the deployment's secret_keys."""
 
     code = ErrorCode.SECRET_UNREADABLE
 
 
 class StorageUnavailable(MillstreamError):
-    """The store cannot be reached or refuses writes; nothing happened."""
+    """The store is unreachable or rejects writes; nothing happened."""
 
     code = ErrorCode.STORAGE_UNAVAILABLE
 
@@ -527,6 +527,6 @@ class StorageBusy(MillstreamError):
 
 
 class OutcomeUnknown(MillstreamError):
-    """The store did not answer in time: the call may have taken effect."""
+    """The store timed out; the call may have taken effect."""
 
     code = ErrorCode.STORAGE_TIMEOUT

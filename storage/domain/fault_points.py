@@ -30,7 +30,7 @@ def arm(spec: str) -> None:
     global _armed
     name, _, what = spec.partition(":")
     if what not in ("", "kill", "raise") and not what.removeprefix(_SLEEP).isdecimal():
-        raise ValueError(f"a fault is name[:kill|:raise|:sleep_ms], not {spec!r}")
+        raise ValueError(f"a fault must be name[:kill|:raise|:sleep_ms], not {spec!r}")
     _armed = (name, what or "kill") if name else None
 
 

@@ -176,7 +176,7 @@ def _after_retry(now: Standing) -> Standing:
 
 def _refusal(what: str, now: Standing) -> JobRefused:
     being = "being cancelled" if now.wish is Wish.CANCEL else now.state.value
-    return JobRefused(f"The job cannot be {what}: it is {being}.", reason=now.state.value)
+    return JobRefused(f"The job cannot be {what} because it is {being}.", reason=now.state.value)
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):

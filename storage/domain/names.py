@@ -27,7 +27,7 @@ def check_name(name: str) -> None:
     if not _NAME.fullmatch(name) or name in _DOTS:
         raise ValidationFailed.at(
             "/name",
-            f"A name is 1 to {limits.NAME_CHARACTERS_MAX} of A-Z a-z 0-9 _ . -",
+            f"A name must be 1 to {limits.NAME_CHARACTERS_MAX} characters from A-Z a-z 0-9 _ . -",
             "invalid_name",
         )
 

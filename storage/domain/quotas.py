@@ -92,7 +92,7 @@ class Quotas(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def check(self) -> None:
         """Raise ValidationFailed with every fault."""
         if faults := tuple(self._faults()):
-            raise ValidationFailed("The quotas say something that is not allowed.", *faults)
+            raise ValidationFailed("The quotas are invalid.", *faults)
 
     def _faults(self) -> Iterator[FieldFault]:
         if self.rates is not None:
@@ -103,10 +103,10 @@ class Quotas(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         globs = [resource_rates.resources for resource_rates in self.resources]
         for position, resource_rates in enumerate(self.resources):
             if not _GLOB.fullmatch(resource_rates.resources):
-                detail = "must be queue/, stream/ or group/ and a name, in which * and ? stand for others"
+                detail = "must be queue/, stream/ or group/ and a name; * and ? are wildcards"
                 yield FieldFault(f"/resources/{position}/resources", detail, "invalid")
             elif resource_rates.resources in globs[:position]:
-                yield FieldFault(f"/resources/{position}/resources", "is given twice", "duplicate")
+                yield FieldFault(f"/resources/{position}/resources", "is duplicated", "duplicate")
             yield from resource_rates.rates.faults(f"/resources/{position}/rates")
         for name in ("connections_max", "queues_max", "streams_max", "stored_bytes_max"):
             most = getattr(self, name)

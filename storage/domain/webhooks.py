@@ -63,7 +63,7 @@ class Source(msgspec.Struct, frozen=True):
             check_name(name)
             return cls(SourceKind(kind), name)
         except (ValueError, ValidationFailed):
-            detail = "A source is 'queue:' or 'group:' and a name"
+            detail = "The source must be queue:NAME or group:NAME"
             raise ValidationFailed.at("/source", detail, "invalid") from None
 
     def __str__(self) -> str:
@@ -142,7 +142,7 @@ class WebhookSpec(msgspec.Struct, frozen=True, kw_only=True):
             *self._failure_faults(),
         ]
         if faults:
-            raise ValidationFailed("The webhook's configuration is not valid.", *faults)
+            raise ValidationFailed("The webhook's configuration is invalid.", *faults)
 
     def _number_faults(self) -> list[FieldFault]:
         faults = []
@@ -162,10 +162,12 @@ class WebhookSpec(msgspec.Struct, frozen=True, kw_only=True):
     def _failure_faults(self) -> list[FieldFault]:
         is_group = self.source.kind is SourceKind.GROUP
         if not is_group and self.on_failure is OnFailure.DEAD_LETTER:
-            detail = "A queue has dead letters of its own: this is for a group"
+            detail = (
+                "on_failure applies to groups only; a queue dead-letters failed messages itself"
+            )
             return [FieldFault("/on_failure", detail, "not_supported")]
         if (self.dead_letter_queue is not None) != (self.on_failure is OnFailure.DEAD_LETTER):
-            detail = 'A queue is named with "on_failure": "dead_letter", and only with it'
+            detail = 'Specify a queue if and only if "on_failure" is "dead_letter"'
             return [FieldFault("/dead_letter_queue", detail, "conflict")]
         return []
 
@@ -195,18 +197,20 @@ def _header_faults(headers: tuple[tuple[str, str], ...]) -> list[FieldFault]:
     for name, value in headers:
         lower = name.lower()
         if not _HEADER_NAME.fullmatch(name):
-            faults.append(FieldFault("/headers", "A header has a name that HTTP knows not"))
+            faults.append(FieldFault("/headers", "Invalid HTTP header name"))
         elif lower in _NOT_TO_SET or lower.startswith(_OURS):
             faults.append(
-                FieldFault(f"/headers/{name}", "This header is not yours to set", "not_allowed")
+                FieldFault(f"/headers/{name}", "This header cannot be overridden", "not_allowed")
             )
         if len(value) > limits.WEBHOOK_HEADER_BYTES_MAX or not _HEADER_VALUE.fullmatch(value):
-            detail = f"A value is 1 to {limits.WEBHOOK_HEADER_BYTES_MAX} visible ASCII characters"
+            detail = (
+                f"A value must be 1 to {limits.WEBHOOK_HEADER_BYTES_MAX} printable ASCII characters"
+            )
             faults.append(FieldFault(f"/headers/{name}", detail))
     if len({name.lower() for name, _ in headers}) != len(headers):
         faults.append(
             FieldFault(
-                "/headers", "Names of headers do not know case: one is there twice", "conflict"
+                "/headers", "Header names are case-insensitive; one is duplicated", "conflict"
             )
         )
     return faults

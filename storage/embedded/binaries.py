@@ -24,7 +24,7 @@ def find_valkey(server: ServerChoice) -> Path:
     if server == "path":
         program = shutil.which("valkey-server") or shutil.which("redis-server")
         if program is None:
-            raise MissingBinary("no valkey-server and no redis-server on PATH")
+            raise MissingBinary("valkey-server and redis-server are not on PATH")
         return Path(program)
     machine = {"arm64": "aarch64"} if sys.platform == "linux" else {"aarch64": "arm64"}
     architecture = machine.get(platform.machine().lower(), platform.machine().lower())

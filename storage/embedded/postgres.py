@@ -149,9 +149,7 @@ class PostgresServer:
         )
         if reached.returncode != 0:
             raise EmbeddedServerError(
-                "Postgres does not run as root, this machine refuses user namespaces, and the user "
-                f"nobody cannot reach {self._data} or {self._binaries}: choose another --data, or "
-                "run as an ordinary user"
+                f"Postgres cannot run as root, this machine does not allow user namespaces, and the user nobody cannot access {self._data} or {self._binaries}: choose another --data directory or run as an ordinary user"
             )
 
     def wait_ready(self, timeout_s: float = READY_S, alive: Alive = always) -> None:

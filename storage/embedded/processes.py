@@ -97,4 +97,4 @@ def last_line(text: bytes) -> str:
     """Return a program's last line of output, or its last FATAL one, for a one-line message."""
     lines = text.decode(errors="replace").strip().splitlines()
     fatal = [line for line in lines if "FATAL: " in line]
-    return (fatal or lines or ["it said nothing"])[-1].strip()
+    return (fatal or lines or ["no output"])[-1].strip()

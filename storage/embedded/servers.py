@@ -94,7 +94,7 @@ def wait_until(
     deadline = time.monotonic() + timeout_s
     while not is_ready():
         if not alive() or time.monotonic() > deadline:
-            why = f"was not ready after {timeout_s:.0f} s" if alive() else "ended while starting"
+            why = f"was not ready after {timeout_s:.0f} s" if alive() else "exited during startup"
             last = last_line(tail(server.log))
             raise ServerNotReady(f"{server.name} {why}: {last} (see {server.log})")
         time.sleep(READY_POLL_S)

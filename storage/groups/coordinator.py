@@ -71,7 +71,7 @@ def joining(member_id: MemberId, *, static: bool, anew: bool) -> Step:
         if current is not None and not current.away and not anew:
             return before
         if current is None and len(before.members) >= limits.MEMBERS_MAX:
-            raise GroupFull(f"A group has at most {limits.MEMBERS_MAX} members.")
+            raise GroupFull(f"A group can have at most {limits.MEMBERS_MAX} members.")
         returns = not anew and current is not None and current.static
         member = Member(
             member_id=member_id,
@@ -160,7 +160,7 @@ class GroupCoordinator:
         await self.attend()
         async with self._turns, self._rows.held(name, self.now()) as locked:
             if locked is None:
-                return [GroupNotFound(f"There is no group '{name.name}'.")] * len(changes)
+                return [GroupNotFound(f"Group '{name.name}' does not exist.")] * len(changes)
             committed = locked.committed
             refusals = await _apply(locked, changes)
             return [

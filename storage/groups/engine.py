@@ -107,7 +107,7 @@ class Groups:
         spec.check()
         stream = await self._catalog.fresh_stream(StreamName(spec.stream, name.namespace))
         if stream.is_view:
-            detail = "A group reads a stream, and this is a queue's view: read it by offset"
+            detail = "Consumer groups cannot read a queue's stream view; read it by offset"
             raise ValidationFailed.at("/stream", detail, "not_supported")
         shards = await self._positions.begin(stream, spec.start)
         async with self._rows.named(name) as named:
@@ -118,7 +118,7 @@ class Groups:
                 await named.insert(created, shards)
                 return created, True
             if create_only:
-                raise PreconditionFailed(f"The group '{name.name}' exists already.")
+                raise PreconditionFailed(f"Group '{name.name}' already exists.")
             _refuse_change(current.spec, spec)
             if spec == current.spec:
                 return current, False
@@ -138,7 +138,7 @@ class Groups:
         """
         async with self._rows.named(name) as named:
             if named.group is None:
-                raise GroupNotFound(f"There is no group '{name.name}'.")
+                raise GroupNotFound(f"Group '{name.name}' does not exist.")
             _check_version(named.group, if_match)
             await named.delete()
 
@@ -184,7 +184,7 @@ class Groups:
         """Return the group, its members and its shards, in one consistent snapshot."""
         assignment = await self._rows.assignment(name)
         if assignment is None:
-            raise GroupNotFound(f"There is no group '{name.name}'.")
+            raise GroupNotFound(f"Group '{name.name}' does not exist.")
         return assignment
 
     # Members
@@ -373,13 +373,13 @@ def _refuse_change(old: GroupSpec, new: GroupSpec) -> None:
         if getattr(old, field) != getattr(new, field):
             pointer = "/start_time" if field == "start_time_ms" else f"/{field}"
             raise ValidationFailed.at(
-                pointer, "This cannot change: make another group, or reset this one", "immutable"
+                pointer, "Immutable: create another group, or reset this one", "immutable"
             )
 
 
 def _check_version(group: Group | None, if_match: int | None) -> None:
     if if_match is not None and (group is None or group.version != if_match):
-        raise PreconditionFailed("The group does not have this version.")
+        raise PreconditionFailed("The group has a different version.")
 
 
 def _could_name(part: str) -> bool:

@@ -76,11 +76,11 @@ class GroupFetcher:
         """Return all that a simple group reads: every shard whose parents it has finished."""
         assignment = await self._rows.assignment(name)
         if assignment is None:
-            raise GroupNotFound(f"There is no group '{name.name}'.")
+            raise GroupNotFound(f"Group '{name.name}' does not exist.")
         group, _, shards = assignment
         if group.spec.kind is not GroupKind.SIMPLE:
             raise ValidationFailed.at(
-                "/member", "Members of an ordered group have a name", "required"
+                "/member", "Query parameter 'member' is required for ordered groups", "required"
             )
         self._offsets.remember(group)
         stream = await self._offsets.stream(group)

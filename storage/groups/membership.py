@@ -36,7 +36,7 @@ class GroupMembers:
 
     async def join(self, name: GroupName, member_id: MemberId, instance_id: str) -> Membership:
         if member_id and instance_id:
-            detail = "A static member is called by its instance id"
+            detail = "A static member's name must be its instance id"
             raise ValidationFailed.at("/instance_id", detail, "conflict")
         who = instance_id or member_id or secrets.token_hex(8)
         check_name(who)
@@ -54,7 +54,9 @@ class GroupMembers:
         beaten = await self._heard(name, member_id, generation)
         if not beaten.counts:
             raise (
-                StaleGeneration("A later member has this name.") if beaten.known else MemberUnknown
+                StaleGeneration("A newer member joined with this name.")
+                if beaten.known
+                else MemberUnknown
             )
         owned_shards = set[int]() if owned is None else set(owned)
         revoked = {place.shard for place in beaten.revoked}
@@ -71,7 +73,7 @@ class GroupMembers:
     ) -> Beaten:
         beaten = await self._beats.ask(Beat(name, member_id, generation))
         if beaten is None:
-            raise GroupNotFound(f"There is no group '{name.name}'.")
+            raise GroupNotFound(f"Group '{name.name}' does not exist.")
         self._offsets.remember(beaten.group)
         _check_ordered(beaten.group)
         return beaten
@@ -107,7 +109,7 @@ class GroupMembers:
 
 def _check_ordered(group: Group) -> None:
     if group.spec.kind is GroupKind.SIMPLE:
-        raise ValidationFailed.at("/member", "A simple group has no members", "not_supported")
+        raise ValidationFailed.at("/member", "A simple group cannot have members", "not_supported")
 
 
 def _membership(beaten: Beaten, member_id: MemberId) -> Membership:

@@ -78,7 +78,7 @@ class OffsetCommitter:
                 return await self._commit(group, commits)
             except _GroupMadeAnew:
                 group = await self.find(name)
-        raise StorageUnavailable("The group is being made anew; try again.")
+        raise StorageUnavailable("The group is being recreated; try again.")
 
     async def finish(self, group: Group, commits: Sequence[Commit]) -> bool:
         """Commit the ends of closed shards; return whether all of them were accepted.
@@ -97,7 +97,7 @@ class OffsetCommitter:
         group = await self._rows.find(name)
         if group is None:
             self._groups.pop(name, None)
-            raise GroupNotFound(f"There is no group '{name.name}'.")
+            raise GroupNotFound(f"Group '{name.name}' does not exist.")
         self.remember(group)
         return group
 
@@ -110,7 +110,7 @@ class OffsetCommitter:
         if stream.stream_id != group.stream_id:
             stream = await self._catalog.fresh_stream(group.stream)
         if stream.stream_id != group.stream_id:
-            raise StreamNotFound(f"The stream of group '{group.name.name}' is gone.")
+            raise StreamNotFound(f"The stream of group '{group.name.name}' was deleted.")
         return stream
 
     async def _commit(self, group: Group, commits: Sequence[Commit]) -> list[CommitResult]:
@@ -196,10 +196,12 @@ class _GroupMadeAnew(Exception):
 
 def _check(commits: Sequence[Commit]) -> None:
     if not 1 <= len(commits) <= limits.COMMIT_SHARDS_MAX:
-        detail = f"A commit names 1 to {limits.COMMIT_SHARDS_MAX} shards"
+        detail = f"A commit must include 1 to {limits.COMMIT_SHARDS_MAX} shards"
         raise ValidationFailed.at("/offsets", detail, "out_of_range")
     if len({commit.shard for commit in commits}) != len(commits):
-        raise ValidationFailed.at("/offsets", "A commit names each shard once", "conflict")
+        raise ValidationFailed.at(
+            "/offsets", "A commit can include each shard only once", "conflict"
+        )
 
 
 def _result(group: Group, commit: Commit, moved: MovedTo | None) -> CommitResult:
@@ -212,6 +214,6 @@ def _result(group: Group, commit: Commit, moved: MovedTo | None) -> CommitResult
     if moved.simple:
         return StaleGeneration()
     if commit.generation is None or not commit.member_id:
-        detail = "In an ordered group a commit says its member and generation"
+        detail = "A commit to an ordered group requires a member and a generation"
         return ValidationFailed.at("/generation", detail, "required")
     return StaleGeneration() if moved.has_member else MemberUnknown()

@@ -124,7 +124,7 @@ class GroupPositions:
             return spec.offsets or {}
         bookmarks = await self._rows.bookmarks(group, spec.bookmark)
         if not bookmarks:
-            raise BookmarkNotFound(f"There is no bookmark '{spec.bookmark}'.")
+            raise BookmarkNotFound(f"Bookmark '{spec.bookmark}' does not exist.")
         return bookmarks[0].positions
 
     async def _target(
@@ -168,7 +168,7 @@ class GroupPositions:
         )
         names = {one.name for one in await self._rows.bookmarks(group)}
         if bookmark not in names and len(names) >= limits.BOOKMARKS_MAX:
-            raise GroupFull(f"A group has at most {limits.BOOKMARKS_MAX} bookmarks.")
+            raise GroupFull(f"A group can have at most {limits.BOOKMARKS_MAX} bookmarks.")
         if not await self._rows.put_bookmark(group, saved):
             raise GroupNotFound
         return saved
@@ -195,7 +195,7 @@ class GroupPositions:
         Raises BookmarkNotFound.
         """
         if not await self._rows.delete_bookmark(await self._offsets.find(name), bookmark):
-            raise BookmarkNotFound(f"There is no bookmark '{bookmark}'.")
+            raise BookmarkNotFound(f"Bookmark '{bookmark}' does not exist.")
 
     # Lag
 
@@ -259,7 +259,7 @@ class GroupPositions:
     async def _assignment(self, name: GroupName) -> tuple[Group, dict[int, GroupShard]]:
         assignment = await self._rows.assignment(name)
         if assignment is None:
-            raise GroupNotFound(f"There is no group '{name.name}'.")
+            raise GroupNotFound(f"Group '{name.name}' does not exist.")
         group, _, shards = assignment
         return group, shards
 

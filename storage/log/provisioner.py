@@ -145,7 +145,7 @@ class LogProvisioner:
                     await self._begin_view(LogAddress(log.namespace, log.log_id))
                 else:
                     await self.mend(log, problem)
-        raise StorageUnavailable("The log is being made or moved; try again.")
+        raise StorageUnavailable("The log is being created or moved; try again.")
 
     async def _begin_view(self, log: LogAddress) -> None:
         """Switch on a queue's view, which begins with its next message.

@@ -42,7 +42,7 @@ class QueueExecutor:
                 continue
             except LogNotReady as problem:
                 queue = await self._mend(queue, problem)
-        raise StorageUnavailable("The queue is being made or moved; try again.")
+        raise StorageUnavailable("The queue is being created or moved; try again.")
 
     async def _mend(self, queue: Queue, problem: LogNotReady) -> Queue:
         if problem.refusal in (Refusal.UNKNOWN_LOG, Refusal.DELETED):
@@ -52,7 +52,7 @@ class QueueExecutor:
         try:
             await self._keeper.mend(address_of(queue), problem)
         except LogDeleted:
-            raise QueueNotFound(f"There is no queue '{queue.name.name}'.") from None
+            raise QueueNotFound(f"Queue '{queue.name.name}' does not exist.") from None
         return queue
 
 

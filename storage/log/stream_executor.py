@@ -60,11 +60,11 @@ class StreamExecutor:
         except (LogNotReady, LogDeleted):
             current = await self._catalog.fresh_stream(stream.name)
         if current == stream:
-            raise StreamNotFound(f"There is no stream '{stream.name.name}'.")
+            raise StreamNotFound(f"Stream '{stream.name.name}' does not exist.")
         try:
             return await verb(current)
         except (LogNotReady, LogDeleted):
-            raise StreamNotFound(f"There is no stream '{stream.name.name}'.") from None
+            raise StreamNotFound(f"Stream '{stream.name.name}' does not exist.") from None
 
     async def mended(self, log: LogAddress, work: Callable[[], Awaitable[T]]) -> T:
         """Do work on a log, repairing the log when its script requires that."""

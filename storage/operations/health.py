@@ -62,7 +62,7 @@ class Health:
 
     async def _hot(self) -> str:
         if await self._store.is_restoring():
-            return "a restore into the store is not finished"
+            return "a restore into the store is incomplete"
         return await self._store.ping()
 
     async def _postgres(self) -> str:
@@ -79,7 +79,7 @@ class Health:
         self._was_at_head = self._was_at_head or revision == expected
         if revision == expected or (self._was_at_head and not is_known(revision)):
             return "ok"
-        return f"the database is at {revision}, this version needs {expected}"
+        return f"the database is at revision {revision}; this version requires {expected}"
 
     async def diagnose(self, pings: int = _PINGS) -> list[Finding]:
         """Return all findings for operators.
@@ -126,26 +126,26 @@ class Health:
                 "store version",
                 _at_least(info["redis_version"], (6, 2)),
                 flavour,
-                "Redis 6.2 or Valkey 7.2 and later",
+                "requires Redis 6.2 or Valkey 7.2, or later",
             ),
             Finding(
                 "append-only file",
                 info["aof_enabled"] == 1,
                 "on" if info["aof_enabled"] else "off",
-                "appendonly yes",
+                "set appendonly yes",
             ),
             Finding(
-                "last write to it",
+                "last write to the file",
                 info.get("aof_last_write_status") == "ok",
                 str(info.get("aof_last_write_status")),
-                "look at the disk",
+                "check the disk",
             ),
             self._fsync_finding(fsync),
             Finding(
                 "memory policy",
                 policy == "noeviction",
                 str(policy),
-                "maxmemory-policy noeviction: anything else loses messages",
+                "set maxmemory-policy noeviction: any other policy loses messages",
             ),
             memory_finding(info),
         ]
@@ -154,13 +154,13 @@ class Health:
         expected = self._settings.durability
         if fsync is None:
             return Finding(
-                "fsync", None, "the server does not say", "make sure of appendfsync yourself"
+                "fsync", None, "not reported by the server", "verify appendfsync yourself"
             )
         return Finding(
             "fsync",
             fsync == expected,
             fsync,
-            f"appendfsync {expected}, as durability={expected} promises",
+            f"set appendfsync {expected}, which durability={expected} requires",
         )
 
     async def _latency_finding(self, pings: int) -> Finding:
@@ -172,8 +172,8 @@ class Health:
         return Finding(
             "store latency",
             True if median(times) <= _PING_MS_MAX else None,
-            f"{median(times):.2f} ms, the median of {pings} pings",
-            "every call waits for it: bring the API and its store together",
+            f"{median(times):.2f} ms (median of {pings} pings)",
+            "every call includes this latency: run the API close to its store",
         )
 
     async def _clock_findings(self) -> list[Finding]:
@@ -201,9 +201,9 @@ class Health:
                 "postgres version",
                 version >= _POSTGRES_MIN,
                 f"{version // 10_000}.{version % 10_000}",
-                "Postgres 14 or later",
+                "requires Postgres 14 or later",
             ),
-            Finding("migrations", migrations == "ok", migrations, "millstream migrate"),
+            Finding("migrations", migrations == "ok", migrations, "run millstream migrate"),
         ]
 
     async def _postgres_version(self) -> int:
@@ -225,14 +225,15 @@ def memory_finding(info: dict[str, Any]) -> Finding:
         return Finding(
             "memory",
             None,
-            f"{used >> 20} MiB, and no limit: the memory guard is off",
-            "set maxmemory: then writes are refused at 85 % of it, and nothing fails for lack of memory",
+            f"{used >> 20} MiB, no limit: the memory guard is disabled",
+            "set maxmemory: writes are then rejected at 85 % of it, before the store runs"
+            " out of memory",
         )
     return Finding(
         "memory",
         None if used / most > _PRESSURE else True,
         f"{used >> 20} of {most >> 20} MiB",
-        "give the store more memory: writes are refused at 85 %",
+        "increase maxmemory: writes are rejected at 85 %",
     )
 
 
@@ -245,6 +246,6 @@ async def _bounded(check: Callable[[], Awaitable[str]]) -> str:
         async with asyncio.timeout(_CHECK_S):
             return await check()
     except TimeoutError:
-        return "no answer within a second"
+        return "no response within one second"
     except MillstreamError as error:
         return error.detail

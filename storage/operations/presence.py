@@ -87,7 +87,7 @@ class Presence:
             if entry.id == socket_id:
                 await self._hot.ask_to_close(entry.process, entry.id, self.clock.script_time())
                 return
-        raise SocketNotFound(f"There is no socket '{socket_id}'.")
+        raise SocketNotFound(f"Socket '{socket_id}' does not exist.")
 
     def waiter(self, process: str) -> Waiter:
         """Return a waiter that wakes a process when it has a request."""

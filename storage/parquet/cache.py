@@ -79,7 +79,7 @@ class ArchiveCache:
 
     async def _in_thread(self, load: Callable[[], V]) -> V:
         if self._in_threads >= limits.ARCHIVE_LOADS_MAX:
-            raise StorageBusy("Too many calls are reading the archive; nothing happened.")
+            raise StorageBusy("Too many concurrent archive reads; nothing happened.")
         self._in_threads += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(self._threads, load)
@@ -111,7 +111,7 @@ def _read_footer(root: Root, file: ArchivedFile) -> "Footer":
     facts = footer.facts
     stored = (facts.first_offset, facts.next_offset, facts.records, facts.last_arrival_ms)
     if stored != (file.first_offset, file.next_offset, file.records, file.last_arrival_ms):
-        raise ArchiveDamaged("A file does not hold what the manifest says.", path=file.path)
+        raise ArchiveDamaged("A file does not match the manifest.", path=file.path)
     return footer
 
 

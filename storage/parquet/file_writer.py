@@ -117,7 +117,7 @@ class FileWriter:
         offsets = batch.column("offset")
         steps = pc.min(pc.pairwise_diff(offsets)).as_py()
         if offsets[0].as_py() < self._next or (steps is not None and steps < 1):
-            raise ValueError("the records of a file rise by offset")
+            raise ValueError("offsets within a file must increase")
         self._next = offsets[-1].as_py() + 1
 
     def _add(self, batch: pa.RecordBatch) -> None:
@@ -138,7 +138,7 @@ class FileWriter:
     @property
     def _out(self) -> "_Counting":
         if self._sink is None:
-            raise RuntimeError("a file is written inside its block")
+            raise RuntimeError("a file can only be written inside its with block")
         return self._sink
 
     def _begin(self, table: pa.Table) -> pq.ParquetWriter:
@@ -165,7 +165,7 @@ class FileWriter:
         if self._waiting:
             self._end_group()
         if self._parquet is None:
-            raise ValueError("a file has at least one record")
+            raise ValueError("a file must have at least one record")
         facts = self._facts()
         with translated(self._path):
             self._parquet.add_key_value_metadata({FACTS_KEY: encode_facts(facts)})

@@ -177,4 +177,4 @@ def _metadata(raw: bytes) -> pq.FileMetaData:
 
 def not_written(path: str) -> ArchiveDamaged:
     """Return the error for a file whose contents were altered."""
-    return ArchiveDamaged("A file of the archive is not what was written.", path=path)
+    return ArchiveDamaged("An archive file is corrupt.", path=path)

@@ -61,7 +61,7 @@ class LocalRoot:
         A file is not missing merely because the directory is not mounted.
         """
         if not self._folder.is_dir():
-            raise StorageUnavailable("The archive's directory is not there.")
+            raise StorageUnavailable("The archive directory does not exist.")
         yield
 
     def size(self, path: str) -> int | None:

@@ -70,7 +70,7 @@ class S3Root:
         bucket = self._place.split("/", 1)[0]
         with translated(bucket):
             if self._store.get_file_info(bucket).type is fs.FileType.NotFound:
-                raise StorageUnavailable("The archive's bucket is not there.")
+                raise StorageUnavailable("The archive bucket does not exist.")
 
     def size(self, path: str) -> int | None:
         with translated(path):

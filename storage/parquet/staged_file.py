@@ -38,25 +38,25 @@ def read_staged(encoded: bytes) -> Iterator[list[Record]]:
                 batch.validate(full=True)
                 yield from _records_in(batch)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise ValidationFailed(f"The body is no Arrow stream of records: {error}") from None
+        raise ValidationFailed(f"The body is not an Arrow IPC stream of records: {error}") from None
 
 
 def _check_columns(schema: pa.Schema) -> None:
     for field in schema:
         if field.name not in _GIVEN:
-            raise ValidationFailed.at(f"/{field.name}", "There is no such column", "unknown")
+            raise ValidationFailed.at(f"/{field.name}", "Unknown column", "unknown")
         if not any(is_one(field.type) for is_one in _GIVEN[field.name]):
-            detail = f"The column cannot be {field.type}"
+            detail = f"The column type cannot be {field.type}"
             raise ValidationFailed.at(f"/{field.name}", detail, "invalid")
     if "data" not in schema.names:
-        raise ValidationFailed.at("/data", "Each record has data", "missing")
+        raise ValidationFailed.at("/data", "Column 'data' is required", "missing")
     if len(set(schema.names)) != len(schema.names):
-        raise ValidationFailed("A column is given twice.")
+        raise ValidationFailed("A column is duplicated.")
 
 
 def _records_in(batch: pa.RecordBatch) -> Iterator[list[Record]]:
     if batch.column("data").null_count:
-        raise ValidationFailed.at("/data", "Data may be empty, but not null", "missing")
+        raise ValidationFailed.at("/data", "Data can be empty but not null", "missing")
     whole = _as_archived(batch)
     for start in range(0, len(whole), limits.BATCH_RECORDS_MAX):
         part = whole.slice(start, limits.BATCH_RECORDS_MAX)

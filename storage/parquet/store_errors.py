@@ -35,17 +35,17 @@ def translated(path: str) -> Generator[None]:
         raise missing(path) from error
     except OSError as error:
         if error.errno in _FULL:
-            raise StorageFull("The archive has no room left.") from error
-        raise StorageUnavailable("The archive cannot be reached, or refuses.") from error
+            raise StorageFull("The archive is out of space.") from error
+        raise StorageUnavailable("The archive is unreachable or rejected the request.") from error
 
 
 def missing(path: str) -> ArchiveDamaged:
     """Return the error for a file that the manifest references and that does not exist."""
-    return ArchiveDamaged("A file of the archive is missing.", path=path)
+    return ArchiveDamaged("An archive file is missing.", path=path)
 
 
 def whole(data: bytes, size: int, path: str) -> bytes:
     """Return the data if it has the requested size. Raises ArchiveDamaged."""
     if len(data) != size:
-        raise ArchiveDamaged("A file of the archive is shorter than it was.", path=path)
+        raise ArchiveDamaged("An archive file is truncated.", path=path)
     return data

@@ -173,9 +173,9 @@ def _translated(lost: type[MillstreamError]) -> Iterator[None]:
     try:
         yield
     except TimeoutError as error:
-        raise lost("Postgres did not answer in time.") from error
+        raise lost("Postgres timed out.") from error
     except NoConnectionFree as error:
-        raise StorageBusy("Every connection to Postgres is in use; nothing happened.") from error
+        raise StorageBusy("All Postgres connections are in use; nothing happened.") from error
     except DBAPIError as error:
         if error.connection_invalidated:
             raise lost("The connection to Postgres was lost.") from error
@@ -192,7 +192,7 @@ def refusal(error: BaseException | None) -> MillstreamError | None:
     if state == _UNDEFINED_TABLE:
         return StorageUnavailable("The database has not been migrated to this version.")
     if state.startswith(_REFUSAL_CLASSES) or state in _REFUSALS or _never_connected(error):
-        return StorageUnavailable(f"Postgres refuses: {_first_line(error)}")
+        return StorageUnavailable(f"Postgres rejected the statement: {_first_line(error)}")
     return None
 
 

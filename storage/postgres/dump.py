@@ -34,10 +34,10 @@ class DatabaseMoment:
         self._connection = connection
         revision = revision_of(connection)
         if revision is None:
-            raise BackupError("the database has nothing of Millstream in it")
+            raise BackupError("the database contains no Millstream tables")
         self.revision = known_revision(revision)
         if connection.scalar(text("select replid from deployment")) == RESTORING:
-            raise BackupError("a restore into the database is under way, or broke off")
+            raise BackupError("a restore into the database is in progress or was interrupted")
 
     def tables(self) -> list[tuple[str, tuple[str, ...]]]:
         """Return names and columns, each table after those that it refers to."""
@@ -78,7 +78,7 @@ def fill(
     known_revision(revision)
     with connected(url) as connection:
         if existing := _tables(connection):
-            raise StoreInUse(f"the database is not empty: it has the table {existing[0][0]}")
+            raise StoreInUse(f"the database is not empty: it contains table {existing[0][0]}")
         command.upgrade(config_of(connection), revision)
         _check_columns(connection, tables)
         _empty(connection)
@@ -93,7 +93,7 @@ def check_empty(url: str) -> None:
     """Raise StoreInUse when the database has tables."""
     with connected(url) as connection:
         if tables := _tables(connection):
-            raise StoreInUse(f"the database is not empty: it has the table {tables[0][0]}")
+            raise StoreInUse(f"the database is not empty: it contains table {tables[0][0]}")
 
 
 def finish(url: str) -> None:
@@ -130,7 +130,7 @@ def _tables(connection: Connection) -> list[tuple[str, tuple[str, ...]]]:
 def _check_columns(connection: Connection, tables: Sequence[Table]) -> None:
     here = {name: set(columns) for name, columns in _tables(connection)}
     if here != {table.name: set(table.columns) for table in tables}:
-        raise BackupError("the backup's tables are not those of its revision")
+        raise BackupError("the tables of the backup do not match its schema revision")
 
 
 def _empty(connection: Connection) -> None:
@@ -152,10 +152,10 @@ def _fill(connection: Connection, table: Table, file: BinaryIO) -> None:
             while piece := file.read(_PIECE):
                 copy.write(piece)
     except psycopg.errors.DataError as error:
-        raise BackupError(f"{table.path} does not fit its table: {error}") from None
+        raise BackupError(f"{table.path} does not match its table: {error}") from None
     if cursor.rowcount != table.rows:
         raise BackupError(
-            f"{table.path} has {cursor.rowcount} rows, and the manifest says {table.rows}"
+            f"{table.path} has {cursor.rowcount} rows, but the manifest lists {table.rows}"
         )
 
 

@@ -68,7 +68,7 @@ class Listener:
                 await self._listen()
             except (psycopg.Error, OSError, TimeoutError) as error:
                 pause = _BACKOFF_SECONDS if self.listening else min(2 * pause, _BACKOFF_SECONDS_MAX)
-                logger.warning("not listening to postgres: %s", str(error).strip() or "no answer")
+                logger.warning("not listening to postgres: %s", str(error).strip() or "no response")
             except Exception:
                 logger.exception("a subscriber of the listener failed")
             finally:

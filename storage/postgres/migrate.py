@@ -21,8 +21,7 @@ class DatabaseTooNew(RuntimeError):
 
     def __init__(self, revision: str) -> None:
         super().__init__(
-            f"The database is at revision {revision}, which this version of Millstream does not know "
-            f"(its newest is {head()}). Use the version that migrated it, or a newer one."
+            f"The database is at revision {revision}, which this version of Millstream does not support (its latest is {head()}). Use the version that migrated the database, or a newer one."
         )
 
 

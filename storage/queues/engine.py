@@ -324,7 +324,7 @@ class Queues:
         delivery is rejected (VALIDATION_FAILED) rather than shortened, and one of 0 is no failure.
         """
         if not 1 <= len(settlements) <= limits.SETTLEMENTS_MAX:
-            raise BatchTooLarge(f"A call settles 1 to {limits.SETTLEMENTS_MAX} deliveries.")
+            raise BatchTooLarge(f"A call must settle 1 to {limits.SETTLEMENTS_MAX} deliveries.")
         for settlement in settlements:
             check_settlement(settlement)
         return await self._on(name, partial(self._settle, settlements, any_delivery))
@@ -423,9 +423,9 @@ def _encoded(messages: Sequence[NewMessage], queue: Queue) -> list[tuple[bytes, 
 
 def _check_batch(messages: Sequence[NewMessage]) -> None:
     if not messages:
-        raise ValidationFailed.at("/messages", "A batch has at least one message", "too_few")
+        raise ValidationFailed.at("/messages", "A batch must have at least one message", "too_few")
     if len(messages) > limits.BATCH_MESSAGES_MAX:
-        raise BatchTooLarge(f"A call sends at most {limits.BATCH_MESSAGES_MAX} messages.")
+        raise BatchTooLarge(f"A call can send at most {limits.BATCH_MESSAGES_MAX} messages.")
 
 
 class _Asked(msgspec.Struct, frozen=True, gc=False):

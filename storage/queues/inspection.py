@@ -133,7 +133,9 @@ class Contents:
         offset, before = await self._offset_of(name, word), await self.message(name, word)
         queue = await self._catalog.queue(name)
         if queue.spec.type is QueueType.FIFO:
-            raise ValidationFailed.at("", "A fifo queue's message has its place", "not_supported")
+            raise ValidationFailed.at(
+                "", "A message of a FIFO queue cannot be reordered", "not_supported"
+            )
         changed = NewMessage(
             before.body, group=before.group, delay_ms=delay_ms, priority=priority or 0
         )
@@ -291,7 +293,9 @@ class Contents:
             detail = f"1 to {limits.GROUP_CHARACTERS_MAX} characters"
             raise ValidationFailed.at("/group", detail, "out_of_range")
         if len(reason) > limits.REASON_CHARACTERS_MAX:
-            raise ValidationFailed.at("/reason", "A reason is at most 1024 characters", "too_long")
+            raise ValidationFailed.at(
+                "/reason", "The reason can have at most 1024 characters", "too_long"
+            )
         await self._on(
             name, lambda queue: self._hot.park(queue, group, reason, self._clock.script_time())
         )

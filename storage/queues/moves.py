@@ -80,7 +80,7 @@ class Moves:
             await self._catalog.queue(destination)
         if not await self._catalog.dead_letter_sources(source, limit=1):
             raise MoveRefused(
-                "The source must be the dead-letter queue of another queue.",
+                "The source must be another queue's dead-letter queue.",
                 reason="not_a_dead_letter_queue",
             )
         to_move = (await self._queues.stats(source)).ready
@@ -124,7 +124,9 @@ class Moves:
             which_dead=which_dead,
         )
         if not await self._rows.insert(move):
-            raise MoveRefused("A move from this queue is running.", reason="already_running")
+            raise MoveRefused(
+                "A move from this queue is already running.", reason="already_running"
+            )
         self._work_on(move)
         return move
 

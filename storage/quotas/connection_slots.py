@@ -52,7 +52,7 @@ class ConnectionSlots:
             self.give_back(namespace)
             self.refused["connections"] = self.refused.get("connections", 0) + 1
             raise QuotaExceeded(
-                f"The namespace may have {most} connections at one time, and has them.",
+                f"The namespace has reached its limit of {most} concurrent connections.",
                 policy="connections",
                 limit=most,
                 retry_after_seconds=_RETRY_AFTER_S,
@@ -95,7 +95,7 @@ class ConnectionSlots:
         try:
             return await self._hot.hold_places(namespace, places, most, self._clock.script_time())
         except OutcomeUnknown:  # it is published again
-            raise StorageUnavailable("The store did not answer in time.") from None
+            raise StorageUnavailable("The store timed out.") from None
 
     def _is_limited(self, namespace: str) -> bool:
         definition = self._namespaces.table.get(namespace)

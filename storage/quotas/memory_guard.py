@@ -60,7 +60,7 @@ class MemoryGuard:
             self.refused["stored_bytes"] = self.refused.get("stored_bytes", 0) + 1
             most = self._namespaces.table[namespace].quotas.stored_bytes_max
             raise QuotaExceeded(
-                f"The namespace may store {most} bytes, and stores more: nothing is added until it is less.",
+                f"The namespace exceeds its limit of {most} stored bytes. Writes are rejected until it is below the limit.",
                 policy="stored_bytes",
                 limit=most,
                 retry_after_seconds=limits.STORED_BYTES_RETRY_S,

@@ -148,7 +148,7 @@ class Policy:
                 self.namespace, self.bucket, requests, clock.script_time()
             )
         except OutcomeUnknown:  # granted tokens are lost, which does no harm
-            raise StorageUnavailable("The store did not answer in time.") from None
+            raise StorageUnavailable("The store timed out.") from None
         for name, lease in zip(MEASURES, self.leases, strict=True):
             if lease is not None:
                 lease.granted(*grants[name], now_ms)
@@ -207,7 +207,7 @@ class Policy:
     ) -> QuotaExceeded:
         rate, unit = self.rates.per_second[place], MEASURES[place]
         return QuotaExceeded(
-            f"The quota '{self.name}' lets {rate:g} {unit} pass in a second; nothing happened.",
+            f"The quota '{self.name}' allows {rate:g} {unit} per second; nothing happened.",
             policy=self.name,
             limit=rate,
             unit=unit,
@@ -217,8 +217,7 @@ class Policy:
     def _too_small(self, place: int, lease: Lease, units: int) -> QuotaTooSmall:
         unit = MEASURES[place]
         return QuotaTooSmall(
-            f"The call has {units} {unit}, and the quota '{self.name}' never lets more than {lease.holds} pass at "
-            "once: send less at a time.",
+            f"The call has {units} {unit}, but the quota '{self.name}' allows at most {lease.holds} in one call. Send smaller calls.",
             policy=self.name,
             limit=lease.holds,
             unit=unit,

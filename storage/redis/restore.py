@@ -50,14 +50,15 @@ class BackedStore:
         Raises BackupError for a store that cannot be backed up.
         """
         if self._client.info("replication")["role"] != "master":
-            raise BackupError("the store is a replica, which may be behind: name its primary")
+            raise BackupError("the store is a replica, which can lag: use its primary")
         if self._client.info("cluster").get("cluster_enabled") and self._masters() > 1:
             raise BackupError(
-                "the store is a cluster of several primaries, which have no moment in common: a backup needs one server"
+                "the store is a cluster with several primaries, which have no common "
+                "point in time: a backup requires a single server"
             )
         marked = (self._client.get(VERSION_KEY) or LAYOUT.encode()).decode()
         if marked == RESTORING:
-            raise BackupError("a restore into the store is under way, or broke off")
+            raise BackupError("a restore into the store is in progress or was interrupted")
         return marked
 
     def _masters(self) -> int:
@@ -66,12 +67,14 @@ class BackedStore:
     def take(self) -> None:
         """Mark an empty store as being restored into, exclusively. Raises StoreInUse."""
         if self._client.get(VERSION_KEY) == RESTORING.encode():
-            raise StoreInUse("an earlier restore into the store broke off: empty both stores first")
+            raise StoreInUse(
+                "an earlier restore into the store was interrupted: empty both stores first"
+            )
         names = self._client.scan_iter(match=_OURS, count=_KEYS_AT_ONCE)
         if (name := next(names, None)) is not None:
-            raise StoreInUse(f"the store is not empty: it has the key {name.decode()}")
+            raise StoreInUse(f"the store is not empty: it contains key {name.decode()}")
         if not self._client.set(VERSION_KEY, RESTORING, nx=True):
-            raise StoreInUse("somebody else has begun to use the store")
+            raise StoreInUse("another client has started to use the store")
 
     def leave(self) -> None:
         """Remove the mark from a store that nothing was restored into."""
@@ -164,6 +167,6 @@ def backed_store(url: str) -> Iterator[BackedStore]:
         with client:
             yield BackedStore(client)
     except ResponseError as error:
-        raise BackupError(f"the store refuses: {error}") from None
+        raise BackupError(f"the store rejected the command: {error}") from None
     except (RedisError, OSError) as error:
         raise unreachable(error) from None

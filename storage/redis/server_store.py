@@ -63,7 +63,7 @@ class HotServer:
             raise RestoreUnfinished
         if layout != LAYOUT:
             raise LayoutUnknown(
-                f"The store has layout {layout}; this version of Millstream knows {LAYOUT}."
+                f"The store has layout {layout}; this version of Millstream supports {LAYOUT}."
             )
 
     async def is_restoring(self) -> bool:
@@ -83,7 +83,7 @@ class HotServer:
     async def ping(self) -> str:
         """Return 'ok', or the problem: a full disk makes even PING fail."""
         if not await self._ask(self._client.ping()):
-            return "no answer"
+            return "no response"
         role = (await self._info("replication"))["role"]
         return "ok" if role == "master" else f"the server is a {role}"
 

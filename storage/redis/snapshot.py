@@ -74,11 +74,13 @@ def _announcement(line: socket.socket) -> tuple[bytes, bytes]:
     while b"\n" not in buffer.lstrip(b"\n"):
         buffer = buffer.lstrip(b"\n") + _some(line)
         if len(buffer) > _PIECE:
-            raise BackupError("the store answers SYNC with something else than a snapshot")
+            raise BackupError("the store did not answer SYNC with a snapshot")
     announcement, _, rest = buffer.lstrip(b"\n").partition(b"\n")
     announcement = announcement.rstrip(b"\r")[:_LINE_MAX]
     if not announcement.startswith(b"$"):
-        raise BackupError(f"the store gives no snapshot: {announcement.decode(errors='replace')}")
+        raise BackupError(
+            f"the store refused to send a snapshot: {announcement.decode(errors='replace')}"
+        )
     return announcement, rest
 
 
@@ -101,5 +103,5 @@ def _counted(line: socket.socket, left: int, buffer: bytes) -> Iterator[bytes]:
 
 def _some(line: socket.socket) -> bytes:
     if not (chunk := line.recv(_PIECE)):
-        raise BackupError("the store broke off while it sent its snapshot: its log says why")
+        raise BackupError("the store closed the connection while sending its snapshot; see its log")
     return chunk

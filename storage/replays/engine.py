@@ -126,7 +126,7 @@ class Replays:
         try:
             job = await self._jobs.get(_job_id(namespace, replay_id))
         except JobNotFound:
-            raise JobNotFound(f"There is no replay '{replay_id}'.") from None
+            raise JobNotFound(f"Replay '{replay_id}' does not exist.") from None
         return Replay(job, spec_of(job), tuple(await self.parts(job.job_id)))
 
     async def page(
@@ -314,14 +314,15 @@ def _job_id(namespace: str, replay_id: str) -> str:
 
 def _checked_same(replay: Replay, request: ReplayRequest) -> Replay:
     if replay.spec.request != request:
-        raise JobRefused("Another replay has this id.", reason="id_taken")
+        raise JobRefused("A different replay with this id exists.", reason="id_taken")
     return replay
 
 
 def _check_own_queue(is_view: bool, request: ReplayRequest) -> None:
     if is_view and request.target.queue == request.stream and not request.allow_same_stream:
         detail = (
-            "The target is the queue that the source shows. Say allow_same_stream if that is meant"
+            "The target is the queue whose stream view is the source; set "
+            "allow_same_stream to permit duplicates"
         )
         raise ValidationFailed.at("/target/queue", detail, "same_stream")
 

@@ -114,10 +114,7 @@ class ReplayPlanner:
         whole: bool,
     ) -> _Looked:
         if whole and not request.filter.takes_all and existing > limits.REPLAY_SCAN_RECORDS_MAX:
-            detail = (
-                f"The window has {existing} records; at most {limits.REPLAY_SCAN_RECORDS_MAX} are"
-                " counted one by one"
-            )
+            detail = f"The range has {existing} records; at most {limits.REPLAY_SCAN_RECORDS_MAX} can be counted exactly"
             raise ValidationFailed.at("/exact", detail, "too_many")
         looked, is_meant = _Looked(), selects(request.filter)
         places = list(reaches) if whole and not request.filter.takes_all else _places(reaches)

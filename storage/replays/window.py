@@ -45,7 +45,7 @@ class WindowResolver:
         assert target.stream is not None
         stream = await self._catalog.fresh_stream(StreamName(target.stream, namespace))
         if stream.is_view:
-            detail = f"'{target.stream}' is a queue's view: replay to the queue"
+            detail = f"'{target.stream}' is a queue's stream view; replay to the queue instead"
             raise ValidationFailed.at("/target/stream", detail, "read_only")
         return stream.stream_id
 
@@ -104,7 +104,7 @@ class WindowResolver:
         for bookmark in await self._groups.bookmarks(named):
             if bookmark.name == name:
                 return dict(bookmark.positions)
-        raise BookmarkNotFound(f"There is no bookmark '{name}'.")
+        raise BookmarkNotFound(f"Bookmark '{name}' does not exist.")
 
     async def check_target(self, namespace: str, request: ReplayRequest, target_id: LogId) -> None:
         """Raise StreamNotFound or QueueNotFound unless the target still has this id.
@@ -114,11 +114,11 @@ class WindowResolver:
         target = request.target
         if target.queue is not None:
             if (await self._catalog.queue(QueueName(target.queue, namespace))).log_id != target_id:
-                raise QueueNotFound("The target was deleted, and made anew.")
+                raise QueueNotFound("The target was deleted and recreated.")
         elif target.stream is not None:
             name = StreamName(target.stream, namespace)
             if (await self._catalog.stream(name)).stream_id != target_id:
-                raise StreamNotFound("The target was deleted, and made anew.")
+                raise StreamNotFound("The target was deleted and recreated.")
 
     async def check_same(self, namespace: str, request: ReplayRequest, *ids: LogId) -> Stream:
         """Return the source if it and the target still have these ids.
@@ -127,7 +127,7 @@ class WindowResolver:
         """
         source = await self.source(namespace, request)
         if (source.stream_id, await self.target_id(namespace, request)) != ids:
-            raise StreamNotFound("The source or the target was deleted, and made anew.")
+            raise StreamNotFound("The source or the target was deleted and recreated.")
         return source
 
 

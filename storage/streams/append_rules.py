@@ -24,26 +24,26 @@ def check_records(
     `own` are the reserved headers that the records may have.
     """
     if not records:
-        raise ValidationFailed.at("/records", "A batch has at least one record", "too_few")
+        raise ValidationFailed.at("/records", "A batch must have at least one record", "too_few")
     if len(records) > limits.BATCH_RECORDS_MAX:
-        raise BatchTooLarge(f"A call appends at most {limits.BATCH_RECORDS_MAX} records.")
+        raise BatchTooLarge(f"A call can append at most {limits.BATCH_RECORDS_MAX} records.")
     sizes = [record.size_bytes if record.headers else _small_size(record) for record in records]
     largest = stream.spec.record_bytes_max
     counted = sizes if max(sizes) <= largest else _counted(records, sizes, own - OWN_HEADERS)
     if max(counted) > largest:
         place = next(nth for nth, size in enumerate(counted) if size > largest)
         raise MessageTooLarge(
-            f"Record {place} has {counted[place]} bytes, key and headers included; the stream takes {largest}.",
+            f"Record {place} has {counted[place]} bytes, including key and headers; the stream allows {largest}.",
             record_bytes_max=largest,
         )
     for place, record in enumerate(records):
         if len(record.key) > limits.KEY_CHARACTERS_MAX:
-            detail = f"A key has at most {limits.KEY_CHARACTERS_MAX} characters"
+            detail = f"A key can have at most {limits.KEY_CHARACTERS_MAX} characters"
             raise ValidationFailed.at(f"/records/{place}/key", detail, "too_long")
         if record.headers:
             check_header_names(record.headers, own)
         if record.hash_key is not None and not 0 <= record.hash_key < RING_SIZE:
-            detail = "A hash key is 0 to 340282366920938463463374607431768211455"
+            detail = "A hash key must be 0 to 340282366920938463463374607431768211455"
             raise ValidationFailed.at(f"/records/{place}/hash_key", detail, "out_of_range")
     return sizes
 
@@ -55,7 +55,7 @@ def check_unrouted(records: Sequence[Record]) -> None:
     """
     for place, record in enumerate(records):
         if record.hash_key is not None:
-            detail = "A record on a shard's address is not routed"
+            detail = "A record appended to a shard cannot have a hash key"
             raise ValidationFailed.at(f"/records/{place}/hash_key", detail, "not_allowed")
 
 
@@ -86,7 +86,9 @@ def _event_time_fault(
 ) -> tuple[str, str] | None:
     if event_time_ms is None:
         required = spec.event_times is EventTimes.CLIENT_REQUIRE
-        return ("The stream takes records with an event time only", "missing") if required else None
+        return (
+            ("The stream requires an event time for each record", "missing") if required else None
+        )
     skew_ms = spec.event_time_skew_ms_max
     if skew_ms is not None and abs(event_time_ms - now_ms) > skew_ms:
         return (f"must be within {skew_ms / limits.SECOND_MS:g} seconds of now", "out_of_range")

@@ -73,7 +73,7 @@ class ArrowReader:
         _check(offset, end, bytes_max)
         stream = await self._on_stream.stream(name)
         if self._waiting >= limits.TABLES_WAITING_MAX:
-            raise StorageBusy("Too many calls are reading tables; nothing happened.")
+            raise StorageBusy("Too many concurrent table reads; nothing happened.")
         self._waiting += 1
         try:
             async with self._turns:
@@ -154,7 +154,7 @@ class ArrowReader:
         try:
             part = await asyncio.to_thread(_part, hot_range.entries, offset, end, bytes_max)
         except ValueError as error:
-            raise StorageUnavailable(f"The log holds what cannot be read: {error}.") from None
+            raise StorageUnavailable(f"The log contains an unreadable entry: {error}.") from None
         return [part] if part else []
 
 
@@ -177,7 +177,7 @@ def _size(entries: Sequence[LogEntry]) -> int:
 def _check(offset: int, end: int, bytes_max: int) -> None:
     if not 0 <= offset < end <= limits.OFFSET_MAX:
         raise ValidationFailed.at(
-            "/end", "'offset' is 0 or more, and 'end' above it", "out_of_range"
+            "/end", "'offset' must be at least 0 and 'end' greater than 'offset'", "out_of_range"
         )
     if not 1 <= bytes_max <= limits.TABLE_BYTES_MAX:
         raise ValidationFailed.at(

@@ -153,14 +153,14 @@ def _check(stream: Stream, columns: Columns) -> None:
     """Raise for columns that this stream does not accept."""
     columns.check()
     if stream.spec.event_times is EventTimes.CLIENT_REQUIRE:
-        detail = "The stream takes records with an event time only; columns have none"
+        detail = "The stream requires an event time for each record; columnar batches have none"
         raise ValidationFailed.at("", detail, "missing")
     most = stream.spec.record_bytes_max
     place = columns.larger_than(most)
     if place is not None:
         size = columns.sizes()[place]
         raise MessageTooLarge(
-            f"Record {place} has {size} bytes, key included; the stream takes {most}.",
+            f"Record {place} has {size} bytes, including its key; the stream allows {most}.",
             record_bytes_max=most,
         )
 

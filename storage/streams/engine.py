@@ -179,7 +179,9 @@ class Streams:
         """
         for pointer, given in (("/token", token), ("/expected", expected or "")):
             if len(given) > limits.FENCE_CHARACTERS_MAX:
-                detail = f"A token has at most {limits.FENCE_CHARACTERS_MAX} characters"
+                detail = (
+                    f"A fencing token can have at most {limits.FENCE_CHARACTERS_MAX} characters"
+                )
                 raise ValidationFailed.at(pointer, detail, "too_long")
         await self._on_shard(
             name,

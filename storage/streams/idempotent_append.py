@@ -162,7 +162,7 @@ class IdempotentAppender:
             return stream
         fresh = await self._on_stream.fresh(stream.name)
         if fresh.stream_id != stream.stream_id or is_behind(fresh, positions):
-            raise StorageUnavailable("The stream's shards are being changed; try again.")
+            raise StorageUnavailable("The stream is being resharded; try again.")
         return fresh
 
     async def _to_shard(
@@ -213,7 +213,7 @@ class IdempotentAppender:
         for ancestor, recalled in zip(ancestors, answers, strict=True):
             for producer_id, last in zip(producer_ids, recalled.lasts, strict=True):
                 if last == IS_OVER:
-                    raise ProducerFenced("This producer is over: what it had to send was sent.")
+                    raise ProducerFenced("This producer is retired: it has sent all its records.")
                 if last != NOT_KNOWN:
                     span = ancestor.first_hash_key, ancestor.last_hash_key
                     floors[producer_id].append(AncestorWatermark(*span, last))
@@ -233,7 +233,7 @@ class IdempotentAppender:
             await self._resharder.close_soon(stream, shard)
             recalled = await self._on_stream.mended(log, recall)
         if not recalled.closed:
-            raise StorageUnavailable("The stream's shards are being changed; try again.")
+            raise StorageUnavailable("The stream is being resharded; try again.")
         return recalled
 
     # Retiring producers

@@ -194,13 +194,15 @@ class Reading:
 
     async def latest_of_key(self, name: StreamName, key: str) -> tuple[int, LogRecord]:
         if not 1 <= len(key) <= limits.KEY_CHARACTERS_MAX:
-            detail = f"A key has 1 to {limits.KEY_CHARACTERS_MAX} characters"
+            detail = f"A key must be 1 to {limits.KEY_CHARACTERS_MAX} characters"
             raise ValidationFailed.at("/key", detail, "out_of_range")
         stream = await self._on_stream.stream(name)
         if not stream.spec.key_index:
             stream = await self._on_stream.fresh(name)
         if not stream.spec.key_index:
-            raise ValidationFailed.at("/key_index", "The stream has no key index", "not_allowed")
+            raise ValidationFailed.at(
+                "/key_index", "The stream does not have a key index", "not_allowed"
+            )
         return await self._on_stream.do(stream, partial(self._latest, key))
 
     async def _latest(self, key: str, stream: Stream) -> tuple[int, LogRecord]:
@@ -336,7 +338,7 @@ def _spelled(where: ReadFrom, records_max: int, bytes_max: int) -> Asked:
             return Asked("tail", tail, records_max, bytes_max)
         case _:
             raise ValidationFailed.at(
-                "/offset", "Exactly one of offset, time and tail", "exclusive"
+                "/offset", "Specify exactly one of offset, time and tail", "exclusive"
             )
 
 

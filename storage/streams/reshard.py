@@ -224,7 +224,7 @@ def _begun() -> Iterator[None]:
     try:
         yield
     except (StorageUnavailable, StorageBusy, StorageFull) as error:
-        detail = f"The reshard has begun, and will be finished. {error.detail}"
+        detail = f"The reshard has started and will be completed. {error.detail}"
         raise OutcomeUnknown(detail) from None
 
 
@@ -233,4 +233,4 @@ def _not_found(name: StreamName) -> Iterator[None]:
     try:
         yield
     except (LogNotReady, LogDeleted):
-        raise StreamNotFound(f"There is no stream '{name.name}'.") from None
+        raise StreamNotFound(f"Stream '{name.name}' does not exist.") from None

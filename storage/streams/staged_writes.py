@@ -74,7 +74,7 @@ class Writing:
             timed(stream.spec, records, self._clock.now_ms)
             count += len(records)
         if count == 0:
-            raise ValidationFailed.at("/data", "At least one record is put aside", "too_few")
+            raise ValidationFailed.at("/data", "Stage at least one record", "too_few")
         if count >= 1 << _PLACE_BITS:
             raise ValidationFailed.at(
                 "/data", f"At most {(1 << _PLACE_BITS) - 1} records", "too_many"
@@ -102,7 +102,7 @@ class Writing:
         check_name(writer_id)
         if not 0 <= batch_id <= limits.OFFSET_MAX:
             raise ValidationFailed.at(
-                "/batch_id", "A batch's number is 0 to 2^53 - 1", "out_of_range"
+                "/batch_id", "A batch number must be 0 to 2^53 - 1", "out_of_range"
             )
         if len(staged) > limits.STAGED_PARTS_MAX:
             raise ValidationFailed.at("/staged", f"At most {limits.STAGED_PARTS_MAX}", "too_many")
@@ -118,11 +118,11 @@ class Writing:
 
     def _check_there(self, stream: Stream, staged: Sequence[str]) -> None:
         if len(set(staged)) != len(staged):
-            raise ValidationFailed.at("/staged", "One of these is given twice", "conflict")
+            raise ValidationFailed.at("/staged", "An entry is duplicated", "conflict")
         for place, staged_id in enumerate(staged):
             if not _is_id(staged_id) or self._root.size(_path(stream, staged_id)) is None:
                 raise ValidationFailed.at(
-                    f"/staged/{place}", "Nothing is put aside there", "not_found"
+                    f"/staged/{place}", "Nothing is staged under this entry", "not_found"
                 )
 
     async def _append_some(self, stream: Stream, write: Write) -> Write:

@@ -169,9 +169,7 @@ class Deliveries:
         """
         delivery = await self.find(webhook, event_id)
         if delivery is None or delivery.status is DeliveryStatus.GAP:
-            raise DeliveryNotFound(
-                f"The log has no delivery '{event_id}' that could be sent again."
-            )
+            raise DeliveryNotFound(f"The log has no delivery '{event_id}' to resend.")
         stream = await self._stream_of(webhook)
         payload = delivery.payload or await self._payload(webhook, delivery, stream)
         if payload is None:

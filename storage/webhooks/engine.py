@@ -84,7 +84,7 @@ class Webhooks:
                 return await self._create(named, name, spec, now_ms)
             _check_version(named.found.webhook, if_match)
             if create_only:
-                raise PreconditionFailed(f"The webhook '{name.name}' exists already.")
+                raise PreconditionFailed(f"Webhook '{name.name}' already exists.")
             return await self._replace(named, named.found, spec, now_ms), None
 
     async def _create(
@@ -109,7 +109,7 @@ class Webhooks:
     ) -> Webhook:
         before = self._opener.open_headers(stored)
         if spec.source != before.spec.source:
-            detail = "What a webhook delivers cannot change: make another one"
+            detail = "The source of a webhook is immutable; create another webhook"
             raise ValidationFailed.at("/source", detail, "immutable")
         if spec.headers is None:
             spec = replace(spec, headers=before.spec.headers)
@@ -135,7 +135,7 @@ class Webhooks:
         except GroupNotFound as error:
             raise ValidationFailed.at("/source", error.detail, "not_found") from None
         if group.spec.kind is GroupKind.SIMPLE:
-            detail = "A webhook is a member of its group, and a simple group has none"
+            detail = "A webhook requires an ordered group; simple groups have no members"
             raise ValidationFailed.at("/source", detail, "not_supported")
         if spec.dead_letter_queue is not None:
             target = QueueName(spec.dead_letter_queue, namespace)
@@ -296,13 +296,13 @@ def _without_values(webhook: Webhook) -> Webhook:
 
 def _required(stored: StoredWebhook | None, name: WebhookName) -> StoredWebhook:
     if stored is None:
-        raise WebhookNotFound(f"There is no webhook '{name.name}'.")
+        raise WebhookNotFound(f"Webhook '{name.name}' does not exist.")
     return stored
 
 
 def _check_version(webhook: Webhook | None, if_match: int | None) -> None:
     if if_match is not None and (webhook is None or webhook.version != if_match):
-        raise PreconditionFailed("The webhook does not have this version.")
+        raise PreconditionFailed("The webhook has a different version.")
 
 
 def _could_name(part: str) -> bool:

@@ -149,7 +149,7 @@ def test_missing_server_is_reported_in_one_line(tmp_path):
     )
 
     assert code == 4
-    assert said == "millstream: no valkey-server and no redis-server on PATH\n"
+    assert said == "millstream: valkey-server and redis-server are not on PATH\n"
 
 
 def test_unreachable_store_exits_without_traceback(tmp_path):

@@ -123,7 +123,7 @@ async def test_two_workers_run_every_job_once(storage, working, ended):
         (RuntimeError("no luck\nat all"), 10, "RuntimeError: no luck"),
         (TryAgain("Postgres is away"), 10, "Postgres is away"),
         (GiveUp("no such range"), 1, "no such range"),
-        (StreamNotFound(), 1, "There is no such stream."),
+        (StreamNotFound(), 1, "The stream does not exist."),
     ],
 )
 async def test_transient_failure_is_retried_and_permanent_is_not(

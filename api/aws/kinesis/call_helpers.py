@@ -55,7 +55,7 @@ async def _named(call: Call[Any], name: str | None, arn: str) -> str:
     if named is None or named.is_consumer:
         raise invalid(f"{arn} is not the ARN of a stream.")
     if name is not None and name != named.stream:
-        raise invalid(f"StreamName {name} and StreamARN {arn} name different streams.")
+        raise invalid(f"StreamName {name} and StreamARN {arn} refer to different streams.")
     await check_account(call, named)
     return named.stream
 

@@ -11,7 +11,7 @@ _SECONDS_MAX = 2**36  # the maximum in a sequence number: the year 4147
 def moment_ms(seconds: float) -> int:
     """Convert a time given by a client to milliseconds. Raises AwsError if it is out of range."""
     if not math.isfinite(seconds) or not 0 <= seconds < _SECONDS_MAX:
-        raise invalid("The timestamp is not a moment that can be.")
+        raise invalid("The timestamp is out of range.")
     return round(seconds * 1_000)
 
 

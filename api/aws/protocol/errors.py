@@ -56,7 +56,7 @@ SERVICE_UNAVAILABLE = _common("ServiceUnavailableException", "ServiceUnavailable
 
 UNKNOWN = AwsError(UNKNOWN_CLIENT, "The security token included in the request is invalid.")
 UNEXPECTED = AwsError(
-    INTERNAL_FAILURE, "Something failed inside Millstream; its log has the request id."
+    INTERNAL_FAILURE, "Internal error. The service's log contains the request id."
 )
 
 

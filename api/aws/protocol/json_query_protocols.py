@@ -60,7 +60,7 @@ class JsonWire:
         service, _, name = self._target.decode("latin-1").rpartition(".")
         named_operation = self._service.operations.get(name)
         if named_operation is None or service != self._service.target:
-            raise AwsError(UNKNOWN_OPERATION, f"The action {name[:128]} is not valid here.")
+            raise AwsError(UNKNOWN_OPERATION, f"The action {name[:128]} is not supported.")
         return named_operation
 
     def read(self, operation: Operation) -> Any:
@@ -69,7 +69,7 @@ class JsonWire:
         try:
             return operation.decode_json(self._request.body or b"{}")
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise AwsError(SERIALIZATION, f"The body cannot be read: {error}.") from None
+            raise AwsError(SERIALIZATION, f"The body cannot be parsed: {error}.") from None
 
     def answer(
         self, operation: Operation, answer: msgspec.Struct | None, request_id: bytes

@@ -16,17 +16,19 @@ def refusal_of(policy: dict[str, Any], account: str) -> str | None:
     """Return the reason why a policy cannot be honoured, in a sentence; None when it can."""
     for statement in policy["Statement"]:
         if not isinstance(statement, dict):
-            return "A statement is an object."
+            return "A statement must be an object."
         unmapped = sorted(statement.keys() - _MAPPED)
         if unmapped:
-            return f"Statements with {unmapped[0]} have no effect here, and are not taken."
+            return f"Statements with {unmapped[0]} are not supported."
         if statement.get("Effect") != "Allow":
-            return "Nothing is denied by a policy here: give keys that may do less."
+            return "Deny statements are not supported: use keys with fewer permissions."
         principal = statement.get("Principal")
         named = principal.get("AWS") if isinstance(principal, dict) else principal
         principals = named if isinstance(named, list) else [named]
         if any(word not in (account, f"arn:aws:iam::{account}:root") for word in principals):
-            return "No other account is let in by a policy here: give a key of this account's namespace."
+            return (
+                "Access for other accounts is not supported: use a key of this account's namespace."
+            )
     return None
 
 

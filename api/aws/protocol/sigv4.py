@@ -235,7 +235,7 @@ def _of_query(query_string: bytes) -> Signature:
         wants = " ".join(
             f"AWS query-string parameters must include 'X-Amz-{name}'." for name in missing
         )
-        raise AwsError(INCOMPLETE_SIGNATURE, wants or "The presigned address cannot be read.")
+        raise AwsError(INCOMPLETE_SIGNATURE, wants or "The presigned URL is malformed.")
     if (
         not expires.isascii()
         or not expires.isdigit()
@@ -284,7 +284,7 @@ def moment_s(moment: str) -> int:
     try:
         return timegm(strptime(moment, "%Y%m%dT%H%M%SZ"))
     except ValueError:
-        raise AwsError(INCOMPLETE_SIGNATURE, f"'{moment}' is no time.") from None
+        raise AwsError(INCOMPLETE_SIGNATURE, f"'{moment}' is not a valid time.") from None
 
 
 def _amazons(names: Iterable[bytes]) -> int:

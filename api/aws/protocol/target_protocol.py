@@ -60,7 +60,7 @@ class TargetWire:
         named_operation = self._service.operations.get(name)
         if named_operation is None or service != self._service.target:
             self._parse(Any)
-            raise AwsError(UNKNOWN_OPERATION, f"The action {name[:128]} is not valid here.")
+            raise AwsError(UNKNOWN_OPERATION, f"The action {name[:128]} is not supported.")
         return named_operation
 
     def read(self, operation: Operation) -> Any:
@@ -115,14 +115,14 @@ class TargetWire:
             plain = cbor.loads(payload) if payload else {}
             return msgspec.convert(plain, kind, builtin_types=(bytes,))
         except (cbor.Malformed, msgspec.ValidationError) as error:
-            raise AwsError(SERIALIZATION, f"The body cannot be read: {error}.") from None
+            raise AwsError(SERIALIZATION, f"The body cannot be parsed: {error}.") from None
 
     def _decode(self, decode: Any) -> Any:
         check_json(self._request.body)
         try:
             return decode(self._request.body or b"{}")
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise AwsError(SERIALIZATION, f"The body cannot be read: {error}.") from None
+            raise AwsError(SERIALIZATION, f"The body cannot be parsed: {error}.") from None
 
 
 class _Error(msgspec.Struct):

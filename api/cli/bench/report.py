@@ -71,7 +71,7 @@ def read_result(path: Path) -> Row:
         content = msgspec.json.decode(path.read_bytes())
         figures(content)
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise CliError(f"{path} is no result of a bench: {error}", ExitCode.USAGE) from None
+        raise CliError(f"{path} is not a bench result: {error}", ExitCode.USAGE) from None
     return dict(content)
 
 

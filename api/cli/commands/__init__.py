@@ -1,1 +1,1 @@
-"""CLI commands, one noun in each module."""
+"""CLI commands, one noun per module."""

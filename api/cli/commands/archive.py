@@ -1,4 +1,4 @@
-"""`millstream archive`: what of a stream lies in Parquet files. `verify` reads the stores themselves."""
+"""`millstream archive`: archived streams. `verify` reads the stores directly."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ from api.cli.shell.output import Row, table, to_row
 from api.cli.shell.progress import Setbacks, progress
 from api.cli.shell.terminal import LONG_S, Terminal, noun, verb
 
-archive = noun("The archive: streams as Parquet files.")
+archive = noun("Archived streams (Parquet files).")
 
 STREAMS = table("stream", "files", "records", "file_bytes", "waiting_records", "waiting_seconds")
 SHARDS = table(
@@ -38,7 +38,7 @@ SUMMED = ("files", "records", "file_bytes", "waiting_records")
 
 @verb(archive, "ls", examples=["millstream archive ls"])
 def list_archives(cli: Terminal, prefix: Prefix = "") -> None:
-    """List the streams that are archived, and how far: a call for each."""
+    """List archived streams and their archive state, with one call per stream."""
     archived = (one for one in cli.client.streams(prefix) if one.archive)
     cli.out.rows((_summed(cli, one.name) for one in archived), STREAMS)
 
@@ -61,7 +61,7 @@ def show(
     files: Annotated[bool, typer.Option("--files", help="List the files instead.")] = False,
     most: Most = None,
 ) -> None:
-    """Show how far a stream is archived, by shard; or its files."""
+    """Show the archive state of a stream by shard, or its files."""
     if files:
         cli.out.rows(islice(_files(cli, name), most), FILES)
     else:
@@ -69,7 +69,7 @@ def show(
 
 
 def _files(cli: Terminal, name: str) -> Iterator[Row]:
-    """Shard by shard, in the order of offsets."""
+    """Yield the files shard by shard, in the order of offsets."""
     from millstream_client.core.api.archives.list_archived_files import list_archived_files
     from millstream_client.sync.pages import all_pages
 
@@ -86,16 +86,18 @@ def _ask_files(list_files: Callable[..., Any], name: str, shard: int, cursor: st
 def flush(
     cli: Terminal,
     name: StreamName,
-    wait: Annotated[bool, typer.Option(help="Until it is done; Ctrl-C leaves it going.")] = True,
+    wait: Annotated[
+        bool, typer.Option(help="Wait until it completes; Ctrl-C stops waiting, not the job.")
+    ] = True,
 ) -> None:
-    """Archive all that a stream holds now, without waiting until it is due."""
+    """Archive all records of a stream now."""
     job = cli.client.stream(name).flush_archive()
     if not wait:
         cli.out.done(f"Job {job} archives stream {name}.", {"job": job})
         return
     last = _until_over(cli, name, job)
     is_done = last["state"] == "done"
-    cli.out.done(f"Stream {name} is {'' if is_done else 'not wholly '}archived.", last)
+    cli.out.done(f"Stream {name} is {'' if is_done else 'not completely '}archived.", last)
     if not is_done:
         raise CliError(
             f"job {job} is {last['state']}: {last['failure'] or 'see millstream job show'}"
@@ -126,9 +128,9 @@ def verify(
     stream: Annotated[str | None, typer.Option(help="Only this stream's files.")] = None,
     data: Data = None,
 ) -> None:
-    """Read every file of the archive whole, and say what is damaged or missing.
+    """Read every archive file completely and report corrupt or missing files.
 
-    The stores are those of REDIS_URL and DATABASE_URL, or else of the `millstream up` that runs on the data directory.
+    Reads the stores at REDIS_URL and DATABASE_URL, or those of the `millstream up` that runs on the data directory.
     """
     from api.cli.ops.archive_verify import verify as run
     from api.cli.up.running_stores import with_found_stores
@@ -136,7 +138,7 @@ def verify(
     settings = settings_said(data=data)
     if (told := with_found_stores(settings)) is None:
         raise CliError(
-            f"no Millstream runs on {settings.data}: start it, say --data, or set REDIS_URL and DATABASE_URL",
+            f"no Millstream is running on {settings.data}: start it, specify --data, or set REDIS_URL and DATABASE_URL",
             ExitCode.UNAVAILABLE,
         )
     if not run(told, stream):

@@ -1,4 +1,4 @@
-"""`millstream audit`: who administered what, and whether the log is still the one that was written."""
+"""`millstream audit`: audit entries, and verification of the log."""
 
 import asyncio
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ from api.cli.shell.terminal import Terminal, noun, parsed_by, verb
 from storage.domain import limits
 from storage.domain.access.audit import Chain, Fault, Wanted
 
-audit = noun("The audit log: who administered what.")
+audit = noun("Audit log of administrative calls.")
 
 ENTRIES = table("seq", "called_at", "principal", "address", "operation", "resource", "outcome")
 
@@ -24,10 +24,10 @@ Shown = Mapping[str, Any]
 
 
 def parse_known(text: str) -> tuple[int, str]:
-    """SEQ:HASH, as `verify` tells it. Raises ValueError."""
+    """Parse SEQ:HASH, as printed by `verify`. Raises ValueError."""
     seq, _, digest = text.partition(":")
     if not (seq.isascii() and seq.isdigit() and len(digest) == 64):
-        raise ValueError(f"{text!r} is no entry: say SEQ:HASH")
+        raise ValueError(f"{text!r} is not an entry: use SEQ:HASH")
     return int(seq), digest
 
 
@@ -43,23 +43,24 @@ def parse_known(text: str) -> tuple[int, str]:
 def list_entries(
     cli: Terminal,
     principal: Annotated[
-        str | None, typer.Option("--principal", help="Only calls of this key name.")
+        str | None, typer.Option("--principal", help="Only calls by this principal.")
     ] = None,
     action: Annotated[
-        str | None, typer.Option("--action", help="Only calls that need this right.")
+        str | None, typer.Option("--action", help="Only calls that require this permission.")
     ] = None,
     resource: Annotated[
         str | None,
-        typer.Option("--resource", help="Only about this resource, and what is below it."),
+        typer.Option("--resource", help="Only this resource and everything below it."),
     ] = None,
     namespace: Annotated[
-        str | None, typer.Option("--of", help="Only of this namespace, for administrators of all.")
+        str | None,
+        typer.Option("--of", help="Only this namespace (for administrators of all namespaces)."),
     ] = None,
-    since: Annotated[Any, moment("--since", help="Only from this time on.")] = None,
-    until: Annotated[Any, moment("--until", help="Only before this time.")] = None,
+    since: Annotated[Any, moment("--since", help="Only calls at or after this time.")] = None,
+    until: Annotated[Any, moment("--until", help="Only calls before this time.")] = None,
     most: Most = 50,
 ) -> None:
-    """List what was administered, the newest first."""
+    """List audit entries, newest first."""
     asked = {
         "principal": principal,
         "action": action,
@@ -81,7 +82,7 @@ def list_entries(
 def verify(
     cli: Terminal,
     local: Annotated[
-        bool, typer.Option("--local", help="Read the database at DATABASE_URL itself.")
+        bool, typer.Option("--local", help="Read the database at DATABASE_URL directly.")
     ] = False,
     known: Annotated[
         Any,
@@ -89,13 +90,13 @@ def verify(
             "--known",
             parser=parsed_by(parse_known),
             metavar="SEQ:HASH",
-            help="An entry that an earlier run printed: it must still be there.",
+            help="An entry printed by an earlier run, which must still exist.",
         ),
     ] = None,
 ) -> None:
-    """Check every entry against its hash and the entry before. Fails at the first that is not what was written.
+    """Verify the hash chain of the audit log. Fails at the first altered entry.
 
-    Whoever can write to the database can write the whole log anew: note the last entry elsewhere, and give it
+    Someone with write access to the database can rewrite the whole log: store the last entry elsewhere, and pass it
     with --known.
     """
     if local:
@@ -103,7 +104,7 @@ def verify(
     else:
         chain, fault = _verify(cli, known)
     if fault := fault or chain.end():
-        raise CliError(f"the audit log is broken: entry {fault.seq} {fault.detail}")
+        raise CliError(f"audit log verification failed: entry {fault.seq} {fault.detail}")
     told = {"entries": chain.seq, "last": f"{chain.seq}:{chain.hash}", "whole": chain.whole}
     cli.out.done(_sentence(chain), told)
 
@@ -125,7 +126,7 @@ def _verify(cli: Terminal, known: tuple[int, str] | None) -> tuple[Chain, Fault 
 
 
 def _pages(cli: Terminal, asked: Shown) -> Iterator[Row]:
-    """Pages as they were sent: a hash is of what was sent."""
+    """Yield pages as received, since the hash covers the received form."""
     from millstream_client.core.api.audit.list_audit_entries import list_audit_entries
 
     call, cursor = list_audit_entries(), ""

@@ -1,4 +1,4 @@
-"""`millstream backup` and `millstream restore`: both stores as files, and back. They ask no service, only the stores."""
+"""`millstream backup` and `millstream restore`: both stores as files, without a service."""
 
 from pathlib import Path
 from typing import Annotated
@@ -13,21 +13,21 @@ from storage.domain.backup_manifest import Manifest
 
 backups = noun("Backups.")
 
-AsJson = Annotated[bool, typer.Option("--json", help="Answer as JSON.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 MADE = """\
-{place} contains everything that was acknowledged before it began: {manifest.bytes:,} bytes.
+{place} contains everything acknowledged before the backup started: {manifest.bytes:,} bytes.
 Not included: the secret keys (secret.keys, or MILLSTREAM_SECRET_KEYS) and the archive's files. Back them up separately.\
 """
 MADE_WITH_ARCHIVE = """\
-{place} contains everything that was acknowledged before it began: {manifest.bytes:,} bytes, archive files: {manifest.archived:,}.
+{place} contains everything acknowledged before the backup started: {manifest.bytes:,} bytes, archive files: {manifest.archived:,}.
 Not included: the secret keys (secret.keys, or MILLSTREAM_SECRET_KEYS). Back them up separately.\
 """
 RESTORED = """\
-{place} is restored. Start the service with the original deployment's secret keys and archive, and never run both at once.\
+Restored {place}. Start the service with the original deployment's secret keys and archive. Never run both deployments at the same time.\
 """
 RESTORED_WITH_ARCHIVE = """\
-{place} is restored, archive files: {manifest.archived:,}. Start the service with the original deployment's secret keys.\
+Restored {place}, archive files: {manifest.archived:,}. Start the service with the original deployment's secret keys.\
 """
 
 
@@ -35,19 +35,17 @@ RESTORED_WITH_ARCHIVE = """\
 def backup(
     target: Annotated[
         Path,
-        typer.Argument(
-            help="A directory that is not there yet; one file if its name ends in .tar."
-        ),
+        typer.Argument(help="Directory to create, or a single file if the name ends in .tar."),
     ],
     data: Data = None,
     with_archive: Annotated[
-        bool, typer.Option("--with-archive", help="Copy the archive's files too.")
+        bool, typer.Option("--with-archive", help="Include the archive's files.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Back up Postgres and the hot store, while the service runs or not.
+    """Back up Postgres and the hot store. The service can keep running.
 
-    The stores are those of REDIS_URL and DATABASE_URL, or else of the data directory.
+    Uses the stores at REDIS_URL and DATABASE_URL, or those of the data directory.
     """
     from api.cli.ops.backup import backup as run
 
@@ -57,12 +55,15 @@ def backup(
 
 @backups.command()
 def restore(
-    source: Annotated[Path, typer.Argument(help="What `millstream backup` made.")],
+    source: Annotated[Path, typer.Argument(help="A backup created by `millstream backup`.")],
     data: Data = None,
     server: Server = None,
     as_json: AsJson = False,
 ) -> None:
-    """Restore a backup into empty stores: those of REDIS_URL and DATABASE_URL, or else a new data directory."""
+    """Restore a backup into empty stores.
+
+    Uses the stores at REDIS_URL and DATABASE_URL, or a new data directory.
+    """
     from api.cli.ops.backup import restore as run
 
     manifest = run(settings_said(data=data, server=server), source)

@@ -1,4 +1,4 @@
-"""`millstream bench`: how long users of a service would wait, at a rate of calls."""
+"""`millstream bench`: latency of a service at a fixed rate of calls."""
 
 import asyncio
 from pathlib import Path
@@ -15,7 +15,7 @@ from api.cli.shell.terminal import Terminal, noun, verb
 if TYPE_CHECKING:
     from api.cli.bench.loads import Load
 
-bench = noun("Measure a service.")
+bench = noun("Benchmark a service.")
 
 
 @verb(
@@ -29,35 +29,33 @@ bench = noun("Measure a service.")
 )
 def measure(
     cli: Terminal,
-    what: Annotated[What, typer.Argument(help="What to measure.")],
+    what: Annotated[What, typer.Argument(help="Operation to measure.")],
     rate: Annotated[float, typer.Option("--rate", min=0.1, help="Calls per second.")] = 100.0,
-    seconds: Annotated[Any, duration("--for", help="How long is measured.")] = 10.0,
+    seconds: Annotated[Any, duration("--for", help="Duration of the measurement.")] = 10.0,
     warm_up: Annotated[
-        Any, duration("--warm-up", help="How long calls are made before that, and not measured.")
+        Any, duration("--warm-up", help="Duration of the warm-up, which is not measured.")
     ] = 2.0,
     size: Annotated[
-        int, typer.Option("--size", min=16, help="Bytes of a message or record.")
+        int, typer.Option("--size", min=16, help="Size of a message or record, in bytes.")
     ] = 256,
-    batch: Annotated[
-        int, typer.Option("--batch", min=1, help="Messages or records in a call.")
-    ] = 1,
+    batch: Annotated[int, typer.Option("--batch", min=1, help="Batch size.")] = 1,
     clients: Annotated[
-        int, typer.Option("--clients", min=1, help="Calls under way at a time, at most.")
+        int, typer.Option("--clients", min=1, help="Maximum number of concurrent calls.")
     ] = 64,
     protocol: Annotated[
-        Protocol, typer.Option("--protocol", help="For send, put and end-to-end: the encoding.")
+        Protocol, typer.Option("--protocol", help="Encoding for send, put and end-to-end.")
     ] = Protocol.MSGPACK,
     over: Annotated[
-        Over, typer.Option("--over", help="For end-to-end: how messages are received.")
+        Over, typer.Option("--over", help="Transport for receiving, for end-to-end.")
     ] = Over.POLL,
     compare: Annotated[
-        Path | None, typer.Option("--compare", help="An earlier result (-o json) to compare with.")
+        Path | None, typer.Option("--compare", help="Earlier result (-o json) to compare with.")
     ] = None,
 ) -> None:
-    """Measure any service with calls at a fixed rate, and show what their users would have waited.
+    """Measure a service at a fixed rate of calls, and print the latencies users would see.
 
-    Calls begin when they are due, and their time counts from then: a service that stalls is seen by all who came
-    meanwhile. It works on a queue or stream of its own, which is gone afterwards.
+    Latency counts from the time a call is due, so that a stall of the service shows in all calls due during it. The bench
+    uses a queue or stream of its own, which it deletes afterwards.
     """
     from api.cli.bench.loads import Load
     from api.cli.bench.report import differences, read_result
@@ -71,7 +69,7 @@ def measure(
         cli.out.show(told, latency_ms=None, asked=None, machine=None)
     else:
         for difference in differences(before, told):
-            cli.say(f"Not alike: {difference}.")
+            cli.say(f"The runs differ: {difference}.")
         _show_both(cli, before, told)
     if told["failed"]:
         raise CliError(f"{told['failed']} failed: {told['failures']}", ExitCode.PARTIAL)

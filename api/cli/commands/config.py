@@ -1,4 +1,4 @@
-"""`millstream config`: which settings are in force here, who said them, and what is wrong with them."""
+"""`millstream config`: effective settings, their sources and their validation."""
 
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +12,7 @@ from api.cli.errors import CliError, ExitCode
 from api.cli.shell.output import Row, table
 from api.cli.shell.terminal import Terminal, noun, verb
 
-config = noun("Settings: those in force here, and where they come from.")
+config = noun("Effective settings and their sources.")
 
 PLAIN = table("name", "value")
 WITH_ORIGIN = table("name", "value", "origin")
@@ -24,10 +24,13 @@ WITH_ORIGIN = table("name", "value", "origin")
 def show(
     cli: Terminal,
     origin: Annotated[
-        bool, typer.Option("--origin", help="Also show where each comes from.")
+        bool, typer.Option("--origin", help="Also show the source of each setting.")
     ] = False,
 ) -> None:
-    """Show every setting: of the service that is started here, and of the one that commands call. Secrets are not shown."""
+    """Show the settings of the service started here and of the service that commands call.
+
+    Secrets are not shown.
+    """
     target = cli.target
     client = {
         "url": target.url,
@@ -49,17 +52,17 @@ def _redacted(secret: Said) -> Said:
 
 @verb(config, "check", examples=["millstream config check"])
 def check(cli: Terminal) -> None:
-    """Look for settings that nobody knows, and for values that none can have."""
+    """Find unknown settings and invalid values."""
     found = faults(Path.cwd())
     for fault in found:
         typer.echo(fault, err=True)
     if found:
-        raise CliError(f"{len(found)} settings are wrong, as said above", ExitCode.ERROR)
+        raise CliError(f"{len(found)} settings are invalid (see above)", ExitCode.ERROR)
     cli.out.done("All settings are valid.", {"faults": []})
 
 
 @verb(config, "path", examples=["millstream config path"])
 def path(cli: Terminal) -> None:
-    """Print where profiles are kept, there or not."""
+    """Print the path of the profiles file, whether it exists or not."""
     where = str(config_path(environment()))
     cli.out.done(where, {"path": where})

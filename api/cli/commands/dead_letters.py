@@ -1,4 +1,4 @@
-"""`millstream queue`, as far as dead letters go: looking at them, and bringing them back."""
+"""`millstream queue`: dead letters, redrives and moves."""
 
 import time
 from itertools import islice
@@ -39,7 +39,7 @@ def dead_letters(
     reasons: Annotated[bool, typer.Option("--reasons", help="Count them by reason.")] = False,
     most: Most = 20,
 ) -> None:
-    """Look at the messages that a queue gave up on, the oldest first."""
+    """List dead letters of a queue, oldest first."""
     source = cli.client.queue(name)
     if reasons:
         cli.out.rows(map(to_row, source.death_reasons()), REASONS)
@@ -58,20 +58,24 @@ def dead_letters(
 def redrive(
     cli: Terminal,
     name: QueueName,
-    ids: Annotated[list[str] | None, typer.Argument(help="Only those with these ids.")] = None,
+    ids: Annotated[
+        list[str] | None, typer.Argument(help="Only dead letters with these ids.")
+    ] = None,
     reason: Annotated[
-        str | None, typer.Option("--reason", help="Only those with this reason.")
+        str | None, typer.Option("--reason", help="Only dead letters with this reason.")
     ] = None,
     group: Annotated[
-        str | None, typer.Option("--group", help="Only those of this message group.")
+        str | None, typer.Option("--group", help="Only dead letters of this message group.")
     ] = None,
     rate: Annotated[
         int | None,
-        typer.Option("--rate", min=1, help="Messages per second; it runs in the background."),
+        typer.Option(
+            "--rate", min=1, help="Messages per second; the redrive runs in the background."
+        ),
     ] = None,
-    wait: Annotated[bool, typer.Option(help="Until it is done.")] = True,
+    wait: Annotated[bool, typer.Option(help="Wait until it completes.")] = True,
 ) -> None:
-    """Make dead letters ready again: all, or those that meet everything that is said."""
+    """Redrive dead letters: all of them, or those that match all options."""
     from millstream_client.core.models.move_out import MoveOut
 
     asked = fields(None, messages=ids or None, reason=reason, group=group, per_second=rate)
@@ -79,7 +83,7 @@ def redrive(
     if isinstance(done, MoveOut):
         _follow_move(cli, name, done, wait=wait)
     else:
-        cli.out.done(f"{done.redriven} dead letters of queue {name} are ready.", to_row(done))
+        cli.out.done(f"Redriven {done.redriven} dead letters of queue {name}.", to_row(done))
 
 
 @verb(letters, "move")
@@ -88,18 +92,18 @@ def move(
     name: QueueName,
     to: Annotated[
         str | None,
-        typer.Option("--to", help="Another queue; by default each goes back to where it died."),
+        typer.Option("--to", help="Target queue; default: the source queue of each message."),
     ] = None,
     rate: Annotated[int | None, typer.Option("--rate", min=1, help="Messages per second.")] = None,
-    wait: Annotated[bool, typer.Option(help="Until it is done.")] = True,
+    wait: Annotated[bool, typer.Option(help="Wait until it completes.")] = True,
 ) -> None:
-    """Move the ready messages of a dead-letter queue back to where they came from, or to another queue."""
+    """Move ready messages of a dead-letter queue to their source queues or to another queue."""
     begun = cli.client.queue(name).move(to, rate)
     _follow_move(cli, name, begun, wait=wait)
 
 
 def _follow_move(cli: Terminal, name: str, begun: "MoveOut", *, wait: bool) -> None:
-    """Until it is over, if that is wanted; Ctrl-C leaves it going."""
+    """Wait for the move if requested; Ctrl-C stops waiting, not the move."""
     last = begun
     if wait:
         source = cli.connect(LONG_S).queue(name)
@@ -108,7 +112,7 @@ def _follow_move(cli: Terminal, name: str, begun: "MoveOut", *, wait: bool) -> N
                 shown.to(last.moved, last.to_move)
                 time.sleep(LOOK_S)
                 last = source.move_status(begun.id)
-    verb_ = "are moved" if wait else "are to be moved"
+    verb_ = "are moved" if wait else "will be moved"
     count = last.moved if wait else last.to_move
     cli.out.done(f"{count} messages of queue {name} {verb_} ({last.id}).", to_row(last))
     if str(last.state) == "failed":

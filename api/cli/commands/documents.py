@@ -1,4 +1,4 @@
-"""What describes the service: its documents and its version."""
+"""API documents and version."""
 
 import json
 from importlib import metadata
@@ -9,7 +9,7 @@ import typer
 
 from api.cli.shell.terminal import noun
 
-documents = noun("What describes the service.")
+documents = noun("API documents of the service.")
 
 
 @documents.command()
@@ -31,9 +31,9 @@ def asyncapi() -> None:
 @documents.command(hidden=True)
 def reference(
     context: typer.Context,
-    folder: Annotated[Path, typer.Argument(help="Where they are written.", exists=True)],
+    folder: Annotated[Path, typer.Argument(help="Directory to write to.", exists=True)],
 ) -> None:
-    """Write the pages of the documentation that are made of the code."""
+    """Write the generated reference pages of the documentation."""
     from api.cli.reference.generator import write_pages
 
     write_pages(folder, context.find_root().command)

@@ -1,4 +1,4 @@
-"""`millstream group`: readers that share a stream, how far they are, and going elsewhere."""
+"""`millstream group`: consumer groups, their lag and resets."""
 
 from enum import StrEnum
 from typing import Annotated, Any
@@ -21,7 +21,7 @@ from api.cli.shell.parsing import EARLIEST, LATEST, parse_offsets, parse_time
 from api.cli.shell.prompts import confirm
 from api.cli.shell.terminal import Terminal, noun, parsed_by, verb
 
-group = noun("Consumer groups: readers that share a stream.")
+group = noun("Consumer groups.")
 
 GROUPS = table("name", "stream", "kind", "start", Column("created_at", "created"))
 MEMBERS = table("member", "assigned", "away", "static", "heartbeat_at")
@@ -33,14 +33,14 @@ BOOKMARK = "bookmark:"
 
 
 class StartWord(StrEnum):
-    """Where a group begins."""
+    """Start position of a group."""
 
     EARLIEST = "earliest"
     LATEST = "latest"
 
 
 def parse_reset(text: str) -> dict[str, Any]:
-    """Where a reset goes, as the SDK has it. Raises ValueError."""
+    """Parse the target of a reset into the SDK's form. Raises ValueError."""
     if text in EARLIEST:
         return {"to": "earliest"}
     if text in LATEST:
@@ -64,19 +64,17 @@ def create(
     cli: Terminal,
     name: GroupName,
     stream: StreamName,
-    start: Annotated[
-        StartWord | None, typer.Option("--start", help="Where it begins to read.")
-    ] = None,
+    start: Annotated[StartWord | None, typer.Option("--start", help="Start position.")] = None,
     simple: Annotated[
         bool,
         typer.Option(
-            "--simple", help="It only stores offsets; readers share shards among themselves."
+            "--simple", help="Store offsets only; readers distribute the shards themselves."
         ),
     ] = False,
     new: OnlyNew = False,
     set_: Settings = None,
 ) -> None:
-    """Create a group of a stream, or change its timeouts."""
+    """Create a consumer group for a stream, or change its timeouts."""
     config = fields(set_, kind="simple" if simple else None, start=start)
     made = cli.client.group(name).create(stream, only_new=new, **config)
     cli.out.done(f"Consumer group {name} on stream {stream} created or updated.", to_row(made))
@@ -84,13 +82,13 @@ def create(
 
 @verb(group, "ls", examples=["millstream group ls"])
 def list_groups(cli: Terminal, prefix: Prefix = "") -> None:
-    """List the groups."""
+    """List consumer groups."""
     cli.out.rows(map(to_row, cli.client.groups(prefix)), GROUPS)
 
 
 @verb(group, "show", examples=["millstream group show billing"])
 def show(cli: Terminal, name: GroupName) -> None:
-    """Show a group, its members, and who reads which shard."""
+    """Show a group, its members and their shards."""
     cli.out.show(to_row(cli.client.group(name).details()), members=MEMBERS, shards=SHARDS)
 
 
@@ -100,7 +98,7 @@ def show(cli: Terminal, name: GroupName) -> None:
     examples=["millstream group lag billing", "millstream group lag billing -o json | jq .records"],
 )
 def lag(cli: Terminal, name: GroupName) -> None:
-    """Show how far behind a group is, in records and in time, by shard."""
+    """Show the lag of a group in records and time, by shard."""
     cli.out.show(to_row(cli.client.group(name).lag()), shards=LAGS)
 
 
@@ -125,14 +123,14 @@ def reset(
         ),
     ],
     shards: Annotated[
-        list[int] | None, typer.Option("--shard", help="Only this one; repeat for more.")
+        list[int] | None, typer.Option("--shard", help="Only this shard; repeat for more.")
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would be done, and do nothing.")
+        bool, typer.Option("--dry-run", help="Show what would change without changing it.")
     ] = False,
     yes: Yes = False,
 ) -> None:
-    """Take a group elsewhere: what it reads next. Members may be at work: what they read before counts no more."""
+    """Reset the offsets of a group. Active members' uncommitted reads are discarded."""
     found = cli.client.group(name)
     plan = found.reset(**to, shards=shards or None, dry_run=True)
     if dry_run:
@@ -154,4 +152,4 @@ def remove(cli: Terminal, names: GroupNames, yes: Yes = False) -> None:
         )
         confirm(cli, warning, name, yes=yes)
         cli.client.group(name).delete()
-        cli.out.done(f"Group {name} is deleted.", {"name": name, "deleted": True})
+        cli.out.done(f"Deleted group {name}.", {"name": name, "deleted": True})

@@ -1,4 +1,4 @@
-"""`millstream job`: the long work that a worker does."""
+"""`millstream job`: Spark jobs."""
 
 from enum import StrEnum
 from itertools import islice
@@ -10,18 +10,18 @@ from api.cli.shell.options import Most
 from api.cli.shell.output import Column, table, to_row
 from api.cli.shell.terminal import Terminal, noun, verb
 
-job = noun("Jobs: the long work that a worker does.")
+job = noun("Spark jobs.")
 
 JOBS = table(
     "id", "kind", "subject", "state", "attempt", "failure", Column("created_at", "created")
 )
 PARTS = table("part", "position", "done", "counts")
 
-Name = Annotated[str, typer.Argument(help="The job's id.")]
+Name = Annotated[str, typer.Argument(help="Job id.")]
 
 
 class StateWord(StrEnum):
-    """Where a job is."""
+    """Job state."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -32,7 +32,7 @@ class StateWord(StrEnum):
 
 
 class KindWord(StrEnum):
-    """What is to be done."""
+    """Job type."""
 
     ARCHIVE = "archive"
     COMPACT = "compact"
@@ -45,26 +45,26 @@ def list_jobs(
     state: Annotated[
         StateWord | None, typer.Option("--state", help="Only jobs in this state.")
     ] = None,
-    kind: Annotated[KindWord | None, typer.Option("--kind", help="Only jobs of this kind.")] = None,
+    kind: Annotated[KindWord | None, typer.Option("--kind", help="Only jobs of this type.")] = None,
     most: Most = 50,
 ) -> None:
-    """List the jobs, the newest first."""
+    """List jobs, newest first."""
     cli.out.rows(map(to_row, islice(cli.client.jobs(kind, state), most)), JOBS)
 
 
 @verb(job, "show")
 def show(cli: Terminal, name: Name) -> None:
-    """Show a job, and how far each part of it is."""
+    """Show a job and the progress of its parts."""
     cli.out.show(to_row(cli.client.job(name).status()), parts=PARTS)
 
 
 @verb(job, "cancel")
 def cancel(cli: Terminal, name: Name) -> None:
-    """End a job; what it has done stays."""
-    cli.out.done(f"Job {name} is to end.", to_row(cli.client.job(name).cancel()))
+    """Cancel a job; completed work is kept."""
+    cli.out.done(f"Cancelling job {name}.", to_row(cli.client.job(name).cancel()))
 
 
 @verb(job, "retry")
 def retry(cli: Terminal, name: Name) -> None:
-    """Begin a failed job again, where it left off."""
-    cli.out.done(f"Job {name} begins again.", to_row(cli.client.job(name).retry()))
+    """Retry a failed job from where it stopped."""
+    cli.out.done(f"Retrying job {name}.", to_row(cli.client.job(name).retry()))

@@ -1,4 +1,4 @@
-"""`millstream key`: who may call, and what they may do."""
+"""`millstream key`: API keys, access key pairs and permissions."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,18 +14,18 @@ from api.cli.shell.output import Row, table, to_row
 from api.cli.shell.prompts import confirm
 from api.cli.shell.terminal import Terminal, noun, parsed_by, verb
 
-key = noun("Keys: who may call, and what they may do.")
+key = noun("API keys and permissions.")
 
 KEYS = table(
     "id", "kind", "name", "roles", "everywhere", "expires_at", "last_used_at", "revoked_at"
 )
 GRANTS = table("effect", "actions", "resources")
 
-KeyId = Annotated[str, typer.Argument(help="The key's id.")]
+KeyId = Annotated[str, typer.Argument(help="Key id.")]
 
 
 class RoleWord(StrEnum):
-    """Rights by one word."""
+    """Role."""
 
     VIEWER = "viewer"
     OPERATOR = "operator"
@@ -35,10 +35,10 @@ class RoleWord(StrEnum):
 
 
 def parse_grant(text: str) -> tuple[str, str]:
-    """Actions, and names of resources. Raises ValueError."""
+    """Parse actions and resource names. Raises ValueError."""
     actions, _, names = text.strip().partition(" ")
     if not actions:
-        raise ValueError("say actions, and names if not all: 'queue:send,queue:list orders-*'")
+        raise ValueError("expected actions and optionally names: 'queue:send,queue:list orders-*'")
     return actions, names.strip() or "*"
 
 
@@ -48,28 +48,31 @@ def _grants(option: str, help: str) -> Any:
     )
 
 
-Name = Annotated[str, typer.Argument(help="Whose it is: any name.")]
+Name = Annotated[str, typer.Argument(help="Name of the principal.")]
 Roles = Annotated[list[RoleWord] | None, typer.Option("--role", help="A role; repeat for more.")]
 Allow = Annotated[
     list[Any] | None,
     _grants(
-        "--allow", "Actions, separated by commas, and the names they are for; repeat for more."
+        "--allow", "Comma-separated actions and the resource names they apply to; repeat for more."
     ),
 ]
 Deny = Annotated[
     list[Any] | None,
-    _grants("--deny", "The same, denied; it wins over everything that is allowed."),
+    _grants("--deny", "Actions to deny, in the same form; overrides every allow."),
 ]
-Expires = Annotated[Any, duration("--expires", help="How long it is valid.")]
+Expires = Annotated[Any, duration("--expires", help="Validity period.")]
 Everywhere = Annotated[
-    bool, typer.Option("--everywhere", help="For all namespaces, and for managing them.")
+    bool,
+    typer.Option(
+        "--everywhere", help="Grant access to all namespaces, including their management."
+    ),
 ]
 Local = Annotated[
     bool,
-    typer.Option("--local", help="Ask the database directly, for when every key is lost."),
+    typer.Option("--local", help="Access the database directly, for use when all keys are lost."),
 ]
 Data = Annotated[
-    Path | None, typer.Option("--data", help="With --local: the directory of `millstream up`.")
+    Path | None, typer.Option("--data", help="With --local: the data directory of `millstream up`.")
 ]
 
 
@@ -93,7 +96,7 @@ def create(
     data: Data = None,
     set_: Settings = None,
 ) -> None:
-    """Create an API key. It is shown once, alone on its line with -q."""
+    """Create an API key. It is printed once; with -q, alone on its line."""
     made = _create(
         cli, _config(name, "key", roles, allow, deny, expires, everywhere, set_), local, data
     )
@@ -110,7 +113,7 @@ def pair(
     expires: Expires = None,
     set_: Settings = None,
 ) -> None:
-    """Create a pair that signs calls, for AWS's clients; shown once, as ~/.aws/credentials wants it."""
+    """Create an access key pair for AWS clients. It is printed once, for ~/.aws/credentials."""
     made = _create(
         cli, _config(name, "pair", roles, allow, deny, expires, False, set_), False, None
     )
@@ -171,7 +174,7 @@ def _create(cli: Terminal, config: dict[str, Any], local: bool, data: Path | Non
 
 
 def _show_secret(cli: Terminal, made: Row, sentence: str) -> None:
-    """The secret is a result; what is said about it is not."""
+    """Print the secret as the result, and the text about it on standard error."""
     if not cli.out.for_people:
         cli.out.done("", made)
         return
@@ -184,7 +187,7 @@ def list_keys(
     cli: Terminal,
     name: Annotated[str | None, typer.Option("--name", help="Only keys with this name.")] = None,
 ) -> None:
-    """List keys and pairs by name, those too that ended within 90 days."""
+    """List keys and access key pairs by name, including those that ended in the last 90 days."""
     from millstream_client.core.api.keys import list_keys as core
     from millstream_client.core.types import UNSET
     from millstream_client.sync.pages import all_pages
@@ -198,7 +201,7 @@ def list_keys(
 
 @verb(key, "show")
 def show(cli: Terminal, key_id: KeyId) -> None:
-    """Show a key, and what its holder may do."""
+    """Show a key and its permissions."""
     from millstream_client.core.api.keys.get_key import get_key
 
     cli.out.show(to_row(cli.client.call(get_key(key_id))), grants=GRANTS)
@@ -209,10 +212,10 @@ def rotate(
     cli: Terminal,
     key_id: KeyId,
     overlap: Annotated[
-        Any, duration("--overlap", help="How long the old one stays valid.")
+        Any, duration("--overlap", help="Time that the old key stays valid.")
     ] = 86_400.0,
 ) -> None:
-    """Make another key of the same name and rights; the old one goes on for a while beside it."""
+    """Create a new key with the same permissions; the old key stays valid for the overlap."""
     from millstream_client.core.api.keys.rotate_key import rotate_key
     from millstream_client.core.models.key_rotation import KeyRotation
 
@@ -224,23 +227,23 @@ def rotate(
 @verb(key, "revoke")
 def revoke(
     cli: Terminal,
-    key_ids: Annotated[list[str], typer.Argument(help="The keys' ids.")],
+    key_ids: Annotated[list[str], typer.Argument(help="Key ids.")],
     yes: Yes = False,
 ) -> None:
-    """End keys for good; what they hold open is closed."""
+    """Permanently revoke keys and close their connections."""
     from millstream_client.core.api.keys.get_key import get_key
     from millstream_client.core.api.keys.revoke_key import revoke_key
 
     for key_id in key_ids:
         name = to_row(cli.client.call(get_key(key_id)))["name"]
-        confirm(cli, f"Key {key_id} of {name} will be revoked for good.", key_id, yes=yes)
+        confirm(cli, f"Key {key_id} of {name} will be permanently revoked.", key_id, yes=yes)
         cli.client.call(revoke_key(key_id))
-        cli.out.done(f"Key {key_id} of {name} is revoked.", {"id": key_id, "revoked": True})
+        cli.out.done(f"Revoked key {key_id} of {name}.", {"id": key_id, "revoked": True})
 
 
 @verb(key, "whoami", examples=["millstream key whoami"])
 def whoami(cli: Terminal) -> None:
-    """Show who we are to the service, and what we may do."""
+    """Show the caller's identity and permissions."""
     from millstream_client.core.api.keys import whoami as core
 
     cli.out.show(to_row(cli.client.call(core.whoami())), grants=GRANTS)

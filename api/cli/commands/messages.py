@@ -1,4 +1,4 @@
-"""`millstream queue`, as far as messages go: sending, receiving, settling and looking."""
+"""`millstream queue`: sending, receiving, settling and browsing messages."""
 
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
@@ -23,7 +23,7 @@ RESULTS = table("receipt_handle", "status", "error")
 
 
 class VerdictWord(StrEnum):
-    """How a delivery went."""
+    """Outcome of a delivery."""
 
     ACK = "ack"
     NACK = "nack"
@@ -33,7 +33,7 @@ class VerdictWord(StrEnum):
 
 
 class StateWord(StrEnum):
-    """Where a message is."""
+    """Message state."""
 
     READY = "ready"
     DELAYED = "delayed"
@@ -58,33 +58,39 @@ def send(
     cli: Terminal,
     name: QueueName,
     bodies: Annotated[
-        list[str], typer.Argument(help="What to send; - is standard input, one message per line.")
+        list[str],
+        typer.Argument(help="Message to send; - reads standard input, one message per line."),
     ],
-    whole: Annotated[bool, typer.Option("--whole", help="Standard input is one message.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Bodies are JSON values.")] = False,
+    whole: Annotated[
+        bool, typer.Option("--whole", help="Send standard input as one message.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Treat bodies as JSON values.")] = False,
     as_messages: Annotated[
         bool,
-        typer.Option("--messages", help="Lines are messages, as `queue peek -o ndjson` has them."),
+        typer.Option(
+            "--messages", help="Treat lines as messages in the format of `queue peek -o ndjson`."
+        ),
     ] = False,
     group: Annotated[str, typer.Option("--group", help="The message group.")] = "",
     dedup_id: Annotated[
         str,
         typer.Option(
             "--dedup-id",
-            help="Repeats with the same id within five minutes add nothing (FIFO queues).",
+            help="Deduplication id: repeats within five minutes are ignored (FIFO queues).",
         ),
     ] = "",
     delay: Annotated[
-        Any, duration("--delay", help="How long it waits before it can be received.")
+        Any, duration("--delay", help="Delay before the message can be received.")
     ] = None,
-    ttl: Annotated[Any, duration("--ttl", help="How long it may wait before it expires.")] = None,
+    ttl: Annotated[Any, duration("--ttl", help="Time to live.")] = None,
     priority: Annotated[
-        int, typer.Option("--priority", help="0 to 9; higher ones are delivered first.")
+        int,
+        typer.Option("--priority", help="Priority, 0 to 9; higher priorities are delivered first."),
     ] = 0,
     content_type: ContentType = "",
     headers: Headers = None,
 ) -> None:
-    """Send messages: bodies as they are said, or the lines of standard input."""
+    """Send messages, given as arguments or as lines of standard input."""
     from api.cli.io.bulk_sender import Carrier
     from api.cli.io.rows import message_from, parse_json
     from millstream_client import NewMessage
@@ -122,28 +128,24 @@ def send(
 def receive(
     cli: Terminal,
     name: QueueName,
-    most: Annotated[int, typer.Option("-n", "--limit", min=1, help="How many at most.")] = 1,
-    wait: Annotated[Any, duration("--wait", help="How long to wait for the first message.")] = 0.0,
+    most: Annotated[int, typer.Option("-n", "--limit", min=1, help="Maximum number.")] = 1,
+    wait: Annotated[Any, duration("--wait", help="Time to wait for the first message.")] = 0.0,
     visibility: Annotated[
         Any,
-        duration(
-            "--visibility", help="How long received messages are hidden, unless they are settled."
-        ),
+        duration("--visibility", help="Visibility timeout."),
     ] = None,
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Continue with what comes, until Ctrl-C.")
+        bool, typer.Option("--follow", "-f", help="Continue receiving until Ctrl-C.")
     ] = False,
-    batch: Annotated[
-        int, typer.Option("--batch", min=1, help="With --follow: how many to take at a time.")
-    ] = 1,
+    batch: Annotated[int, typer.Option("--batch", min=1, help="With --follow: batch size.")] = 1,
     keep: Annotated[
-        bool, typer.Option("--keep", help="Acknowledge nothing: the messages stay in flight.")
+        bool, typer.Option("--keep", help="Do not acknowledge; the messages stay in flight.")
     ] = False,
 ) -> None:
-    """Receive messages, and acknowledge each once it is written out.
+    """Receive messages and acknowledge each after printing it.
 
-    Their bodies are written, each on a line; with -o json or ndjson all there is of them. What was received and cannot
-    be written, as when the pipe is closed or Ctrl-C comes between, goes back at once.
+    Prints one body per line; -o json or ndjson prints all fields. Messages that were received but cannot be printed, because
+    the pipe was closed or Ctrl-C was pressed, are released immediately.
     """
     from api.cli.io.queue_receiver import Receiver
 
@@ -175,17 +177,15 @@ def settle(
     name: QueueName,
     handles: Annotated[list[str], typer.Argument(help="Receipt handles.")],
     verdict: Annotated[
-        VerdictWord, typer.Option("--as", help="How the delivery went.")
+        VerdictWord, typer.Option("--as", help="Outcome of the delivery.")
     ] = VerdictWord.ACK,
-    delay: Annotated[
-        Any, duration("--delay", help="For nack: how long until it is delivered again.")
-    ] = None,
+    delay: Annotated[Any, duration("--delay", help="For nack: delay before redelivery.")] = None,
     visibility: Annotated[
-        Any, duration("--visibility", help="For extend: how long it stays hidden.")
+        Any, duration("--visibility", help="For extend: new visibility timeout.")
     ] = None,
-    reason: Annotated[str, typer.Option("--reason", help="For nack and reject: why.")] = "",
+    reason: Annotated[str, typer.Option("--reason", help="For nack and reject: reason.")] = "",
 ) -> None:
-    """Say how deliveries went, by their receipt handles."""
+    """Settle deliveries by their receipt handles."""
     from millstream_client.messages import Settlement, Verdict
 
     given = [Settlement(handle, Verdict(verdict), delay, visibility, reason) for handle in handles]
@@ -198,7 +198,7 @@ def ack(
     name: QueueName,
     handles: Annotated[list[str], typer.Argument(help="Receipt handles.")],
 ) -> None:
-    """Acknowledge messages, by their receipt handles: they are done, and gone."""
+    """Acknowledge messages by their receipt handles, which deletes them."""
     from millstream_client.messages import Settlement, Verdict
 
     given = [Settlement(handle, Verdict.ACK) for handle in handles]
@@ -212,10 +212,10 @@ def _report(cli: Terminal, handles: list[str], results: list[Any]) -> None:
     if not cli.out.for_people:
         cli.out.rows(map(_result, handles, results), RESULTS)
     elif len(refused) < len(results):
-        cli.out.done(f"{len(results) - len(refused)} deliveries are settled.")
+        cli.out.done(f"Settled {len(results) - len(refused)} deliveries.")
     if refused:
         code = ExitCode.PARTIAL if len(refused) < len(results) else ExitCode.ERROR
-        raise CliError(f"{len(refused)} of {len(results)} were refused: {refused[0]}", code)
+        raise CliError(f"{len(refused)} of {len(results)} were rejected: {refused[0]}", code)
 
 
 def _result(handle: str, result: Any) -> Row:
@@ -245,13 +245,13 @@ def peek(
     ] = None,
     most: Most = 20,
 ) -> None:
-    """Look at messages without taking any."""
+    """Browse messages without receiving them."""
     found = cli.client.queue(name).browse(state)
     cli.out.rows(with_text(cli, islice(found, most)), MESSAGES)
 
 
 def with_text(cli: Terminal, found: Iterable[Any]) -> Iterator[Row]:
-    """Rows; for people with the body as a line of text."""
+    """Return rows, for people with the body as one line of text."""
     from api.cli.io.rows import payload_text
 
     for row in map(to_row, found):

@@ -1,4 +1,4 @@
-"""`millstream namespace`: the tenants of a deployment, and their quotas."""
+"""`millstream namespace`: tenants and their quotas."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -11,7 +11,7 @@ from api.cli.shell.output import Row, table, to_row
 from api.cli.shell.prompts import confirm
 from api.cli.shell.terminal import Terminal, noun, verb
 
-namespace = noun("Namespaces: tenants with queues, streams, keys and quotas of their own.")
+namespace = noun("Namespaces (tenants) and their quotas.")
 
 NAMESPACES = table(
     "name",
@@ -23,7 +23,7 @@ NAMESPACES = table(
     "stored_bytes_max",
 )
 
-Name = Annotated[str, typer.Argument(help="The namespace.")]
+Name = Annotated[str, typer.Argument(help="Namespace.")]
 
 
 @verb(
@@ -38,21 +38,19 @@ def put(
     cli: Terminal,
     name: Name,
     calls: Annotated[
-        float | None, typer.Option("--calls", help="Calls per second, at most.")
+        float | None, typer.Option("--calls", help="Maximum calls per second.")
     ] = None,
     messages: Annotated[
-        float | None, typer.Option("--messages", help="Messages per second, at most.")
+        float | None, typer.Option("--messages", help="Maximum messages per second.")
     ] = None,
-    size: Annotated[
-        float | None, typer.Option("--bytes", help="Bytes per second, at most.")
-    ] = None,
+    size: Annotated[float | None, typer.Option("--bytes", help="Maximum bytes per second.")] = None,
     burst: Annotated[
-        float | None, typer.Option("--burst", help="How many seconds' worth may pass at once.")
+        float | None, typer.Option("--burst", help="Burst size, in seconds at the full rate.")
     ] = None,
     new: OnlyNew = False,
     set_: Settings = None,
 ) -> None:
-    """Create a namespace, or replace its quotas: what is not set has no limit."""
+    """Create a namespace or replace its quotas; omitted quotas have no limit."""
     from millstream_client.core.api.namespaces.put_namespace import put_namespace
     from millstream_client.core.models.namespace_config import NamespaceConfig
     from millstream_client.core.types import UNSET
@@ -71,7 +69,7 @@ def put(
 
 @verb(namespace, "ls", examples=["millstream namespace ls"])
 def list_namespaces(cli: Terminal, prefix: Prefix = "") -> None:
-    """List the namespaces."""
+    """List namespaces."""
     from millstream_client.core.api.namespaces import list_namespaces
 
     def ask(cursor: str) -> Any:
@@ -88,7 +86,7 @@ def _pages(cli: Terminal, ask: Any) -> Iterator[Row]:
 
 @verb(namespace, "show", examples=["millstream namespace show default"])
 def show(cli: Terminal, name: Name) -> None:
-    """Show a namespace, its account and its quotas."""
+    """Show a namespace, its account id and its quotas."""
     from millstream_client.core.api.namespaces.get_namespace import get_namespace
 
     cli.out.show(to_row(cli.client.call(get_namespace(name))))
@@ -97,7 +95,7 @@ def show(cli: Terminal, name: Name) -> None:
 @verb(namespace, "rm", examples=["millstream namespace rm acme --yes"])
 def remove(
     cli: Terminal,
-    names: Annotated[list[str], typer.Argument(help="The namespaces.")],
+    names: Annotated[list[str], typer.Argument(help="Namespaces.")],
     yes: Yes = False,
 ) -> None:
     """Delete empty namespaces."""
@@ -106,4 +104,4 @@ def remove(
     for name in names:
         confirm(cli, f"Namespace {name} will be deleted.", name, yes=yes)
         cli.client.call(delete_namespace(name))
-        cli.out.done(f"Namespace {name} is deleted.", {"name": name, "deleted": True})
+        cli.out.done(f"Deleted namespace {name}.", {"name": name, "deleted": True})

@@ -1,4 +1,4 @@
-"""`millstream up` and the processes it is made of, each of which also runs alone; and `doctor`, when they do not."""
+"""`millstream up`, the processes that it starts, and `doctor`."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -12,29 +12,32 @@ from api.cli.shell.terminal import noun
 processes = noun("The service.")
 
 Host = Annotated[str | None, typer.Option(help="Address to listen on.")]
-Port = Annotated[int | None, typer.Option(help="Port to listen on; 0 takes a free one.")]
-Data = Annotated[Path | None, typer.Option(help="Directory where everything is kept.")]
+Port = Annotated[int | None, typer.Option(help="Port to listen on; 0 selects a free port.")]
+Data = Annotated[Path | None, typer.Option(help="Data directory.")]
 Workers = Annotated[int | None, typer.Option(help="Number of API processes.")]
-Ephemeral = Annotated[bool | None, typer.Option("--ephemeral", help="Keep nothing at the end.")]
+Ephemeral = Annotated[bool | None, typer.Option("--ephemeral", help="Delete all data on exit.")]
 Durability = Annotated[
     Literal["always", "everysec"] | None,
-    typer.Option(help="always: acknowledged is on disk; everysec: within a second or two."),
+    typer.Option(
+        help="always: acknowledged data is on disk; everysec: it is on disk within a second or two."
+    ),
 ]
 Server = Annotated[
     Literal["bundled", "path"] | None,
-    typer.Option(help="The Valkey to start: the bundled one, or one on PATH."),
+    typer.Option(help="Valkey to start: the bundled one, or the one on PATH."),
 ]
 MemoryMb = Annotated[
     int | None,
     typer.Option(
         "--memory-mb",
         min=0,
-        help="Memory of that Valkey in MiB; 0: no limit. Default: half of the machine's or container's.",
+        help="Memory limit of that Valkey in MiB; 0: no limit. Default: half of the "
+        "machine's or container's memory.",
     ),
 ]
 Insecure = Annotated[
     bool | None,
-    typer.Option("--insecure", help="Listen beyond loopback without asking callers for a key."),
+    typer.Option("--insecure", help="Listen on non-loopback addresses without requiring keys."),
 ]
 
 
@@ -50,11 +53,10 @@ def up(
     memory_mb: MemoryMb = None,
     insecure: Insecure = None,
 ) -> None:
-    """Run everything on this machine: Valkey, Postgres, the API, the sweeper, a deliverer of webhooks
-    and a Spark worker.
+    """Run all components on this machine.
 
-    Every option is also a setting: MILLSTREAM_PORT is --port. Servers that REDIS_URL and
-    DATABASE_URL name are used, and not started.
+    Starts Valkey, Postgres, the API, the sweeper, a webhook deliverer and a Spark worker. Each option is also a setting:
+    --port is MILLSTREAM_PORT. If REDIS_URL and DATABASE_URL are set, those servers are used instead of starting new ones.
     """
     from api.cli.up.up import up as run
 
@@ -77,7 +79,7 @@ def up(
 def serve(
     host: Host = None, port: Port = None, workers: Workers = None, insecure: Insecure = None
 ) -> None:
-    """Run the API alone, against REDIS_URL and DATABASE_URL."""
+    """Run only the API, with the stores at REDIS_URL and DATABASE_URL."""
     from api.cli.up.up import serve as run
 
     settings = settings_said(host=host, port=port, workers=workers, insecure=insecure)
@@ -86,7 +88,7 @@ def serve(
 
 
 def _remark_on_unknown_settings() -> None:
-    """A misspelt setting would have no effect, and nobody would know."""
+    """Warn of unknown settings, since a misspelled setting has no effect."""
     from api.cli.config.sources import unknown
 
     for fault in unknown(Path.cwd()):
@@ -95,7 +97,7 @@ def _remark_on_unknown_settings() -> None:
 
 @processes.command()
 def sweep() -> None:
-    """Run the sweeper alone, against REDIS_URL and DATABASE_URL."""
+    """Run only the sweeper, with the stores at REDIS_URL and DATABASE_URL."""
     settings = with_stores(settings_said())
     from api.cli.up.sweeper import run
 
@@ -104,7 +106,10 @@ def sweep() -> None:
 
 @processes.command()
 def deliver() -> None:
-    """Deliver webhooks, against REDIS_URL and DATABASE_URL; any number of these share them."""
+    """Run a webhook deliverer. Any number of them share the webhooks.
+
+    Uses the stores at REDIS_URL and DATABASE_URL.
+    """
     settings = with_stores(settings_said())
     from api.cli.up.deliverer import run
 
@@ -113,7 +118,10 @@ def deliver() -> None:
 
 @processes.command()
 def worker() -> None:
-    """Run a Spark worker alone, against REDIS_URL and DATABASE_URL: the archive, and replays."""
+    """Run only a Spark worker, for the archive and replays.
+
+    Uses the stores at REDIS_URL and DATABASE_URL.
+    """
     settings = with_stores(settings_said())
     from api.cli.up.worker import run
 
@@ -122,7 +130,7 @@ def worker() -> None:
 
 @processes.command()
 def migrate() -> None:
-    """Bring the database at DATABASE_URL to this version's schema."""
+    """Migrate the database at DATABASE_URL to the schema of this version."""
     settings = with_stores(settings_said()).storage()
     from storage.schema_version import migrate as run
 
@@ -134,14 +142,17 @@ def migrate() -> None:
 
 @processes.command("first-key", hidden=True)
 def first_key() -> None:
-    """Say the key of a new deployment's administrator, once; say nothing in an old one."""
+    """Print the administrator key of a new deployment once; print nothing for an existing one."""
     from api.cli.ops.local_keys import create_first
 
     word = create_first()
     if word is not None:
         typer.echo(
-            "The administrator's key, which is not shown again"
-            f" (`millstream key create --local` makes others):\n\n  export MILLSTREAM_API_KEY={word}\n"
+            f"""\
+Administrator key (not shown again; create others with `millstream key create --local`):
+
+  export MILLSTREAM_API_KEY={word}
+"""
         )
 
 
@@ -150,9 +161,9 @@ def doctor(
     host: Host = None,
     port: Port = None,
     data: Data = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Answer as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Look for what is wrong, or soon will be."""
+    """Check the deployment for problems."""
     from api.cli.ops.doctor import examine, show
 
     findings = examine(settings_said(host=host, port=port, data=data))

@@ -1,4 +1,4 @@
-"""`millstream queue`: what queues there are, and how they are configured. Their messages are in `messages`."""
+"""`millstream queue`: queues and their configuration."""
 
 from typing import Annotated, Any
 
@@ -18,7 +18,7 @@ from api.cli.shell.output import Column, Row, table, to_row
 from api.cli.shell.prompts import confirm
 from api.cli.shell.terminal import Terminal, noun, verb
 
-queue = noun("Queues: work to be done once.")
+queue = noun("Queues.")
 
 QUEUES = table(
     "name",
@@ -33,13 +33,12 @@ COUNTS = table(
     "name", "ready", "delayed", "in_flight", "parked", "dead_lettered", "oldest_ready_at"
 )
 
-Visibility = Annotated[Any, duration("--visibility", help="How long a received message is hidden.")]
-Delay = Annotated[
-    Any, duration("--delay", help="How long a new message waits before it can be received.")
-]
-Ttl = Annotated[Any, duration("--ttl", help="How long a message may wait before it expires.")]
+Visibility = Annotated[Any, duration("--visibility", help="Visibility timeout.")]
+Delay = Annotated[Any, duration("--delay", help="Delay before a new message can be received.")]
+Ttl = Annotated[Any, duration("--ttl", help="Time to live of messages.")]
 Attempts = Annotated[
-    int | None, typer.Option("--attempts", help="Failures until a message becomes a dead letter.")
+    int | None,
+    typer.Option("--attempts", help="Failed attempts before a message is dead-lettered."),
 ]
 
 
@@ -56,7 +55,10 @@ def create(
     cli: Terminal,
     name: QueueName,
     fifo: Annotated[
-        bool, typer.Option("--fifo", help="A FIFO queue: in order within a group.")
+        bool,
+        typer.Option(
+            "--fifo", help="Create a FIFO queue, which is ordered within each message group."
+        ),
     ] = False,
     visibility: Visibility = None,
     delay: Delay = None,
@@ -96,7 +98,7 @@ def change(
     attempts: Attempts = None,
     set_: Settings = None,
 ) -> None:
-    """Change some of a queue's configuration; null takes a field back to its default."""
+    """Change fields of a queue's configuration; null resets a field to its default."""
     config = fields(
         set_,
         visibility_timeout_seconds=visibility,
@@ -105,7 +107,7 @@ def change(
         attempts_max=attempts,
     )
     changed = cli.client.queue(name).change(**config)
-    cli.out.done(f"Queue {name} is changed.", to_row(changed))
+    cli.out.done(f"Updated queue {name}.", to_row(changed))
 
 
 @verb(
@@ -122,10 +124,10 @@ def list_queues(
     prefix: Prefix = "",
     counts: Annotated[
         bool,
-        typer.Option("--counts", help="Show how many messages they have; one more call for each."),
+        typer.Option("--counts", help="Show message counts; makes one more call per queue."),
     ] = False,
 ) -> None:
-    """List the queues."""
+    """List queues."""
     found = map(to_row, cli.client.queues(prefix))
     if counts:
         cli.out.rows((_counted(cli, row) for row in found), COUNTS)
@@ -146,7 +148,7 @@ def _counted(cli: Terminal, row: Row) -> Row:
     ],
 )
 def show(cli: Terminal, name: QueueName) -> None:
-    """Show a queue's configuration, and how many messages it has in which state."""
+    """Show a queue's configuration and message counts."""
     found = cli.client.queue(name)
     cli.out.show({**to_row(found.config()), "stats": to_row(found.stats())}, stats=None)
 
@@ -157,22 +159,22 @@ def show(cli: Terminal, name: QueueName) -> None:
     examples=["millstream queue purge mails --yes"],
 )
 def purge(cli: Terminal, name: QueueName, yes: Yes = False) -> None:
-    """Drop all messages of a queue, those in flight too. Its dead letters stay."""
+    """Delete all messages of a queue, including those in flight. Dead letters are kept."""
     stats = cli.client.queue(name).stats()
     waiting = stats.ready + stats.delayed + stats.in_flight + stats.parked
-    confirm(cli, f"{waiting} messages of queue {name} will be dropped for good.", name, yes=yes)
+    confirm(cli, f"{waiting} messages of queue {name} will be permanently deleted.", name, yes=yes)
     purged = cli.client.queue(name).purge()
-    cli.out.done(f"{purged} messages of queue {name} are gone.", {"purged": purged})
+    cli.out.done(f"Purged {purged} messages of queue {name}.", {"purged": purged})
 
 
 @verb(queue, "rm", examples=["millstream queue rm retries mails orders --yes"])
 def remove(cli: Terminal, names: QueueNames, yes: Yes = False) -> None:
-    """Delete queues with all their messages."""
+    """Delete queues and their messages."""
     for name in names:
         stats = cli.client.queue(name).stats()
         held = stats.ready + stats.delayed + stats.in_flight + stats.parked + stats.dead_lettered
         confirm(
-            cli, f"Queue {name} and its {held} messages will be deleted for good.", name, yes=yes
+            cli, f"Queue {name} and its {held} messages will be permanently deleted.", name, yes=yes
         )
         cli.client.queue(name).delete()
-        cli.out.done(f"Queue {name} is deleted.", {"name": name, "deleted": True})
+        cli.out.done(f"Deleted queue {name}.", {"name": name, "deleted": True})

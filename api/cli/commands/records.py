@@ -1,4 +1,4 @@
-"""`millstream stream`, as far as records go: putting, reading and following them."""
+"""`millstream stream`: appending, reading and following records."""
 
 from typing import Annotated, Any
 
@@ -15,8 +15,10 @@ STDIN = "-"
 EARLIEST = Place(end="earliest")
 
 From = Annotated[Any, place("--from", help="earliest, latest, 10m (ago), a time, or an offset.")]
-Shard = Annotated[int | None, typer.Option("--shard", help="Only this one.")]
-Long = Annotated[bool, typer.Option("--long", "-l", help="Show each with its time, place and key.")]
+Shard = Annotated[int | None, typer.Option("--shard", help="Only this shard.")]
+Long = Annotated[
+    bool, typer.Option("--long", "-l", help="Show each record with its time, position and key.")
+]
 
 
 @verb(
@@ -34,27 +36,34 @@ def put(
     name: StreamName,
     data: Annotated[
         list[str] | None,
-        typer.Argument(help="What to put; - or nothing is standard input, one record per line."),
+        typer.Argument(
+            help="Record to append; - or nothing reads standard input, one record per line."
+        ),
     ] = None,
     lines: Annotated[
-        bool, typer.Option("--lines", help="Lines are data as they are (the default).")
+        bool, typer.Option("--lines", help="Treat lines as plain data (default).")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Data are JSON values.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Treat data as JSON values.")] = False,
     as_records: Annotated[
         bool,
-        typer.Option("--records", help="Lines are records, as `stream read -o ndjson` has them."),
+        typer.Option(
+            "--records", help="Treat lines as records in the format of `stream read -o ndjson`."
+        ),
     ] = False,
-    whole: Annotated[bool, typer.Option("--whole", help="Standard input is one record.")] = False,
+    whole: Annotated[
+        bool, typer.Option("--whole", help="Append standard input as one record.")
+    ] = False,
     key: Annotated[
-        str, typer.Option("--key", help="The key of all records: records of a key stay in order.")
+        str,
+        typer.Option("--key", help="Key of all records; records with the same key stay in order."),
     ] = "",
     key_field: Annotated[
-        str, typer.Option("--key-field", help="With --json: the field that is the key.")
+        str, typer.Option("--key-field", help="With --json: field that contains the key.")
     ] = "",
     content_type: ContentType = "",
     headers: Headers = None,
 ) -> None:
-    """Append records: data as they are said, or the lines of standard input, as they come."""
+    """Append records, given as arguments or as lines of standard input."""
     from api.cli.io.bulk_sender import Carrier
     from api.cli.io.rows import key_in, parse_json, record_from
     from millstream_client import NewRecord
@@ -75,7 +84,7 @@ def put(
         target.config()  # that it is there, before anything is read
         target = cli.connect(LONG_S).stream(name)
         given = read_stdin(whole=whole)
-    Carrier(cli, record, target.put_many).carry(given, f"{{}} put into stream {name}.")
+    Carrier(cli, record, target.put_many).carry(given, f"{{}} appended to stream {name}.")
 
 
 @verb(
@@ -95,10 +104,10 @@ def read(
     most: Most = None,
     long: Long = False,
 ) -> None:
-    """Write what a stream holds, from a place on to its end; reading takes nothing away.
+    """Print the records of a stream from a position to its end.
 
-    The records' data are written, each on a line; with -o json or ndjson all there is of them. A gap is told on
-    standard error.
+    Prints the data of one record per line; -o json or ndjson prints all fields. Gaps are reported on standard error. Reading
+    does not remove records.
     """
     from api.cli.io.stream_reader import Writer, read_on
 
@@ -121,15 +130,15 @@ def tail(
     cli: Terminal,
     name: StreamName,
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Continue with what comes, until Ctrl-C.")
+        bool, typer.Option("--follow", "-f", help="Continue receiving until Ctrl-C.")
     ] = False,
     last: Annotated[
-        int, typer.Option("-n", "--last", min=0, help="Begin with the last so many records.")
+        int, typer.Option("-n", "--last", min=0, help="Number of existing records to print first.")
     ] = 10,
     shard: Shard = None,
     long: Long = False,
 ) -> None:
-    """Write the last records of a stream, and with -f those that come, also after the service was away."""
+    """Print the last records of a stream; -f follows, reconnecting after restarts."""
     from api.cli.io.stream_reader import Writer, follow_on, last_records
 
     writer = Writer(cli, long=long)
@@ -143,6 +152,6 @@ def tail(
 
 
 def check_one_form(*forms: bool) -> None:
-    """Lines have one form. Raises BadParameter."""
+    """Raise BadParameter unless lines have exactly one format."""
     if sum(forms) > 1:
-        raise typer.BadParameter("say one of --lines, --json and --records")
+        raise typer.BadParameter("specify only one of --lines, --json and --records")

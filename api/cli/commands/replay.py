@@ -1,4 +1,4 @@
-"""`millstream replay`: sending records of a stream again."""
+"""`millstream replay`: replays of stream records."""
 
 from enum import StrEnum
 from itertools import islice
@@ -17,18 +17,18 @@ from api.cli.shell.terminal import LONG_S, Terminal, noun, verb
 if TYPE_CHECKING:
     from millstream_client import Replay
 
-replay = noun("Replays: records of a stream, sent again.")
+replay = noun("Replays of stream records.")
 
 REPLAYS = table("id", "stream", "to", "state", "failure", Column("created_at", "created"))
 PARTS = table("shard", "first", "end", "position", "read", "sent", "expired", "done")
 REACHES = table("shard", "first", "end")
 
-Name = Annotated[str, typer.Argument(help="The replay's id.")]
+Name = Annotated[str, typer.Argument(help="Replay id.")]
 Bound = Annotated[Any, place("--from", help="earliest, 10m (ago), or a time.")]
 
 
 class OrderWord(StrEnum):
-    """What keeps its order in the target."""
+    """Order to preserve in the target."""
 
     SHARD = "shard"
     KEY = "key"
@@ -47,37 +47,35 @@ class OrderWord(StrEnum):
 def start(
     cli: Terminal,
     stream: StreamName,
-    to_stream: Annotated[
-        str | None, typer.Option("--to-stream", help="The stream to send them to.")
-    ] = None,
-    to_queue: Annotated[
-        str | None, typer.Option("--to-queue", help="Or the queue to send them to.")
-    ] = None,
+    to_stream: Annotated[str | None, typer.Option("--to-stream", help="Target stream.")] = None,
+    to_queue: Annotated[str | None, typer.Option("--to-queue", help="Target queue.")] = None,
     from_: Bound = None,
     until: Annotated[Any, place("--until", help="10m (ago), or a time.")] = None,
     keys: Annotated[
         list[str] | None, typer.Option("--key", help="Only records of this key; repeat for more.")
     ] = None,
     order: Annotated[
-        OrderWord | None, typer.Option("--order", help="What keeps its order in the target.")
+        OrderWord | None, typer.Option("--order", help="Order to preserve in the target.")
     ] = None,
     rate: Annotated[float | None, typer.Option("--rate", help="Records per second.")] = None,
     speed: Annotated[
-        float | None, typer.Option("--speed", help="How many times as fast as the records came.")
+        float | None, typer.Option("--speed", help="Multiple of the original arrival rate.")
     ] = None,
     most: Most = None,
     id_: Annotated[
         str | None,
-        typer.Option("--id", help="An id of your own: a repeated command starts nothing more."),
+        typer.Option("--id", help="Client-chosen id; makes the command idempotent."),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would be done, and do nothing.")
+        bool, typer.Option("--dry-run", help="Show what would change without changing it.")
     ] = False,
-    wait: Annotated[bool, typer.Option(help="Until it is over; Ctrl-C leaves it going.")] = True,
+    wait: Annotated[
+        bool, typer.Option(help="Wait until it completes; Ctrl-C stops waiting, not the replay.")
+    ] = True,
 ) -> None:
-    """Send records of a stream again, to another stream or to a queue."""
+    """Replay records of a stream to another stream or to a queue."""
     if (to_stream is None) == (to_queue is None):
-        raise CliError("say one of --to-stream and --to-queue", ExitCode.USAGE)
+        raise CliError("specify one of --to-stream and --to-queue", ExitCode.USAGE)
     target = fields(None, stream=to_stream, queue=to_queue)
     pacing = fields(None, records_per_second=rate, speed=speed)
     config = fields(None, from_=bound(from_, "--from"), to=bound(until, "--until"), order=order)
@@ -91,15 +89,15 @@ def start(
     if wait:
         _watch(cli, begun.name)
     else:
-        cli.out.done(f"Replay {begun.name} is begun.", to_row(begun.status()))
+        cli.out.done(f"Started replay {begun.name}.", to_row(begun.status()))
 
 
 def bound(place: Place | None, option: str) -> Row | None:
-    """One end of the window; None for that of the stream. Raises CliError."""
+    """Parse a bound of the range; None for that of the stream. Raises CliError."""
     if place is None or place.end == "earliest":
         return None
     if place.time is None:
-        raise CliError(f"{option} takes 10m (ago), or a time", ExitCode.USAGE)
+        raise CliError(f"{option} must be 10m (ago) or a time", ExitCode.USAGE)
     return {"time": place.time.isoformat()}
 
 
@@ -111,7 +109,7 @@ def list_replays(
     ] = None,
     most: Most = 50,
 ) -> None:
-    """List the replays, the newest first."""
+    """List replays, newest first."""
     found = map(to_row, islice(cli.client.all_replays(state), most))
     cli.out.rows(map(_with_target, found) if cli.out.for_people else found, REPLAYS)
 
@@ -126,37 +124,37 @@ def _with_target(row: Row) -> Row:
 
 @verb(replay, "show", examples=["millstream replay show again"])
 def show(cli: Terminal, name: Name) -> None:
-    """Show a replay, what was asked for, and how far it is."""
+    """Show a replay, its request and its progress."""
     cli.out.show(to_row(cli.client.replay(name).status()), progress=None, shards=PARTS)
 
 
 @verb(replay, "pause", examples=["millstream replay pause again"])
 def pause(cli: Terminal, name: Name) -> None:
-    """Stop a replay where it is."""
-    cli.out.done(f"Replay {name} is to pause.", to_row(cli.client.replay(name).pause()))
+    """Pause a replay."""
+    cli.out.done(f"Pausing replay {name}.", to_row(cli.client.replay(name).pause()))
 
 
 @verb(replay, "resume", examples=["millstream replay resume again"])
 def resume(cli: Terminal, name: Name) -> None:
-    """Let a replay go on."""
-    cli.out.done(f"Replay {name} goes on.", to_row(cli.client.replay(name).resume()))
+    """Resume a paused replay."""
+    cli.out.done(f"Resumed replay {name}.", to_row(cli.client.replay(name).resume()))
 
 
 @verb(replay, "cancel", examples=["millstream replay cancel again"])
 def cancel(cli: Terminal, name: Name) -> None:
-    """End a replay; what it has sent stays."""
-    cli.out.done(f"Replay {name} is to end.", to_row(cli.client.replay(name).cancel()))
+    """Cancel a replay; records already sent are kept."""
+    cli.out.done(f"Cancelling replay {name}.", to_row(cli.client.replay(name).cancel()))
 
 
 @verb(replay, "retry")
 def retry(cli: Terminal, name: Name) -> None:
-    """Let a replay that failed go on where it is."""
-    cli.out.done(f"Replay {name} begins again.", to_row(cli.client.replay(name).retry()))
+    """Retry a failed replay from its current position."""
+    cli.out.done(f"Retrying replay {name}.", to_row(cli.client.replay(name).retry()))
 
 
 @verb(replay, "watch")
 def watch(cli: Terminal, name: Name) -> None:
-    """Show how far a replay is until it is over; fails when it does."""
+    """Show the progress of a replay until it completes. Fails if the replay fails."""
     cli.client.replay(name).status()  # that it is there
     _watch(cli, name)
 
@@ -164,7 +162,7 @@ def watch(cli: Terminal, name: Name) -> None:
 def _watch(cli: Terminal, name: str) -> None:
     last = _until_over(cli, cli.connect(LONG_S).replay(name))
     sent = last["progress"]["sent"]
-    cli.out.done(f"Replay {name} is {last['state']}: {sent} records are sent.", last)
+    cli.out.done(f"Replay {name} is {last['state']}: {sent} records sent.", last)
     if last["state"] == "failed":
         raise CliError(f"replay {name} failed: {last['failure']}")
     if last["state"] == "cancelled":

@@ -1,4 +1,4 @@
-"""`millstream socket` and `millstream process`: who is connected, and what a deployment is made of."""
+"""`millstream socket` and `millstream process`: connections and processes."""
 
 from itertools import islice
 from typing import Annotated, Any
@@ -9,8 +9,8 @@ from api.cli.shell.options import Most
 from api.cli.shell.output import Column, table, to_row
 from api.cli.shell.terminal import Terminal, noun, verb
 
-socket = noun("Sockets: who is connected over WebSocket.")
-process = noun("Processes: what a deployment is made of.")
+socket = noun("WebSocket connections.")
+process = noun("Processes of the deployment.")
 
 
 def _sources(subscriptions: list[dict[str, Any]]) -> str:
@@ -40,7 +40,7 @@ PROCESSES = table(
 
 @verb(socket, "ls", examples=["millstream socket ls"])
 def list_sockets(cli: Terminal, most: Most = 50) -> None:
-    """List who is connected over WebSocket, as it was some seconds ago."""
+    """List WebSocket connections, as of a few seconds ago."""
     from millstream_client.core.api.sockets import list_sockets
     from millstream_client.sync.pages import all_pages
 
@@ -53,19 +53,19 @@ def list_sockets(cli: Terminal, most: Most = 50) -> None:
 @verb(socket, "close")
 def close(
     cli: Terminal,
-    sockets: Annotated[list[str], typer.Argument(help="Their ids, as `ls` has them.")],
+    sockets: Annotated[list[str], typer.Argument(help="Socket ids, as printed by `ls`.")],
 ) -> None:
-    """Close sockets: what they hold goes to others, and their clients may connect again."""
+    """Close WebSocket connections. What they hold is released, and clients can reconnect."""
     from millstream_client.core.api.sockets.close_socket import close_socket
 
     for id_ in sockets:
         cli.client.call(close_socket(id_))
-        cli.out.done(f"Socket {id_} is being closed.", {"id": id_})
+        cli.out.done(f"Closing socket {id_}.", {"id": id_})
 
 
 @verb(process, "ls", examples=["millstream process ls"])
 def list_processes(cli: Terminal) -> None:
-    """List the processes of the deployment, by what they do."""
+    """List the processes of the deployment by role."""
     from millstream_client.core.api.processes.list_processes import list_processes
 
     cli.out.rows(map(to_row, cli.client.call(list_processes()).items), PROCESSES)

@@ -1,4 +1,4 @@
-"""`millstream stream`: what streams there are, and how they are configured. Their records are in `records`."""
+"""`millstream stream`: streams and their configuration."""
 
 from typing import Annotated, Any
 
@@ -19,7 +19,7 @@ from api.cli.shell.output import Column, table, to_row
 from api.cli.shell.prompts import confirm
 from api.cli.shell.terminal import Terminal, noun, verb
 
-stream = noun("Streams: an ordered record of what happened.")
+stream = noun("Streams.")
 
 STREAMS = table(
     "name",
@@ -30,7 +30,7 @@ STREAMS = table(
 )
 SHARDS = table(Column("index", "shard"), "open", "parents", "start", "next", "bytes", "fenced")
 
-RetentionOption = Annotated[Any, duration("--retention", help="How long records are kept.")]
+RetentionOption = Annotated[Any, duration("--retention", help="Retention period.")]
 
 
 @verb(
@@ -44,7 +44,7 @@ RetentionOption = Annotated[Any, duration("--retention", help="How long records 
 def create(
     cli: Terminal,
     name: StreamName,
-    shards: Annotated[int | None, typer.Option("--shards", help="How many shards.")] = None,
+    shards: Annotated[int | None, typer.Option("--shards", help="Number of shards.")] = None,
     retention: RetentionOption = None,
     new: OnlyNew = False,
     set_: Settings = None,
@@ -59,9 +59,9 @@ def create(
 def change(
     cli: Terminal, name: StreamName, retention: RetentionOption = None, set_: Settings = None
 ) -> None:
-    """Change some of a stream's configuration; null takes a field back to its default."""
+    """Change fields of a stream's configuration; null resets a field to its default."""
     changed = cli.client.stream(name).change(**fields(set_, retention_seconds=retention))
-    cli.out.done(f"Stream {name} is changed.", to_row(changed))
+    cli.out.done(f"Updated stream {name}.", to_row(changed))
 
 
 @verb(
@@ -70,7 +70,7 @@ def change(
     examples=["millstream stream ls", "millstream stream ls --prefix cl -o ndjson"],
 )
 def list_streams(cli: Terminal, prefix: Prefix = "") -> None:
-    """List the streams."""
+    """List streams."""
     cli.out.rows(map(to_row, cli.client.streams(prefix)), STREAMS)
 
 
@@ -101,15 +101,15 @@ def reshard(
         int | None, typer.Option("--shards", help="Split and merge to this number of equal shards.")
     ] = None,
     split: Annotated[
-        int | None, typer.Option("--split", help="Split this shard in two halves.")
+        int | None, typer.Option("--split", help="Split this shard into two halves.")
     ] = None,
     merge: Annotated[
-        tuple[int, int] | None, typer.Option("--merge", help="Merge these two neighbouring shards.")
+        tuple[int, int] | None, typer.Option("--merge", help="Merge these two adjacent shards.")
     ] = None,
 ) -> None:
-    """Change the number of shards: say one of --shards, --split and --merge."""
+    """Change the number of shards: specify one of --shards, --split and --merge."""
     if sum(one is not None for one in (shards, split, merge)) != 1:
-        raise CliError("say one of --shards, --split and --merge", ExitCode.USAGE)
+        raise CliError("specify one of --shards, --split and --merge", ExitCode.USAGE)
     after = cli.client.stream(name).reshard(shards, split=split, merge=merge)
     if cli.out.for_people:
         cli.out.done(f"Stream {name} has {sum(one.open_ for one in after)} open shards.")
@@ -119,11 +119,11 @@ def reshard(
 
 @verb(stream, "rm", examples=["millstream stream rm copies clicks --yes"])
 def remove(cli: Terminal, names: StreamNames, yes: Yes = False) -> None:
-    """Delete streams with all their records."""
+    """Delete streams and their records."""
     for name in names:
         held = sum(shard.next_ - shard.start for shard in cli.client.stream(name).shards())
         confirm(
-            cli, f"Stream {name} and its {held} records will be deleted for good.", name, yes=yes
+            cli, f"Stream {name} and its {held} records will be permanently deleted.", name, yes=yes
         )
         cli.client.stream(name).delete()
-        cli.out.done(f"Stream {name} is deleted.", {"name": name, "deleted": True})
+        cli.out.done(f"Deleted stream {name}.", {"name": name, "deleted": True})

@@ -1,4 +1,4 @@
-"""`millstream webhook`: queues and groups that are delivered to a URL."""
+"""`millstream webhook`: webhooks for queues and groups."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,17 +14,17 @@ from api.cli.shell.output import Row, table, to_row
 from api.cli.shell.prompts import confirm
 from api.cli.shell.terminal import Terminal, noun, verb
 
-webhook = noun("Webhooks: queues and groups that are delivered to a URL.")
+webhook = noun("Webhooks that deliver queues and groups to a URL.")
 
 WEBHOOKS = table("name", "source", "url", "health.state", "health.delivered", "health.failed")
 DELIVERIES = table("id", "status", "attempts", "first_at", "last_at", "next_at", "sent_at")
 
-Name = Annotated[str, typer.Argument(help="The webhook.")]
-Delivery = Annotated[str, typer.Argument(help="The delivery's id.")]
+Name = Annotated[str, typer.Argument(help="Webhook.")]
+Delivery = Annotated[str, typer.Argument(help="Delivery id.")]
 
 
 class StatusWord(StrEnum):
-    """How a delivery went."""
+    """Delivery status."""
 
     DELIVERED = "delivered"
     RETRYING = "retrying"
@@ -43,13 +43,13 @@ class StatusWord(StrEnum):
 def create(
     cli: Terminal,
     name: Name,
-    source: Annotated[str, typer.Argument(help="queue: or group:, and a name.")],
-    target: Annotated[str, typer.Argument(help="The URL to post to.", metavar="url")],
+    source: Annotated[str, typer.Argument(help="queue:NAME or group:NAME.")],
+    target: Annotated[str, typer.Argument(help="URL to post to.", metavar="url")],
     headers: Headers = None,
     new: OnlyNew = False,
     set_: Settings = None,
 ) -> None:
-    """Create a webhook, or replace its configuration. A new one's secret is shown, once."""
+    """Create a webhook or replace its configuration. A new secret is printed once."""
     from millstream_client.core.api.webhooks.put_webhook import put_webhook
     from millstream_client.core.models.webhook_config import WebhookConfig
     from millstream_client.core.types import UNSET
@@ -59,13 +59,13 @@ def create(
         name, body=WebhookConfig(source=source, url=target), if_none_match="*" if new else UNSET
     )
     made = to_row(cli.client.call(replace(call, json=config)))
-    secret = f" Its secret is {made['secret']}" if made.get("secret") else ""
+    secret = f" Secret: {made['secret']}" if made.get("secret") else ""
     cli.out.done(f"Webhook {name} for {source} created or updated.{secret}", made)
 
 
 @verb(webhook, "ls", examples=["millstream webhook ls"])
 def list_webhooks(cli: Terminal, prefix: Prefix = "") -> None:
-    """List the webhooks, and how they do."""
+    """List webhooks and their health."""
     from millstream_client.core.api.webhooks import list_webhooks
 
     def ask(cursor: str) -> Any:
@@ -82,7 +82,7 @@ def _pages(cli: Terminal, ask: Any) -> Iterator[Row]:
 
 @verb(webhook, "show", examples=["millstream webhook show billing"])
 def show(cli: Terminal, name: Name) -> None:
-    """Show a webhook, and how it does."""
+    """Show the configuration and health of a webhook."""
     cli.out.show(_get(cli, name), health=None)
 
 
@@ -108,7 +108,7 @@ def deliveries(
     ] = None,
     most: Most = 50,
 ) -> None:
-    """List what was delivered, or could not be, the newest first."""
+    """List deliveries, newest first."""
     from millstream_client.core.api.webhooks.list_deliveries import list_deliveries
     from millstream_client.core.models.delivery_status import DeliveryStatus
     from millstream_client.core.types import UNSET
@@ -123,7 +123,7 @@ def deliveries(
 
 @verb(webhook, "resend")
 def resend(cli: Terminal, name: Name, delivery: Delivery) -> None:
-    """Deliver one again, now. Fails when the receiver does not take it."""
+    """Resend a delivery now. Fails if the receiver does not accept it."""
     from millstream_client.core.api.webhooks.resend_delivery import resend_delivery
 
     _attempt(cli, name, to_row(cli.client.call(resend_delivery(name, delivery))))
@@ -131,7 +131,7 @@ def resend(cli: Terminal, name: Name, delivery: Delivery) -> None:
 
 @verb(webhook, "test")
 def test(cli: Terminal, name: Name) -> None:
-    """Deliver an event that tests it, now. Fails when the receiver does not take it."""
+    """Send a test event now. Fails if the receiver does not accept it."""
     from millstream_client.core.api.webhooks import test_webhook
 
     _attempt(cli, name, to_row(cli.client.call(test_webhook.test_webhook(name))))
@@ -139,22 +139,22 @@ def test(cli: Terminal, name: Name) -> None:
 
 def _attempt(cli: Terminal, name: str, attempt: Row) -> None:
     if attempt["outcome"] != "delivered":
-        answer = attempt["status"] or attempt["error"] or "no answer"
+        answer = attempt["status"] or attempt["error"] or "no response"
         raise CliError(f"webhook {name} was not delivered: {attempt['outcome']} ({answer})")
-    cli.out.done(f"Webhook {name} is delivered: {attempt['status']}.", attempt)
+    cli.out.done(f"Delivered webhook {name}: {attempt['status']}.", attempt)
 
 
 @verb(webhook, "rm", examples=["millstream webhook rm billing ledger --yes"])
 def remove(
     cli: Terminal,
-    names: Annotated[list[str], typer.Argument(help="The webhooks.")],
+    names: Annotated[list[str], typer.Argument(help="Webhooks.")],
     yes: Yes = False,
 ) -> None:
-    """Delete webhooks with their logs; what they would have delivered stays where it is."""
+    """Delete webhooks and their logs. Messages in the source are kept."""
     from millstream_client.core.api.webhooks.delete_webhook import delete_webhook
 
     for name in names:
         source = _get(cli, name)["source"]
         confirm(cli, f"Webhook {name} of {source} will be deleted.", name, yes=yes)
         cli.client.call(delete_webhook(name))
-        cli.out.done(f"Webhook {name} is deleted.", {"name": name, "deleted": True})
+        cli.out.done(f"Deleted webhook {name}.", {"name": name, "deleted": True})

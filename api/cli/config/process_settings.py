@@ -23,9 +23,9 @@ def settings_said(**options: Any) -> Settings:
     except ValidationError as error:
         raise CliError(wrong_values(error)[0], ExitCode.USAGE) from None
     except tomllib.TOMLDecodeError as error:
-        raise CliError(f"millstream.toml cannot be read: {error}", ExitCode.USAGE) from None
+        raise CliError(f"cannot read millstream.toml: {error}", ExitCode.USAGE) from None
     except (OSError, UnicodeDecodeError) as error:
-        raise CliError(f".env or millstream.toml cannot be read: {error}", ExitCode.USAGE) from None
+        raise CliError(f"cannot read .env or millstream.toml: {error}", ExitCode.USAGE) from None
 
 
 def wrong_values(error: ValidationError) -> list[str]:

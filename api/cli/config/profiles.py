@@ -90,7 +90,7 @@ def _first(*candidates: Said | None) -> Said:
 
 def _check_url(url: Said) -> None:
     if not url.value.startswith(("http://", "https://")):
-        raise CliError(f"{url.value!r} ({url.origin}) is no URL: say {URL}", ExitCode.USAGE)
+        raise CliError(f"{url.value!r} ({url.origin}) is not a URL: use {URL}", ExitCode.USAGE)
 
 
 def _profile(path: Path, name: str | None) -> tuple[str, dict[str, str]]:
@@ -102,7 +102,7 @@ def _profile(path: Path, name: str | None) -> tuple[str, dict[str, str]]:
     profiles = config.get("profiles", {})
     if name not in profiles:
         raise CliError(
-            f"there is no profile {name!r} in {path}{did_you_mean(name, profiles)}", ExitCode.USAGE
+            f"unknown profile {name!r} in {path}{did_you_mean(name, profiles)}", ExitCode.USAGE
         )
     return name, profiles[name]
 
@@ -117,7 +117,7 @@ def read_config(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise CliError(f"{path} cannot be read: {error}", ExitCode.USAGE) from None
+        raise CliError(f"cannot read {path}: {error}", ExitCode.USAGE) from None
     if faults := faults_of(config):
         raise CliError(f"{path}: {faults[0]}", ExitCode.USAGE)
     return config

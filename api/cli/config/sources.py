@@ -67,7 +67,7 @@ def _unknown_in_dotenv(path: Path) -> list[str]:
     try:
         values = dotenv_values(path) if path.is_file() else {}
     except (OSError, UnicodeDecodeError) as error:
-        return [f"{path.name} cannot be read: {error}"]
+        return [f"cannot read {path.name}: {error}"]
     return _unknown_variables(values, path.name)
 
 
@@ -77,7 +77,7 @@ def _unknown_keys(path: Path) -> list[str]:
     except FileNotFoundError:
         return []
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        return [f"{path.name} cannot be read: {error}"]
+        return [f"cannot read {path.name}: {error}"]
     valid = set(Settings.model_fields)
     return [
         f"{path.name}: unknown setting {key}{did_you_mean(key, valid)}"
@@ -93,7 +93,7 @@ def _profiles() -> list[str]:
     except FileNotFoundError:
         return []
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        return [f"{path} cannot be read: {error}"]
+        return [f"cannot read {path}: {error}"]
 
 
 def _values() -> list[str]:

@@ -51,7 +51,7 @@ class Carrier:
             self._arrived(
                 [result for result in refused.results if isinstance(result, Sent | Appended)]
             )
-            raise CliError(f"{self.done} were taken; {refused}", ExitCode.PARTIAL) from None
+            raise CliError(f"{self.done} were accepted; {refused}", ExitCode.PARTIAL) from None
         except MillstreamError as error:
             raise self._stopped(trouble_of(error)) from None
 
@@ -72,7 +72,7 @@ class Carrier:
     def _stopped(self, trouble: CliError) -> CliError:
         if not self.done:
             return trouble
-        return CliError(f"{self.done} were taken, then: {trouble}", ExitCode.PARTIAL)
+        return CliError(f"{self.done} were accepted, then: {trouble}", ExitCode.PARTIAL)
 
     def _arrived(self, results: Sequence[Any]) -> None:
         self.done += len(results)

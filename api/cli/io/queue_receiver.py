@@ -113,7 +113,9 @@ class Receiver:
         results = self._source.ack(messages)
         late = sum(isinstance(result, ItemRefused) for result in results)
         if late:
-            self._cli.say(f"{late} were written too late: they come again, to somebody.")
+            self._cli.say(
+                f"{late} messages were printed after their visibility timeout and will be redelivered."
+            )
 
     def _release(self, messages: list[Message]) -> None:
         if messages:

@@ -69,13 +69,13 @@ def parse_json(line: bytes) -> Any:
     try:
         return msgspec.json.decode(line)
     except ValueError as error:
-        raise NotAnItem(f"it is not JSON: {error}") from None
+        raise NotAnItem(f"invalid JSON: {error}") from None
 
 
 def key_in(value: Any, field: str) -> str:
     """Return the value of a field of a JSON object, as a key. Raises NotAnItem."""
     if not isinstance(value, dict) or value.get(field) is None:
-        raise NotAnItem(f"it has no field {field!r}")
+        raise NotAnItem(f"field {field!r} is missing")
     key = value[field]
     return key if isinstance(key, str) else msgspec.json.encode(key).decode()
 
@@ -84,15 +84,15 @@ def _item(line: bytes, field: str) -> tuple[Mapping[str, Any], Any]:
     """Parse a line into its members and its payload."""
     members = parse_json(line)
     if not isinstance(members, dict):
-        raise NotAnItem("it is not a JSON object")
+        raise NotAnItem("not a JSON object")
     if field in members:
         return members, members[field]
     if f"{field}_base64" in members:
         try:
             return members, base64.b64decode(members[f"{field}_base64"], validate=True)
         except (TypeError, ValueError):
-            raise NotAnItem(f"'{field}_base64' is not base64") from None
-    raise NotAnItem(f"it has neither '{field}' nor '{field}_base64'")
+            raise NotAnItem(f"'{field}_base64' is not valid base64") from None
+    raise NotAnItem(f"'{field}' or '{field}_base64' is required")
 
 
 def message_from(line: bytes) -> NewMessage:
@@ -128,4 +128,4 @@ def _event_time(text: Any) -> Any:
     try:
         return datetime.fromisoformat(text)
     except (TypeError, ValueError):
-        raise NotAnItem(f"its event_time {text!r} is no time") from None
+        raise NotAnItem(f"event_time {text!r} is not a valid time") from None

@@ -45,7 +45,7 @@ class Writer:
     def gap(self, gap: Gap) -> None:
         """Report unreadable offsets on standard error."""
         self._cli.say(
-            f"Offsets {gap.first} to {gap.next - 1} of shard {gap.shard} are gone: {gap.reason}."
+            f"Offsets {gap.first} to {gap.next - 1} of shard {gap.shard} are unavailable: {gap.reason}."
         )
 
 
@@ -77,7 +77,7 @@ def _only_shard(source: Stream) -> int:
     shards = source.shards()
     if len(shards) != 1:
         raise CliError(
-            f"stream {source.name} has {len(shards)} shards: say whose offset with --shard",
+            f"stream {source.name} has {len(shards)} shards: specify the offset's shard with --shard",
             ExitCode.USAGE,
         )
     return shards[0].index

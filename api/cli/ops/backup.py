@@ -70,7 +70,7 @@ def _stores_of(settings: Settings, *, empty: bool) -> Iterator[Settings]:
     elif in_use(settings.data):
         if empty:
             raise CliError(
-                f"a Millstream runs on {settings.data}: stop it, and say a --data that is not there yet"
+                f"a Millstream is running on {settings.data}: stop it and specify a new directory with --data"
             )
         data = settings.data.resolve()
         yield _with_urls(settings, data, _servers(settings, data))
@@ -84,13 +84,12 @@ def _started(settings: Settings, *, empty: bool) -> Iterator[Settings]:
     exists = (settings.data / "version").exists()
     if not empty and not exists:
         raise CliError(
-            f"there is no Millstream in {settings.data}: say --data, or set REDIS_URL and DATABASE_URL",
+            f"no Millstream data in {settings.data}: specify --data, or set REDIS_URL and DATABASE_URL",
             ExitCode.UNAVAILABLE,
         )
     if empty and exists:
         raise CliError(
-            f"{settings.data} has a Millstream in it: say a --data that is not there yet, or remove this one"
-            " if it is what a restore left that broke off"
+            f"{settings.data} already contains Millstream data: specify a new directory with --data, or remove this one if an interrupted restore left it"
         )
     with (
         data_directory(settings.data, ephemeral=False) as data,

@@ -38,8 +38,8 @@ GIB = 1 << 30
 KEY_ENDS_SOON_MS = 14 * limits.DAY_MS
 
 SCHEMA_HINT = (
-    "`millstream migrate`, or the next start of `millstream up`, brings an older database to this version; a newer one "
-    "needs the version that migrated it."
+    "`millstream migrate` or the next `millstream up` migrates an older database; a newer"
+    " database requires the version that migrated it."
 )
 
 MARKS = {True: "✓", False: "✗", None: "!"}
@@ -89,11 +89,12 @@ def _kernel() -> list[Finding]:
     if (overcommit := _word_of(OVERCOMMIT)) is not None:
         value = f"vm.overcommit_memory is {overcommit}"
         hint = (
-            "Where the store runs: sysctl vm.overcommit_memory=1, or its log may not be rewritten."
+            "On the store's machine, run sysctl vm.overcommit_memory=1; otherwise "
+            "rewriting the append-only file can fail."
         )
         findings.append(Finding("overcommit", True if overcommit == "1" else None, value, hint))
     if (huge := _word_of(HUGE_PAGES)) is not None:
-        hint = f"Where the store runs: echo madvise > {HUGE_PAGES}, or it pauses when it forks."
+        hint = f"On the store's machine, run echo madvise > {HUGE_PAGES}; otherwise the store pauses when it forks."
         findings.append(Finding("huge pages", None if "[always]" in huge else True, huge, hint))
     return findings
 
@@ -104,7 +105,9 @@ def _allocator(settings: Settings) -> list[Finding]:
         return []
     library = find_allocator()
     name = "the C library's" if library is None else str(library)
-    hint = "Where jemalloc is installed (apt-get install libjemalloc2), the bundled Valkey takes it and is faster."
+    hint = (
+        "Install jemalloc (apt-get install libjemalloc2): the bundled Valkey uses it and is faster."
+    )
     return [Finding("allocator", None if library is None else True, name, hint)]
 
 
@@ -141,20 +144,20 @@ def _disk(data: Path) -> Finding:
         "disk",
         free >= DISK_FREE_BYTES_MIN,
         f"{free / GIB:.1f} GiB free at {directory}",
-        "Make room: a full disk refuses every write.",
+        "Free disk space: on a full disk every write fails.",
     )
 
 
 def _data_version(data: Path) -> Finding:
     path = data / "version"
     if not path.exists():
-        return Finding("data", True, f"{data} is not there yet", "")
+        return Finding("data", True, f"{data} does not exist yet", "")
     version = path.read_text().strip()
     return Finding(
         "data",
         version == str(LAYOUT_VERSION),
         f"{data} has layout version {version}",
-        f"This Millstream reads version {LAYOUT_VERSION}: use the one that wrote it.",
+        f"This version of Millstream reads layout {LAYOUT_VERSION}: use the version that wrote it.",
     )
 
 
@@ -166,38 +169,40 @@ def _port(settings: Settings) -> Finding:
     except CliError as trouble:
         reason = readiness(f"{settings.scheme}://{where}")
         if reason == "":
-            return Finding("port", True, f"{where} is served by a Millstream that is ready", "")
-        return Finding("port", False, f"{trouble}; {reason}", "Choose another with --port.")
+            return Finding("port", True, f"Millstream is ready on {where}", "")
+        return Finding("port", False, f"{trouble}; {reason}", "Choose another port with --port.")
 
 
 def _callers(settings: Settings) -> Finding:
     """Check that callers who can reach the service must authenticate."""
     if settings.wants_credentials:
-        return Finding("callers", True, f"{settings.host} asks everyone for a key", "")
+        return Finding("callers", True, f"{settings.host} requires keys", "")
     if not settings.listens_beyond_loopback:
-        return Finding("callers", True, f"{settings.host} is for this machine, and open to it", "")
+        return Finding(
+            "callers", True, f"{settings.host} is a loopback address and requires no keys", ""
+        )
     return Finding(
         "callers",
         None if settings.insecure else False,
-        f"{settings.host} is reachable by others, and asks nobody who they are",
-        "Leave MILLSTREAM_INSECURE out, and callers need keys: `millstream key create`.",
+        f"{settings.host} is reachable from other machines without authentication",
+        "Unset MILLSTREAM_INSECURE to require keys (`millstream key create`).",
     )
 
 
 def _archive(settings: Settings) -> list[Finding]:
     """Check the archive's location, and whether a worker can run on this machine."""
     if settings.archive_url == OFF:
-        return [Finding("archive", True, "off, as MILLSTREAM_ARCHIVE_URL says", "")]
+        return [Finding("archive", True, "disabled by MILLSTREAM_ARCHIVE_URL", "")]
     return [_spark(), _archive_place(settings.archive_url or own_archive(settings.data.resolve()))]
 
 
 def _spark() -> Finding:
     if not has_pyspark():
-        return Finding("spark", None, NO_SPARK, "Without it no worker runs here.")
+        return Finding("spark", None, NO_SPARK, "Without it, no worker can run here.")
     try:
         java = find_java()
     except JavaMissing as missing:
-        return Finding("spark", False, str(missing), "Without Java no worker runs here.")
+        return Finding("spark", False, str(missing), "Without Java, no worker can run here.")
     return Finding("spark", True, f"Java {java.version} at {java.home}", "")
 
 
@@ -211,21 +216,28 @@ def _archive_place(url: str) -> Finding:
     return Finding(
         "archive",
         directory.is_dir() and os.access(directory, os.W_OK | os.X_OK),
-        f"{folder}" if directory == folder else f"{folder}, to be made in {directory}",
-        f"It must be a directory that this user may write: {directory} is not.",
+        f"{folder}" if directory == folder else f"{folder}, will be created in {directory}",
+        f"The data directory must be writable by this user: {directory} is not.",
     )
 
 
 def _stores(settings: Settings) -> list[Finding]:
     found_settings = with_found_stores(settings)
     if found_settings is None:
-        return [Finding("stores", None, "not running", "Start `millstream up` and ask again.")]
+        return [Finding("stores", None, "not running", "Start `millstream up` and try again.")]
     try:
         if fault := schema_fault(found_settings.storage()):
             return [Finding("migrations", False, fault, SCHEMA_HINT)]
         return asyncio.run(_diagnose(found_settings))
     except MillstreamError as error:
-        return [Finding("stores", False, error.detail, "Is it running, and is its URL right?")]
+        return [
+            Finding(
+                "stores",
+                False,
+                error.detail,
+                "Check that it is running and that its URL is correct.",
+            )
+        ]
 
 
 async def _diagnose(settings: Settings) -> list[Finding]:
@@ -249,7 +261,7 @@ async def _administrators(settings: Settings, storage: Storage) -> list[Finding]
         Finding(
             "keys",
             True if lasting else None,
-            f"{len(live)} of administrators everywhere are live, {len(live) - len(lasting)} end within two weeks",
+            f"{len(live)} active keys of administrators of all namespaces, {len(live) - len(lasting)} expire within two weeks",
             "millstream key create NAME --role admin --everywhere --local",
         )
     ]

@@ -99,7 +99,7 @@ def _storage(settings: Settings) -> StorageSettings:
     if settings.database_url is None:
         if not in_use(settings.data):
             raise CliError(
-                f"no Millstream runs on {settings.data}: start it, say --data, or set DATABASE_URL",
+                f"no Millstream is running on {settings.data}: start it, specify --data, or set DATABASE_URL",
                 ExitCode.UNAVAILABLE,
             )
         update["database_url"] = SecretStr(PostgresServer(settings.data).url)

@@ -19,7 +19,7 @@ WORDS = {
     "FLOAT RANGE": "NUMBER",
     "FLOAT": "NUMBER",
 }
-HEAD = ("", "what it says")
+HEAD = ("", "description")
 
 
 def commands_page(app: typer.Typer | Any) -> str:

@@ -10,30 +10,30 @@ from api.native.problems import TABLE, AnyCode, error_of, is_retryable, nothing_
 from storage.domain.errors import ErrorCode
 
 INTRO = """\
-Every error of the REST API is a problem document (RFC 9457) with a stable `code`, which programs can rely on, and a `detail` for people. `error` frames of the WebSocket have the same.
+Every error of the REST API is a problem document (RFC 9457) with a stable `code` for programs and a `detail` for people. `error` frames of the WebSocket API contain the same document.
 
-*Retryable*: the same call may succeed later, unchanged. *Nothing happened*: the call has certainly changed nothing. Where that says no, the call may have taken effect: retry with the same idempotency key, producer sequence or deduplication id
+*Retryable*: the same call may succeed later, unchanged. *Nothing happened*: the call has certainly changed nothing. If this is no, the call may have taken effect: retry with the same idempotency key, producer sequence or deduplication id
 ([delivery](../explanation/delivery.md#unknown-outcomes)).
 
-The last two columns are what SQS clients (the code of the Query protocol) and Kinesis clients (the exception) get for the same error. Malformed requests get Amazon's own codes there.
+The last two columns are what SQS clients (the code of the Query protocol) and Kinesis clients (the exception) receive for the same error. Malformed requests receive AWS's own codes there.
 """
 COMMANDS = """\
 ## The command line
 
-What goes wrong is one line on standard error; these are the exit codes.
+Errors are printed as one line on standard error. The exit codes are:
 """
 EXITS = {
     ExitCode.OK: "done",
-    ExitCode.ERROR: "it could not be done",
-    ExitCode.USAGE: "what was typed, or a setting, is not allowed, here or by the service",
-    ExitCode.NOT_FOUND: "there is no such thing",
-    ExitCode.UNAVAILABLE: "the service or a store is away, or did not say what happened",
-    ExitCode.PARTIAL: "some of it was done",
+    ExitCode.ERROR: "error",
+    ExitCode.USAGE: "usage or validation error",
+    ExitCode.NOT_FOUND: "not found",
+    ExitCode.UNAVAILABLE: "service or store unreachable, or outcome unknown",
+    ExitCode.PARTIAL: "partly done",
     ExitCode.INTERRUPTED: "Ctrl-C",
-    ExitCode.PIPE_CLOSED: "the reader of its output went away",
+    ExitCode.PIPE_CLOSED: "broken pipe: the reader of the output closed it",
     ExitCode.TERMINATED: "SIGTERM",
 }
-HEAD = ("code", "status", "retryable", "nothing happened", "what it says", "SQS", "Kinesis")
+HEAD = ("code", "status", "retryable", "nothing happened", "description", "SQS", "Kinesis")
 
 
 def errors_page() -> str:

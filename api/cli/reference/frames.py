@@ -6,11 +6,13 @@ from typing import Any
 from api.cli.reference.markdown import code, page, table
 from api.spec.asyncapi import build_asyncapi
 
-INTRO = """\
-Every frame of `/v1/ws`, with an example. [Push](push.md) explains what they are for. The AsyncAPI document, `openapi/asyncapi.json` or `/asyncapi.json` of a running service, has every field with its type and bounds.
-"""
+INTRO = (
+    "All frames of `/v1/ws`, with an example each. [Push](push.md) explains their "
+    "use. The AsyncAPI document (`openapi/asyncapi.json`, or `/asyncapi.json` of a "
+    "running service) lists every field with its type and bounds.\n"
+)
 SENT, HEARD = "receive", "send"
-HEADINGS = {SENT: "What you send", HEARD: "What you receive"}
+HEADINGS = {SENT: "Frames that you send", HEARD: "Frames that you receive"}
 
 
 def frames_page() -> str:

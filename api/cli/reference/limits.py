@@ -10,11 +10,11 @@ from api.cli.reference.markdown import code, page, table
 from storage.domain import limits
 
 INTRO = """\
-What you meet first: a message has at most 1 MiB, a record 1 MiB (10 MiB where its stream allows it), a call 1,000 messages or records and 16 MiB, a name 80 characters. A receive takes up to 1,000 messages and waits up to 20 seconds; a visibility timeout lasts up to
-12 hours, a delay up to ten years. A stream has up to 1,024 shards. The number of queues and streams has no limit but memory.
+The limits you are most likely to meet: 1 MiB per message; 1 MiB per record (10 MiB if its stream allows it); 1,000 messages or records and 16 MiB per call; 80 characters per name. A receive returns up to 1,000 messages and waits up to 20 seconds; a visibility timeout is up to
+12 hours, a delay up to ten years. A stream has up to 1,024 shards. The number of queues and streams is limited only by memory.
 
-Below are all limits, as `storage/domain/limits.py` has them, with the reason where there is one. `_DEFAULT` is what holds if you say nothing, `_MAX` the most you may ask for. Many are internal: they bound the work of one step, and nobody can change them. What you can
-change for a deployment are [settings](settings.md), for a tenant [quotas](../how-to/quotas.md).
+Below are all limits as defined in `storage/domain/limits.py`, with the reason where there is one. `_DEFAULT` is the value used if you specify none, `_MAX` the maximum you can specify. Many limits are internal: they bound the work of one step and cannot be changed. You can
+change [settings](settings.md) for a deployment and [quotas](../how-to/quotas.md) for a tenant.
 """
 DURATIONS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"), (1, "ms"))
 SIZES = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B"))
@@ -84,7 +84,7 @@ def spelled(name: str, value: Any) -> str:
     if "BYTES" in name and "PER_SECOND" not in name and isinstance(value, int):
         return _in_units(value, SIZES)
     if isinstance(value, int) and value > RING // 1_000_000:
-        return f"1/{RING // value:,} of the ring"
+        return f"1/{RING // value:,} of the hash-key range"
     return f"{value:,}" if isinstance(value, int) else f"{value:g}"
 
 

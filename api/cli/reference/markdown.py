@@ -2,9 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-MADE = (
-    "<!-- Made of the code by `make reference`: what is written here is lost with the next one. -->"
-)
+MADE = "<!-- Generated from the code by `make reference`. Do not edit. -->"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

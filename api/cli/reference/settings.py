@@ -12,12 +12,12 @@ from api.cli.reference.markdown import code, page, table
 from api.config.settings import Settings
 
 INTRO = """\
-You can give each setting as an environment variable, as a line of `.env`, or as a key of `millstream.toml`, both in the folder where the command is started. Some are also options of `millstream up`. The first of these wins: option, environment, `.env`,
-`millstream.toml`, default. In `millstream.toml` a setting has its name without the prefix, in lower case: `port = 9000`.
+You can set each setting as an environment variable, as a line of `.env`, or as a key of `millstream.toml`; both files are read from the folder where the command is started. Some settings are also options of `millstream up`. The order of precedence is: option, environment, `.env`,
+`millstream.toml`, default. In `millstream.toml`, a setting has its name without the prefix, in lower case: `port = 9000`.
 
-`millstream config show --origin` shows each setting's value and where it comes from; `millstream config check` finds misspelt ones. A change needs a restart.
+`millstream config show --origin` prints the value and source of each setting; `millstream config check` finds misspelled settings. Changes take effect after a restart.
 
-The settings of the command line as a client (`MILLSTREAM_URL`, `MILLSTREAM_API_KEY`, `MILLSTREAM_CA_FILE`, `MILLSTREAM_PROFILE`) are in [the command line](cli.md).
+The client settings of the command line (`MILLSTREAM_URL`, `MILLSTREAM_API_KEY`, `MILLSTREAM_CA_FILE`, `MILLSTREAM_PROFILE`) are described in [the command line](cli.md).
 """
 KINDS = {int: "number", bool: "true or false", Path: "path", str: "text", SecretStr: "secret"}
 
@@ -33,7 +33,7 @@ def settings_page() -> str:
         )
         for name, field in Settings.model_fields.items()
     ]
-    return page("Settings", INTRO, table(("variable", "is", "default", "what it says"), rows))
+    return page("Settings", INTRO, table(("variable", "is", "default", "description"), rows))
 
 
 def _default(value: Any) -> str:

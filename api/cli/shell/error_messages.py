@@ -17,13 +17,13 @@ from millstream_client.errors import (
 )
 
 HINTS = {
-    "queue_not_found": "`millstream queue ls` lists those there are.",
-    "stream_not_found": "`millstream stream ls` lists those there are.",
-    "group_not_found": "`millstream group ls` lists those there are.",
-    "replay_not_found": "`millstream replay ls` lists those there are.",
-    "job_not_found": "`millstream job ls` lists those there are.",
-    "receipt_handle_expired": "The message went back to its queue: receive it again.",
-    "archive_off": "The service has no archive: see MILLSTREAM_ARCHIVE_URL.",
+    "queue_not_found": "`millstream queue ls` lists existing queues.",
+    "stream_not_found": "`millstream stream ls` lists existing streams.",
+    "group_not_found": "`millstream group ls` lists existing groups.",
+    "replay_not_found": "`millstream replay ls` lists existing replays.",
+    "job_not_found": "`millstream job ls` lists existing jobs.",
+    "receipt_handle_expired": "The message returned to its queue; receive it again.",
+    "archive_off": "The service has no archive; set MILLSTREAM_ARCHIVE_URL.",
 }
 """Remedy for a problem, by its code."""
 
@@ -59,13 +59,13 @@ def _problem(error: Refused) -> str:
 def _hint(error: MillstreamError) -> str:
     match error:
         case ConnectionFailed():
-            return "Start one with `millstream up`, or name another with --url."
+            return "Start one with `millstream up`, or specify another with --url."
         case Unauthenticated():
-            return "Give a key with --api-key or MILLSTREAM_API_KEY."
+            return "Specify a key with --api-key or MILLSTREAM_API_KEY."
         case Limited() | Unavailable():
-            return "Try again soon, or let --retry do that."
+            return "Try again later, or use --retry."
         case TimedOut() | OutcomeUnknown():
-            return "It may have happened: look before you repeat it."
+            return "The call may have taken effect; check before you repeat it."
         case Refused() | ItemRefused():
             return HINTS.get(error.code, "")
         case _:

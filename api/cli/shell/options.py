@@ -43,7 +43,7 @@ def parse_setting(text: str) -> tuple[str, Any]:
     """
     name, equals, value = text.partition("=")
     if not (name and equals):
-        raise ValueError(f"{text!r} is no setting: say name=value")
+        raise ValueError(f"{text!r} is not a setting: use name=value")
     try:
         return name, json.loads(value)
     except ValueError:
@@ -54,7 +54,7 @@ def parse_pair(text: str) -> tuple[str, str]:
     """Parse name=value, both text. Raises ValueError."""
     name, equals, value = text.partition("=")
     if not (name and equals):
-        raise ValueError(f"{text!r} is no header: say name=value")
+        raise ValueError(f"{text!r} is not a header: use name=value")
     return name, value
 
 
@@ -64,23 +64,23 @@ def fields(settings: list[Any] | None, **named: Any) -> dict[str, Any]:
     return given | dict(settings or [])
 
 
-QueueName = Annotated[str, typer.Argument(autocompletion=queue_names, help="The queue.")]
-QueueNames = Annotated[list[str], typer.Argument(autocompletion=queue_names, help="The queues.")]
-StreamName = Annotated[str, typer.Argument(autocompletion=stream_names, help="The stream.")]
-StreamNames = Annotated[list[str], typer.Argument(autocompletion=stream_names, help="The streams.")]
-GroupName = Annotated[str, typer.Argument(autocompletion=group_names, help="The group.")]
-GroupNames = Annotated[list[str], typer.Argument(autocompletion=group_names, help="The groups.")]
-Prefix = Annotated[str, typer.Option("--prefix", help="Only names that begin with this.")]
-Most = Annotated[int | None, typer.Option("-n", "--limit", min=1, help="How many at most.")]
+QueueName = Annotated[str, typer.Argument(autocompletion=queue_names, help="Queue.")]
+QueueNames = Annotated[list[str], typer.Argument(autocompletion=queue_names, help="Queues.")]
+StreamName = Annotated[str, typer.Argument(autocompletion=stream_names, help="Stream.")]
+StreamNames = Annotated[list[str], typer.Argument(autocompletion=stream_names, help="Streams.")]
+GroupName = Annotated[str, typer.Argument(autocompletion=group_names, help="Group.")]
+GroupNames = Annotated[list[str], typer.Argument(autocompletion=group_names, help="Groups.")]
+Prefix = Annotated[str, typer.Option("--prefix", help="Only names with this prefix.")]
+Most = Annotated[int | None, typer.Option("-n", "--limit", min=1, help="Maximum number.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
-OnlyNew = Annotated[bool, typer.Option("--new", help="Fail if it exists already.")]
+OnlyNew = Annotated[bool, typer.Option("--new", help="Fail if it already exists.")]
 Settings = Annotated[
     list[Any] | None,
     typer.Option(
         "--set",
         parser=parsed_by(parse_setting),
         metavar="NAME=VALUE",
-        help="A field of its configuration, as the REST API names it; repeat for more.",
+        help="A configuration field by its REST API name; repeat for more.",
     ),
 ]
 Headers = Annotated[
@@ -89,7 +89,7 @@ Headers = Annotated[
         "--header",
         parser=parsed_by(parse_pair),
         metavar="NAME=VALUE",
-        help="A header; repeat for more.",
+        help="Header (name=value); repeat for more.",
     ),
 ]
-ContentType = Annotated[str, typer.Option("--content-type", help="The content type of the data.")]
+ContentType = Annotated[str, typer.Option("--content-type", help="Content type of the data.")]

@@ -27,7 +27,7 @@ def parse_duration(text: str) -> float:
     if _SECONDS_ALONE.fullmatch(text):
         return float(text)
     if not _WHOLE.fullmatch(text):
-        raise ValueError(f"{text!r} is no duration: say 30s, 10m, 2h or 1d")
+        raise ValueError(f"{text!r} is not a duration: use 30s, 10m, 2h or 1d")
     return sum(float(number) * SECONDS[unit] for number, unit in _PART.findall(text))
 
 
@@ -51,7 +51,7 @@ def parse_time(text: str, now: datetime) -> datetime:
         return datetime.fromisoformat(text).astimezone()
     except ValueError:
         raise ValueError(
-            f"{text!r} is no time: say 10m for ten minutes ago, or 2026-01-31T12:00:00Z"
+            f"{text!r} is not a time: use 10m for ten minutes ago, or 2026-01-31T12:00:00Z"
         ) from None
 
 
@@ -81,13 +81,13 @@ def parse_place(text: str, now: datetime) -> Place:
         return Place(time=parse_time(text, now))
     except ValueError:
         raise ValueError(
-            f"{text!r} is no place: say earliest, latest, 10m, 2026-01-31T12:00:00Z or an offset"
+            f"{text!r} is not a position: use earliest, latest, 10m, 2026-01-31T12:00:00Z or an offset"
         ) from None
 
 
 def parse_offsets(text: str) -> dict[int, int]:
     """Parse offsets by shard: 0=120,1=98."""
     if not _OFFSETS.fullmatch(text):
-        raise ValueError(f"{text!r} are no offsets: say 0=120,1=98 for shards 0 and 1")
+        raise ValueError(f"{text!r} are not offsets: use 0=120,1=98 for shards 0 and 1")
     pairs = (part.split("=") for part in text.split(","))
     return {int(shard): int(offset) for shard, offset in pairs}

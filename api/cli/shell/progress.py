@@ -42,7 +42,7 @@ class Setbacks:
     def tell(self, failure: str) -> None:
         """Report the failure of the last attempt of a running job; "" for none."""
         if failure and failure != self._said:
-            self._say(f"an attempt failed, and is made again: {failure}")
+            self._say(f"an attempt failed and will be retried: {failure}")
         self._said = failure
 
 

@@ -13,6 +13,6 @@ def confirm(cli: Terminal, warning: str, name: str, *, yes: bool) -> None:
     if not cli.is_for_a_person:
         raise CliError(f"{warning} Pass --yes to confirm.", ExitCode.USAGE)
     typer.echo(warning, err=True)
-    typed = typer.prompt(f"Type {name} to go on", default="", show_default=False, err=True)
+    typed = typer.prompt(f"Type {name} to confirm", default="", show_default=False, err=True)
     if typed != name:
-        raise CliError("nothing was done: that is not its name")
+        raise CliError("the name does not match; nothing was done")

@@ -55,12 +55,12 @@ COMMON: dict[str, tuple[Any, Any]] = {
     "url": (
         Annotated[
             str | None,
-            typer.Option("--url", help="The service's address, such as http://127.0.0.1:8080."),
+            typer.Option("--url", help="Address of the service, such as http://127.0.0.1:8080."),
         ],
         None,
     ),
     "api_key": (
-        Annotated[str | None, typer.Option("--api-key", help="The API key to send.")],
+        Annotated[str | None, typer.Option("--api-key", help="API key.")],
         None,
     ),
     "ca_file": (
@@ -68,20 +68,18 @@ COMMON: dict[str, tuple[Any, Any]] = {
             str | None,
             typer.Option(
                 "--ca-file",
-                help="The CA that signed the service's certificate, a PEM file.",
+                help="PEM file of the CA that signed the service's certificate.",
                 metavar="FILE",
             ),
         ],
         None,
     ),
     "profile": (
-        Annotated[
-            str | None, typer.Option("--profile", help="A profile of the configuration file.")
-        ],
+        Annotated[str | None, typer.Option("--profile", help="Profile of the configuration file.")],
         None,
     ),
     "output": (
-        Annotated[Form, typer.Option("--output", "-o", help="The form of results.")],
+        Annotated[Form, typer.Option("--output", "-o", help="Output format.")],
         Form.TABLE,
     ),
     "quiet": (
@@ -95,7 +93,7 @@ COMMON: dict[str, tuple[Any, Any]] = {
                 "--retry",
                 parser=parsed_by(parse_duration),
                 metavar="DURATION",
-                help="How long to keep trying while the service cannot be reached.",
+                help="Time to keep retrying while the service is unreachable.",
             ),
         ],
         None,

@@ -32,15 +32,15 @@ def decide(settings: Settings, data: Path) -> Archiving:
     """
     if settings.archive_url == OFF:
         return Archiving(
-            OFF, works=False, remark="The archive is off, as MILLSTREAM_ARCHIVE_URL says.\n"
+            OFF, works=False, remark="The archive is disabled by MILLSTREAM_ARCHIVE_URL.\n"
         )
     url, reason = settings.archive_url or own_archive(data), why_not()
     if reason is None:
         return Archiving(url, works=True)
     if settings.archive_url is not None or Path(data, _FOLDER).is_dir():
-        remark = f"The archive is read here, and no worker writes it: {reason}.\n"
+        remark = f"The archive is readable, but no worker writes to it: {reason}.\n"
         return Archiving(url, works=False, remark=remark)
-    return Archiving(OFF, works=False, remark=f"The archive is off: {reason}.\n")
+    return Archiving(OFF, works=False, remark=f"The archive is disabled: {reason}.\n")
 
 
 def own_archive(data: Path) -> str:

@@ -70,7 +70,7 @@ def _take(descriptor: int, data: Path, deadline: float) -> None:
         if time.monotonic() > deadline:
             holder = os.pread(descriptor, 32, 0).decode().strip() or "unknown"
             raise CliError(
-                f"{data} is in use by another Millstream (process {holder}, or what it left running)",
+                f"{data} is in use by another Millstream (process {holder} or a process that it left running)",
                 ExitCode.UNAVAILABLE,
             )
         time.sleep(LOCK_POLL_S)
@@ -104,15 +104,16 @@ def check_version(data: Path) -> None:
     elif (version := path.read_text().strip()) != str(LAYOUT_VERSION):
         older = version.isdecimal() and int(version) < LAYOUT_VERSION
         raise CliError(
-            f"{data} has layout version {version or 'unknown'}, and this Millstream knows version "
-            f"{LAYOUT_VERSION}: use the Millstream that wrote it"
+            f"{data} has layout version {version or 'unknown'}, but this version of Millstream supports {LAYOUT_VERSION}: use the version that wrote it"
             + ("" if older else ", or a newer one")
         )
 
 
 def _mark(data: Path, path: Path) -> None:
     if {entry.name for entry in data.iterdir()} - _NOT_OURS_TO_MIND:
-        raise CliError(f"{data} is not empty and was not made by Millstream: choose another --data")
+        raise CliError(
+            f"{data} is not empty and was not created by Millstream: choose another --data directory"
+        )
     new = path.with_suffix(".new")
     new.write_text(f"{LAYOUT_VERSION}\n")
     new.rename(path)

@@ -16,8 +16,7 @@ def check_host(settings: Settings) -> None:
     asks_nobody = not settings.wants_credentials and not settings.insecure
     if settings.listens_beyond_loopback and asks_nobody:
         raise CliError(
-            f"{settings.host} is reachable by other machines, and with auth=open nobody is asked who they "
-            "are: listen on 127.0.0.1, leave auth to auto, or add --insecure when something in front checks",
+            f"{settings.host} is reachable from other machines, and auth=open requires no authentication: listen on 127.0.0.1, set auth to auto, or add --insecure if a proxy authenticates clients",
             ExitCode.USAGE,
         )
 
@@ -43,7 +42,7 @@ def _resolve(host: str, port: int) -> tuple[socket.AddressFamily, tuple[str, int
     try:
         addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except socket.gaierror as error:
-        raise CliError(f"{host} is no address of this machine: {error.strerror}") from None
+        raise CliError(f"{host} is not an address of this machine: {error.strerror}") from None
     family, *_, address = addresses[0]
     return family, (str(address[0]), int(address[1]))
 

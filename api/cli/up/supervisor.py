@@ -123,8 +123,7 @@ class ProcessMonitor:
         self.deaths += 1
         self.program.on_end(pid)
         self._say(
-            f"{self.program.name} (process {pid}) ended, {how_it_ended(returncode)}; "
-            f"starting it again in {wait_s:.1f} s"
+            f"{self.program.name} (process {pid}) exited with {how_it_ended(returncode)}; restarting it in {wait_s:.1f} s"
         )
 
     async def _start_again(self, wait_s: float) -> asyncio.subprocess.Process:
@@ -134,7 +133,7 @@ class ProcessMonitor:
                 self.program.prepare()
                 self._process = await _spawn(self.program)
             except (OSError, subprocess.SubprocessError, EmbeddedServerError) as error:
-                self._say(f"{self.program.name} cannot be started: {error}")
+                self._say(f"cannot start {self.program.name}: {error}")
                 wait_s = BACK_OFF_S_MAX
             else:
                 return self._process

@@ -22,11 +22,11 @@ def check_tls(settings: Settings) -> None:
     """Raise CliError for contradictory settings, and for files that are not certificates."""
     if settings.ssl_certfile is None:
         if settings.ssl_keyfile or settings.ssl_ca_certs or settings.ssl_cert_reqs != "none":
-            raise _trouble("ssl_certfile is missing: the other ssl settings mean nothing without")
+            raise _trouble("ssl_certfile is required by the other ssl settings")
         return
     if settings.ssl_cert_reqs != "none" and settings.ssl_ca_certs is None:
         raise _trouble(
-            "ssl_cert_reqs asks callers for certificates: say ssl_ca_certs, which sign them"
+            "ssl_cert_reqs requires client certificates: set ssl_ca_certs to the CAs that sign them"
         )
     _load(settings, settings.ssl_certfile)
 
@@ -43,9 +43,7 @@ def _load(settings: Settings, certfile: Path) -> None:
             context.load_verify_locations(settings.ssl_ca_certs)
         context.set_ciphers(CIPHERS)
     except (OSError, ValueError) as error:
-        raise _trouble(
-            f"ssl_certfile, ssl_keyfile or ssl_ca_certs cannot be used: {error}"
-        ) from None
+        raise _trouble(f"cannot use ssl_certfile, ssl_keyfile or ssl_ca_certs: {error}") from None
 
 
 def uvicorn_options(settings: Settings) -> list[str]:

@@ -62,7 +62,7 @@ Millstream is ready at {url}
   curl{key} {url}/v1/queues/orders/messages -d 'hello'
   curl{key} {url}/v1/queues/orders/receive --json '{{"messages_max": 10, "wait_seconds": 5}}'
 
-  # and to look at it all: {url}/ui
+  # dashboard: {url}/ui
 """
 WITH_KEY = ' -H "authorization: Bearer $MILLSTREAM_API_KEY"'
 
@@ -205,7 +205,7 @@ def _in_its_first_life(keeper: ProcessMonitor) -> Callable[[], bool]:
 async def _migrate(supervisor: Supervisor, program: Program) -> None:
     code = await supervisor.run_once(program)
     if code != 0:
-        raise CliError("the database could not be migrated, as said above", ExitCode.UNAVAILABLE)
+        raise CliError("the database migration failed (see above)", ExitCode.UNAVAILABLE)
 
 
 async def _start_api(
@@ -218,7 +218,7 @@ async def _start_api(
     look = _not_shaking_hands if settings.ssl_cert_reqs == "required" else readiness
     while (answer := await asyncio.to_thread(look, url)) != "":
         if ended := [keeper.program.name for keeper in keepers if keeper.deaths]:
-            raise CliError(f"{ended[0]} ended while starting, as said above")
+            raise CliError(f"{ended[0]} exited during startup (see above)")
         if time.monotonic() > deadline:
             raise CliError(f"not ready after {READY_S:.0f} s: {answer}", ExitCode.UNAVAILABLE)
         await asyncio.sleep(READY_POLL_S)
@@ -237,7 +237,7 @@ def _not_shaking_hands(url: str) -> str:
         ):
             return ""
     except OSError as error:
-        return f"no answer ({error})"
+        return f"no response ({error})"
 
 
 def readiness(url: str) -> str:
@@ -249,7 +249,7 @@ def readiness(url: str) -> str:
         answer = connection.getresponse()
         body = answer.read().decode(errors="replace")
     except (OSError, http.client.HTTPException) as error:
-        return f"no answer ({error})"
+        return f"no response ({error})"
     finally:
         connection.close()
     return "" if answer.status == http.HTTPStatus.OK else body

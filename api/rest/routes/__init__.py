@@ -1,1 +1,1 @@
-"""REST routes, one noun in each module."""
+"""REST routes, one noun per module."""

@@ -1,4 +1,4 @@
-"""The archive: how far a stream is archived, its files, and archiving it at once."""
+"""Archive routes: archive state of a stream, its files, and flushes."""
 
 from typing import Annotated
 
@@ -19,7 +19,7 @@ SEE = Depends(may(Action.STREAM_LIST))
 
 @router.get("/{stream}", dependencies=[SEE])
 async def get_archive(stream: StreamPath, storage: StorageDep) -> ArchiveOut:
-    """Show how far a stream is archived, and how much of it waits."""
+    """Show the archive state of a stream, by shard."""
     return ArchiveOut.from_domain(await storage.archives.show(stream))
 
 
@@ -44,9 +44,9 @@ async def list_archived_files(
 
 @router.post("/{stream}/flushes", dependencies=[MANAGE], status_code=202)
 async def flush_archive(stream: StreamPath, storage: StorageDep, response: Response) -> FlushOut:
-    """Archive all there is of a stream now, whatever its age.
+    """Archive all records of a stream now, regardless of their age.
 
-    Its job is done when all of that is archived; until then it is begun again after each failure.
+    The job is done when all of them are archived; until then it restarts after each failure.
     """
     job = await storage.archives.flush(stream)
     response.headers["location"] = f"/v1/jobs/{job.job_id}"

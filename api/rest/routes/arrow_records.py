@@ -1,4 +1,4 @@
-"""Reading many records at once as an Arrow stream: the route of Spark and of other programs that work on columns."""
+"""Bulk reads of records as an Arrow stream, for Spark and other columnar readers."""
 
 from typing import Annotated, Any, cast
 
@@ -16,17 +16,17 @@ router = APIRouter(prefix="/v1/streams/{stream}", tags=["streams"])
 
 READ = Depends(may(Action.STREAM_READ))
 
-Offset = Annotated[int, Query(ge=0, le=limits.OFFSET_MAX, description="Where to begin.")]
+Offset = Annotated[int, Query(ge=0, le=limits.OFFSET_MAX, description="Offset to start at.")]
 End = Annotated[
     int | None,
-    Query(ge=1, le=limits.OFFSET_MAX, description="Only records below this offset."),
+    Query(ge=1, le=limits.OFFSET_MAX, description="Read only records before this offset."),
 ]
 BytesMax = Annotated[
     int,
     Query(
         ge=1,
         le=limits.TABLE_BYTES_MAX,
-        description="Of the records' data, at most; at least one record is read.",
+        description="Maximum bytes of record data; at least one record is returned.",
     ),
 ]
 
@@ -40,17 +40,17 @@ _RESPONSE: dict[int | str, dict[str, Any]] = {
         "description": "An Arrow IPC stream with the columns `offset`, `ts`, `event_ts`, `key`, `data` and `headers`.",
         "content": {ARROW: {"schema": {"type": "string", "format": "binary"}}},
         "headers": {
-            "Millstream-Next-Offset": _header("Where to go on."),
+            "Millstream-Next-Offset": _header("Offset to continue at."),
             "Millstream-Start": _header("The oldest readable offset."),
-            "Millstream-Tip": _header("The next offset to be written."),
-            "Millstream-Records": _header("How many records there are."),
+            "Millstream-Tip": _header("The next offset to write."),
+            "Millstream-Records": _header("Number of records."),
             "Millstream-Tier": _header("`hot` or `archive`.", "string"),
             "Millstream-Ended": _header(
-                "Whether the shard is closed and this was the last of it.", "boolean"
+                "Whether the shard is closed and has been read to its end.", "boolean"
             ),
             "Millstream-Gap": _header(
-                "`first-next reason`: offsets before these records that cannot be read, because they are `expired` or"
-                " a `hole`.",
+                "`first-next reason`: offsets before these records that are not available"
+                " because they are `expired` or a `hole`.",
                 "string",
             ),
         },
@@ -70,10 +70,10 @@ async def read_table(
     end: End = None,
     bytes_max: BytesMax = limits.TABLE_BYTES_MAX,
 ) -> Response:
-    """Read a shard in order from an offset on, as an Arrow stream of many records.
+    """Read records of a shard in order, as an Arrow stream.
 
-    For programs that read much. Where to go on and what the shard has is told in headers; records in memory and in the
-    archive are read as one.
+    For bulk reads. Response headers contain the offset to continue at and the extent of the shard. Records in the hot
+    store and in the archive are read as one log.
     """
     found = await storage.tables.read(stream, shard, offset, end, bytes_max)
     cast(DoorMetrics, request.app.state.stream_metrics).read(found.records)

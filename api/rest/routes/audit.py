@@ -1,4 +1,4 @@
-"""The audit log: who did what, when, from where, and what it changed."""
+"""Audit log: who did what, when, from where, and the fields that changed."""
 
 from typing import Annotated
 
@@ -26,22 +26,26 @@ async def list_audit_entries(
     principal: PrincipalDep,
     request: Request,
     namespace: Text = None,
-    principal_: Annotated[str | None, Query(alias="principal", description="Who called.")] = None,
+    principal_: Annotated[
+        str | None, Query(alias="principal", description="Name of the principal.")
+    ] = None,
     action: Text = None,
     resource: Annotated[
-        str | None, Query(description="`queues/orders`, for one, and what is below it.")
+        str | None,
+        Query(description="A resource such as `queues/orders`, including everything below it."),
     ] = None,
     from_: Annotated[
-        AwareDatetime | None, Query(alias="from", description="Called then or later.")
+        AwareDatetime | None, Query(alias="from", description="At or after this time.")
     ] = None,
-    to: Annotated[AwareDatetime | None, Query(description="Called before.")] = None,
+    to: Annotated[AwareDatetime | None, Query(description="Before this time.")] = None,
     order: AuditOrder = AuditOrder.NEWEST,
     limit: Limit = limits.PAGE_ITEMS_DEFAULT,
     cursor: Cursor = "",
 ) -> AuditPage | Response:
-    """List what was administered, in the caller's namespace or, for an administrator of all of them, everywhere.
+    """List audit entries of the caller's namespace, or of all namespaces.
 
-    With `Accept: application/x-ndjson` a line for each entry, and a last one of type `end`.
+    Administrators of all namespaces see all entries. With `Accept: application/x-ndjson`, the response has one line per
+    entry and a last line of type `end`.
     """
     wanted = Wanted(
         namespace=_namespace(principal, namespace),
@@ -70,7 +74,7 @@ async def list_audit_entries(
 
 
 def _namespace(principal: Principal, asked: str | None) -> str | None:
-    """The namespace whose entries are shown; None: every one's."""
+    """Return the namespace whose entries are listed, or None for all."""
     return asked if principal.everywhere else principal.namespace
 
 

@@ -1,4 +1,4 @@
-"""Appending in bulk: many records of a stream, column by column."""
+"""Columnar appends of many records."""
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -16,16 +16,19 @@ dataplane = Dataplane()
 
 
 class AppendColumns(msgspec.Struct, gc=False):
-    """Bodies, and the partition keys of as many records, or none. In JSON a body is base64, in MessagePack bin."""
+    """Bodies, and one partition key per body or none.
+
+    Bodies are base64 in JSON and bin in MessagePack.
+    """
 
     data: list[bytes]
     keys: list[str] = []
 
 
 class AppendedRangeOut(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """Where records went: the first to `offset`, the next ones behind it; or why they were refused.
+    """The offsets of consecutive records, starting at `offset`, or the error for them.
 
-    `records` are their numbers in the call; without them it is all of the call's records.
+    `records` are their indexes in the call; if omitted, the range covers all records of the call.
     """
 
     shard: int | UnsetType = UNSET
@@ -36,7 +39,7 @@ class AppendedRangeOut(msgspec.Struct, frozen=True, omit_defaults=True, gc=False
 
 
 class AppendedColumns(msgspec.Struct):
-    """Ranges of records, and how many records were refused."""
+    """Ranges of records, and the number of rejected records."""
 
     ranges: list[AppendedRangeOut]
     failed: int
@@ -51,9 +54,10 @@ class AppendedColumns(msgspec.Struct):
     idempotent=True,
 )
 async def append_columns(call: Call[AppendColumns]) -> AppendedColumns:
-    """Append many records at once, column by column: the cheapest way, in MessagePack.
+    """Append many records, column by column.
 
-    The records are as those of the other appends, without headers and event times. Look at `failed`.
+    The most efficient way to append, in MessagePack. The records are the same as those of other appends, without headers
+    and event times. Check `failed`: records can be rejected individually.
     """
     columns = _taken(call.body)
     count = len(columns)
@@ -74,7 +78,7 @@ async def append_columns(call: Call[AppendColumns]) -> AppendedColumns:
 
 
 def _taken(body: AppendColumns) -> Columns:
-    """The columns, which the call does not hold on to then."""
+    """Return the columns and release them from the call."""
     columns = Columns(body.data, body.keys)
     body.data, body.keys = [], []
     return columns

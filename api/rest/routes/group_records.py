@@ -1,7 +1,7 @@
-"""Reading and committing as a member of a group: its hot routes.
+"""Reads and commits of consumer group members (fast routes).
 
-curl …/groups/g/records?member=alice&wait_seconds=20      joins, heartbeats, reads: as often as you like
-curl …/groups/g/commit --json '{"token": "…"}'            once the records are done
+curl …/groups/g/records?member=alice&wait_seconds=20      joins, heartbeats and reads; can be repeated
+curl …/groups/g/commit --json '{"token": "…"}'            commits processed records
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ ShardIndex = Annotated[int, Meta(ge=0, le=10**9)]
 
 
 class Token(msgspec.Struct, frozen=True, array_like=True):
-    """What a commit token says: who read in which generation, and by shard the next offset to read."""
+    """Content of a commit token: member, generation and the next offset by shard."""
 
     member: MemberName = ""
     generation: Count = 0
@@ -43,14 +43,17 @@ NO_TOKEN = Token()
 
 
 class FetchRecords(msgspec.Struct, forbid_unknown_fields=True):
-    """Who reads, and how much."""
+    """The member that reads, and limits of the read."""
 
     member: Annotated[
-        MemberName, Meta(description="A name of your own; none in a simple group.")
+        MemberName, Meta(description="Name of the member. Not allowed in a simple group.")
     ] = ""
     after: Annotated[
         str,
-        Meta(description="A token of this generation: read on behind it, before it is committed."),
+        Meta(
+            description="A commit token of this generation: continue reading after it, "
+            "before it is committed."
+        ),
     ] = ""
     limit: RecordsMax = RECORDS_DEFAULT
     bytes_max: BytesMax = limits.READ_BYTES_MAX
@@ -58,8 +61,10 @@ class FetchRecords(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class GroupRecords(Lined, kw_only=True):
-    """Records of the member's shards, by arrival; within a shard in order. `token` commits them. `tier` is the
-    archive when any of them came from there."""
+    """Records of the member's shards, by arrival time, and in order within a shard.
+
+    `token` commits them. `tier` is `archive` if any of them came from the archive.
+    """
 
     lines_field: ClassVar[str] = "records"
     records: list[RecordOut]
@@ -80,9 +85,9 @@ class OffsetIn(msgspec.Struct, frozen=True):
 
 
 class CommitIn(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """A token, or offsets with the member and the generation that say them.
+    """A commit token, or offsets with their member and generation.
 
-    In a simple group there is no member, and nothing is fenced without a generation.
+    Simple groups have no member; without a generation, commits are not fenced.
     """
 
     token: str = ""
@@ -92,7 +97,7 @@ class CommitIn(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class CommittedOut(msgspec.Struct, omit_defaults=True, kw_only=True, gc=False):
-    """Where the group stands in a shard, or why nothing was committed there."""
+    """The group's offset in a shard, or the error for the shard."""
 
     shard: int
     offset: int | UnsetType = UNSET
@@ -100,28 +105,34 @@ class CommittedOut(msgspec.Struct, omit_defaults=True, kw_only=True, gc=False):
 
 
 class CommittedOffsets(msgspec.Struct):
-    """One result for each shard, and how many were refused."""
+    """One result per shard, and the number of failed shards."""
 
     offsets: list[CommittedOut]
     failed: int
 
 
 class HeartbeatIn(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """What the member knows: its generation, and the shards it still holds, so that others become free."""
+    """The member's generation, and the shards that it still holds.
+
+    Shards that are not listed can be reassigned.
+    """
 
     generation: Count | None = None
     owned: Annotated[list[ShardIndex], Meta(max_length=limits.COMMIT_SHARDS_MAX)] | None = None
 
 
 class AssignedShard(msgspec.Struct, frozen=True):
-    """A shard, and the next offset of the group there; null: nothing is committed, read from its start."""
+    """An assigned shard and its next offset.
+
+    `committed` is null if nothing is committed: read from the group's start position.
+    """
 
     shard: int
     committed: int | None
 
 
 class Heartbeat(msgspec.Struct, kw_only=True):
-    """What the member reads now, what it is to give up, and the generation that its commits carry."""
+    """The member's shards, the shards to release, and the generation for its commits."""
 
     member: str
     generation: int
@@ -137,10 +148,10 @@ class Heartbeat(msgspec.Struct, kw_only=True):
     action=Action.GROUP_COMMIT,
 )
 async def fetch_records(call: Call[FetchRecords]) -> GroupRecords:
-    """Read as a member of a group: joins if needed, says that the member is there, and reads its shards.
+    """Read records as a member of a group.
 
-    Repeated without a commit, it gives the same records. With `wait_seconds` it waits for the next
-    record. Shards that others are to have are given up by the next call.
+    Joins if necessary, sends a heartbeat, and reads the member's shards. Repeating the call without a commit returns the
+    same records. With `wait_seconds`, the call waits for the next record. Revoked shards are released by the next call.
     """
     asked = call.query
     about = _about(call.group)
@@ -166,7 +177,7 @@ async def fetch_records(call: Call[FetchRecords]) -> GroupRecords:
 
 
 def _of_now(membership: Membership, told: Token) -> dict[int, int]:
-    """What a token before this one said of shards that still are the member's."""
+    """Return the offsets of a previous token for shards that are still assigned to the member."""
     since = {place.shard: place.generation for place in membership.assigned}
     return {
         shard: offset
@@ -206,10 +217,10 @@ def _records_out(fetched: Fetched, token: str, binary: bool) -> GroupRecords:
     action=Action.GROUP_COMMIT,
 )
 async def commit_offsets(call: Call[CommitIn]) -> CommittedOffsets:
-    """Commit what was read: a token, or the next offset of each shard.
+    """Commit offsets, with a token or with the next offset of each shard.
 
-    Each shard is answered for itself: look at `failed`. When all are refused, the answer is a problem.
-    An offset behind what was committed before changes nothing, so a commit can be repeated.
+    Each shard has its own result: check `failed`. If all shards fail, the response is a problem. An offset below the
+    committed one changes nothing, so a commit can be repeated.
     """
     commits = _commits(call)
     if not commits:
@@ -224,7 +235,7 @@ async def commit_offsets(call: Call[CommitIn]) -> CommittedOffsets:
 
 
 def _commits(call: Call[CommitIn]) -> Sequence[Commit]:
-    """What is to be committed. Raises InvalidCursor, ValidationFailed."""
+    """Return the requested commits. Raises InvalidCursor, ValidationFailed."""
     asked = call.body
     if not asked.token:
         if not asked.offsets:
@@ -233,7 +244,7 @@ def _commits(call: Call[CommitIn]) -> Sequence[Commit]:
             Commit(one.shard, one.offset, asked.member, asked.generation) for one in asked.offsets
         ]
     if asked.offsets or asked.member or asked.generation is not None:
-        raise ValidationFailed.at("/token", "A token says everything itself", "conflict")
+        raise ValidationFailed.at("/token", "A commit token excludes other fields", "conflict")
     told = decode_cursor(asked.token, _about(call.group), Token)
     return [
         Commit(shard, offset, told.member, told.generation)
@@ -254,10 +265,10 @@ def _committed_out(commit: Commit, result: CommitResult) -> CommittedOut:
     action=Action.GROUP_COMMIT,
 )
 async def send_heartbeat(call: Call[HeartbeatIn]) -> Heartbeat:
-    """Say that a member is there, and hear what it reads now.
+    """Send a heartbeat of a member and return its assignment.
 
-    It stops reading what is `revoked`, commits, and leaves those shards out of `owned` next time: then
-    they go to others. A member that was silent for too long is unknown, and joins again.
+    A member stops reading its `revoked` shards, commits, and omits them from `owned` in the next heartbeat; then they are
+    reassigned. A member that sent no heartbeat for too long is unknown and must join again.
     """
     membership = await call.storage.groups.heartbeat(
         call.group, call.member, generation=call.body.generation, owned=call.body.owned

@@ -1,4 +1,4 @@
-"""Consumer groups: their configuration, members, bookmarks, and where they are."""
+"""Consumer groups: configuration, members, bookmarks and offsets."""
 
 from typing import Annotated
 
@@ -88,7 +88,7 @@ async def _require_group(storage: StorageDep, group: GroupPath) -> None:
     try:
         await storage.groups.get(group)
     except GroupNotFound:
-        raise PreconditionFailed("If-Match: * asks for a group that exists.") from None
+        raise PreconditionFailed("If-Match: * requires an existing group.") from None
 
 
 @router.get(
@@ -99,7 +99,7 @@ async def _require_group(storage: StorageDep, group: GroupPath) -> None:
 async def get_consumer_group(
     group: GroupPath, storage: StorageDep, response: Response
 ) -> GroupDetail:
-    """Show a group, its members, and which shard each of them reads."""
+    """Show a group, its members and their shards."""
     stored, members, shards = await storage.groups.describe(group)
     response.headers["etag"] = etag(stored.version)
     return GroupDetail.of(
@@ -149,9 +149,9 @@ async def join_group(
     storage: StorageDep,
     asked: Annotated[JoinIn, Body(default_factory=JoinIn)],
 ) -> MembershipOut:
-    """Join a group, or start anew as one of its members: what the former self of that name does counts no more.
+    """Join a group. Rejoining with the same name fences the previous instance.
 
-    Members then heartbeat, read their shards, and commit. `GET …/records` does all of that but the commit.
+    Members then send heartbeats, read their shards and commit. `GET …/records` does all of that except the commit.
     """
     joined = await storage.groups.join(
         group, member_id=asked.member or "", instance_id=asked.instance_id or ""
@@ -165,18 +165,18 @@ async def leave_group(
     member: NamePart,
     storage: StorageDep,
     for_a_while: Annotated[
-        bool, Query(description="A member with an `instance_id` keeps its shards until it is back.")
+        bool, Query(description="A member with an `instance_id` keeps its shards until it returns.")
     ] = False,
 ) -> None:
-    """Leave a group: the member's shards go to others at once."""
+    """Leave a group. The member's shards are reassigned immediately."""
     await storage.groups.leave(group, member, for_good=not for_a_while)
 
 
 @router.post("/{group}/reset", dependencies=[RESET, JSON_ONLY])
 async def reset_group(group: GroupPath, storage: StorageDep, asked: ResetIn) -> ResetOut:
-    """Take a group elsewhere, whether its members are at work or not.
+    """Reset the offsets of a group, even while members are active.
 
-    What they read before counts no more: their commits of it are refused as stale.
+    Reads before the reset are discarded: their commits are rejected as stale.
     """
     done = await storage.groups.reset(group, asked.to_domain(), dry_run=asked.dry_run)
     return ResetOut(
@@ -186,7 +186,7 @@ async def reset_group(group: GroupPath, storage: StorageDep, asked: ResetIn) -> 
 
 @router.get("/{group}/lag", dependencies=[SEE])
 async def get_group_lag(group: GroupPath, storage: StorageDep) -> GroupLag:
-    """Show how far a group is behind, in records and in time, and when records will be lost to it."""
+    """Show the lag of a group in records and time, and when unread records expire."""
     return GroupLag.from_domain(await storage.groups.lag(group))
 
 
@@ -197,7 +197,7 @@ async def put_bookmark(
     storage: StorageDep,
     asked: Annotated[BookmarkIn, Body(default_factory=BookmarkIn)],
 ) -> BookmarkOut:
-    """Keep where the group is now, or other positions, under a name to come back to."""
+    """Save the group's current offsets, or other offsets, as a bookmark."""
     told = asked.positions
     positions = None if told is None else positions_from(told, "/positions")
     saved = await storage.groups.save_bookmark(group, bookmark, positions)

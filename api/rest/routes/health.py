@@ -1,4 +1,4 @@
-"""Is the process alive, and can it serve? Asked by supervisors and load balancers, without credentials."""
+"""Liveness and readiness checks for supervisors and load balancers, without credentials."""
 
 import asyncio
 import time
@@ -22,20 +22,20 @@ router = APIRouter(tags=["health"])
 
 
 class LiveOut(BaseModel):
-    """The event loop answers."""
+    """Liveness of the process."""
 
     status: str
 
 
 class ReadyOut(BaseModel):
-    """`ok`, or `fail` and which check says what."""
+    """`ok`, or `fail` with the result of each check."""
 
     status: str
     checks: dict[str, str]
 
 
 class Readiness:
-    """The storage room's checks, asked at most once a second however many ask."""
+    """Readiness checks of the stores, run at most once per second."""
 
     def __init__(self, health: Health) -> None:
         self._health = health
@@ -44,7 +44,7 @@ class Readiness:
         self._checked_at = float("-inf")
 
     async def checks(self) -> dict[str, str]:
-        """The name of each check, and 'ok' or what is wrong."""
+        """Return each check's name with 'ok' or its error."""
         async with self._lock:
             if time.monotonic() - self._checked_at >= CACHE_SECONDS:
                 self._checks = await self._ask()
@@ -55,11 +55,11 @@ class Readiness:
         try:
             return await asyncio.wait_for(self._health.check(), CHECK_SECONDS_MAX)
         except TimeoutError:
-            return {"storage": f"no answer within {CHECK_SECONDS_MAX:g} s"}
+            return {"storage": f"no response within {CHECK_SECONDS_MAX:g} s"}
 
 
 def readiness_of(request: Request) -> Readiness:
-    """This process's readiness."""
+    """Return the readiness checks of this process."""
     readiness: Readiness = request.app.state.readiness
     return readiness
 
@@ -67,7 +67,7 @@ def readiness_of(request: Request) -> Readiness:
 @router.get(LIVE_PATH)
 @router.get("/healthz", include_in_schema=False)
 async def check_live() -> LiveOut:
-    """Say that the process is alive; nothing else is looked at."""
+    """Liveness check."""
     return LiveOut(status="ok")
 
 
@@ -79,7 +79,7 @@ async def check_live() -> LiveOut:
 async def check_ready(
     readiness: Annotated[Readiness, Depends(readiness_of)],
 ) -> JSONResponse:
-    """Say whether requests can be served: the stores answer and are of the right version."""
+    """Readiness check: the stores respond and have the right version."""
     checks = await readiness.checks()
     ready = all(found == "ok" for found in checks.values())
     return JSONResponse(

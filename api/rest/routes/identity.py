@@ -1,4 +1,4 @@
-"""Who is calling, and what a browser has in place of a key: tickets for sockets, and sessions."""
+"""Identity of the caller, tickets for WebSockets, and dashboard sessions."""
 
 from typing import Annotated
 
@@ -24,7 +24,7 @@ _SESSION_SECONDS = limits.SESSION_MS_MAX // limits.SECOND_MS
 
 @router.get("/whoami")
 async def whoami(principal: PrincipalDep) -> WhoamiOut:
-    """Tell who is calling, and what they may do."""
+    """Return the caller's identity and permissions."""
     return WhoamiOut.from_domain(principal)
 
 
@@ -32,10 +32,13 @@ async def whoami(principal: PrincipalDep) -> WhoamiOut:
 async def make_ticket(
     storage: StorageDep, principal: PrincipalDep, response: Response
 ) -> TicketOut:
-    """Make a ticket, with which a browser opens one socket within half a minute, as whoever is calling."""
+    """Create a ticket with which a browser can open one WebSocket as the caller.
+
+    The ticket is valid for 30 seconds.
+    """
     made = await storage.credentials.make_ticket(principal)
     if made is None:
-        raise Unauthenticated("The credential of this call is gone.")
+        raise Unauthenticated("The credential of this call no longer exists.")
     word, expires_at_ms = made
     response.headers["cache-control"] = NO_STORE
     return TicketOut(ticket=word, expires_at=rfc3339(expires_at_ms))
@@ -48,13 +51,14 @@ async def log_in(
     response: Response,
     asked: Annotated[LogIn, Body(default_factory=LogIn)],
 ) -> LoggedInOut:
-    """Log a browser in with an API key: the answer sets its cookie. The session ends with the key, or after a day."""
+    """Log a browser in with an API key.
+
+    The response sets the session cookie. The session ends when the key does, or after one day.
+    """
     headers = dict(request.scope["headers"])
     session = await storage.credentials.log_in(asked.api_key or _shown_key(request))
     if session is None:
-        raise Unauthenticated(
-            "A session is made with an API key, and this is none, or not any more."
-        )
+        raise Unauthenticated("Invalid or expired API key.")
     if (former := session_word(headers)) is not None:
         await storage.credentials.log_out(former)
     cookie = set_cookie(headers, request.url.scheme, session.word, _SESSION_SECONDS)
@@ -65,7 +69,7 @@ async def log_in(
 
 @router.delete("/sessions", status_code=204)
 async def log_out(request: Request, storage: StorageDep, response: Response) -> None:
-    """Log a browser out: its session is over everywhere."""
+    """Log a browser out: its session ends in all processes."""
     headers = dict(request.scope["headers"])
     word = session_word(headers)
     if word is not None:

@@ -1,4 +1,4 @@
-"""Jobs: the long work that a worker does, to look at, to end and to try again."""
+"""Spark jobs: status, cancellation and retry."""
 
 from typing import Annotated
 
@@ -17,7 +17,7 @@ router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=AuditedRoute)
 
 MANAGE = Depends(may_all(Action.JOB_MANAGE))
 SEE = Depends(may_all(Action.JOB_LIST))
-JobId = Annotated[str, Path(description="As the list tells it.")]
+JobId = Annotated[str, Path(description="As returned by the list.")]
 
 
 @router.get("", dependencies=[SEE])
@@ -29,7 +29,7 @@ async def list_jobs(
     limit: Limit = limits.PAGE_ITEMS_DEFAULT,
     cursor: Cursor = "",
 ) -> JobPage:
-    """List jobs, the newest first. What is over is listed for 30 days."""
+    """List jobs, newest first. Finished jobs are listed for 30 days."""
     about = ("jobs", principal.namespace, kind or "", state or "")
     after = decode_cursor(cursor, about, tuple[int, str]) if cursor else None
     found = await storage.jobs.list(
@@ -43,27 +43,30 @@ async def list_jobs(
 
 @router.get("/{job}", dependencies=[SEE])
 async def get_job(job: JobId, storage: StorageDep, principal: PrincipalDep) -> JobDetail:
-    """Show how far a job is."""
+    """Show the progress of a job."""
     found = await _job_of(storage, principal, job)
     return JobDetail.of(found, await storage.jobs.parts(found.job_id))
 
 
 @router.post("/{job}/cancel", dependencies=[MANAGE])
 async def cancel_job(job: JobId, storage: StorageDep, principal: PrincipalDep) -> JobOut:
-    """End a job; what it has done stays. A running one ends within seconds: its `wish` is 'cancel' until then."""
+    """Cancel a job; completed work is kept.
+
+    A running job ends within seconds; until then its `wish` is 'cancel'.
+    """
     found = await _job_of(storage, principal, job)
     return JobOut.from_domain(await storage.jobs.cancel(found.job_id))
 
 
 @router.post("/{job}/retry", dependencies=[MANAGE])
 async def retry_job(job: JobId, storage: StorageDep, principal: PrincipalDep) -> JobOut:
-    """Begin a failed job again, where it left off."""
+    """Retry a failed job from where it stopped."""
     found = await _job_of(storage, principal, job)
     return JobOut.from_domain(await storage.jobs.retry(found.job_id))
 
 
 async def _job_of(storage: StorageDep, principal: Principal, job_id: str) -> Job:
-    """The job, which is one of the caller's namespace. Raises JobNotFound."""
+    """Return the job of the caller's namespace. Raises JobNotFound."""
     found = await storage.jobs.get(job_id)
     if found.namespace != principal.namespace:
         raise JobNotFound

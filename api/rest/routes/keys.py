@@ -1,4 +1,4 @@
-"""Credentials: who has which rights. What may be given to whom is the engine's to say."""
+"""API keys and access key pairs. The engine enforces who can grant what."""
 
 from typing import Annotated
 
@@ -18,7 +18,7 @@ router = APIRouter(prefix="/v1/keys", tags=["keys"], route_class=AuditedRoute)
 
 MANAGE = Depends(may(Action.ADMIN_KEYS))
 JSON_ONLY = Depends(require_json)
-KeyId = Annotated[str, Path(description="An API key's id, or a pair's.")]
+KeyId = Annotated[str, Path(description="Id of an API key or access key pair.")]
 NO_STORE = "no-store"
 """Secrets are for who asked, and for nothing on the way."""
 
@@ -27,9 +27,10 @@ NO_STORE = "no-store"
 async def create_key(
     config: KeyConfig, storage: StorageDep, principal: PrincipalDep, response: Response
 ) -> KeyCreated:
-    """Make a credential. Its secret is in the answer, and nowhere else.
+    """Create a credential. The secret is returned only in this response.
 
-    Nobody gives rights, or rates, that they do not have. A pair's secret is kept encrypted; an API key's is not kept.
+    A caller cannot grant permissions or rates that it does not have. The secret of an access key pair is stored
+    encrypted; the secret of an API key is not stored.
     """
     return _made(*await storage.credentials.create(principal, config.to_domain()), response)
 
@@ -42,7 +43,7 @@ async def list_keys(
     limit: Limit = limits.PAGE_ITEMS_DEFAULT,
     cursor: Cursor = "",
 ) -> KeyPage:
-    """List credentials by name, those too that ended within 90 days."""
+    """List credentials by name, including those that ended within the last 90 days."""
     about = ("keys", principal.namespace, name or "")
     after = decode_cursor(cursor, about, tuple[str, str]) if cursor else None
     found, rest = await storage.credentials.page(principal, name=name, after=after, limit=limit)
@@ -65,7 +66,7 @@ async def get_key(
     response: Response,
     if_none_match: IfNoneMatch = None,
 ) -> KeyOut | Response:
-    """Show a credential; not its secret, which nobody can show."""
+    """Show a credential without its secret, which cannot be retrieved."""
     issued = await storage.credentials.get(principal, key)
     if is_unchanged(if_none_match, issued.version):
         return Response(status_code=304, headers={"etag": etag(issued.version)})
@@ -81,7 +82,7 @@ async def change_key(
     patch: KeyPatch,
     if_match: IfMatch = None,
 ) -> KeyOut:
-    """Change some of a credential's rights: its next call has them."""
+    """Change permissions of a credential. They apply from its next call."""
     issued = await storage.credentials.change(
         principal, key, patch.apply, if_match=expected_version(if_match)
     )
@@ -92,7 +93,7 @@ async def change_key(
 async def revoke_key(
     key: KeyId, storage: StorageDep, principal: PrincipalDep, if_match: IfMatch = None
 ) -> None:
-    """End a credential for good. Every process hears of it, and closes what it holds open."""
+    """Revoke a credential permanently. All processes close its open connections."""
     await storage.credentials.revoke(principal, key, if_match=expected_version(if_match))
 
 
@@ -104,9 +105,10 @@ async def rotate_key(
     response: Response,
     asked: Annotated[KeyRotation, Body(default_factory=KeyRotation)],
 ) -> KeyCreated:
-    """Make another credential of the same name and rights; the one before goes on beside it for a while.
+    """Create a new credential with the same name and permissions.
 
-    At most two of a family are live: revoke one before a third.
+    The previous one stays valid for the overlap period. At most two credentials of a family are active: revoke one before
+    you create a third.
     """
     made = await storage.credentials.rotate(principal, key, to_ms(asked.overlap_seconds))
     return _made(*made, response)

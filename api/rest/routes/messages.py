@@ -1,4 +1,4 @@
-"""Sending, receiving and settling messages: the hot routes of a queue."""
+"""Sending, receiving and settling messages (fast routes of a queue)."""
 
 from collections.abc import Sequence
 
@@ -72,10 +72,10 @@ _SETTLE = ItemsBody[Settlement](
     idempotent=True,
 )
 async def send_messages(call: Call[Items[NewMessage]]) -> SentMessages | SentMessageOut:
-    """Add messages to a queue.
+    """Send messages to a queue: all of them or none.
 
-    All of them or none. One message may be sent alone, as an object or as a raw body of any other
-    content type (`curl -d hello`); its answer is then one object.
+    A single message can be sent as an object or as a raw body of any other content type (`curl -d hello`); the response
+    is then one object.
     """
     callers = trace_headers(call.headers)
     messages = _with_trace(call.body.values, callers)
@@ -109,10 +109,10 @@ def _with_trace(messages: list[NewMessage], trace: Headers) -> list[NewMessage]:
     action=Action.QUEUE_RECEIVE,
 )
 async def receive_messages(call: Call[Receive]) -> ReceivedMessages:
-    """Take messages to work on.
+    """Receive messages.
 
-    Each is hidden from other consumers until its visibility timeout passes: settle it before.
-    With `wait_seconds` the call waits for the first message; an empty list says that none came.
+    Each message is hidden from other consumers until its visibility timeout expires: settle it before then. With
+    `wait_seconds`, the call waits for the first message; an empty list means that none arrived.
     """
     asked = call.body
     messages = await call.storage.queues.receive(
@@ -133,7 +133,7 @@ async def receive_messages(call: Call[Receive]) -> ReceivedMessages:
 
 
 async def _release_if_gone(call: Call[Receive], messages: Sequence[ReceivedMessage]) -> None:
-    """Give the messages back at once when nobody is there to read the answer. Raises ClientDisconnected."""
+    """Release the messages when the client has disconnected. Raises ClientDisconnected."""
     if not call.client_is_there():
         if messages:
             await call.storage.queues.release(call.queue, messages)
@@ -144,11 +144,11 @@ async def _release_if_gone(call: Call[Receive], messages: Sequence[ReceivedMessa
     "/v1/queues/{queue}/settle", body=_SETTLE, answer=SettleResults, action=Action.QUEUE_RECEIVE
 )
 async def settle_messages(call: Call[Items[Settlement]]) -> SettleResults:
-    """Say how deliveries went.
+    """Settle deliveries.
 
-    ack: done. nack: it failed, try again after `delay_seconds`, or as the queue's back-off says. release: not tried, back at once.
-    extend: still working, hide it for `visibility_timeout_seconds` from now. reject: never again, to
-    the dead letters. Each verdict is answered for itself.
+    ack: processed. nack: failed; redelivered after `delay_seconds` or the queue's back-off. release: not attempted;
+    redelivered immediately. extend: still processing; hidden for `visibility_timeout_seconds` from now. reject: failed
+    permanently; dead-lettered. Each settlement has its own result.
     """
     settlements = call.body.values
     settled = await call.storage.queues.settle(call.queue, settlements)
@@ -163,7 +163,7 @@ async def settle_messages(call: Call[Items[Settlement]]) -> SettleResults:
     action=Action.QUEUE_PEEK,
 )
 async def browse_messages(call: Call[BrowseQuery]) -> BrowsedMessages:
-    """Look at a queue's messages without taking any."""
+    """Browse the messages of a queue without receiving them."""
     asked = call.query
     queue = await call.storage.catalog.queue(call.queue)
     about = ("messages", queue.log_id, asked.state or "")
@@ -185,7 +185,7 @@ async def browse_messages(call: Call[BrowseQuery]) -> BrowsedMessages:
     action=Action.QUEUE_PEEK,
 )
 async def list_dead_letters(call: Call[PageQuery]) -> DeadLetters:
-    """List the messages that the queue gave up on, oldest first."""
+    """List the dead letters of a queue, oldest first."""
     asked = call.query
     queue = await call.storage.catalog.queue(call.queue)
     about = ("dead-letters", queue.log_id)

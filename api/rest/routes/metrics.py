@@ -1,4 +1,4 @@
-"""/metrics: what a Prometheus scrapes."""
+"""Prometheus metrics at /metrics."""
 
 from collections.abc import Callable
 from itertools import chain
@@ -18,12 +18,15 @@ SOME_METRICS = Depends(may(Action.METRICS_READ))
 
 
 def metrics_router(counts: Counts, state: Callable[[], StateMetrics]) -> APIRouter:
-    """The routes. They are not in the OpenAPI document: what they answer is no JSON, and not for programs of users."""
+    """Return the metrics routes.
+
+    They are not in the OpenAPI document: the responses are not JSON and are meant for Prometheus.
+    """
     router = APIRouter(include_in_schema=False)
 
     @router.get("/metrics", dependencies=[METRICS])
     async def show_metrics(request: Request) -> Response:
-        """What this deployment counted, and what it holds, added up."""
+        """Return the counters and gauges of the deployment."""
         counts.flush()
         families = chain(counted(), await state().families())
         return _rendered(*render(families, request.headers.get("accept", "")))
@@ -36,7 +39,7 @@ def metrics_router(counts: Counts, state: Callable[[], StateMetrics]) -> APIRout
         prefix: Prefix = "",
         kind: Annotated[list[Kind] | None, Query()] = None,
     ) -> Response:
-        """What the caller's namespace holds, by name."""
+        """Return the gauges of each resource in the caller's namespace."""
         families = await object_families(
             storage, principal, kind or tuple(Kind), prefix, SystemClock().now_ms()
         )

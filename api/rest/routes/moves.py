@@ -1,4 +1,4 @@
-"""Moves: taking the messages of a dead-letter queue to other queues."""
+"""Moves of messages from a dead-letter queue to other queues."""
 
 from typing import Annotated
 
@@ -17,7 +17,7 @@ router = APIRouter(prefix="/v1/queues/{queue}/moves", tags=["queues"], route_cla
 
 REDRIVE = Depends(may(Action.QUEUE_REDRIVE))
 SEE = Depends(may(Action.QUEUE_LIST))
-MoveId = Annotated[str, Path(description="As the start of the move told it.")]
+MoveId = Annotated[str, Path(description="As returned when the move was started.")]
 
 
 @router.post("", dependencies=[REDRIVE, Depends(require_json)], status_code=202)
@@ -28,7 +28,7 @@ async def start_move(
     response: Response,
     config: Annotated[MoveConfig, Body(default_factory=MoveConfig)],
 ) -> MoveOut:
-    """Begin to move the ready messages of a dead-letter queue."""
+    """Start moving the ready messages of a dead-letter queue."""
     destination = config.destination
     if destination is not None:
         where = f"{queue.namespace}/{destination}"
@@ -46,7 +46,7 @@ async def start_move(
 async def list_moves(
     queue: QueuePath, storage: StorageDep, limit: Limit = limits.PAGE_ITEMS_DEFAULT
 ) -> MoveList:
-    """List the moves from a queue, the newest first."""
+    """List the moves from a queue, newest first."""
     await storage.catalog.queue(queue)
     moves = await storage.moves.list(queue, limit)
     return MoveList(items=[MoveOut.from_domain(move) for move in moves])
@@ -54,7 +54,7 @@ async def list_moves(
 
 @router.get("/{move}", dependencies=[SEE])
 async def get_move(queue: QueuePath, move: MoveId, storage: StorageDep) -> MoveOut:
-    """Show how far a move is."""
+    """Show the progress of a move."""
     return MoveOut.from_domain(await _move_of(storage, queue, move))
 
 
@@ -70,7 +70,7 @@ async def change_move(
 
 
 async def _move_of(storage: StorageDep, queue: QueueName, move_id: str) -> Move:
-    """The move, which is one from this queue. Raises MoveNotFound."""
+    """Return the move from this queue. Raises MoveNotFound."""
     found = await storage.moves.get(move_id)
     if found.source != queue:
         raise MoveNotFound

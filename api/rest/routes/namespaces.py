@@ -1,4 +1,4 @@
-"""Namespaces: the tenants of a deployment, and what each may have. For administrators of all of them."""
+"""Namespaces (tenants) and their quotas, for administrators of all namespaces."""
 
 from typing import Annotated
 
@@ -32,7 +32,7 @@ from storage.domain.names import check_name
 
 
 def acts_everywhere(principal: PrincipalDep) -> None:
-    """Raise Forbidden for an administrator of one namespace: it says nothing of others, or of its own quotas."""
+    """Raise Forbidden unless the caller administers all namespaces."""
     if not principal.everywhere:
         raise Forbidden(f"'{principal.name}' is not an administrator of all namespaces.")
 
@@ -56,7 +56,7 @@ async def put_namespace(
     if_match: IfMatch = None,
     if_none_match: IfNoneMatch = None,
 ) -> NamespaceOut:
-    """Create a namespace, or replace its quotas, which hold everywhere within a second."""
+    """Create a namespace, or replace its quotas. They apply in all processes within a second."""
     if if_match == "*":
         await _require_namespace(storage, namespace)
     stored, created = await storage.namespaces.put(
@@ -74,7 +74,7 @@ async def put_namespace(
 async def get_namespace(
     namespace: NamePart, storage: StorageDep, response: Response
 ) -> NamespaceOut:
-    """Show a namespace and its quotas; its ETag is of the quotas alone."""
+    """Show a namespace and its quotas. The ETag covers the quotas only."""
     check_name(namespace)
     stored = await storage.namespaces.get(namespace)
     response.headers["etag"] = etag(stored.version)
@@ -85,9 +85,9 @@ async def get_namespace(
 async def delete_namespace(
     namespace: NamePart, storage: StorageDep, if_match: IfMatch = None
 ) -> None:
-    """Delete an empty namespace, with its jobs that are over and its keys that have ended.
+    """Delete an empty namespace, including its finished jobs and ended keys.
 
-    Queues and streams that were deleted within ten minutes, and archives, are something in it.
+    Queues and streams that were deleted within the last ten minutes, and archives, count as content.
     """
     check_name(namespace)
     if if_match == "*":
@@ -118,4 +118,4 @@ async def _require_namespace(storage: Storage, namespace: str) -> None:
     try:
         await storage.namespaces.get(namespace)
     except NamespaceNotFound:
-        raise PreconditionFailed("If-Match: * asks for a namespace that exists.") from None
+        raise PreconditionFailed("If-Match: * requires an existing namespace.") from None

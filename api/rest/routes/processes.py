@@ -1,4 +1,4 @@
-"""Processes: what a deployment is made of at this moment."""
+"""Processes of the deployment."""
 
 from fastapi import APIRouter, Depends
 
@@ -13,6 +13,9 @@ SEE = Depends(may_all(Action.METRICS_READ))
 
 @router.get("", dependencies=[SEE])
 async def list_processes(storage: StorageDep) -> ProcessList:
-    """List the processes of the deployment, by role. One that was killed is listed for ten seconds more."""
+    """List the processes of the deployment by role.
+
+    A killed process is listed for ten more seconds.
+    """
     seen = await storage.presence.processes()
     return ProcessList(items=[ProcessOut.from_domain(process) for process in seen])

@@ -1,4 +1,4 @@
-"""What queues hold: single messages, dead letters and their redrive, parked groups."""
+"""Queue contents: single messages, dead letters and their redrive, parked groups."""
 
 from typing import Annotated, Literal
 
@@ -39,7 +39,7 @@ PEEK = Depends(may(Action.QUEUE_PEEK))
 REDRIVE = Depends(may(Action.QUEUE_REDRIVE))
 PURGE = Depends(may(Action.QUEUE_PURGE))
 JSON_ONLY = Depends(require_json)
-MessagePath = Annotated[str, Path(description="A message's id, or its offset.")]
+MessagePath = Annotated[str, Path(description="Message id or offset.")]
 
 _SCHEMAS = [
     {"$ref": f"#/components/schemas/{schema.__name__}"}
@@ -55,7 +55,7 @@ _MESSAGE = {"schema": {"anyOf": _SCHEMAS}}
     responses={200: {"content": {JSON: _MESSAGE}}},
 )
 async def get_message(queue: QueuePath, message: MessagePath, storage: StorageDep) -> Response:
-    """Show one message, dead or alive, by its id or its offset, without taking it."""
+    """Show a message or dead letter by id or offset, without receiving it."""
     return await _shown(queue, message, storage)
 
 
@@ -72,7 +72,10 @@ async def _shown(queue: QueueName, message: str, storage: Storage) -> Response:
 async def get_message_history(
     queue: QueuePath, message: MessagePath, storage: StorageDep
 ) -> MessageHistoryOut:
-    """Tell what has happened to a message, also after it is gone, of a queue whose `history` is on."""
+    """Show the history of a message, even after it was deleted.
+
+    Requires a queue with `history` enabled.
+    """
     found = await storage.contents.history(queue, message)
     return MessageHistoryOut.from_domain(message, found)
 
@@ -86,7 +89,10 @@ async def get_message_history(
 async def change_message(
     queue: QueuePath, message: MessagePath, storage: StorageDep, change: MessageChange
 ) -> Response:
-    """Change a message's body, when it is due, counted from now, or its priority."""
+    """Change the body, the due time or the priority of a message.
+
+    The due time is a delay from now.
+    """
     new_body = change.new_body()
     if new_body is not None:
         await storage.contents.replace(queue, message, *new_body)
@@ -103,13 +109,13 @@ async def change_message(
 
 @router.delete("/{queue}/messages/{message}", dependencies=[PURGE], status_code=204)
 async def delete_message(queue: QueuePath, message: MessagePath, storage: StorageDep) -> None:
-    """Drop one message, by its id or its offset, whatever its state; dead letters too."""
+    """Delete a message or dead letter by id or offset, in any state."""
     await storage.contents.drop(queue, message)
 
 
 @router.get("/{queue}/dead-letters/reasons", dependencies=[SEE])
 async def list_death_reasons(queue: QueuePath, storage: StorageDep) -> DeathReasons:
-    """Count a queue's dead letters by reason, the most frequent first."""
+    """Count the dead letters of a queue by reason, most frequent first."""
     found = await storage.contents.death_reasons(queue)
     return DeathReasons(items=[DeathReasonOut.from_domain(one) for one in found])
 
@@ -118,16 +124,16 @@ async def list_death_reasons(queue: QueuePath, storage: StorageDep) -> DeathReas
     "/{queue}/redrives",
     dependencies=[REDRIVE, JSON_ONLY],
     response_model=Redriven,
-    responses={202: {"model": MoveOut, "description": "It goes on in the background"}},
+    responses={202: {"model": MoveOut, "description": "Continues in the background"}},
 )
 async def redrive_queue(
     queue: QueuePath,
     storage: StorageDep,
     config: Annotated[RedriveConfig, Body(default_factory=RedriveConfig)],
 ) -> Redriven | Response:
-    """Make a queue's dead letters ready again, oldest first: all of them, or those that are meant.
+    """Redrive dead letters of a queue, oldest first: all of them, or those that match.
 
-    With `per_second` this begins a move, whose progress is at `location`.
+    With `per_second`, this starts a move, whose progress is at `location`.
     """
     which = WhichDead(reason=config.reason, group=config.group, words=tuple(config.messages))
     if config.per_second is not None:
@@ -144,18 +150,18 @@ async def _begin_redrive(
     return Response(move.model_dump_json(), 202, {"location": location}, media_type=JSON)
 
 
-GroupPath = Annotated[str, Path(description="A group's name.")]
+GroupPath = Annotated[str, Path(description="Name of the message group.")]
 
 
 @router.get("/{queue}/groups", dependencies=[SEE])
 async def list_parked_groups(
     queue: QueuePath,
     storage: StorageDep,
-    state: Annotated[Literal["parked"], Query(description="Which groups.")] = "parked",
+    state: Annotated[Literal["parked"], Query(description="Groups to list.")] = "parked",
     limit: Limit = limits.PAGE_ITEMS_DEFAULT,
     cursor: Cursor = "",
 ) -> ParkedGroups:
-    """List a queue's parked groups by name: those of which nothing is delivered until they are resumed."""
+    """List the parked groups of a queue by name. They are not delivered until resumed."""
     about = ("groups", (await storage.catalog.queue(queue)).log_id, state)
     after = decode_cursor(cursor, about, str) if cursor else ""
     found = await storage.contents.parked_groups(queue, after=after, groups_max=limit + 1)
@@ -173,11 +179,14 @@ async def pause_group(
     storage: StorageDep,
     config: Annotated[PauseConfig, Body(default_factory=PauseConfig)],
 ) -> None:
-    """Deliver nothing of a group until it is resumed; what of it is in flight stays so."""
+    """Pause delivery of a group until it is resumed. Messages in flight stay in flight."""
     await storage.contents.park_group(queue, group, config.reason)
 
 
 @router.delete("/{queue}/groups/{group:path}/pause", dependencies=[MANAGE])
 async def resume_group(queue: QueuePath, group: GroupPath, storage: StorageDep) -> Resumed:
-    """Deliver a parked group again, in its order; what was to blame has all its attempts once more."""
+    """Resume delivery of a parked group in order.
+
+    The failing message gets all its attempts again.
+    """
     return Resumed(resumed=await storage.contents.resume_group(queue, group))

@@ -1,4 +1,4 @@
-"""Queues: their configuration, counts and purges."""
+"""Queues: configuration, counts and purges."""
 
 from typing import Annotated
 
@@ -74,7 +74,7 @@ async def put_queue(
 
 
 def _authorise(storage: Storage, principal: Principal, spec: QueueSpec) -> None:
-    """Who has dead letters go somewhere sends there. Raises Forbidden."""
+    """Require permission to send to the dead-letter queue. Raises Forbidden."""
     if spec.dead_letters is not None:
         target = f"{principal.namespace}/{spec.dead_letters.queue}"
         storage.access.authorise(principal, Action.QUEUE_SEND, target)
@@ -85,7 +85,7 @@ async def _require_queue(storage: StorageDep, queue: QueuePath) -> None:
     try:
         await storage.catalog.fresh_queue(queue)
     except QueueNotFound:
-        raise PreconditionFailed("If-Match: * asks for a queue that exists.") from None
+        raise PreconditionFailed("If-Match: * requires an existing queue.") from None
 
 
 def _shown(queue: Queue, response: Response) -> QueueOut:
@@ -118,7 +118,7 @@ async def change_queue(
     patch: QueuePatch,
     if_match: IfMatch = None,
 ) -> QueueOut:
-    """Change some of a queue's configuration."""
+    """Change fields of a queue's configuration."""
 
     def change(spec: QueueSpec) -> QueueSpec:
         changed = patch.apply(spec)
@@ -164,12 +164,12 @@ async def list_queues(
 
 @router.get("/{queue}/stats", dependencies=[SEE])
 async def get_queue_stats(queue: QueuePath, storage: StorageDep, request: Request) -> QueueStatsOut:
-    """Count a queue's messages by state, exactly."""
+    """Return exact message counts of a queue by state."""
     stats = await storage.queues.stats(queue)
     return QueueStatsOut.from_domain(stats, request.app.state.durability)
 
 
 @router.post("/{queue}/purges", dependencies=[PURGE])
 async def purge_queue(queue: QueuePath, storage: StorageDep) -> Purged:
-    """Drop every message of a queue, those in flight too; dead letters stay."""
+    """Delete all messages of a queue, including those in flight. Dead letters are kept."""
     return Purged(purged=await storage.queues.purge(queue))

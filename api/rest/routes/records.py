@@ -1,4 +1,4 @@
-"""Appending and reading records: the hot routes of a stream."""
+"""Appends and reads of records (fast routes of a stream)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -77,10 +77,10 @@ _SHARD_RECORDS = ItemsBody[Record](
     idempotent=True,
 )
 async def append_records(call: Call[Items[Record]]) -> AppendedRecords | AppendedRecordOut:
-    """Append records to a stream; each one's key chooses its shard.
+    """Append records to a stream. The key of each record selects its shard.
 
-    Each record is answered for itself: look at `failed`. One record may be sent alone, as an object
-    or as a raw body of any other content type; its answer is then one object, or a problem.
+    Each record has its own result: check `failed`. A single record can be sent as an object or as a raw body of any other
+    content type; the response is then one object, or a problem.
     """
     records = await _incoming(call)
     results = await call.storage.streams.append(
@@ -97,10 +97,10 @@ async def append_records(call: Call[Items[Record]]) -> AppendedRecords | Appende
     sends=items_in,
 )
 async def append_records_to_shard(call: Call[Items[Record]]) -> AppendedRecords | AppendedRecordOut:
-    """Append records to one shard, all of them or none.
+    """Append records to one shard: all of them or none.
 
-    With `producer` a repeated batch adds nothing; with `expected_offset` the batch is accepted only
-    if the shard's next offset is that one; with `fence` only if that is the shard's token.
+    With `producer`, a repeated batch adds nothing. With `expected_offset`, the batch is accepted only if it is the next
+    offset of the shard. With `fence`, it is accepted only if that is the fencing token of the shard.
     """
     records = await _incoming(call)
     condition = condition_of(call.body.around)
@@ -134,7 +134,7 @@ def _with_trace(records: list[Record], trace: Headers) -> list[Record]:
 def _appended_out(
     call: Call[Items[Record]], results: Sequence[Appended | MillstreamError]
 ) -> AppendedRecords | AppendedRecordOut:
-    """The answer. Raises the refusal of a record that came alone."""
+    """Return the response. Raises the error of a record that was sent alone."""
     failed = count_appended(call.metrics, results)
     if not call.body.single:
         return AppendedRecords([appended_out(result) for result in results], failed)
@@ -154,10 +154,10 @@ def _appended_out(
     action=Action.STREAM_READ,
 )
 async def read_shard(call: Call[ReadShard]) -> ShardRecords:
-    """Read a shard in order, from an offset, a time, or its last records.
+    """Read a shard in order, from an offset, from a time, or its last records.
 
-    `next_offset` is where to go on, until the shard has `ended` and its `children` follow. What retention has taken, or what was never written, is told as
-    a `gap`. With `wait_seconds` the call waits at the tip for the next record.
+    Continue at `next_offset` until the shard has `ended`; its `children` follow. Expired records and holes are reported
+    as a `gap`. With `wait_seconds`, the call waits at the end of the shard for the next record.
     """
     asked = call.query
     found = await call.storage.streams.read_shard(
@@ -178,7 +178,7 @@ async def read_shard(call: Call[ReadShard]) -> ShardRecords:
 def _start_of(asked: ReadShard) -> ReadFrom:
     if sum([asked.offset is not None, asked.time is not None, asked.tail is not None]) > 1:
         raise ValidationFailed.at(
-            "/offset", "Only one of 'offset', 'time' and 'tail' is given", "conflict"
+            "/offset", "Specify only one of 'offset', 'time' and 'tail'", "conflict"
         )
     if asked.time is not None:
         return ReadFrom(time_ms=moment_ms(asked.time))
@@ -223,10 +223,10 @@ def _gap_out(gap: Gap, shard: int | msgspec.UnsetType = msgspec.UNSET) -> GapOut
     action=Action.STREAM_READ,
 )
 async def read_stream(call: Call[ReadStream]) -> StreamRecords:
-    """Read all shards of a stream, by arrival; within a shard in order, and after its parents.
+    """Read all shards of a stream by arrival time; each shard in order, after its parents.
 
-    `next_cursor` is where to go on, and is given also when nothing was found. Without a cursor the
-    read starts at the oldest records, with `from=latest` at what comes next, or at a `time`.
+    Continue at `next_cursor`, which is also returned if no records were found. Without a cursor, the read starts at the
+    oldest record, with `from=latest` at new records only, or at a `time`.
     """
     asked = call.query
     about = ("records", (await call.storage.catalog.stream(call.stream)).stream_id)
@@ -247,12 +247,12 @@ async def read_stream(call: Call[ReadStream]) -> StreamRecords:
 
 
 async def _positions(call: Call[ReadStream], about: Sequence[str]) -> Mapping[int, int]:
-    """The next offset wanted of each shard. Raises InvalidCursor, ValidationFailed."""
+    """Return the requested next offset of each shard. Raises InvalidCursor, ValidationFailed."""
     asked = call.query
     if asked.time is not None:
         if asked.cursor:
             raise ValidationFailed.at(
-                "/time", "Only one of 'cursor' and 'time' is given", "conflict"
+                "/time", "Specify only one of 'cursor' and 'time'", "conflict"
             )
         storage = call.storage
         time_ms = moment_ms(asked.time)

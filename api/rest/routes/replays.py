@@ -1,4 +1,4 @@
-"""Replays: sending records of a stream again, to another stream or to a queue."""
+"""Replays of stream records to another stream or to a queue."""
 
 from typing import Annotated
 
@@ -27,20 +27,20 @@ router = APIRouter(prefix="/v1/replays", tags=["replays"], route_class=AuditedRo
 
 MANAGE = Depends(may(Action.REPLAY_RUN))
 SEE = Depends(may(Action.REPLAY_LIST))
-ReplayId = Annotated[str, Path(description="As the replay's start told it.")]
+ReplayId = Annotated[str, Path(description="As returned when the replay was created.")]
 
 
 @router.post(
     "",
     dependencies=[MANAGE, Depends(require_json)],
     status_code=202,
-    responses={200: {"model": PlanOut, "description": "What a dry run found"}},
+    responses={200: {"model": PlanOut, "description": "Result of a dry run"}},
     response_model=ReplayOut,
 )
 async def start_replay(
     storage: StorageDep, principal: PrincipalDep, response: Response, config: ReplayConfig
 ) -> ReplayOut | Response:
-    """Send records of a stream again, each once; or with `dry_run` say what that would be."""
+    """Start a replay, which sends each record once, or preview it with `dry_run`."""
     request = config.to_domain()
     _authorise(storage, principal, request)
     namespace = principal.namespace
@@ -54,7 +54,7 @@ async def start_replay(
 
 
 def _authorise(storage: Storage, principal: Principal, request: ReplayRequest) -> None:
-    """Who replays reads the one and writes the other. Raises Forbidden."""
+    """Require permission to read the source and to write to the target. Raises Forbidden."""
     target, authorise = request.target, storage.access.authorise
     authorise(principal, Action.REPLAY_RUN, f"{principal.namespace}/{request.stream}")
     authorise(principal, Action.STREAM_READ, f"{principal.namespace}/{request.stream}")
@@ -72,7 +72,7 @@ async def list_replays(
     limit: Limit = limits.PAGE_ITEMS_DEFAULT,
     cursor: Cursor = "",
 ) -> ReplayPage:
-    """List replays, the newest first. What is over is listed for 30 days."""
+    """List replays, newest first. Finished replays are listed for 30 days."""
     about = ("replays", principal.namespace, state or "")
     after = decode_cursor(cursor, about, tuple[int, str]) if cursor else None
     found = await storage.replays.page(
@@ -95,13 +95,16 @@ async def list_replays(
 async def get_replay(
     replay: ReplayId, storage: StorageDep, principal: PrincipalDep
 ) -> ReplayDetail:
-    """Show how far a replay is, by shard."""
+    """Show the progress of a replay, by shard."""
     return ReplayDetail.from_domain(await _named(storage, principal, replay, Action.REPLAY_LIST))
 
 
 @router.post("/{replay}/pause", dependencies=[MANAGE])
 async def pause_replay(replay: ReplayId, storage: StorageDep, principal: PrincipalDep) -> ReplayOut:
-    """Stop a replay where it is. A running one stops within seconds: its `wish` is 'pause' until then."""
+    """Pause a replay.
+
+    A running replay stops within seconds; until then its `wish` is 'pause'.
+    """
     await _named(storage, principal, replay, Action.REPLAY_RUN)
     return ReplayOut.from_domain(await storage.replays.pause(principal.namespace, replay))
 
@@ -110,7 +113,7 @@ async def pause_replay(replay: ReplayId, storage: StorageDep, principal: Princip
 async def resume_replay(
     replay: ReplayId, storage: StorageDep, principal: PrincipalDep
 ) -> ReplayOut:
-    """Let a paused replay go on."""
+    """Resume a paused replay."""
     await _named(storage, principal, replay, Action.REPLAY_RUN)
     return ReplayOut.from_domain(await storage.replays.resume(principal.namespace, replay))
 
@@ -119,21 +122,24 @@ async def resume_replay(
 async def cancel_replay(
     replay: ReplayId, storage: StorageDep, principal: PrincipalDep
 ) -> ReplayOut:
-    """End a replay; what it has sent stays."""
+    """Cancel a replay; records already sent are kept."""
     await _named(storage, principal, replay, Action.REPLAY_RUN)
     return ReplayOut.from_domain(await storage.replays.cancel(principal.namespace, replay))
 
 
 @router.post("/{replay}/retry", dependencies=[MANAGE])
 async def retry_replay(replay: ReplayId, storage: StorageDep, principal: PrincipalDep) -> ReplayOut:
-    """Let a replay that failed go on where it is."""
+    """Retry a failed replay from its current position."""
     await _named(storage, principal, replay, Action.REPLAY_RUN)
     return ReplayOut.from_domain(await storage.replays.retry(principal.namespace, replay))
 
 
 async def _named(storage: Storage, principal: Principal, replay_id: str, action: Action) -> Replay:
-    """The replay, whose stream the caller may do that with. Raises JobNotFound, also when it may not."""
+    """Return the replay, if the caller may perform the action on its stream.
+
+    Raises JobNotFound, also without the permission.
+    """
     replay = await storage.replays.get(principal.namespace, replay_id)
     if not principal.policy.allows(action, replay.spec.request.stream):
-        raise JobNotFound(f"There is no replay '{replay_id}'.")
+        raise JobNotFound(f"Replay '{replay_id}' does not exist.")
     return replay

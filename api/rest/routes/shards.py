@@ -1,4 +1,4 @@
-"""The shards of a stream: how they are split and merged, fenced and truncated; and the key index."""
+"""Shards of a stream: splits, merges, fencing, truncation, and the key index."""
 
 from typing import Annotated
 
@@ -31,21 +31,21 @@ READ = Depends(may(Action.STREAM_READ))
 JSON_ONLY = Depends(require_json)
 KeyPath = Annotated[str, Path(description="The partition key.")]
 _RECORD = f"#/components/schemas/{RecordOut.__name__}"
-ShardPath = Annotated[int, Path(description="The shard's index.")]
+ShardPath = Annotated[int, Path(description="Number of the shard.")]
 
 
 @router.get("/shards", dependencies=[SEE])
 async def list_shards(stream: StreamPath, storage: StorageDep) -> Shards:
-    """List a stream's shards, open and closed, and how far their logs reach."""
+    """List the shards of a stream, open and closed, with the extent of their logs."""
     return await _shards(storage, stream)
 
 
 @router.post("/reshard", dependencies=[MANAGE, JSON_ONLY])
 async def reshard_stream(stream: StreamPath, storage: StorageDep, change: Reshard) -> Shards:
-    """Split a shard, merge two neighbours, or split and merge to a number of equal shards.
+    """Split a shard, merge two adjacent shards, or reshard to a number of equal shards.
 
-    Writing and reading go on meanwhile, and records of a key keep their order. The answer is the
-    stream's shards afterwards. One reshard of a stream at a time.
+    Reads and writes continue, and records with the same key stay in order. Returns the stream's shards after the reshard.
+    Only one reshard of a stream runs at a time.
     """
     streams = storage.streams
     match change:
@@ -58,7 +58,7 @@ async def reshard_stream(stream: StreamPath, storage: StorageDep, change: Reshar
             await streams.split(stream, split.shard, at)
         case _:
             raise ValidationFailed.at(
-                "/shards", "Exactly one of shards, split and merge", "exclusive"
+                "/shards", "Specify exactly one of shards, split and merge", "exclusive"
             )
     try:
         return await _shards(storage, stream)
@@ -83,9 +83,9 @@ async def _middle(storage: Storage, stream: StreamName, shard: int) -> int:
     responses={200: {"content": {JSON: {"schema": {"$ref": _RECORD}}}}},
 )
 async def get_latest_record(stream: StreamPath, key: KeyPath, storage: StorageDep) -> Response:
-    """Show the newest record of a key, if the stream has a `key_index`.
+    """Return the latest record of a key, if the stream has a `key_index`.
 
-    It knows the records that were routed by their key since the index was switched on.
+    The index covers records routed by their key since it was enabled.
     """
     shard, record = await storage.streams.latest_of_key(stream, key)
     found = RecordOut.from_domain(record, False, shard)
@@ -96,9 +96,9 @@ async def get_latest_record(stream: StreamPath, key: KeyPath, storage: StorageDe
 async def put_fence(
     stream: StreamPath, shard: ShardPath, storage: StorageDep, fence: FenceConfig
 ) -> FenceOut:
-    """Give a shard to one writer: from now on an append must carry this token.
+    """Set the fencing token of a shard. Appends must then carry this token.
 
-    With `expected`, only if that is the token now. An empty token gives the shard back to all.
+    With `expected`, only if that is the current token. An empty token removes the fence.
     """
     await storage.streams.set_fence(stream, shard, fence.token, fence.expected)
     return FenceOut(shard=shard, fenced=fence.token != "")
@@ -108,6 +108,6 @@ async def put_fence(
 async def truncate_shard(
     stream: StreamPath, shard: ShardPath, storage: StorageDep, cut: Truncate
 ) -> TruncatedOut:
-    """Forget a shard's records before an offset, for good."""
+    """Permanently delete the records of a shard before an offset."""
     start = await storage.streams.truncate(stream, shard, cut.before)
     return TruncatedOut(shard=shard, start=start)

@@ -1,4 +1,4 @@
-"""Sockets: who is connected over WebSocket, to look at and to send away."""
+"""WebSocket connections: list and close."""
 
 from typing import Annotated
 
@@ -15,7 +15,7 @@ router = APIRouter(prefix="/v1/sockets", tags=["sockets"], route_class=AuditedRo
 
 SEE = Depends(may_all(Action.SOCKET_LIST))
 CLOSE = Depends(may_all(Action.SOCKET_CLOSE))
-SocketId = Annotated[str, Path(description="As the list tells it.")]
+SocketId = Annotated[str, Path(description="As returned by the list.")]
 
 
 @router.get("", dependencies=[SEE])
@@ -25,9 +25,9 @@ async def list_sockets(
     limit: Limit = limits.PAGE_ITEMS_DEFAULT,
     cursor: Cursor = "",
 ) -> SocketPage:
-    """List who is connected over WebSocket, in all processes, as it was some seconds ago.
+    """List the WebSocket connections of all processes, as of a few seconds ago.
 
-    Of a process with more than 500 sockets, the 500 that came first.
+    For a process with more than 500 connections, the oldest 500 are listed.
     """
     about = ("sockets", principal.namespace)
     after = decode_cursor(cursor, about, str) if cursor else ""
@@ -42,8 +42,8 @@ async def list_sockets(
 
 @router.delete("/{socket}", dependencies=[CLOSE], status_code=204)
 async def close_socket(socket: SocketId, storage: StorageDep, principal: PrincipalDep) -> None:
-    """Close a socket with code 4012, and end its session: what it holds goes to others.
+    """Close a WebSocket connection with code 4012 and end its session.
 
-    Its process does so within three seconds. Its client may connect again.
+    What the session holds is released. Its process closes the connection within three seconds. The client can reconnect.
     """
     await storage.presence.ask_to_close(principal.namespace, socket)

@@ -1,4 +1,4 @@
-"""Writing in two steps: put records aside, then commit them as a batch of a writer. For writers with many tasks."""
+"""Two-phase writes for distributed writers: stage records, then commit them as one batch."""
 
 from typing import Annotated
 
@@ -16,7 +16,7 @@ router = APIRouter(prefix="/v1/streams/{stream}", tags=["writes"])
 
 PUT = Depends(may(Action.STREAM_PUT))
 
-StagedId = Annotated[str, Path(description="As the answer told it.")]
+StagedId = Annotated[str, Path(description="As returned when it was staged.")]
 _ARROW_BODY = {
     "requestBody": {
         "required": True,
@@ -26,13 +26,13 @@ _ARROW_BODY = {
 
 
 class StagedOut(BaseModel):
-    """What was put aside."""
+    """A staged entry."""
 
     id: str
 
 
 class StagedCommit(Config):
-    """A batch of a writer: what it is made of, unless an earlier commit of it has said so."""
+    """A batch of a writer and its staged entries, unless an earlier commit listed them."""
 
     writer_id: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,80}$")]
     batch_id: Annotated[int, Field(ge=0, le=limits.OFFSET_MAX)]
@@ -40,21 +40,21 @@ class StagedCommit(Config):
 
 
 class CommitOut(BaseModel):
-    """How far a commit is: call again until it is `done`."""
+    """Progress of a commit: repeat the call until it is `done`."""
 
     done: bool
-    records: Annotated[int, Field(description="Appended so far.")]
-    staged: Annotated[list[str], Field(description="What the batch is made of.")]
+    records: Annotated[int, Field(description="Number of records appended so far.")]
+    staged: Annotated[list[str], Field(description="Staged entries of the batch.")]
 
 
 @router.post("/staged", dependencies=[PUT], status_code=201, openapi_extra=_ARROW_BODY)
 async def stage_records(
     stream: StreamPath, storage: StorageDep, principal: PrincipalDep, request: Request
 ) -> StagedOut:
-    """Put records aside, for a commit within a day: an Arrow stream with the column `data`, and perhaps `key`,
-    `event_ts` and `headers`.
+    """Stage records for a commit within one day.
 
-    Nobody reads them before they are committed.
+    The body is an Arrow stream with the column `data` and optionally `key`, `event_ts` and `headers`. Staged records are
+    not readable until they are committed.
     """
     headers = dict(request.scope["headers"])
     if media_type(headers) != ARROW:
@@ -69,7 +69,7 @@ async def stage_records(
 
 @router.delete("/staged/{staged}", dependencies=[PUT], status_code=204)
 async def discard_staged(stream: StreamPath, storage: StorageDep, staged: StagedId) -> None:
-    """Forget what was put aside, unless it was committed."""
+    """Discard a staged entry, unless it was committed."""
     await storage.writing.discard(stream, staged)
 
 
@@ -77,10 +77,10 @@ async def discard_staged(stream: StreamPath, storage: StorageDep, staged: Staged
 async def commit_staged(
     stream: StreamPath, storage: StorageDep, asked: Annotated[StagedCommit, Body()]
 ) -> CommitOut:
-    """Append what was put aside, as one batch of a writer, each record once.
+    """Append staged records as one batch of a writer, each record once.
 
-    The first commit of a writer's batch decides what it is made of. Whoever commits the batch again finishes that, and
-    what this call names beside it is discarded.
+    The first commit of a batch determines its entries. A repeated commit of the batch completes it, and other entries
+    that the repeated call lists are discarded.
     """
     write = await storage.writing.commit(stream, asked.writer_id, asked.batch_id, asked.staged)
     return CommitOut(done=write.done, records=write.records, staged=list(write.staged))

@@ -1,4 +1,4 @@
-"""Streams: their configuration."""
+"""Streams: configuration."""
 
 from typing import Annotated
 
@@ -66,7 +66,7 @@ async def _require_stream(storage: StorageDep, stream: StreamPath) -> None:
     try:
         await storage.catalog.fresh_stream(stream)
     except StreamNotFound:
-        raise PreconditionFailed("If-Match: * asks for a stream that exists.") from None
+        raise PreconditionFailed("If-Match: * requires an existing stream.") from None
 
 
 def _shown(stream: Stream, response: Response) -> StreamOut:
@@ -98,7 +98,7 @@ async def change_stream(
     patch: StreamPatch,
     if_match: IfMatch = None,
 ) -> StreamOut:
-    """Change some of a stream's configuration."""
+    """Change fields of a stream's configuration."""
     stored = await storage.catalog.change_stream(
         stream, patch.apply, if_match=expected_version(if_match)
     )

@@ -1,4 +1,4 @@
-"""Charts: what was measured of queues, streams and groups, and of the namespace, over time."""
+"""Time series of queues, streams, groups and the namespace."""
 
 from typing import Annotated, NamedTuple
 
@@ -25,21 +25,21 @@ WindowSeconds = Annotated[
     Query(
         ge=limits.SERIES_STEP_MS // limits.SECOND_MS,
         le=limits.SERIES_QUARTER_REACH_MS // limits.SECOND_MS,
-        description="How far back: up to two weeks.",
+        description="Period before now, up to two weeks.",
     ),
 ]
 Columns = Annotated[
     str,
     Query(
         max_length=limits.SERIES_COLUMNS_CHARACTERS_MAX,
-        description="Only these columns, with commas between them; all when it is left out.",
+        description="Comma-separated columns to return; default: all.",
     ),
 ]
 _HOUR_SECONDS = limits.HOUR_MS // limits.SECOND_MS
 
 
 class _View(NamedTuple):
-    """What of a chart is wanted."""
+    """Range and columns of a time series."""
 
     window_ms: int
     columns: str
@@ -56,7 +56,7 @@ ViewDep = Annotated[_View, Depends(_view)]
     "/queues/{queue}/series", dependencies=[Depends(may(Action.QUEUE_LIST))], tags=["queues"]
 )
 async def get_queue_series(queue: QueuePath, storage: StorageDep, view: ViewDep) -> SeriesOut:
-    """Show how a queue's counts and rates went."""
+    """Return the counts and rates of a queue over time."""
     return SeriesOut.from_domain(await storage.series.of_queue(queue, view.window_ms), view.columns)
 
 
@@ -64,7 +64,7 @@ async def get_queue_series(queue: QueuePath, storage: StorageDep, view: ViewDep)
     "/streams/{stream}/series", dependencies=[Depends(may(Action.STREAM_LIST))], tags=["streams"]
 )
 async def get_stream_series(stream: StreamPath, storage: StorageDep, view: ViewDep) -> SeriesOut:
-    """Show how a stream's size, rates and lag went."""
+    """Return the size, rates and lag of a stream over time."""
     return SeriesOut.from_domain(
         await storage.series.of_stream(stream, view.window_ms), view.columns
     )
@@ -74,7 +74,7 @@ async def get_stream_series(stream: StreamPath, storage: StorageDep, view: ViewD
     "/groups/{group}/series", dependencies=[Depends(may(Action.GROUP_LIST))], tags=["groups"]
 )
 async def get_group_series(group: GroupPath, storage: StorageDep, view: ViewDep) -> SeriesOut:
-    """Show how a group's lag and commits went."""
+    """Return the lag and commits of a group over time."""
     return SeriesOut.from_domain(await storage.series.of_group(group, view.window_ms), view.columns)
 
 
@@ -84,7 +84,7 @@ async def get_namespace_series(
     principal: PrincipalDep,
     view: ViewDep,
 ) -> SeriesOut:
-    """Show how the namespace's totals went."""
+    """Return the totals of the namespace over time."""
     return SeriesOut.from_domain(
         await storage.series.of_namespace(principal.namespace, view.window_ms), view.columns
     )

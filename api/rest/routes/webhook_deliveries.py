@@ -1,4 +1,4 @@
-"""The log of a webhook's deliveries; sending one again, and sending a test."""
+"""Delivery log of a webhook, resends and test events."""
 
 from datetime import datetime
 from typing import Annotated
@@ -21,12 +21,12 @@ router = APIRouter(prefix="/v1/webhooks/{webhook}", tags=["webhooks"], route_cla
 MANAGE = Depends(may(Action.WEBHOOK_MANAGE))
 SEE = Depends(may(Action.WEBHOOK_LIST))
 DeliveryId = Annotated[
-    str, Path(description="The `webhook-id` of a delivery.", pattern=r"^[A-Za-z0-9_-]{1,128}$")
+    str, Path(description="`webhook-id` of the delivery.", pattern=r"^[A-Za-z0-9_-]{1,128}$")
 ]
 
 
 def requested_of(request: Request) -> Requested:
-    """Who sends what is asked for here."""
+    """Return the sender of manual deliveries."""
     requested: Requested = request.app.state.requested
     return requested
 
@@ -40,16 +40,19 @@ async def list_deliveries(
     storage: StorageDep,
     status: Annotated[DeliveryStatus | None, Query()] = None,
     message: Annotated[
-        str | None, Query(description="Of this `webhook-id` alone.", max_length=128)
+        str | None, Query(description="Only the delivery with this `webhook-id`.", max_length=128)
     ] = None,
     from_: Annotated[
-        AwareDatetime | None, Query(alias="from", description="First tried then or later.")
+        AwareDatetime | None,
+        Query(alias="from", description="First attempt at or after this time."),
     ] = None,
-    to: Annotated[AwareDatetime | None, Query(description="First tried before.")] = None,
+    to: Annotated[
+        AwareDatetime | None, Query(description="First attempt before this time.")
+    ] = None,
     limit: Limit = limits.PAGE_ITEMS_DEFAULT,
     cursor: Cursor = "",
 ) -> DeliveryPage:
-    """List what was delivered or was to be, the newest first, each with its attempts."""
+    """List deliveries and their attempts, newest first, including pending ones."""
     stored = await storage.webhooks.get(webhook)
     about = ("deliveries", stored.webhook_id, status or "", message or "")
     after = decode_cursor(cursor, about, tuple[int, str]) if cursor else None
@@ -78,14 +81,15 @@ def _optional_ms(moment: datetime | None) -> int | None:
 async def resend_delivery(
     webhook: WebhookPath, delivery: DeliveryId, requested: RequestedDep
 ) -> AttemptOut:
-    """Send a delivery again now, also one that succeeded, under its `webhook-id`; what came of it.
+    """Resend a delivery now under its `webhook-id`, and return the result.
 
-    A message that waits in its queue for its next attempt leaves it once this one succeeds.
+    Deliveries that succeeded can be resent too. A message that is waiting for its next attempt is removed from its queue
+    if this one succeeds.
     """
     return AttemptOut.from_domain(await requested.resend(webhook, delivery))
 
 
 @router.post("/tests", dependencies=[MANAGE])
 async def test_webhook(webhook: WebhookPath, requested: RequestedDep) -> AttemptOut:
-    """Send a test event, signed like any other, also from a webhook that is disabled; what came of it."""
+    """Send a signed test event, even from a disabled webhook, and return the result."""
     return AttemptOut.from_domain(await requested.test(webhook))

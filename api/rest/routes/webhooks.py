@@ -1,4 +1,4 @@
-"""Webhooks: their configuration, their secrets, and switching them on again."""
+"""Webhooks: configuration, secrets, and re-enabling."""
 
 from typing import Annotated
 
@@ -61,7 +61,7 @@ async def put_webhook(
 ) -> WebhookStored:
     """Create a webhook for a queue or a consumer group, or replace its configuration.
 
-    The answer to its creation has the secret that deliveries are signed with, as Standard Webhooks says.
+    When the webhook is created, the response contains the signing secret, in the format of Standard Webhooks.
     """
     spec = config.to_domain()
     _authorise(storage, principal, spec)
@@ -79,7 +79,7 @@ async def put_webhook(
 
 
 def _authorise(storage: Storage, principal: Principal, spec: WebhookSpec) -> None:
-    """Who has deliveries made consumes the one and writes the other. Raises Forbidden."""
+    """Require permission to consume the source and write to the target. Raises Forbidden."""
     consume = {
         SourceKind.QUEUE: Action.QUEUE_RECEIVE,
         SourceKind.GROUP: Action.GROUP_COMMIT,
@@ -95,12 +95,12 @@ async def _require_webhook(storage: Storage, webhook: WebhookPath) -> None:
     try:
         await storage.webhooks.get(webhook)
     except WebhookNotFound:
-        raise PreconditionFailed("If-Match: * asks for a webhook that exists.") from None
+        raise PreconditionFailed("If-Match: * requires an existing webhook.") from None
 
 
 @router.get("/{webhook}", dependencies=[SEE])
 async def get_webhook(webhook: WebhookPath, storage: StorageDep, response: Response) -> WebhookOut:
-    """Show a webhook's configuration, and how it does; its ETag is of the configuration alone."""
+    """Show the configuration and health of a webhook. The ETag covers the configuration only."""
     stored = await storage.webhooks.get(webhook)
     response.headers["etag"] = etag(stored.version)
     return WebhookOut.from_domain(stored)
@@ -110,7 +110,7 @@ async def get_webhook(webhook: WebhookPath, storage: StorageDep, response: Respo
 async def delete_webhook(
     webhook: WebhookPath, storage: StorageDep, if_match: IfMatch = None
 ) -> None:
-    """Delete a webhook, its secrets and its log; the queue or group stays."""
+    """Delete a webhook, its secrets and its log. The queue or group is kept."""
     if if_match == "*":
         await _require_webhook(storage, webhook)
     await storage.webhooks.delete(webhook, if_match=expected_version(if_match))
@@ -149,7 +149,10 @@ async def rotate_webhook_secret(
     storage: StorageDep,
     asked: Annotated[RotateIn, Body(default_factory=RotateIn)],
 ) -> SecretOut:
-    """Make a new signing secret. The one before signs beside it for a while, so that no delivery is refused."""
+    """Create a new signing secret.
+
+    The previous secret also signs deliveries for the overlap period, so that no delivery is rejected.
+    """
     secret, old_until_ms = await storage.webhooks.rotate(webhook, to_ms(asked.overlap_seconds))
     return SecretOut(
         secret=secret.word,
@@ -162,7 +165,7 @@ async def rotate_webhook_secret(
 async def enable_webhook(
     webhook: WebhookPath, storage: StorageDep, response: Response
 ) -> WebhookOut:
-    """Switch a webhook on, whoever switched it off; a shard that waits for a retry is tried at once."""
+    """Enable a webhook. Shards waiting for a retry are retried immediately."""
     stored = await storage.webhooks.enable(webhook)
     response.headers["etag"] = etag(stored.version)
     return WebhookOut.from_domain(stored)

@@ -1,1 +1,1 @@
-"""Request and response schemas, one noun in each module."""
+"""Request and response schemas, one noun per module."""

@@ -1,4 +1,4 @@
-"""The archive on the wire."""
+"""Archive schemas."""
 
 from typing import Annotated, Self
 
@@ -11,21 +11,24 @@ from storage.domain.archive import ArchivedFile
 
 
 class ShardArchiveOut(BaseModel):
-    """A shard in both tiers: records from `archive_start_offset` to `archived_offset` are in the archive."""
+    """A shard in both tiers.
+
+    Records from `archive_start_offset` to `archived_offset` are in the archive.
+    """
 
     shard: int
     archive_start_offset: int | None
-    archived_offset: Annotated[int | None, Field(description="The next one to be archived.")]
+    archived_offset: Annotated[int | None, Field(description="The next offset to archive.")]
     archived_at: Time | None
     hot_start_offset: int | None
     next_offset: int | None
-    waiting_records: Annotated[int, Field(description="Not archived yet.")]
+    waiting_records: Annotated[int, Field(description="Number of records not yet archived.")]
     waiting_bytes: int
-    waiting_seconds: Annotated[float, Field(description="How long the oldest of them has waited.")]
+    waiting_seconds: Annotated[float, Field(description="Age of the oldest of them.")]
     files: int
-    records: Annotated[int, Field(description="In the files.")]
+    records: Annotated[int, Field(description="Number of records in the files.")]
     file_bytes: int
-    record_bytes: Annotated[int, Field(description="What the records count against a retention.")]
+    record_bytes: Annotated[int, Field(description="Size of the records as counted for retention.")]
 
     @classmethod
     def from_domain(cls, shard: ShardArchive) -> Self:
@@ -49,7 +52,10 @@ class ShardArchiveOut(BaseModel):
 
 
 class ArchiveOut(BaseModel):
-    """A stream's archive. `archiving`: the deployment has one, and the stream wants it."""
+    """The archive of a stream.
+
+    `archiving`: archiving is enabled for the stream, and the deployment has an archive.
+    """
 
     stream: str
     archiving: bool
@@ -76,7 +82,7 @@ class ArchivedFileOut(BaseModel):
     record_bytes: int
     first_arrival: Time
     last_arrival: Time
-    path: Annotated[str, Field(description="Below the archive's root.")]
+    path: Annotated[str, Field(description="Path relative to the archive root.")]
 
     @classmethod
     def from_domain(cls, file: ArchivedFile) -> Self:
@@ -102,6 +108,6 @@ class ArchivedFilePage(BaseModel):
 
 
 class FlushOut(BaseModel):
-    """The job that archives all there is of the stream now."""
+    """The job that archives all records of the stream now."""
 
     job: str

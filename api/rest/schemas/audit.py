@@ -1,4 +1,4 @@
-"""The audit log on the wire."""
+"""Audit log schemas."""
 
 from enum import StrEnum
 from typing import Annotated, Any, Self
@@ -10,42 +10,49 @@ from storage.domain.access.audit import Door, Entry
 
 
 class AuditOrder(StrEnum):
-    """Which entries come first."""
+    """Sort order of audit entries."""
 
     NEWEST = "newest"
     OLDEST = "oldest"
 
 
 class AuditEntry(BaseModel):
-    """One administrative call, or a caller whom nobody knew."""
+    """One administrative call, or a failed authentication."""
 
-    seq: Annotated[int, Field(description="Its number; there is none left out in the whole log.")]
+    seq: Annotated[int, Field(description="Sequence number of the entry; the log has no gaps.")]
     called_at: Time
     namespace: str
-    principal: Annotated[str, Field(description="Who called.")]
-    credential: Annotated[str, Field(description="The id of what the caller showed.")]
-    authenticated: Annotated[str, Field(description="How the caller was known.")]
-    address: Annotated[str, Field(description="The other end of the caller's connection.")]
+    principal: Annotated[str, Field(description="Name of the principal.")]
+    credential: Annotated[str, Field(description="Id of the caller's credential.")]
+    authenticated: Annotated[str, Field(description="Authentication method of the caller.")]
+    address: Annotated[str, Field(description="Remote address of the caller's connection.")]
     door: Door
     operation: str
-    action: Annotated[str, Field(description="The right that it needs.")]
-    resource: Annotated[str, Field(description="What it was about, as in `/v1/…`.")]
+    action: Annotated[str, Field(description="Permission that the operation requires.")]
+    resource: Annotated[str, Field(description="Resource, as in `/v1/…`.")]
     request_id: str
     outcome: Annotated[
         str,
         Field(
-            description="`done`, `refused:<code>`, `failed:<code>`, or `unknown` where nobody lived to tell."
+            description="`done`, `refused:<code>`, `failed:<code>`, or `unknown` if the "
+            "process ended before it recorded the outcome."
         ),
     ]
     before: Annotated[
         dict[str, Any] | None,
-        Field(description="What the call changed of a definition, as it was."),
+        Field(
+            description="Fields of the definition that the call changed, with their "
+            "previous values."
+        ),
     ]
     after: Annotated[
         dict[str, Any] | None,
-        Field(description="The same, as it is now; else what else can be told of its answer."),
+        Field(
+            description="The same fields with their new values; otherwise a summary of "
+            "the response."
+        ),
     ]
-    prev_hash: Annotated[str, Field(description="The hash of the entry before.")]
+    prev_hash: Annotated[str, Field(description="Hash of the previous entry.")]
     hash: Annotated[
         str,
         Field(
@@ -59,7 +66,10 @@ class AuditEntry(BaseModel):
 
 
 class AuditPage(BaseModel):
-    """Some entries. `whole`: none is left out of what lies between them, so that each follows the one before."""
+    """A page of audit entries.
+
+    `whole`: no entry in the range of the page is left out, so that each entry follows the one before it.
+    """
 
     items: list[AuditEntry]
     next_cursor: str | None

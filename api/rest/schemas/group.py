@@ -1,4 +1,4 @@
-"""Consumer groups on the wire: configuration, members, positions."""
+"""Consumer group schemas: configuration, members, offsets."""
 
 from datetime import datetime
 from typing import Annotated, Any, Self
@@ -29,37 +29,42 @@ Offset = Annotated[int, Field(ge=0, le=limits.OFFSET_MAX)]
 ShardIndex = Annotated[int, Field(ge=0, le=10**9)]
 Moment = Annotated[AwareDatetime, Field(strict=False)]
 Positions = Annotated[
-    dict[str, Offset], Field(description="By shard, the next offset to read.", max_length=10_000)
+    dict[str, Offset], Field(description="Next offset to read, by shard.", max_length=10_000)
 ]
 
 
 class GroupConfig(Config):
-    """The whole desired state of a group. Stream, kind and start cannot change later."""
+    """The complete configuration of a group. Stream, kind and start are immutable."""
 
     stream: Name
     kind: Annotated[
         GroupKind,
-        Field(strict=False, description="`simple`: no members, the group only keeps offsets."),
+        Field(strict=False, description="`simple`: no members; the group stores offsets only."),
     ] = GroupKind.ORDERED
     start: Annotated[
-        StartAt, Field(strict=False, description="Where the group begins that has no offset yet.")
+        StartAt,
+        Field(strict=False, description="Start position of a group that has no committed offset."),
     ] = StartAt.EARLIEST
     start_time: Annotated[
         Moment | None,
-        Field(description="With `time`: the first record that arrived then or later."),
+        Field(
+            description="With `time`: start with the first record that arrived at or "
+            "after this time."
+        ),
     ] = None
     session_timeout_seconds: Annotated[
-        Seconds, Field(description="A member that is silent for so long is one no more.")
+        Seconds, Field(description="Members without a heartbeat for this long are removed.")
     ] = in_seconds(limits.SESSION_TIMEOUT_MS_DEFAULT)
     static_timeout_seconds: Annotated[
-        Seconds, Field(description="The same for a member with an `instance_id`.")
+        Seconds, Field(description="The same for members with an `instance_id`.")
     ] = in_seconds(limits.STATIC_TIMEOUT_MS_DEFAULT)
     revoke_timeout_seconds: Annotated[
-        Seconds, Field(description="A shard that is not given up by then is taken.")
+        Seconds,
+        Field(description="A revoked shard that is not released within this time is reassigned."),
     ] = in_seconds(limits.REVOKE_TIMEOUT_MS_DEFAULT)
 
     def to_domain(self) -> GroupSpec:
-        """The specification, which the engine checks."""
+        """Return the specification, which the engine validates."""
         return GroupSpec(
             stream=self.stream,
             kind=self.kind,
@@ -117,7 +122,7 @@ def _group_fields(group: Group) -> dict[str, Any]:
 
 
 class MemberOut(BaseModel):
-    """A member. `away`: it left for a while and keeps its shards. `revoked` are those it is to give up."""
+    """A member. `away`: it disconnected and keeps its shards. `revoked`: shards to release."""
 
     member: str
     static: bool
@@ -142,7 +147,7 @@ class MemberOut(BaseModel):
 
 
 class GroupShardOut(BaseModel):
-    """A shard as the group sees it. `finished`: it is closed, and was read to its end."""
+    """A shard of the group. `finished`: the shard is closed and fully read."""
 
     shard: int
     member: str | None
@@ -151,7 +156,7 @@ class GroupShardOut(BaseModel):
 
 
 class GroupDetail(GroupOut):
-    """A group with its members and shards, as they are at one time."""
+    """A group with its members and shards, as one consistent snapshot."""
 
     generation: int
     members: list[MemberOut]
@@ -161,7 +166,7 @@ class GroupDetail(GroupOut):
     def of(
         cls, group: Group, members: tuple[Member, ...], shards: list[tuple[Lease, int | None]]
     ) -> Self:
-        """The group and all that belongs to it; a shard with its committed offset."""
+        """Return the group with its members, and its shards with their committed offsets."""
         leases = [lease for lease, _ in shards]
         return cls(
             **_group_fields(group),
@@ -187,20 +192,24 @@ class GroupPage(BaseModel):
 
 
 class JoinIn(Config):
-    """Who joins: a name of its own, an instance that keeps its shards through a restart, or neither."""
+    """The joining member.
+
+    Its name, or a static instance that keeps its shards across restarts, or neither.
+    """
 
     member: Name | None = None
     instance_id: Annotated[
-        Name | None, Field(description="Makes a static member, which has this name.")
+        Name | None, Field(description="Makes the member static, with this name.")
     ] = None
 
 
 class PlaceOut(BaseModel):
-    """A shard that a member reads, and the next offset of the group there."""
+    """A shard assigned to a member, and the group's next offset in it."""
 
     shard: int
     committed: Annotated[
-        int | None, Field(description="Null before the first commit: read from the group's start.")
+        int | None,
+        Field(description="Null before the first commit: read from the group's start position."),
     ]
 
     @classmethod
@@ -209,7 +218,7 @@ class PlaceOut(BaseModel):
 
 
 class MembershipOut(BaseModel):
-    """What a member is told: what it reads, what it is to give up, and what its commits carry."""
+    """The member's shards, the shards to release, and the generation for commits."""
 
     member: str
     generation: int
@@ -232,19 +241,22 @@ class MembershipOut(BaseModel):
 
 
 class ResetIn(Config):
-    """Where to take the group; `time`, `offsets` and `bookmark` go with the target of that name."""
+    """The target of a reset.
+
+    `time`, `offsets` and `bookmark` belong to the target of the same name.
+    """
 
     to: Annotated[ResetTo, Field(strict=False)]
-    shards: Annotated[list[ShardIndex] | None, Field(description="Only these.")] = None
+    shards: Annotated[list[ShardIndex] | None, Field(description="Only these shards.")] = None
     time: Moment | None = None
     offsets: Positions | None = None
     bookmark: Name | None = None
-    dry_run: Annotated[bool, Field(description="Show what would change, and change nothing.")] = (
+    dry_run: Annotated[bool, Field(description="Return what would change without changing it.")] = (
         False
     )
 
     def to_domain(self) -> ResetSpec:
-        """The reset, which the engine checks. Raises ValidationFailed."""
+        """Return the reset, which the engine validates. Raises ValidationFailed."""
         return ResetSpec(
             to=self.to,
             shards=None if self.shards is None else tuple(self.shards),
@@ -255,7 +267,10 @@ class ResetIn(Config):
 
 
 class ShardResetOut(BaseModel):
-    """What happens to a shard. `expired`: records behind the new offset that are gone already."""
+    """The effect of a reset on a shard.
+
+    `expired`: records after the new offset that have already expired.
+    """
 
     shard: int
     before: int | None
@@ -268,20 +283,20 @@ class ShardResetOut(BaseModel):
 
 
 class ResetOut(BaseModel):
-    """What a reset did, or with `dry_run` would do."""
+    """The effect of a reset, or with `dry_run` its preview."""
 
     dry_run: bool
     shards: list[ShardResetOut]
 
 
 class BookmarkIn(Config):
-    """Positions to keep; without any, where the group is now."""
+    """Offsets to save; default: the group's current offsets."""
 
     positions: Positions | None = None
 
 
 class BookmarkOut(BaseModel):
-    """Positions under a name."""
+    """Named offsets of a group."""
 
     name: str
     positions: dict[str, int]
@@ -303,22 +318,24 @@ class BookmarkList(BaseModel):
 
 
 class ShardLagOut(BaseModel):
-    """How far the group is in one shard."""
+    """Lag of the group in one shard."""
 
     shard: int
     member: str | None
     committed: int | None
-    position: Annotated[int, Field(description="The next offset that the group reads.")]
+    position: Annotated[int, Field(description="Next offset that the group reads.")]
     start: int
     tip: int
-    records: Annotated[int, Field(description="Still to be read; holes are not counted.")]
-    expired: Annotated[int, Field(description="Lost to retention before they were read.")]
-    lag_seconds: Annotated[float, Field(description="Age of the next record to be read.")]
+    records: Annotated[int, Field(description="Number of unread records, not counting holes.")]
+    expired: Annotated[
+        int, Field(description="Number of records that expired by retention before they were read.")
+    ]
+    lag_seconds: Annotated[float, Field(description="Age of the next record to read.")]
     loss_in_seconds: Annotated[
         float | None,
         Field(
-            description="Until that record is older than retention allows; null when all is read, or "
-            "records do not expire by age."
+            description="Time until that record expires by retention; null if everything "
+            "is read or records do not expire by age."
         ),
     ]
     finished: bool
@@ -341,7 +358,7 @@ class ShardLagOut(BaseModel):
 
 
 class GroupLag(BaseModel):
-    """How far a group is behind: all records together, the oldest of them, the soonest loss."""
+    """Lag of a group: total records, the oldest of them, and the earliest loss."""
 
     records: int
     lag_seconds: float
@@ -360,8 +377,8 @@ class GroupLag(BaseModel):
 
 
 def positions_from(told: dict[str, int], pointer: str) -> dict[int, int]:
-    """Offsets by shard, whose number is a text in JSON. Raises ValidationFailed."""
+    """Parse offsets by shard, whose number is a string in JSON. Raises ValidationFailed."""
     for shard in told:
         if not (shard.isascii() and shard.isdecimal() and len(shard) <= 9):
-            raise ValidationFailed.at(f"{pointer}/{shard[:80]}", "is not the number of a shard")
+            raise ValidationFailed.at(f"{pointer}/{shard[:80]}", "is not a shard number")
     return {int(shard): offset for shard, offset in told.items()}

@@ -1,4 +1,4 @@
-"""Jobs on the wire."""
+"""Job schemas."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Self
@@ -11,24 +11,26 @@ from storage.domain.jobs import Job, JobKind, JobPart, JobState, Wish
 
 
 class JobOut(BaseModel):
-    """A job, and how far it is."""
+    """A job and its progress."""
 
     id: str
     kind: JobKind
     subject: Annotated[
-        str, Field(description="Of one kind and subject, one job is open at a time.")
+        str, Field(description="At most one job of a type and subject is open at a time.")
     ]
     state: JobState
-    wish: Annotated[Wish, Field(description="What a running job has been asked, and not done yet.")]
-    attempt: Annotated[int, Field(description="How often it was begun.")]
-    failures: Annotated[
-        int, Field(description="Attempts in a row that failed, since it last got further.")
-    ]
+    wish: Annotated[Wish, Field(description="Pending action.")]
+    attempt: Annotated[int, Field(description="Number of times the job was started.")]
+    failures: Annotated[int, Field(description="Consecutive failed attempts without progress.")]
     attempts_max: int
-    progress: Annotated[dict[str, Any], Field(description="In words of its kind.")]
-    failure: Annotated[str, Field(description="Why an attempt failed last; empty unless one did.")]
+    progress: Annotated[
+        dict[str, Any], Field(description="Progress, in a format specific to the job type.")
+    ]
+    failure: Annotated[
+        str, Field(description="Error of the last failed attempt; empty if none failed.")
+    ]
     created_at: Time
-    run_after: Annotated[Time, Field(description="A queued job is not begun before.")]
+    run_after: Annotated[Time, Field(description="A queued job does not start before this time.")]
     started_at: Time | None
     ended_at: Time | None
 
@@ -38,16 +40,16 @@ class JobOut(BaseModel):
 
 
 class JobPartOut(BaseModel):
-    """How far a part of a job is."""
+    """Progress of a part of a job."""
 
     part: str
-    position: Annotated[int, Field(description="The next thing to do there.")]
+    position: Annotated[int, Field(description="Next position of the part.")]
     done: bool
     counts: dict[str, int]
 
 
 class JobDetail(JobOut):
-    """A job, and how far each part of it is."""
+    """A job and the progress of its parts."""
 
     parts: list[JobPartOut]
 
@@ -61,7 +63,7 @@ class JobDetail(JobOut):
 
 
 class JobPage(BaseModel):
-    """Jobs, the newest first."""
+    """Jobs, newest first."""
 
     items: list[JobOut]
     next_cursor: str | None

@@ -1,4 +1,4 @@
-"""Credentials on the wire: what their holders may do, and what is told of them. Secrets are shown where they are made."""
+"""Credential schemas. Secrets are returned only when they are created."""
 
 from datetime import datetime
 from typing import Annotated, Any, Self
@@ -22,29 +22,30 @@ from storage.domain.quotas import Rates
 Name = Annotated[
     str,
     Field(
-        description="Its holder's. Several keys may have one name.",
+        description="Name of the principal. Several keys can have the same name.",
         pattern=r"^[A-Za-z0-9_.-]{1,80}$",
     ),
 ]
 Expiry = Annotated[
     AwareDatetime | None,
-    Field(strict=False, description="When it ends; null: only when it is revoked."),
+    Field(strict=False, description="Expiry; null: valid until revoked."),
 ]
 
 
 class GrantConfig(Config):
-    """Allows or denies actions on names; what is denied is not allowed by anything else."""
+    """Allows or denies actions on resource names. A deny overrides every allow."""
 
     effect: Annotated[Effect, Field(strict=False)]
     actions: Annotated[
-        list[str], Field(description="Such as `queue:send`; `*` and `?` may stand in them.")
+        list[str], Field(description="Actions such as `queue:send`; `*` and `?` are wildcards.")
     ]
     resources: Annotated[
-        list[str], Field(description="Names of queues, streams and so on: `orders-*`.")
+        list[str],
+        Field(description="Names of queues, streams and other resources, such as `orders-*`."),
     ] = ["*"]
 
     def to_domain(self) -> Grant:
-        """The grant, which the engine checks."""
+        """Return the grant, which the engine validates."""
         return Grant(self.effect, tuple(self.actions), tuple(self.resources))
 
     @classmethod
@@ -55,17 +56,17 @@ class GrantConfig(Config):
 
 
 class KeyRates(Config):
-    """What may pass in a second with this credential; null: no limit of its own."""
+    """Rate limits of this credential, per second; null: no limit of its own."""
 
     calls_per_second: float | None = None
     messages_per_second: float | None = None
     bytes_per_second: float | None = None
     burst_seconds: Annotated[
-        float | None, Field(description="So many seconds' worth may pass at once after a pause.")
+        float | None, Field(description="Burst size, in seconds at the full rate.")
     ] = 1.0
 
     def to_domain(self) -> Rates:
-        """The rates, which the engine checks."""
+        """Return the rates, which the engine validates."""
         given = self.model_dump()
         return Rates(**{name: value for name, value in given.items() if value is not None})
 
@@ -75,7 +76,7 @@ class KeyRates(Config):
 
 
 class KeyRights(Config):
-    """What a credential's holder may do, how fast, and until when: roles, grants or both."""
+    """Permissions, rate limits and expiry of a credential: roles, grants or both."""
 
     roles: list[Annotated[Role, Field(strict=False)]] = []
     grants: list[GrantConfig] = []
@@ -83,7 +84,7 @@ class KeyRights(Config):
     expires_at: Expiry = None
 
     def rights(self) -> Rights:
-        """The rights, which the engine checks."""
+        """Return the permissions, which the engine validates."""
         return Rights(
             roles=tuple(dict.fromkeys(self.roles)),
             grants=tuple(grant.to_domain() for grant in self.grants),
@@ -93,24 +94,30 @@ class KeyRights(Config):
 
 
 class KeyConfig(KeyRights):
-    """A credential to be made. `key`: sent with every call. `pair`: signs calls, as AWS's clients do."""
+    """A credential to create.
+
+    `key`: an API key that is sent with every call. `pair`: an access key pair that signs calls, as AWS clients do.
+    """
 
     name: Name
     kind: Annotated[CredentialKind, Field(strict=False)] = CredentialKind.KEY
     everywhere: Annotated[
         bool,
-        Field(description="Of an administrator of all namespaces: only one of them can say so."),
+        Field(
+            description="Grants access to all namespaces. Only an administrator of all "
+            "namespaces can set it."
+        ),
     ] = False
 
     def to_domain(self) -> CredentialRequest:
-        """What is asked for, which the engine checks."""
+        """Return the request, which the engine validates."""
         return CredentialRequest(
             name=self.name, rights=self.rights(), kind=self.kind, everywhere=self.everywhere
         )
 
 
 class KeyPatch(Config):
-    """What to change of a credential's rights (a JSON Merge Patch); null takes a field away."""
+    """Changes to a credential's permissions (a JSON Merge Patch); null removes a field."""
 
     roles: list[Annotated[Role, Field(strict=False)]] | None = None
     grants: list[GrantConfig] | None = None
@@ -118,13 +125,13 @@ class KeyPatch(Config):
     expires_at: Expiry = None
 
     def apply(self, rights: Rights) -> Rights:
-        """The rights after the change."""
+        """Return the permissions after the change."""
         before = KeyRights(**rights_fields(rights)).model_dump()
         return KeyRights(**merged(before, self.model_dump(exclude_unset=True))).rights()
 
 
 def rights_fields(rights: Rights) -> dict[str, Any]:
-    """Rights as their fields on the wire."""
+    """Return permissions as their fields on the wire."""
     expires_at_ms, rates = rights.expires_at_ms, rights.rates
     return {
         "roles": list(rights.roles),
@@ -137,9 +144,9 @@ def rights_fields(rights: Rights) -> dict[str, Any]:
 
 
 class KeyOut(BaseModel):
-    """A credential without its secret; `version` is its ETag. `family`: the first one of its rotations.
+    """A credential without its secret.
 
-    `last_used_at` is a minute behind at most.
+    `version` is its ETag; `family` is the first of its rotations. `last_used_at` can lag by up to one minute.
     """
 
     id: str
@@ -165,7 +172,10 @@ class KeyOut(BaseModel):
 
 
 class KeyCreated(KeyOut):
-    """A credential that was just made. Its secret is not shown again: an API key, or what a pair signs with."""
+    """A new credential. Its secret is not returned again.
+
+    The secret is an API key, or the secret access key of a pair.
+    """
 
     secret: str
 
@@ -197,38 +207,41 @@ def _optional_time(ms: int | None) -> str | None:
 
 
 class KeyPage(BaseModel):
-    """Credentials by name. `next_cursor` is null on the last page; a page may have fewer items than were asked for."""
+    """Credentials by name. `next_cursor` is null on the last page; a page can be short."""
 
     items: list[KeyOut]
     next_cursor: str | None
 
 
 class KeyRotation(Config):
-    """For how long the credential goes on beside the new one."""
+    """The overlap period of the current and the new credential."""
 
     overlap_seconds: Annotated[
-        Seconds, Field(description="0 to 30 days; with 0 it ends at once.")
+        Seconds, Field(description="0 to 30 days; 0: the old key expires immediately.")
     ] = in_seconds(limits.CREDENTIAL_OVERLAP_MS_DEFAULT)
 
 
 class TicketOut(BaseModel):
-    """A word that says once, within half a minute, who opens a socket: where a browser can send no header."""
+    """A single-use token, valid for 30 seconds, that authenticates a WebSocket in a browser.
+
+    For browsers, which cannot send headers with a WebSocket.
+    """
 
     ticket: str
     expires_at: Time
 
 
 class LogIn(Config):
-    """With which API key to log in."""
+    """The API key to log in with."""
 
     api_key: Annotated[
         str | None,
-        Field(max_length=200, description="When left out, the one that the call itself shows."),
+        Field(max_length=200, description="Default: the credential of this call."),
     ] = None
 
 
 class LoggedInOut(BaseModel):
-    """A session, which the answer's cookie carries. It ends sooner when it is left alone for 8 hours."""
+    """A session, carried by the cookie of the response. It ends early after 8 idle hours."""
 
     name: str
     namespace: str
@@ -245,7 +258,10 @@ class LoggedInOut(BaseModel):
 
 
 class WhoamiOut(BaseModel):
-    """Who is calling, and what they may do in which namespace. `credential` is null where none is stored."""
+    """The caller's identity, and its permissions in the namespace.
+
+    `credential` is null if no stored credential is involved.
+    """
 
     name: str
     namespace: str

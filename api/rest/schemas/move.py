@@ -1,4 +1,4 @@
-"""Moves on the wire."""
+"""Move schemas."""
 
 from typing import Annotated, Self
 
@@ -11,22 +11,22 @@ from storage.domain.queues.moves import Move, MoveState
 
 
 class MoveConfig(Config):
-    """Where ready messages go: to `destination`, or each back to the queue that it died in."""
+    """Target of the ready messages: `destination`, or the source queue of each message."""
 
     destination: str | None = None
     per_second: Annotated[
-        int | None, Field(ge=1, le=limits.MOVE_RATE_MAX, description="null: as fast as it goes.")
+        int | None, Field(ge=1, le=limits.MOVE_RATE_MAX, description="null: unlimited.")
     ] = None
 
 
 class MoveChange(Config):
-    """What to do with a running move: stop it. What has moved stays where it is."""
+    """Cancellation of a running move. Messages already moved stay where they are."""
 
     state: Annotated[MoveState, Field(strict=False)]
 
 
 class MoveOut(BaseModel):
-    """A move, and how far it is."""
+    """A move and its progress."""
 
     id: str
     source: str
@@ -34,11 +34,11 @@ class MoveOut(BaseModel):
     per_second: int | None
     state: MoveState
     moved: int
-    to_move: Annotated[int, Field(description="How many there were when it began.")]
+    to_move: Annotated[int, Field(description="Number of messages at the start of the move.")]
     redrive: Annotated[
-        bool, Field(description="Whether it makes the queue's own dead letters ready again.")
+        bool, Field(description="Whether the move redrives the queue's own dead letters.")
     ]
-    failure: Annotated[str, Field(description="Why it failed; empty unless it did.")]
+    failure: Annotated[str, Field(description="Error; empty unless the move failed.")]
     started_at: Time
 
     @classmethod
@@ -58,6 +58,6 @@ class MoveOut(BaseModel):
 
 
 class MoveList(BaseModel):
-    """The moves from a queue, the newest first."""
+    """The moves from a queue, newest first."""
 
     items: list[MoveOut]

@@ -1,4 +1,4 @@
-"""Namespaces on the wire: their quotas, and what they are."""
+"""Namespace schemas: quotas and usage."""
 
 from typing import Annotated, Self
 
@@ -16,7 +16,7 @@ Most = Annotated[int | None, Field(ge=0, le=limits.OFFSET_MAX, description="null
 
 
 class RatesConfig(Config):
-    """What may pass in a second. Messages and bytes are those that are sent or put."""
+    """Rate limits per second. Messages and bytes count sends and appends."""
 
     calls_per_second: PerSecond = None
     messages_per_second: PerSecond = None
@@ -26,13 +26,13 @@ class RatesConfig(Config):
         Field(
             ge=limits.BURST_SECONDS_MIN,
             le=limits.BURST_SECONDS_MAX,
-            description="So many seconds' worth may pass at once after a pause.",
+            description="Burst size, in seconds at the full rate.",
         ),
     ] = 1.0
 
     @classmethod
     def of(cls, rates: Rates) -> Self:
-        """The rates as they are stored."""
+        """Return the stored rates."""
         return cls(
             calls_per_second=rates.calls_per_second,
             messages_per_second=rates.messages_per_second,
@@ -41,7 +41,7 @@ class RatesConfig(Config):
         )
 
     def to_domain(self) -> Rates:
-        """The same."""
+        """Return the rates."""
         return Rates(
             calls_per_second=self.calls_per_second,
             messages_per_second=self.messages_per_second,
@@ -51,13 +51,13 @@ class RatesConfig(Config):
 
 
 class ResourceRatesConfig(Config):
-    """Rates of each resource that a glob matches, each for itself."""
+    """Rate limits for each resource that matches a glob, counted per resource."""
 
     resources: Annotated[
         str,
         Field(
-            description="`queue/`, `stream/` or `group/` and a name, in which `*` stands for anything and `?` for one "
-            "character: `queue/orders-*`.",
+            description="`queue/`, `stream/` or `group/` and a name with wildcards (`*` "
+            "any characters, `?` one character): `queue/orders-*`.",
             pattern=r"^(queue|stream|group)/[A-Za-z0-9_.*?-]{1,80}$",
         ),
     ]
@@ -65,29 +65,30 @@ class ResourceRatesConfig(Config):
 
 
 class NamespaceConfig(Config):
-    """The quotas of a namespace; what is not said has no limit."""
+    """The quotas of a namespace; omitted quotas have no limit."""
 
     rates: Annotated[
-        RatesConfig | None, Field(description="Of all calls in the namespace together.")
+        RatesConfig | None, Field(description="Limits for all calls in the namespace together.")
     ] = None
     resources: Annotated[
         list[ResourceRatesConfig], Field(max_length=limits.RESOURCE_RATES_MAX)
     ] = []
     connections_max: Annotated[
-        Most, Field(description="WebSockets at one time; null: no limit.")
+        Most, Field(description="Concurrent WebSocket connections; null: no limit.")
     ] = None
     queues_max: Most = None
     streams_max: Most = None
     stored_bytes_max: Annotated[
         Most,
         Field(
-            description="What its queues and streams may hold in the hot store. More is found within seconds; then "
-            "nothing is added until it is less. null: no limit."
+            description="Maximum size of its queues and streams in the hot store. "
+            "Exceeding it is detected within seconds; then writes are "
+            "rejected until the size is below the limit. null: no limit."
         ),
     ] = None
 
     def to_domain(self) -> Quotas:
-        """Its quotas."""
+        """Return the quotas."""
         return Quotas(
             rates=None if self.rates is None else self.rates.to_domain(),
             resources=tuple(
@@ -105,20 +106,26 @@ class NamespaceOut(NamespaceConfig):
 
     name: str
     account_id: Annotated[
-        str, Field(description="Its 12 digits in URLs and ARNs at the SQS and Kinesis doors.")
+        str,
+        Field(
+            description="Its 12-digit account id in URLs and ARNs of the SQS- and "
+            "Kinesis-compatible APIs."
+        ),
     ]
     stored_bytes: Annotated[
         int | None,
-        Field(description="What it was last found to hold, where that is limited; else null."),
+        Field(description="Last measured size, if it is limited; otherwise null."),
     ]
-    stores_too_much: Annotated[bool, Field(description="Whether writes are refused for that.")]
+    stores_too_much: Annotated[
+        bool, Field(description="Whether writes are rejected because of the size.")
+    ]
     version: int
     created_at: Time
     changed_at: Time
 
     @classmethod
     def from_domain(cls, namespace: Namespace) -> Self:
-        """As it is stored."""
+        """Return the stored namespace."""
         quotas = namespace.quotas
         return cls(
             rates=None if quotas.rates is None else RatesConfig.of(quotas.rates),

@@ -1,4 +1,4 @@
-"""Processes and sockets on the wire."""
+"""Process and WebSocket schemas."""
 
 from typing import Annotated, Self
 
@@ -10,21 +10,26 @@ from storage.domain.presence import ProcessRole, ProcessSeen, SocketSeen, Subscr
 
 
 class ProcessOut(BaseModel):
-    """A process, as it was when it last said so, which it does every three seconds."""
+    """A process, as of its last heartbeat (every three seconds)."""
 
-    id: Annotated[str, Field(description="Of this life of it: a restart is another process.")]
+    id: Annotated[
+        str, Field(description="Id of this run of the process: it changes with a restart.")
+    ]
     role: ProcessRole
     host: str
     pid: int
     version: str
     started_at: Time
-    seen_at: Annotated[Time, Field(description="One that is silent for ten seconds is gone.")]
-    event_loop_lag_seconds: Annotated[
-        float, Field(description="How much too late its event loop was, when it last looked.")
+    seen_at: Annotated[
+        Time,
+        Field(
+            description="Last heartbeat. A process without a heartbeat for ten seconds is removed."
+        ),
     ]
-    sockets: Annotated[int, Field(description="WebSocket connections that are open.")]
+    event_loop_lag_seconds: Annotated[float, Field(description="Last measured event-loop lag.")]
+    sockets: Annotated[int, Field(description="Open WebSocket connections.")]
     sessions: Annotated[
-        int, Field(description="Of clients, with a socket or away from it for a moment.")
+        int, Field(description="WebSocket sessions, including briefly disconnected ones.")
     ]
 
     @classmethod
@@ -50,13 +55,13 @@ class ProcessList(BaseModel):
 
 
 class SubscriptionOut(BaseModel):
-    """What a client has asked for over its socket."""
+    """A subscription of a client."""
 
-    name: Annotated[str, Field(description="The client's word for it: `sub` in its frames.")]
+    name: Annotated[str, Field(description="Name chosen by the client: `sub` in its frames.")]
     source: Annotated[str, Field(description="`queue:orders`, or `stream:clicks`.")]
     mode: Annotated[str, Field(description="`work`, `read` or `group`.")]
     group: str | None
-    credit_messages: Annotated[int, Field(description="How many more it has asked for.")]
+    credit_messages: Annotated[int, Field(description="Remaining credit.")]
     credit_bytes: int
 
     @classmethod
@@ -72,21 +77,21 @@ class SubscriptionOut(BaseModel):
 
 
 class SocketOut(BaseModel):
-    """A client's session, and the socket that it has."""
+    """A client session and its connection."""
 
     id: str
     process: Annotated[
-        str, Field(description="The process that holds it, as `/v1/processes` has it.")
+        str, Field(description="Process that holds the connection, as in `/v1/processes`.")
     ]
-    principal: Annotated[str, Field(description="Whose credential it showed.")]
-    address: Annotated[str, Field(description="Of the connection's other end; empty without one.")]
+    principal: Annotated[str, Field(description="Name of its principal.")]
+    address: Annotated[str, Field(description="Remote address; empty while disconnected.")]
     protocol: str
     connected_at: Annotated[
         Time | None,
-        Field(description="Null while its connection is broken, and it may come back."),
+        Field(description="Null while disconnected; the session can still be resumed."),
     ]
     queued_bytes: Annotated[
-        int, Field(description="Sent, and not heard to have arrived: kept to be sent again.")
+        int, Field(description="Sent but not yet confirmed: kept for retransmission.")
     ]
     subscriptions: list[SubscriptionOut]
 

@@ -1,4 +1,4 @@
-"""Queues on the wire: configuration and counts."""
+"""Queue schemas: configuration and counts."""
 
 from typing import Annotated, Any, Self
 
@@ -28,15 +28,13 @@ from storage.domain.queues.queue import (
 
 
 class QueueConfig(Config):
-    """The whole desired state of a queue; what is not said takes its default."""
+    """The complete configuration of a queue; omitted fields take their default."""
 
-    type: Annotated[QueueType, Field(strict=False, description="Cannot be changed later.")] = (
-        QueueType.STANDARD
-    )
+    type: Annotated[QueueType, Field(strict=False, description="Immutable.")] = QueueType.STANDARD
     visibility_timeout_seconds: Seconds = in_seconds(limits.VISIBILITY_TIMEOUT_MS_DEFAULT)
     delay_seconds: Seconds = 0
     ttl_seconds: Annotated[
-        Seconds | None, Field(description="How long a message may wait; null: its retention.")
+        Seconds | None, Field(description="Time to live of a message; null: the retention.")
     ] = None
     retention_seconds: Seconds = in_seconds(limits.QUEUE_RETENTION_MS_DEFAULT)
     dead_letter_retention_seconds: Seconds = in_seconds(limits.DEAD_LETTER_RETENTION_MS_DEFAULT)
@@ -45,7 +43,7 @@ class QueueConfig(Config):
         int | None, Field(ge=1, le=limits.ATTEMPTS_MAX_MAX, description="null: no limit.")
     ] = limits.ATTEMPTS_MAX_DEFAULT
     receive_wait_seconds: Annotated[
-        Seconds, Field(description="How long a receive waits that does not say so itself.")
+        Seconds, Field(description="Default wait time of receives that specify none.")
     ] = 0
     in_flight_max: Annotated[int, Field(ge=1, le=limits.IN_FLIGHT_MAX_MAX)] = (
         limits.IN_FLIGHT_MAX_DEFAULT
@@ -55,14 +53,20 @@ class QueueConfig(Config):
     dead_letters: DeadLettersConfig | None = None
     redrive_allow: RedriveAllowConfig = RedriveAllowConfig()
     backoff: BackoffConfig | None = None
-    paused: Annotated[bool, Field(description="Takes messages and hands out none.")] = False
+    paused: Annotated[bool, Field(description="Accepts messages but delivers none.")] = False
     messages_max: Annotated[
         int | None,
-        Field(ge=1, le=limits.QUEUE_MESSAGES_MAX, description="How many it may hold; null: any."),
+        Field(
+            ge=1,
+            le=limits.QUEUE_MESSAGES_MAX,
+            description="Maximum number of messages; null: unlimited.",
+        ),
     ] = None
     bytes_max: Annotated[
         int | None,
-        Field(ge=1, le=limits.QUEUE_BYTES_MAX, description="As `bytes_held` counts them."),
+        Field(
+            ge=1, le=limits.QUEUE_BYTES_MAX, description="Maximum size, counted as `bytes_held`."
+        ),
     ] = None
     overflow: Annotated[Overflow, Field(strict=False)] = Overflow.REJECT
     on_poison: Annotated[PoisonPolicy, Field(strict=False)] = PoisonPolicy.SKIP
@@ -70,18 +74,19 @@ class QueueConfig(Config):
         list[GroupWeightConfig], Field(max_length=limits.GROUP_WEIGHTS_MAX)
     ] = []
     stream_view: Annotated[
-        bool, Field(description="What is sent can be read as a stream of the queue's name.")
+        bool, Field(description="Sent messages can also be read as a stream with the queue's name.")
     ] = False
     archive: Annotated[
-        bool, Field(description="Copy the view to Parquet, if the deployment has an archive.")
+        bool,
+        Field(description="Archive the stream view to Parquet, if the deployment has an archive."),
     ] = False
     history: Annotated[
-        bool, Field(description="Keep each change of a message's state, for a while.")
+        bool, Field(description="Record each state change of a message, for a limited time.")
     ] = False
     tags: Tags = {}
 
     def to_domain(self) -> QueueSpec:
-        """The specification, which the catalog checks."""
+        """Return the specification, which the catalog validates."""
         return QueueSpec(
             type=self.type,
             visibility_timeout_ms=to_ms(self.visibility_timeout_seconds),
@@ -118,7 +123,7 @@ class QueueConfig(Config):
 
     @classmethod
     def from_domain(cls, spec: QueueSpec) -> Self:
-        """The configuration that makes `spec`."""
+        """Return the configuration of `spec`."""
         return cls(**_queue_fields(spec))
 
 
@@ -163,9 +168,9 @@ def _queue_fields(spec: QueueSpec) -> dict[str, Any]:
 
 
 class QueuePatch(Config):
-    """What to change of a queue (a JSON Merge Patch): null takes a field back to its default.
+    """Changes to a queue (a JSON Merge Patch); null resets a field to its default.
 
-    Only `attempts_max: null` means what it means elsewhere: no limit.
+    Only `attempts_max: null` means no limit, as it does elsewhere.
     """
 
     visibility_timeout_seconds: Seconds | None = None
@@ -194,7 +199,7 @@ class QueuePatch(Config):
     tags: dict[str, str | None] | None = None
 
     def apply(self, spec: QueueSpec) -> QueueSpec:
-        """The specification after the change. Raises RequestValidationError."""
+        """Return the specification after the change. Raises RequestValidationError."""
         before = QueueConfig.from_domain(spec).model_dump()
         after = merged(before, self.model_dump(exclude_unset=True))
         if "attempts_max" in self.model_fields_set:
@@ -255,7 +260,7 @@ class QueuePage(BaseModel):
 
 
 class QueueStatsOut(BaseModel):
-    """Exact counts as of now.
+    """Exact current counts.
 
     sent + moved_in = ready + delayed + in_flight + parked + dead_lettered + moving
                       + acknowledged + expired + purged + dropped + moved_out
@@ -272,18 +277,22 @@ class QueueStatsOut(BaseModel):
     purged: int
     receives: int
     bytes_sent: int
-    moving: Annotated[int, Field(description="On their way to another queue.")]
+    moving: Annotated[int, Field(description="Messages in transfer to another queue.")]
     moved_in: int
     moved_out: int
-    parked: Annotated[int, Field(description="Wait with their group until it is resumed.")]
-    dropped: Annotated[int, Field(description="Made room for later ones.")]
+    parked: Annotated[int, Field(description="Messages blocked until their group is resumed.")]
+    dropped: Annotated[int, Field(description="Messages dropped for newer ones.")]
     bytes_held: Annotated[
         int,
-        Field(description="Of ready, delayed, in flight and parked messages, as they are kept."),
+        Field(description="Stored size of ready, delayed, in-flight and parked messages."),
     ]
     oldest_ready_at: Time | None
     durability: Annotated[
-        str, Field(description="'always': what is acknowledged is on disk. 'everysec': soon after.")
+        str,
+        Field(
+            description="'always': acknowledged data is on disk. 'everysec': it is"
+            " written shortly after."
+        ),
     ]
 
     @classmethod
@@ -313,6 +322,6 @@ class QueueStatsOut(BaseModel):
 
 
 class Purged(BaseModel):
-    """How many messages were dropped."""
+    """Number of deleted messages."""
 
     purged: int

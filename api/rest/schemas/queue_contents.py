@@ -1,4 +1,4 @@
-"""What queues hold, on the wire: changes of messages, dead letters, parked groups."""
+"""Queue content schemas: message changes, dead letters, parked groups."""
 
 from typing import Annotated, Any, Literal, Self
 
@@ -15,28 +15,29 @@ from storage.domain.queues.policies import ParkedGroup
 
 
 class Redriven(BaseModel):
-    """How many dead letters are ready again."""
+    """Number of redriven dead letters."""
 
     redriven: int
 
 
 class MessageChange(Config):
-    """What to change of a message.
+    """Changes to a message.
 
-    Its body, while it waits, is parked or dead: `body` (text, or JSON) or `body_base64`. Of a message that waits in a
-    standard queue also when it is due, and its priority.
+    The body (`body`, text or JSON, or `body_base64`) can change while the message is waiting, parked or dead-lettered. The
+    due time and the priority can change while it is waiting in a standard queue.
     """
 
     body: Any = None
     body_base64: str | None = None
 
     delay_seconds: Annotated[
-        Seconds | None, Field(description="When it is due, counted from now; 0: at once.")
+        Seconds | None,
+        Field(description="Delay from now until the message is due; 0: immediately."),
     ] = None
     priority: Annotated[int | None, Field(ge=0, le=limits.PRIORITY_MAX)] = None
 
     def new_body(self) -> tuple[bytes, str] | None:
-        """The new body and its content type, None when it stays. Raises ValidationFailed."""
+        """Return the new body and content type, or None if unchanged. Raises ValidationFailed."""
         has_body = "body" in self.model_fields_set
         if not has_body and self.body_base64 is None:
             return None
@@ -46,35 +47,36 @@ class MessageChange(Config):
 
 
 class RedriveConfig(Config):
-    """Which dead letters: those that meet everything that is said; without a word all of them."""
+    """Dead letters to redrive: those that match all given conditions; default: all of them."""
 
     reason: str = ""
     group: str = ""
     messages: Annotated[
         list[str],
-        Field(max_length=limits.BATCH_MESSAGES_MAX, description="Ids or offsets."),
+        Field(max_length=limits.BATCH_MESSAGES_MAX, description="Message ids or offsets."),
     ] = []
     messages_max: Annotated[
-        int | None, Field(ge=1, description="Not together with `per_second`.")
+        int | None, Field(ge=1, description="Cannot be combined with `per_second`.")
     ] = None
     per_second: Annotated[
         int | None,
         Field(
             ge=1,
             le=limits.MOVE_RATE_MAX,
-            description="So many a second, in the background, as a move that can be cancelled.",
+            description="Messages per second; runs in the background as a move that can "
+            "be cancelled.",
         ),
     ] = None
 
     @model_validator(mode="after")
     def _is_one_or_the_other(self) -> Self:
         if self.per_second is not None and self.messages_max is not None:
-            raise ValueError("per_second and messages_max exclude each other")
+            raise ValueError("Specify only one of per_second and messages_max")
         return self
 
 
 class DeathReasonOut(BaseModel):
-    """Dead letters that have the same reason."""
+    """Dead letters with the same reason."""
 
     reason: str
     count: int
@@ -92,23 +94,24 @@ class DeathReasonOut(BaseModel):
 
 
 class DeathReasons(BaseModel):
-    """A queue's dead letters by reason, the most frequent first."""
+    """Dead letters of a queue by reason, most frequent first."""
 
     items: list[DeathReasonOut]
 
 
 class ParkedGroupOut(BaseModel):
-    """A group of which nothing is delivered until it is resumed."""
+    """A group whose messages are not delivered until it is resumed."""
 
     group: str
     state: Literal["parked"] = "parked"
     parked_at: Time
     reason: str
     poison_offset: Annotated[
-        int | None, Field(description="The message to blame; null when it was parked by hand.")
+        int | None,
+        Field(description="Offset of the failing message; null if the group was paused manually."),
     ]
-    messages: Annotated[int, Field(description="How many wait.")]
-    first_offset: Annotated[int | None, Field(description="The first of them.")]
+    messages: Annotated[int, Field(description="Number of waiting messages.")]
+    first_offset: Annotated[int | None, Field(description="The first of the waiting messages.")]
 
     @classmethod
     def from_domain(cls, found: ParkedGroup) -> Self:
@@ -130,29 +133,30 @@ class ParkedGroups(BaseModel):
 
 
 class PauseConfig(Config):
-    """Why a group is paused."""
+    """Reason for pausing a group."""
 
     reason: Annotated[str, Field(max_length=limits.REASON_CHARACTERS_MAX)] = "paused"
 
 
 class Resumed(BaseModel):
-    """How many messages were parked."""
+    """Number of messages that were parked."""
 
     resumed: int
 
 
 class MessageEventOut(BaseModel):
-    """One change of a message's state."""
+    """One state change of a message."""
 
     what: What
     at: Time
     until: Annotated[
-        Time | None, Field(description="When the delay or the delivery ends that it began.")
+        Time | None,
+        Field(description="End of the delay or of the delivery that the event started."),
     ]
     number: Annotated[
         int | None,
         Field(
-            description="Of a delivery: which one. Of a failure, or a lease that ended: how many."
+            description="For a delivery, its number. For a failure or an expired lease, the count."
         ),
     ]
     reason: str
@@ -169,20 +173,23 @@ class MessageEventOut(BaseModel):
 
 
 class MessageHistoryOut(BaseModel):
-    """What has happened to a message, oldest first."""
+    """History of a message, oldest event first."""
 
-    id: Annotated[str, Field(description="As it was asked for.")]
+    id: Annotated[str, Field(description="As requested.")]
     offset: int
     state: Annotated[
         str,
         Field(
-            description="Where its last change left it: ready, delayed, in_flight, dead_lettered, moving or gone; empty "
-            "where none is known."
+            description="State after the last change: ready, delayed, in_flight, "
+            "dead_lettered, moving or gone; empty if unknown."
         ),
     ]
     truncated: Annotated[
         bool,
-        Field(description="Its beginning is not there: it is too old, or the history was off."),
+        Field(
+            description="Earlier events are missing because they expired or the history"
+            " was disabled."
+        ),
     ]
     events: list[MessageEventOut]
 

@@ -1,4 +1,4 @@
-"""Parts of a queue's configuration on the wire."""
+"""Parts of the queue configuration schema."""
 
 from typing import Annotated, Self
 
@@ -12,25 +12,31 @@ from storage.domain.queues.queue import RedrivePermission
 
 
 class DeadLettersConfig(Config):
-    """Another queue that takes what was received `receives_max` times in vain, at the next receive."""
+    """The dead-letter queue.
+
+    A message moves to it at the receive after `receives_max` unsuccessful ones.
+    """
 
     queue: str
     receives_max: Annotated[int, Field(ge=1, le=limits.RECEIVES_MAX_MAX)]
 
 
 class RedriveAllowConfig(Config):
-    """Which queues may send their dead letters here; `sources` counts for `by_queue`."""
+    """Queues that may use this one as their dead-letter queue.
+
+    `sources` applies to `by_queue`.
+    """
 
     permission: Annotated[RedrivePermission, Field(strict=False)] = RedrivePermission.ALLOW_ALL
     sources: Annotated[list[str], Field(max_length=limits.REDRIVE_SOURCES_MAX)] = []
 
 
 class BackoffConfig(Config):
-    """How long a message waits after a failure whose consumer does not say; n counts its failures.
+    """Delay after a failure for which the consumer sets none; n is the number of failures.
 
     fixed: initial. linear: initial * n. exponential: initial * multiplier^(n-1). list: the nth of `delays_seconds`,
-    or its last. Never more than `max_seconds`; then the jitter: full is anything from 0 to the delay, equal
-    half of it and anything up to the other half.
+    or its last. The delay is capped at `max_seconds`, then the jitter is applied: full draws from 0 to the delay, equal
+    from half the delay to the delay.
     """
 
     kind: Annotated[BackoffKind, Field(strict=False)] = BackoffKind.EXPONENTIAL
@@ -41,7 +47,7 @@ class BackoffConfig(Config):
     jitter: Annotated[Jitter, Field(strict=False)] = Jitter.FULL
 
     def to_domain(self) -> Backoff:
-        """The policy, which the catalog checks."""
+        """Return the policy, which the catalog validates."""
         return Backoff(
             kind=self.kind,
             initial_ms=to_ms(self.initial_seconds),
@@ -53,7 +59,7 @@ class BackoffConfig(Config):
 
     @classmethod
     def from_domain(cls, policy: Backoff) -> Self:
-        """The configuration that makes `policy`."""
+        """Return the configuration of `policy`."""
         return cls(
             kind=policy.kind,
             initial_seconds=in_seconds(policy.initial_ms),
@@ -65,13 +71,13 @@ class BackoffConfig(Config):
 
 
 class BackoffOut(BackoffConfig):
-    """A queue's back-off."""
+    """Back-off of a queue."""
 
 
 class GroupWeightConfig(Config):
-    """How many messages of a group a standard queue delivers in its turn, where every other group has 1.
+    """Number of messages of a group that a standard queue delivers per turn (other groups: 1).
 
-    `match` is a group's name, or the start of one and `*`; the first in the list that fits counts.
+    `match` is a group name, or a prefix followed by `*`; the first match in the list applies.
     """
 
     match: Annotated[str, Field(min_length=1, max_length=limits.GROUP_CHARACTERS_MAX + 1)]

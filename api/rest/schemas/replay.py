@@ -1,4 +1,4 @@
-"""Replays on the wire."""
+"""Replay schemas."""
 
 from datetime import datetime
 from typing import Annotated, Any, Self
@@ -44,19 +44,20 @@ class BookmarkName(Config):
 
 
 class BoundConfig(Config):
-    """An end of the window: exactly one of the three."""
+    """A bound of the replayed range: exactly one of the three."""
 
     offsets: Annotated[
         dict[ShardNumber, Offset] | None,
-        Field(description="By shard; one that is not named is not bounded here."),
+        Field(description="Offsets by shard; shards that are not listed are not bounded."),
     ] = None
     time: Annotated[
-        Moment | None, Field(description="The first record that arrived then or later.")
+        Moment | None,
+        Field(description="Start with the first record that arrived at or after this time."),
     ] = None
     bookmark: BookmarkName | None = None
 
     def to_domain(self) -> Bound:
-        """The bound."""
+        """Return the bound."""
         marked = self.bookmark
         return Bound(
             offsets=_pairs(self.offsets),
@@ -66,7 +67,7 @@ class BoundConfig(Config):
 
     @classmethod
     def from_domain(cls, bound: Bound) -> Self:
-        """The bound, as it was asked for."""
+        """Return the bound as requested."""
         time_ms = bound.time_ms
         pairs = bound.offsets
         return cls(
@@ -83,14 +84,14 @@ def _pairs(offsets: dict[str, int] | None) -> tuple[tuple[int, int], ...] | None
 
 
 class ConditionConfig(Config):
-    """What is at a place of a JSON body: exactly one of `equals` and `exists`."""
+    """A condition on a member of a JSON body: exactly one of `equals` and `exists`."""
 
     path: Annotated[str, Field(description="A JSON Pointer, such as /user/id.", max_length=1_024)]
     equals: Annotated[Any, Field(description="Any JSON value.")] = None
     exists: bool | None = None
 
     def to_domain(self) -> Condition:
-        """The condition."""
+        """Return the condition."""
         given = self.model_fields_set
         return Condition(
             path=self.path,
@@ -100,14 +101,14 @@ class ConditionConfig(Config):
 
 
 class SampleConfig(Config):
-    """A lot, drawn alike each time."""
+    """A sample that is drawn the same way each time."""
 
     fraction: Annotated[float, Field(gt=0, lt=1)]
     by: Annotated[SampleBy, Field(strict=False)] = SampleBy.OFFSET
 
 
 class FilterConfig(Config):
-    """Which records are meant: those that meet all that is said."""
+    """Records to replay: those that match all conditions."""
 
     keys: Annotated[list[str], Field(max_length=limits.FILTER_WORDS_MAX)] = []
     headers: dict[str, str] = {}
@@ -115,7 +116,7 @@ class FilterConfig(Config):
     sample: SampleConfig | None = None
 
     def to_domain(self) -> Filter:
-        """The filter."""
+        """Return the filter."""
         lot = self.sample
         return Filter(
             keys=tuple(self.keys),
@@ -126,7 +127,7 @@ class FilterConfig(Config):
 
 
 class TargetConfig(Config):
-    """Where records go: exactly one of the two."""
+    """Target of the records: exactly one of the two."""
 
     stream: Name | None = None
     queue: Name | None = None
@@ -134,22 +135,22 @@ class TargetConfig(Config):
         ShardMode,
         Field(
             strict=False,
-            description="rehash: by their keys. keep: all of a source shard to one place.",
+            description="rehash: distribute by key. keep: records of a source shard stay together.",
         ),
     ] = ShardMode.REHASH
 
 
 class PacingConfig(Config):
-    """How fast, for the whole replay."""
+    """Speed of the whole replay."""
 
     records_per_second: Annotated[float, Field(gt=0)] | None = None
     bytes_per_second: Annotated[float, Field(gt=0)] | None = None
     speed: Annotated[
-        float | None, Field(gt=0, description="So many times as fast as the records arrived.")
+        float | None, Field(gt=0, description="Multiple of the original arrival rate.")
     ] = None
     lag_records_max: Annotated[
         int | None,
-        Field(ge=0, description="Wait while the target's readers have more than this to do."),
+        Field(ge=0, description="Wait while the backlog of the target's consumers exceeds this."),
     ] = None
 
 
@@ -158,12 +159,12 @@ def _listed(value: object) -> object:
 
 
 class ReplayConfig(Config):
-    """A replay to be made."""
+    """A replay to start."""
 
     model_config = ConfigDict(extra="forbid", strict=True, populate_by_name=True)
 
     id: Annotated[
-        Name | None, Field(description="Of your own choice: asking again with it makes no other.")
+        Name | None, Field(description="Client-chosen id, which makes the request idempotent.")
     ] = None
     stream: Name
     target: TargetConfig
@@ -171,20 +172,22 @@ class ReplayConfig(Config):
     start: Annotated[BoundConfig | None, Field(alias="from")] = None
     end: Annotated[
         BoundConfig | None,
-        Field(alias="to", description="Without it: what is there when the replay begins."),
+        Field(alias="to", description="Default: the end of the source when the replay starts."),
     ] = None
     filter: FilterConfig = FilterConfig()
     order: Annotated[Order, Field(strict=False)] = Order.SHARD
     pacing: PacingConfig = PacingConfig()
     max_records: Annotated[int | None, Field(ge=1)] = None
     allow_same_stream: bool = False
-    dry_run: Annotated[bool, Field(description="Say what it would do; nothing is sent.")] = False
+    dry_run: Annotated[
+        bool, Field(description="Return what the replay would do without sending anything.")
+    ] = False
     exact: Annotated[
-        bool, Field(description="In a dry run: count one by one what is not known.")
+        bool, Field(description="In a dry run: count records exactly instead of estimating.")
     ] = False
 
     def to_domain(self) -> ReplayRequest:
-        """The request."""
+        """Return the request."""
         target = self.target
         return ReplayRequest(
             stream=self.stream,
@@ -201,7 +204,7 @@ class ReplayConfig(Config):
 
 
 class EstimateOut(BaseModel):
-    """A number, and whether it is known or made up from examples."""
+    """A number, and whether it is exact or estimated from samples."""
 
     count: int
     exact: bool
@@ -212,7 +215,7 @@ class EstimateOut(BaseModel):
 
 
 class ReachOut(BaseModel):
-    """What of a shard is meant: offsets from `first`, before `end`."""
+    """Offsets of a shard, from `first` to before `end`."""
 
     shard: int
     first: int
@@ -220,12 +223,14 @@ class ReachOut(BaseModel):
 
 
 class PlanOut(BaseModel):
-    """What a replay would do."""
+    """Preview of a replay."""
 
     records: EstimateOut
     bytes: EstimateOut
-    expired: Annotated[int, Field(description="Of the window, gone already.")]
-    seconds: Annotated[float, Field(description="How long it takes at the least.")]
+    expired: Annotated[
+        int, Field(description="Number of records of the range that have already expired.")
+    ]
+    seconds: Annotated[float, Field(description="Minimum duration.")]
     shards: list[ReachOut]
     sample: Annotated[
         list[dict[str, Any]], Field(description="Up to 20 records that would be sent.")
@@ -251,19 +256,26 @@ class PlanOut(BaseModel):
 
 
 class CountsOut(BaseModel):
-    """How much of a replay is done: of what was `read`, what was `selected`; of that, what is new in the target, and
-    what had been sent before."""
+    """Progress of a replay: records `read`, `selected`, newly sent, and duplicates.
+
+    Duplicates had been sent by an earlier attempt.
+    """
 
     read: int
     selected: int
     sent: int
     duplicates: int
     bytes: int
-    expired: Annotated[int, Field(description="Gone before it could be read.")]
+    expired: Annotated[
+        int, Field(description="Number of records that expired before they were read.")
+    ]
 
 
 class ReplayShardOut(CountsOut):
-    """How far a part of a replay is: offsets from `first`, before `end`, of a shard; `position` is the next."""
+    """Progress of a part: offsets of a shard from `first` to before `end`.
+
+    `position` is the next offset.
+    """
 
     shard: int
     first: int
@@ -297,9 +309,11 @@ class ReplayOut(BaseModel):
     target: TargetConfig
     order: Order
     state: JobState
-    wish: Annotated[Wish, Field(description="What it was asked while running, not done yet.")]
+    wish: Annotated[Wish, Field(description="Pending action.")]
     attempt: int
-    failure: Annotated[str, Field(description="Why an attempt failed last; empty unless one did.")]
+    failure: Annotated[
+        str, Field(description="Error of the last failed attempt; empty if none failed.")
+    ]
     created_at: Time
     started_at: Time | None
     ended_at: Time | None
@@ -310,7 +324,7 @@ class ReplayOut(BaseModel):
 
 
 class ReplayProgressOut(CountsOut):
-    """A replay as a whole; `records` are the offsets of its window."""
+    """Progress of the whole replay; `records` is the number of offsets in its range."""
 
     records: int
     parts: int
@@ -318,7 +332,7 @@ class ReplayProgressOut(CountsOut):
 
 
 class ReplayDetail(ReplayOut):
-    """A replay, what was asked for, and how far it is. Without shards it has not begun."""
+    """A replay, its request and its progress. A replay without shards has not started."""
 
     request: dict[str, Any]
     progress: ReplayProgressOut
@@ -335,7 +349,7 @@ class ReplayDetail(ReplayOut):
 
 
 class ReplayPage(BaseModel):
-    """Replays, the newest first."""
+    """Replays, newest first."""
 
     items: list[ReplayOut]
     next_cursor: str | None
@@ -362,7 +376,7 @@ def _fields(replay: Replay) -> dict[str, Any]:
 
 
 def _request(request: ReplayRequest) -> dict[str, Any]:
-    """What was asked for, in the words in which it is asked for."""
+    """Return the request in the form in which it is made."""
     told: dict[str, Any] = msgspec.to_builtins(request)
     for name, word, bound in (("start", "from", request.start), ("end", "to", request.end)):
         del told[name]

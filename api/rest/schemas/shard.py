@@ -1,4 +1,4 @@
-"""Shards on the wire, and what is asked of them. Hash keys are decimal strings: JSON's numbers end at 2^53."""
+"""Shard schemas. Hash keys are decimal strings, since JSON numbers are exact up to 2^53."""
 
 from typing import Annotated, Self
 
@@ -14,44 +14,51 @@ Token = Annotated[str, Field(max_length=limits.FENCE_CHARACTERS_MAX)]
 
 
 class Split(Config):
-    """A shard to split: keys from `at_hash_key` on go to the second half; its middle when not said."""
+    """A shard to split: keys from `at_hash_key` go to the second half; default: its middle."""
 
     shard: Annotated[int, Field(ge=0)]
     at_hash_key: HashKey | None = None
 
     def at(self) -> int:
-        """The hash key that was said."""
+        """Return the requested hash key."""
         return int(self.at_hash_key or 0)
 
 
 class Reshard(Config):
-    """What to do to the shards: exactly one of the three."""
+    """A reshard: exactly one of the three."""
 
     shards: Annotated[
-        int | None, Field(ge=1, le=limits.SHARDS_MAX, description="So many equal shards.")
+        int | None,
+        Field(
+            ge=1, le=limits.SHARDS_MAX, description="Number of shards with equal hash-key ranges."
+        ),
     ] = None
     split: Split | None = None
     merge: Annotated[
-        tuple[int, int] | None, Field(strict=False, description="Two neighbours on the ring.")
+        tuple[int, int] | None,
+        Field(strict=False, description="Two shards with adjacent hash-key ranges."),
     ] = None
 
 
 class FenceConfig(Config):
-    """The token that appends must carry; empty for none. `expected`: only if this is the token now."""
+    """The fencing token that appends must carry; empty for none.
+
+    `expected`: apply only if this is the current token.
+    """
 
     token: Token
     expected: Token | None = None
 
 
 class FenceOut(BaseModel):
-    """Whether a shard is one writer's."""
+    """The fencing state of a shard."""
 
     shard: int
     fenced: bool
 
 
 class Truncate(Config):
-    """The offset before which all goes."""
+    """The offset before which all records are deleted."""
 
     before: Annotated[int, Field(ge=0, le=limits.OFFSET_MAX)]
 
@@ -64,19 +71,22 @@ class TruncatedOut(BaseModel):
 
 
 class ShardOut(BaseModel):
-    """A shard: the hash keys it takes (decimal, inclusive), its lineage, and the extent of its log."""
+    """A shard: its hash-key range (decimal, inclusive), its lineage, and its extent."""
 
     index: int
-    open: Annotated[bool, Field(description="It takes records; a closed one can be read.")]
-    parents: Annotated[list[int], Field(description="The shards it was split or merged from.")]
+    open: Annotated[
+        bool,
+        Field(description="Whether the shard accepts records; a closed shard can still be read."),
+    ]
+    parents: Annotated[list[int], Field(description="Parent shards.")]
     opened_at: Time
     closed_at: Time | None
     first_hash_key: str
     last_hash_key: str
     start: Annotated[int, Field(description="The oldest readable offset.")]
-    next: Annotated[int, Field(description="The next offset to be written.")]
+    next: Annotated[int, Field(description="The next offset to write.")]
     bytes: int
-    fenced: Annotated[bool, Field(description="Only a writer with its token may append.")]
+    fenced: Annotated[bool, Field(description="Whether appends require the shard's fencing token.")]
 
     @classmethod
     def from_domain(cls, state: ShardState) -> Self:
@@ -100,6 +110,6 @@ def _moment(at_ms: int | None) -> str | None:
 
 
 class Shards(BaseModel):
-    """A stream's shards, by index: parents come before their children."""
+    """The shards of a stream by number; parents come before their children."""
 
     items: list[ShardOut]

@@ -1,4 +1,4 @@
-"""Streams on the wire: their configuration."""
+"""Stream schemas: configuration."""
 
 from typing import Annotated, Any, Self
 
@@ -12,63 +12,71 @@ from storage.domain.streams.stream import EventTimes, Stream, StreamMode, Stream
 
 
 class StreamConfig(Config):
-    """The whole desired state of a stream; what is not said takes its default."""
+    """The complete configuration of a stream; omitted fields take their default."""
 
     shards: Annotated[
-        int, Field(ge=1, le=limits.SHARDS_MAX, description="At creation; a reshard changes them.")
+        int,
+        Field(
+            ge=1,
+            le=limits.SHARDS_MAX,
+            description="Initial number of shards. Use a reshard to change it.",
+        ),
     ] = 1
     mode: Annotated[
         StreamMode,
-        Field(strict=False, description="on_demand: shards are split and merged by their load."),
+        Field(strict=False, description="on_demand: shards are split and merged by load."),
     ] = StreamMode.PROVISIONED
     retention_seconds: Annotated[
-        Seconds | None, Field(description="null, also in a patch: for ever.")
+        Seconds | None, Field(description="null (also in a patch): unlimited.")
     ] = in_seconds(limits.STREAM_RETENTION_MS_DEFAULT)
-    retention_bytes: Annotated[
-        Bytes | None, Field(description="Of each shard; null: no limit.")
-    ] = None
-    retention_records: Annotated[
-        Bytes | None, Field(description="Of each shard; null: no limit.")
-    ] = None
+    retention_bytes: Annotated[Bytes | None, Field(description="Per shard; null: no limit.")] = None
+    retention_records: Annotated[Bytes | None, Field(description="Per shard; null: no limit.")] = (
+        None
+    )
     drop_when_read: Annotated[
-        bool, Field(description="Forget a record when all consumer groups have committed it.")
+        bool, Field(description="Delete a record when all consumer groups have committed it.")
     ] = False
     record_bytes_max: Bytes = limits.RECORD_BYTES_MAX_DEFAULT
     event_times: Annotated[
         EventTimes,
-        Field(
-            strict=False, description="What becomes of the times that producers give their records."
-        ),
+        Field(strict=False, description="Handling of event times set by producers."),
     ] = EventTimes.CLIENT_PREFER
     event_time_skew_seconds_max: Annotated[
-        Seconds | None, Field(description="How far from now they may be; null: any time.")
+        Seconds | None,
+        Field(description="Maximum difference between an event time and now; null: unlimited."),
     ] = None
     key_index: Annotated[
-        bool, Field(description="Find the newest record of a key; about 100 bytes for each key.")
+        bool,
+        Field(
+            description="Index for reading the latest record of a key; costs "
+            "about 100 bytes per key."
+        ),
     ] = False
     archive: Annotated[
         bool, Field(description="Copy records to Parquet, if the deployment has an archive.")
     ] = True
     archive_lag_seconds: Annotated[
-        Seconds, Field(description="How long a record waits for the archive, about.")
+        Seconds, Field(description="Approximate time until a record is archived.")
     ] = in_seconds(limits.ARCHIVE_LAG_MS_DEFAULT)
     hot_retention_seconds: Annotated[
         Seconds | None,
         Field(
-            description="How long archived records are also kept hot; null: until room is needed."
+            description="Time that archived records also stay in the hot store; null: "
+            "until memory is needed."
         ),
     ] = in_seconds(limits.HOT_RETENTION_MS_DEFAULT)
     hot_bytes_max: Annotated[
         Bytes | None,
         Field(
-            description="What a shard keeps hot of what is archived. With half of that not yet archived it "
-            "answers 429; null: no limit."
+            description="Maximum size of an archived stream's shard in the hot store. "
+            "When half of it is not yet archived, writes are rejected with "
+            "429. null: no limit."
         ),
     ] = limits.HOT_BYTES_MAX_DEFAULT
     tags: Tags = {}
 
     def to_domain(self) -> StreamSpec:
-        """The specification, which the catalog checks."""
+        """Return the specification, which the catalog validates."""
         return StreamSpec(
             shards=self.shards,
             mode=self.mode,
@@ -89,7 +97,7 @@ class StreamConfig(Config):
 
     @classmethod
     def from_domain(cls, spec: StreamSpec) -> Self:
-        """The configuration that makes `spec`."""
+        """Return the configuration of `spec`."""
         return cls(**_stream_fields(spec))
 
 
@@ -121,8 +129,10 @@ _NULL_IS_NONE = ("retention_seconds", "hot_retention_seconds", "hot_bytes_max")
 
 
 class StreamPatch(Config):
-    """What to change of a stream (a JSON Merge Patch): null takes a field back to its default, but
-    `retention_seconds`, `hot_retention_seconds` and `hot_bytes_max` to none."""
+    """Changes to a stream (a JSON Merge Patch); null resets a field to its default.
+
+    `retention_seconds`, `hot_retention_seconds` and `hot_bytes_max` are instead set to none.
+    """
 
     mode: Annotated[StreamMode | None, Field(strict=False)] = None
     retention_seconds: Seconds | None = None
@@ -140,7 +150,7 @@ class StreamPatch(Config):
     tags: dict[str, str | None] | None = None
 
     def apply(self, spec: StreamSpec) -> StreamSpec:
-        """The specification after the change. Raises RequestValidationError."""
+        """Return the specification after the change. Raises RequestValidationError."""
         before = StreamConfig.from_domain(spec).model_dump()
         patch = self.model_dump(exclude_unset=True)
         after = merged(before, patch)
@@ -153,7 +163,7 @@ class StreamOut(BaseModel):
     """A stream: its configuration, and its version, which is its ETag."""
 
     name: str
-    shards: Annotated[int, Field(description="At creation.")]
+    shards: Annotated[int, Field(description="Number of shards at creation.")]
     open_shards: Annotated[int, Field(description="Now.")]
     mode: StreamMode
     retention_seconds: Seconds | None

@@ -1,4 +1,4 @@
-"""Time series on the wire."""
+"""Time series schemas."""
 
 from typing import Annotated, Self
 
@@ -14,22 +14,23 @@ Values = list[float | None]
 
 
 class SeriesOut(BaseModel):
-    """What was measured over time: of each column a value at `start_at`, and every `step_seconds` from there on.
+    """Measurements over time: a value per column at `start_at` and every `step_seconds`.
 
-    A step is ten seconds for up to an hour, a minute for up to a day, and else a quarter of an hour. `null` is what was not
-    measured, which is not nought. Levels are means over a step, and beside them `<column>_max` the most; ages and lags are
-    the longest of a step; rates are per second, over the step that ends there.
+    The step is ten seconds for up to an hour, one minute for up to a day, and otherwise fifteen minutes. `null` means not
+    measured, which is not zero. Levels are means over a step, with the maximum in `<column>_max`; ages and lags are the
+    maximum of a step; rates are per second, over the step that ends there.
     """
 
     start_at: Time
     step_seconds: float
     columns: Annotated[
-        dict[str, list[float | None]], Field(description="Values by column, all of one length.")
+        dict[str, list[float | None]],
+        Field(description="Values by column; all columns have the same length."),
     ]
 
     @classmethod
     def from_domain(cls, samples: Samples, columns: str = "") -> Self:
-        """`columns`: names with commas between them; all when there are none. Raises ValidationFailed."""
+        """Return the series with the comma-separated `columns`, or all. Raises ValidationFailed."""
         measured = dict(_on_the_wire(*column) for column in samples.columns.items())
         return cls(
             start_at=rfc3339(samples.start_ms),
@@ -50,6 +51,6 @@ def _chosen(measured: dict[str, Values], names: list[str]) -> dict[str, Values]:
         if name not in measured:
             known = ", ".join(measured)
             raise ValidationFailed.at(
-                "/columns", f"There is no column '{name}', but {known}", "invalid"
+                "/columns", f"Unknown column '{name}'; the columns are {known}", "invalid"
             )
     return {name: measured[name] for name in names}

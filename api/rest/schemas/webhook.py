@@ -1,4 +1,4 @@
-"""Webhooks on the wire: configuration, how they do, secrets, and the log of deliveries."""
+"""Webhook schemas: configuration, health, secrets, and the delivery log."""
 
 from typing import Annotated, Any, Self
 
@@ -27,65 +27,71 @@ _RETRIES = [in_seconds(delay) for delay in limits.WEBHOOK_RETRY_DELAYS_MS]
 
 
 class WebhookConfig(Config):
-    """The whole desired state of a webhook. What it delivers cannot change later."""
+    """The complete configuration of a webhook. The source is immutable."""
 
     source: Annotated[
         str,
         Field(
-            description="`queue:` or `group:` and a name: messages of a queue, or records of a group's stream.",
+            description="`queue:NAME` for the messages of a queue, or `group:NAME` for "
+            "the records of a consumer group.",
             max_length=100,
         ),
     ]
-    url: Annotated[str, Field(description="https, with a host and perhaps a path and a query.")]
+    url: Annotated[
+        str, Field(description="An https URL with a host and optionally a path and a query.")
+    ]
     headers: Annotated[
         dict[str, str] | None,
         Field(
-            description="Sent with each delivery. Their values are kept encrypted and never shown; when left out, "
-            "they stay as they are."
+            description="Headers sent with each delivery. Values are stored encrypted and"
+            " never returned; if omitted, they are unchanged."
         ),
     ] = None
     format: Annotated[
         BodyFormat,
         Field(
             strict=False,
-            description="`body`: the message's own bytes, what else is known in headers. `envelope`: JSON with all.",
+            description="`body`: the message body, with the other fields in headers. "
+            "`envelope`: a JSON object with all fields.",
         ),
     ] = BodyFormat.BODY
     timeout_seconds: Annotated[
-        Seconds, Field(description="For a whole answer: 0.1 to 120 seconds.")
+        Seconds, Field(description="Timeout for the complete response: 0.1 to 120 seconds.")
     ] = in_seconds(limits.WEBHOOK_TIMEOUT_MS_DEFAULT)
     rate: Annotated[
-        float | None, Field(description="Deliveries a second at most; null: no limit.")
+        float | None, Field(description="Maximum deliveries per second; null: no limit.")
     ] = None
-    in_flight_max: Annotated[
-        int, Field(description="Deliveries under way at one time, at most.")
-    ] = limits.WEBHOOK_IN_FLIGHT_DEFAULT
+    in_flight_max: Annotated[int, Field(description="Maximum number of concurrent deliveries.")] = (
+        limits.WEBHOOK_IN_FLIGHT_DEFAULT
+    )
     retry_seconds: Annotated[
         list[Seconds],
         Field(
-            description="How long to wait after the first attempt failed, the second, and so on; each within 10 % to "
-            "either side. Then a message goes to its queue's dead letters."
+            description="Delays after the first failed attempt, the second, and so on, "
+            "each ±10 %. After the last one, a message is dead-lettered."
         ),
     ] = _RETRIES
     on_failure: Annotated[
         OnFailure,
         Field(
             strict=False,
-            description="Of a group's record after its last retry. `block`: its shard waits, and the last wait repeats. "
-            "`dead_letter`: it goes to `dead_letter_queue`.",
+            description="Action after the last retry of a group's record. `block`: the "
+            "shard waits, and the last delay repeats. `dead_letter`: the "
+            "record is sent to `dead_letter_queue`.",
         ),
     ] = OnFailure.BLOCK
     dead_letter_queue: Name | None = None
     disable_after_seconds: Annotated[
-        Seconds, Field(description="Of nothing but failure: then the webhook is disabled.")
+        Seconds,
+        Field(description="Period of consecutive failures after which the webhook is disabled."),
     ] = in_seconds(limits.WEBHOOK_DISABLE_AFTER_MS_DEFAULT)
     log_retention_seconds: Annotated[
-        Seconds, Field(description="How long the log keeps a delivery after its last attempt.")
+        Seconds, Field(description="Time that the log keeps a delivery after its last attempt.")
     ] = in_seconds(limits.WEBHOOK_LOG_MS_DEFAULT)
     enabled: bool = True
 
     def to_domain(self) -> WebhookSpec:
-        """The specification, which the engine checks."""
+        """Return the specification, which the engine validates."""
         return WebhookSpec(
             source=Source.of(self.source),
             url=self.url,
@@ -104,17 +110,17 @@ class WebhookConfig(Config):
 
 
 class BlockedShard(BaseModel):
-    """A shard that waits for its first record to be delivered, and what that met last."""
+    """A shard that is blocked by its first record, and the last error of that record."""
 
     shard: int
     failure: str
 
 
 class WebhookHealth(BaseModel):
-    """How a webhook does, as its deliverer said within the last seconds.
+    """Health of a webhook, as reported by its deliverer within the last seconds.
 
-    `state`: `active`, `failing` since its last success, or `disabled`. `disabled_because`: `failing` or `gone`
-    (410), where the service did it.
+    `state`: `active`, `failing` since its last success, or `disabled`. `disabled_because`: `failing` or `gone` (410), if
+    the service disabled it.
     """
 
     state: str
@@ -159,7 +165,7 @@ def _optional_time(ms: int | None) -> str | None:
 
 
 class WebhookOut(BaseModel):
-    """A webhook: its configuration, its version, which is its ETag, and how it does."""
+    """A webhook: its configuration, its version (the ETag) and its health."""
 
     name: str
     source: str
@@ -186,7 +192,7 @@ class WebhookOut(BaseModel):
 
 
 class WebhookStored(WebhookOut):
-    """A webhook, and its signing secret where it was just made: it is not shown again."""
+    """A webhook, with its signing secret if it was just created: it is not returned again."""
 
     secret: str | None
 
@@ -227,15 +233,15 @@ class WebhookPage(BaseModel):
 
 
 class RotateIn(Config):
-    """For how long the secret before signs beside the new one."""
+    """Overlap period in which the previous secret also signs deliveries."""
 
     overlap_seconds: Annotated[
-        Seconds, Field(description="0 to 30 days; with 0 the old one ends at once.")
+        Seconds, Field(description="0 to 30 days; 0: the old secret expires immediately.")
     ] = in_seconds(limits.WEBHOOK_OVERLAP_MS_DEFAULT)
 
 
 class SecretOut(BaseModel):
-    """A signing secret that was just made: it is not shown again."""
+    """A new signing secret. It is not returned again."""
 
     secret: str
     created_at: Time
@@ -243,14 +249,17 @@ class SecretOut(BaseModel):
 
 
 class AttemptOut(BaseModel):
-    """One request to the receiver. `status` null: there was no answer. `resent`: somebody asked for it."""
+    """One request to the receiver.
+
+    `status` is null if there was no response. `resent`: the attempt is a manual resend.
+    """
 
     at: Time
     outcome: Outcome
     status: int | None
     duration_seconds: Seconds
     error: str
-    response: Annotated[str, Field(description="What it answered, at most 4 KiB of it.")]
+    response: Annotated[str, Field(description="Response body, truncated to 4 KiB.")]
     resent: bool
 
     @classmethod
@@ -267,9 +276,12 @@ class AttemptOut(BaseModel):
 
 
 class DeliveryOut(BaseModel):
-    """One message or record, and how its delivery went. `attempts` counts all; `last_attempts` has the latest 20."""
+    """A delivery of a message or record.
 
-    id: Annotated[str, Field(description="The `webhook-id` that the receiver sees.")]
+    `attempts` counts all attempts; `last_attempts` has the latest 20.
+    """
+
+    id: Annotated[str, Field(description="`webhook-id` header sent to the receiver.")]
     status: DeliveryStatus
     attempts: int
     last_attempts: list[AttemptOut]
@@ -298,7 +310,7 @@ class DeliveryOut(BaseModel):
 
 
 class DeliveryPage(BaseModel):
-    """Deliveries, the newest first."""
+    """Deliveries, newest first."""
 
     items: list[DeliveryOut]
     next_cursor: str | None

@@ -91,7 +91,7 @@ class Sources(msgspec.Struct, frozen=True):
         start = request.start or StartIn()
         given = [start.start, start.time, start.cursor, start.offsets]
         if sum(one is not None for one in given) > 1:
-            detail = "Only one of 'from', 'time', 'cursor' and 'offsets' is given"
+            detail = "Specify only one of 'from', 'time', 'cursor' and 'offsets'"
             raise ValidationFailed.at("/start", detail, "conflict")
         if start.time is not None:
             return {}, moment_ms(start.time)
@@ -117,10 +117,10 @@ def _mode(request: Subscribe) -> Mode:
 
 def _check_name(session: Session, request: Subscribe) -> None:
     if request.sub in session.subs:
-        detail = f"The session has a subscription '{request.sub}' already"
+        detail = f"The session already has a subscription '{request.sub}'"
         raise ValidationFailed.at("/sub", detail, "conflict")
     if len(session.subs) >= limits.SUBSCRIPTIONS_MAX:
-        detail = f"A session has at most {limits.SUBSCRIPTIONS_MAX} subscriptions"
+        detail = f"A session can have at most {limits.SUBSCRIPTIONS_MAX} subscriptions"
         raise ValidationFailed.at("/sub", detail, "too_many")
 
 
@@ -128,27 +128,27 @@ def _refuse(request: Subscribe, mode: str, *names: str) -> None:
     """Raise ValidationFailed for fields that the mode does not support."""
     for name in names:
         if getattr(request, name):
-            raise ValidationFailed.at(f"/{name}", f"This is not for mode '{mode}'", "conflict")
+            raise ValidationFailed.at(f"/{name}", f"Not supported in mode '{mode}'", "conflict")
     if request.shard is not None and mode != "read":
-        raise ValidationFailed.at("/shard", f"This is not for mode '{mode}'", "conflict")
+        raise ValidationFailed.at("/shard", f"Not supported in mode '{mode}'", "conflict")
 
 
 def _check_queue(request: Subscribe) -> None:
     if request.mode not in (None, Mode.WORK):
-        raise ValidationFailed.at("/mode", "A queue is read by mode 'work'", "conflict")
+        raise ValidationFailed.at("/mode", "A queue requires mode 'work'", "conflict")
     _refuse(request, "work", "group", "start", "filter")
 
 
 def _check_group(request: Subscribe) -> None:
     if not request.group:
-        raise ValidationFailed.at("/group", "Mode 'group' names its group", "required")
+        raise ValidationFailed.at("/group", "Mode 'group' requires a group", "required")
     _refuse(request, "group", "start", "filter", "visibility_timeout_seconds", "auto_extend")
 
 
 def _check_read(request: Subscribe) -> None:
     if request.mode is Mode.WORK:
-        raise ValidationFailed.at("/mode", "Mode 'work' is for queues", "conflict")
+        raise ValidationFailed.at("/mode", "Mode 'work' requires a queue", "conflict")
     _refuse(request, "read", "group", "visibility_timeout_seconds", "auto_extend")
     faults = request.filter.faults() if request.filter is not None else []
     if faults:
-        raise ValidationFailed("The filter is not valid.", *faults)
+        raise ValidationFailed("The filter is invalid.", *faults)

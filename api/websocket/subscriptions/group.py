@@ -230,7 +230,7 @@ class Share(ShardReaders):
     async def settle(self, frame: Settling) -> None:
         """Commit an ack. Raises ValidationFailed for a settlement that streams do not support."""
         if not isinstance(frame, Ack) or frame.shard is None or frame.up_to is None:
-            detail = "A group's records are acknowledged by 'shard' and 'up_to'"
+            detail = "Acknowledge records of a group with 'shard' and 'up_to'"
             raise ValidationFailed.at("/up_to", detail, "required")
         await self._commits.add(frame)
 

@@ -207,7 +207,7 @@ class Work:
         """
         if isinstance(frame, Ack) and frame.receipt_handles is None:
             raise ValidationFailed.at(
-                "/receipt_handles", "A queue's messages are settled by handle", "required"
+                "/receipt_handles", "Settle messages of a queue with 'receipt_handle'", "required"
             )
         for settlement in _settlements(frame):
             check_settlement(settlement)

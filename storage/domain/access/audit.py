@@ -205,21 +205,23 @@ class Chain:
     def end(self) -> Fault | None:
         """Return a fault if the log ends before the entry that was recorded elsewhere."""
         if self._known is not None and self.seq < self._known[0]:
-            return Fault(self.seq + 1, f"is missing: the log once had an entry {self._known[0]}")
+            return Fault(
+                self.seq + 1, f"is missing: the log previously had an entry {self._known[0]}"
+            )
         return None
 
     def _fault(self, fields: Mapping[str, Any]) -> Fault | None:
         seq = fields["seq"]
         if self.whole and seq != self.seq + 1:
             if seq <= self.seq:
-                return Fault(seq, "is there twice, or out of order")
+                return Fault(seq, "is duplicated or out of order")
             return Fault(self.seq + 1, f"is missing: entry {seq} follows entry {self.seq}")
         if self.whole and fields["prev_hash"] != self.hash:
-            return Fault(seq, "does not follow the entry before it, which is not the one it was")
+            return Fault(seq, "does not match the hash of the previous entry, which was altered")
         if hash_of(fields) != fields["hash"]:
-            return Fault(seq, "was changed: its hash is of something else")
+            return Fault(seq, "was altered: its hash does not match its content")
         if self._known and seq == self._known[0] and fields["hash"] != self._known[1]:
-            return Fault(seq, "is not the one that was noted: the log was written anew")
+            return Fault(seq, "does not match the recorded entry: the log was rewritten")
         return None
 
 

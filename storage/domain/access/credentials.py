@@ -91,7 +91,7 @@ class Rights(msgspec.Struct, frozen=True, kw_only=True):
         """Raise ValidationFailed with every fault."""
         faults = [*self._grant_faults(), *_rate_faults(self.rates)]
         if not self.roles and not self.grants:
-            faults.append(FieldFault("/roles", "Give roles, grants or both", "required"))
+            faults.append(FieldFault("/roles", "Specify roles, grants or both", "required"))
         if self.expires_at_ms is not None and self.expires_at_ms <= now_ms:
             faults.append(FieldFault("/expires_at", "Must be in the future", "out_of_range"))
         if faults:
@@ -249,7 +249,7 @@ def new_secret(kind: CredentialKind) -> NewSecret:
     Raises ValidationFailed for a kind that is issued elsewhere.
     """
     if kind is CredentialKind.TOKEN:
-        raise ValidationFailed.at("/kind", "Tokens are made by their issuer", "not_supported")
+        raise ValidationFailed.at("/kind", "Tokens are created by their issuer", "not_supported")
     if kind is CredentialKind.PAIR:
         pair_id = PAIR_PREFIX + _random(_BASE32, _PAIR_ID_CHARACTERS)
         secret = _random(_BASE62, _PAIR_SECRET_CHARACTERS)
@@ -347,12 +347,14 @@ def _faults_of(grant: Grant, pointer: str) -> list[FieldFault]:
             FieldFault(f"{pointer}/resources", f"1 to {limits.GRANT_WORDS_MAX} resources")
         )
     faults += [
-        FieldFault(f"{pointer}/actions/{number}", "No action is named so", "not_found")
+        FieldFault(f"{pointer}/actions/{number}", "Unknown action", "not_found")
         for number, action in enumerate(grant.actions)
         if not _names_some_action(action)
     ]
     faults += [
-        FieldFault(f"{pointer}/resources/{number}", "A name in which * and ? may stand", "invalid")
+        FieldFault(
+            f"{pointer}/resources/{number}", "Must be a name; * and ? are wildcards", "invalid"
+        )
         for number, resource in enumerate(grant.resources)
         if not _RESOURCE.fullmatch(resource)
     ]
@@ -370,7 +372,7 @@ def _rate_faults(rates: Rates | None) -> list[FieldFault]:
     if rates is None:
         return []
     return [
-        FieldFault(f"/rates/{field}", "Must be more than 0, and a number", "out_of_range")
+        FieldFault(f"/rates/{field}", "Must be a number greater than 0", "out_of_range")
         for field, value in msgspec.structs.asdict(rates).items()
         if value is not None and not _is_positive(value)
     ]

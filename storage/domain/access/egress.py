@@ -126,12 +126,17 @@ class Egress(msgspec.Struct, frozen=True):
         host = split.hostname or ""
         port = split.port or _DEFAULT_PORTS[split.scheme]
         if split.scheme == "http" and not self.may_be_plain(host, port):
-            raise _refused("Only https is allowed, but for hosts that webhook_allow names")
+            raise _refused(
+                "Only https URLs are allowed unless the host is listed in MILLSTREAM_WEBHOOK_ALLOW"
+            )
         address = literal(host)
         if address is not None and not self.allows(host, address, port):
-            raise _refused("This address is not one that webhooks may be sent to")
+            raise _refused("Webhooks cannot be sent to this address")
         if port not in WEB_PORTS and not any(entry.allows_port(port) for entry in self.entries):
-            raise _refused("Only ports 80 and 443 are allowed, but for what webhook_allow names")
+            raise _refused(
+                "Only ports 80 and 443 are allowed unless "
+                "MILLSTREAM_WEBHOOK_ALLOW lists the host and port"
+            )
 
 
 _NOWHERE = ipaddress.IPv4Address(0)
@@ -154,20 +159,20 @@ def literal(host: str) -> Address | None:
 
 def _split(url: str) -> SplitResult:
     if len(url) > limits.WEBHOOK_URL_CHARACTERS_MAX:
-        raise _refused(f"A URL is at most {limits.WEBHOOK_URL_CHARACTERS_MAX} characters")
+        raise _refused(f"A URL can have at most {limits.WEBHOOK_URL_CHARACTERS_MAX} characters")
     if not url.isascii() or not url.isprintable() or " " in url or "\\" in url:
-        raise _refused("A URL is visible ASCII; encode what is not")
+        raise _refused("A URL must be printable ASCII; percent-encode other characters")
     try:
         split = urlsplit(url)
         port = split.port
     except ValueError:
-        raise _refused("This is not a URL") from None
+        raise _refused("Not a valid URL") from None
     if split.scheme not in _DEFAULT_PORTS or not split.hostname or port == 0:
-        raise _refused("A webhook's URL is https://host/path")
+        raise _refused("The URL must have the form https://host/path")
     if split.username is not None or split.password is not None:
-        raise _refused("A URL has no user and password: use a header")
+        raise _refused("The URL cannot contain a user name or password; use a header")
     if split.fragment:
-        raise _refused("A fragment is not sent: leave it out")
+        raise _refused("The URL cannot have a fragment")
     return split
 
 
@@ -183,7 +188,7 @@ def _entry(word: str) -> Entry:
         network = None
     plain = host.replace("-", "").replace(".", "").replace("_", "")
     if network is None and not (plain.isascii() and plain.isalnum()):
-        raise ValueError(f"{word!r} is no host, address or network")
+        raise ValueError(f"{word!r} is not a host, address or network")
     return Entry(host.lower().rstrip("."), network, port)
 
 

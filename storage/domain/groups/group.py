@@ -57,10 +57,10 @@ class GroupSpec(msgspec.Struct, frozen=True, kw_only=True):
             *_check_seconds("/revoke_timeout_seconds", self.revoke_timeout_ms),
         ]
         if (self.start is StartAt.TIME) != (self.start_time_ms is not None):
-            detail = 'A time is given with "start": "time", and only with it'
+            detail = 'Specify a time if and only if "start" is "time"'
             faults.append(FieldFault("/start_time", detail, "conflict"))
         if faults:
-            raise ValidationFailed("The group's configuration is not valid.", *faults)
+            raise ValidationFailed("The group's configuration is invalid.", *faults)
 
     @property
     def patience(self) -> Patience:
@@ -193,13 +193,15 @@ class ResetSpec(msgspec.Struct, frozen=True, kw_only=True):
         }
         faults = [
             FieldFault(
-                f"/{name}", f'\'{name}\' belongs to "to": "{name}", and only to it', "conflict"
+                f"/{name}", f"""Specify '{name}' if and only if "to" is "{name}\"""", "conflict"
             )
             for name, given in given_fields.items()
             if given != (self.to == name)
         ]
         if self.shards is not None and self.offsets is not None:
-            faults.append(FieldFault("/shards", "'offsets' names its shards itself", "conflict"))
+            faults.append(
+                FieldFault("/shards", "'offsets' already specifies the shards", "conflict")
+            )
         if faults:
             raise ValidationFailed(None, *faults)
 

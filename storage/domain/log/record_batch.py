@@ -122,7 +122,7 @@ def decode_columns(encoded: bytes) -> BatchColumns:
     """
     batch = _decoder.decode(encoded)
     if batch.version != VERSION:
-        raise ValueError(f"batch version {batch.version} is not known here")
+        raise ValueError(f"unsupported batch version {batch.version}")
     return batch
 
 

@@ -285,15 +285,19 @@ def _id_prefix(log_id: LogId, high: int) -> str:
 def check_settlement(settlement: Settlement) -> None:
     """Raise ValidationFailed when a settlement's times or reason exceed the limits."""
     if not 0 <= (settlement.delay_ms or 0) <= limits.NACK_DELAY_MS_MAX:
-        raise ValidationFailed.at("/delay_seconds", "A delay is at most 2 days", "out_of_range")
+        raise ValidationFailed.at(
+            "/delay_seconds", "The delay can be at most 2 days", "out_of_range"
+        )
     if not 0 <= settlement.visibility_timeout_ms <= limits.VISIBILITY_TIMEOUT_MS_MAX:
         raise ValidationFailed.at(
             "/visibility_timeout_seconds",
-            "A visibility timeout is 0 to 43200 seconds",
+            "The visibility timeout must be 0 to 43200 seconds",
             "out_of_range",
         )
     if len(settlement.reason) > limits.REASON_CHARACTERS_MAX:
-        raise ValidationFailed.at("/reason", "A reason is at most 1024 characters", "too_long")
+        raise ValidationFailed.at(
+            "/reason", "The reason can have at most 1024 characters", "too_long"
+        )
 
 
 def check_header_names(headers: Headers, reserved: frozenset[str] = frozenset()) -> None:
@@ -309,6 +313,6 @@ def check_header_names(headers: Headers, reserved: frozenset[str] = frozenset())
         if not 0 < len(name) <= limits.HEADER_NAME_CHARACTERS_MAX or name.startswith(":"):
             fault = FieldFault(
                 f"/headers/{name}",
-                "A header name is 1 to 256 characters and does not start with ':'",
+                "A header name must be 1 to 256 characters and cannot start with ':'",
             )
             raise ValidationFailed(None, fault)

@@ -64,7 +64,7 @@ def weight_faults(weights: Sequence[GroupWeight], *, fifo: bool) -> list[FieldFa
     """Return the validation faults of a queue's group weights."""
     pointer = "/group_weights"
     if weights and fifo:
-        detail = "A fifo queue delivers its groups in order, and has no weights"
+        detail = "Group weights are not supported for FIFO queues"
         return [FieldFault(pointer, detail, "not_supported")]
     faults = []
     if len(weights) > limits.GROUP_WEIGHTS_MAX:
@@ -86,9 +86,9 @@ def poison_faults(
     if policy is PoisonPolicy.SKIP:
         return []
     if not fifo:
-        detail = "Only a fifo queue's groups wait for their messages"
+        detail = "Only FIFO queues support parking"
         return [FieldFault("/on_poison", detail, "not_supported")]
     if has_dead_letter_queue:
-        detail = "A queue with a dead-letter queue moves there what fails: on_poison is 'skip'"
+        detail = "With a dead-letter queue, on_poison must be 'skip'"
         return [FieldFault("/on_poison", detail, "exclusive")]
     return []

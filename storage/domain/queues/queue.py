@@ -152,16 +152,16 @@ class QueueSpec(msgspec.Struct, frozen=True, kw_only=True):
         ]
         if self.archive and not self.stream_view:
             faults.append(
-                FieldFault("/archive", "What is archived is the stream view", "not_supported")
+                FieldFault("/archive", "Archiving requires a stream view", "not_supported")
             )
         if self.type is QueueType.STANDARD and (
             self.deduplicate_by_content or self.dedup_scope is not DedupScope.QUEUE
         ):
             faults.append(
-                FieldFault("/dedup_scope", "Deduplication needs a fifo queue", "not_supported")
+                FieldFault("/dedup_scope", "Deduplication requires a FIFO queue", "not_supported")
             )
         if faults:
-            raise ValidationFailed("The queue's configuration is not valid.", *faults)
+            raise ValidationFailed("The queue's configuration is invalid.", *faults)
 
 
 class Queue(msgspec.Struct, frozen=True, kw_only=True):
@@ -180,10 +180,10 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True):
         The size includes headers.
         """
         if size_bytes < 1:
-            raise ValidationFailed.at("/body", "A message has at least one byte", "too_short")
+            raise ValidationFailed.at("/body", "A message must have at least one byte", "too_short")
         if size_bytes > self.spec.message_bytes_max:
             raise MessageTooLarge(
-                f"A message of this queue has at most {self.spec.message_bytes_max} bytes, headers included.",
+                f"A message of this queue can have at most {self.spec.message_bytes_max} bytes, including headers.",
                 message_bytes_max=self.spec.message_bytes_max,
             )
 
@@ -196,10 +196,12 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True):
             _check_fifo_message(message)
         elif message.dedup_id:
             raise ValidationFailed.at(
-                "/dedup_id", "A deduplication id needs a fifo queue", "not_supported"
+                "/dedup_id", "A deduplication id requires a FIFO queue", "not_supported"
             )
         if message.delay_ms is not None and not 0 <= message.delay_ms <= limits.DELAY_MS_MAX:
-            raise ValidationFailed.at("/delay_seconds", "A delay is 0 to 10 years", "out_of_range")
+            raise ValidationFailed.at(
+                "/delay_seconds", "The delay must be 0 to 10 years", "out_of_range"
+            )
         if not 0 <= message.ttl_ms <= limits.TTL_MS_MAX:
             raise ValidationFailed.at("/ttl_seconds", "0 to 10 years", "out_of_range")
         if message.priority:
@@ -216,20 +218,22 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True):
 def _check_priority(message: NewMessage) -> None:
     if not 0 <= message.priority <= limits.PRIORITY_MAX:
         raise ValidationFailed.at(
-            "/priority", f"A priority is 0 to {limits.PRIORITY_MAX}", "out_of_range"
+            "/priority", f"The priority must be 0 to {limits.PRIORITY_MAX}", "out_of_range"
         )
     if message.group:
         raise ValidationFailed.at(
-            "/priority", "A message with a group takes its group's turn", "not_supported"
+            "/priority", "A message with a group cannot have a priority", "not_supported"
         )
 
 
 def _check_fifo_message(message: NewMessage) -> None:
     if not message.group:
-        raise ValidationFailed.at("/group", "A message of a fifo queue needs a group", "required")
+        raise ValidationFailed.at(
+            "/group", "A message of a FIFO queue requires a group", "required"
+        )
     if message.delay_ms:
         raise ValidationFailed.at(
-            "/delay_seconds", "A fifo queue delays all its messages alike", "not_supported"
+            "/delay_seconds", "FIFO queues do not support a delay per message", "not_supported"
         )
 
 
@@ -294,7 +298,7 @@ def tag_faults(tags: dict[str, str]) -> list[FieldFault]:
     if len(tags) > limits.TAGS_MAX:
         faults.append(FieldFault("/tags", f"at most {limits.TAGS_MAX} tags", "too_many"))
     if any("\0" in word for pair in tags.items() for word in pair):  # Postgres stores none
-        faults.append(FieldFault("/tags", "a tag has no NUL character", "invalid"))
+        faults.append(FieldFault("/tags", "a tag cannot contain a NUL character", "invalid"))
     for key, value in tags.items():
         if (
             not 0 < len(key) <= limits.TAG_KEY_CHARACTERS_MAX
@@ -302,7 +306,9 @@ def tag_faults(tags: dict[str, str]) -> list[FieldFault]:
         ):
             faults.append(
                 FieldFault(
-                    f"/tags/{key}", "a key is 1 to 128 characters, a value up to 256", "too_long"
+                    f"/tags/{key}",
+                    "a key must be 1 to 128 characters, a value at most 256",
+                    "too_long",
                 )
             )
     return faults

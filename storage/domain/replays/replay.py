@@ -75,9 +75,15 @@ class Bound(msgspec.Struct, frozen=True, kw_only=True):
     def faults(self, pointer: str) -> list[FieldFault]:
         """Return the bound's validation faults."""
         if sum(one is not None for one in (self.offsets, self.time_ms, self.bookmark)) != 1:
-            return [FieldFault(pointer, "Exactly one of offsets, time and bookmark", "exclusive")]
+            return [
+                FieldFault(
+                    pointer, "Specify exactly one of offsets, time and bookmark", "exclusive"
+                )
+            ]
         if any(not 0 <= offset <= limits.OFFSET_MAX for _, offset in self.offsets or ()):
-            return [FieldFault(f"{pointer}/offsets", "An offset is at least 0", "out_of_range")]
+            return [
+                FieldFault(f"{pointer}/offsets", "An offset must be at least 0", "out_of_range")
+            ]
         return []
 
 
@@ -118,9 +124,11 @@ class ReplayRequest(msgspec.Struct, frozen=True, kw_only=True):
         if self.max_records is not None and self.max_records < 1:
             faults.append(FieldFault("/max_records", "must be at least 1", "out_of_range"))
         if self.shards is not None and not self.shards:
-            faults.append(FieldFault("/shards", "name one at least, or leave it out", "too_few"))
+            faults.append(
+                FieldFault("/shards", "must have at least one entry, or be omitted", "too_few")
+            )
         if faults:
-            raise ValidationFailed("The replay is not valid.", *faults)
+            raise ValidationFailed("The replay is invalid.", *faults)
         for name in (self.stream, self.target.stream, self.target.queue):
             if name is not None:
                 check_name(name)
@@ -128,14 +136,15 @@ class ReplayRequest(msgspec.Struct, frozen=True, kw_only=True):
     def _target_faults(self) -> list[FieldFault]:
         target, faults = self.target, []
         if (target.stream is None) == (target.queue is None):
-            faults.append(FieldFault("/target", "Exactly one of stream and queue", "exclusive"))
+            faults.append(
+                FieldFault("/target", "Specify exactly one of stream and queue", "exclusive")
+            )
         if target.queue is not None and target.shard_mode is ShardMode.KEEP:
-            detail = "A queue has no shards to keep"
+            detail = "A queue target cannot preserve shards"
             faults.append(FieldFault("/target/shard_mode", detail, "not_allowed"))
         if target.stream == self.stream and not self.allow_same_stream:
             detail = (
-                "The target is the source: its records would be there twice. Say allow_same_stream"
-                " if that is meant"
+                "Source and target are the same stream; set allow_same_stream to permit duplicates"
             )
             faults.append(FieldFault("/target/stream", detail, "same_stream"))
         return faults

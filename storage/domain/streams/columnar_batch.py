@@ -37,15 +37,15 @@ class Columns(msgspec.Struct, frozen=True, gc=False):
     def check(self) -> None:
         """Raise ValidationFailed or BatchTooLarge for columns that no stream accepts."""
         if not self.data:
-            raise ValidationFailed.at("/data", "A batch has at least one record", "too_few")
+            raise ValidationFailed.at("/data", "A batch must have at least one record", "too_few")
         if len(self.data) > limits.BATCH_RECORDS_MAX:
-            raise BatchTooLarge(f"A call appends at most {limits.BATCH_RECORDS_MAX} records.")
+            raise BatchTooLarge(f"A call can append at most {limits.BATCH_RECORDS_MAX} records.")
         if self.keys and len(self.keys) != len(self.data):
-            raise ValidationFailed.at("/keys", "As many keys as there are records", "mismatch")
+            raise ValidationFailed.at("/keys", "Must have one key per record", "mismatch")
         longest = max(map(len, self.keys), default=0)
         if longest > limits.KEY_CHARACTERS_MAX:
             position = next(nth for nth, key in enumerate(self.keys) if len(key) == longest)
-            detail = f"A key has at most {limits.KEY_CHARACTERS_MAX} characters"
+            detail = f"A key can have at most {limits.KEY_CHARACTERS_MAX} characters"
             raise ValidationFailed.at(f"/keys/{position}", detail, "too_long")
 
     def larger_than(self, most: int) -> int | None:

@@ -82,18 +82,26 @@ class SequencedBatch(msgspec.Struct, frozen=True, gc=False):
         `items`: the number of items.
         """
         if not items:
-            raise ValidationFailed.at("/sequences", "A batch has at least one item", "too_few")
+            raise ValidationFailed.at(
+                "/sequences", "A batch must have at least one item", "too_few"
+            )
         if items > limits.BATCH_RECORDS_MAX:
-            raise BatchTooLarge(f"A call takes at most {limits.BATCH_RECORDS_MAX} items.")
+            raise BatchTooLarge(f"A call can have at most {limits.BATCH_RECORDS_MAX} items.")
         if len(self.producer_ids) != items or len(self.sequences) != items:
-            raise ValidationFailed.at("/sequences", "One for each item", "mismatch")
+            raise ValidationFailed.at("/sequences", "Must have one entry per item", "mismatch")
         lasts: dict[str, int] = {}
         for producer_id, sequence in zip(self.producer_ids, self.sequences, strict=True):
             if not 1 <= len(producer_id) <= limits.PRODUCER_ID_CHARACTERS_MAX:
-                detail = f"A producer id has 1 to {limits.PRODUCER_ID_CHARACTERS_MAX} characters"
+                detail = (
+                    f"A producer id must be 1 to {limits.PRODUCER_ID_CHARACTERS_MAX} characters"
+                )
                 raise ValidationFailed.at("/producer_id", detail, "out_of_range")
             if not lasts.get(producer_id, NOT_KNOWN) < sequence <= limits.OFFSET_MAX:
-                raise ValidationFailed.at("/sequences", "Sequences rise, from 0 on", "out_of_order")
+                raise ValidationFailed.at(
+                    "/sequences",
+                    "Sequences must be at least 0 and strictly increasing",
+                    "out_of_order",
+                )
             lasts[producer_id] = sequence
 
     def claims(self, numbers: Iterable[int]) -> tuple[Claim, ...]:

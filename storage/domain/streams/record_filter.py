@@ -56,10 +56,10 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True):
         field_faults = []
         if (self.equals is msgspec.UNSET) == (self.exists is msgspec.UNSET):
             field_faults.append(
-                FieldFault(pointer, "Exactly one of equals and exists", "exclusive")
+                FieldFault(pointer, "Specify exactly one of equals and exists", "exclusive")
             )
         if self.path and not self.path.startswith("/"):
-            detail = "A JSON Pointer is empty or begins with '/'"
+            detail = "A JSON Pointer must be empty or start with '/'"
             field_faults.append(FieldFault(f"{pointer}/path", detail))
         return field_faults
 
@@ -89,7 +89,7 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
                 detail = f"At most {limits.FILTER_WORDS_MAX}"
                 field_faults.append(FieldFault(f"/filter/{name}", detail, "too_many"))
         if self.sample is not None and not 0 < self.sample.fraction < 1:
-            detail = "A fraction is above 0 and below 1"
+            detail = "The fraction must be greater than 0 and less than 1"
             field_faults.append(FieldFault("/filter/sample/fraction", detail, "out_of_range"))
         return field_faults
 

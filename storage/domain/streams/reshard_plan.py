@@ -39,13 +39,10 @@ def split_of(stream: Stream, index: int, at_hash_key: int) -> Change:
     """
     shard = _open_shard(stream, index, "/shard")
     if not _splits(shard, at_hash_key):
-        detail = (
-            f"must be above {shard.first_hash_key + 1} and below {shard.last_hash_key},"
-            f" which are the edges of shard {index}"
-        )
+        detail = f"must be greater than {shard.first_hash_key + 1} and less than {shard.last_hash_key}, the bounds of shard {index}"
         raise ValidationFailed.at("/at_hash_key", detail, "out_of_range")
     if len(stream.open_shards) >= limits.SHARDS_MAX:
-        detail = f"A stream has at most {limits.SHARDS_MAX} open shards"
+        detail = f"A stream can have at most {limits.SHARDS_MAX} open shards"
         raise ValidationFailed.at("/shard", detail, "too_many")
     return _split(shard, at_hash_key)
 
@@ -62,7 +59,7 @@ def merge_of(stream: Stream, first: int, second: int) -> Change:
     low, high = sorted((first_shard, second_shard), key=lambda shard: shard.first_hash_key)
     if low.last_hash_key + 1 != high.first_hash_key:
         raise ValidationFailed.at(
-            "/second", f"Shards {first} and {second} are not neighbours", "not_adjacent"
+            "/second", f"Shards {first} and {second} are not adjacent", "not_adjacent"
         )
     return Change((first_shard, second_shard), ((low.first_hash_key, high.last_hash_key),))
 

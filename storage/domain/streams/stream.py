@@ -100,7 +100,7 @@ class StreamSpec(msgspec.Struct, frozen=True, kw_only=True):
             if value is not None and value < 1
         ]
         if faults:
-            raise ValidationFailed("The stream's configuration is not valid.", *faults)
+            raise ValidationFailed("The stream's configuration is invalid.", *faults)
 
 
 def _archive_faults(spec: StreamSpec) -> list[FieldFault]:

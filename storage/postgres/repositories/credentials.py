@@ -111,7 +111,7 @@ class CredentialRows:
                 return True
         except IntegrityError:
             name = issued.namespace
-            raise NamespaceNotFound(f"There is no namespace '{name}'.", namespace=name) from None
+            raise NamespaceNotFound(f"Namespace '{name}' does not exist.", namespace=name) from None
 
     @asynccontextmanager
     async def family_of(self, credential_id: str) -> AsyncGenerator[HeldFamily | None]:
@@ -187,7 +187,7 @@ async def _make_room(session: AsyncSession, namespace: str, now_ms: int) -> None
     )
     if (await session.scalar(live) or 0) >= limits.CREDENTIALS_MAX:
         raise KeyRefused(
-            f"A namespace has at most {limits.CREDENTIALS_MAX} live keys: revoke some."
+            f"A namespace can have at most {limits.CREDENTIALS_MAX} active keys. Revoke unused keys."
         )
 
 

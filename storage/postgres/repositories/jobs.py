@@ -26,7 +26,7 @@ from storage.postgres.database import Database
 from storage.postgres.queries import query
 from storage.postgres.tables import JobPartRow, JobRow
 
-_LOST = "Its worker was lost."
+_LOST = "The worker was lost."
 
 Place = tuple[int, str]
 """End of a page of jobs: creation time and id of its last job."""
@@ -70,7 +70,7 @@ class JobRows:
                 row = (await session.execute(query("submit_job"), values)).one_or_none()
                 return None if row is None else _job(row)
         except IntegrityError as error:
-            raise NamespaceNotFound(f"There is no namespace '{namespace}'.") from error
+            raise NamespaceNotFound(f"Namespace '{namespace}' does not exist.") from error
 
     async def find(self, job_id: str) -> Job | None:
         """Return the job, or None."""
@@ -156,7 +156,7 @@ class JobRows:
                 return await _put(session, row, _standing(row, decide(job, row.held)))
         except IntegrityError as error:
             raise JobRefused(
-                "Another job of this kind and subject is open.", reason="open"
+                "Another job of this type and subject is open.", reason="open"
             ) from error
 
     async def let_go(

@@ -116,7 +116,7 @@ async def admit(session: AsyncSession, namespace: str, kind: str) -> None:
     """
     row = await session.scalar(_ALL.where(col(NamespaceRow.name) == namespace))
     if row is None:
-        raise NamespaceNotFound(f"There is no namespace '{namespace}'.", namespace=namespace)
+        raise NamespaceNotFound(f"Namespace '{namespace}' does not exist.", namespace=namespace)
     quotas = _namespace(row).quotas
     limit = quotas.queues_max if kind == "queue" else quotas.streams_max
     if limit is None:
@@ -125,7 +125,7 @@ async def admit(session: AsyncSession, namespace: str, kind: str) -> None:
     counted = query("count_queues" if kind == "queue" else "count_streams")
     if int(await session.scalar(counted, {"name": namespace}) or 0) >= limit:
         raise QuotaReached(
-            f"The namespace may have {limit} {kind}s, and has them.",
+            f"The namespace has reached its limit of {limit} {kind}s.",
             policy=f"{kind}s_max",
             limit=limit,
         )

@@ -54,7 +54,7 @@ class WriteRows:
             await session.execute(insert(WriteRow).on_conflict_do_nothing(), [values])
         write = await self.find(stream_id, writer_id, batch_id)
         if write is None:
-            raise StorageUnavailable("The write was forgotten meanwhile; try again.")
+            raise StorageUnavailable("The staged write has expired; try again.")
         return write
 
     async def find(self, stream_id: LogId, writer_id: str, batch_id: int) -> Write | None:

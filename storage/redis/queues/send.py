@@ -136,7 +136,7 @@ class Sends(QueueCoalescingKey):
             case [5, lasts]:
                 return PartialDuplicate(lasts)
             case [6]:
-                return ProducerFenced("This producer is over: what it had to send was sent.")
+                return ProducerFenced("This producer is retired: it has sent all its records.")
             case [7]:
                 return TooManyProducers()
             case _:

@@ -240,7 +240,7 @@ def _verdict(verdict: Reply, left: int, now_ms: int) -> PartAppended | Exception
         case [10, lasts]:
             return PartialDuplicate(lasts)
         case [11, _]:
-            return ProducerFenced("This producer is over: what it had to send was sent.")
+            return ProducerFenced("This producer is retired: it has sent all its records.")
         case [12, _]:
             return TooManyProducers()
         case _:

@@ -70,7 +70,7 @@ class _EndsCleanly(AbstractConnection):
         try:
             await super().send_packed_command(*arguments, **options)
         except RuntimeError as error:
-            raise ConnectionError(f"The connection has closed: {error}") from error
+            raise ConnectionError(f"The connection was closed: {error}") from error
 
     async def disconnect(self, nowait: bool = False, *arguments: Any, **options: Any) -> None:
         """Disconnect; with `nowait`, abort the transport.
@@ -164,9 +164,9 @@ def refused(error: ResponseError) -> MillstreamError | ScriptFailed:
     if isinstance(error, OutOfMemoryError) or "OOM" in str(error)[:80]:
         return StorageFull()
     if isinstance(error, ExecAbortError):
-        return StorageUnavailable("The store refused what was asked at the same time.")
+        return StorageUnavailable("The store rejected another command of the same batch.")
     if isinstance(error, _REFUSALS) or str(error).startswith(_REFUSAL_WORDS):
-        return StorageUnavailable(f"The store refuses writes: {error}")
+        return StorageUnavailable(f"The store rejects writes: {error}")
     return ScriptFailed(str(error))
 
 
@@ -187,8 +187,8 @@ def kind_of(error: ResponseError) -> str:
 def unreachable(error: RedisError | OSError) -> StorageUnavailable:
     """Return the error for a store that could not be reached, so that nothing was sent."""
     if isinstance(error, MovedError):
-        return SlotElsewhere(f"The server does not have the slot: {error}")
-    return StorageUnavailable(f"The store cannot be reached: {type(error).__name__}")
+        return SlotElsewhere(f"The server does not own the slot: {error}")
+    return StorageUnavailable(f"The store is unreachable: {type(error).__name__}")
 
 
 Reply = Any

@@ -109,7 +109,7 @@ class Pipeline:
             except StoreChanged:
                 return await self._way_of(keys[0]).reads.call(command)
         except OutcomeUnknown:
-            raise StorageUnavailable("The store did not answer in time.") from None
+            raise StorageUnavailable("The store timed out.") from None
 
     def gather(self, gatherer: Coalescer, part: Any, size_bytes: int) -> "asyncio.Future[Any]":
         """Queue `part`, of about that size, to be coalesced with parts of equal gatherers."""

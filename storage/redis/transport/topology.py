@@ -112,7 +112,7 @@ class Nodes:
         """
         if self._is_alone:
             return [Master(self.seed, 0)]
-        failed: RedisError | OSError = ConnectionError("nobody was asked")
+        failed: RedisError | OSError = ConnectionError("no server was queried")
         for url in self._in_turn():
             try:
                 ranges = await self._ranges(url)

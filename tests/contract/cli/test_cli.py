@@ -273,7 +273,7 @@ def test_unknown_name_is_reported_with_hint():
     assert ran == Ran(
         3,
         "",
-        "millstream: There is no queue 'nowhere'. (queue_not_found) `millstream queue ls` lists those there are.\n",
+        "millstream: Queue 'nowhere' does not exist. (queue_not_found) `millstream queue ls` lists existing queues.\n",
     )
 
 
@@ -289,13 +289,13 @@ def test_unreachable_service_is_reported_with_hint():
     ("words", "said"),
     [
         (["queue", "ls", "--bogus"], "No such option: --bogus"),
-        (["queue", "create", "a", "--delay", "soon"], "'soon' is no duration: say 30s"),
-        (["queue", "create", "a", "--set", "x"], "'x' is no setting: say name=value"),
+        (["queue", "create", "a", "--delay", "soon"], "'soon' is not a duration: use 30s"),
+        (["queue", "create", "a", "--set", "x"], "'x' is not a setting: say name=value"),
         (["queue", "create", "a b"], "/name: A name is 1 to 80 of"),
         (["queue", "create", "a", "--set", "delay_second=1"], "delay_second"),
-        (["stream", "read", "a", "--from", "noon"], "'noon' is no place"),
-        (["group", "reset", "a", "--to", "0=x"], "'0=x' are no offsets"),
-        (["replay", "start", "a"], "say one of --to-stream and --to-queue"),
+        (["stream", "read", "a", "--from", "noon"], "'noon' is not a position"),
+        (["group", "reset", "a", "--to", "0=x"], "'0=x' are not offsets"),
+        (["replay", "start", "a"], "specify one of --to-stream and --to-queue"),
         (["queue", "ls", "--profile", "x"], "there is no profile 'x'"),
     ],
 )

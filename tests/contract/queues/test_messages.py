@@ -355,7 +355,7 @@ def test_settlements_are_answered_individually(client, queue):
         "status": "error",
         "error": {
             "code": "receipt_handle_invalid",
-            "detail": "The receipt handle was not made by this queue.",
+            "detail": "The receipt handle was not issued by this queue.",
             "retryable": False,
         },
     }

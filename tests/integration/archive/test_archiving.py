@@ -360,7 +360,7 @@ async def test_archiving_resumes_after_full_disk(engines, settings, root, monkey
     monkeypatch.setattr(local_store, "_made", make)
     again = await archive(engines, settings, CLICKS)
 
-    assert full.progress["failures"][0]["failure"] == "The archive has no room left."
+    assert full.progress["failures"][0]["failure"] == "The archive is out of space."
     assert (left, full.progress["files"]) == ([], 0)
     assert again.progress["records"] == 10
     assert bodies_in(root, await files_of(engines, CLICKS)) == [b"%d" % n for n in range(10)]

@@ -385,7 +385,7 @@ async def test_nothing_starts_on_unfinished_restore(source, target, tmp_path, mo
         with pytest.raises(RestoreUnfinished):
             await storage.queues.send(ORDERS, [NewMessage(b"lost")])
         readiness = await storage.health.check()
-    assert readiness["redis"] == "a restore into the store is not finished"
+    assert readiness["redis"] == "a restore into the store is incomplete"
     with pytest.raises(BackupError, match="broke off"):
         await backed_up(target, tmp_path / "of half")
     with pytest.raises(StoreInUse):

@@ -114,4 +114,4 @@ def test_unavailable_stores_are_reported(place, monkeypatch):
     away = millstream("backup", "b")
 
     assert (away.code, list(place.iterdir())) == (4, [])
-    assert "The store cannot be reached" in away.err
+    assert "The store is unreachable" in away.err

@@ -32,5 +32,5 @@ async def test_queue_urls_and_examples_use_public_url(storage, said):
     "said", ["queues.example.com", "https://example.com/queues", "ftp://a", "*"]
 )
 def test_public_url_must_be_origin(said):
-    with pytest.raises(ValidationError, match="is no origin"):
+    with pytest.raises(ValidationError, match="is not an origin"):
         Settings(public_url=said)

@@ -199,7 +199,7 @@ async def test_job_that_always_loses_its_worker_fails(jobs, later):
     assert await jobs.claim("w1", KINDS) is None
     found = await jobs.get(made.job_id)
     assert (found.state, found.failures, found.attempt) == (JobState.FAILED, 3, 3)
-    assert found.failure == "Its worker was lost."
+    assert found.failure == "The worker was lost."
 
 
 async def test_stale_worker_of_ended_job_is_rejected(jobs, later):

@@ -165,7 +165,7 @@ def test_failing_server_reports_reason_in_one_line(tmp_path):
     (server.directory / "PG_VERSION").write_text("17\n")
     process = start(server)
 
-    with pytest.raises(ServerNotReady, match=r"ended while starting: .*(version|compatible)"):
+    with pytest.raises(ServerNotReady, match=r"exited during startup: .*(version|compatible)"):
         server.wait_ready(alive=lambda: process.poll() is None)
 
     stop(process, server.stop_signal)
@@ -174,7 +174,7 @@ def test_failing_server_reports_reason_in_one_line(tmp_path):
 def test_missing_valkey_is_reported_as_missing_binary(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
 
-    with pytest.raises(MissingBinary, match="no valkey-server and no redis-server on PATH"):
+    with pytest.raises(MissingBinary, match="valkey-server and redis-server are not on PATH"):
         find_valkey("path")
 
 

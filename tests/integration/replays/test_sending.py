@@ -186,7 +186,7 @@ async def test_sends_in_progress_count_when_another_part_fails(storage, monkeypa
         if len(calls) > 1:
             await is_there.wait()
             has_failed.set()
-            raise StreamNotFound("There is no stream 'target'.")
+            raise StreamNotFound("Stream 'target' does not exist.")
         risen = await append(self, records)
         is_there.set()
         await has_failed.wait()

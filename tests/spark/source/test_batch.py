@@ -191,7 +191,7 @@ def test_plan_does_not_show_the_key(spark, stream, capfd):
     ("options", "said"),
     [
         ({"startingOffset": "earliest"}, "there is no option 'startingoffset'"),
-        ({"stream": "nowhere-to-be-found"}, "There is no stream 'nowhere-to-be-found'"),
+        ({"stream": "nowhere-to-be-found"}, "Stream 'nowhere-to-be-found' does not exist"),
         ({"startingOffsets": '{"9": 1}'}, "there is no shard 9"),
         ({"endingOffsets": '{"0": 100}'}, "shard 0 ends at offset"),
     ],

@@ -116,7 +116,7 @@ def test_rewritten_log_is_detected_by_recorded_hash():
     fault = Chain(whole=True, recorded=(noted.seq, noted.hash)).look(one.fields() for one in anew)
 
     assert fault is not None
-    assert (fault.seq, "anew" in fault.detail) == (3, True)
+    assert (fault.seq, "rewritten" in fault.detail) == (3, True)
 
 
 def test_truncated_log_is_detected_by_recorded_sequence_number():

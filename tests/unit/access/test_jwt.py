@@ -226,7 +226,7 @@ async def test_oversized_token_is_rejected_before_parsing(issuers, token, server
 
 
 async def test_token_is_rejected_when_no_issuer_is_configured(token):
-    with pytest.raises(Unauthenticated, match="not taken"):
+    with pytest.raises(Unauthenticated, match="not accepted"):
         await JwtIssuers([]).principal_of(token())
 
 
@@ -389,17 +389,17 @@ def test_setting_is_list_of_issuers():
 @pytest.mark.parametrize(
     ("wrong", "why"),
     [
-        ({"jwks_url": "http://login.example.com/keys"}, "jwks_url is https"),
+        ({"jwks_url": "http://login.example.com/keys"}, "jwks_url must use https"),
         ({"jwks_url": "https://user:word@login.example.com/keys"}, "no credentials"),
-        ({"jwks_url": "file:///etc/passwd"}, "jwks_url has a host"),
-        ({"jwks_url": "https://[x"}, "jwks_url is no URL"),
+        ({"jwks_url": "file:///etc/passwd"}, "jwks_url must have a host"),
+        ({"jwks_url": "https://[x"}, "jwks_url is not a valid URL"),
         ({"roles": ["owner"]}, "'owner'"),
-        ({"roles": None}, "give roles or roles_claim"),
-        ({"roles_claim": "groups"}, "give roles or roles_claim"),
-        ({"namespace": None}, "give namespace or namespace_claim"),
-        ({"namespace": "a/b"}, "a name is"),
-        ({"namespace_claim": "tenant"}, "give namespace or namespace_claim"),
-        ({"audience": ""}, "an issuer and an audience"),
+        ({"roles": None}, "specify roles or roles_claim"),
+        ({"roles_claim": "groups"}, "specify roles or roles_claim"),
+        ({"namespace": None}, "specify namespace or namespace_claim"),
+        ({"namespace": "a/b"}, "a name must be"),
+        ({"namespace_claim": "tenant"}, "specify namespace or namespace_claim"),
+        ({"audience": ""}, "an issuer requires"),
         ({"typo": 1}, "unknown field `typo`"),
     ],
 )

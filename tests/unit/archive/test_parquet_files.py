@@ -236,9 +236,9 @@ def test_records_out_of_order_are_rejected(tmp_path):
     batch = batch_of([entry(0, 1, 0, [Record(b"a"), Record(b"b")])], 0, 2, 0)
     backwards = batch.take(pa.array([1, 0]))
 
-    with pytest.raises(ValueError, match="rise"):
+    with pytest.raises(ValueError, match="increase"):
         write(tmp_path, [batch, batch])
-    with pytest.raises(ValueError, match="rise"):
+    with pytest.raises(ValueError, match="increase"):
         write(tmp_path, [backwards])
     with pytest.raises(ValueError, match="at least one"):
         write(tmp_path, [batch.slice(0, 0)])

@@ -33,14 +33,14 @@ def test_archive_off_is_reported(tmp_path, with_spark):
     decided = decide(settings("off"), tmp_path)
 
     assert (decided.url, decided.works) == ("off", False)
-    assert decided.remark.startswith("The archive is off")
+    assert decided.remark.startswith("The archive is disabled")
 
 
 def test_archive_is_off_without_spark_and_says_why(tmp_path, without_spark):
     decided = decide(settings(), tmp_path)
 
     assert (decided.url, decided.works) == ("off", False)
-    assert decided.remark == f"The archive is off: {NO_SPARK}.\n"
+    assert decided.remark == f"The archive is disabled: {NO_SPARK}.\n"
 
 
 @pytest.mark.parametrize("told", [None, "s3://bucket/prefix"])

@@ -139,5 +139,5 @@ def test_file_that_is_not_a_result_is_rejected(tmp_path, text):
     path = tmp_path / "old.json"
     path.write_text(text)
 
-    with pytest.raises(CliError, match="is no result of a bench"):
+    with pytest.raises(CliError, match="is not a bench result"):
         read_result(path)

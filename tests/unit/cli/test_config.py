@@ -50,7 +50,7 @@ def test_unknown_setting_is_reported_with_suggestion(folder, monkeypatch):
         "environment: unknown setting MILLSTREAM_LOG_LEVL: did you mean 'MILLSTREAM_LOG_LEVEL'?",
         "millstream.toml: unknown setting prot: did you mean 'port'?",
         "setting workers: Input should be a valid integer, unable to parse string as an integer",
-        "millstream: 3 settings are wrong, as said above",
+        "millstream: 3 settings are invalid (see above)",
     ]
 
 
@@ -63,7 +63,7 @@ def test_unknown_setting_is_reported_at_start(folder, monkeypatch):
     assert ran.code == 2
     assert ran.err.splitlines() == [
         "millstream: environment: unknown setting MILLSTREAM_WORKRES: did you mean 'MILLSTREAM_WORKERS'?",
-        "millstream: REDIS_URL and DATABASE_URL must be set, or use `millstream up`",
+        "millstream: set REDIS_URL and DATABASE_URL, or use `millstream up`",
     ]
 
 
@@ -83,7 +83,7 @@ def test_kubernetes_service_variables_are_ignored(folder, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"), [("workers = 'a'", "setting workers"), ("=", "millstream.toml")]
+    ("text", "said"), [("workers = 'a'", "setting workers"), ("=", "cannot read millstream.toml")]
 )
 def test_invalid_setting_is_reported_in_one_line(folder, text, said):
     (folder / "millstream.toml").write_text(text)

@@ -26,7 +26,7 @@ def test_newer_directory_is_rejected(tmp_path):
     (tmp_path / "version").write_text(f"{LAYOUT_VERSION + 1}\n")
 
     with pytest.raises(
-        CliError, match=f"has layout version {LAYOUT_VERSION + 1}, and this Millstream"
+        CliError, match=f"has layout version {LAYOUT_VERSION + 1}, but this version of Millstream"
     ):
         check_version(tmp_path)
 
@@ -34,14 +34,14 @@ def test_newer_directory_is_rejected(tmp_path):
 def test_older_directory_error_does_not_suggest_upgrade(tmp_path):
     (tmp_path / "version").write_text(f"{LAYOUT_VERSION - 1}\n")
 
-    with pytest.raises(CliError, match=r"use the Millstream that wrote it$"):
+    with pytest.raises(CliError, match=r"use the version that wrote it$"):
         check_version(tmp_path)
 
 
 def test_foreign_directory_is_rejected(tmp_path):
     (tmp_path / "holiday.jpg").touch()
 
-    with pytest.raises(CliError, match="was not made by Millstream"):
+    with pytest.raises(CliError, match="was not created by Millstream"):
         check_version(tmp_path)
 
 

@@ -159,11 +159,11 @@ def test_displayed_message_can_be_sent(body):
 @pytest.mark.parametrize(
     ("line", "fault"),
     [
-        (b"{", "it is not JSON"),
-        (b"[]", "it is not a JSON object"),
-        (b"{}", "it has neither 'data' nor 'data_base64'"),
-        (b'{"data_base64":"!"}', "'data_base64' is not base64"),
-        (b'{"data":1,"event_time":"soon"}', "its event_time 'soon' is no time"),
+        (b"{", "invalid JSON"),
+        (b"[]", "not a JSON object"),
+        (b"{}", "'data' or 'data_base64' is required"),
+        (b'{"data_base64":"!"}', "'data_base64' is not valid base64"),
+        (b'{"data":1,"event_time":"soon"}', "event_time 'soon' is not a valid time"),
     ],
 )
 def test_line_that_is_not_a_record_is_rejected(line, fault):
@@ -174,7 +174,7 @@ def test_line_that_is_not_a_record_is_rejected(line, fault):
 def test_key_may_be_a_field_of_the_data():
     assert key_in({"user": "ann"}, "user") == "ann"
     assert key_in({"user": 7}, "user") == "7"
-    with pytest.raises(NotAnItem, match="it has no field 'user'"):
+    with pytest.raises(NotAnItem, match="field 'user' is missing"):
         key_in({"user": None}, "user")
 
 

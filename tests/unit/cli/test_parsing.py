@@ -38,7 +38,7 @@ def test_duration_is_parsed_to_seconds(text, seconds):
 
 @pytest.mark.parametrize("text", ["", "m", "10x", "-1s", "10 m", "1h30", "1e3", "٣s", "nan"])
 def test_invalid_duration_is_rejected(text):
-    with pytest.raises(ValueError, match="is no duration: say 30s, 10m, 2h or 1d"):
+    with pytest.raises(ValueError, match="is not a duration: use 30s, 10m, 2h or 1d"):
         parse_duration(text)
 
 
@@ -59,11 +59,11 @@ def test_position_is_an_end_time_or_offset():
     assert parse_place("latest", NOW).start == "latest"
     assert parse_place("10m", NOW) == Place(time=NOW - timedelta(minutes=10))
     assert parse_place("17", NOW) == Place(offset=17)
-    with pytest.raises(ValueError, match="say earliest, latest, 10m, 2026-01-31T12:00:00Z or an"):
+    with pytest.raises(ValueError, match="use earliest, latest, 10m, 2026-01-31T12:00:00Z or an"):
         parse_place("yesterday", NOW)
 
 
 def test_offsets_are_given_per_shard():
     assert parse_offsets("0=120,11=98") == {0: 120, 11: 98}
-    with pytest.raises(ValueError, match="say 0=120,1=98"):
+    with pytest.raises(ValueError, match="use 0=120,1=98"):
         parse_offsets("0=a")

@@ -49,7 +49,9 @@ def test_configuration_path_follows_home_and_xdg():
 
 
 def test_unknown_profile_is_reported_with_suggestion(home):
-    with pytest.raises(CliError, match=r"no profile 'stagin' .* did you mean 'staging'") as raised:
+    with pytest.raises(
+        CliError, match=r"unknown profile 'stagin' .* did you mean 'staging'"
+    ) as raised:
         find_target(home, profile="stagin")
 
     assert raised.value.code == ExitCode.USAGE
@@ -64,7 +66,7 @@ def test_unknown_profile_is_reported_with_suggestion(home):
         ("profiles = 1", "'profiles' must be tables"),
         ("[profiles]\na = 1", "profile 'a' must be a table"),
         ("profile = 1", "'profile' must be a profile's name"),
-        ("=", "cannot be read"),
+        ("=", "cannot read"),
     ],
 )
 def test_error_in_configuration_file_is_reported(home, text, fault):
@@ -75,5 +77,5 @@ def test_error_in_configuration_file_is_reported(home, text, fault):
 
 
 def test_url_must_be_http(home):
-    with pytest.raises(CliError, match=r"'localhost:8080' .option --url. is no URL"):
+    with pytest.raises(CliError, match=r"'localhost:8080' .option --url. is not a URL"):
         find_target(home, url="localhost:8080")

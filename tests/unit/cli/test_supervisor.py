@@ -70,8 +70,8 @@ async def test_ended_program_is_restarted_and_reported():
     await supervisor.stop()
 
     assert len(set(ended)) == len(ended) >= 2
-    assert "exit code 3; starting it again in 0.2 s" in said[0]
-    assert "starting it again in 0.4 s" in said[1]
+    assert "exited with exit code 3; restarting it in 0.2 s" in said[0]
+    assert "restarting it in 0.4 s" in said[1]
 
 
 async def test_stopping_ends_last_group_first(tmp_path):

@@ -51,27 +51,31 @@ def test_valid_postgres_url_is_accepted(url):
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
-        ("REDIS_URL", "redis://:hush/x@host:6379", "setting redis_url: it cannot be read"),
-        ("REDIS_URL", "redis://:hush@host:abc", "setting redis_url: it cannot be read"),
-        ("REDIS_URL", "redis://[::1:6379", "setting redis_url: it cannot be read"),
-        ("REDIS_URL", "host:6379", "setting redis_url: say redis://"),
-        ("DATABASE_URL", "postgresql://u:hush@x@host/db", "setting database_url: it cannot be"),
-        ("DATABASE_URL", "postgresql://u:hush#x@host/db", "setting database_url: it cannot be"),
-        ("DATABASE_URL", "postgresql://u:hush@host:abc/db", "setting database_url: it cannot be"),
-        ("DATABASE_URL", "host=db password=hush", "setting database_url: say postgresql://"),
-        ("DATABASE_URL", "mysql://u:hush@host/db", "setting database_url: say postgresql://"),
-        ("MILLSTREAM_ARCHIVE_URL", "ftp://u:hush@host/x", "setting archive_url: say file"),
+        ("REDIS_URL", "redis://:hush/x@host:6379", "setting redis_url: cannot be parsed"),
+        ("REDIS_URL", "redis://:hush@host:abc", "setting redis_url: cannot be parsed"),
+        ("REDIS_URL", "redis://[::1:6379", "setting redis_url: cannot be parsed"),
+        ("REDIS_URL", "host:6379", "setting redis_url: use redis://"),
+        ("DATABASE_URL", "postgresql://u:hush@x@host/db", "setting database_url: cannot be"),
+        ("DATABASE_URL", "postgresql://u:hush#x@host/db", "setting database_url: cannot be"),
+        ("DATABASE_URL", "postgresql://u:hush@host:abc/db", "setting database_url: cannot be"),
+        ("DATABASE_URL", "host=db password=hush", "setting database_url: use postgresql://"),
+        ("DATABASE_URL", "mysql://u:hush@host/db", "setting database_url: use postgresql://"),
+        ("MILLSTREAM_ARCHIVE_URL", "ftp://u:hush@host/x", "setting archive_url: use file"),
         (
             "MILLSTREAM_ARCHIVE_URL",
             "s3://key:hush/x@bucket",
-            "setting archive_url: it cannot be read",
+            "setting archive_url: cannot be parsed",
         ),
-        ("MILLSTREAM_ARCHIVE_URL", "file:///data/hush#1", "setting archive_url: it cannot be read"),
-        ("MILLSTREAM_ARCHIVE_URL", "file://rel/x", "setting archive_url: an archive's URL is file"),
+        ("MILLSTREAM_ARCHIVE_URL", "file:///data/hush#1", "setting archive_url: cannot be parsed"),
+        (
+            "MILLSTREAM_ARCHIVE_URL",
+            "file://rel/x",
+            "setting archive_url: an archive URL must be file",
+        ),
         (
             "MILLSTREAM_ARCHIVE_URL",
             "s3://b/p?regoin=x",
-            "setting archive_url: an archive's URL tak",
+            "setting archive_url: unknown archive URL option",
         ),
     ],
 )
@@ -89,10 +93,10 @@ def test_invalid_address_is_reported_in_one_line(monkeypatch, command, name, val
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
-        ("CORS_ORIGINS", "https://a.example *", "cors_origins: '*' is no origin"),
-        ("WEBHOOK_ALLOW", "x/y", "webhook_allow: 'x/y' is no host, address or network"),
-        ("SECRET_KEYS", "hush", "secret_keys: a secret key is base64 of 32 bytes"),
-        ("PUBLIC_URL", "x", "public_url: 'x' is no origin"),
+        ("CORS_ORIGINS", "https://a.example *", "cors_origins: '*' is not an origin"),
+        ("WEBHOOK_ALLOW", "x/y", "webhook_allow: 'x/y' is not a host, address or network"),
+        ("SECRET_KEYS", "hush", "secret_keys: a secret key must be 32 bytes in base64"),
+        ("PUBLIC_URL", "x", "public_url: 'x' is not an origin"),
     ],
 )
 def test_invalid_setting_is_reported_before_start(monkeypatch, name, value, said):
@@ -113,13 +117,13 @@ def test_file_in_wrong_encoding_is_reported_in_one_line(tmp_path, name):
     started, checked = millstream("up"), millstream("config", "check")
 
     assert (started.code, checked.code) == (2, 1)
-    assert started.err.startswith("millstream: .env or millstream.toml cannot be read: 'utf-8'")
-    assert checked.err.startswith(f"{name} cannot be read: 'utf-8'")
+    assert started.err.startswith("millstream: cannot read .env or millstream.toml: 'utf-8'")
+    assert checked.err.startswith(f"cannot read {name}: 'utf-8'")
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [(None, "cannot be read: No such file"), ("hush", ": a secret key is base64 of 32 bytes")],
+    [(None, "cannot read"), ("hush", ": a secret key must be 32 bytes in base64")],
 )
 def test_invalid_secret_keys_file_is_reported_before_start(tmp_path, monkeypatch, text, said):
     file = tmp_path / "keys"
@@ -130,7 +134,7 @@ def test_invalid_secret_keys_file_is_reported_before_start(tmp_path, monkeypatch
     ran = millstream("up", "--port", "0", "--data", str(tmp_path / "data"))
 
     assert (ran.code, ran.err.count("\n")) == (2, 1)
-    assert ran.err.startswith("millstream: secret_keys_file")
+    assert "secret_keys_file" in ran.err
     assert said in ran.err
     assert "hush" not in ran.err
 
@@ -164,7 +168,7 @@ def test_empty_address_counts_as_unset(monkeypatch, name):
 
     ran = millstream("sweep")
 
-    assert (ran.code, "must be set" in ran.err) == (2, True)
+    assert (ran.code, "set REDIS_URL and DATABASE_URL" in ran.err) == (2, True)
 
 
 def test_settings_error_does_not_show_the_value(monkeypatch):

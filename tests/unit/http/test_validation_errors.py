@@ -54,13 +54,13 @@ def test_msgspec_path_becomes_json_pointer(text, pointer):
 @pytest.mark.parametrize(
     ("body", "told"),
     [
-        ('{"settlements":[{"receipt_handle":"a","action":"delete"}]}', "/settlements/0/action: 'delete' is none of ack, nack"),
-        ('{"settlements":[],"tags":{"a":{"receipt_handle":"a","action":"x"}}}', "/tags/action: 'x' is none of ack, nack"),
+        ('{"settlements":[{"receipt_handle":"a","action":"delete"}]}', "/settlements/0/action: 'delete' is not one of ack, nack"),
+        ('{"settlements":[],"tags":{"a":{"receipt_handle":"a","action":"x"}}}', "/tags/action: 'x' is not one of ack, nack"),
         ('{"settlements":[{"receipt_handle":"a","delay_seconds":21}]}', "/settlements/0/delay_seconds: At most 20"),
         ('{"settlements":[{"receipt_handle":"a","delay_seconds":-0.5}]}', "/settlements/0/delay_seconds: At least 0"),
         ('{"settlements":[{"receipt_handle":"a","delay_seconds":"1"}]}', "/settlements/0/delay_seconds: Expected a number or null, got text"),
-        ('{"settlements":[{"handle":"a"}]}', "/settlements/0/handle: 'handle' is not a field of this; did you mean 'receipt_handle'?"),
-        ('{"settlements":[{"zzz":"a"}]}', "/settlements/0/zzz: 'zzz' is not a field of this"),
+        ('{"settlements":[{"handle":"a"}]}', "/settlements/0/handle: Unknown field 'handle'; did you mean 'receipt_handle'?"),
+        ('{"settlements":[{"zzz":"a"}]}', "/settlements/0/zzz: Unknown field 'zzz'"),
         ('{"settlements":[{}]}', "/settlements/0/receipt_handle: 'receipt_handle' is required"),
         ('{"settlements":{}}', "/settlements: Expected a list, got an object"),
         ('{"settlements":[],"note":"long"}', "/note: At most 3 characters"),
@@ -77,11 +77,11 @@ def test_msgspec_error_states_what_is_valid(body, told):
 @pytest.mark.parametrize(
     ("body", "told"),
     [
-        ({"visibility_timeout": 5}, "'visibility_timeout' is not a field of this; did you mean 'visibility_timeout_seconds'?"),
+        ({"visibility_timeout": 5}, "Unknown field 'visibility_timeout'; did you mean 'visibility_timeout_seconds'?"),
         ([], "Expected an object"),
         ({"shards": 0}, "/shards: Input should be greater than or equal to 1"),
-        ({"shards": 0, "colour": 1}, "/shards: Input should be greater than or equal to 1; 'colour' is not a field of this"),
-        ({"a": 1, "b": 1, "c": 1, "d": 1, "e": 1}, "'a' is not a field of this; 'b' is not a field of this; 'c' is not a field of this; and 2 more"),
+        ({"shards": 0, "colour": 1}, "/shards: Input should be greater than or equal to 1; Unknown field 'colour'"),
+        ({"a": 1, "b": 1, "c": 1, "d": 1, "e": 1}, "Unknown field 'a'; Unknown field 'b'; Unknown field 'c'; and 2 more"),
     ],
 )  # fmt: skip
 def test_pydantic_errors_are_joined_in_one_sentence(body, told):
@@ -103,5 +103,5 @@ def test_long_field_name_is_shortened():
         msgspec.ValidationError(f"Object contains unknown field `{'x' * 10**6}`"), Settle
     )
 
-    assert told.detail.endswith("is not a field of this")
+    assert told.detail.endswith("…'") or "Unknown field" in told.detail
     assert len(told.detail) < 300

@@ -60,7 +60,7 @@ def test_files_and_folders_round_trip(tmp_path):
 def test_unsafe_tar_member_is_rejected(tmp_path, member):
     source = tar_of(tmp_path / "backup.tar", a_file(MANIFEST), member)
 
-    with pytest.raises(BackupError, match="is no file of a backup"), unbundled(source):
+    with pytest.raises(BackupError, match="is not a file of a backup"), unbundled(source):
         pass
 
     assert not (tmp_path / "outside").exists()

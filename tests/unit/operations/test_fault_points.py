@@ -42,7 +42,7 @@ def test_fault_can_sleep():
 
 @pytest.mark.parametrize("told", ["name:explode", "name:sleep_", "name:sleep_long"])
 def test_malformed_fault_is_rejected(told):
-    with pytest.raises(ValueError, match="a fault is name"):
+    with pytest.raises(ValueError, match="a fault must be name"):
         arm(told)
 
 

@@ -52,7 +52,7 @@ async def test_hanging_check_is_a_failure(monkeypatch):
 
     [found] = (await readiness(Checks({}, seconds=60)).checks()).values()
 
-    assert found.startswith("no answer")
+    assert found.startswith("no response")
 
 
 @pytest.mark.parametrize("path", ["/livez", "/readyz", "/healthz"])

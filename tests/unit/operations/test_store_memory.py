@@ -22,7 +22,7 @@ def test_embedded_valkey_memory_defaults_to_share_of_machine():
 @pytest.mark.parametrize(
     ("used", "most", "ok", "said"),
     [
-        (10 << 20, 0, None, "the memory guard is off"),
+        (10 << 20, 0, None, "the memory guard is disabled"),
         (10 << 20, 100 << 20, True, "10 of 100 MiB"),
         (84 << 20, 100 << 20, None, "84 of 100 MiB"),
     ],

@@ -159,11 +159,11 @@ def test_split_at_the_edge_of_a_shard_is_rejected(at):
 def test_only_open_neighbours_can_be_merged():
     stream = after(even(4), [split_of(even(4), 0, 100)])
 
-    with pytest.raises(ValidationFailed, match="not neighbours"):
+    with pytest.raises(ValidationFailed, match="not adjacent"):
         merge_of(stream, 1, 3)
     with pytest.raises(ValidationFailed, match="closed"):
         merge_of(stream, 0, 1)
-    with pytest.raises(ValidationFailed, match="not neighbours"):
+    with pytest.raises(ValidationFailed, match="not adjacent"):
         merge_of(stream, 1, 1)
     with pytest.raises(ShardNotFound):
         merge_of(stream, 1, 9)

@@ -209,7 +209,7 @@ async def update_warm_throughput(
 
 def _check_warm(mode: str, target_mib_s: int) -> None:
     if mode != ON_DEMAND:
-        refuse(VALIDATION, "WarmThroughputMiBps is for streams in on-demand mode.")
+        refuse(VALIDATION, "WarmThroughputMiBps is supported only for streams in on-demand mode.")
     if target_mib_s > WARM_THROUGHPUT_MAX:
         refuse(VALIDATION, f"WarmThroughputMiBps is at most {WARM_THROUGHPUT_MAX}.")
 
@@ -224,7 +224,10 @@ async def update_distribution(call: Call[UpdateDistribution]) -> None:
 
     def change(spec: StreamSpec) -> StreamSpec:
         if mode_of(spec) != ON_DEMAND:
-            refuse(VALIDATION, "RecordDistributionStrategy is for streams in on-demand mode.")
+            refuse(
+                VALIDATION,
+                "RecordDistributionStrategy is supported only for streams in on-demand mode.",
+            )
         return annotated(spec, metadata.DISTRIBUTION, AUTO if strategy == AUTO else None)
 
     await _change(call, stream, change)

@@ -108,7 +108,9 @@ async def register(call: Call[RegisterStreamConsumer]) -> RegisterStreamConsumer
     stream = await stream_of(call, None, request.stream_arn)
     await pace(call, "RegisterStreamConsumer", 5, None)
     if stream.is_view:
-        raise invalid(f"Stream {stream.name.name} shows a queue: GetRecords reads it.")
+        raise invalid(
+            f"Stream {stream.name.name} is the stream view of a queue; read it with GetRecords."
+        )
     most = CONSUMERS_MAX_AT_AMAZON if kept(call).pace.limited else CONSUMERS_MAX
     tags = with_tags({}, request.tags or {})
     name = str(request.consumer_name)
@@ -117,7 +119,7 @@ async def register(call: Call[RegisterStreamConsumer]) -> RegisterStreamConsumer
     if made == "exists":
         refuse(RESOURCE_IN_USE, f"Consumer {name} {words} already exists.")
     if isinstance(made, str):
-        refuse(LIMIT_EXCEEDED, f"There are {most} consumers {words} already.")
+        refuse(LIMIT_EXCEEDED, f"The limit of {most} consumers {words} is reached.")
     return RegisterStreamConsumerResult(consumer_out(made, await arn_of(call, stream)))
 
 
@@ -155,9 +157,9 @@ async def _named(
     if request.consumer_arn is not None:
         stream, consumer = await consumer_named(call, request.consumer_arn)
         if request.consumer_name not in (None, consumer.name):
-            raise invalid("ConsumerName and ConsumerARN name different consumers.")
+            raise invalid("ConsumerName and ConsumerARN refer to different consumers.")
         if request.stream_arn not in (None, await arn_of(call, stream)):
-            raise invalid("StreamARN and ConsumerARN name different streams.")
+            raise invalid("StreamARN and ConsumerARN refer to different streams.")
         return stream, consumer
     if request.stream_arn is None or request.consumer_name is None:
         raise invalid("Either ConsumerARN, or both StreamARN and ConsumerName, must be provided.")
@@ -177,7 +179,8 @@ async def list_consumers(call: Call[ListStreamConsumers]) -> ListStreamConsumers
     created = request.stream_creation_timestamp
     if created is not None and moment_ms(created) // 1_000 != stream.created_at_ms // 1_000:
         refuse(
-            INVALID_ARGUMENT, f"No stream of that name was made at {seconds(moment_ms(created))}."
+            INVALID_ARGUMENT,
+            f"No stream with this name was created at {seconds(moment_ms(created))}.",
         )
     after = ""
     if request.next_token is not None:

@@ -49,7 +49,7 @@ async def _encrypt(call: Call[StartEncryption] | Call[StopEncryption], key: str 
     if request.encryption_type != KMS:
         refuse(INVALID_ARGUMENT, "EncryptionType must be KMS.")
     if "\0" in str(request.key_id):
-        refuse(INVALID_ARGUMENT, "KeyId has a character that no key has.")
+        refuse(INVALID_ARGUMENT, "KeyId contains an invalid character.")
     now_s = now_ms(call) / 1_000
     kept(call).pace.daily("StreamEncryption", stream.stream_id, CHANGES_A_DAY, now_s)
     await call.storage.catalog.change_stream(

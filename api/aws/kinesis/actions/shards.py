@@ -190,7 +190,7 @@ async def update_shard_count(call: Call[UpdateShardCount]) -> UpdateShardCountRe
     stream = await _to_reshard(call, "UpdateShardCount", 10)
     now = len(stream.open_shards)
     if target > limits.SHARDS_MAX:
-        refuse(LIMIT_EXCEEDED, f"A stream has at most {limits.SHARDS_MAX} shards here.")
+        refuse(LIMIT_EXCEEDED, f"A stream can have at most {limits.SHARDS_MAX} shards.")
     pace_kept = kept(call).pace
     if pace_kept.limited:
         _check_scale(now, target)

@@ -102,7 +102,7 @@ class DescribeStream(StreamIdentity):
 
 
 class DescribeStreamResult(Output):
-    """The stream."""
+    """Stream."""
 
     stream_description: StreamDescription
 
@@ -112,7 +112,7 @@ class DescribeStreamSummary(StreamIdentity):
 
 
 class DescribeStreamSummaryResult(Output):
-    """The stream."""
+    """Stream."""
 
     stream_description_summary: StreamDescriptionSummary
 
@@ -133,7 +133,7 @@ async def create_stream(call: Call[CreateStream]) -> None:
         refuse(RESOURCE_IN_USE, f"Stream {stream_name} under account {account} already exists.")
     except ValidationFailed as error:
         if spec.shards > limits.SHARDS_MAX:
-            refuse(LIMIT_EXCEEDED, f"A stream has at most {limits.SHARDS_MAX} shards here.")
+            refuse(LIMIT_EXCEEDED, f"A stream can have at most {limits.SHARDS_MAX} shards.")
         refuse(INVALID_ARGUMENT, "; ".join(fault.detail for fault in error.faults) or error.detail)
 
 
@@ -145,9 +145,12 @@ def _spec_of(request: CreateStream) -> StreamSpec:
     if on_demand and request.shard_count is not None:
         refuse(VALIDATION, "ShardCount must not be given for a stream in on-demand mode.")
     if not on_demand and request.record_distribution_strategy is not None:
-        refuse(VALIDATION, "RecordDistributionStrategy is for streams in on-demand mode.")
+        refuse(
+            VALIDATION,
+            "RecordDistributionStrategy is supported only for streams in on-demand mode.",
+        )
     if not on_demand and request.warm_throughput_mi_bps is not None:
-        refuse(VALIDATION, "WarmThroughputMiBps is for streams in on-demand mode.")
+        refuse(VALIDATION, "WarmThroughputMiBps is supported only for streams in on-demand mode.")
     if (request.warm_throughput_mi_bps or 0) > WARM_THROUGHPUT_MAX:
         refuse(VALIDATION, f"WarmThroughputMiBps is at most {WARM_THROUGHPUT_MAX}.")
     spec = StreamSpec(

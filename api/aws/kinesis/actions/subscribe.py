@@ -147,7 +147,7 @@ async def _read_unless_taken(
         if takeover.done():
             refuse(
                 RESOURCE_IN_USE,
-                f"The subscription to {shard_id(shard.index)} was taken over or its consumer is gone.",
+                f"The subscription to {shard_id(shard.index)} was taken over or its consumer was deleted.",
             )
         return reading.result()
     finally:

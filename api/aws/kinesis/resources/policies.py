@@ -26,4 +26,4 @@ async def check_policy(call: Call[Any], text: str) -> None:
     if len(text) > CHARACTERS_MAX or "\0" in text or not isinstance(policy.get("Statement"), list):
         raise invalid("The resource policy is not a valid policy document.")
     if (reason := await refused(call, policy)) is not None:
-        raise invalid(f"The resource policy cannot be honoured. {reason}")
+        raise invalid(f"The resource policy is not supported. {reason}")

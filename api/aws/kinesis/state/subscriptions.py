@@ -43,7 +43,7 @@ class Subscriptions:
         if before is not None and now_s < before.since_s + SETTLED_S:
             refuse(RESOURCE_IN_USE, "Another active subscription exists for this consumer.")
         if before is None and len(self._last) >= SUBSCRIPTIONS_MAX:
-            refuse(RESOURCE_IN_USE, "This process has as many subscriptions as it may have.")
+            refuse(RESOURCE_IN_USE, "This process has reached its limit of subscriptions.")
         if before is not None:
             before.taken_over.set()
         opened = self._last[key] = Subscription(now_s)

@@ -58,7 +58,7 @@ def read_parameters(parameters: dict[str, str], kind: type[In]) -> In:
     try:
         return msgspec.convert(members, kind)
     except msgspec.ValidationError as error:
-        raise AwsError(INVALID_PARAMETER, f"A parameter is not valid: {error}.") from None
+        raise AwsError(INVALID_PARAMETER, f"A parameter is invalid: {error}.") from None
 
 
 def _tree_of(parameters: dict[str, str]) -> Tree:

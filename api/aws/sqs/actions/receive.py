@@ -89,7 +89,7 @@ def _check(request: ReceiveMessage, queue: Queue) -> None:
     _check_range("WaitTimeSeconds", request.wait_time_seconds, 0, WAIT_SECONDS_MAX)
     _check_range("VisibilityTimeout", request.visibility_timeout, 0, VISIBILITY_SECONDS_MAX)
     if len(request.message_attribute_names or ()) > ATTRIBUTE_NAMES_MAX:
-        raise invalid(f"A call names {ATTRIBUTE_NAMES_MAX} message attributes at most.")
+        raise invalid(f"A call can request at most {ATTRIBUTE_NAMES_MAX} message attributes.")
     attempt_id = request.receive_request_attempt_id
     if attempt_id is None:
         return

@@ -122,18 +122,18 @@ def _allow(text: str, arns: Arns) -> RedriveAllow:
         _refuse_allow("redrivePermission must be allowAll, denyAll or byQueue.")
     sources = policy.get("sourceQueueArns")
     if (sources is not None) is not (permission is RedrivePermission.BY_QUEUE):
-        _refuse_allow("sourceQueueArns belongs to byQueue, and to nothing else.")
+        _refuse_allow("sourceQueueArns is allowed only with byQueue.")
     return RedriveAllow(permission, () if sources is None else _sources(sources, arns))
 
 
 def _sources(sources: object, arns: Arns) -> tuple[str, ...]:
     if not isinstance(sources, list) or not 1 <= len(sources) <= limits.REDRIVE_SOURCES_MAX:
-        _refuse_allow(f"sourceQueueArns is a list of 1 to {limits.REDRIVE_SOURCES_MAX} ARNs.")
+        _refuse_allow(f"sourceQueueArns must be a list of 1 to {limits.REDRIVE_SOURCES_MAX} ARNs.")
     names = []
     for arn in sources:
         queue = arns.queue(str(arn))
         if queue is None:
-            _refuse_allow("sourceQueueArns must name queues of this account.")
+            _refuse_allow("sourceQueueArns must be queues of this account.")
         names.append(queue.name)
     return tuple(names)
 

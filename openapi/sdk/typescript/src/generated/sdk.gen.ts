@@ -19,23 +19,23 @@ export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends 
 };
 
 /**
- * Say that the process is alive; nothing else is looked at.
+ * Liveness check.
  *
- * Say that the process is alive; nothing else is looked at.
+ * Liveness check.
  */
 export const checkLive = <ThrowOnError extends boolean = false>(options?: Options<CheckLiveData, ThrowOnError>) => (options?.client ?? client).get<CheckLiveResponses, CheckLiveErrors, ThrowOnError>({ url: '/livez', ...options });
 
 /**
- * Say whether requests can be served: the stores answer and are of the right version.
+ * Readiness check: the stores respond and have the right version.
  *
- * Say whether requests can be served: the stores answer and are of the right version.
+ * Readiness check: the stores respond and have the right version.
  */
 export const checkReady = <ThrowOnError extends boolean = false>(options?: Options<CheckReadyData, ThrowOnError>) => (options?.client ?? client).get<CheckReadyResponses, CheckReadyErrors, ThrowOnError>({ url: '/readyz', ...options });
 
 /**
- * Show how far a stream is archived, and how much of it waits.
+ * Show the archive state of a stream, by shard.
  *
- * Show how far a stream is archived, and how much of it waits.
+ * Show the archive state of a stream, by shard.
  */
 export const getArchive = <ThrowOnError extends boolean = false>(options: Options<GetArchiveData, ThrowOnError>) => (options.client ?? client).get<GetArchiveResponses, GetArchiveErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -55,11 +55,11 @@ export const listArchivedFiles = <ThrowOnError extends boolean = false>(options:
 });
 
 /**
- * Archive all there is of a stream now, whatever its age.
+ * Archive all records of a stream now, regardless of their age.
  *
- * Archive all there is of a stream now, whatever its age.
+ * Archive all records of a stream now, regardless of their age.
  *
- * Its job is done when all of that is archived; until then it is begun again after each failure.
+ * The job is done when all of them are archived; until then it restarts after each failure.
  */
 export const flushArchive = <ThrowOnError extends boolean = false>(options: Options<FlushArchiveData, ThrowOnError>) => (options.client ?? client).post<FlushArchiveResponses, FlushArchiveErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -68,11 +68,12 @@ export const flushArchive = <ThrowOnError extends boolean = false>(options: Opti
 });
 
 /**
- * List what was administered, in the caller's namespace or, for an administrator of all of them, everywhere.
+ * List audit entries of the caller's namespace, or of all namespaces.
  *
- * List what was administered, in the caller's namespace or, for an administrator of all of them, everywhere.
+ * List audit entries of the caller's namespace, or of all namespaces.
  *
- * With `Accept: application/x-ndjson` a line for each entry, and a last one of type `end`.
+ * Administrators of all namespaces see all entries. With `Accept: application/x-ndjson`, the response has one line per
+ * entry and a last line of type `end`.
  */
 export const listAuditEntries = <ThrowOnError extends boolean = false>(options?: Options<ListAuditEntriesData, ThrowOnError>) => (options?.client ?? client).get<ListAuditEntriesResponses, ListAuditEntriesErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -103,9 +104,9 @@ export const deleteConsumerGroup = <ThrowOnError extends boolean = false>(option
 });
 
 /**
- * Show a group, its members, and which shard each of them reads.
+ * Show a group, its members and their shards.
  *
- * Show a group, its members, and which shard each of them reads.
+ * Show a group, its members and their shards.
  */
 export const getConsumerGroup = <ThrowOnError extends boolean = false>(options: Options<GetConsumerGroupData, ThrowOnError>) => (options.client ?? client).get<GetConsumerGroupResponses, GetConsumerGroupErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -151,9 +152,9 @@ export const deleteBookmark = <ThrowOnError extends boolean = false>(options: Op
 });
 
 /**
- * Keep where the group is now, or other positions, under a name to come back to.
+ * Save the group's current offsets, or other offsets, as a bookmark.
  *
- * Keep where the group is now, or other positions, under a name to come back to.
+ * Save the group's current offsets, or other offsets, as a bookmark.
  */
 export const putBookmark = <ThrowOnError extends boolean = false>(options: Options<PutBookmarkData, ThrowOnError>) => (options.client ?? client).put<PutBookmarkResponses, PutBookmarkErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -166,10 +167,10 @@ export const putBookmark = <ThrowOnError extends boolean = false>(options: Optio
 });
 
 /**
- * Commit what was read: a token, or the next offset of each shard.
+ * Commit offsets, with a token or with the next offset of each shard.
  *
- * Each shard is answered for itself: look at `failed`. When all are refused, the answer is a problem.
- * An offset behind what was committed before changes nothing, so a commit can be repeated.
+ * Each shard has its own result: check `failed`. If all shards fail, the response is a problem. An offset below the
+ * committed one changes nothing, so a commit can be repeated.
  */
 export const commitOffsets = <ThrowOnError extends boolean = false>(options: Options<CommitOffsetsData, ThrowOnError>) => (options.client ?? client).post<CommitOffsetsResponses, CommitOffsetsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -182,9 +183,9 @@ export const commitOffsets = <ThrowOnError extends boolean = false>(options: Opt
 });
 
 /**
- * Show how far a group is behind, in records and in time, and when records will be lost to it.
+ * Show the lag of a group in records and time, and when unread records expire.
  *
- * Show how far a group is behind, in records and in time, and when records will be lost to it.
+ * Show the lag of a group in records and time, and when unread records expire.
  */
 export const getGroupLag = <ThrowOnError extends boolean = false>(options: Options<GetGroupLagData, ThrowOnError>) => (options.client ?? client).get<GetGroupLagResponses, GetGroupLagErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -193,11 +194,11 @@ export const getGroupLag = <ThrowOnError extends boolean = false>(options: Optio
 });
 
 /**
- * Join a group, or start anew as one of its members: what the former self of that name does counts no more.
+ * Join a group. Rejoining with the same name fences the previous instance.
  *
- * Join a group, or start anew as one of its members: what the former self of that name does counts no more.
+ * Join a group. Rejoining with the same name fences the previous instance.
  *
- * Members then heartbeat, read their shards, and commit. `GET …/records` does all of that but the commit.
+ * Members then send heartbeats, read their shards and commit. `GET …/records` does all of that except the commit.
  */
 export const joinGroup = <ThrowOnError extends boolean = false>(options: Options<JoinGroupData, ThrowOnError>) => (options.client ?? client).post<JoinGroupResponses, JoinGroupErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -210,9 +211,9 @@ export const joinGroup = <ThrowOnError extends boolean = false>(options: Options
 });
 
 /**
- * Leave a group: the member's shards go to others at once.
+ * Leave a group. The member's shards are reassigned immediately.
  *
- * Leave a group: the member's shards go to others at once.
+ * Leave a group. The member's shards are reassigned immediately.
  */
 export const leaveGroup = <ThrowOnError extends boolean = false>(options: Options<LeaveGroupData, ThrowOnError>) => (options.client ?? client).delete<LeaveGroupResponses, LeaveGroupErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -221,10 +222,10 @@ export const leaveGroup = <ThrowOnError extends boolean = false>(options: Option
 });
 
 /**
- * Say that a member is there, and hear what it reads now.
+ * Send a heartbeat of a member and return its assignment.
  *
- * It stops reading what is `revoked`, commits, and leaves those shards out of `owned` next time: then
- * they go to others. A member that was silent for too long is unknown, and joins again.
+ * A member stops reading its `revoked` shards, commits, and omits them from `owned` in the next heartbeat; then they are
+ * reassigned. A member that sent no heartbeat for too long is unknown and must join again.
  */
 export const sendHeartbeat = <ThrowOnError extends boolean = false>(options: Options<SendHeartbeatData, ThrowOnError>) => (options.client ?? client).post<SendHeartbeatResponses, SendHeartbeatErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -237,10 +238,10 @@ export const sendHeartbeat = <ThrowOnError extends boolean = false>(options: Opt
 });
 
 /**
- * Read as a member of a group: joins if needed, says that the member is there, and reads its shards.
+ * Read records as a member of a group.
  *
- * Repeated without a commit, it gives the same records. With `wait_seconds` it waits for the next
- * record. Shards that others are to have are given up by the next call.
+ * Joins if necessary, sends a heartbeat, and reads the member's shards. Repeating the call without a commit returns the
+ * same records. With `wait_seconds`, the call waits for the next record. Revoked shards are released by the next call.
  */
 export const fetchRecords = <ThrowOnError extends boolean = false>(options: Options<FetchRecordsData, ThrowOnError>) => (options.client ?? client).get<FetchRecordsResponses, FetchRecordsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -249,11 +250,11 @@ export const fetchRecords = <ThrowOnError extends boolean = false>(options: Opti
 });
 
 /**
- * Take a group elsewhere, whether its members are at work or not.
+ * Reset the offsets of a group, even while members are active.
  *
- * Take a group elsewhere, whether its members are at work or not.
+ * Reset the offsets of a group, even while members are active.
  *
- * What they read before counts no more: their commits of it are refused as stale.
+ * Reads before the reset are discarded: their commits are rejected as stale.
  */
 export const resetGroup = <ThrowOnError extends boolean = false>(options: Options<ResetGroupData, ThrowOnError>) => (options.client ?? client).post<ResetGroupResponses, ResetGroupErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -266,9 +267,9 @@ export const resetGroup = <ThrowOnError extends boolean = false>(options: Option
 });
 
 /**
- * Show how a group's lag and commits went.
+ * Return the lag and commits of a group over time.
  *
- * Show how a group's lag and commits went.
+ * Return the lag and commits of a group over time.
  */
 export const getGroupSeries = <ThrowOnError extends boolean = false>(options: Options<GetGroupSeriesData, ThrowOnError>) => (options.client ?? client).get<GetGroupSeriesResponses, GetGroupSeriesErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -277,9 +278,9 @@ export const getGroupSeries = <ThrowOnError extends boolean = false>(options: Op
 });
 
 /**
- * List jobs, the newest first. What is over is listed for 30 days.
+ * List jobs, newest first. Finished jobs are listed for 30 days.
  *
- * List jobs, the newest first. What is over is listed for 30 days.
+ * List jobs, newest first. Finished jobs are listed for 30 days.
  */
 export const listJobs = <ThrowOnError extends boolean = false>(options?: Options<ListJobsData, ThrowOnError>) => (options?.client ?? client).get<ListJobsResponses, ListJobsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -288,9 +289,9 @@ export const listJobs = <ThrowOnError extends boolean = false>(options?: Options
 });
 
 /**
- * Show how far a job is.
+ * Show the progress of a job.
  *
- * Show how far a job is.
+ * Show the progress of a job.
  */
 export const getJob = <ThrowOnError extends boolean = false>(options: Options<GetJobData, ThrowOnError>) => (options.client ?? client).get<GetJobResponses, GetJobErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -299,9 +300,11 @@ export const getJob = <ThrowOnError extends boolean = false>(options: Options<Ge
 });
 
 /**
- * End a job; what it has done stays. A running one ends within seconds: its `wish` is 'cancel' until then.
+ * Cancel a job; completed work is kept.
  *
- * End a job; what it has done stays. A running one ends within seconds: its `wish` is 'cancel' until then.
+ * Cancel a job; completed work is kept.
+ *
+ * A running job ends within seconds; until then its `wish` is 'cancel'.
  */
 export const cancelJob = <ThrowOnError extends boolean = false>(options: Options<CancelJobData, ThrowOnError>) => (options.client ?? client).post<CancelJobResponses, CancelJobErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -310,9 +313,9 @@ export const cancelJob = <ThrowOnError extends boolean = false>(options: Options
 });
 
 /**
- * Begin a failed job again, where it left off.
+ * Retry a failed job from where it stopped.
  *
- * Begin a failed job again, where it left off.
+ * Retry a failed job from where it stopped.
  */
 export const retryJob = <ThrowOnError extends boolean = false>(options: Options<RetryJobData, ThrowOnError>) => (options.client ?? client).post<RetryJobResponses, RetryJobErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -321,9 +324,9 @@ export const retryJob = <ThrowOnError extends boolean = false>(options: Options<
 });
 
 /**
- * List credentials by name, those too that ended within 90 days.
+ * List credentials by name, including those that ended within the last 90 days.
  *
- * List credentials by name, those too that ended within 90 days.
+ * List credentials by name, including those that ended within the last 90 days.
  */
 export const listKeys = <ThrowOnError extends boolean = false>(options?: Options<ListKeysData, ThrowOnError>) => (options?.client ?? client).get<ListKeysResponses, ListKeysErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -332,11 +335,12 @@ export const listKeys = <ThrowOnError extends boolean = false>(options?: Options
 });
 
 /**
- * Make a credential. Its secret is in the answer, and nowhere else.
+ * Create a credential. The secret is returned only in this response.
  *
- * Make a credential. Its secret is in the answer, and nowhere else.
+ * Create a credential. The secret is returned only in this response.
  *
- * Nobody gives rights, or rates, that they do not have. A pair's secret is kept encrypted; an API key's is not kept.
+ * A caller cannot grant permissions or rates that it does not have. The secret of an access key pair is stored
+ * encrypted; the secret of an API key is not stored.
  */
 export const createKey = <ThrowOnError extends boolean = false>(options: Options<CreateKeyData, ThrowOnError>) => (options.client ?? client).post<CreateKeyResponses, CreateKeyErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -349,9 +353,9 @@ export const createKey = <ThrowOnError extends boolean = false>(options: Options
 });
 
 /**
- * End a credential for good. Every process hears of it, and closes what it holds open.
+ * Revoke a credential permanently. All processes close its open connections.
  *
- * End a credential for good. Every process hears of it, and closes what it holds open.
+ * Revoke a credential permanently. All processes close its open connections.
  */
 export const revokeKey = <ThrowOnError extends boolean = false>(options: Options<RevokeKeyData, ThrowOnError>) => (options.client ?? client).delete<RevokeKeyResponses, RevokeKeyErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -360,9 +364,9 @@ export const revokeKey = <ThrowOnError extends boolean = false>(options: Options
 });
 
 /**
- * Show a credential; not its secret, which nobody can show.
+ * Show a credential without its secret, which cannot be retrieved.
  *
- * Show a credential; not its secret, which nobody can show.
+ * Show a credential without its secret, which cannot be retrieved.
  */
 export const getKey = <ThrowOnError extends boolean = false>(options: Options<GetKeyData, ThrowOnError>) => (options.client ?? client).get<GetKeyResponses, GetKeyErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -371,9 +375,9 @@ export const getKey = <ThrowOnError extends boolean = false>(options: Options<Ge
 });
 
 /**
- * Change some of a credential's rights: its next call has them.
+ * Change permissions of a credential. They apply from its next call.
  *
- * Change some of a credential's rights: its next call has them.
+ * Change permissions of a credential. They apply from its next call.
  */
 export const changeKey = <ThrowOnError extends boolean = false>(options: Options<ChangeKeyData, ThrowOnError>) => (options.client ?? client).patch<ChangeKeyResponses, ChangeKeyErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -386,11 +390,12 @@ export const changeKey = <ThrowOnError extends boolean = false>(options: Options
 });
 
 /**
- * Make another credential of the same name and rights; the one before goes on beside it for a while.
+ * Create a new credential with the same name and permissions.
  *
- * Make another credential of the same name and rights; the one before goes on beside it for a while.
+ * Create a new credential with the same name and permissions.
  *
- * At most two of a family are live: revoke one before a third.
+ * The previous one stays valid for the overlap period. At most two credentials of a family are active: revoke one before
+ * you create a third.
  */
 export const rotateKey = <ThrowOnError extends boolean = false>(options: Options<RotateKeyData, ThrowOnError>) => (options.client ?? client).post<RotateKeyResponses, RotateKeyErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -414,11 +419,11 @@ export const listNamespaces = <ThrowOnError extends boolean = false>(options?: O
 });
 
 /**
- * Delete an empty namespace, with its jobs that are over and its keys that have ended.
+ * Delete an empty namespace, including its finished jobs and ended keys.
  *
- * Delete an empty namespace, with its jobs that are over and its keys that have ended.
+ * Delete an empty namespace, including its finished jobs and ended keys.
  *
- * Queues and streams that were deleted within ten minutes, and archives, are something in it.
+ * Queues and streams that were deleted within the last ten minutes, and archives, count as content.
  */
 export const deleteNamespace = <ThrowOnError extends boolean = false>(options: Options<DeleteNamespaceData, ThrowOnError>) => (options.client ?? client).delete<DeleteNamespaceResponses, DeleteNamespaceErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -427,9 +432,9 @@ export const deleteNamespace = <ThrowOnError extends boolean = false>(options: O
 });
 
 /**
- * Show a namespace and its quotas; its ETag is of the quotas alone.
+ * Show a namespace and its quotas. The ETag covers the quotas only.
  *
- * Show a namespace and its quotas; its ETag is of the quotas alone.
+ * Show a namespace and its quotas. The ETag covers the quotas only.
  */
 export const getNamespace = <ThrowOnError extends boolean = false>(options: Options<GetNamespaceData, ThrowOnError>) => (options.client ?? client).get<GetNamespaceResponses, GetNamespaceErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -438,9 +443,9 @@ export const getNamespace = <ThrowOnError extends boolean = false>(options: Opti
 });
 
 /**
- * Create a namespace, or replace its quotas, which hold everywhere within a second.
+ * Create a namespace, or replace its quotas. They apply in all processes within a second.
  *
- * Create a namespace, or replace its quotas, which hold everywhere within a second.
+ * Create a namespace, or replace its quotas. They apply in all processes within a second.
  */
 export const putNamespace = <ThrowOnError extends boolean = false>(options: Options<PutNamespaceData, ThrowOnError>) => (options.client ?? client).put<PutNamespaceResponses, PutNamespaceErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -453,9 +458,11 @@ export const putNamespace = <ThrowOnError extends boolean = false>(options: Opti
 });
 
 /**
- * List the processes of the deployment, by role. One that was killed is listed for ten seconds more.
+ * List the processes of the deployment by role.
  *
- * List the processes of the deployment, by role. One that was killed is listed for ten seconds more.
+ * List the processes of the deployment by role.
+ *
+ * A killed process is listed for ten more seconds.
  */
 export const listProcesses = <ThrowOnError extends boolean = false>(options?: Options<ListProcessesData, ThrowOnError>) => (options?.client ?? client).get<ListProcessesResponses, ListProcessesErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -497,9 +504,9 @@ export const getQueue = <ThrowOnError extends boolean = false>(options: Options<
 });
 
 /**
- * Change some of a queue's configuration.
+ * Change fields of a queue's configuration.
  *
- * Change some of a queue's configuration.
+ * Change fields of a queue's configuration.
  */
 export const changeQueue = <ThrowOnError extends boolean = false>(options: Options<ChangeQueueData, ThrowOnError>) => (options.client ?? client).patch<ChangeQueueResponses, ChangeQueueErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -527,9 +534,9 @@ export const putQueue = <ThrowOnError extends boolean = false>(options: Options<
 });
 
 /**
- * List the messages that the queue gave up on, oldest first.
+ * List the dead letters of a queue, oldest first.
  *
- * List the messages that the queue gave up on, oldest first.
+ * List the dead letters of a queue, oldest first.
  */
 export const listDeadLetters = <ThrowOnError extends boolean = false>(options: Options<ListDeadLettersData, ThrowOnError>) => (options.client ?? client).get<ListDeadLettersResponses, ListDeadLettersErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -538,9 +545,9 @@ export const listDeadLetters = <ThrowOnError extends boolean = false>(options: O
 });
 
 /**
- * Count a queue's dead letters by reason, the most frequent first.
+ * Count the dead letters of a queue by reason, most frequent first.
  *
- * Count a queue's dead letters by reason, the most frequent first.
+ * Count the dead letters of a queue by reason, most frequent first.
  */
 export const listDeathReasons = <ThrowOnError extends boolean = false>(options: Options<ListDeathReasonsData, ThrowOnError>) => (options.client ?? client).get<ListDeathReasonsResponses, ListDeathReasonsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -549,9 +556,9 @@ export const listDeathReasons = <ThrowOnError extends boolean = false>(options: 
 });
 
 /**
- * List a queue's parked groups by name: those of which nothing is delivered until they are resumed.
+ * List the parked groups of a queue by name. They are not delivered until resumed.
  *
- * List a queue's parked groups by name: those of which nothing is delivered until they are resumed.
+ * List the parked groups of a queue by name. They are not delivered until resumed.
  */
 export const listParkedGroups = <ThrowOnError extends boolean = false>(options: Options<ListParkedGroupsData, ThrowOnError>) => (options.client ?? client).get<ListParkedGroupsResponses, ListParkedGroupsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -560,9 +567,11 @@ export const listParkedGroups = <ThrowOnError extends boolean = false>(options: 
 });
 
 /**
- * Deliver a parked group again, in its order; what was to blame has all its attempts once more.
+ * Resume delivery of a parked group in order.
  *
- * Deliver a parked group again, in its order; what was to blame has all its attempts once more.
+ * Resume delivery of a parked group in order.
+ *
+ * The failing message gets all its attempts again.
  */
 export const resumeGroup = <ThrowOnError extends boolean = false>(options: Options<ResumeGroupData, ThrowOnError>) => (options.client ?? client).delete<ResumeGroupResponses, ResumeGroupErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -571,9 +580,9 @@ export const resumeGroup = <ThrowOnError extends boolean = false>(options: Optio
 });
 
 /**
- * Deliver nothing of a group until it is resumed; what of it is in flight stays so.
+ * Pause delivery of a group until it is resumed. Messages in flight stay in flight.
  *
- * Deliver nothing of a group until it is resumed; what of it is in flight stays so.
+ * Pause delivery of a group until it is resumed. Messages in flight stay in flight.
  */
 export const pauseGroup = <ThrowOnError extends boolean = false>(options: Options<PauseGroupData, ThrowOnError>) => (options.client ?? client).put<PauseGroupResponses, PauseGroupErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -586,9 +595,9 @@ export const pauseGroup = <ThrowOnError extends boolean = false>(options: Option
 });
 
 /**
- * Look at a queue's messages without taking any.
+ * Browse the messages of a queue without receiving them.
  *
- * Look at a queue's messages without taking any.
+ * Browse the messages of a queue without receiving them.
  */
 export const browseMessages = <ThrowOnError extends boolean = false>(options: Options<BrowseMessagesData, ThrowOnError>) => (options.client ?? client).get<BrowseMessagesResponses, BrowseMessagesErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -597,10 +606,10 @@ export const browseMessages = <ThrowOnError extends boolean = false>(options: Op
 });
 
 /**
- * Add messages to a queue.
+ * Send messages to a queue: all of them or none.
  *
- * All of them or none. One message may be sent alone, as an object or as a raw body of any other
- * content type (`curl -d hello`); its answer is then one object.
+ * A single message can be sent as an object or as a raw body of any other content type (`curl -d hello`); the response
+ * is then one object.
  */
 export const sendMessages = <ThrowOnError extends boolean = false>(options: Options<SendMessagesData, ThrowOnError>) => (options.client ?? client).post<SendMessagesResponses, SendMessagesErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -613,9 +622,9 @@ export const sendMessages = <ThrowOnError extends boolean = false>(options: Opti
 });
 
 /**
- * Drop one message, by its id or its offset, whatever its state; dead letters too.
+ * Delete a message or dead letter by id or offset, in any state.
  *
- * Drop one message, by its id or its offset, whatever its state; dead letters too.
+ * Delete a message or dead letter by id or offset, in any state.
  */
 export const deleteMessage = <ThrowOnError extends boolean = false>(options: Options<DeleteMessageData, ThrowOnError>) => (options.client ?? client).delete<DeleteMessageResponses, DeleteMessageErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -624,9 +633,9 @@ export const deleteMessage = <ThrowOnError extends boolean = false>(options: Opt
 });
 
 /**
- * Show one message, dead or alive, by its id or its offset, without taking it.
+ * Show a message or dead letter by id or offset, without receiving it.
  *
- * Show one message, dead or alive, by its id or its offset, without taking it.
+ * Show a message or dead letter by id or offset, without receiving it.
  */
 export const getMessage = <ThrowOnError extends boolean = false>(options: Options<GetMessageData, ThrowOnError>) => (options.client ?? client).get<GetMessageResponses, GetMessageErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -635,9 +644,11 @@ export const getMessage = <ThrowOnError extends boolean = false>(options: Option
 });
 
 /**
- * Change a message's body, when it is due, counted from now, or its priority.
+ * Change the body, the due time or the priority of a message.
  *
- * Change a message's body, when it is due, counted from now, or its priority.
+ * Change the body, the due time or the priority of a message.
+ *
+ * The due time is a delay from now.
  */
 export const changeMessage = <ThrowOnError extends boolean = false>(options: Options<ChangeMessageData, ThrowOnError>) => (options.client ?? client).patch<ChangeMessageResponses, ChangeMessageErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -650,9 +661,11 @@ export const changeMessage = <ThrowOnError extends boolean = false>(options: Opt
 });
 
 /**
- * Tell what has happened to a message, also after it is gone, of a queue whose `history` is on.
+ * Show the history of a message, even after it was deleted.
  *
- * Tell what has happened to a message, also after it is gone, of a queue whose `history` is on.
+ * Show the history of a message, even after it was deleted.
+ *
+ * Requires a queue with `history` enabled.
  */
 export const getMessageHistory = <ThrowOnError extends boolean = false>(options: Options<GetMessageHistoryData, ThrowOnError>) => (options.client ?? client).get<GetMessageHistoryResponses, GetMessageHistoryErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -661,9 +674,9 @@ export const getMessageHistory = <ThrowOnError extends boolean = false>(options:
 });
 
 /**
- * List the moves from a queue, the newest first.
+ * List the moves from a queue, newest first.
  *
- * List the moves from a queue, the newest first.
+ * List the moves from a queue, newest first.
  */
 export const listMoves = <ThrowOnError extends boolean = false>(options: Options<ListMovesData, ThrowOnError>) => (options.client ?? client).get<ListMovesResponses, ListMovesErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -672,9 +685,9 @@ export const listMoves = <ThrowOnError extends boolean = false>(options: Options
 });
 
 /**
- * Begin to move the ready messages of a dead-letter queue.
+ * Start moving the ready messages of a dead-letter queue.
  *
- * Begin to move the ready messages of a dead-letter queue.
+ * Start moving the ready messages of a dead-letter queue.
  */
 export const startMove = <ThrowOnError extends boolean = false>(options: Options<StartMoveData, ThrowOnError>) => (options.client ?? client).post<StartMoveResponses, StartMoveErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -687,9 +700,9 @@ export const startMove = <ThrowOnError extends boolean = false>(options: Options
 });
 
 /**
- * Show how far a move is.
+ * Show the progress of a move.
  *
- * Show how far a move is.
+ * Show the progress of a move.
  */
 export const getMove = <ThrowOnError extends boolean = false>(options: Options<GetMoveData, ThrowOnError>) => (options.client ?? client).get<GetMoveResponses, GetMoveErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -713,9 +726,9 @@ export const changeMove = <ThrowOnError extends boolean = false>(options: Option
 });
 
 /**
- * Drop every message of a queue, those in flight too; dead letters stay.
+ * Delete all messages of a queue, including those in flight. Dead letters are kept.
  *
- * Drop every message of a queue, those in flight too; dead letters stay.
+ * Delete all messages of a queue, including those in flight. Dead letters are kept.
  */
 export const purgeQueue = <ThrowOnError extends boolean = false>(options: Options<PurgeQueueData, ThrowOnError>) => (options.client ?? client).post<PurgeQueueResponses, PurgeQueueErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -724,10 +737,10 @@ export const purgeQueue = <ThrowOnError extends boolean = false>(options: Option
 });
 
 /**
- * Take messages to work on.
+ * Receive messages.
  *
- * Each is hidden from other consumers until its visibility timeout passes: settle it before.
- * With `wait_seconds` the call waits for the first message; an empty list says that none came.
+ * Each message is hidden from other consumers until its visibility timeout expires: settle it before then. With
+ * `wait_seconds`, the call waits for the first message; an empty list means that none arrived.
  */
 export const receiveMessages = <ThrowOnError extends boolean = false>(options: Options<ReceiveMessagesData, ThrowOnError>) => (options.client ?? client).post<ReceiveMessagesResponses, ReceiveMessagesErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -740,11 +753,11 @@ export const receiveMessages = <ThrowOnError extends boolean = false>(options: O
 });
 
 /**
- * Make a queue's dead letters ready again, oldest first: all of them, or those that are meant.
+ * Redrive dead letters of a queue, oldest first: all of them, or those that match.
  *
- * Make a queue's dead letters ready again, oldest first: all of them, or those that are meant.
+ * Redrive dead letters of a queue, oldest first: all of them, or those that match.
  *
- * With `per_second` this begins a move, whose progress is at `location`.
+ * With `per_second`, this starts a move, whose progress is at `location`.
  */
 export const redriveQueue = <ThrowOnError extends boolean = false>(options: Options<RedriveQueueData, ThrowOnError>) => (options.client ?? client).post<RedriveQueueResponses, RedriveQueueErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -757,9 +770,9 @@ export const redriveQueue = <ThrowOnError extends boolean = false>(options: Opti
 });
 
 /**
- * Show how a queue's counts and rates went.
+ * Return the counts and rates of a queue over time.
  *
- * Show how a queue's counts and rates went.
+ * Return the counts and rates of a queue over time.
  */
 export const getQueueSeries = <ThrowOnError extends boolean = false>(options: Options<GetQueueSeriesData, ThrowOnError>) => (options.client ?? client).get<GetQueueSeriesResponses, GetQueueSeriesErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -768,11 +781,11 @@ export const getQueueSeries = <ThrowOnError extends boolean = false>(options: Op
 });
 
 /**
- * Say how deliveries went.
+ * Settle deliveries.
  *
- * ack: done. nack: it failed, try again after `delay_seconds`, or as the queue's back-off says. release: not tried, back at once.
- * extend: still working, hide it for `visibility_timeout_seconds` from now. reject: never again, to
- * the dead letters. Each verdict is answered for itself.
+ * ack: processed. nack: failed; redelivered after `delay_seconds` or the queue's back-off. release: not attempted;
+ * redelivered immediately. extend: still processing; hidden for `visibility_timeout_seconds` from now. reject: failed
+ * permanently; dead-lettered. Each settlement has its own result.
  */
 export const settleMessages = <ThrowOnError extends boolean = false>(options: Options<SettleMessagesData, ThrowOnError>) => (options.client ?? client).post<SettleMessagesResponses, SettleMessagesErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -785,9 +798,9 @@ export const settleMessages = <ThrowOnError extends boolean = false>(options: Op
 });
 
 /**
- * Count a queue's messages by state, exactly.
+ * Return exact message counts of a queue by state.
  *
- * Count a queue's messages by state, exactly.
+ * Return exact message counts of a queue by state.
  */
 export const getQueueStats = <ThrowOnError extends boolean = false>(options: Options<GetQueueStatsData, ThrowOnError>) => (options.client ?? client).get<GetQueueStatsResponses, GetQueueStatsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -796,9 +809,9 @@ export const getQueueStats = <ThrowOnError extends boolean = false>(options: Opt
 });
 
 /**
- * List replays, the newest first. What is over is listed for 30 days.
+ * List replays, newest first. Finished replays are listed for 30 days.
  *
- * List replays, the newest first. What is over is listed for 30 days.
+ * List replays, newest first. Finished replays are listed for 30 days.
  */
 export const listReplays = <ThrowOnError extends boolean = false>(options?: Options<ListReplaysData, ThrowOnError>) => (options?.client ?? client).get<ListReplaysResponses, ListReplaysErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -807,9 +820,9 @@ export const listReplays = <ThrowOnError extends boolean = false>(options?: Opti
 });
 
 /**
- * Send records of a stream again, each once; or with `dry_run` say what that would be.
+ * Start a replay, which sends each record once, or preview it with `dry_run`.
  *
- * Send records of a stream again, each once; or with `dry_run` say what that would be.
+ * Start a replay, which sends each record once, or preview it with `dry_run`.
  */
 export const startReplay = <ThrowOnError extends boolean = false>(options: Options<StartReplayData, ThrowOnError>) => (options.client ?? client).post<StartReplayResponses, StartReplayErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -822,9 +835,9 @@ export const startReplay = <ThrowOnError extends boolean = false>(options: Optio
 });
 
 /**
- * Show how far a replay is, by shard.
+ * Show the progress of a replay, by shard.
  *
- * Show how far a replay is, by shard.
+ * Show the progress of a replay, by shard.
  */
 export const getReplay = <ThrowOnError extends boolean = false>(options: Options<GetReplayData, ThrowOnError>) => (options.client ?? client).get<GetReplayResponses, GetReplayErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -833,9 +846,9 @@ export const getReplay = <ThrowOnError extends boolean = false>(options: Options
 });
 
 /**
- * End a replay; what it has sent stays.
+ * Cancel a replay; records already sent are kept.
  *
- * End a replay; what it has sent stays.
+ * Cancel a replay; records already sent are kept.
  */
 export const cancelReplay = <ThrowOnError extends boolean = false>(options: Options<CancelReplayData, ThrowOnError>) => (options.client ?? client).post<CancelReplayResponses, CancelReplayErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -844,9 +857,11 @@ export const cancelReplay = <ThrowOnError extends boolean = false>(options: Opti
 });
 
 /**
- * Stop a replay where it is. A running one stops within seconds: its `wish` is 'pause' until then.
+ * Pause a replay.
  *
- * Stop a replay where it is. A running one stops within seconds: its `wish` is 'pause' until then.
+ * Pause a replay.
+ *
+ * A running replay stops within seconds; until then its `wish` is 'pause'.
  */
 export const pauseReplay = <ThrowOnError extends boolean = false>(options: Options<PauseReplayData, ThrowOnError>) => (options.client ?? client).post<PauseReplayResponses, PauseReplayErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -855,9 +870,9 @@ export const pauseReplay = <ThrowOnError extends boolean = false>(options: Optio
 });
 
 /**
- * Let a paused replay go on.
+ * Resume a paused replay.
  *
- * Let a paused replay go on.
+ * Resume a paused replay.
  */
 export const resumeReplay = <ThrowOnError extends boolean = false>(options: Options<ResumeReplayData, ThrowOnError>) => (options.client ?? client).post<ResumeReplayResponses, ResumeReplayErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -866,9 +881,9 @@ export const resumeReplay = <ThrowOnError extends boolean = false>(options: Opti
 });
 
 /**
- * Let a replay that failed go on where it is.
+ * Retry a failed replay from its current position.
  *
- * Let a replay that failed go on where it is.
+ * Retry a failed replay from its current position.
  */
 export const retryReplay = <ThrowOnError extends boolean = false>(options: Options<RetryReplayData, ThrowOnError>) => (options.client ?? client).post<RetryReplayResponses, RetryReplayErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -877,9 +892,9 @@ export const retryReplay = <ThrowOnError extends boolean = false>(options: Optio
 });
 
 /**
- * Show how the namespace's totals went.
+ * Return the totals of the namespace over time.
  *
- * Show how the namespace's totals went.
+ * Return the totals of the namespace over time.
  */
 export const getNamespaceSeries = <ThrowOnError extends boolean = false>(options?: Options<GetNamespaceSeriesData, ThrowOnError>) => (options?.client ?? client).get<GetNamespaceSeriesResponses, GetNamespaceSeriesErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -888,9 +903,9 @@ export const getNamespaceSeries = <ThrowOnError extends boolean = false>(options
 });
 
 /**
- * Log a browser out: its session is over everywhere.
+ * Log a browser out: its session ends in all processes.
  *
- * Log a browser out: its session is over everywhere.
+ * Log a browser out: its session ends in all processes.
  */
 export const logOut = <ThrowOnError extends boolean = false>(options?: Options<LogOutData, ThrowOnError>) => (options?.client ?? client).delete<LogOutResponses, LogOutErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -899,9 +914,11 @@ export const logOut = <ThrowOnError extends boolean = false>(options?: Options<L
 });
 
 /**
- * Log a browser in with an API key: the answer sets its cookie. The session ends with the key, or after a day.
+ * Log a browser in with an API key.
  *
- * Log a browser in with an API key: the answer sets its cookie. The session ends with the key, or after a day.
+ * Log a browser in with an API key.
+ *
+ * The response sets the session cookie. The session ends when the key does, or after one day.
  */
 export const logIn = <ThrowOnError extends boolean = false>(options?: Options<LogInData, ThrowOnError>) => (options?.client ?? client).post<LogInResponses, LogInErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -914,11 +931,11 @@ export const logIn = <ThrowOnError extends boolean = false>(options?: Options<Lo
 });
 
 /**
- * List who is connected over WebSocket, in all processes, as it was some seconds ago.
+ * List the WebSocket connections of all processes, as of a few seconds ago.
  *
- * List who is connected over WebSocket, in all processes, as it was some seconds ago.
+ * List the WebSocket connections of all processes, as of a few seconds ago.
  *
- * Of a process with more than 500 sockets, the 500 that came first.
+ * For a process with more than 500 connections, the oldest 500 are listed.
  */
 export const listSockets = <ThrowOnError extends boolean = false>(options?: Options<ListSocketsData, ThrowOnError>) => (options?.client ?? client).get<ListSocketsResponses, ListSocketsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -927,11 +944,11 @@ export const listSockets = <ThrowOnError extends boolean = false>(options?: Opti
 });
 
 /**
- * Close a socket with code 4012, and end its session: what it holds goes to others.
+ * Close a WebSocket connection with code 4012 and end its session.
  *
- * Close a socket with code 4012, and end its session: what it holds goes to others.
+ * Close a WebSocket connection with code 4012 and end its session.
  *
- * Its process does so within three seconds. Its client may connect again.
+ * What the session holds is released. Its process closes the connection within three seconds. The client can reconnect.
  */
 export const closeSocket = <ThrowOnError extends boolean = false>(options: Options<CloseSocketData, ThrowOnError>) => (options.client ?? client).delete<CloseSocketResponses, CloseSocketErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -973,9 +990,9 @@ export const getStream = <ThrowOnError extends boolean = false>(options: Options
 });
 
 /**
- * Change some of a stream's configuration.
+ * Change fields of a stream's configuration.
  *
- * Change some of a stream's configuration.
+ * Change fields of a stream's configuration.
  */
 export const changeStream = <ThrowOnError extends boolean = false>(options: Options<ChangeStreamData, ThrowOnError>) => (options.client ?? client).patch<ChangeStreamResponses, ChangeStreamErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -1003,9 +1020,10 @@ export const putStream = <ThrowOnError extends boolean = false>(options: Options
 });
 
 /**
- * Append many records at once, column by column: the cheapest way, in MessagePack.
+ * Append many records, column by column.
  *
- * The records are as those of the other appends, without headers and event times. Look at `failed`.
+ * The most efficient way to append, in MessagePack. The records are the same as those of other appends, without headers
+ * and event times. Check `failed`: records can be rejected individually.
  */
 export const appendColumns = <ThrowOnError extends boolean = false>(options: Options<AppendColumnsData, ThrowOnError>) => (options.client ?? client).post<AppendColumnsResponses, AppendColumnsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -1018,12 +1036,12 @@ export const appendColumns = <ThrowOnError extends boolean = false>(options: Opt
 });
 
 /**
- * Append what was put aside, as one batch of a writer, each record once.
+ * Append staged records as one batch of a writer, each record once.
  *
- * Append what was put aside, as one batch of a writer, each record once.
+ * Append staged records as one batch of a writer, each record once.
  *
- * The first commit of a writer's batch decides what it is made of. Whoever commits the batch again finishes that, and
- * what this call names beside it is discarded.
+ * The first commit of a batch determines its entries. A repeated commit of the batch completes it, and other entries
+ * that the repeated call lists are discarded.
  */
 export const commitStaged = <ThrowOnError extends boolean = false>(options: Options<CommitStagedData, ThrowOnError>) => (options.client ?? client).post<CommitStagedResponses, CommitStagedErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -1036,12 +1054,11 @@ export const commitStaged = <ThrowOnError extends boolean = false>(options: Opti
 });
 
 /**
- * Read all shards of a stream as they are written, in an answer that goes on.
+ * Stream new records from all shards (server-sent events or JSON Lines).
  *
- * As server-sent events, or as lines of JSON where `Accept` asks for application/jsonl. Each shard comes in order,
- * and after its parents. The header `Last-Event-ID` goes on behind that event. With `follow=false` the answer ends
- * where the stream ends now; lines of JSON do so of themselves. An answer that ended well says so in its last event
- * or line, `end`.
+ * The format is server-sent events, or JSON Lines if `Accept` names application/jsonl. Each shard is read in order, and
+ * after its parents. The header `Last-Event-ID` continues after that event. With `follow=false` the answer ends where the
+ * stream ends now; for JSON Lines this is the default. An answer that completed has a last event or line `end`.
  */
 export const readEvents = <ThrowOnError extends boolean = false>(options: Options<ReadEventsData, ThrowOnError, ReadEventsResponse>) => (options.client ?? client).sse.get<ReadEventsResponses, ReadEventsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -1050,11 +1067,11 @@ export const readEvents = <ThrowOnError extends boolean = false>(options: Option
 });
 
 /**
- * Show the newest record of a key, if the stream has a `key_index`.
+ * Return the latest record of a key, if the stream has a `key_index`.
  *
- * Show the newest record of a key, if the stream has a `key_index`.
+ * Return the latest record of a key, if the stream has a `key_index`.
  *
- * It knows the records that were routed by their key since the index was switched on.
+ * The index covers records routed by their key since it was enabled.
  */
 export const getLatestRecord = <ThrowOnError extends boolean = false>(options: Options<GetLatestRecordData, ThrowOnError>) => (options.client ?? client).get<GetLatestRecordResponses, GetLatestRecordErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -1063,10 +1080,10 @@ export const getLatestRecord = <ThrowOnError extends boolean = false>(options: O
 });
 
 /**
- * Read all shards of a stream, by arrival; within a shard in order, and after its parents.
+ * Read all shards of a stream by arrival time; each shard in order, after its parents.
  *
- * `next_cursor` is where to go on, and is given also when nothing was found. Without a cursor the
- * read starts at the oldest records, with `from=latest` at what comes next, or at a `time`.
+ * Continue at `next_cursor`, which is also returned if no records were found. Without a cursor, the read starts at the
+ * oldest record, with `from=latest` at new records only, or at a `time`.
  */
 export const readStream = <ThrowOnError extends boolean = false>(options: Options<ReadStreamData, ThrowOnError>) => (options.client ?? client).get<ReadStreamResponses, ReadStreamErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -1075,10 +1092,10 @@ export const readStream = <ThrowOnError extends boolean = false>(options: Option
 });
 
 /**
- * Append records to a stream; each one's key chooses its shard.
+ * Append records to a stream. The key of each record selects its shard.
  *
- * Each record is answered for itself: look at `failed`. One record may be sent alone, as an object
- * or as a raw body of any other content type; its answer is then one object, or a problem.
+ * Each record has its own result: check `failed`. A single record can be sent as an object or as a raw body of any other
+ * content type; the response is then one object, or a problem.
  */
 export const appendRecords = <ThrowOnError extends boolean = false>(options: Options<AppendRecordsData, ThrowOnError>) => (options.client ?? client).post<AppendRecordsResponses, AppendRecordsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -1091,12 +1108,12 @@ export const appendRecords = <ThrowOnError extends boolean = false>(options: Opt
 });
 
 /**
- * Split a shard, merge two neighbours, or split and merge to a number of equal shards.
+ * Split a shard, merge two adjacent shards, or reshard to a number of equal shards.
  *
- * Split a shard, merge two neighbours, or split and merge to a number of equal shards.
+ * Split a shard, merge two adjacent shards, or reshard to a number of equal shards.
  *
- * Writing and reading go on meanwhile, and records of a key keep their order. The answer is the
- * stream's shards afterwards. One reshard of a stream at a time.
+ * Reads and writes continue, and records with the same key stay in order. Returns the stream's shards after the reshard.
+ * Only one reshard of a stream runs at a time.
  */
 export const reshardStream = <ThrowOnError extends boolean = false>(options: Options<ReshardStreamData, ThrowOnError>) => (options.client ?? client).post<ReshardStreamResponses, ReshardStreamErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -1109,9 +1126,9 @@ export const reshardStream = <ThrowOnError extends boolean = false>(options: Opt
 });
 
 /**
- * Show how a stream's size, rates and lag went.
+ * Return the size, rates and lag of a stream over time.
  *
- * Show how a stream's size, rates and lag went.
+ * Return the size, rates and lag of a stream over time.
  */
 export const getStreamSeries = <ThrowOnError extends boolean = false>(options: Options<GetStreamSeriesData, ThrowOnError>) => (options.client ?? client).get<GetStreamSeriesResponses, GetStreamSeriesErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -1120,9 +1137,9 @@ export const getStreamSeries = <ThrowOnError extends boolean = false>(options: O
 });
 
 /**
- * List a stream's shards, open and closed, and how far their logs reach.
+ * List the shards of a stream, open and closed, with the extent of their logs.
  *
- * List a stream's shards, open and closed, and how far their logs reach.
+ * List the shards of a stream, open and closed, with the extent of their logs.
  */
 export const listShards = <ThrowOnError extends boolean = false>(options: Options<ListShardsData, ThrowOnError>) => (options.client ?? client).get<ListShardsResponses, ListShardsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -1131,9 +1148,9 @@ export const listShards = <ThrowOnError extends boolean = false>(options: Option
 });
 
 /**
- * Read one shard as it is written, in an answer that goes on.
+ * Stream new records from one shard (server-sent events or JSON Lines).
  *
- * As for all shards. It ends with the shard, when that is split or merged; `shard_ended` names the children.
+ * As for all shards. The answer ends with the shard, when that is split or merged; `shard_ended` names the children.
  */
 export const readShardEvents = <ThrowOnError extends boolean = false>(options: Options<ReadShardEventsData, ThrowOnError, ReadShardEventsResponse>) => (options.client ?? client).sse.get<ReadShardEventsResponses, ReadShardEventsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -1142,11 +1159,11 @@ export const readShardEvents = <ThrowOnError extends boolean = false>(options: O
 });
 
 /**
- * Give a shard to one writer: from now on an append must carry this token.
+ * Set the fencing token of a shard. Appends must then carry this token.
  *
- * Give a shard to one writer: from now on an append must carry this token.
+ * Set the fencing token of a shard. Appends must then carry this token.
  *
- * With `expected`, only if that is the token now. An empty token gives the shard back to all.
+ * With `expected`, only if that is the current token. An empty token removes the fence.
  */
 export const putFence = <ThrowOnError extends boolean = false>(options: Options<PutFenceData, ThrowOnError>) => (options.client ?? client).put<PutFenceResponses, PutFenceErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -1159,10 +1176,10 @@ export const putFence = <ThrowOnError extends boolean = false>(options: Options<
 });
 
 /**
- * Read a shard in order, from an offset, a time, or its last records.
+ * Read a shard in order, from an offset, from a time, or its last records.
  *
- * `next_offset` is where to go on, until the shard has `ended` and its `children` follow. What retention has taken, or what was never written, is told as
- * a `gap`. With `wait_seconds` the call waits at the tip for the next record.
+ * Continue at `next_offset` until the shard has `ended`; its `children` follow. Expired records and holes are reported
+ * as a `gap`. With `wait_seconds`, the call waits at the end of the shard for the next record.
  */
 export const readShard = <ThrowOnError extends boolean = false>(options: Options<ReadShardData, ThrowOnError>) => (options.client ?? client).get<ReadShardResponses, ReadShardErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -1171,10 +1188,10 @@ export const readShard = <ThrowOnError extends boolean = false>(options: Options
 });
 
 /**
- * Append records to one shard, all of them or none.
+ * Append records to one shard: all of them or none.
  *
- * With `producer` a repeated batch adds nothing; with `expected_offset` the batch is accepted only
- * if the shard's next offset is that one; with `fence` only if that is the shard's token.
+ * With `producer`, a repeated batch adds nothing. With `expected_offset`, the batch is accepted only if it is the next
+ * offset of the shard. With `fence`, it is accepted only if that is the fencing token of the shard.
  */
 export const appendRecordsToShard = <ThrowOnError extends boolean = false>(options: Options<AppendRecordsToShardData, ThrowOnError>) => (options.client ?? client).post<AppendRecordsToShardResponses, AppendRecordsToShardErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -1187,12 +1204,12 @@ export const appendRecordsToShard = <ThrowOnError extends boolean = false>(optio
 });
 
 /**
- * Read a shard in order from an offset on, as an Arrow stream of many records.
+ * Read records of a shard in order, as an Arrow stream.
  *
- * Read a shard in order from an offset on, as an Arrow stream of many records.
+ * Read records of a shard in order, as an Arrow stream.
  *
- * For programs that read much. Where to go on and what the shard has is told in headers; records in memory and in the
- * archive are read as one.
+ * For bulk reads. Response headers contain the offset to continue at and the extent of the shard. Records in the hot
+ * store and in the archive are read as one log.
  */
 export const readTable = <ThrowOnError extends boolean = false>(options: Options<ReadTableData, ThrowOnError>) => (options.client ?? client).get<ReadTableResponses, ReadTableErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -1201,9 +1218,9 @@ export const readTable = <ThrowOnError extends boolean = false>(options: Options
 });
 
 /**
- * Forget a shard's records before an offset, for good.
+ * Permanently delete the records of a shard before an offset.
  *
- * Forget a shard's records before an offset, for good.
+ * Permanently delete the records of a shard before an offset.
  */
 export const truncateShard = <ThrowOnError extends boolean = false>(options: Options<TruncateShardData, ThrowOnError>) => (options.client ?? client).post<TruncateShardResponses, TruncateShardErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -1216,12 +1233,12 @@ export const truncateShard = <ThrowOnError extends boolean = false>(options: Opt
 });
 
 /**
- * Put records aside, for a commit within a day: an Arrow stream with the column `data`, and perhaps `key`,
+ * Stage records for a commit within one day.
  *
- * Put records aside, for a commit within a day: an Arrow stream with the column `data`, and perhaps `key`,
- * `event_ts` and `headers`.
+ * Stage records for a commit within one day.
  *
- * Nobody reads them before they are committed.
+ * The body is an Arrow stream with the column `data` and optionally `key`, `event_ts` and `headers`. Staged records are
+ * not readable until they are committed.
  */
 export const stageRecords = <ThrowOnError extends boolean = false>(options: Options<StageRecordsData, ThrowOnError>) => (options.client ?? client).post<StageRecordsResponses, StageRecordsErrors, ThrowOnError>({
     bodySerializer: null,
@@ -1235,9 +1252,9 @@ export const stageRecords = <ThrowOnError extends boolean = false>(options: Opti
 });
 
 /**
- * Forget what was put aside, unless it was committed.
+ * Discard a staged entry, unless it was committed.
  *
- * Forget what was put aside, unless it was committed.
+ * Discard a staged entry, unless it was committed.
  */
 export const discardStaged = <ThrowOnError extends boolean = false>(options: Options<DiscardStagedData, ThrowOnError>) => (options.client ?? client).delete<DiscardStagedResponses, DiscardStagedErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -1246,9 +1263,11 @@ export const discardStaged = <ThrowOnError extends boolean = false>(options: Opt
 });
 
 /**
- * Make a ticket, with which a browser opens one socket within half a minute, as whoever is calling.
+ * Create a ticket with which a browser can open one WebSocket as the caller.
  *
- * Make a ticket, with which a browser opens one socket within half a minute, as whoever is calling.
+ * Create a ticket with which a browser can open one WebSocket as the caller.
+ *
+ * The ticket is valid for 30 seconds.
  */
 export const makeTicket = <ThrowOnError extends boolean = false>(options?: Options<MakeTicketData, ThrowOnError>) => (options?.client ?? client).post<MakeTicketResponses, MakeTicketErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -1268,9 +1287,9 @@ export const listWebhooks = <ThrowOnError extends boolean = false>(options?: Opt
 });
 
 /**
- * Delete a webhook, its secrets and its log; the queue or group stays.
+ * Delete a webhook, its secrets and its log. The queue or group is kept.
  *
- * Delete a webhook, its secrets and its log; the queue or group stays.
+ * Delete a webhook, its secrets and its log. The queue or group is kept.
  */
 export const deleteWebhook = <ThrowOnError extends boolean = false>(options: Options<DeleteWebhookData, ThrowOnError>) => (options.client ?? client).delete<DeleteWebhookResponses, DeleteWebhookErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -1279,9 +1298,9 @@ export const deleteWebhook = <ThrowOnError extends boolean = false>(options: Opt
 });
 
 /**
- * Show a webhook's configuration, and how it does; its ETag is of the configuration alone.
+ * Show the configuration and health of a webhook. The ETag covers the configuration only.
  *
- * Show a webhook's configuration, and how it does; its ETag is of the configuration alone.
+ * Show the configuration and health of a webhook. The ETag covers the configuration only.
  */
 export const getWebhook = <ThrowOnError extends boolean = false>(options: Options<GetWebhookData, ThrowOnError>) => (options.client ?? client).get<GetWebhookResponses, GetWebhookErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -1294,7 +1313,7 @@ export const getWebhook = <ThrowOnError extends boolean = false>(options: Option
  *
  * Create a webhook for a queue or a consumer group, or replace its configuration.
  *
- * The answer to its creation has the secret that deliveries are signed with, as Standard Webhooks says.
+ * When the webhook is created, the response contains the signing secret, in the format of Standard Webhooks.
  */
 export const putWebhook = <ThrowOnError extends boolean = false>(options: Options<PutWebhookData, ThrowOnError>) => (options.client ?? client).put<PutWebhookResponses, PutWebhookErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -1307,9 +1326,9 @@ export const putWebhook = <ThrowOnError extends boolean = false>(options: Option
 });
 
 /**
- * List what was delivered or was to be, the newest first, each with its attempts.
+ * List deliveries and their attempts, newest first, including pending ones.
  *
- * List what was delivered or was to be, the newest first, each with its attempts.
+ * List deliveries and their attempts, newest first, including pending ones.
  */
 export const listDeliveries = <ThrowOnError extends boolean = false>(options: Options<ListDeliveriesData, ThrowOnError>) => (options.client ?? client).get<ListDeliveriesResponses, ListDeliveriesErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -1318,11 +1337,12 @@ export const listDeliveries = <ThrowOnError extends boolean = false>(options: Op
 });
 
 /**
- * Send a delivery again now, also one that succeeded, under its `webhook-id`; what came of it.
+ * Resend a delivery now under its `webhook-id`, and return the result.
  *
- * Send a delivery again now, also one that succeeded, under its `webhook-id`; what came of it.
+ * Resend a delivery now under its `webhook-id`, and return the result.
  *
- * A message that waits in its queue for its next attempt leaves it once this one succeeds.
+ * Deliveries that succeeded can be resent too. A message that is waiting for its next attempt is removed from its queue
+ * if this one succeeds.
  */
 export const resendDelivery = <ThrowOnError extends boolean = false>(options: Options<ResendDeliveryData, ThrowOnError>) => (options.client ?? client).post<ResendDeliveryResponses, ResendDeliveryErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -1331,9 +1351,9 @@ export const resendDelivery = <ThrowOnError extends boolean = false>(options: Op
 });
 
 /**
- * Switch a webhook on, whoever switched it off; a shard that waits for a retry is tried at once.
+ * Enable a webhook. Shards waiting for a retry are retried immediately.
  *
- * Switch a webhook on, whoever switched it off; a shard that waits for a retry is tried at once.
+ * Enable a webhook. Shards waiting for a retry are retried immediately.
  */
 export const enableWebhook = <ThrowOnError extends boolean = false>(options: Options<EnableWebhookData, ThrowOnError>) => (options.client ?? client).post<EnableWebhookResponses, EnableWebhookErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -1342,9 +1362,11 @@ export const enableWebhook = <ThrowOnError extends boolean = false>(options: Opt
 });
 
 /**
- * Make a new signing secret. The one before signs beside it for a while, so that no delivery is refused.
+ * Create a new signing secret.
  *
- * Make a new signing secret. The one before signs beside it for a while, so that no delivery is refused.
+ * Create a new signing secret.
+ *
+ * The previous secret also signs deliveries for the overlap period, so that no delivery is rejected.
  */
 export const rotateWebhookSecret = <ThrowOnError extends boolean = false>(options: Options<RotateWebhookSecretData, ThrowOnError>) => (options.client ?? client).post<RotateWebhookSecretResponses, RotateWebhookSecretErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -1357,9 +1379,9 @@ export const rotateWebhookSecret = <ThrowOnError extends boolean = false>(option
 });
 
 /**
- * Send a test event, signed like any other, also from a webhook that is disabled; what came of it.
+ * Send a signed test event, even from a disabled webhook, and return the result.
  *
- * Send a test event, signed like any other, also from a webhook that is disabled; what came of it.
+ * Send a signed test event, even from a disabled webhook, and return the result.
  */
 export const testWebhook = <ThrowOnError extends boolean = false>(options: Options<TestWebhookData, ThrowOnError>) => (options.client ?? client).post<TestWebhookResponses, TestWebhookErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -1368,9 +1390,9 @@ export const testWebhook = <ThrowOnError extends boolean = false>(options: Optio
 });
 
 /**
- * Tell who is calling, and what they may do.
+ * Return the caller's identity and permissions.
  *
- * Tell who is calling, and what they may do.
+ * Return the caller's identity and permissions.
  */
 export const whoami = <ThrowOnError extends boolean = false>(options?: Options<WhoamiData, ThrowOnError>) => (options?.client ?? client).get<WhoamiResponses, WhoamiErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],

@@ -7,7 +7,9 @@ export type ClientOptions = {
 /**
  * AppendColumns
  *
- * Bodies, and the partition keys of as many records, or none. In JSON a body is base64, in MessagePack bin.
+ * Bodies, and one partition key per body or none.
+ *
+ * Bodies are base64 in JSON and bin in MessagePack.
  */
 export type AppendColumns = {
     data: Array<string>;
@@ -17,7 +19,9 @@ export type AppendColumns = {
 /**
  * AppendRecords
  *
- * A batch of records. One record alone, NDJSON, MessagePack and raw bodies are also taken.
+ * Batch of records.
+ *
+ * A single record, NDJSON, MessagePack and raw bodies are also accepted.
  */
 export type AppendRecords = {
     records: Array<RecordIn>;
@@ -36,7 +40,7 @@ export type AppendToShard = {
      */
     expected_offset?: number | null;
     /**
-     * The shard's token, when it is fenced.
+     * Fencing token of the shard, if it is fenced.
      */
     fence?: string;
 };
@@ -44,7 +48,7 @@ export type AppendToShard = {
 /**
  * AppendedColumns
  *
- * Ranges of records, and how many records were refused.
+ * Ranges of records, and the number of rejected records.
  */
 export type AppendedColumns = {
     ranges: Array<AppendedRangeOut>;
@@ -54,7 +58,9 @@ export type AppendedColumns = {
 /**
  * AppendedOut
  *
- * Where a record went, or why it was refused. `duplicate`: it had been appended before.
+ * Shard and offset of a record, or the reason why it was refused.
+ *
+ * `duplicate`: it had been appended before.
  */
 export type AppendedOut = {
     shard?: number;
@@ -66,9 +72,9 @@ export type AppendedOut = {
 /**
  * AppendedRangeOut
  *
- * Where records went: the first to `offset`, the next ones behind it; or why they were refused.
+ * The offsets of consecutive records, starting at `offset`, or the error for them.
  *
- * `records` are their numbers in the call; without them it is all of the call's records.
+ * `records` are their indexes in the call; if omitted, the range covers all records of the call.
  */
 export type AppendedRangeOut = {
     shard?: number;
@@ -81,7 +87,7 @@ export type AppendedRangeOut = {
 /**
  * AppendedRecordOut
  *
- * Where the only record went.
+ * Shard and offset of a single record.
  */
 export type AppendedRecordOut = {
     shard: number;
@@ -102,7 +108,9 @@ export type AppendedRecords = {
 /**
  * ArchiveOut
  *
- * A stream's archive. `archiving`: the deployment has one, and the stream wants it.
+ * The archive of a stream.
+ *
+ * `archiving`: archiving is enabled for the stream, and the deployment has an archive.
  */
 export type ArchiveOut = {
     /**
@@ -164,7 +172,7 @@ export type ArchivedFileOut = {
     /**
      * Path
      *
-     * Below the archive's root.
+     * Path relative to the archive root.
      */
     path: string;
 };
@@ -188,7 +196,9 @@ export type ArchivedFilePage = {
 /**
  * AssignedShard
  *
- * A shard, and the next offset of the group there; null: nothing is committed, read from its start.
+ * An assigned shard and its next offset.
+ *
+ * `committed` is null if nothing is committed: read from the group's start position.
  */
 export type AssignedShard = {
     shard: number;
@@ -198,7 +208,9 @@ export type AssignedShard = {
 /**
  * AttemptOut
  *
- * One request to the receiver. `status` null: there was no answer. `resent`: somebody asked for it.
+ * One request to the receiver.
+ *
+ * `status` is null if there was no response. `resent`: the attempt is a manual resend.
  */
 export type AttemptOut = {
     /**
@@ -221,7 +233,7 @@ export type AttemptOut = {
     /**
      * Response
      *
-     * What it answered, at most 4 KiB of it.
+     * Response body, truncated to 4 KiB.
      */
     response: string;
     /**
@@ -233,13 +245,13 @@ export type AttemptOut = {
 /**
  * AuditEntry
  *
- * One administrative call, or a caller whom nobody knew.
+ * One administrative call, or a failed authentication.
  */
 export type AuditEntry = {
     /**
      * Seq
      *
-     * Its number; there is none left out in the whole log.
+     * Sequence number of the entry; the log has no gaps.
      */
     seq: number;
     /**
@@ -253,25 +265,25 @@ export type AuditEntry = {
     /**
      * Principal
      *
-     * Who called.
+     * Name of the principal.
      */
     principal: string;
     /**
      * Credential
      *
-     * The id of what the caller showed.
+     * Id of the caller's credential.
      */
     credential: string;
     /**
      * Authenticated
      *
-     * How the caller was known.
+     * Authentication method of the caller.
      */
     authenticated: string;
     /**
      * Address
      *
-     * The other end of the caller's connection.
+     * Remote address of the caller's connection.
      */
     address: string;
     door: Door;
@@ -282,13 +294,13 @@ export type AuditEntry = {
     /**
      * Action
      *
-     * The right that it needs.
+     * Permission that the operation requires.
      */
     action: string;
     /**
      * Resource
      *
-     * What it was about, as in `/v1/…`.
+     * Resource, as in `/v1/…`.
      */
     resource: string;
     /**
@@ -298,13 +310,13 @@ export type AuditEntry = {
     /**
      * Outcome
      *
-     * `done`, `refused:<code>`, `failed:<code>`, or `unknown` where nobody lived to tell.
+     * `done`, `refused:<code>`, `failed:<code>`, or `unknown` if the process ended before it recorded the outcome.
      */
     outcome: string;
     /**
      * Before
      *
-     * What the call changed of a definition, as it was.
+     * Fields of the definition that the call changed, with their previous values.
      */
     before: {
         [key: string]: unknown;
@@ -312,7 +324,7 @@ export type AuditEntry = {
     /**
      * After
      *
-     * The same, as it is now; else what else can be told of its answer.
+     * The same fields with their new values; otherwise a summary of the response.
      */
     after: {
         [key: string]: unknown;
@@ -320,7 +332,7 @@ export type AuditEntry = {
     /**
      * Prev Hash
      *
-     * The hash of the entry before.
+     * Hash of the previous entry.
      */
     prev_hash: string;
     /**
@@ -334,14 +346,16 @@ export type AuditEntry = {
 /**
  * AuditOrder
  *
- * Which entries come first.
+ * Sort order of audit entries.
  */
 export type AuditOrder = 'newest' | 'oldest';
 
 /**
  * AuditPage
  *
- * Some entries. `whole`: none is left out of what lies between them, so that each follows the one before.
+ * A page of audit entries.
+ *
+ * `whole`: no entry in the range of the page is left out, so that each entry follows the one before it.
  */
 export type AuditPage = {
     /**
@@ -361,11 +375,11 @@ export type AuditPage = {
 /**
  * BackoffConfig
  *
- * How long a message waits after a failure whose consumer does not say; n counts its failures.
+ * Delay after a failure for which the consumer sets none; n is the number of failures.
  *
  * fixed: initial. linear: initial * n. exponential: initial * multiplier^(n-1). list: the nth of `delays_seconds`,
- * or its last. Never more than `max_seconds`; then the jitter: full is anything from 0 to the delay, equal
- * half of it and anything up to the other half.
+ * or its last. The delay is capped at `max_seconds`, then the jitter is applied: full draws from 0 to the delay, equal
+ * from half the delay to the delay.
  */
 export type BackoffConfig = {
     kind?: BackoffKind;
@@ -401,7 +415,7 @@ export type BackoffKind = 'fixed' | 'linear' | 'exponential' | 'list';
 /**
  * BackoffOut
  *
- * A queue's back-off.
+ * Back-off of a queue.
  */
 export type BackoffOut = {
     kind?: BackoffKind;
@@ -427,7 +441,7 @@ export type BackoffOut = {
 /**
  * BlockedShard
  *
- * A shard that waits for its first record to be delivered, and what that met last.
+ * A shard that is blocked by its first record, and the last error of that record.
  */
 export type BlockedShard = {
     /**
@@ -452,13 +466,13 @@ export type BodyFormat = 'body' | 'envelope';
 /**
  * BookmarkIn
  *
- * Positions to keep; without any, where the group is now.
+ * Offsets to save; default: the group's current offsets.
  */
 export type BookmarkIn = {
     /**
      * Positions
      *
-     * By shard, the next offset to read.
+     * Next offset to read, by shard.
      */
     positions?: {
         [key: string]: number;
@@ -496,7 +510,7 @@ export type BookmarkName = {
 /**
  * BookmarkOut
  *
- * Positions under a name.
+ * Named offsets of a group.
  */
 export type BookmarkOut = {
     /**
@@ -518,13 +532,13 @@ export type BookmarkOut = {
 /**
  * BoundConfig
  *
- * An end of the window: exactly one of the three.
+ * A bound of the replayed range: exactly one of the three.
  */
 export type BoundConfig = {
     /**
      * Offsets
      *
-     * By shard; one that is not named is not bounded here.
+     * Offsets by shard; shards that are not listed are not bounded.
      */
     offsets?: {
         [key: string]: unknown | number;
@@ -532,7 +546,7 @@ export type BoundConfig = {
     /**
      * Time
      *
-     * The first record that arrived then or later.
+     * Start with the first record that arrived at or after this time.
      */
     time?: string | null;
     bookmark?: BookmarkName | null;
@@ -541,14 +555,14 @@ export type BoundConfig = {
 /**
  * BrowsedMessageOut
  *
- * A message as it lies in its queue; `due_at` is when its delay, or its delivery, ends.
+ * A message as stored in its queue; `due_at` is when its delay or its delivery ends.
  */
 export type BrowsedMessageOut = {
     id: string;
     offset: number;
     state: MessageState;
     /**
-     * A string is kept as its UTF-8 text, any other value as compact JSON.
+     * A string is stored as UTF-8 text, any other value as compact JSON.
      */
     body?: unknown;
     /**
@@ -575,7 +589,9 @@ export type BrowsedMessageOut = {
 /**
  * BrowsedMessages
  *
- * A page of messages, in the order they were sent in. It may be short, and yet not the last.
+ * A page of messages, in the order in which they were sent.
+ *
+ * It may be short without being the last.
  */
 export type BrowsedMessages = {
     items: Array<BrowsedMessageOut>;
@@ -585,7 +601,7 @@ export type BrowsedMessages = {
 /**
  * ChildOut
  *
- * A shard that goes on where its parents were closed: read it after all of them.
+ * A shard that continues where its parents were closed: read it after all of them.
  */
 export type ChildOut = {
     shard: number;
@@ -597,9 +613,9 @@ export type ChildOut = {
 /**
  * CommitIn
  *
- * A token, or offsets with the member and the generation that say them.
+ * A commit token, or offsets with their member and generation.
  *
- * In a simple group there is no member, and nothing is fenced without a generation.
+ * Simple groups have no member; without a generation, commits are not fenced.
  */
 export type CommitIn = {
     token?: string;
@@ -611,7 +627,7 @@ export type CommitIn = {
 /**
  * CommitOut
  *
- * How far a commit is: call again until it is `done`.
+ * Progress of a commit: repeat the call until it is `done`.
  */
 export type CommitOut = {
     /**
@@ -621,13 +637,13 @@ export type CommitOut = {
     /**
      * Records
      *
-     * Appended so far.
+     * Number of records appended so far.
      */
     records: number;
     /**
      * Staged
      *
-     * What the batch is made of.
+     * Staged entries of the batch.
      */
     staged: Array<string>;
 };
@@ -635,7 +651,7 @@ export type CommitOut = {
 /**
  * CommittedOffsets
  *
- * One result for each shard, and how many were refused.
+ * One result per shard, and the number of failed shards.
  */
 export type CommittedOffsets = {
     offsets: Array<CommittedOut>;
@@ -645,7 +661,7 @@ export type CommittedOffsets = {
 /**
  * CommittedOut
  *
- * Where the group stands in a shard, or why nothing was committed there.
+ * The group's offset in a shard, or the error for the shard.
  */
 export type CommittedOut = {
     shard: number;
@@ -656,7 +672,7 @@ export type CommittedOut = {
 /**
  * ConditionConfig
  *
- * What is at a place of a JSON body: exactly one of `equals` and `exists`.
+ * A condition on a member of a JSON body: exactly one of `equals` and `exists`.
  */
 export type ConditionConfig = {
     /**
@@ -690,12 +706,12 @@ export type CredentialKind = 'key' | 'pair' | 'token';
 /**
  * DeadLetterOut
  *
- * A message that the queue gave up on, and why.
+ * A message that was dead-lettered, with the reason.
  */
 export type DeadLetterOut = {
     id: string;
     /**
-     * A string is kept as its UTF-8 text, any other value as compact JSON.
+     * A string is stored as UTF-8 text, any other value as compact JSON.
      */
     body?: unknown;
     /**
@@ -732,7 +748,9 @@ export type DeadLetters = {
 /**
  * DeadLettersConfig
  *
- * Another queue that takes what was received `receives_max` times in vain, at the next receive.
+ * The dead-letter queue.
+ *
+ * A message moves to it at the receive after `receives_max` unsuccessful ones.
  */
 export type DeadLettersConfig = {
     /**
@@ -748,7 +766,7 @@ export type DeadLettersConfig = {
 /**
  * DeathReasonOut
  *
- * Dead letters that have the same reason.
+ * Dead letters with the same reason.
  */
 export type DeathReasonOut = {
     /**
@@ -772,7 +790,7 @@ export type DeathReasonOut = {
 /**
  * DeathReasons
  *
- * A queue's dead letters by reason, the most frequent first.
+ * Dead letters of a queue by reason, most frequent first.
  */
 export type DeathReasons = {
     /**
@@ -791,13 +809,15 @@ export type DedupScope = 'queue' | 'group';
 /**
  * DeliveryOut
  *
- * One message or record, and how its delivery went. `attempts` counts all; `last_attempts` has the latest 20.
+ * A delivery of a message or record.
+ *
+ * `attempts` counts all attempts; `last_attempts` has the latest 20.
  */
 export type DeliveryOut = {
     /**
      * Id
      *
-     * The `webhook-id` that the receiver sees.
+     * `webhook-id` header sent to the receiver.
      */
     id: string;
     status: DeliveryStatus;
@@ -838,7 +858,7 @@ export type DeliveryOut = {
 /**
  * DeliveryPage
  *
- * Deliveries, the newest first.
+ * Deliveries, newest first.
  */
 export type DeliveryPage = {
     /**
@@ -885,14 +905,14 @@ export type Effect = 'allow' | 'deny';
 /**
  * ErrorCode
  *
- * Stable keys; whether to retry and whether nothing happened are properties of the key.
+ * Stable error codes, which know whether a retry makes sense and whether nothing happened.
  */
 export type ErrorCode = 'archive_behind' | 'archive_damaged' | 'archive_off' | 'backlog_full' | 'batch_too_large' | 'bookmark_not_found' | 'delivery_not_found' | 'duplicate_forgotten' | 'fence_mismatch' | 'forbidden' | 'group_full' | 'group_not_found' | 'group_not_parked' | 'idempotency_key_reused' | 'in_flight_limit_reached' | 'invalid_cursor' | 'job_not_found' | 'job_refused' | 'key_not_found' | 'key_refused' | 'member_unknown' | 'message_in_flight' | 'message_not_found' | 'message_too_large' | 'move_not_found' | 'move_refused' | 'namespace_in_use' | 'namespace_not_found' | 'offset_expired' | 'offset_mismatch' | 'offset_out_of_range' | 'payload_gone' | 'precondition_failed' | 'producer_fenced' | 'purge_in_progress' | 'queue_full' | 'queue_not_found' | 'quota_exceeded' | 'quota_reached' | 'quota_too_small' | 'receipt_handle_expired' | 'receipt_handle_invalid' | 'record_not_found' | 'secret_unreadable' | 'secrets_off' | 'sequence_out_of_order' | 'shard_closed' | 'shard_not_found' | 'socket_not_found' | 'stale_generation' | 'storage_busy' | 'storage_full' | 'storage_timeout' | 'storage_unavailable' | 'stream_busy' | 'stream_not_found' | 'stream_read_only' | 'too_many_producers' | 'unauthenticated' | 'validation_failed' | 'webhook_busy' | 'webhook_not_found';
 
 /**
  * EstimateOut
  *
- * A number, and whether it is known or made up from examples.
+ * A number, and whether it is exact or estimated from samples.
  */
 export type EstimateOut = {
     /**
@@ -915,7 +935,9 @@ export type EventTimes = 'arrival' | 'client_prefer' | 'client_require';
 /**
  * FenceConfig
  *
- * The token that appends must carry; empty for none. `expected`: only if this is the token now.
+ * The fencing token that appends must carry; empty for none.
+ *
+ * `expected`: apply only if this is the current token.
  */
 export type FenceConfig = {
     /**
@@ -931,7 +953,7 @@ export type FenceConfig = {
 /**
  * FenceOut
  *
- * Whether a shard is one writer's.
+ * The fencing state of a shard.
  */
 export type FenceOut = {
     /**
@@ -947,7 +969,7 @@ export type FenceOut = {
 /**
  * FilterConfig
  *
- * Which records are meant: those that meet all that is said.
+ * Records to replay: those that match all conditions.
  */
 export type FilterConfig = {
     /**
@@ -970,7 +992,7 @@ export type FilterConfig = {
 /**
  * FlushOut
  *
- * The job that archives all there is of the stream now.
+ * The job that archives all records of the stream now.
  */
 export type FlushOut = {
     /**
@@ -982,7 +1004,9 @@ export type FlushOut = {
 /**
  * GapOut
  *
- * Offsets [first, next) that cannot be read: 'expired' by retention, or a 'hole' never filled.
+ * Offsets [first, next) that cannot be read.
+ *
+ * `reason`: 'expired' by retention, or a 'hole' that was never filled.
  */
 export type GapOut = {
     shard?: number;
@@ -994,20 +1018,20 @@ export type GapOut = {
 /**
  * GrantConfig
  *
- * Allows or denies actions on names; what is denied is not allowed by anything else.
+ * Allows or denies actions on resource names. A deny overrides every allow.
  */
 export type GrantConfig = {
     effect: Effect;
     /**
      * Actions
      *
-     * Such as `queue:send`; `*` and `?` may stand in them.
+     * Actions such as `queue:send`; `*` and `?` are wildcards.
      */
     actions: Array<string>;
     /**
      * Resources
      *
-     * Names of queues, streams and so on: `orders-*`.
+     * Names of queues, streams and other resources, such as `orders-*`.
      */
     resources?: Array<string>;
 };
@@ -1015,7 +1039,7 @@ export type GrantConfig = {
 /**
  * GroupConfig
  *
- * The whole desired state of a group. Stream, kind and start cannot change later.
+ * The complete configuration of a group. Stream, kind and start are immutable.
  */
 export type GroupConfig = {
     /**
@@ -1023,35 +1047,35 @@ export type GroupConfig = {
      */
     stream: string;
     /**
-     * `simple`: no members, the group only keeps offsets.
+     * `simple`: no members; the group stores offsets only.
      */
     kind?: GroupKind;
     /**
-     * Where the group begins that has no offset yet.
+     * Start position of a group that has no committed offset.
      */
     start?: StartAt;
     /**
      * Start Time
      *
-     * With `time`: the first record that arrived then or later.
+     * With `time`: start with the first record that arrived at or after this time.
      */
     start_time?: string | null;
     /**
      * Session Timeout Seconds
      *
-     * A member that is silent for so long is one no more.
+     * Members without a heartbeat for this long are removed.
      */
     session_timeout_seconds?: number;
     /**
      * Static Timeout Seconds
      *
-     * The same for a member with an `instance_id`.
+     * The same for members with an `instance_id`.
      */
     static_timeout_seconds?: number;
     /**
      * Revoke Timeout Seconds
      *
-     * A shard that is not given up by then is taken.
+     * A revoked shard that is not released within this time is reassigned.
      */
     revoke_timeout_seconds?: number;
 };
@@ -1059,7 +1083,7 @@ export type GroupConfig = {
 /**
  * GroupDetail
  *
- * A group with its members and shards, as they are at one time.
+ * A group with its members and shards, as one consistent snapshot.
  */
 export type GroupDetail = {
     /**
@@ -1126,7 +1150,7 @@ export type GroupKind = 'ordered' | 'simple';
 /**
  * GroupLag
  *
- * How far a group is behind: all records together, the oldest of them, the soonest loss.
+ * Lag of a group: total records, the oldest of them, and the earliest loss.
  */
 export type GroupLag = {
     /**
@@ -1212,8 +1236,9 @@ export type GroupPage = {
 /**
  * GroupRecords
  *
- * Records of the member's shards, by arrival; within a shard in order. `token` commits them. `tier` is the
- * archive when any of them came from there.
+ * Records of the member's shards, by arrival time, and in order within a shard.
+ *
+ * `token` commits them. `tier` is `archive` if any of them came from the archive.
  */
 export type GroupRecords = {
     records: Array<RecordOut>;
@@ -1229,7 +1254,7 @@ export type GroupRecords = {
 /**
  * GroupShardOut
  *
- * A shard as the group sees it. `finished`: it is closed, and was read to its end.
+ * A shard of the group. `finished`: the shard is closed and fully read.
  */
 export type GroupShardOut = {
     /**
@@ -1255,9 +1280,9 @@ export type GroupShardOut = {
 /**
  * GroupWeightConfig
  *
- * How many messages of a group a standard queue delivers in its turn, where every other group has 1.
+ * Number of messages of a group that a standard queue delivers per turn (other groups: 1).
  *
- * `match` is a group's name, or the start of one and `*`; the first in the list that fits counts.
+ * `match` is a group name, or a prefix followed by `*`; the first match in the list applies.
  */
 export type GroupWeightConfig = {
     /**
@@ -1273,7 +1298,7 @@ export type GroupWeightConfig = {
 /**
  * Heartbeat
  *
- * What the member reads now, what it is to give up, and the generation that its commits carry.
+ * The member's shards, the shards to release, and the generation for its commits.
  */
 export type Heartbeat = {
     member: string;
@@ -1286,7 +1311,9 @@ export type Heartbeat = {
 /**
  * HeartbeatIn
  *
- * What the member knows: its generation, and the shards it still holds, so that others become free.
+ * The member's generation, and the shards that it still holds.
+ *
+ * Shards that are not listed can be reassigned.
  */
 export type HeartbeatIn = {
     generation?: number | null;
@@ -1296,7 +1323,7 @@ export type HeartbeatIn = {
 /**
  * ItemError
  *
- * Why one item of a batch was refused.
+ * Reason why one item of a batch was refused.
  */
 export type ItemError = {
     code: ErrorCode;
@@ -1317,7 +1344,7 @@ export type Jitter = 'none' | 'full' | 'equal';
 /**
  * JobDetail
  *
- * A job, and how far each part of it is.
+ * A job and the progress of its parts.
  */
 export type JobDetail = {
     /**
@@ -1328,24 +1355,24 @@ export type JobDetail = {
     /**
      * Subject
      *
-     * Of one kind and subject, one job is open at a time.
+     * At most one job of a type and subject is open at a time.
      */
     subject: string;
     state: JobState;
     /**
-     * What a running job has been asked, and not done yet.
+     * Pending action.
      */
     wish: Wish;
     /**
      * Attempt
      *
-     * How often it was begun.
+     * Number of times the job was started.
      */
     attempt: number;
     /**
      * Failures
      *
-     * Attempts in a row that failed, since it last got further.
+     * Consecutive failed attempts without progress.
      */
     failures: number;
     /**
@@ -1355,7 +1382,7 @@ export type JobDetail = {
     /**
      * Progress
      *
-     * In words of its kind.
+     * Progress, in a format specific to the job type.
      */
     progress: {
         [key: string]: unknown;
@@ -1363,7 +1390,7 @@ export type JobDetail = {
     /**
      * Failure
      *
-     * Why an attempt failed last; empty unless one did.
+     * Error of the last failed attempt; empty if none failed.
      */
     failure: string;
     /**
@@ -1373,7 +1400,7 @@ export type JobDetail = {
     /**
      * Run After
      *
-     * A queued job is not begun before.
+     * A queued job does not start before this time.
      */
     run_after: string;
     /**
@@ -1400,7 +1427,7 @@ export type JobKind = 'archive' | 'compact' | 'replay';
 /**
  * JobOut
  *
- * A job, and how far it is.
+ * A job and its progress.
  */
 export type JobOut = {
     /**
@@ -1411,24 +1438,24 @@ export type JobOut = {
     /**
      * Subject
      *
-     * Of one kind and subject, one job is open at a time.
+     * At most one job of a type and subject is open at a time.
      */
     subject: string;
     state: JobState;
     /**
-     * What a running job has been asked, and not done yet.
+     * Pending action.
      */
     wish: Wish;
     /**
      * Attempt
      *
-     * How often it was begun.
+     * Number of times the job was started.
      */
     attempt: number;
     /**
      * Failures
      *
-     * Attempts in a row that failed, since it last got further.
+     * Consecutive failed attempts without progress.
      */
     failures: number;
     /**
@@ -1438,7 +1465,7 @@ export type JobOut = {
     /**
      * Progress
      *
-     * In words of its kind.
+     * Progress, in a format specific to the job type.
      */
     progress: {
         [key: string]: unknown;
@@ -1446,7 +1473,7 @@ export type JobOut = {
     /**
      * Failure
      *
-     * Why an attempt failed last; empty unless one did.
+     * Error of the last failed attempt; empty if none failed.
      */
     failure: string;
     /**
@@ -1456,7 +1483,7 @@ export type JobOut = {
     /**
      * Run After
      *
-     * A queued job is not begun before.
+     * A queued job does not start before this time.
      */
     run_after: string;
     /**
@@ -1472,7 +1499,7 @@ export type JobOut = {
 /**
  * JobPage
  *
- * Jobs, the newest first.
+ * Jobs, newest first.
  */
 export type JobPage = {
     /**
@@ -1488,7 +1515,7 @@ export type JobPage = {
 /**
  * JobPartOut
  *
- * How far a part of a job is.
+ * Progress of a part of a job.
  */
 export type JobPartOut = {
     /**
@@ -1498,7 +1525,7 @@ export type JobPartOut = {
     /**
      * Position
      *
-     * The next thing to do there.
+     * Next position of the part.
      */
     position: number;
     /**
@@ -1523,7 +1550,9 @@ export type JobState = 'queued' | 'running' | 'paused' | 'done' | 'failed' | 'ca
 /**
  * JoinIn
  *
- * Who joins: a name of its own, an instance that keeps its shards through a restart, or neither.
+ * The joining member.
+ *
+ * Its name, or a static instance that keeps its shards across restarts, or neither.
  */
 export type JoinIn = {
     /**
@@ -1533,7 +1562,7 @@ export type JoinIn = {
     /**
      * Instance Id
      *
-     * Makes a static member, which has this name.
+     * Makes the member static, with this name.
      */
     instance_id?: string | null;
 };
@@ -1541,7 +1570,9 @@ export type JoinIn = {
 /**
  * KeyConfig
  *
- * A credential to be made. `key`: sent with every call. `pair`: signs calls, as AWS's clients do.
+ * A credential to create.
+ *
+ * `key`: an API key that is sent with every call. `pair`: an access key pair that signs calls, as AWS clients do.
  */
 export type KeyConfig = {
     /**
@@ -1556,20 +1587,20 @@ export type KeyConfig = {
     /**
      * Expires At
      *
-     * When it ends; null: only when it is revoked.
+     * Expiry; null: valid until revoked.
      */
     expires_at?: string | null;
     /**
      * Name
      *
-     * Its holder's. Several keys may have one name.
+     * Name of the principal. Several keys can have the same name.
      */
     name: string;
     kind?: CredentialKind;
     /**
      * Everywhere
      *
-     * Of an administrator of all namespaces: only one of them can say so.
+     * Grants access to all namespaces. Only an administrator of all namespaces can set it.
      */
     everywhere?: boolean;
 };
@@ -1577,7 +1608,9 @@ export type KeyConfig = {
 /**
  * KeyCreated
  *
- * A credential that was just made. Its secret is not shown again: an API key, or what a pair signs with.
+ * A new credential. Its secret is not returned again.
+ *
+ * The secret is an API key, or the secret access key of a pair.
  */
 export type KeyCreated = {
     /**
@@ -1647,9 +1680,9 @@ export type KeyCreated = {
 /**
  * KeyOut
  *
- * A credential without its secret; `version` is its ETag. `family`: the first one of its rotations.
+ * A credential without its secret.
  *
- * `last_used_at` is a minute behind at most.
+ * `version` is its ETag; `family` is the first of its rotations. `last_used_at` can lag by up to one minute.
  */
 export type KeyOut = {
     /**
@@ -1715,7 +1748,7 @@ export type KeyOut = {
 /**
  * KeyPage
  *
- * Credentials by name. `next_cursor` is null on the last page; a page may have fewer items than were asked for.
+ * Credentials by name. `next_cursor` is null on the last page; a page can be short.
  */
 export type KeyPage = {
     /**
@@ -1731,7 +1764,7 @@ export type KeyPage = {
 /**
  * KeyPatch
  *
- * What to change of a credential's rights (a JSON Merge Patch); null takes a field away.
+ * Changes to a credential's permissions (a JSON Merge Patch); null removes a field.
  */
 export type KeyPatch = {
     /**
@@ -1746,7 +1779,7 @@ export type KeyPatch = {
     /**
      * Expires At
      *
-     * When it ends; null: only when it is revoked.
+     * Expiry; null: valid until revoked.
      */
     expires_at?: string | null;
 };
@@ -1754,7 +1787,7 @@ export type KeyPatch = {
 /**
  * KeyRates
  *
- * What may pass in a second with this credential; null: no limit of its own.
+ * Rate limits of this credential, per second; null: no limit of its own.
  */
 export type KeyRates = {
     /**
@@ -1772,7 +1805,7 @@ export type KeyRates = {
     /**
      * Burst Seconds
      *
-     * So many seconds' worth may pass at once after a pause.
+     * Burst size, in seconds at the full rate.
      */
     burst_seconds?: number | null;
 };
@@ -1780,13 +1813,13 @@ export type KeyRates = {
 /**
  * KeyRotation
  *
- * For how long the credential goes on beside the new one.
+ * The overlap period of the current and the new credential.
  */
 export type KeyRotation = {
     /**
      * Overlap Seconds
      *
-     * 0 to 30 days; with 0 it ends at once.
+     * 0 to 30 days; 0: the old key expires immediately.
      */
     overlap_seconds?: number;
 };
@@ -1794,7 +1827,7 @@ export type KeyRotation = {
 /**
  * LiveOut
  *
- * The event loop answers.
+ * Liveness of the process.
  */
 export type LiveOut = {
     /**
@@ -1806,13 +1839,13 @@ export type LiveOut = {
 /**
  * LogIn
  *
- * With which API key to log in.
+ * The API key to log in with.
  */
 export type LogIn = {
     /**
      * Api Key
      *
-     * When left out, the one that the call itself shows.
+     * Default: the credential of this call.
      */
     api_key?: string | null;
 };
@@ -1820,7 +1853,7 @@ export type LogIn = {
 /**
  * LoggedInOut
  *
- * A session, which the answer's cookie carries. It ends sooner when it is left alone for 8 hours.
+ * A session, carried by the cookie of the response. It ends early after 8 idle hours.
  */
 export type LoggedInOut = {
     /**
@@ -1840,7 +1873,7 @@ export type LoggedInOut = {
 /**
  * MemberOut
  *
- * A member. `away`: it left for a while and keeps its shards. `revoked` are those it is to give up.
+ * A member. `away`: it disconnected and keeps its shards. `revoked`: shards to release.
  */
 export type MemberOut = {
     /**
@@ -1876,7 +1909,7 @@ export type MemberOut = {
 /**
  * MembershipOut
  *
- * What a member is told: what it reads, what it is to give up, and what its commits carry.
+ * The member's shards, the shards to release, and the generation for commits.
  */
 export type MembershipOut = {
     /**
@@ -1908,10 +1941,10 @@ export type MembershipOut = {
 /**
  * MessageChange
  *
- * What to change of a message.
+ * Changes to a message.
  *
- * Its body, while it waits, is parked or dead: `body` (text, or JSON) or `body_base64`. Of a message that waits in a
- * standard queue also when it is due, and its priority.
+ * The body (`body`, text or JSON, or `body_base64`) can change while the message is waiting, parked or dead-lettered. The
+ * due time and the priority can change while it is waiting in a standard queue.
  */
 export type MessageChange = {
     /**
@@ -1925,7 +1958,7 @@ export type MessageChange = {
     /**
      * Delay Seconds
      *
-     * When it is due, counted from now; 0: at once.
+     * Delay from now until the message is due; 0: immediately.
      */
     delay_seconds?: number | null;
     /**
@@ -1937,7 +1970,7 @@ export type MessageChange = {
 /**
  * MessageEventOut
  *
- * One change of a message's state.
+ * One state change of a message.
  */
 export type MessageEventOut = {
     what: What;
@@ -1948,13 +1981,13 @@ export type MessageEventOut = {
     /**
      * Until
      *
-     * When the delay or the delivery ends that it began.
+     * End of the delay or of the delivery that the event started.
      */
     until: string | null;
     /**
      * Number
      *
-     * Of a delivery: which one. Of a failure, or a lease that ended: how many.
+     * For a delivery, its number. For a failure or an expired lease, the count.
      */
     number: number | null;
     /**
@@ -1966,13 +1999,13 @@ export type MessageEventOut = {
 /**
  * MessageHistoryOut
  *
- * What has happened to a message, oldest first.
+ * History of a message, oldest event first.
  */
 export type MessageHistoryOut = {
     /**
      * Id
      *
-     * As it was asked for.
+     * As requested.
      */
     id: string;
     /**
@@ -1982,13 +2015,13 @@ export type MessageHistoryOut = {
     /**
      * State
      *
-     * Where its last change left it: ready, delayed, in_flight, dead_lettered, moving or gone; empty where none is known.
+     * State after the last change: ready, delayed, in_flight, dead_lettered, moving or gone; empty if unknown.
      */
     state: string;
     /**
      * Truncated
      *
-     * Its beginning is not there: it is too old, or the history was off.
+     * Earlier events are missing because they expired or the history was disabled.
      */
     truncated: boolean;
     /**
@@ -2008,13 +2041,13 @@ export type MessageIn = {
      */
     body_base64?: string;
     /**
-     * Names without a leading ':', text values.
+     * Header names (without a leading ':') and text values.
      */
     headers?: {
         [key: string]: string;
     };
     /**
-     * Of the body; 'application/json' comes back as a JSON value.
+     * Content type of the body. With 'application/json', responses return it as a JSON value.
      */
     content_type?: string;
     /**
@@ -2027,12 +2060,12 @@ export type MessageIn = {
     dedup_id?: string;
     delay_seconds?: number | null;
     /**
-     * How long it may wait from when it is due; 0: as its queue says.
+     * Time to live from when the message is due; 0: the queue's default.
      */
     ttl_seconds?: number;
     priority?: number;
     /**
-     * A string is kept as its UTF-8 text, any other value as compact JSON.
+     * A string is stored as UTF-8 text, any other value as compact JSON.
      */
     body?: unknown;
 };
@@ -2047,7 +2080,7 @@ export type MessageState = 'delayed' | 'in_flight' | 'parked' | 'ready';
 /**
  * MoveChange
  *
- * What to do with a running move: stop it. What has moved stays where it is.
+ * Cancellation of a running move. Messages already moved stay where they are.
  */
 export type MoveChange = {
     state: MoveState;
@@ -2056,7 +2089,7 @@ export type MoveChange = {
 /**
  * MoveConfig
  *
- * Where ready messages go: to `destination`, or each back to the queue that it died in.
+ * Target of the ready messages: `destination`, or the source queue of each message.
  */
 export type MoveConfig = {
     /**
@@ -2066,7 +2099,7 @@ export type MoveConfig = {
     /**
      * Per Second
      *
-     * null: as fast as it goes.
+     * null: unlimited.
      */
     per_second?: number | null;
 };
@@ -2074,7 +2107,7 @@ export type MoveConfig = {
 /**
  * MoveList
  *
- * The moves from a queue, the newest first.
+ * The moves from a queue, newest first.
  */
 export type MoveList = {
     /**
@@ -2086,7 +2119,7 @@ export type MoveList = {
 /**
  * MoveOut
  *
- * A move, and how far it is.
+ * A move and its progress.
  */
 export type MoveOut = {
     /**
@@ -2113,19 +2146,19 @@ export type MoveOut = {
     /**
      * To Move
      *
-     * How many there were when it began.
+     * Number of messages at the start of the move.
      */
     to_move: number;
     /**
      * Redrive
      *
-     * Whether it makes the queue's own dead letters ready again.
+     * Whether the move redrives the queue's own dead letters.
      */
     redrive: boolean;
     /**
      * Failure
      *
-     * Why it failed; empty unless it did.
+     * Error; empty unless the move failed.
      */
     failure: string;
     /**
@@ -2144,11 +2177,11 @@ export type MoveState = 'running' | 'completed' | 'cancelling' | 'cancelled' | '
 /**
  * NamespaceConfig
  *
- * The quotas of a namespace; what is not said has no limit.
+ * The quotas of a namespace; omitted quotas have no limit.
  */
 export type NamespaceConfig = {
     /**
-     * Of all calls in the namespace together.
+     * Limits for all calls in the namespace together.
      */
     rates?: RatesConfig | null;
     /**
@@ -2158,7 +2191,7 @@ export type NamespaceConfig = {
     /**
      * Connections Max
      *
-     * WebSockets at one time; null: no limit.
+     * Concurrent WebSocket connections; null: no limit.
      */
     connections_max?: number | null;
     /**
@@ -2176,7 +2209,7 @@ export type NamespaceConfig = {
     /**
      * Stored Bytes Max
      *
-     * What its queues and streams may hold in the hot store. More is found within seconds; then nothing is added until it is less. null: no limit.
+     * Maximum size of its queues and streams in the hot store. Exceeding it is detected within seconds; then writes are rejected until the size is below the limit. null: no limit.
      */
     stored_bytes_max?: number | null;
 };
@@ -2188,7 +2221,7 @@ export type NamespaceConfig = {
  */
 export type NamespaceOut = {
     /**
-     * Of all calls in the namespace together.
+     * Limits for all calls in the namespace together.
      */
     rates?: RatesConfig | null;
     /**
@@ -2198,7 +2231,7 @@ export type NamespaceOut = {
     /**
      * Connections Max
      *
-     * WebSockets at one time; null: no limit.
+     * Concurrent WebSocket connections; null: no limit.
      */
     connections_max?: number | null;
     /**
@@ -2216,7 +2249,7 @@ export type NamespaceOut = {
     /**
      * Stored Bytes Max
      *
-     * What its queues and streams may hold in the hot store. More is found within seconds; then nothing is added until it is less. null: no limit.
+     * Maximum size of its queues and streams in the hot store. Exceeding it is detected within seconds; then writes are rejected until the size is below the limit. null: no limit.
      */
     stored_bytes_max?: number | null;
     /**
@@ -2226,19 +2259,19 @@ export type NamespaceOut = {
     /**
      * Account Id
      *
-     * Its 12 digits in URLs and ARNs at the SQS and Kinesis doors.
+     * Its 12-digit account id in URLs and ARNs of the SQS- and Kinesis-compatible APIs.
      */
     account_id: string;
     /**
      * Stored Bytes
      *
-     * What it was last found to hold, where that is limited; else null.
+     * Last measured size, if it is limited; otherwise null.
      */
     stored_bytes: number | null;
     /**
      * Stores Too Much
      *
-     * Whether writes are refused for that.
+     * Whether writes are rejected because of the size.
      */
     stores_too_much: boolean;
     /**
@@ -2318,7 +2351,7 @@ export type Overflow = 'reject' | 'drop_oldest' | 'dead_letter';
 /**
  * PacingConfig
  *
- * How fast, for the whole replay.
+ * Speed of the whole replay.
  */
 export type PacingConfig = {
     /**
@@ -2332,13 +2365,13 @@ export type PacingConfig = {
     /**
      * Speed
      *
-     * So many times as fast as the records arrived.
+     * Multiple of the original arrival rate.
      */
     speed?: number | null;
     /**
      * Lag Records Max
      *
-     * Wait while the target's readers have more than this to do.
+     * Wait while the backlog of the target's consumers exceeds this.
      */
     lag_records_max?: number | null;
 };
@@ -2346,7 +2379,7 @@ export type PacingConfig = {
 /**
  * ParkedGroupOut
  *
- * A group of which nothing is delivered until it is resumed.
+ * A group whose messages are not delivered until it is resumed.
  */
 export type ParkedGroupOut = {
     /**
@@ -2368,19 +2401,19 @@ export type ParkedGroupOut = {
     /**
      * Poison Offset
      *
-     * The message to blame; null when it was parked by hand.
+     * Offset of the failing message; null if the group was paused manually.
      */
     poison_offset: number | null;
     /**
      * Messages
      *
-     * How many wait.
+     * Number of waiting messages.
      */
     messages: number;
     /**
      * First Offset
      *
-     * The first of them.
+     * The first of the waiting messages.
      */
     first_offset: number | null;
 };
@@ -2404,7 +2437,7 @@ export type ParkedGroups = {
 /**
  * PauseConfig
  *
- * Why a group is paused.
+ * Reason for pausing a group.
  */
 export type PauseConfig = {
     /**
@@ -2416,7 +2449,7 @@ export type PauseConfig = {
 /**
  * PlaceOut
  *
- * A shard that a member reads, and the next offset of the group there.
+ * A shard assigned to a member, and the group's next offset in it.
  */
 export type PlaceOut = {
     /**
@@ -2426,7 +2459,7 @@ export type PlaceOut = {
     /**
      * Committed
      *
-     * Null before the first commit: read from the group's start.
+     * Null before the first commit: read from the group's start position.
      */
     committed: number | null;
 };
@@ -2434,7 +2467,7 @@ export type PlaceOut = {
 /**
  * PlanOut
  *
- * What a replay would do.
+ * Preview of a replay.
  */
 export type PlanOut = {
     records: EstimateOut;
@@ -2442,13 +2475,13 @@ export type PlanOut = {
     /**
      * Expired
      *
-     * Of the window, gone already.
+     * Number of records of the range that have already expired.
      */
     expired: number;
     /**
      * Seconds
      *
-     * How long it takes at the least.
+     * Minimum duration.
      */
     seconds: number;
     /**
@@ -2479,7 +2512,7 @@ export type PoisonPolicy = 'skip' | 'block' | 'park_group';
 /**
  * Problem
  *
- * What went wrong (RFC 9457); some codes have members of their own.
+ * Problem details (RFC 9457). Some codes have additional members.
  */
 export type Problem = {
     type: string;
@@ -2491,7 +2524,7 @@ export type Problem = {
     retryable: boolean;
     request_id: string;
     /**
-     * 'unknown' when the call may have taken effect.
+     * 'unknown' if the call may have taken effect.
      */
     outcome?: string;
     errors?: Array<{
@@ -2516,13 +2549,13 @@ export type ProcessList = {
 /**
  * ProcessOut
  *
- * A process, as it was when it last said so, which it does every three seconds.
+ * A process, as of its last heartbeat (every three seconds).
  */
 export type ProcessOut = {
     /**
      * Id
      *
-     * Of this life of it: a restart is another process.
+     * Id of this run of the process: it changes with a restart.
      */
     id: string;
     role: ProcessRole;
@@ -2545,25 +2578,25 @@ export type ProcessOut = {
     /**
      * Seen At
      *
-     * One that is silent for ten seconds is gone.
+     * Last heartbeat. A process without a heartbeat for ten seconds is removed.
      */
     seen_at: string;
     /**
      * Event Loop Lag Seconds
      *
-     * How much too late its event loop was, when it last looked.
+     * Last measured event-loop lag.
      */
     event_loop_lag_seconds: number;
     /**
      * Sockets
      *
-     * WebSocket connections that are open.
+     * Open WebSocket connections.
      */
     sockets: number;
     /**
      * Sessions
      *
-     * Of clients, with a socket or away from it for a moment.
+     * WebSocket sessions, including briefly disconnected ones.
      */
     sessions: number;
 };
@@ -2578,7 +2611,9 @@ export type ProcessRole = 'api' | 'sweeper' | 'deliverer' | 'worker';
 /**
  * ProducerIn
  *
- * An idempotent producer: its first record's sequence; the next ones follow. A new epoch starts at 0.
+ * An idempotent producer, with the sequence of the first record.
+ *
+ * The next ones follow. A new epoch starts at 0.
  */
 export type ProducerIn = {
     id: string;
@@ -2589,7 +2624,7 @@ export type ProducerIn = {
 /**
  * Purged
  *
- * How many messages were dropped.
+ * Number of deleted messages.
  */
 export type Purged = {
     /**
@@ -2601,11 +2636,11 @@ export type Purged = {
 /**
  * QueueConfig
  *
- * The whole desired state of a queue; what is not said takes its default.
+ * The complete configuration of a queue; omitted fields take their default.
  */
 export type QueueConfig = {
     /**
-     * Cannot be changed later.
+     * Immutable.
      */
     type?: QueueType;
     /**
@@ -2619,7 +2654,7 @@ export type QueueConfig = {
     /**
      * Ttl Seconds
      *
-     * How long a message may wait; null: its retention.
+     * Time to live of a message; null: the retention.
      */
     ttl_seconds?: number | null;
     /**
@@ -2643,7 +2678,7 @@ export type QueueConfig = {
     /**
      * Receive Wait Seconds
      *
-     * How long a receive waits that does not say so itself.
+     * Default wait time of receives that specify none.
      */
     receive_wait_seconds?: number;
     /**
@@ -2661,19 +2696,19 @@ export type QueueConfig = {
     /**
      * Paused
      *
-     * Takes messages and hands out none.
+     * Accepts messages but delivers none.
      */
     paused?: boolean;
     /**
      * Messages Max
      *
-     * How many it may hold; null: any.
+     * Maximum number of messages; null: unlimited.
      */
     messages_max?: number | null;
     /**
      * Bytes Max
      *
-     * As `bytes_held` counts them.
+     * Maximum size, counted as `bytes_held`.
      */
     bytes_max?: number | null;
     overflow?: Overflow;
@@ -2685,25 +2720,25 @@ export type QueueConfig = {
     /**
      * Stream View
      *
-     * What is sent can be read as a stream of the queue's name.
+     * Sent messages can also be read as a stream with the queue's name.
      */
     stream_view?: boolean;
     /**
      * Archive
      *
-     * Copy the view to Parquet, if the deployment has an archive.
+     * Archive the stream view to Parquet, if the deployment has an archive.
      */
     archive?: boolean;
     /**
      * History
      *
-     * Keep each change of a message's state, for a while.
+     * Record each state change of a message, for a limited time.
      */
     history?: boolean;
     /**
      * Tags
      *
-     * Up to 50 words of your own.
+     * Up to 50 user-defined tags.
      */
     tags?: {
         [key: string]: string;
@@ -2834,9 +2869,9 @@ export type QueuePage = {
 /**
  * QueuePatch
  *
- * What to change of a queue (a JSON Merge Patch): null takes a field back to its default.
+ * Changes to a queue (a JSON Merge Patch); null resets a field to its default.
  *
- * Only `attempts_max: null` means what it means elsewhere: no limit.
+ * Only `attempts_max: null` means no limit, as it does elsewhere.
  */
 export type QueuePatch = {
     /**
@@ -2924,7 +2959,7 @@ export type QueuePatch = {
 /**
  * QueueStatsOut
  *
- * Exact counts as of now.
+ * Exact current counts.
  *
  * sent + moved_in = ready + delayed + in_flight + parked + dead_lettered + moving
  * + acknowledged + expired + purged + dropped + moved_out
@@ -2977,7 +3012,7 @@ export type QueueStatsOut = {
     /**
      * Moving
      *
-     * On their way to another queue.
+     * Messages in transfer to another queue.
      */
     moving: number;
     /**
@@ -2991,19 +3026,19 @@ export type QueueStatsOut = {
     /**
      * Parked
      *
-     * Wait with their group until it is resumed.
+     * Messages blocked until their group is resumed.
      */
     parked: number;
     /**
      * Dropped
      *
-     * Made room for later ones.
+     * Messages dropped for newer ones.
      */
     dropped: number;
     /**
      * Bytes Held
      *
-     * Of ready, delayed, in flight and parked messages, as they are kept.
+     * Stored size of ready, delayed, in-flight and parked messages.
      */
     bytes_held: number;
     /**
@@ -3013,7 +3048,7 @@ export type QueueStatsOut = {
     /**
      * Durability
      *
-     * 'always': what is acknowledged is on disk. 'everysec': soon after.
+     * 'always': acknowledged data is on disk. 'everysec': it is written shortly after.
      */
     durability: string;
 };
@@ -3030,7 +3065,7 @@ export type QueueType = 'standard' | 'fifo';
 /**
  * RatesConfig
  *
- * What may pass in a second. Messages and bytes are those that are sent or put.
+ * Rate limits per second. Messages and bytes count sends and appends.
  */
 export type RatesConfig = {
     /**
@@ -3054,7 +3089,7 @@ export type RatesConfig = {
     /**
      * Burst Seconds
      *
-     * So many seconds' worth may pass at once after a pause.
+     * Burst size, in seconds at the full rate.
      */
     burst_seconds?: number;
 };
@@ -3062,7 +3097,7 @@ export type RatesConfig = {
 /**
  * ReachOut
  *
- * What of a shard is meant: offsets from `first`, before `end`.
+ * Offsets of a shard, from `first` to before `end`.
  */
 export type ReachOut = {
     /**
@@ -3082,7 +3117,7 @@ export type ReachOut = {
 /**
  * ReadyOut
  *
- * `ok`, or `fail` and which check says what.
+ * `ok`, or `fail` with the result of each check.
  */
 export type ReadyOut = {
     /**
@@ -3100,17 +3135,17 @@ export type ReadyOut = {
 /**
  * Receive
  *
- * How many messages are wanted, how long to wait for them, and how long to hide them.
+ * Receive options: maximum number of messages, wait, and visibility timeout.
  */
 export type Receive = {
     messages_max?: number;
     /**
-     * How long to wait for the first.
+     * Time to wait for the first message.
      */
     wait_seconds?: number | null;
     visibility_timeout_seconds?: number | null;
     /**
-     * Of a fifo queue: the same id gets the same messages again for five minutes.
+     * FIFO queues: retries with the same id return the same messages for five minutes.
      */
     attempt_id?: string;
 };
@@ -3118,12 +3153,12 @@ export type Receive = {
 /**
  * ReceivedMessageOut
  *
- * One delivery; it is the consumer's until `visible_at`.
+ * One delivery, leased to the consumer until `visible_at`.
  */
 export type ReceivedMessageOut = {
     id: string;
     /**
-     * A string is kept as its UTF-8 text, any other value as compact JSON.
+     * A string is stored as UTF-8 text, any other value as compact JSON.
      */
     body?: unknown;
     /**
@@ -3170,26 +3205,26 @@ export type RecordIn = {
      */
     data_base64?: string;
     /**
-     * Partition key: records of one key are in one shard, in order.
+     * Partition key. Records with the same key stay in one shard, in order.
      */
     key?: string;
     /**
-     * Names without a leading ':', text values.
+     * Header names (without a leading ':') and text values.
      */
     headers?: {
         [key: string]: string;
     };
     /**
-     * Of the body; 'application/json' comes back as a JSON value.
+     * Content type of the body. With 'application/json', responses return it as a JSON value.
      */
     content_type?: string;
     event_time?: string | null;
     /**
-     * Its place on the ring, in the place of its key's; not on a shard's own address.
+     * Hash key, which overrides the one derived from the key. Not allowed when appending to a shard.
      */
     hash_key?: string | null;
     /**
-     * A string is kept as its UTF-8 text, any other value as compact JSON.
+     * A string is stored as UTF-8 text, any other value as compact JSON.
      */
     data?: unknown;
 };
@@ -3197,13 +3232,13 @@ export type RecordIn = {
 /**
  * RecordOut
  *
- * A record at its place. `shard` is told where several are read.
+ * A record with its offset. `shard` is present when several are read.
  */
 export type RecordOut = {
     shard?: number;
     offset: number;
     /**
-     * A string is kept as its UTF-8 text, any other value as compact JSON.
+     * A string is stored as UTF-8 text, any other value as compact JSON.
      */
     data?: unknown;
     /**
@@ -3225,7 +3260,9 @@ export type RecordOut = {
 /**
  * RedriveAllowConfig
  *
- * Which queues may send their dead letters here; `sources` counts for `by_queue`.
+ * Queues that may use this one as their dead-letter queue.
+ *
+ * `sources` applies to `by_queue`.
  */
 export type RedriveAllowConfig = {
     permission?: RedrivePermission;
@@ -3238,7 +3275,7 @@ export type RedriveAllowConfig = {
 /**
  * RedriveConfig
  *
- * Which dead letters: those that meet everything that is said; without a word all of them.
+ * Dead letters to redrive: those that match all given conditions; default: all of them.
  */
 export type RedriveConfig = {
     /**
@@ -3252,19 +3289,19 @@ export type RedriveConfig = {
     /**
      * Messages
      *
-     * Ids or offsets.
+     * Message ids or offsets.
      */
     messages?: Array<string>;
     /**
      * Messages Max
      *
-     * Not together with `per_second`.
+     * Cannot be combined with `per_second`.
      */
     messages_max?: number | null;
     /**
      * Per Second
      *
-     * So many a second, in the background, as a move that can be cancelled.
+     * Messages per second; runs in the background as a move that can be cancelled.
      */
     per_second?: number | null;
 };
@@ -3279,7 +3316,7 @@ export type RedrivePermission = 'allow_all' | 'deny_all' | 'by_queue';
 /**
  * Redriven
  *
- * How many dead letters are ready again.
+ * Number of redriven dead letters.
  */
 export type Redriven = {
     /**
@@ -3291,13 +3328,13 @@ export type Redriven = {
 /**
  * ReplayConfig
  *
- * A replay to be made.
+ * A replay to start.
  */
 export type ReplayConfig = {
     /**
      * Id
      *
-     * Of your own choice: asking again with it makes no other.
+     * Client-chosen id, which makes the request idempotent.
      */
     id?: string | null;
     /**
@@ -3311,7 +3348,7 @@ export type ReplayConfig = {
     shards?: Array<number> | null;
     from?: BoundConfig | null;
     /**
-     * Without it: what is there when the replay begins.
+     * Default: the end of the source when the replay starts.
      */
     to?: BoundConfig | null;
     filter?: FilterConfig;
@@ -3328,13 +3365,13 @@ export type ReplayConfig = {
     /**
      * Dry Run
      *
-     * Say what it would do; nothing is sent.
+     * Return what the replay would do without sending anything.
      */
     dry_run?: boolean;
     /**
      * Exact
      *
-     * In a dry run: count one by one what is not known.
+     * In a dry run: count records exactly instead of estimating.
      */
     exact?: boolean;
 };
@@ -3342,7 +3379,7 @@ export type ReplayConfig = {
 /**
  * ReplayDetail
  *
- * A replay, what was asked for, and how far it is. Without shards it has not begun.
+ * A replay, its request and its progress. A replay without shards has not started.
  */
 export type ReplayDetail = {
     /**
@@ -3357,7 +3394,7 @@ export type ReplayDetail = {
     order: Order;
     state: JobState;
     /**
-     * What it was asked while running, not done yet.
+     * Pending action.
      */
     wish: Wish;
     /**
@@ -3367,7 +3404,7 @@ export type ReplayDetail = {
     /**
      * Failure
      *
-     * Why an attempt failed last; empty unless one did.
+     * Error of the last failed attempt; empty if none failed.
      */
     failure: string;
     /**
@@ -3413,7 +3450,7 @@ export type ReplayOut = {
     order: Order;
     state: JobState;
     /**
-     * What it was asked while running, not done yet.
+     * Pending action.
      */
     wish: Wish;
     /**
@@ -3423,7 +3460,7 @@ export type ReplayOut = {
     /**
      * Failure
      *
-     * Why an attempt failed last; empty unless one did.
+     * Error of the last failed attempt; empty if none failed.
      */
     failure: string;
     /**
@@ -3443,7 +3480,7 @@ export type ReplayOut = {
 /**
  * ReplayPage
  *
- * Replays, the newest first.
+ * Replays, newest first.
  */
 export type ReplayPage = {
     /**
@@ -3459,7 +3496,7 @@ export type ReplayPage = {
 /**
  * ReplayProgressOut
  *
- * A replay as a whole; `records` are the offsets of its window.
+ * Progress of the whole replay; `records` is the number of offsets in its range.
  */
 export type ReplayProgressOut = {
     /**
@@ -3485,7 +3522,7 @@ export type ReplayProgressOut = {
     /**
      * Expired
      *
-     * Gone before it could be read.
+     * Number of records that expired before they were read.
      */
     expired: number;
     /**
@@ -3505,7 +3542,9 @@ export type ReplayProgressOut = {
 /**
  * ReplayShardOut
  *
- * How far a part of a replay is: offsets from `first`, before `end`, of a shard; `position` is the next.
+ * Progress of a part: offsets of a shard from `first` to before `end`.
+ *
+ * `position` is the next offset.
  */
 export type ReplayShardOut = {
     /**
@@ -3531,7 +3570,7 @@ export type ReplayShardOut = {
     /**
      * Expired
      *
-     * Gone before it could be read.
+     * Number of records that expired before they were read.
      */
     expired: number;
     /**
@@ -3559,14 +3598,16 @@ export type ReplayShardOut = {
 /**
  * ResetIn
  *
- * Where to take the group; `time`, `offsets` and `bookmark` go with the target of that name.
+ * The target of a reset.
+ *
+ * `time`, `offsets` and `bookmark` belong to the target of the same name.
  */
 export type ResetIn = {
     to: ResetTo;
     /**
      * Shards
      *
-     * Only these.
+     * Only these shards.
      */
     shards?: Array<number> | null;
     /**
@@ -3576,7 +3617,7 @@ export type ResetIn = {
     /**
      * Offsets
      *
-     * By shard, the next offset to read.
+     * Next offset to read, by shard.
      */
     offsets?: {
         [key: string]: number;
@@ -3588,7 +3629,7 @@ export type ResetIn = {
     /**
      * Dry Run
      *
-     * Show what would change, and change nothing.
+     * Return what would change without changing it.
      */
     dry_run?: boolean;
 };
@@ -3596,7 +3637,7 @@ export type ResetIn = {
 /**
  * ResetOut
  *
- * What a reset did, or with `dry_run` would do.
+ * The effect of a reset, or with `dry_run` its preview.
  */
 export type ResetOut = {
     /**
@@ -3619,20 +3660,20 @@ export type ResetTo = 'earliest' | 'latest' | 'time' | 'offsets' | 'bookmark';
 /**
  * Reshard
  *
- * What to do to the shards: exactly one of the three.
+ * A reshard: exactly one of the three.
  */
 export type Reshard = {
     /**
      * Shards
      *
-     * So many equal shards.
+     * Number of shards with equal hash-key ranges.
      */
     shards?: number | null;
     split?: Split | null;
     /**
      * Merge
      *
-     * Two neighbours on the ring.
+     * Two shards with adjacent hash-key ranges.
      */
     merge?: [
         number,
@@ -3643,13 +3684,13 @@ export type Reshard = {
 /**
  * ResourceRatesConfig
  *
- * Rates of each resource that a glob matches, each for itself.
+ * Rate limits for each resource that matches a glob, counted per resource.
  */
 export type ResourceRatesConfig = {
     /**
      * Resources
      *
-     * `queue/`, `stream/` or `group/` and a name, in which `*` stands for anything and `?` for one character: `queue/orders-*`.
+     * `queue/`, `stream/` or `group/` and a name with wildcards (`*` any characters, `?` one character): `queue/orders-*`.
      */
     resources: string;
     rates: RatesConfig;
@@ -3658,7 +3699,7 @@ export type ResourceRatesConfig = {
 /**
  * Resumed
  *
- * How many messages were parked.
+ * Number of messages that were parked.
  */
 export type Resumed = {
     /**
@@ -3677,13 +3718,13 @@ export type Role = 'viewer' | 'operator' | 'producer' | 'consumer' | 'admin';
 /**
  * RotateIn
  *
- * For how long the secret before signs beside the new one.
+ * Overlap period in which the previous secret also signs deliveries.
  */
 export type RotateIn = {
     /**
      * Overlap Seconds
      *
-     * 0 to 30 days; with 0 the old one ends at once.
+     * 0 to 30 days; 0: the old secret expires immediately.
      */
     overlap_seconds?: number;
 };
@@ -3698,7 +3739,7 @@ export type SampleBy = 'key' | 'offset';
 /**
  * SampleConfig
  *
- * A lot, drawn alike each time.
+ * A sample that is drawn the same way each time.
  */
 export type SampleConfig = {
     /**
@@ -3711,7 +3752,7 @@ export type SampleConfig = {
 /**
  * SecretOut
  *
- * A signing secret that was just made: it is not shown again.
+ * A new signing secret. It is not returned again.
  */
 export type SecretOut = {
     /**
@@ -3731,7 +3772,9 @@ export type SecretOut = {
 /**
  * SendMessages
  *
- * A batch of messages. One message alone, NDJSON, MessagePack and raw bodies are also taken.
+ * Batch of messages.
+ *
+ * A single message, NDJSON, MessagePack and raw bodies are also accepted.
  */
 export type SendMessages = {
     messages: Array<MessageIn>;
@@ -3740,7 +3783,9 @@ export type SendMessages = {
 /**
  * SentMessageOut
  *
- * Where a message went. `duplicate`: it had been sent before, and nothing was added.
+ * The id and offset of a sent message.
+ *
+ * `duplicate`: it had been sent before, and nothing was added.
  */
 export type SentMessageOut = {
     id: string;
@@ -3751,7 +3796,7 @@ export type SentMessageOut = {
 /**
  * SentMessages
  *
- * The messages in the order they were sent.
+ * Sent messages, in order.
  */
 export type SentMessages = {
     messages: Array<SentMessageOut>;
@@ -3760,11 +3805,11 @@ export type SentMessages = {
 /**
  * SeriesOut
  *
- * What was measured over time: of each column a value at `start_at`, and every `step_seconds` from there on.
+ * Measurements over time: a value per column at `start_at` and every `step_seconds`.
  *
- * A step is ten seconds for up to an hour, a minute for up to a day, and else a quarter of an hour. `null` is what was not
- * measured, which is not nought. Levels are means over a step, and beside them `<column>_max` the most; ages and lags are
- * the longest of a step; rates are per second, over the step that ends there.
+ * The step is ten seconds for up to an hour, one minute for up to a day, and otherwise fifteen minutes. `null` means not
+ * measured, which is not zero. Levels are means over a step, with the maximum in `<column>_max`; ages and lags are the
+ * maximum of a step; rates are per second, over the step that ends there.
  */
 export type SeriesOut = {
     /**
@@ -3778,7 +3823,7 @@ export type SeriesOut = {
     /**
      * Columns
      *
-     * Values by column, all of one length.
+     * Values by column; all columns have the same length.
      */
     columns: {
         [key: string]: Array<number | null>;
@@ -3788,7 +3833,7 @@ export type SeriesOut = {
 /**
  * Settle
  *
- * Verdicts on deliveries of one queue, each answered for itself.
+ * Settlements of deliveries of one queue, each with its own result.
  */
 export type Settle = {
     settlements: Array<SettlementIn>;
@@ -3808,7 +3853,7 @@ export type SettleAction = 'ack' | 'extend' | 'nack' | 'reject' | 'release';
 /**
  * SettleResults
  *
- * One result for each verdict, in their order.
+ * One result for each settlement, in their order.
  */
 export type SettleResults = {
     results: Array<SettledOut>;
@@ -3817,7 +3862,9 @@ export type SettleResults = {
 /**
  * SettledOut
  *
- * `ok`, or `error` and why; `visible_at` when the delivery was extended or comes back later.
+ * Result of one settlement: `ok`, or `error` with the reason.
+ *
+ * `visible_at` is set when the delivery was extended or will be available again later.
  */
 export type SettledOut = {
     status: string;
@@ -3828,10 +3875,10 @@ export type SettledOut = {
 /**
  * SettlementIn
  *
- * A verdict on one delivery.
+ * Settlement of one delivery.
  *
- * ack: done. nack: it failed, try again after `delay_seconds`, or as the queue's back-off says. release: not tried, back at once.
- * extend: still working, hide it for `visibility_timeout_seconds` from now. reject: never again.
+ * ack: done. nack: failed, retry after `delay_seconds`, or after the queue's back-off. release: not tried, available again
+ * immediately. extend: in progress, hide it for `visibility_timeout_seconds` from now. reject: never deliver it again.
  */
 export type SettlementIn = {
     receipt_handle: string;
@@ -3844,7 +3891,9 @@ export type SettlementIn = {
 /**
  * ShardArchiveOut
  *
- * A shard in both tiers: records from `archive_start_offset` to `archived_offset` are in the archive.
+ * A shard in both tiers.
+ *
+ * Records from `archive_start_offset` to `archived_offset` are in the archive.
  */
 export type ShardArchiveOut = {
     /**
@@ -3858,7 +3907,7 @@ export type ShardArchiveOut = {
     /**
      * Archived Offset
      *
-     * The next one to be archived.
+     * The next offset to archive.
      */
     archived_offset: number | null;
     /**
@@ -3876,7 +3925,7 @@ export type ShardArchiveOut = {
     /**
      * Waiting Records
      *
-     * Not archived yet.
+     * Number of records not yet archived.
      */
     waiting_records: number;
     /**
@@ -3886,7 +3935,7 @@ export type ShardArchiveOut = {
     /**
      * Waiting Seconds
      *
-     * How long the oldest of them has waited.
+     * Age of the oldest of them.
      */
     waiting_seconds: number;
     /**
@@ -3896,7 +3945,7 @@ export type ShardArchiveOut = {
     /**
      * Records
      *
-     * In the files.
+     * Number of records in the files.
      */
     records: number;
     /**
@@ -3906,7 +3955,7 @@ export type ShardArchiveOut = {
     /**
      * Record Bytes
      *
-     * What the records count against a retention.
+     * Size of the records as counted for retention.
      */
     record_bytes: number;
 };
@@ -3914,7 +3963,7 @@ export type ShardArchiveOut = {
 /**
  * ShardLagOut
  *
- * How far the group is in one shard.
+ * Lag of the group in one shard.
  */
 export type ShardLagOut = {
     /**
@@ -3932,7 +3981,7 @@ export type ShardLagOut = {
     /**
      * Position
      *
-     * The next offset that the group reads.
+     * Next offset that the group reads.
      */
     position: number;
     /**
@@ -3946,25 +3995,25 @@ export type ShardLagOut = {
     /**
      * Records
      *
-     * Still to be read; holes are not counted.
+     * Number of unread records, not counting holes.
      */
     records: number;
     /**
      * Expired
      *
-     * Lost to retention before they were read.
+     * Number of records that expired by retention before they were read.
      */
     expired: number;
     /**
      * Lag Seconds
      *
-     * Age of the next record to be read.
+     * Age of the next record to read.
      */
     lag_seconds: number;
     /**
      * Loss In Seconds
      *
-     * Until that record is older than retention allows; null when all is read, or records do not expire by age.
+     * Time until that record expires by retention; null if everything is read or records do not expire by age.
      */
     loss_in_seconds: number | null;
     /**
@@ -3983,7 +4032,7 @@ export type ShardMode = 'rehash' | 'keep';
 /**
  * ShardOut
  *
- * A shard: the hash keys it takes (decimal, inclusive), its lineage, and the extent of its log.
+ * A shard: its hash-key range (decimal, inclusive), its lineage, and its extent.
  */
 export type ShardOut = {
     /**
@@ -3993,13 +4042,13 @@ export type ShardOut = {
     /**
      * Open
      *
-     * It takes records; a closed one can be read.
+     * Whether the shard accepts records; a closed shard can still be read.
      */
     open: boolean;
     /**
      * Parents
      *
-     * The shards it was split or merged from.
+     * Parent shards.
      */
     parents: Array<number>;
     /**
@@ -4027,7 +4076,7 @@ export type ShardOut = {
     /**
      * Next
      *
-     * The next offset to be written.
+     * The next offset to write.
      */
     next: number;
     /**
@@ -4037,7 +4086,7 @@ export type ShardOut = {
     /**
      * Fenced
      *
-     * Only a writer with its token may append.
+     * Whether appends require the shard's fencing token.
      */
     fenced: boolean;
 };
@@ -4045,10 +4094,11 @@ export type ShardOut = {
 /**
  * ShardRecords
  *
- * What was read. `tip` is the next offset to be written; `gap` tells what could not be read. `tier` says
- * where the records came from, which makes no difference but in time.
+ * Records of one shard.
  *
- * `ended`: the shard was split or merged, and nothing is left in it; go on with its `children`.
+ * `tip` is the next offset to be written; `gap` describes offsets that cannot be read. `tier` is where the records came from,
+ * which affects only the latency. `ended`: the shard was split or merged, and nothing is left in it; continue with its
+ * `children`.
  */
 export type ShardRecords = {
     records: Array<RecordOut>;
@@ -4065,7 +4115,9 @@ export type ShardRecords = {
 /**
  * ShardResetOut
  *
- * What happens to a shard. `expired`: records behind the new offset that are gone already.
+ * The effect of a reset on a shard.
+ *
+ * `expired`: records after the new offset that have already expired.
  */
 export type ShardResetOut = {
     /**
@@ -4089,7 +4141,7 @@ export type ShardResetOut = {
 /**
  * Shards
  *
- * A stream's shards, by index: parents come before their children.
+ * The shards of a stream by number; parents come before their children.
  */
 export type Shards = {
     /**
@@ -4101,7 +4153,7 @@ export type Shards = {
 /**
  * SocketOut
  *
- * A client's session, and the socket that it has.
+ * A client session and its connection.
  */
 export type SocketOut = {
     /**
@@ -4111,19 +4163,19 @@ export type SocketOut = {
     /**
      * Process
      *
-     * The process that holds it, as `/v1/processes` has it.
+     * Process that holds the connection, as in `/v1/processes`.
      */
     process: string;
     /**
      * Principal
      *
-     * Whose credential it showed.
+     * Name of its principal.
      */
     principal: string;
     /**
      * Address
      *
-     * Of the connection's other end; empty without one.
+     * Remote address; empty while disconnected.
      */
     address: string;
     /**
@@ -4133,13 +4185,13 @@ export type SocketOut = {
     /**
      * Connected At
      *
-     * Null while its connection is broken, and it may come back.
+     * Null while disconnected; the session can still be resumed.
      */
     connected_at: string | null;
     /**
      * Queued Bytes
      *
-     * Sent, and not heard to have arrived: kept to be sent again.
+     * Sent but not yet confirmed: kept for retransmission.
      */
     queued_bytes: number;
     /**
@@ -4167,7 +4219,7 @@ export type SocketPage = {
 /**
  * Split
  *
- * A shard to split: keys from `at_hash_key` on go to the second half; its middle when not said.
+ * A shard to split: keys from `at_hash_key` go to the second half; default: its middle.
  */
 export type Split = {
     /**
@@ -4183,7 +4235,7 @@ export type Split = {
 /**
  * StagedCommit
  *
- * A batch of a writer: what it is made of, unless an earlier commit of it has said so.
+ * A batch of a writer and its staged entries, unless an earlier commit listed them.
  */
 export type StagedCommit = {
     /**
@@ -4203,7 +4255,7 @@ export type StagedCommit = {
 /**
  * StagedOut
  *
- * What was put aside.
+ * A staged entry.
  */
 export type StagedOut = {
     /**
@@ -4215,7 +4267,7 @@ export type StagedOut = {
 /**
  * Start
  *
- * Where a read of all shards starts without a cursor.
+ * Start of a read of all shards without a cursor.
  */
 export type Start = 'earliest' | 'latest';
 
@@ -4229,41 +4281,41 @@ export type StartAt = 'earliest' | 'latest' | 'time';
 /**
  * StreamConfig
  *
- * The whole desired state of a stream; what is not said takes its default.
+ * The complete configuration of a stream; omitted fields take their default.
  */
 export type StreamConfig = {
     /**
      * Shards
      *
-     * At creation; a reshard changes them.
+     * Initial number of shards. Use a reshard to change it.
      */
     shards?: number;
     /**
-     * on_demand: shards are split and merged by their load.
+     * on_demand: shards are split and merged by load.
      */
     mode?: StreamMode;
     /**
      * Retention Seconds
      *
-     * null, also in a patch: for ever.
+     * null (also in a patch): unlimited.
      */
     retention_seconds?: number | null;
     /**
      * Retention Bytes
      *
-     * Of each shard; null: no limit.
+     * Per shard; null: no limit.
      */
     retention_bytes?: number | null;
     /**
      * Retention Records
      *
-     * Of each shard; null: no limit.
+     * Per shard; null: no limit.
      */
     retention_records?: number | null;
     /**
      * Drop When Read
      *
-     * Forget a record when all consumer groups have committed it.
+     * Delete a record when all consumer groups have committed it.
      */
     drop_when_read?: boolean;
     /**
@@ -4271,19 +4323,19 @@ export type StreamConfig = {
      */
     record_bytes_max?: number;
     /**
-     * What becomes of the times that producers give their records.
+     * Handling of event times set by producers.
      */
     event_times?: EventTimes;
     /**
      * Event Time Skew Seconds Max
      *
-     * How far from now they may be; null: any time.
+     * Maximum difference between an event time and now; null: unlimited.
      */
     event_time_skew_seconds_max?: number | null;
     /**
      * Key Index
      *
-     * Find the newest record of a key; about 100 bytes for each key.
+     * Index for reading the latest record of a key; costs about 100 bytes per key.
      */
     key_index?: boolean;
     /**
@@ -4295,25 +4347,25 @@ export type StreamConfig = {
     /**
      * Archive Lag Seconds
      *
-     * How long a record waits for the archive, about.
+     * Approximate time until a record is archived.
      */
     archive_lag_seconds?: number;
     /**
      * Hot Retention Seconds
      *
-     * How long archived records are also kept hot; null: until room is needed.
+     * Time that archived records also stay in the hot store; null: until memory is needed.
      */
     hot_retention_seconds?: number | null;
     /**
      * Hot Bytes Max
      *
-     * What a shard keeps hot of what is archived. With half of that not yet archived it answers 429; null: no limit.
+     * Maximum size of an archived stream's shard in the hot store. When half of it is not yet archived, writes are rejected with 429. null: no limit.
      */
     hot_bytes_max?: number | null;
     /**
      * Tags
      *
-     * Up to 50 words of your own.
+     * Up to 50 user-defined tags.
      */
     tags?: {
         [key: string]: string;
@@ -4340,7 +4392,7 @@ export type StreamOut = {
     /**
      * Shards
      *
-     * At creation.
+     * Number of shards at creation.
      */
     shards: number;
     /**
@@ -4434,8 +4486,9 @@ export type StreamPage = {
 /**
  * StreamPatch
  *
- * What to change of a stream (a JSON Merge Patch): null takes a field back to its default, but
- * `retention_seconds`, `hot_retention_seconds` and `hot_bytes_max` to none.
+ * Changes to a stream (a JSON Merge Patch); null resets a field to its default.
+ *
+ * `retention_seconds`, `hot_retention_seconds` and `hot_bytes_max` are instead set to none.
  */
 export type StreamPatch = {
     mode?: StreamMode | null;
@@ -4495,8 +4548,9 @@ export type StreamPatch = {
 /**
  * StreamRecords
  *
- * Records of all shards, by arrival; within a shard in their order. `tier` is the archive when any of them came
- * from there.
+ * Records of all shards, by arrival; within a shard in their order.
+ *
+ * `tier` is the archive when any of them came from there.
  */
 export type StreamRecords = {
     records: Array<RecordOut>;
@@ -4509,13 +4563,13 @@ export type StreamRecords = {
 /**
  * SubscriptionOut
  *
- * What a client has asked for over its socket.
+ * A subscription of a client.
  */
 export type SubscriptionOut = {
     /**
      * Name
      *
-     * The client's word for it: `sub` in its frames.
+     * Name chosen by the client: `sub` in its frames.
      */
     name: string;
     /**
@@ -4537,7 +4591,7 @@ export type SubscriptionOut = {
     /**
      * Credit Messages
      *
-     * How many more it has asked for.
+     * Remaining credit.
      */
     credit_messages: number;
     /**
@@ -4549,7 +4603,7 @@ export type SubscriptionOut = {
 /**
  * TargetConfig
  *
- * Where records go: exactly one of the two.
+ * Target of the records: exactly one of the two.
  */
 export type TargetConfig = {
     /**
@@ -4561,7 +4615,7 @@ export type TargetConfig = {
      */
     queue?: string | null;
     /**
-     * rehash: by their keys. keep: all of a source shard to one place.
+     * rehash: distribute by key. keep: records of a source shard stay together.
      */
     shard_mode?: ShardMode;
 };
@@ -4569,7 +4623,9 @@ export type TargetConfig = {
 /**
  * TicketOut
  *
- * A word that says once, within half a minute, who opens a socket: where a browser can send no header.
+ * A single-use token, valid for 30 seconds, that authenticates a WebSocket in a browser.
+ *
+ * For browsers, which cannot send headers with a WebSocket.
  */
 export type TicketOut = {
     /**
@@ -4592,7 +4648,7 @@ export type Tier = 'archive' | 'hot';
 /**
  * Truncate
  *
- * The offset before which all goes.
+ * The offset before which all records are deleted.
  */
 export type Truncate = {
     /**
@@ -4620,59 +4676,59 @@ export type TruncatedOut = {
 /**
  * WebhookConfig
  *
- * The whole desired state of a webhook. What it delivers cannot change later.
+ * The complete configuration of a webhook. The source is immutable.
  */
 export type WebhookConfig = {
     /**
      * Source
      *
-     * `queue:` or `group:` and a name: messages of a queue, or records of a group's stream.
+     * `queue:NAME` for the messages of a queue, or `group:NAME` for the records of a consumer group.
      */
     source: string;
     /**
      * Url
      *
-     * https, with a host and perhaps a path and a query.
+     * An https URL with a host and optionally a path and a query.
      */
     url: string;
     /**
      * Headers
      *
-     * Sent with each delivery. Their values are kept encrypted and never shown; when left out, they stay as they are.
+     * Headers sent with each delivery. Values are stored encrypted and never returned; if omitted, they are unchanged.
      */
     headers?: {
         [key: string]: string;
     } | null;
     /**
-     * `body`: the message's own bytes, what else is known in headers. `envelope`: JSON with all.
+     * `body`: the message body, with the other fields in headers. `envelope`: a JSON object with all fields.
      */
     format?: BodyFormat;
     /**
      * Timeout Seconds
      *
-     * For a whole answer: 0.1 to 120 seconds.
+     * Timeout for the complete response: 0.1 to 120 seconds.
      */
     timeout_seconds?: number;
     /**
      * Rate
      *
-     * Deliveries a second at most; null: no limit.
+     * Maximum deliveries per second; null: no limit.
      */
     rate?: number | null;
     /**
      * In Flight Max
      *
-     * Deliveries under way at one time, at most.
+     * Maximum number of concurrent deliveries.
      */
     in_flight_max?: number;
     /**
      * Retry Seconds
      *
-     * How long to wait after the first attempt failed, the second, and so on; each within 10 % to either side. Then a message goes to its queue's dead letters.
+     * Delays after the first failed attempt, the second, and so on, each ±10 %. After the last one, a message is dead-lettered.
      */
     retry_seconds?: Array<number>;
     /**
-     * Of a group's record after its last retry. `block`: its shard waits, and the last wait repeats. `dead_letter`: it goes to `dead_letter_queue`.
+     * Action after the last retry of a group's record. `block`: the shard waits, and the last delay repeats. `dead_letter`: the record is sent to `dead_letter_queue`.
      */
     on_failure?: OnFailure;
     /**
@@ -4682,13 +4738,13 @@ export type WebhookConfig = {
     /**
      * Disable After Seconds
      *
-     * Of nothing but failure: then the webhook is disabled.
+     * Period of consecutive failures after which the webhook is disabled.
      */
     disable_after_seconds?: number;
     /**
      * Log Retention Seconds
      *
-     * How long the log keeps a delivery after its last attempt.
+     * Time that the log keeps a delivery after its last attempt.
      */
     log_retention_seconds?: number;
     /**
@@ -4700,10 +4756,10 @@ export type WebhookConfig = {
 /**
  * WebhookHealth
  *
- * How a webhook does, as its deliverer said within the last seconds.
+ * Health of a webhook, as reported by its deliverer within the last seconds.
  *
- * `state`: `active`, `failing` since its last success, or `disabled`. `disabled_because`: `failing` or `gone`
- * (410), where the service did it.
+ * `state`: `active`, `failing` since its last success, or `disabled`. `disabled_because`: `failing` or `gone` (410), if
+ * the service disabled it.
  */
 export type WebhookHealth = {
     /**
@@ -4748,7 +4804,7 @@ export type WebhookHealth = {
 /**
  * WebhookOut
  *
- * A webhook: its configuration, its version, which is its ETag, and how it does.
+ * A webhook: its configuration, its version (the ETag) and its health.
  */
 export type WebhookOut = {
     /**
@@ -4835,7 +4891,7 @@ export type WebhookPage = {
 /**
  * WebhookStored
  *
- * A webhook, and its signing secret where it was just made: it is not shown again.
+ * A webhook, with its signing secret if it was just created: it is not returned again.
  */
 export type WebhookStored = {
     /**
@@ -4917,7 +4973,9 @@ export type What = 'sent' | 'moved_in' | 'due' | 'delivered' | 'extended' | 'ack
 /**
  * WhoamiOut
  *
- * Who is calling, and what they may do in which namespace. `credential` is null where none is stored.
+ * The caller's identity, and its permissions in the namespace.
+ *
+ * `credential` is null if no stored credential is involved.
  */
 export type WhoamiOut = {
     /**
@@ -5050,7 +5108,7 @@ export type ListArchivedFilesData = {
         shard?: number;
         limit?: number;
         /**
-         * `next_cursor` of the page before.
+         * `next_cursor` of the previous page.
          */
         cursor?: string;
     };
@@ -5111,26 +5169,26 @@ export type ListAuditEntriesData = {
     query?: {
         namespace?: string;
         /**
-         * Who called.
+         * Name of the principal.
          */
         principal?: string;
         action?: string;
         /**
-         * `queues/orders`, for one, and what is below it.
+         * A resource such as `queues/orders`, including everything below it.
          */
         resource?: string;
         /**
-         * Called then or later.
+         * At or after this time.
          */
         from?: string;
         /**
-         * Called before.
+         * Before this time.
          */
         to?: string;
         order?: AuditOrder;
         limit?: number;
         /**
-         * `next_cursor` of the page before.
+         * `next_cursor` of the previous page.
          */
         cursor?: string;
     };
@@ -5162,7 +5220,7 @@ export type ListConsumerGroupsData = {
         prefix?: string;
         limit?: number;
         /**
-         * `next_cursor` of the page before.
+         * `next_cursor` of the previous page.
          */
         cursor?: string;
     };
@@ -5191,7 +5249,7 @@ export type DeleteConsumerGroupData = {
     body?: never;
     headers?: {
         /**
-         * Act only on this version: its ETag, such as `"v3"`.
+         * Apply only to this version, given by its ETag, such as `"v3"`.
          */
         'if-match'?: string;
     };
@@ -5257,11 +5315,11 @@ export type PutConsumerGroupData = {
     body: GroupConfig;
     headers?: {
         /**
-         * Act only on this version: its ETag, such as `"v3"`.
+         * Apply only to this version, given by its ETag, such as `"v3"`.
          */
         'if-match'?: string;
         /**
-         * With `*` on PUT: create, never replace.
+         * `*` on PUT: create only, never replace.
          */
         'if-none-match'?: string;
     };
@@ -5415,7 +5473,7 @@ export type CommitOffsetsError = CommitOffsetsErrors[keyof CommitOffsetsErrors];
 
 export type CommitOffsetsResponses = {
     /**
-     * One result for each shard, and how many were refused.
+     * One result per shard, and the number of failed shards.
      */
     200: CommittedOffsets;
 };
@@ -5496,7 +5554,7 @@ export type LeaveGroupData = {
     };
     query?: {
         /**
-         * A member with an `instance_id` keeps its shards until it is back.
+         * A member with an `instance_id` keeps its shards until it returns.
          */
         for_a_while?: boolean;
     };
@@ -5542,7 +5600,7 @@ export type SendHeartbeatError = SendHeartbeatErrors[keyof SendHeartbeatErrors];
 
 export type SendHeartbeatResponses = {
     /**
-     * What the member reads now, what it is to give up, and the generation that its commits carry.
+     * The member's shards, the shards to release, and the generation for its commits.
      */
     200: Heartbeat;
 };
@@ -5556,17 +5614,17 @@ export type FetchRecordsData = {
     };
     query?: {
         /**
-         * A name of your own; none in a simple group.
+         * Name of the member. Not allowed in a simple group.
          */
         member?: string;
         /**
-         * A token of this generation: read on behind it, before it is committed.
+         * A commit token of this generation: continue reading after it, before it is committed.
          */
         after?: string;
         limit?: number;
         bytes_max?: number;
         /**
-         * How long to wait for the first.
+         * Time to wait for the first message.
          */
         wait_seconds?: number;
     };
@@ -5584,7 +5642,7 @@ export type FetchRecordsError = FetchRecordsErrors[keyof FetchRecordsErrors];
 
 export type FetchRecordsResponses = {
     /**
-     * Records of the member's shards, by arrival; within a shard in order. `token` commits them. `tier` is the
+     * Records of the member's shards, by arrival time, and in order within a shard.
      */
     200: GroupRecords;
 };
@@ -5631,11 +5689,11 @@ export type GetGroupSeriesData = {
     };
     query?: {
         /**
-         * How far back: up to two weeks.
+         * Period before now, up to two weeks.
          */
         window_seconds?: number;
         /**
-         * Only these columns, with commas between them; all when it is left out.
+         * Comma-separated columns to return; default: all.
          */
         columns?: string;
     };
@@ -5668,7 +5726,7 @@ export type ListJobsData = {
         state?: JobState;
         limit?: number;
         /**
-         * `next_cursor` of the page before.
+         * `next_cursor` of the previous page.
          */
         cursor?: string;
     };
@@ -5697,7 +5755,7 @@ export type GetJobData = {
     body?: never;
     path: {
         /**
-         * As the list tells it.
+         * As returned by the list.
          */
         job: string;
     };
@@ -5727,7 +5785,7 @@ export type CancelJobData = {
     body?: never;
     path: {
         /**
-         * As the list tells it.
+         * As returned by the list.
          */
         job: string;
     };
@@ -5757,7 +5815,7 @@ export type RetryJobData = {
     body?: never;
     path: {
         /**
-         * As the list tells it.
+         * As returned by the list.
          */
         job: string;
     };
@@ -5790,7 +5848,7 @@ export type ListKeysData = {
         name?: string;
         limit?: number;
         /**
-         * `next_cursor` of the page before.
+         * `next_cursor` of the previous page.
          */
         cursor?: string;
     };
@@ -5844,13 +5902,13 @@ export type RevokeKeyData = {
     body?: never;
     headers?: {
         /**
-         * Act only on this version: its ETag, such as `"v3"`.
+         * Apply only to this version, given by its ETag, such as `"v3"`.
          */
         'if-match'?: string;
     };
     path: {
         /**
-         * An API key's id, or a pair's.
+         * Id of an API key or access key pair.
          */
         key: string;
     };
@@ -5880,13 +5938,13 @@ export type GetKeyData = {
     body?: never;
     headers?: {
         /**
-         * With `*` on PUT: create, never replace.
+         * `*` on PUT: create only, never replace.
          */
         'if-none-match'?: string;
     };
     path: {
         /**
-         * An API key's id, or a pair's.
+         * Id of an API key or access key pair.
          */
         key: string;
     };
@@ -5916,13 +5974,13 @@ export type ChangeKeyData = {
     body: KeyPatch;
     headers?: {
         /**
-         * Act only on this version: its ETag, such as `"v3"`.
+         * Apply only to this version, given by its ETag, such as `"v3"`.
          */
         'if-match'?: string;
     };
     path: {
         /**
-         * An API key's id, or a pair's.
+         * Id of an API key or access key pair.
          */
         key: string;
     };
@@ -5952,7 +6010,7 @@ export type RotateKeyData = {
     body?: KeyRotation;
     path: {
         /**
-         * An API key's id, or a pair's.
+         * Id of an API key or access key pair.
          */
         key: string;
     };
@@ -5985,7 +6043,7 @@ export type ListNamespacesData = {
         prefix?: string;
         limit?: number;
         /**
-         * `next_cursor` of the page before.
+         * `next_cursor` of the previous page.
          */
         cursor?: string;
     };
@@ -6014,7 +6072,7 @@ export type DeleteNamespaceData = {
     body?: never;
     headers?: {
         /**
-         * Act only on this version: its ETag, such as `"v3"`.
+         * Apply only to this version, given by its ETag, such as `"v3"`.
          */
         'if-match'?: string;
     };
@@ -6080,11 +6138,11 @@ export type PutNamespaceData = {
     body?: NamespaceConfig;
     headers?: {
         /**
-         * Act only on this version: its ETag, such as `"v3"`.
+         * Apply only to this version, given by its ETag, such as `"v3"`.
          */
         'if-match'?: string;
         /**
-         * With `*` on PUT: create, never replace.
+         * `*` on PUT: create only, never replace.
          */
         'if-none-match'?: string;
     };
@@ -6152,7 +6210,7 @@ export type ListQueuesData = {
         prefix?: string;
         limit?: number;
         /**
-         * `next_cursor` of the page before.
+         * `next_cursor` of the previous page.
          */
         cursor?: string;
     };
@@ -6181,7 +6239,7 @@ export type DeleteQueueData = {
     body?: never;
     headers?: {
         /**
-         * Act only on this version: its ETag, such as `"v3"`.
+         * Apply only to this version, given by its ETag, such as `"v3"`.
          */
         'if-match'?: string;
     };
@@ -6217,7 +6275,7 @@ export type GetQueueData = {
     body?: never;
     headers?: {
         /**
-         * With `*` on PUT: create, never replace.
+         * `*` on PUT: create only, never replace.
          */
         'if-none-match'?: string;
     };
@@ -6253,7 +6311,7 @@ export type ChangeQueueData = {
     body: QueuePatch;
     headers?: {
         /**
-         * Act only on this version: its ETag, such as `"v3"`.
+         * Apply only to this version, given by its ETag, such as `"v3"`.
          */
         'if-match'?: string;
     };
@@ -6289,11 +6347,11 @@ export type PutQueueData = {
     body?: QueueConfig;
     headers?: {
         /**
-         * Act only on this version: its ETag, such as `"v3"`.
+         * Apply only to this version, given by its ETag, such as `"v3"`.
          */
         'if-match'?: string;
         /**
-         * With `*` on PUT: create, never replace.
+         * `*` on PUT: create only, never replace.
          */
         'if-none-match'?: string;
     };
@@ -6399,12 +6457,12 @@ export type ListParkedGroupsData = {
     };
     query?: {
         /**
-         * Which groups.
+         * Groups to list.
          */
         state?: 'parked';
         limit?: number;
         /**
-         * `next_cursor` of the page before.
+         * `next_cursor` of the previous page.
          */
         cursor?: string;
     };
@@ -6433,7 +6491,7 @@ export type ResumeGroupData = {
     body?: never;
     path: {
         /**
-         * A group's name.
+         * Name of the message group.
          */
         group: string;
         /**
@@ -6467,7 +6525,7 @@ export type PauseGroupData = {
     body?: PauseConfig;
     path: {
         /**
-         * A group's name.
+         * Name of the message group.
          */
         group: string;
         /**
@@ -6506,7 +6564,7 @@ export type BrowseMessagesData = {
         state?: MessageState;
         limit?: number;
         /**
-         * `next_cursor` of the last page.
+         * `next_cursor` of the previous page.
          */
         cursor?: string;
     };
@@ -6524,7 +6582,7 @@ export type BrowseMessagesError = BrowseMessagesErrors[keyof BrowseMessagesError
 
 export type BrowseMessagesResponses = {
     /**
-     * A page of messages, in the order they were sent in. It may be short, and yet not the last.
+     * A page of messages, in the order in which they were sent.
      */
     200: BrowsedMessages;
 };
@@ -6535,7 +6593,7 @@ export type SendMessagesData = {
     body: SendMessages;
     headers?: {
         /**
-         * A repeat with the same key within ten minutes adds nothing and gets the first answer.
+         * A retry with the same key within ten minutes adds nothing and returns the first response.
          */
         'Idempotency-Key'?: string;
     };
@@ -6557,7 +6615,7 @@ export type SendMessagesError = SendMessagesErrors[keyof SendMessagesErrors];
 
 export type SendMessagesResponses = {
     /**
-     * The messages in the order they were sent.
+     * Sent messages, in order.
      */
     201: SentMessages;
 };
@@ -6568,7 +6626,7 @@ export type DeleteMessageData = {
     body?: never;
     path: {
         /**
-         * A message's id, or its offset.
+         * Message id or offset.
          */
         message: string;
         /**
@@ -6602,7 +6660,7 @@ export type GetMessageData = {
     body?: never;
     path: {
         /**
-         * A message's id, or its offset.
+         * Message id or offset.
          */
         message: string;
         /**
@@ -6636,7 +6694,7 @@ export type ChangeMessageData = {
     body: MessageChange;
     path: {
         /**
-         * A message's id, or its offset.
+         * Message id or offset.
          */
         message: string;
         /**
@@ -6670,7 +6728,7 @@ export type GetMessageHistoryData = {
     body?: never;
     path: {
         /**
-         * A message's id, or its offset.
+         * Message id or offset.
          */
         message: string;
         /**
@@ -6766,7 +6824,7 @@ export type GetMoveData = {
     body?: never;
     path: {
         /**
-         * As the start of the move told it.
+         * As returned when the move was started.
          */
         move: string;
         /**
@@ -6800,7 +6858,7 @@ export type ChangeMoveData = {
     body: MoveChange;
     path: {
         /**
-         * As the start of the move told it.
+         * As returned when the move was started.
          */
         move: string;
         /**
@@ -6914,7 +6972,7 @@ export type RedriveQueueResponses = {
      */
     200: Redriven;
     /**
-     * It goes on in the background
+     * Continues in the background
      */
     202: MoveOut;
 };
@@ -6931,11 +6989,11 @@ export type GetQueueSeriesData = {
     };
     query?: {
         /**
-         * How far back: up to two weeks.
+         * Period before now, up to two weeks.
          */
         window_seconds?: number;
         /**
-         * Only these columns, with commas between them; all when it is left out.
+         * Comma-separated columns to return; default: all.
          */
         columns?: string;
     };
@@ -6980,7 +7038,7 @@ export type SettleMessagesError = SettleMessagesErrors[keyof SettleMessagesError
 
 export type SettleMessagesResponses = {
     /**
-     * One result for each verdict, in their order.
+     * One result for each settlement, in their order.
      */
     200: SettleResults;
 };
@@ -7024,7 +7082,7 @@ export type ListReplaysData = {
         state?: JobState;
         limit?: number;
         /**
-         * `next_cursor` of the page before.
+         * `next_cursor` of the previous page.
          */
         cursor?: string;
     };
@@ -7067,7 +7125,7 @@ export type StartReplayError = StartReplayErrors[keyof StartReplayErrors];
 
 export type StartReplayResponses = {
     /**
-     * What a dry run found
+     * Result of a dry run
      */
     200: PlanOut;
     /**
@@ -7082,7 +7140,7 @@ export type GetReplayData = {
     body?: never;
     path: {
         /**
-         * As the replay's start told it.
+         * As returned when the replay was created.
          */
         replay: string;
     };
@@ -7112,7 +7170,7 @@ export type CancelReplayData = {
     body?: never;
     path: {
         /**
-         * As the replay's start told it.
+         * As returned when the replay was created.
          */
         replay: string;
     };
@@ -7142,7 +7200,7 @@ export type PauseReplayData = {
     body?: never;
     path: {
         /**
-         * As the replay's start told it.
+         * As returned when the replay was created.
          */
         replay: string;
     };
@@ -7172,7 +7230,7 @@ export type ResumeReplayData = {
     body?: never;
     path: {
         /**
-         * As the replay's start told it.
+         * As returned when the replay was created.
          */
         replay: string;
     };
@@ -7202,7 +7260,7 @@ export type RetryReplayData = {
     body?: never;
     path: {
         /**
-         * As the replay's start told it.
+         * As returned when the replay was created.
          */
         replay: string;
     };
@@ -7233,11 +7291,11 @@ export type GetNamespaceSeriesData = {
     path?: never;
     query?: {
         /**
-         * How far back: up to two weeks.
+         * Period before now, up to two weeks.
          */
         window_seconds?: number;
         /**
-         * Only these columns, with commas between them; all when it is left out.
+         * Comma-separated columns to return; default: all.
          */
         columns?: string;
     };
@@ -7318,7 +7376,7 @@ export type ListSocketsData = {
     query?: {
         limit?: number;
         /**
-         * `next_cursor` of the page before.
+         * `next_cursor` of the previous page.
          */
         cursor?: string;
     };
@@ -7347,7 +7405,7 @@ export type CloseSocketData = {
     body?: never;
     path: {
         /**
-         * As the list tells it.
+         * As returned by the list.
          */
         socket: string;
     };
@@ -7380,7 +7438,7 @@ export type ListStreamsData = {
         prefix?: string;
         limit?: number;
         /**
-         * `next_cursor` of the page before.
+         * `next_cursor` of the previous page.
          */
         cursor?: string;
     };
@@ -7409,7 +7467,7 @@ export type DeleteStreamData = {
     body?: never;
     headers?: {
         /**
-         * Act only on this version: its ETag, such as `"v3"`.
+         * Apply only to this version, given by its ETag, such as `"v3"`.
          */
         'if-match'?: string;
     };
@@ -7445,7 +7503,7 @@ export type GetStreamData = {
     body?: never;
     headers?: {
         /**
-         * With `*` on PUT: create, never replace.
+         * `*` on PUT: create only, never replace.
          */
         'if-none-match'?: string;
     };
@@ -7481,7 +7539,7 @@ export type ChangeStreamData = {
     body: StreamPatch;
     headers?: {
         /**
-         * Act only on this version: its ETag, such as `"v3"`.
+         * Apply only to this version, given by its ETag, such as `"v3"`.
          */
         'if-match'?: string;
     };
@@ -7517,11 +7575,11 @@ export type PutStreamData = {
     body?: StreamConfig;
     headers?: {
         /**
-         * Act only on this version: its ETag, such as `"v3"`.
+         * Apply only to this version, given by its ETag, such as `"v3"`.
          */
         'if-match'?: string;
         /**
-         * With `*` on PUT: create, never replace.
+         * `*` on PUT: create only, never replace.
          */
         'if-none-match'?: string;
     };
@@ -7561,7 +7619,7 @@ export type AppendColumnsData = {
     body: AppendColumns;
     headers?: {
         /**
-         * A repeat with the same key within ten minutes adds nothing and gets the first answer.
+         * A retry with the same key within ten minutes adds nothing and returns the first response.
          */
         'Idempotency-Key'?: string;
     };
@@ -7583,7 +7641,7 @@ export type AppendColumnsError = AppendColumnsErrors[keyof AppendColumnsErrors];
 
 export type AppendColumnsResponses = {
     /**
-     * Ranges of records, and how many records were refused.
+     * Ranges of records, and the number of rejected records.
      */
     200: AppendedColumns;
 };
@@ -7628,27 +7686,27 @@ export type ReadEventsData = {
     query?: {
         from?: Start;
         /**
-         * The records that arrived then or later.
+         * Read records that arrived at or after this time.
          */
         time?: string;
         /**
-         * `next_cursor` of any answer of this stream, or an event's id.
+         * `next_cursor` of any response for this stream, or the id of an event.
          */
         cursor?: string;
         /**
-         * Only records with one of these keys; may be repeated.
+         * Only records with one of these keys; can be repeated.
          */
         key?: Array<string>;
         /**
-         * Only records with this header, as `name:value`; may be repeated.
+         * Only records with this header, as `name:value`; can be repeated.
          */
         header?: Array<string>;
         /**
-         * So many records.
+         * Number of records.
          */
         limit?: number;
         /**
-         * False: end where the stream ends now. Lines of JSON end there unless it is true.
+         * false: stop at the current end of the stream, which is the default for JSON lines.
          */
         follow?: boolean;
     };
@@ -7666,7 +7724,7 @@ export type ReadEventsError = ReadEventsErrors[keyof ReadEventsErrors];
 
 export type ReadEventsResponses = {
     /**
-     * An event for each record, whose id is where to go on; and gap, shard_ended, error, end.
+     * One event per record, whose id is the position to resume from; also gap, shard_ended, error and end.
      */
     200: string;
 };
@@ -7714,18 +7772,18 @@ export type ReadStreamData = {
     };
     query?: {
         /**
-         * `next_cursor` of the last answer.
+         * `next_cursor` of the previous response.
          */
         cursor?: string;
         from?: Start;
         /**
-         * The records that arrived then or later.
+         * Read records that arrived at or after this time.
          */
         time?: string;
         limit?: number;
         bytes_max?: number;
         /**
-         * How long to wait for the first.
+         * Time to wait for the first message.
          */
         wait_seconds?: number;
     };
@@ -7743,7 +7801,7 @@ export type ReadStreamError = ReadStreamErrors[keyof ReadStreamErrors];
 
 export type ReadStreamResponses = {
     /**
-     * Records of all shards, by arrival; within a shard in their order. `tier` is the archive when any of them came
+     * Records of all shards, by arrival; within a shard in their order.
      */
     200: StreamRecords;
 };
@@ -7754,7 +7812,7 @@ export type AppendRecordsData = {
     body: AppendRecords;
     headers?: {
         /**
-         * A repeat with the same key within ten minutes adds nothing and gets the first answer.
+         * A retry with the same key within ten minutes adds nothing and returns the first response.
          */
         'Idempotency-Key'?: string;
     };
@@ -7780,7 +7838,7 @@ export type AppendRecordsResponses = {
      */
     200: AppendedRecords;
     /**
-     * Where the only record went.
+     * Shard and offset of a single record.
      */
     201: AppendedRecordOut;
 };
@@ -7827,11 +7885,11 @@ export type GetStreamSeriesData = {
     };
     query?: {
         /**
-         * How far back: up to two weeks.
+         * Period before now, up to two weeks.
          */
         window_seconds?: number;
         /**
-         * Only these columns, with commas between them; all when it is left out.
+         * Comma-separated columns to return; default: all.
          */
         columns?: string;
     };
@@ -7895,35 +7953,35 @@ export type ReadShardEventsData = {
     query?: {
         from?: Start;
         /**
-         * The records that arrived then or later.
+         * Read records that arrived at or after this time.
          */
         time?: string;
         /**
-         * `next_cursor` of any answer of this stream, or an event's id.
+         * `next_cursor` of any response for this stream, or the id of an event.
          */
         cursor?: string;
         /**
-         * Only records with one of these keys; may be repeated.
+         * Only records with one of these keys; can be repeated.
          */
         key?: Array<string>;
         /**
-         * Only records with this header, as `name:value`; may be repeated.
+         * Only records with this header, as `name:value`; can be repeated.
          */
         header?: Array<string>;
         /**
-         * So many records.
+         * Number of records.
          */
         limit?: number;
         /**
-         * False: end where the stream ends now. Lines of JSON end there unless it is true.
+         * false: stop at the current end of the stream, which is the default for JSON lines.
          */
         follow?: boolean;
         /**
-         * The first record wanted.
+         * Offset of the first record to read.
          */
         offset?: number;
         /**
-         * The last so many records.
+         * Read the last N records.
          */
         tail?: number;
     };
@@ -7941,7 +7999,7 @@ export type ReadShardEventsError = ReadShardEventsErrors[keyof ReadShardEventsEr
 
 export type ReadShardEventsResponses = {
     /**
-     * An event for each record, whose id is where to go on; and gap, shard_ended, error, end.
+     * One event per record, whose id is the position to resume from; also gap, shard_ended, error and end.
      */
     200: string;
 };
@@ -7952,7 +8010,7 @@ export type PutFenceData = {
     body: FenceConfig;
     path: {
         /**
-         * The shard's index.
+         * Number of the shard.
          */
         shard: number;
         /**
@@ -7990,21 +8048,21 @@ export type ReadShardData = {
     };
     query?: {
         /**
-         * The first record wanted.
+         * Offset of the first record to read.
          */
         offset?: number;
         /**
-         * The first record that arrived then or later.
+         * Start with the first record that arrived at or after this time.
          */
         time?: string;
         /**
-         * The last so many records.
+         * Read the last N records.
          */
         tail?: number;
         limit?: number;
         bytes_max?: number;
         /**
-         * How long to wait for the first.
+         * Time to wait for the first message.
          */
         wait_seconds?: number;
     };
@@ -8022,7 +8080,7 @@ export type ReadShardError = ReadShardErrors[keyof ReadShardErrors];
 
 export type ReadShardResponses = {
     /**
-     * What was read. `tip` is the next offset to be written; `gap` tells what could not be read. `tier` says
+     * Records of one shard.
      */
     200: ShardRecords;
 };
@@ -8054,7 +8112,7 @@ export type AppendRecordsToShardResponses = {
      */
     200: AppendedRecords;
     /**
-     * Where the only record went.
+     * Shard and offset of a single record.
      */
     201: AppendedRecordOut;
 };
@@ -8065,7 +8123,7 @@ export type ReadTableData = {
     body?: never;
     path: {
         /**
-         * The shard's index.
+         * Number of the shard.
          */
         shard: number;
         /**
@@ -8075,15 +8133,15 @@ export type ReadTableData = {
     };
     query: {
         /**
-         * Where to begin.
+         * Offset to start at.
          */
         offset: number;
         /**
-         * Only records below this offset.
+         * Read only records before this offset.
          */
         end?: number;
         /**
-         * Of the records' data, at most; at least one record is read.
+         * Maximum bytes of record data; at least one record is returned.
          */
         bytes_max?: number;
     };
@@ -8112,7 +8170,7 @@ export type TruncateShardData = {
     body: Truncate;
     path: {
         /**
-         * The shard's index.
+         * Number of the shard.
          */
         shard: number;
         /**
@@ -8176,7 +8234,7 @@ export type DiscardStagedData = {
     body?: never;
     path: {
         /**
-         * As the answer told it.
+         * As returned when it was staged.
          */
         staged: string;
         /**
@@ -8238,7 +8296,7 @@ export type ListWebhooksData = {
         prefix?: string;
         limit?: number;
         /**
-         * `next_cursor` of the page before.
+         * `next_cursor` of the previous page.
          */
         cursor?: string;
     };
@@ -8267,7 +8325,7 @@ export type DeleteWebhookData = {
     body?: never;
     headers?: {
         /**
-         * Act only on this version: its ETag, such as `"v3"`.
+         * Apply only to this version, given by its ETag, such as `"v3"`.
          */
         'if-match'?: string;
     };
@@ -8333,11 +8391,11 @@ export type PutWebhookData = {
     body: WebhookConfig;
     headers?: {
         /**
-         * Act only on this version: its ETag, such as `"v3"`.
+         * Apply only to this version, given by its ETag, such as `"v3"`.
          */
         'if-match'?: string;
         /**
-         * With `*` on PUT: create, never replace.
+         * `*` on PUT: create only, never replace.
          */
         'if-none-match'?: string;
     };
@@ -8384,20 +8442,20 @@ export type ListDeliveriesData = {
     query?: {
         status?: DeliveryStatus;
         /**
-         * Of this `webhook-id` alone.
+         * Only the delivery with this `webhook-id`.
          */
         message?: string;
         /**
-         * First tried then or later.
+         * First attempt at or after this time.
          */
         from?: string;
         /**
-         * First tried before.
+         * First attempt before this time.
          */
         to?: string;
         limit?: number;
         /**
-         * `next_cursor` of the page before.
+         * `next_cursor` of the previous page.
          */
         cursor?: string;
     };
@@ -8426,7 +8484,7 @@ export type ResendDeliveryData = {
     body?: never;
     path: {
         /**
-         * The `webhook-id` of a delivery.
+         * `webhook-id` of the delivery.
          */
         delivery: string;
         /**

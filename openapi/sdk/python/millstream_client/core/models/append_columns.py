@@ -13,11 +13,13 @@ T = TypeVar("T", bound="AppendColumns")
 
 @_attrs_define
 class AppendColumns:
-    """Bodies, and the partition keys of as many records, or none. In JSON a body is base64, in MessagePack bin.
+    """Bodies, and one partition key per body or none.
 
-    Attributes:
-        data (list[str]):
-        keys (list[str] | Unset):
+    Bodies are base64 in JSON and bin in MessagePack.
+
+        Attributes:
+            data (list[str]):
+            keys (list[str] | Unset):
     """
 
     data: list[str]

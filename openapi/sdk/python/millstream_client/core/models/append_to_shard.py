@@ -24,7 +24,7 @@ class AppendToShard:
         records (list[RecordIn]):
         producer (None | ProducerIn | Unset):
         expected_offset (int | None | Unset): Append only if this is the shard's next offset.
-        fence (str | Unset): The shard's token, when it is fenced. Default: ''.
+        fence (str | Unset): Fencing token of the shard, if it is fenced. Default: ''.
     """
 
     records: list[RecordIn]

@@ -15,7 +15,7 @@ T = TypeVar("T", bound="AppendedColumns")
 
 @_attrs_define
 class AppendedColumns:
-    """Ranges of records, and how many records were refused.
+    """Ranges of records, and the number of rejected records.
 
     Attributes:
         ranges (list[AppendedRangeOut]):

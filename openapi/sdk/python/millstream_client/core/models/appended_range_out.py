@@ -17,9 +17,9 @@ T = TypeVar("T", bound="AppendedRangeOut")
 
 @_attrs_define
 class AppendedRangeOut:
-    """Where records went: the first to `offset`, the next ones behind it; or why they were refused.
+    """The offsets of consecutive records, starting at `offset`, or the error for them.
 
-    `records` are their numbers in the call; without them it is all of the call's records.
+    `records` are their indexes in the call; if omitted, the range covers all records of the call.
 
         Attributes:
             shard (int | Unset):

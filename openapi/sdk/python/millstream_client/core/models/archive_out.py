@@ -15,12 +15,14 @@ T = TypeVar("T", bound="ArchiveOut")
 
 @_attrs_define
 class ArchiveOut:
-    """A stream's archive. `archiving`: the deployment has one, and the stream wants it.
+    """The archive of a stream.
 
-    Attributes:
-        stream (str):
-        archiving (bool):
-        shards (list[ShardArchiveOut]):
+    `archiving`: archiving is enabled for the stream, and the deployment has an archive.
+
+        Attributes:
+            stream (str):
+            archiving (bool):
+            shards (list[ShardArchiveOut]):
     """
 
     stream: str

@@ -24,7 +24,7 @@ class ArchivedFileOut:
         record_bytes (int):
         first_arrival (datetime.datetime):
         last_arrival (datetime.datetime):
-        path (str): Below the archive's root.
+        path (str): Path relative to the archive root.
     """
 
     id: str

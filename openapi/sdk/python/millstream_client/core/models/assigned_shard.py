@@ -11,11 +11,13 @@ T = TypeVar("T", bound="AssignedShard")
 
 @_attrs_define
 class AssignedShard:
-    """A shard, and the next offset of the group there; null: nothing is committed, read from its start.
+    """An assigned shard and its next offset.
 
-    Attributes:
-        shard (int):
-        committed (int | None):
+    `committed` is null if nothing is committed: read from the group's start position.
+
+        Attributes:
+            shard (int):
+            committed (int | None):
     """
 
     shard: int

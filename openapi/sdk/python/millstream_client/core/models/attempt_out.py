@@ -14,16 +14,18 @@ T = TypeVar("T", bound="AttemptOut")
 
 @_attrs_define
 class AttemptOut:
-    """One request to the receiver. `status` null: there was no answer. `resent`: somebody asked for it.
+    """One request to the receiver.
 
-    Attributes:
-        at (datetime.datetime):
-        outcome (Outcome): Outcome of an attempt: delivered, or the reason for its failure.
-        status (int | None):
-        duration_seconds (float):
-        error (str):
-        response (str): What it answered, at most 4 KiB of it.
-        resent (bool):
+    `status` is null if there was no response. `resent`: the attempt is a manual resend.
+
+        Attributes:
+            at (datetime.datetime):
+            outcome (Outcome): Outcome of an attempt: delivered, or the reason for its failure.
+            status (int | None):
+            duration_seconds (float):
+            error (str):
+            response (str): Response body, truncated to 4 KiB.
+            resent (bool):
     """
 
     at: datetime.datetime

@@ -19,25 +19,26 @@ T = TypeVar("T", bound="AuditEntry")
 
 @_attrs_define
 class AuditEntry:
-    """One administrative call, or a caller whom nobody knew.
+    """One administrative call, or a failed authentication.
 
     Attributes:
-        seq (int): Its number; there is none left out in the whole log.
+        seq (int): Sequence number of the entry; the log has no gaps.
         called_at (datetime.datetime):
         namespace (str):
-        principal (str): Who called.
-        credential (str): The id of what the caller showed.
-        authenticated (str): How the caller was known.
-        address (str): The other end of the caller's connection.
+        principal (str): Name of the principal.
+        credential (str): Id of the caller's credential.
+        authenticated (str): Authentication method of the caller.
+        address (str): Remote address of the caller's connection.
         door (Door): API through which a call was made.
         operation (str):
-        action (str): The right that it needs.
-        resource (str): What it was about, as in `/v1/…`.
+        action (str): Permission that the operation requires.
+        resource (str): Resource, as in `/v1/…`.
         request_id (str):
-        outcome (str): `done`, `refused:<code>`, `failed:<code>`, or `unknown` where nobody lived to tell.
-        before (AuditEntryBefore | None): What the call changed of a definition, as it was.
-        after (AuditEntryAfter | None): The same, as it is now; else what else can be told of its answer.
-        prev_hash (str): The hash of the entry before.
+        outcome (str): `done`, `refused:<code>`, `failed:<code>`, or `unknown` if the process ended before it recorded
+            the outcome.
+        before (AuditEntryBefore | None): Fields of the definition that the call changed, with their previous values.
+        after (AuditEntryAfter | None): The same fields with their new values; otherwise a summary of the response.
+        prev_hash (str): Hash of the previous entry.
         hash_ (str): SHA-256 of this entry without its hash, as JSON with sorted keys and no spaces.
     """
 

@@ -11,7 +11,7 @@ T = TypeVar("T", bound="AuditEntryAfter")
 
 @_attrs_define
 class AuditEntryAfter:
-    """The same, as it is now; else what else can be told of its answer."""
+    """The same fields with their new values; otherwise a summary of the response."""
 
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 

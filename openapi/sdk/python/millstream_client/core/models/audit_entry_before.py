@@ -11,7 +11,7 @@ T = TypeVar("T", bound="AuditEntryBefore")
 
 @_attrs_define
 class AuditEntryBefore:
-    """What the call changed of a definition, as it was."""
+    """Fields of the definition that the call changed, with their previous values."""
 
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 

@@ -15,12 +15,14 @@ T = TypeVar("T", bound="AuditPage")
 
 @_attrs_define
 class AuditPage:
-    """Some entries. `whole`: none is left out of what lies between them, so that each follows the one before.
+    """A page of audit entries.
 
-    Attributes:
-        items (list[AuditEntry]):
-        next_cursor (None | str):
-        whole (bool):
+    `whole`: no entry in the range of the page is left out, so that each entry follows the one before it.
+
+        Attributes:
+            items (list[AuditEntry]):
+            next_cursor (None | str):
+            whole (bool):
     """
 
     items: list[AuditEntry]

@@ -14,11 +14,11 @@ T = TypeVar("T", bound="BackoffConfig")
 
 @_attrs_define
 class BackoffConfig:
-    """How long a message waits after a failure whose consumer does not say; n counts its failures.
+    """Delay after a failure for which the consumer sets none; n is the number of failures.
 
     fixed: initial. linear: initial * n. exponential: initial * multiplier^(n-1). list: the nth of `delays_seconds`,
-    or its last. Never more than `max_seconds`; then the jitter: full is anything from 0 to the delay, equal
-    half of it and anything up to the other half.
+    or its last. The delay is capped at `max_seconds`, then the jitter is applied: full draws from 0 to the delay, equal
+    from half the delay to the delay.
 
         Attributes:
             kind (BackoffKind | Unset): Growth function f(n) of the delay after the nth failure.

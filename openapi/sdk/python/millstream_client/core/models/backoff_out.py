@@ -14,7 +14,7 @@ T = TypeVar("T", bound="BackoffOut")
 
 @_attrs_define
 class BackoffOut:
-    """A queue's back-off.
+    """Back-off of a queue.
 
     Attributes:
         kind (BackoffKind | Unset): Growth function f(n) of the delay after the nth failure.

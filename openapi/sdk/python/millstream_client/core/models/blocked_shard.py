@@ -11,7 +11,7 @@ T = TypeVar("T", bound="BlockedShard")
 
 @_attrs_define
 class BlockedShard:
-    """A shard that waits for its first record to be delivered, and what that met last.
+    """A shard that is blocked by its first record, and the last error of that record.
 
     Attributes:
         shard (int):

@@ -16,10 +16,10 @@ T = TypeVar("T", bound="BookmarkIn")
 
 @_attrs_define
 class BookmarkIn:
-    """Positions to keep; without any, where the group is now.
+    """Offsets to save; default: the group's current offsets.
 
     Attributes:
-        positions (BookmarkInPositions | None | Unset): By shard, the next offset to read.
+        positions (BookmarkInPositions | None | Unset): Next offset to read, by shard.
     """
 
     positions: BookmarkInPositions | None | Unset = UNSET

@@ -16,7 +16,7 @@ T = TypeVar("T", bound="BookmarkOut")
 
 @_attrs_define
 class BookmarkOut:
-    """Positions under a name.
+    """Named offsets of a group.
 
     Attributes:
         name (str):

@@ -18,11 +18,11 @@ T = TypeVar("T", bound="BoundConfig")
 
 @_attrs_define
 class BoundConfig:
-    """An end of the window: exactly one of the three.
+    """A bound of the replayed range: exactly one of the three.
 
     Attributes:
-        offsets (BoundConfigOffsets | None | Unset): By shard; one that is not named is not bounded here.
-        time (datetime.datetime | None | Unset): The first record that arrived then or later.
+        offsets (BoundConfigOffsets | None | Unset): Offsets by shard; shards that are not listed are not bounded.
+        time (datetime.datetime | None | Unset): Start with the first record that arrived at or after this time.
         bookmark (BookmarkName | None | Unset):
     """
 

@@ -11,7 +11,7 @@ T = TypeVar("T", bound="BoundConfigOffsets")
 
 @_attrs_define
 class BoundConfigOffsets:
-    """By shard; one that is not named is not bounded here."""
+    """Offsets by shard; shards that are not listed are not bounded."""
 
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 

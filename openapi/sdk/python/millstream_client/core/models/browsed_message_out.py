@@ -32,7 +32,7 @@ class BrowsedMessageOut:
         receives (int):
         failures (int):
         crashes (int):
-        body (Any | Unset): A string is kept as its UTF-8 text, any other value as compact JSON.
+        body (Any | Unset): A string is stored as UTF-8 text, any other value as compact JSON.
         body_base64 (str | Unset): Bytes in standard base64.
         content_type (str | Unset):  Default: ''.
         headers (BrowsedMessageOutHeaders | Unset):

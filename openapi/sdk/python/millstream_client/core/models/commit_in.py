@@ -16,9 +16,9 @@ T = TypeVar("T", bound="CommitIn")
 
 @_attrs_define
 class CommitIn:
-    """A token, or offsets with the member and the generation that say them.
+    """A commit token, or offsets with their member and generation.
 
-    In a simple group there is no member, and nothing is fenced without a generation.
+    Simple groups have no member; without a generation, commits are not fenced.
 
         Attributes:
             token (str | Unset):  Default: ''.

@@ -11,12 +11,12 @@ T = TypeVar("T", bound="CommitOut")
 
 @_attrs_define
 class CommitOut:
-    """How far a commit is: call again until it is `done`.
+    """Progress of a commit: repeat the call until it is `done`.
 
     Attributes:
         done (bool):
-        records (int): Appended so far.
-        staged (list[str]): What the batch is made of.
+        records (int): Number of records appended so far.
+        staged (list[str]): Staged entries of the batch.
     """
 
     done: bool

@@ -15,7 +15,7 @@ T = TypeVar("T", bound="CommittedOffsets")
 
 @_attrs_define
 class CommittedOffsets:
-    """One result for each shard, and how many were refused.
+    """One result per shard, and the number of failed shards.
 
     Attributes:
         offsets (list[CommittedOut]):

@@ -17,7 +17,7 @@ T = TypeVar("T", bound="CommittedOut")
 
 @_attrs_define
 class CommittedOut:
-    """Where the group stands in a shard, or why nothing was committed there.
+    """The group's offset in a shard, or the error for the shard.
 
     Attributes:
         shard (int):

@@ -12,7 +12,7 @@ T = TypeVar("T", bound="ConditionConfig")
 
 @_attrs_define
 class ConditionConfig:
-    """What is at a place of a JSON body: exactly one of `equals` and `exists`.
+    """A condition on a member of a JSON body: exactly one of `equals` and `exists`.
 
     Attributes:
         path (str): A JSON Pointer, such as /user/id.

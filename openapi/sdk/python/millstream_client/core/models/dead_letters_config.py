@@ -10,11 +10,13 @@ T = TypeVar("T", bound="DeadLettersConfig")
 
 @_attrs_define
 class DeadLettersConfig:
-    """Another queue that takes what was received `receives_max` times in vain, at the next receive.
+    """The dead-letter queue.
 
-    Attributes:
-        queue (str):
-        receives_max (int):
+    A message moves to it at the receive after `receives_max` unsuccessful ones.
+
+        Attributes:
+            queue (str):
+            receives_max (int):
     """
 
     queue: str

@@ -12,7 +12,7 @@ T = TypeVar("T", bound="DeathReasonOut")
 
 @_attrs_define
 class DeathReasonOut:
-    """Dead letters that have the same reason.
+    """Dead letters with the same reason.
 
     Attributes:
         reason (str):

@@ -15,7 +15,7 @@ T = TypeVar("T", bound="DeathReasons")
 
 @_attrs_define
 class DeathReasons:
-    """A queue's dead letters by reason, the most frequent first.
+    """Dead letters of a queue by reason, most frequent first.
 
     Attributes:
         items (list[DeathReasonOut]):

@@ -18,22 +18,24 @@ T = TypeVar("T", bound="DeliveryOut")
 
 @_attrs_define
 class DeliveryOut:
-    """One message or record, and how its delivery went. `attempts` counts all; `last_attempts` has the latest 20.
+    """A delivery of a message or record.
 
-    Attributes:
-        id (str): The `webhook-id` that the receiver sees.
-        status (DeliveryStatus): Status of a delivery.
+    `attempts` counts all attempts; `last_attempts` has the latest 20.
 
-            delivered: the receiver has it. retrying: it will be retried. failed: it was dead-lettered. gap: records that
-            could not be delivered because they no longer exist.
-        attempts (int):
-        last_attempts (list[AttemptOut]):
-        first_at (datetime.datetime):
-        last_at (datetime.datetime):
-        next_at (datetime.datetime | None):
-        sent_at (datetime.datetime):
-        shard (int | None):
-        offset (int | None):
+        Attributes:
+            id (str): `webhook-id` header sent to the receiver.
+            status (DeliveryStatus): Status of a delivery.
+
+                delivered: the receiver has it. retrying: it will be retried. failed: it was dead-lettered. gap: records that
+                could not be delivered because they no longer exist.
+            attempts (int):
+            last_attempts (list[AttemptOut]):
+            first_at (datetime.datetime):
+            last_at (datetime.datetime):
+            next_at (datetime.datetime | None):
+            sent_at (datetime.datetime):
+            shard (int | None):
+            offset (int | None):
     """
 
     id: str

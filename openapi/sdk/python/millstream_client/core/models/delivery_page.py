@@ -15,7 +15,7 @@ T = TypeVar("T", bound="DeliveryPage")
 
 @_attrs_define
 class DeliveryPage:
-    """Deliveries, the newest first.
+    """Deliveries, newest first.
 
     Attributes:
         items (list[DeliveryOut]):

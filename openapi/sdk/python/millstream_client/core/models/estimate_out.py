@@ -11,7 +11,7 @@ T = TypeVar("T", bound="EstimateOut")
 
 @_attrs_define
 class EstimateOut:
-    """A number, and whether it is known or made up from examples.
+    """A number, and whether it is exact or estimated from samples.
 
     Attributes:
         count (int):

@@ -12,11 +12,13 @@ T = TypeVar("T", bound="FenceConfig")
 
 @_attrs_define
 class FenceConfig:
-    """The token that appends must carry; empty for none. `expected`: only if this is the token now.
+    """The fencing token that appends must carry; empty for none.
 
-    Attributes:
-        token (str):
-        expected (None | str | Unset):
+    `expected`: apply only if this is the current token.
+
+        Attributes:
+            token (str):
+            expected (None | str | Unset):
     """
 
     token: str

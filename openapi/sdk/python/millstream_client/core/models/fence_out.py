@@ -11,7 +11,7 @@ T = TypeVar("T", bound="FenceOut")
 
 @_attrs_define
 class FenceOut:
-    """Whether a shard is one writer's.
+    """The fencing state of a shard.
 
     Attributes:
         shard (int):

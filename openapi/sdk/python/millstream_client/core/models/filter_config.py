@@ -18,7 +18,7 @@ T = TypeVar("T", bound="FilterConfig")
 
 @_attrs_define
 class FilterConfig:
-    """Which records are meant: those that meet all that is said.
+    """Records to replay: those that match all conditions.
 
     Attributes:
         keys (list[str] | Unset):

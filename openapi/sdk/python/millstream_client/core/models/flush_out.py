@@ -11,7 +11,7 @@ T = TypeVar("T", bound="FlushOut")
 
 @_attrs_define
 class FlushOut:
-    """The job that archives all there is of the stream now.
+    """The job that archives all records of the stream now.
 
     Attributes:
         job (str):

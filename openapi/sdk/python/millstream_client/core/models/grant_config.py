@@ -13,12 +13,12 @@ T = TypeVar("T", bound="GrantConfig")
 
 @_attrs_define
 class GrantConfig:
-    """Allows or denies actions on names; what is denied is not allowed by anything else.
+    """Allows or denies actions on resource names. A deny overrides every allow.
 
     Attributes:
         effect (Effect): Effect of a grant on the actions and names it matches.
-        actions (list[str]): Such as `queue:send`; `*` and `?` may stand in them.
-        resources (list[str] | Unset): Names of queues, streams and so on: `orders-*`.
+        actions (list[str]): Actions such as `queue:send`; `*` and `?` are wildcards.
+        resources (list[str] | Unset): Names of queues, streams and other resources, such as `orders-*`.
     """
 
     effect: Effect

@@ -15,7 +15,7 @@ T = TypeVar("T", bound="GroupConfig")
 
 @_attrs_define
 class GroupConfig:
-    """The whole desired state of a group. Stream, kind and start cannot change later.
+    """The complete configuration of a group. Stream, kind and start are immutable.
 
     Attributes:
         stream (str):
@@ -23,10 +23,12 @@ class GroupConfig:
 
             `ordered`: members share the shards, one reader for each shard. `simple`: the group only stores offsets.
         start (StartAt | Unset): Start position of a group that has committed nothing.
-        start_time (datetime.datetime | None | Unset): With `time`: the first record that arrived then or later.
-        session_timeout_seconds (float | Unset): A member that is silent for so long is one no more. Default: 30.0.
-        static_timeout_seconds (float | Unset): The same for a member with an `instance_id`. Default: 300.0.
-        revoke_timeout_seconds (float | Unset): A shard that is not given up by then is taken. Default: 60.0.
+        start_time (datetime.datetime | None | Unset): With `time`: start with the first record that arrived at or after
+            this time.
+        session_timeout_seconds (float | Unset): Members without a heartbeat for this long are removed. Default: 30.0.
+        static_timeout_seconds (float | Unset): The same for members with an `instance_id`. Default: 300.0.
+        revoke_timeout_seconds (float | Unset): A revoked shard that is not released within this time is reassigned.
+            Default: 60.0.
     """
 
     stream: str

@@ -20,7 +20,7 @@ T = TypeVar("T", bound="GroupDetail")
 
 @_attrs_define
 class GroupDetail:
-    """A group with its members and shards, as they are at one time.
+    """A group with its members and shards, as one consistent snapshot.
 
     Attributes:
         name (str):

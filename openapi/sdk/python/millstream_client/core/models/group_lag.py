@@ -15,7 +15,7 @@ T = TypeVar("T", bound="GroupLag")
 
 @_attrs_define
 class GroupLag:
-    """How far a group is behind: all records together, the oldest of them, the soonest loss.
+    """Lag of a group: total records, the oldest of them, and the earliest loss.
 
     Attributes:
         records (int):

@@ -18,8 +18,9 @@ T = TypeVar("T", bound="GroupRecords")
 
 @_attrs_define
 class GroupRecords:
-    """Records of the member's shards, by arrival; within a shard in order. `token` commits them. `tier` is the
-    archive when any of them came from there.
+    """Records of the member's shards, by arrival time, and in order within a shard.
+
+    `token` commits them. `tier` is `archive` if any of them came from the archive.
 
         Attributes:
             records (list[RecordOut]):

@@ -11,7 +11,7 @@ T = TypeVar("T", bound="GroupShardOut")
 
 @_attrs_define
 class GroupShardOut:
-    """A shard as the group sees it. `finished`: it is closed, and was read to its end.
+    """A shard of the group. `finished`: the shard is closed and fully read.
 
     Attributes:
         shard (int):

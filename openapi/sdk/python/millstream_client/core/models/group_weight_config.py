@@ -10,9 +10,9 @@ T = TypeVar("T", bound="GroupWeightConfig")
 
 @_attrs_define
 class GroupWeightConfig:
-    """How many messages of a group a standard queue delivers in its turn, where every other group has 1.
+    """Number of messages of a group that a standard queue delivers per turn (other groups: 1).
 
-    `match` is a group's name, or the start of one and `*`; the first in the list that fits counts.
+    `match` is a group name, or a prefix followed by `*`; the first match in the list applies.
 
         Attributes:
             match (str):

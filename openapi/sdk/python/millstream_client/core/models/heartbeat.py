@@ -15,7 +15,7 @@ T = TypeVar("T", bound="Heartbeat")
 
 @_attrs_define
 class Heartbeat:
-    """What the member reads now, what it is to give up, and the generation that its commits carry.
+    """The member's shards, the shards to release, and the generation for its commits.
 
     Attributes:
         member (str):

@@ -12,11 +12,13 @@ T = TypeVar("T", bound="HeartbeatIn")
 
 @_attrs_define
 class HeartbeatIn:
-    """What the member knows: its generation, and the shards it still holds, so that others become free.
+    """The member's generation, and the shards that it still holds.
 
-    Attributes:
-        generation (int | None | Unset):
-        owned (list[int] | None | Unset):
+    Shards that are not listed can be reassigned.
+
+        Attributes:
+            generation (int | None | Unset):
+            owned (list[int] | None | Unset):
     """
 
     generation: int | None | Unset = UNSET

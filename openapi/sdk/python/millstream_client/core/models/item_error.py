@@ -16,7 +16,7 @@ class ItemError:
     """Reason why one item of a batch was refused.
 
     Attributes:
-        code (ErrorCode): Stable keys; whether to retry and whether nothing happened are properties of the key.
+        code (ErrorCode): Stable error codes, which know whether a retry makes sense and whether nothing happened.
         detail (str):
         retryable (bool):
     """

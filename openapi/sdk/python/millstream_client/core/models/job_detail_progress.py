@@ -11,7 +11,7 @@ T = TypeVar("T", bound="JobDetailProgress")
 
 @_attrs_define
 class JobDetailProgress:
-    """In words of its kind."""
+    """Progress, in a format specific to the job type."""
 
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 

@@ -20,21 +20,21 @@ T = TypeVar("T", bound="JobOut")
 
 @_attrs_define
 class JobOut:
-    """A job, and how far it is.
+    """A job and its progress.
 
     Attributes:
         id (str):
         kind (JobKind): Type of a job.
-        subject (str): Of one kind and subject, one job is open at a time.
+        subject (str): At most one job of a type and subject is open at a time.
         state (JobState): State of a job.
         wish (Wish): Action requested by a running job's owner; its worker sees it at its next heartbeat.
-        attempt (int): How often it was begun.
-        failures (int): Attempts in a row that failed, since it last got further.
+        attempt (int): Number of times the job was started.
+        failures (int): Consecutive failed attempts without progress.
         attempts_max (int):
-        progress (JobOutProgress): In words of its kind.
-        failure (str): Why an attempt failed last; empty unless one did.
+        progress (JobOutProgress): Progress, in a format specific to the job type.
+        failure (str): Error of the last failed attempt; empty if none failed.
         created_at (datetime.datetime):
-        run_after (datetime.datetime): A queued job is not begun before.
+        run_after (datetime.datetime): A queued job does not start before this time.
         started_at (datetime.datetime | None):
         ended_at (datetime.datetime | None):
     """

@@ -15,7 +15,7 @@ T = TypeVar("T", bound="JobPage")
 
 @_attrs_define
 class JobPage:
-    """Jobs, the newest first.
+    """Jobs, newest first.
 
     Attributes:
         items (list[JobOut]):

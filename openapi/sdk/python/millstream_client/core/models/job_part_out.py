@@ -15,11 +15,11 @@ T = TypeVar("T", bound="JobPartOut")
 
 @_attrs_define
 class JobPartOut:
-    """How far a part of a job is.
+    """Progress of a part of a job.
 
     Attributes:
         part (str):
-        position (int): The next thing to do there.
+        position (int): Next position of the part.
         done (bool):
         counts (JobPartOutCounts):
     """

@@ -12,11 +12,13 @@ T = TypeVar("T", bound="JoinIn")
 
 @_attrs_define
 class JoinIn:
-    """Who joins: a name of its own, an instance that keeps its shards through a restart, or neither.
+    """The joining member.
 
-    Attributes:
-        member (None | str | Unset):
-        instance_id (None | str | Unset): Makes a static member, which has this name.
+    Its name, or a static instance that keeps its shards across restarts, or neither.
+
+        Attributes:
+            member (None | str | Unset):
+            instance_id (None | str | Unset): Makes the member static, with this name.
     """
 
     member: None | str | Unset = UNSET

@@ -20,19 +20,22 @@ T = TypeVar("T", bound="KeyConfig")
 
 @_attrs_define
 class KeyConfig:
-    """A credential to be made. `key`: sent with every call. `pair`: signs calls, as AWS's clients do.
+    """A credential to create.
 
-    Attributes:
-        name (str): Its holder's. Several keys may have one name.
-        roles (list[Role] | Unset):
-        grants (list[GrantConfig] | Unset):
-        rates (KeyRates | None | Unset):
-        expires_at (datetime.datetime | None | Unset): When it ends; null: only when it is revoked.
-        kind (CredentialKind | Unset): Type of a credential.
+    `key`: an API key that is sent with every call. `pair`: an access key pair that signs calls, as AWS clients do.
 
-            key: sent with every call. pair: an access key id and a secret that signs. token: from an external issuer,
-            never stored.
-        everywhere (bool | Unset): Of an administrator of all namespaces: only one of them can say so. Default: False.
+        Attributes:
+            name (str): Name of the principal. Several keys can have the same name.
+            roles (list[Role] | Unset):
+            grants (list[GrantConfig] | Unset):
+            rates (KeyRates | None | Unset):
+            expires_at (datetime.datetime | None | Unset): Expiry; null: valid until revoked.
+            kind (CredentialKind | Unset): Type of a credential.
+
+                key: sent with every call. pair: an access key id and a secret that signs. token: from an external issuer,
+                never stored.
+            everywhere (bool | Unset): Grants access to all namespaces. Only an administrator of all namespaces can set it.
+                Default: False.
     """
 
     name: str

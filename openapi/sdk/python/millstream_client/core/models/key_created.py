@@ -20,29 +20,31 @@ T = TypeVar("T", bound="KeyCreated")
 
 @_attrs_define
 class KeyCreated:
-    """A credential that was just made. Its secret is not shown again: an API key, or what a pair signs with.
+    """A new credential. Its secret is not returned again.
 
-    Attributes:
-        id (str):
-        kind (CredentialKind): Type of a credential.
+    The secret is an API key, or the secret access key of a pair.
 
-            key: sent with every call. pair: an access key id and a secret that signs. token: from an external issuer,
-            never stored.
-        name (str):
-        namespace (str):
-        everywhere (bool):
-        roles (list[Role]):
-        grants (list[GrantConfig]):
-        rates (KeyRates | None):
-        family (str):
-        version (int):
-        created_by (str):
-        created_at (datetime.datetime):
-        changed_at (datetime.datetime):
-        expires_at (datetime.datetime | None):
-        last_used_at (datetime.datetime | None):
-        revoked_at (datetime.datetime | None):
-        secret (str):
+        Attributes:
+            id (str):
+            kind (CredentialKind): Type of a credential.
+
+                key: sent with every call. pair: an access key id and a secret that signs. token: from an external issuer,
+                never stored.
+            name (str):
+            namespace (str):
+            everywhere (bool):
+            roles (list[Role]):
+            grants (list[GrantConfig]):
+            rates (KeyRates | None):
+            family (str):
+            version (int):
+            created_by (str):
+            created_at (datetime.datetime):
+            changed_at (datetime.datetime):
+            expires_at (datetime.datetime | None):
+            last_used_at (datetime.datetime | None):
+            revoked_at (datetime.datetime | None):
+            secret (str):
     """
 
     id: str

@@ -20,9 +20,9 @@ T = TypeVar("T", bound="KeyOut")
 
 @_attrs_define
 class KeyOut:
-    """A credential without its secret; `version` is its ETag. `family`: the first one of its rotations.
+    """A credential without its secret.
 
-    `last_used_at` is a minute behind at most.
+    `version` is its ETag; `family` is the first of its rotations. `last_used_at` can lag by up to one minute.
 
         Attributes:
             id (str):

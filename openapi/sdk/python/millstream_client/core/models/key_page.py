@@ -15,7 +15,7 @@ T = TypeVar("T", bound="KeyPage")
 
 @_attrs_define
 class KeyPage:
-    """Credentials by name. `next_cursor` is null on the last page; a page may have fewer items than were asked for.
+    """Credentials by name. `next_cursor` is null on the last page; a page can be short.
 
     Attributes:
         items (list[KeyOut]):

@@ -19,13 +19,13 @@ T = TypeVar("T", bound="KeyPatch")
 
 @_attrs_define
 class KeyPatch:
-    """What to change of a credential's rights (a JSON Merge Patch); null takes a field away.
+    """Changes to a credential's permissions (a JSON Merge Patch); null removes a field.
 
     Attributes:
         roles (list[Role] | None | Unset):
         grants (list[GrantConfig] | None | Unset):
         rates (KeyRates | None | Unset):
-        expires_at (datetime.datetime | None | Unset): When it ends; null: only when it is revoked.
+        expires_at (datetime.datetime | None | Unset): Expiry; null: valid until revoked.
     """
 
     roles: list[Role] | None | Unset = UNSET

@@ -12,13 +12,13 @@ T = TypeVar("T", bound="KeyRates")
 
 @_attrs_define
 class KeyRates:
-    """What may pass in a second with this credential; null: no limit of its own.
+    """Rate limits of this credential, per second; null: no limit of its own.
 
     Attributes:
         calls_per_second (float | None | Unset):
         messages_per_second (float | None | Unset):
         bytes_per_second (float | None | Unset):
-        burst_seconds (float | None | Unset): So many seconds' worth may pass at once after a pause. Default: 1.0.
+        burst_seconds (float | None | Unset): Burst size, in seconds at the full rate. Default: 1.0.
     """
 
     calls_per_second: float | None | Unset = UNSET

@@ -12,10 +12,10 @@ T = TypeVar("T", bound="KeyRotation")
 
 @_attrs_define
 class KeyRotation:
-    """For how long the credential goes on beside the new one.
+    """The overlap period of the current and the new credential.
 
     Attributes:
-        overlap_seconds (float | Unset): 0 to 30 days; with 0 it ends at once. Default: 86400.0.
+        overlap_seconds (float | Unset): 0 to 30 days; 0: the old key expires immediately. Default: 86400.0.
     """
 
     overlap_seconds: float | Unset = 86400.0

@@ -11,7 +11,7 @@ T = TypeVar("T", bound="LiveOut")
 
 @_attrs_define
 class LiveOut:
-    """The event loop answers.
+    """Liveness of the process.
 
     Attributes:
         status (str):

@@ -12,10 +12,10 @@ T = TypeVar("T", bound="LogIn")
 
 @_attrs_define
 class LogIn:
-    """With which API key to log in.
+    """The API key to log in with.
 
     Attributes:
-        api_key (None | str | Unset): When left out, the one that the call itself shows.
+        api_key (None | str | Unset): Default: the credential of this call.
     """
 
     api_key: None | str | Unset = UNSET

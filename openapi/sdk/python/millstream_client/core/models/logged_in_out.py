@@ -12,7 +12,7 @@ T = TypeVar("T", bound="LoggedInOut")
 
 @_attrs_define
 class LoggedInOut:
-    """A session, which the answer's cookie carries. It ends sooner when it is left alone for 8 hours.
+    """A session, carried by the cookie of the response. It ends early after 8 idle hours.
 
     Attributes:
         name (str):

@@ -12,7 +12,7 @@ T = TypeVar("T", bound="MemberOut")
 
 @_attrs_define
 class MemberOut:
-    """A member. `away`: it left for a while and keeps its shards. `revoked` are those it is to give up.
+    """A member. `away`: it disconnected and keeps its shards. `revoked`: shards to release.
 
     Attributes:
         member (str):

@@ -15,7 +15,7 @@ T = TypeVar("T", bound="MembershipOut")
 
 @_attrs_define
 class MembershipOut:
-    """What a member is told: what it reads, what it is to give up, and what its commits carry.
+    """The member's shards, the shards to release, and the generation for commits.
 
     Attributes:
         member (str):

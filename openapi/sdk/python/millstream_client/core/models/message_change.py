@@ -12,15 +12,16 @@ T = TypeVar("T", bound="MessageChange")
 
 @_attrs_define
 class MessageChange:
-    """What to change of a message.
+    """Changes to a message.
 
-    Its body, while it waits, is parked or dead: `body` (text, or JSON) or `body_base64`. Of a message that waits in a
-    standard queue also when it is due, and its priority.
+    The body (`body`, text or JSON, or `body_base64`) can change while the message is waiting, parked or dead-lettered.
+    The
+    due time and the priority can change while it is waiting in a standard queue.
 
         Attributes:
             body (Any | Unset):
             body_base64 (None | str | Unset):
-            delay_seconds (float | None | Unset): When it is due, counted from now; 0: at once.
+            delay_seconds (float | None | Unset): Delay from now until the message is due; 0: immediately.
             priority (int | None | Unset):
     """
 

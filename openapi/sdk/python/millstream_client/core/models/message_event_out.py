@@ -14,13 +14,13 @@ T = TypeVar("T", bound="MessageEventOut")
 
 @_attrs_define
 class MessageEventOut:
-    """One change of a message's state.
+    """One state change of a message.
 
     Attributes:
         what (What): A change of a message's state.
         at (datetime.datetime):
-        until (datetime.datetime | None): When the delay or the delivery ends that it began.
-        number (int | None): Of a delivery: which one. Of a failure, or a lease that ended: how many.
+        until (datetime.datetime | None): End of the delay or of the delivery that the event started.
+        number (int | None): For a delivery, its number. For a failure or an expired lease, the count.
         reason (str):
     """
 

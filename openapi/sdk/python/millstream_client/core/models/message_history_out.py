@@ -15,14 +15,14 @@ T = TypeVar("T", bound="MessageHistoryOut")
 
 @_attrs_define
 class MessageHistoryOut:
-    """What has happened to a message, oldest first.
+    """History of a message, oldest event first.
 
     Attributes:
-        id (str): As it was asked for.
+        id (str): As requested.
         offset (int):
-        state (str): Where its last change left it: ready, delayed, in_flight, dead_lettered, moving or gone; empty
-            where none is known.
-        truncated (bool): Its beginning is not there: it is too old, or the history was off.
+        state (str): State after the last change: ready, delayed, in_flight, dead_lettered, moving or gone; empty if
+            unknown.
+        truncated (bool): Earlier events are missing because they expired or the history was disabled.
         events (list[MessageEventOut]):
     """
 

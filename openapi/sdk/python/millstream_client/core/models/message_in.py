@@ -21,14 +21,15 @@ class MessageIn:
 
     Attributes:
         body_base64 (str | Unset): Bytes in standard base64.
-        headers (MessageInHeaders | Unset): Names without a leading ':', text values.
-        content_type (str | Unset): Of the body; 'application/json' comes back as a JSON value. Default: ''.
+        headers (MessageInHeaders | Unset): Header names (without a leading ':') and text values.
+        content_type (str | Unset): Content type of the body. With 'application/json', responses return it as a JSON
+            value. Default: ''.
         group (str | Unset): FIFO queues only. Default: ''.
         dedup_id (str | Unset): FIFO queues only. Default: ''.
         delay_seconds (float | None | Unset):
-        ttl_seconds (float | Unset): How long it may wait from when it is due; 0: as its queue says. Default: 0.0.
+        ttl_seconds (float | Unset): Time to live from when the message is due; 0: the queue's default. Default: 0.0.
         priority (int | Unset):  Default: 0.
-        body (Any | Unset): A string is kept as its UTF-8 text, any other value as compact JSON.
+        body (Any | Unset): A string is stored as UTF-8 text, any other value as compact JSON.
     """
 
     body_base64: str | Unset = UNSET

@@ -11,7 +11,7 @@ T = TypeVar("T", bound="MessageInHeaders")
 
 @_attrs_define
 class MessageInHeaders:
-    """Names without a leading ':', text values."""
+    """Header names (without a leading ':') and text values."""
 
     additional_properties: dict[str, str] = _attrs_field(init=False, factory=dict)
 

@@ -12,7 +12,7 @@ T = TypeVar("T", bound="MoveChange")
 
 @_attrs_define
 class MoveChange:
-    """What to do with a running move: stop it. What has moved stays where it is.
+    """Cancellation of a running move. Messages already moved stay where they are.
 
     Attributes:
         state (MoveState): State of a move job.

@@ -12,11 +12,11 @@ T = TypeVar("T", bound="MoveConfig")
 
 @_attrs_define
 class MoveConfig:
-    """Where ready messages go: to `destination`, or each back to the queue that it died in.
+    """Target of the ready messages: `destination`, or the source queue of each message.
 
     Attributes:
         destination (None | str | Unset):
-        per_second (int | None | Unset): null: as fast as it goes.
+        per_second (int | None | Unset): null: unlimited.
     """
 
     destination: None | str | Unset = UNSET

@@ -15,7 +15,7 @@ T = TypeVar("T", bound="MoveList")
 
 @_attrs_define
 class MoveList:
-    """The moves from a queue, the newest first.
+    """The moves from a queue, newest first.
 
     Attributes:
         items (list[MoveOut]):

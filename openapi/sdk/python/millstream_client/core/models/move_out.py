@@ -14,7 +14,7 @@ T = TypeVar("T", bound="MoveOut")
 
 @_attrs_define
 class MoveOut:
-    """A move, and how far it is.
+    """A move and its progress.
 
     Attributes:
         id (str):
@@ -23,9 +23,9 @@ class MoveOut:
         per_second (int | None):
         state (MoveState): State of a move job.
         moved (int):
-        to_move (int): How many there were when it began.
-        redrive (bool): Whether it makes the queue's own dead letters ready again.
-        failure (str): Why it failed; empty unless it did.
+        to_move (int): Number of messages at the start of the move.
+        redrive (bool): Whether the move redrives the queue's own dead letters.
+        failure (str): Error; empty unless the move failed.
         started_at (datetime.datetime):
     """
 

@@ -17,16 +17,16 @@ T = TypeVar("T", bound="NamespaceConfig")
 
 @_attrs_define
 class NamespaceConfig:
-    """The quotas of a namespace; what is not said has no limit.
+    """The quotas of a namespace; omitted quotas have no limit.
 
     Attributes:
-        rates (None | RatesConfig | Unset): Of all calls in the namespace together.
+        rates (None | RatesConfig | Unset): Limits for all calls in the namespace together.
         resources (list[ResourceRatesConfig] | Unset):
-        connections_max (int | None | Unset): WebSockets at one time; null: no limit.
+        connections_max (int | None | Unset): Concurrent WebSocket connections; null: no limit.
         queues_max (int | None | Unset): null: no limit.
         streams_max (int | None | Unset): null: no limit.
-        stored_bytes_max (int | None | Unset): What its queues and streams may hold in the hot store. More is found
-            within seconds; then nothing is added until it is less. null: no limit.
+        stored_bytes_max (int | None | Unset): Maximum size of its queues and streams in the hot store. Exceeding it is
+            detected within seconds; then writes are rejected until the size is below the limit. null: no limit.
     """
 
     rates: None | RatesConfig | Unset = UNSET

@@ -22,19 +22,19 @@ class NamespaceOut:
 
     Attributes:
         name (str):
-        account_id (str): Its 12 digits in URLs and ARNs at the SQS and Kinesis doors.
-        stored_bytes (int | None): What it was last found to hold, where that is limited; else null.
-        stores_too_much (bool): Whether writes are refused for that.
+        account_id (str): Its 12-digit account id in URLs and ARNs of the SQS- and Kinesis-compatible APIs.
+        stored_bytes (int | None): Last measured size, if it is limited; otherwise null.
+        stores_too_much (bool): Whether writes are rejected because of the size.
         version (int):
         created_at (datetime.datetime):
         changed_at (datetime.datetime):
-        rates (None | RatesConfig | Unset): Of all calls in the namespace together.
+        rates (None | RatesConfig | Unset): Limits for all calls in the namespace together.
         resources (list[ResourceRatesConfig] | Unset):
-        connections_max (int | None | Unset): WebSockets at one time; null: no limit.
+        connections_max (int | None | Unset): Concurrent WebSocket connections; null: no limit.
         queues_max (int | None | Unset): null: no limit.
         streams_max (int | None | Unset): null: no limit.
-        stored_bytes_max (int | None | Unset): What its queues and streams may hold in the hot store. More is found
-            within seconds; then nothing is added until it is less. null: no limit.
+        stored_bytes_max (int | None | Unset): Maximum size of its queues and streams in the hot store. Exceeding it is
+            detected within seconds; then writes are rejected until the size is below the limit. null: no limit.
     """
 
     name: str

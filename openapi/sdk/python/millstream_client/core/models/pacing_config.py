@@ -12,13 +12,13 @@ T = TypeVar("T", bound="PacingConfig")
 
 @_attrs_define
 class PacingConfig:
-    """How fast, for the whole replay.
+    """Speed of the whole replay.
 
     Attributes:
         records_per_second (float | None | Unset):
         bytes_per_second (float | None | Unset):
-        speed (float | None | Unset): So many times as fast as the records arrived.
-        lag_records_max (int | None | Unset): Wait while the target's readers have more than this to do.
+        speed (float | None | Unset): Multiple of the original arrival rate.
+        lag_records_max (int | None | Unset): Wait while the backlog of the target's consumers exceeds this.
     """
 
     records_per_second: float | None | Unset = UNSET

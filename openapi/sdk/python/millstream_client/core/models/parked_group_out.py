@@ -19,15 +19,15 @@ T = TypeVar("T", bound="ParkedGroupOut")
 
 @_attrs_define
 class ParkedGroupOut:
-    """A group of which nothing is delivered until it is resumed.
+    """A group whose messages are not delivered until it is resumed.
 
     Attributes:
         group (str):
         parked_at (datetime.datetime):
         reason (str):
-        poison_offset (int | None): The message to blame; null when it was parked by hand.
-        messages (int): How many wait.
-        first_offset (int | None): The first of them.
+        poison_offset (int | None): Offset of the failing message; null if the group was paused manually.
+        messages (int): Number of waiting messages.
+        first_offset (int | None): The first of the waiting messages.
         state (Literal['parked'] | Unset):  Default: 'parked'.
     """
 

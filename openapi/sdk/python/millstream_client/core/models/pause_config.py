@@ -12,7 +12,7 @@ T = TypeVar("T", bound="PauseConfig")
 
 @_attrs_define
 class PauseConfig:
-    """Why a group is paused.
+    """Reason for pausing a group.
 
     Attributes:
         reason (str | Unset):  Default: 'paused'.

@@ -11,11 +11,11 @@ T = TypeVar("T", bound="PlaceOut")
 
 @_attrs_define
 class PlaceOut:
-    """A shard that a member reads, and the next offset of the group there.
+    """A shard assigned to a member, and the group's next offset in it.
 
     Attributes:
         shard (int):
-        committed (int | None): Null before the first commit: read from the group's start.
+        committed (int | None): Null before the first commit: read from the group's start position.
     """
 
     shard: int

@@ -17,13 +17,13 @@ T = TypeVar("T", bound="PlanOut")
 
 @_attrs_define
 class PlanOut:
-    """What a replay would do.
+    """Preview of a replay.
 
     Attributes:
-        records (EstimateOut): A number, and whether it is known or made up from examples.
-        bytes_ (EstimateOut): A number, and whether it is known or made up from examples.
-        expired (int): Of the window, gone already.
-        seconds (float): How long it takes at the least.
+        records (EstimateOut): A number, and whether it is exact or estimated from samples.
+        bytes_ (EstimateOut): A number, and whether it is exact or estimated from samples.
+        expired (int): Number of records of the range that have already expired.
+        seconds (float): Minimum duration.
         shards (list[ReachOut]):
         sample (list[PlanOutSampleItem]): Up to 20 records that would be sent.
     """

@@ -18,7 +18,7 @@ T = TypeVar("T", bound="Problem")
 
 @_attrs_define
 class Problem:
-    """What went wrong (RFC 9457); some codes have members of their own.
+    """Problem details (RFC 9457). Some codes have additional members.
 
     Attributes:
         type_ (str):
@@ -29,7 +29,7 @@ class Problem:
         retryable (bool):
         request_id (str):
         instance (str | Unset):
-        outcome (str | Unset): 'unknown' when the call may have taken effect.
+        outcome (str | Unset): 'unknown' if the call may have taken effect.
         errors (list[ProblemErrorsItem] | Unset):
     """
 

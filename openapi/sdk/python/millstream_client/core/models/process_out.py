@@ -14,19 +14,19 @@ T = TypeVar("T", bound="ProcessOut")
 
 @_attrs_define
 class ProcessOut:
-    """A process, as it was when it last said so, which it does every three seconds.
+    """A process, as of its last heartbeat (every three seconds).
 
     Attributes:
-        id (str): Of this life of it: a restart is another process.
+        id (str): Id of this run of the process: it changes with a restart.
         role (ProcessRole): Role of a process.
         host (str):
         pid (int):
         version (str):
         started_at (datetime.datetime):
-        seen_at (datetime.datetime): One that is silent for ten seconds is gone.
-        event_loop_lag_seconds (float): How much too late its event loop was, when it last looked.
-        sockets (int): WebSocket connections that are open.
-        sessions (int): Of clients, with a socket or away from it for a moment.
+        seen_at (datetime.datetime): Last heartbeat. A process without a heartbeat for ten seconds is removed.
+        event_loop_lag_seconds (float): Last measured event-loop lag.
+        sockets (int): Open WebSocket connections.
+        sessions (int): WebSocket sessions, including briefly disconnected ones.
     """
 
     id: str

@@ -11,7 +11,7 @@ T = TypeVar("T", bound="Purged")
 
 @_attrs_define
 class Purged:
-    """How many messages were dropped.
+    """Number of deleted messages.
 
     Attributes:
         purged (int):

@@ -24,7 +24,7 @@ T = TypeVar("T", bound="QueueConfig")
 
 @_attrs_define
 class QueueConfig:
-    """The whole desired state of a queue; what is not said takes its default.
+    """The complete configuration of a queue; omitted fields take their default.
 
     Attributes:
         type_ (QueueType | Unset): Delivery order of a queue.
@@ -32,23 +32,24 @@ class QueueConfig:
             standard: any order, no limit. fifo: in order within a group, one message of a group at a time.
         visibility_timeout_seconds (float | Unset):  Default: 30.0.
         delay_seconds (float | Unset):  Default: 0.0.
-        ttl_seconds (float | None | Unset): How long a message may wait; null: its retention.
+        ttl_seconds (float | None | Unset): Time to live of a message; null: the retention.
         retention_seconds (float | Unset):  Default: 345600.0.
         dead_letter_retention_seconds (float | Unset):  Default: 1209600.0.
         message_bytes_max (int | Unset):  Default: 1048576.
         attempts_max (int | None | Unset): null: no limit. Default: 10.
-        receive_wait_seconds (float | Unset): How long a receive waits that does not say so itself. Default: 0.0.
+        receive_wait_seconds (float | Unset): Default wait time of receives that specify none. Default: 0.0.
         in_flight_max (int | Unset):  Default: 10000000.
         deduplicate_by_content (bool | Unset):  Default: False.
         dedup_scope (DedupScope | Unset): Scope in which a deduplication id is unique for its window: the queue, or each
             group.
         dead_letters (DeadLettersConfig | None | Unset):
-        redrive_allow (RedriveAllowConfig | Unset): Which queues may send their dead letters here; `sources` counts for
-            `by_queue`.
+        redrive_allow (RedriveAllowConfig | Unset): Queues that may use this one as their dead-letter queue.
+
+            `sources` applies to `by_queue`.
         backoff (BackoffConfig | None | Unset):
-        paused (bool | Unset): Takes messages and hands out none. Default: False.
-        messages_max (int | None | Unset): How many it may hold; null: any.
-        bytes_max (int | None | Unset): As `bytes_held` counts them.
+        paused (bool | Unset): Accepts messages but delivers none. Default: False.
+        messages_max (int | None | Unset): Maximum number of messages; null: unlimited.
+        bytes_max (int | None | Unset): Maximum size, counted as `bytes_held`.
         overflow (Overflow | Unset): Handling of a send that would exceed the queue's cap.
 
             reject: the send is refused. drop_oldest: the oldest messages that are not in flight are dropped.
@@ -60,10 +61,10 @@ class QueueConfig:
             indefinitely, and its group waits for it. park_group: it waits with its whole group, including new
             messages, until the group is resumed.
         group_weights (list[GroupWeightConfig] | Unset):
-        stream_view (bool | Unset): What is sent can be read as a stream of the queue's name. Default: False.
-        archive (bool | Unset): Copy the view to Parquet, if the deployment has an archive. Default: False.
-        history (bool | Unset): Keep each change of a message's state, for a while. Default: False.
-        tags (QueueConfigTags | Unset): Up to 50 words of your own.
+        stream_view (bool | Unset): Sent messages can also be read as a stream with the queue's name. Default: False.
+        archive (bool | Unset): Archive the stream view to Parquet, if the deployment has an archive. Default: False.
+        history (bool | Unset): Record each state change of a message, for a limited time. Default: False.
+        tags (QueueConfigTags | Unset): Up to 50 user-defined tags.
     """
 
     type_: QueueType | Unset = UNSET

@@ -44,8 +44,9 @@ class QueueOut:
         deduplicate_by_content (bool):
         dedup_scope (DedupScope): Scope in which a deduplication id is unique for its window: the queue, or each group.
         dead_letters (DeadLettersConfig | None):
-        redrive_allow (RedriveAllowConfig): Which queues may send their dead letters here; `sources` counts for
-            `by_queue`.
+        redrive_allow (RedriveAllowConfig): Queues that may use this one as their dead-letter queue.
+
+            `sources` applies to `by_queue`.
         backoff (BackoffOut | None):
         paused (bool):
         messages_max (int | None):

@@ -23,9 +23,9 @@ T = TypeVar("T", bound="QueuePatch")
 
 @_attrs_define
 class QueuePatch:
-    """What to change of a queue (a JSON Merge Patch): null takes a field back to its default.
+    """Changes to a queue (a JSON Merge Patch); null resets a field to its default.
 
-    Only `attempts_max: null` means what it means elsewhere: no limit.
+    Only `attempts_max: null` means no limit, as it does elsewhere.
 
         Attributes:
             visibility_timeout_seconds (float | None | Unset):

@@ -12,7 +12,7 @@ T = TypeVar("T", bound="QueueStatsOut")
 
 @_attrs_define
 class QueueStatsOut:
-    """Exact counts as of now.
+    """Exact current counts.
 
     sent + moved_in = ready + delayed + in_flight + parked + dead_lettered + moving
                       + acknowledged + expired + purged + dropped + moved_out
@@ -29,14 +29,14 @@ class QueueStatsOut:
             purged (int):
             receives (int):
             bytes_sent (int):
-            moving (int): On their way to another queue.
+            moving (int): Messages in transfer to another queue.
             moved_in (int):
             moved_out (int):
-            parked (int): Wait with their group until it is resumed.
-            dropped (int): Made room for later ones.
-            bytes_held (int): Of ready, delayed, in flight and parked messages, as they are kept.
+            parked (int): Messages blocked until their group is resumed.
+            dropped (int): Messages dropped for newer ones.
+            bytes_held (int): Stored size of ready, delayed, in-flight and parked messages.
             oldest_ready_at (datetime.datetime | None):
-            durability (str): 'always': what is acknowledged is on disk. 'everysec': soon after.
+            durability (str): 'always': acknowledged data is on disk. 'everysec': it is written shortly after.
     """
 
     ready: int

@@ -12,13 +12,13 @@ T = TypeVar("T", bound="RatesConfig")
 
 @_attrs_define
 class RatesConfig:
-    """What may pass in a second. Messages and bytes are those that are sent or put.
+    """Rate limits per second. Messages and bytes count sends and appends.
 
     Attributes:
         calls_per_second (float | None | Unset): null: no limit.
         messages_per_second (float | None | Unset): null: no limit.
         bytes_per_second (float | None | Unset): null: no limit.
-        burst_seconds (float | Unset): So many seconds' worth may pass at once after a pause. Default: 1.0.
+        burst_seconds (float | Unset): Burst size, in seconds at the full rate. Default: 1.0.
     """
 
     calls_per_second: float | None | Unset = UNSET

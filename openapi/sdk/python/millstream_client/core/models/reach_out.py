@@ -11,7 +11,7 @@ T = TypeVar("T", bound="ReachOut")
 
 @_attrs_define
 class ReachOut:
-    """What of a shard is meant: offsets from `first`, before `end`.
+    """Offsets of a shard, from `first` to before `end`.
 
     Attributes:
         shard (int):

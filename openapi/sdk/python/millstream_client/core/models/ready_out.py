@@ -15,7 +15,7 @@ T = TypeVar("T", bound="ReadyOut")
 
 @_attrs_define
 class ReadyOut:
-    """`ok`, or `fail` and which check says what.
+    """`ok`, or `fail` with the result of each check.
 
     Attributes:
         status (str):

@@ -17,10 +17,10 @@ class Receive:
 
     Attributes:
         messages_max (int | Unset):  Default: 1.
-        wait_seconds (float | None | Unset): How long to wait for the first.
+        wait_seconds (float | None | Unset): Time to wait for the first message.
         visibility_timeout_seconds (float | None | Unset):
-        attempt_id (str | Unset): Of a fifo queue: the same id gets the same messages again for five minutes. Default:
-            ''.
+        attempt_id (str | Unset): FIFO queues: retries with the same id return the same messages for five minutes.
+            Default: ''.
     """
 
     messages_max: int | Unset = 1

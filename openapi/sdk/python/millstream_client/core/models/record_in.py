@@ -22,12 +22,14 @@ class RecordIn:
 
     Attributes:
         data_base64 (str | Unset): Bytes in standard base64.
-        key (str | Unset): Partition key: records of one key are in one shard, in order. Default: ''.
-        headers (RecordInHeaders | Unset): Names without a leading ':', text values.
-        content_type (str | Unset): Of the body; 'application/json' comes back as a JSON value. Default: ''.
+        key (str | Unset): Partition key. Records with the same key stay in one shard, in order. Default: ''.
+        headers (RecordInHeaders | Unset): Header names (without a leading ':') and text values.
+        content_type (str | Unset): Content type of the body. With 'application/json', responses return it as a JSON
+            value. Default: ''.
         event_time (datetime.datetime | None | Unset):
-        hash_key (None | str | Unset): Its place on the ring, in the place of its key's; not on a shard's own address.
-        data (Any | Unset): A string is kept as its UTF-8 text, any other value as compact JSON.
+        hash_key (None | str | Unset): Hash key, which overrides the one derived from the key. Not allowed when
+            appending to a shard.
+        data (Any | Unset): A string is stored as UTF-8 text, any other value as compact JSON.
     """
 
     data_base64: str | Unset = UNSET

@@ -25,7 +25,7 @@ class RecordOut:
         offset (int):
         arrival_time (datetime.datetime):
         shard (int | Unset):
-        data (Any | Unset): A string is kept as its UTF-8 text, any other value as compact JSON.
+        data (Any | Unset): A string is stored as UTF-8 text, any other value as compact JSON.
         data_base64 (str | Unset): Bytes in standard base64.
         content_type (str | Unset):  Default: ''.
         key (str | Unset):  Default: ''.

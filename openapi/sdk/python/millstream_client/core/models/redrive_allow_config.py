@@ -13,12 +13,14 @@ T = TypeVar("T", bound="RedriveAllowConfig")
 
 @_attrs_define
 class RedriveAllowConfig:
-    """Which queues may send their dead letters here; `sources` counts for `by_queue`.
+    """Queues that may use this one as their dead-letter queue.
 
-    Attributes:
-        permission (RedrivePermission | Unset): Rule for which queues may name a queue as dead-letter target (SQS
-            RedriveAllowPolicy).
-        sources (list[str] | Unset):
+    `sources` applies to `by_queue`.
+
+        Attributes:
+            permission (RedrivePermission | Unset): Rule for which queues may name a queue as dead-letter target (SQS
+                RedriveAllowPolicy).
+            sources (list[str] | Unset):
     """
 
     permission: RedrivePermission | Unset = UNSET

@@ -12,14 +12,14 @@ T = TypeVar("T", bound="RedriveConfig")
 
 @_attrs_define
 class RedriveConfig:
-    """Which dead letters: those that meet everything that is said; without a word all of them.
+    """Dead letters to redrive: those that match all given conditions; default: all of them.
 
     Attributes:
         reason (str | Unset):  Default: ''.
         group (str | Unset):  Default: ''.
-        messages (list[str] | Unset): Ids or offsets.
-        messages_max (int | None | Unset): Not together with `per_second`.
-        per_second (int | None | Unset): So many a second, in the background, as a move that can be cancelled.
+        messages (list[str] | Unset): Message ids or offsets.
+        messages_max (int | None | Unset): Cannot be combined with `per_second`.
+        per_second (int | None | Unset): Messages per second; runs in the background as a move that can be cancelled.
     """
 
     reason: str | Unset = ""

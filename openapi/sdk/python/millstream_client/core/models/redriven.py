@@ -11,7 +11,7 @@ T = TypeVar("T", bound="Redriven")
 
 @_attrs_define
 class Redriven:
-    """How many dead letters are ready again.
+    """Number of redriven dead letters.
 
     Attributes:
         redriven (int):

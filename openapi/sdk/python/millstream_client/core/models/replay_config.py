@@ -20,22 +20,22 @@ T = TypeVar("T", bound="ReplayConfig")
 
 @_attrs_define
 class ReplayConfig:
-    """A replay to be made.
+    """A replay to start.
 
     Attributes:
         stream (str):
-        target (TargetConfig): Where records go: exactly one of the two.
-        id (None | str | Unset): Of your own choice: asking again with it makes no other.
+        target (TargetConfig): Target of the records: exactly one of the two.
+        id (None | str | Unset): Client-chosen id, which makes the request idempotent.
         shards (list[int] | None | Unset):
         from_ (BoundConfig | None | Unset):
-        to (BoundConfig | None | Unset): Without it: what is there when the replay begins.
-        filter_ (FilterConfig | Unset): Which records are meant: those that meet all that is said.
+        to (BoundConfig | None | Unset): Default: the end of the source when the replay starts.
+        filter_ (FilterConfig | Unset): Records to replay: those that match all conditions.
         order (Order | Unset): Order that a replay preserves: within a shard, within a key, by arrival time, or none.
-        pacing (PacingConfig | Unset): How fast, for the whole replay.
+        pacing (PacingConfig | Unset): Speed of the whole replay.
         max_records (int | None | Unset):
         allow_same_stream (bool | Unset):  Default: False.
-        dry_run (bool | Unset): Say what it would do; nothing is sent. Default: False.
-        exact (bool | Unset): In a dry run: count one by one what is not known. Default: False.
+        dry_run (bool | Unset): Return what the replay would do without sending anything. Default: False.
+        exact (bool | Unset): In a dry run: count records exactly instead of estimating. Default: False.
     """
 
     stream: str

@@ -25,12 +25,12 @@ class ReplayOut:
     Attributes:
         id (str):
         stream (str):
-        target (TargetConfig): Where records go: exactly one of the two.
+        target (TargetConfig): Target of the records: exactly one of the two.
         order (Order): Order that a replay preserves: within a shard, within a key, by arrival time, or none.
         state (JobState): State of a job.
         wish (Wish): Action requested by a running job's owner; its worker sees it at its next heartbeat.
         attempt (int):
-        failure (str): Why an attempt failed last; empty unless one did.
+        failure (str): Error of the last failed attempt; empty if none failed.
         created_at (datetime.datetime):
         started_at (datetime.datetime | None):
         ended_at (datetime.datetime | None):

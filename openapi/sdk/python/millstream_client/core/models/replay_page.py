@@ -15,7 +15,7 @@ T = TypeVar("T", bound="ReplayPage")
 
 @_attrs_define
 class ReplayPage:
-    """Replays, the newest first.
+    """Replays, newest first.
 
     Attributes:
         items (list[ReplayOut]):

@@ -11,7 +11,7 @@ T = TypeVar("T", bound="ReplayProgressOut")
 
 @_attrs_define
 class ReplayProgressOut:
-    """A replay as a whole; `records` are the offsets of its window.
+    """Progress of the whole replay; `records` is the number of offsets in its range.
 
     Attributes:
         read (int):
@@ -19,7 +19,7 @@ class ReplayProgressOut:
         sent (int):
         duplicates (int):
         bytes_ (int):
-        expired (int): Gone before it could be read.
+        expired (int): Number of records that expired before they were read.
         records (int):
         parts (int):
         parts_done (int):

@@ -11,20 +11,22 @@ T = TypeVar("T", bound="ReplayShardOut")
 
 @_attrs_define
 class ReplayShardOut:
-    """How far a part of a replay is: offsets from `first`, before `end`, of a shard; `position` is the next.
+    """Progress of a part: offsets of a shard from `first` to before `end`.
 
-    Attributes:
-        read (int):
-        selected (int):
-        sent (int):
-        duplicates (int):
-        bytes_ (int):
-        expired (int): Gone before it could be read.
-        shard (int):
-        first (int):
-        end (int):
-        position (int):
-        done (bool):
+    `position` is the next offset.
+
+        Attributes:
+            read (int):
+            selected (int):
+            sent (int):
+            duplicates (int):
+            bytes_ (int):
+            expired (int): Number of records that expired before they were read.
+            shard (int):
+            first (int):
+            end (int):
+            position (int):
+            done (bool):
     """
 
     read: int

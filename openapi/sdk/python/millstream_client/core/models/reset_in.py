@@ -18,15 +18,17 @@ T = TypeVar("T", bound="ResetIn")
 
 @_attrs_define
 class ResetIn:
-    """Where to take the group; `time`, `offsets` and `bookmark` go with the target of that name.
+    """The target of a reset.
 
-    Attributes:
-        to (ResetTo): Target of a reset of a group's offsets.
-        shards (list[int] | None | Unset): Only these.
-        time (datetime.datetime | None | Unset):
-        offsets (None | ResetInOffsets | Unset): By shard, the next offset to read.
-        bookmark (None | str | Unset):
-        dry_run (bool | Unset): Show what would change, and change nothing. Default: False.
+    `time`, `offsets` and `bookmark` belong to the target of the same name.
+
+        Attributes:
+            to (ResetTo): Target of a reset of a group's offsets.
+            shards (list[int] | None | Unset): Only these shards.
+            time (datetime.datetime | None | Unset):
+            offsets (None | ResetInOffsets | Unset): Next offset to read, by shard.
+            bookmark (None | str | Unset):
+            dry_run (bool | Unset): Return what would change without changing it. Default: False.
     """
 
     to: ResetTo

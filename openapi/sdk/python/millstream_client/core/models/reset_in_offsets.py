@@ -11,7 +11,7 @@ T = TypeVar("T", bound="ResetInOffsets")
 
 @_attrs_define
 class ResetInOffsets:
-    """By shard, the next offset to read."""
+    """Next offset to read, by shard."""
 
     additional_properties: dict[str, int] = _attrs_field(init=False, factory=dict)
 

@@ -15,7 +15,7 @@ T = TypeVar("T", bound="ResetOut")
 
 @_attrs_define
 class ResetOut:
-    """What a reset did, or with `dry_run` would do.
+    """The effect of a reset, or with `dry_run` its preview.
 
     Attributes:
         dry_run (bool):

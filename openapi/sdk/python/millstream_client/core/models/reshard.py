@@ -16,12 +16,12 @@ T = TypeVar("T", bound="Reshard")
 
 @_attrs_define
 class Reshard:
-    """What to do to the shards: exactly one of the three.
+    """A reshard: exactly one of the three.
 
     Attributes:
-        shards (int | None | Unset): So many equal shards.
+        shards (int | None | Unset): Number of shards with equal hash-key ranges.
         split (None | Split | Unset):
-        merge (list[int] | None | Unset): Two neighbours on the ring.
+        merge (list[int] | None | Unset): Two shards with adjacent hash-key ranges.
     """
 
     shards: int | None | Unset = UNSET

@@ -14,12 +14,12 @@ T = TypeVar("T", bound="ResourceRatesConfig")
 
 @_attrs_define
 class ResourceRatesConfig:
-    """Rates of each resource that a glob matches, each for itself.
+    """Rate limits for each resource that matches a glob, counted per resource.
 
     Attributes:
-        resources (str): `queue/`, `stream/` or `group/` and a name, in which `*` stands for anything and `?` for one
-            character: `queue/orders-*`.
-        rates (RatesConfig): What may pass in a second. Messages and bytes are those that are sent or put.
+        resources (str): `queue/`, `stream/` or `group/` and a name with wildcards (`*` any characters, `?` one
+            character): `queue/orders-*`.
+        rates (RatesConfig): Rate limits per second. Messages and bytes count sends and appends.
     """
 
     resources: str

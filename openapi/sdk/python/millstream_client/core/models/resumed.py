@@ -11,7 +11,7 @@ T = TypeVar("T", bound="Resumed")
 
 @_attrs_define
 class Resumed:
-    """How many messages were parked.
+    """Number of messages that were parked.
 
     Attributes:
         resumed (int):

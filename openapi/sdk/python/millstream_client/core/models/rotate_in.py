@@ -12,10 +12,10 @@ T = TypeVar("T", bound="RotateIn")
 
 @_attrs_define
 class RotateIn:
-    """For how long the secret before signs beside the new one.
+    """Overlap period in which the previous secret also signs deliveries.
 
     Attributes:
-        overlap_seconds (float | Unset): 0 to 30 days; with 0 the old one ends at once. Default: 86400.0.
+        overlap_seconds (float | Unset): 0 to 30 days; 0: the old secret expires immediately. Default: 86400.0.
     """
 
     overlap_seconds: float | Unset = 86400.0

@@ -13,7 +13,7 @@ T = TypeVar("T", bound="SampleConfig")
 
 @_attrs_define
 class SampleConfig:
-    """A lot, drawn alike each time.
+    """A sample that is drawn the same way each time.
 
     Attributes:
         fraction (float):

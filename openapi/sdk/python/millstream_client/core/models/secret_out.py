@@ -12,7 +12,7 @@ T = TypeVar("T", bound="SecretOut")
 
 @_attrs_define
 class SecretOut:
-    """A signing secret that was just made: it is not shown again.
+    """A new signing secret. It is not returned again.
 
     Attributes:
         secret (str):

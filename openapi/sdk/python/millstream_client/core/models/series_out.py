@@ -16,18 +16,17 @@ T = TypeVar("T", bound="SeriesOut")
 
 @_attrs_define
 class SeriesOut:
-    """What was measured over time: of each column a value at `start_at`, and every `step_seconds` from there on.
+    """Measurements over time: a value per column at `start_at` and every `step_seconds`.
 
-    A step is ten seconds for up to an hour, a minute for up to a day, and else a quarter of an hour. `null` is what was
+    The step is ten seconds for up to an hour, one minute for up to a day, and otherwise fifteen minutes. `null` means
     not
-    measured, which is not nought. Levels are means over a step, and beside them `<column>_max` the most; ages and lags
-    are
-    the longest of a step; rates are per second, over the step that ends there.
+    measured, which is not zero. Levels are means over a step, with the maximum in `<column>_max`; ages and lags are the
+    maximum of a step; rates are per second, over the step that ends there.
 
         Attributes:
             start_at (datetime.datetime):
             step_seconds (float):
-            columns (SeriesOutColumns): Values by column, all of one length.
+            columns (SeriesOutColumns): Values by column; all columns have the same length.
     """
 
     start_at: datetime.datetime

@@ -11,7 +11,7 @@ T = TypeVar("T", bound="SeriesOutColumns")
 
 @_attrs_define
 class SeriesOutColumns:
-    """Values by column, all of one length."""
+    """Values by column; all columns have the same length."""
 
     additional_properties: dict[str, list[float | None]] = _attrs_field(init=False, factory=dict)
 

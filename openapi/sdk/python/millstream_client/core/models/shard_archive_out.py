@@ -12,22 +12,24 @@ T = TypeVar("T", bound="ShardArchiveOut")
 
 @_attrs_define
 class ShardArchiveOut:
-    """A shard in both tiers: records from `archive_start_offset` to `archived_offset` are in the archive.
+    """A shard in both tiers.
 
-    Attributes:
-        shard (int):
-        archive_start_offset (int | None):
-        archived_offset (int | None): The next one to be archived.
-        archived_at (datetime.datetime | None):
-        hot_start_offset (int | None):
-        next_offset (int | None):
-        waiting_records (int): Not archived yet.
-        waiting_bytes (int):
-        waiting_seconds (float): How long the oldest of them has waited.
-        files (int):
-        records (int): In the files.
-        file_bytes (int):
-        record_bytes (int): What the records count against a retention.
+    Records from `archive_start_offset` to `archived_offset` are in the archive.
+
+        Attributes:
+            shard (int):
+            archive_start_offset (int | None):
+            archived_offset (int | None): The next offset to archive.
+            archived_at (datetime.datetime | None):
+            hot_start_offset (int | None):
+            next_offset (int | None):
+            waiting_records (int): Number of records not yet archived.
+            waiting_bytes (int):
+            waiting_seconds (float): Age of the oldest of them.
+            files (int):
+            records (int): Number of records in the files.
+            file_bytes (int):
+            record_bytes (int): Size of the records as counted for retention.
     """
 
     shard: int

@@ -11,19 +11,19 @@ T = TypeVar("T", bound="ShardLagOut")
 
 @_attrs_define
 class ShardLagOut:
-    """How far the group is in one shard.
+    """Lag of the group in one shard.
 
     Attributes:
         shard (int):
         member (None | str):
         committed (int | None):
-        position (int): The next offset that the group reads.
+        position (int): Next offset that the group reads.
         start (int):
         tip (int):
-        records (int): Still to be read; holes are not counted.
-        expired (int): Lost to retention before they were read.
-        lag_seconds (float): Age of the next record to be read.
-        loss_in_seconds (float | None): Until that record is older than retention allows; null when all is read, or
+        records (int): Number of unread records, not counting holes.
+        expired (int): Number of records that expired by retention before they were read.
+        lag_seconds (float): Age of the next record to read.
+        loss_in_seconds (float | None): Time until that record expires by retention; null if everything is read or
             records do not expire by age.
         finished (bool):
     """

@@ -12,20 +12,20 @@ T = TypeVar("T", bound="ShardOut")
 
 @_attrs_define
 class ShardOut:
-    """A shard: the hash keys it takes (decimal, inclusive), its lineage, and the extent of its log.
+    """A shard: its hash-key range (decimal, inclusive), its lineage, and its extent.
 
     Attributes:
         index (int):
-        open_ (bool): It takes records; a closed one can be read.
-        parents (list[int]): The shards it was split or merged from.
+        open_ (bool): Whether the shard accepts records; a closed shard can still be read.
+        parents (list[int]): Parent shards.
         opened_at (datetime.datetime):
         closed_at (datetime.datetime | None):
         first_hash_key (str):
         last_hash_key (str):
         start (int): The oldest readable offset.
-        next_ (int): The next offset to be written.
+        next_ (int): The next offset to write.
         bytes_ (int):
-        fenced (bool): Only a writer with its token may append.
+        fenced (bool): Whether appends require the shard's fencing token.
     """
 
     index: int

@@ -11,13 +11,15 @@ T = TypeVar("T", bound="ShardResetOut")
 
 @_attrs_define
 class ShardResetOut:
-    """What happens to a shard. `expired`: records behind the new offset that are gone already.
+    """The effect of a reset on a shard.
 
-    Attributes:
-        shard (int):
-        before (int | None):
-        after (int):
-        expired (int):
+    `expired`: records after the new offset that have already expired.
+
+        Attributes:
+            shard (int):
+            before (int | None):
+            after (int):
+            expired (int):
     """
 
     shard: int

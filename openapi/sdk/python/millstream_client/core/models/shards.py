@@ -15,7 +15,7 @@ T = TypeVar("T", bound="Shards")
 
 @_attrs_define
 class Shards:
-    """A stream's shards, by index: parents come before their children.
+    """The shards of a stream by number; parents come before their children.
 
     Attributes:
         items (list[ShardOut]):

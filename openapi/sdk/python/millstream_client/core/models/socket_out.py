@@ -16,16 +16,16 @@ T = TypeVar("T", bound="SocketOut")
 
 @_attrs_define
 class SocketOut:
-    """A client's session, and the socket that it has.
+    """A client session and its connection.
 
     Attributes:
         id (str):
-        process (str): The process that holds it, as `/v1/processes` has it.
-        principal (str): Whose credential it showed.
-        address (str): Of the connection's other end; empty without one.
+        process (str): Process that holds the connection, as in `/v1/processes`.
+        principal (str): Name of its principal.
+        address (str): Remote address; empty while disconnected.
         protocol (str):
-        connected_at (datetime.datetime | None): Null while its connection is broken, and it may come back.
-        queued_bytes (int): Sent, and not heard to have arrived: kept to be sent again.
+        connected_at (datetime.datetime | None): Null while disconnected; the session can still be resumed.
+        queued_bytes (int): Sent but not yet confirmed: kept for retransmission.
         subscriptions (list[SubscriptionOut]):
     """
 

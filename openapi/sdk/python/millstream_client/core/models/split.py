@@ -12,7 +12,7 @@ T = TypeVar("T", bound="Split")
 
 @_attrs_define
 class Split:
-    """A shard to split: keys from `at_hash_key` on go to the second half; its middle when not said.
+    """A shard to split: keys from `at_hash_key` go to the second half; default: its middle.
 
     Attributes:
         shard (int):

@@ -10,7 +10,7 @@ T = TypeVar("T", bound="StagedCommit")
 
 @_attrs_define
 class StagedCommit:
-    """A batch of a writer: what it is made of, unless an earlier commit of it has said so.
+    """A batch of a writer and its staged entries, unless an earlier commit listed them.
 
     Attributes:
         writer_id (str):

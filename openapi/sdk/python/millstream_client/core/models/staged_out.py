@@ -11,7 +11,7 @@ T = TypeVar("T", bound="StagedOut")
 
 @_attrs_define
 class StagedOut:
-    """What was put aside.
+    """A staged entry.
 
     Attributes:
         id (str):

@@ -18,26 +18,28 @@ T = TypeVar("T", bound="StreamConfig")
 
 @_attrs_define
 class StreamConfig:
-    """The whole desired state of a stream; what is not said takes its default.
+    """The complete configuration of a stream; omitted fields take their default.
 
     Attributes:
-        shards (int | Unset): At creation; a reshard changes them. Default: 1.
+        shards (int | Unset): Initial number of shards. Use a reshard to change it. Default: 1.
         mode (StreamMode | Unset): Capacity mode: how the number of shards is determined.
-        retention_seconds (float | None | Unset): null, also in a patch: for ever. Default: 604800.0.
-        retention_bytes (int | None | Unset): Of each shard; null: no limit.
-        retention_records (int | None | Unset): Of each shard; null: no limit.
-        drop_when_read (bool | Unset): Forget a record when all consumer groups have committed it. Default: False.
+        retention_seconds (float | None | Unset): null (also in a patch): unlimited. Default: 604800.0.
+        retention_bytes (int | None | Unset): Per shard; null: no limit.
+        retention_records (int | None | Unset): Per shard; null: no limit.
+        drop_when_read (bool | Unset): Delete a record when all consumer groups have committed it. Default: False.
         record_bytes_max (int | Unset):  Default: 1048576.
         event_times (EventTimes | Unset): Handling of the event times that producers give.
-        event_time_skew_seconds_max (float | None | Unset): How far from now they may be; null: any time.
-        key_index (bool | Unset): Find the newest record of a key; about 100 bytes for each key. Default: False.
+        event_time_skew_seconds_max (float | None | Unset): Maximum difference between an event time and now; null:
+            unlimited.
+        key_index (bool | Unset): Index for reading the latest record of a key; costs about 100 bytes per key. Default:
+            False.
         archive (bool | Unset): Copy records to Parquet, if the deployment has an archive. Default: True.
-        archive_lag_seconds (float | Unset): How long a record waits for the archive, about. Default: 300.0.
-        hot_retention_seconds (float | None | Unset): How long archived records are also kept hot; null: until room is
-            needed. Default: 86400.0.
-        hot_bytes_max (int | None | Unset): What a shard keeps hot of what is archived. With half of that not yet
-            archived it answers 429; null: no limit. Default: 1073741824.
-        tags (StreamConfigTags | Unset): Up to 50 words of your own.
+        archive_lag_seconds (float | Unset): Approximate time until a record is archived. Default: 300.0.
+        hot_retention_seconds (float | None | Unset): Time that archived records also stay in the hot store; null: until
+            memory is needed. Default: 86400.0.
+        hot_bytes_max (int | None | Unset): Maximum size of an archived stream's shard in the hot store. When half of it
+            is not yet archived, writes are rejected with 429. null: no limit. Default: 1073741824.
+        tags (StreamConfigTags | Unset): Up to 50 user-defined tags.
     """
 
     shards: int | Unset = 1

@@ -11,7 +11,7 @@ T = TypeVar("T", bound="StreamConfigTags")
 
 @_attrs_define
 class StreamConfigTags:
-    """Up to 50 words of your own."""
+    """Up to 50 user-defined tags."""
 
     additional_properties: dict[str, str] = _attrs_field(init=False, factory=dict)
 

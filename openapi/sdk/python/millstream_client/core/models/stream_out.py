@@ -23,7 +23,7 @@ class StreamOut:
 
     Attributes:
         name (str):
-        shards (int): At creation.
+        shards (int): Number of shards at creation.
         open_shards (int): Now.
         mode (StreamMode): Capacity mode: how the number of shards is determined.
         retention_seconds (float | int | None):

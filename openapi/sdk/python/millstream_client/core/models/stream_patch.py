@@ -18,8 +18,9 @@ T = TypeVar("T", bound="StreamPatch")
 
 @_attrs_define
 class StreamPatch:
-    """What to change of a stream (a JSON Merge Patch): null takes a field back to its default, but
-    `retention_seconds`, `hot_retention_seconds` and `hot_bytes_max` to none.
+    """Changes to a stream (a JSON Merge Patch); null resets a field to its default.
+
+    `retention_seconds`, `hot_retention_seconds` and `hot_bytes_max` are instead set to none.
 
         Attributes:
             mode (None | StreamMode | Unset):

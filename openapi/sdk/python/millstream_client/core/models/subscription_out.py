@@ -11,14 +11,14 @@ T = TypeVar("T", bound="SubscriptionOut")
 
 @_attrs_define
 class SubscriptionOut:
-    """What a client has asked for over its socket.
+    """A subscription of a client.
 
     Attributes:
-        name (str): The client's word for it: `sub` in its frames.
+        name (str): Name chosen by the client: `sub` in its frames.
         source (str): `queue:orders`, or `stream:clicks`.
         mode (str): `work`, `read` or `group`.
         group (None | str):
-        credit_messages (int): How many more it has asked for.
+        credit_messages (int): Remaining credit.
         credit_bytes (int):
     """
 

@@ -13,7 +13,7 @@ T = TypeVar("T", bound="TargetConfig")
 
 @_attrs_define
 class TargetConfig:
-    """Where records go: exactly one of the two.
+    """Target of the records: exactly one of the two.
 
     Attributes:
         stream (None | str | Unset):

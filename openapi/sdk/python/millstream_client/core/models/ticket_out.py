@@ -12,11 +12,13 @@ T = TypeVar("T", bound="TicketOut")
 
 @_attrs_define
 class TicketOut:
-    """A word that says once, within half a minute, who opens a socket: where a browser can send no header.
+    """A single-use token, valid for 30 seconds, that authenticates a WebSocket in a browser.
 
-    Attributes:
-        ticket (str):
-        expires_at (datetime.datetime):
+    For browsers, which cannot send headers with a WebSocket.
+
+        Attributes:
+            ticket (str):
+            expires_at (datetime.datetime):
     """
 
     ticket: str

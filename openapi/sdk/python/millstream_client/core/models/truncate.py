@@ -10,7 +10,7 @@ T = TypeVar("T", bound="Truncate")
 
 @_attrs_define
 class Truncate:
-    """The offset before which all goes.
+    """The offset before which all records are deleted.
 
     Attributes:
         before (int):

@@ -18,28 +18,29 @@ T = TypeVar("T", bound="WebhookConfig")
 
 @_attrs_define
 class WebhookConfig:
-    """The whole desired state of a webhook. What it delivers cannot change later.
+    """The complete configuration of a webhook. The source is immutable.
 
     Attributes:
-        source (str): `queue:` or `group:` and a name: messages of a queue, or records of a group's stream.
-        url (str): https, with a host and perhaps a path and a query.
-        headers (None | Unset | WebhookConfigHeaders): Sent with each delivery. Their values are kept encrypted and
-            never shown; when left out, they stay as they are.
+        source (str): `queue:NAME` for the messages of a queue, or `group:NAME` for the records of a consumer group.
+        url (str): An https URL with a host and optionally a path and a query.
+        headers (None | Unset | WebhookConfigHeaders): Headers sent with each delivery. Values are stored encrypted and
+            never returned; if omitted, they are unchanged.
         format_ (BodyFormat | Unset): Format of a delivery's request body.
 
             body: the message's own bytes and content type, other properties in headers. envelope: JSON with everything.
-        timeout_seconds (float | Unset): For a whole answer: 0.1 to 120 seconds. Default: 15.0.
-        rate (float | None | Unset): Deliveries a second at most; null: no limit.
-        in_flight_max (int | Unset): Deliveries under way at one time, at most. Default: 10.
-        retry_seconds (list[float] | Unset): How long to wait after the first attempt failed, the second, and so on;
-            each within 10 % to either side. Then a message goes to its queue's dead letters.
+        timeout_seconds (float | Unset): Timeout for the complete response: 0.1 to 120 seconds. Default: 15.0.
+        rate (float | None | Unset): Maximum deliveries per second; null: no limit.
+        in_flight_max (int | Unset): Maximum number of concurrent deliveries. Default: 10.
+        retry_seconds (list[float] | Unset): Delays after the first failed attempt, the second, and so on, each ±10 %.
+            After the last one, a message is dead-lettered.
         on_failure (OnFailure | Unset): Handling of a group's record after its last retry.
 
             block: its shard waits, and it is retried indefinitely. dead_letter: it is sent to a queue, and its shard
             continues.
         dead_letter_queue (None | str | Unset):
-        disable_after_seconds (float | Unset): Of nothing but failure: then the webhook is disabled. Default: 432000.0.
-        log_retention_seconds (float | Unset): How long the log keeps a delivery after its last attempt. Default:
+        disable_after_seconds (float | Unset): Period of consecutive failures after which the webhook is disabled.
+            Default: 432000.0.
+        log_retention_seconds (float | Unset): Time that the log keeps a delivery after its last attempt. Default:
             259200.0.
         enabled (bool | Unset):  Default: True.
     """

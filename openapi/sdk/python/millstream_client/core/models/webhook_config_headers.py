@@ -11,7 +11,7 @@ T = TypeVar("T", bound="WebhookConfigHeaders")
 
 @_attrs_define
 class WebhookConfigHeaders:
-    """Sent with each delivery. Their values are kept encrypted and never shown; when left out, they stay as they are."""
+    """Headers sent with each delivery. Values are stored encrypted and never returned; if omitted, they are unchanged."""
 
     additional_properties: dict[str, str] = _attrs_field(init=False, factory=dict)
 

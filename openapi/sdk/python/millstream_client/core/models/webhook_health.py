@@ -18,10 +18,11 @@ T = TypeVar("T", bound="WebhookHealth")
 
 @_attrs_define
 class WebhookHealth:
-    """How a webhook does, as its deliverer said within the last seconds.
+    """Health of a webhook, as reported by its deliverer within the last seconds.
 
-    `state`: `active`, `failing` since its last success, or `disabled`. `disabled_because`: `failing` or `gone`
-    (410), where the service did it.
+    `state`: `active`, `failing` since its last success, or `disabled`. `disabled_because`: `failing` or `gone` (410),
+    if
+    the service disabled it.
 
         Attributes:
             state (str):

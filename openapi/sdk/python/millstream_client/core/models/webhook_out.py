@@ -19,7 +19,7 @@ T = TypeVar("T", bound="WebhookOut")
 
 @_attrs_define
 class WebhookOut:
-    """A webhook: its configuration, its version, which is its ETag, and how it does.
+    """A webhook: its configuration, its version (the ETag) and its health.
 
     Attributes:
         name (str):
@@ -44,10 +44,11 @@ class WebhookOut:
         version (int):
         created_at (datetime.datetime):
         changed_at (datetime.datetime):
-        health (WebhookHealth): How a webhook does, as its deliverer said within the last seconds.
+        health (WebhookHealth): Health of a webhook, as reported by its deliverer within the last seconds.
 
             `state`: `active`, `failing` since its last success, or `disabled`. `disabled_because`: `failing` or `gone`
-            (410), where the service did it.
+            (410), if
+            the service disabled it.
     """
 
     name: str

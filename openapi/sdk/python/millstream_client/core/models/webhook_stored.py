@@ -19,7 +19,7 @@ T = TypeVar("T", bound="WebhookStored")
 
 @_attrs_define
 class WebhookStored:
-    """A webhook, and its signing secret where it was just made: it is not shown again.
+    """A webhook, with its signing secret if it was just created: it is not returned again.
 
     Attributes:
         name (str):
@@ -44,10 +44,11 @@ class WebhookStored:
         version (int):
         created_at (datetime.datetime):
         changed_at (datetime.datetime):
-        health (WebhookHealth): How a webhook does, as its deliverer said within the last seconds.
+        health (WebhookHealth): Health of a webhook, as reported by its deliverer within the last seconds.
 
             `state`: `active`, `failing` since its last success, or `disabled`. `disabled_because`: `failing` or `gone`
-            (410), where the service did it.
+            (410), if
+            the service disabled it.
         secret (None | str):
     """
 

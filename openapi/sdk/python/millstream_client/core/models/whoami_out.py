@@ -17,16 +17,18 @@ T = TypeVar("T", bound="WhoamiOut")
 
 @_attrs_define
 class WhoamiOut:
-    """Who is calling, and what they may do in which namespace. `credential` is null where none is stored.
+    """The caller's identity, and its permissions in the namespace.
 
-    Attributes:
-        name (str):
-        namespace (str):
-        everywhere (bool):
-        credential (None | str):
-        grants (list[GrantConfig]):
-        rates (KeyRates | None):
-        expires_at (datetime.datetime | None):
+    `credential` is null if no stored credential is involved.
+
+        Attributes:
+            name (str):
+            namespace (str):
+            everywhere (bool):
+            credential (None | str):
+            grants (list[GrantConfig]):
+            rates (KeyRates | None):
+            expires_at (datetime.datetime | None):
     """
 
     name: str

@@ -10,9 +10,9 @@ from ...models.flush_out import FlushOut
 def flush_archive(
     stream: str,
 ) -> Call[FlushOut]:
-    """Archive all there is of a stream now, whatever its age.
+    """Archive all records of a stream now, regardless of their age.
 
-    Its job is done when all of that is archived; until then it is begun again after each failure.
+    The job is done when all of them are archived; until then it restarts after each failure.
     """
 
     _kwargs: dict[str, Any] = {}

@@ -10,7 +10,7 @@ from ...models.archive_out import ArchiveOut
 def get_archive(
     stream: str,
 ) -> Call[ArchiveOut]:
-    """Show how far a stream is archived, and how much of it waits."""
+    """Show the archive state of a stream, by shard."""
 
     _kwargs: dict[str, Any] = {}
 

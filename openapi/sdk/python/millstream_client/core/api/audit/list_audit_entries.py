@@ -21,9 +21,10 @@ def list_audit_entries(
     limit: int | Unset = 100,
     cursor: str | Unset = "",
 ) -> Call[AuditPage]:
-    """List what was administered, in the caller's namespace or, for an administrator of all of them, everywhere.
+    """List audit entries of the caller's namespace, or of all namespaces.
 
-    With `Accept: application/x-ndjson` a line for each entry, and a last one of type `end`.
+    Administrators of all namespaces see all entries. With `Accept: application/x-ndjson`, the response has one line per
+    entry and a last line of type `end`.
     """
 
     params: dict[str, Any] = {}

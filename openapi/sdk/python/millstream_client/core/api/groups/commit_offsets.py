@@ -14,10 +14,10 @@ def commit_offsets(
     *,
     body: CommitIn | Unset = UNSET,
 ) -> Call[CommittedOffsets]:
-    """Commit what was read: a token, or the next offset of each shard.
+    """Commit offsets, with a token or with the next offset of each shard.
 
-    Each shard is answered for itself: look at `failed`. When all are refused, the answer is a problem.
-    An offset behind what was committed before changes nothing, so a commit can be repeated.
+    Each shard has its own result: check `failed`. If all shards fail, the response is a problem. An offset below the
+    committed one changes nothing, so a commit can be repeated.
     """
     headers: dict[str, Any] = {}
 

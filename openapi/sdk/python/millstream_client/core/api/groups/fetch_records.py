@@ -17,10 +17,10 @@ def fetch_records(
     bytes_max: int | Unset = 10485760,
     wait_seconds: float | Unset = 0.0,
 ) -> Call[GroupRecords]:
-    """Read as a member of a group: joins if needed, says that the member is there, and reads its shards.
+    """Read records as a member of a group.
 
-    Repeated without a commit, it gives the same records. With `wait_seconds` it waits for the next
-    record. Shards that others are to have are given up by the next call.
+    Joins if necessary, sends a heartbeat, and reads the member's shards. Repeating the call without a commit returns the
+    same records. With `wait_seconds`, the call waits for the next record. Revoked shards are released by the next call.
     """
 
     params: dict[str, Any] = {}

@@ -10,7 +10,7 @@ from ...models.group_detail import GroupDetail
 def get_consumer_group(
     group: str,
 ) -> Call[GroupDetail]:
-    """Show a group, its members, and which shard each of them reads."""
+    """Show a group, its members and their shards."""
 
     _kwargs: dict[str, Any] = {}
 

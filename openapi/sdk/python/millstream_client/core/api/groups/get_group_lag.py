@@ -10,7 +10,7 @@ from ...models.group_lag import GroupLag
 def get_group_lag(
     group: str,
 ) -> Call[GroupLag]:
-    """Show how far a group is behind, in records and in time, and when records will be lost to it."""
+    """Show the lag of a group in records and time, and when unread records expire."""
 
     _kwargs: dict[str, Any] = {}
 

@@ -14,7 +14,7 @@ def get_group_series(
     window_seconds: int | Unset = 3600,
     columns: str | Unset = "",
 ) -> Call[SeriesOut]:
-    """Show how a group's lag and commits went."""
+    """Return the lag and commits of a group over time."""
 
     params: dict[str, Any] = {}
 

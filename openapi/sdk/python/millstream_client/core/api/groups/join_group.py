@@ -14,9 +14,9 @@ def join_group(
     *,
     body: JoinIn | Unset = UNSET,
 ) -> Call[MembershipOut]:
-    """Join a group, or start anew as one of its members: what the former self of that name does counts no more.
+    """Join a group. Rejoining with the same name fences the previous instance.
 
-    Members then heartbeat, read their shards, and commit. `GET …/records` does all of that but the commit.
+    Members then send heartbeats, read their shards and commit. `GET …/records` does all of that except the commit.
     """
     headers: dict[str, Any] = {}
 

@@ -13,7 +13,7 @@ def leave_group(
     *,
     for_a_while: bool | Unset = False,
 ) -> Call[None]:
-    """Leave a group: the member's shards go to others at once."""
+    """Leave a group. The member's shards are reassigned immediately."""
 
     params: dict[str, Any] = {}
 

@@ -15,7 +15,7 @@ def put_bookmark(
     *,
     body: BookmarkIn | Unset = UNSET,
 ) -> Call[BookmarkOut]:
-    """Keep where the group is now, or other positions, under a name to come back to."""
+    """Save the group's current offsets, or other offsets, as a bookmark."""
     headers: dict[str, Any] = {}
 
     _kwargs: dict[str, Any] = {}

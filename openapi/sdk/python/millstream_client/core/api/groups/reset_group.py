@@ -13,9 +13,9 @@ def reset_group(
     *,
     body: ResetIn,
 ) -> Call[ResetOut]:
-    """Take a group elsewhere, whether its members are at work or not.
+    """Reset the offsets of a group, even while members are active.
 
-    What they read before counts no more: their commits of it are refused as stale.
+    Reads before the reset are discarded: their commits are rejected as stale.
     """
     headers: dict[str, Any] = {}
 

@@ -15,10 +15,10 @@ def send_heartbeat(
     *,
     body: HeartbeatIn | Unset = UNSET,
 ) -> Call[Heartbeat]:
-    """Say that a member is there, and hear what it reads now.
+    """Send a heartbeat of a member and return its assignment.
 
-    It stops reading what is `revoked`, commits, and leaves those shards out of `owned` next time: then
-    they go to others. A member that was silent for too long is unknown, and joins again.
+    A member stops reading its `revoked` shards, commits, and omits them from `owned` in the next heartbeat; then they are
+    reassigned. A member that sent no heartbeat for too long is unknown and must join again.
     """
     headers: dict[str, Any] = {}
 

@@ -7,7 +7,7 @@ from ...models.live_out import LiveOut
 
 
 def check_live() -> Call[LiveOut]:
-    """Say that the process is alive; nothing else is looked at."""
+    """Liveness check."""
 
     _kwargs: dict[str, Any] = {}
 

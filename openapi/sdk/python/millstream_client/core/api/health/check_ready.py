@@ -7,7 +7,7 @@ from ...models.ready_out import ReadyOut
 
 
 def check_ready() -> Call[ReadyOut]:
-    """Say whether requests can be served: the stores answer and are of the right version."""
+    """Readiness check: the stores respond and have the right version."""
 
     _kwargs: dict[str, Any] = {}
 

@@ -10,7 +10,10 @@ from ...models.job_out import JobOut
 def cancel_job(
     job: str,
 ) -> Call[JobOut]:
-    """End a job; what it has done stays. A running one ends within seconds: its `wish` is 'cancel' until then."""
+    """Cancel a job; completed work is kept.
+
+    A running job ends within seconds; until then its `wish` is 'cancel'.
+    """
 
     _kwargs: dict[str, Any] = {}
 

@@ -10,7 +10,7 @@ from ...models.job_detail import JobDetail
 def get_job(
     job: str,
 ) -> Call[JobDetail]:
-    """Show how far a job is."""
+    """Show the progress of a job."""
 
     _kwargs: dict[str, Any] = {}
 

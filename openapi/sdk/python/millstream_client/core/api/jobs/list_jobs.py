@@ -16,7 +16,7 @@ def list_jobs(
     limit: int | Unset = 100,
     cursor: str | Unset = "",
 ) -> Call[JobPage]:
-    """List jobs, the newest first. What is over is listed for 30 days."""
+    """List jobs, newest first. Finished jobs are listed for 30 days."""
 
     params: dict[str, Any] = {}
 

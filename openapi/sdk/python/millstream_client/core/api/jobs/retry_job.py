@@ -10,7 +10,7 @@ from ...models.job_out import JobOut
 def retry_job(
     job: str,
 ) -> Call[JobOut]:
-    """Begin a failed job again, where it left off."""
+    """Retry a failed job from where it stopped."""
 
     _kwargs: dict[str, Any] = {}
 

@@ -15,7 +15,7 @@ def change_key(
     body: KeyPatch,
     if_match: str | Unset = UNSET,
 ) -> Call[KeyOut]:
-    """Change some of a credential's rights: its next call has them."""
+    """Change permissions of a credential. They apply from its next call."""
     headers: dict[str, Any] = {}
     if not isinstance(if_match, Unset):
         headers["if-match"] = if_match

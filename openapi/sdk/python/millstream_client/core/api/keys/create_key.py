@@ -11,9 +11,10 @@ def create_key(
     *,
     body: KeyConfig,
 ) -> Call[KeyCreated]:
-    """Make a credential. Its secret is in the answer, and nowhere else.
+    """Create a credential. The secret is returned only in this response.
 
-    Nobody gives rights, or rates, that they do not have. A pair's secret is kept encrypted; an API key's is not kept.
+    A caller cannot grant permissions or rates that it does not have. The secret of an access key pair is stored
+    encrypted; the secret of an API key is not stored.
     """
     headers: dict[str, Any] = {}
 

@@ -13,7 +13,7 @@ def get_key(
     *,
     if_none_match: str | Unset = UNSET,
 ) -> Call[KeyOut]:
-    """Show a credential; not its secret, which nobody can show."""
+    """Show a credential without its secret, which cannot be retrieved."""
     headers: dict[str, Any] = {}
     if not isinstance(if_none_match, Unset):
         headers["if-none-match"] = if_none_match

@@ -13,7 +13,7 @@ def list_keys(
     limit: int | Unset = 100,
     cursor: str | Unset = "",
 ) -> Call[KeyPage]:
-    """List credentials by name, those too that ended within 90 days."""
+    """List credentials by name, including those that ended within the last 90 days."""
 
     params: dict[str, Any] = {}
 

@@ -12,7 +12,10 @@ def log_in(
     *,
     body: LogIn | Unset = UNSET,
 ) -> Call[LoggedInOut]:
-    """Log a browser in with an API key: the answer sets its cookie. The session ends with the key, or after a day."""
+    """Log a browser in with an API key.
+
+    The response sets the session cookie. The session ends when the key does, or after one day.
+    """
     headers: dict[str, Any] = {}
 
     _kwargs: dict[str, Any] = {}

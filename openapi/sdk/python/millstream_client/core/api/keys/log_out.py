@@ -6,7 +6,7 @@ from ....calls import Call
 
 
 def log_out() -> Call[None]:
-    """Log a browser out: its session is over everywhere."""
+    """Log a browser out: its session ends in all processes."""
 
     _kwargs: dict[str, Any] = {}
 

@@ -7,7 +7,10 @@ from ...models.ticket_out import TicketOut
 
 
 def make_ticket() -> Call[TicketOut]:
-    """Make a ticket, with which a browser opens one socket within half a minute, as whoever is calling."""
+    """Create a ticket with which a browser can open one WebSocket as the caller.
+
+    The ticket is valid for 30 seconds.
+    """
 
     _kwargs: dict[str, Any] = {}
 

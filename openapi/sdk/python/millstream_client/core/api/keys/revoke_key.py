@@ -12,7 +12,7 @@ def revoke_key(
     *,
     if_match: str | Unset = UNSET,
 ) -> Call[None]:
-    """End a credential for good. Every process hears of it, and closes what it holds open."""
+    """Revoke a credential permanently. All processes close its open connections."""
     headers: dict[str, Any] = {}
     if not isinstance(if_match, Unset):
         headers["if-match"] = if_match

@@ -14,9 +14,10 @@ def rotate_key(
     *,
     body: KeyRotation | Unset = UNSET,
 ) -> Call[KeyCreated]:
-    """Make another credential of the same name and rights; the one before goes on beside it for a while.
+    """Create a new credential with the same name and permissions.
 
-    At most two of a family are live: revoke one before a third.
+    The previous one stays valid for the overlap period. At most two credentials of a family are active: revoke one before
+    you create a third.
     """
     headers: dict[str, Any] = {}
 

@@ -7,7 +7,7 @@ from ...models.whoami_out import WhoamiOut
 
 
 def whoami() -> Call[WhoamiOut]:
-    """Tell who is calling, and what they may do."""
+    """Return the caller's identity and permissions."""
 
     _kwargs: dict[str, Any] = {}
 

@@ -12,9 +12,9 @@ def delete_namespace(
     *,
     if_match: str | Unset = UNSET,
 ) -> Call[None]:
-    """Delete an empty namespace, with its jobs that are over and its keys that have ended.
+    """Delete an empty namespace, including its finished jobs and ended keys.
 
-    Queues and streams that were deleted within ten minutes, and archives, are something in it.
+    Queues and streams that were deleted within the last ten minutes, and archives, count as content.
     """
     headers: dict[str, Any] = {}
     if not isinstance(if_match, Unset):

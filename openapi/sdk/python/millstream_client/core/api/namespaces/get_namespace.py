@@ -10,7 +10,7 @@ from ...models.namespace_out import NamespaceOut
 def get_namespace(
     namespace: str,
 ) -> Call[NamespaceOut]:
-    """Show a namespace and its quotas; its ETag is of the quotas alone."""
+    """Show a namespace and its quotas. The ETag covers the quotas only."""
 
     _kwargs: dict[str, Any] = {}
 

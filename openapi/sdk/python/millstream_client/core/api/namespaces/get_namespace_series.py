@@ -12,7 +12,7 @@ def get_namespace_series(
     window_seconds: int | Unset = 3600,
     columns: str | Unset = "",
 ) -> Call[SeriesOut]:
-    """Show how the namespace's totals went."""
+    """Return the totals of the namespace over time."""
 
     params: dict[str, Any] = {}
 

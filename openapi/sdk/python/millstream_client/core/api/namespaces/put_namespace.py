@@ -16,7 +16,7 @@ def put_namespace(
     if_match: str | Unset = UNSET,
     if_none_match: str | Unset = UNSET,
 ) -> Call[NamespaceOut]:
-    """Create a namespace, or replace its quotas, which hold everywhere within a second."""
+    """Create a namespace, or replace its quotas. They apply in all processes within a second."""
     headers: dict[str, Any] = {}
     if not isinstance(if_match, Unset):
         headers["if-match"] = if_match

@@ -7,7 +7,10 @@ from ...models.process_list import ProcessList
 
 
 def list_processes() -> Call[ProcessList]:
-    """List the processes of the deployment, by role. One that was killed is listed for ten seconds more."""
+    """List the processes of the deployment by role.
+
+    A killed process is listed for ten more seconds.
+    """
 
     _kwargs: dict[str, Any] = {}
 

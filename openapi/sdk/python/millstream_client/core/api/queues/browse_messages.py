@@ -16,7 +16,7 @@ def browse_messages(
     limit: int | Unset = 100,
     cursor: str | Unset = UNSET,
 ) -> Call[BrowsedMessages]:
-    """Look at a queue's messages without taking any."""
+    """Browse the messages of a queue without receiving them."""
 
     params: dict[str, Any] = {}
 

@@ -15,7 +15,10 @@ def change_message(
     *,
     body: MessageChange,
 ) -> Call[BrowsedMessageOut | DeadLetterOut]:
-    """Change a message's body, when it is due, counted from now, or its priority."""
+    """Change the body, the due time or the priority of a message.
+
+    The due time is a delay from now.
+    """
     headers: dict[str, Any] = {}
 
     _kwargs: dict[str, Any] = {}

@@ -15,7 +15,7 @@ def change_queue(
     body: QueuePatch,
     if_match: str | Unset = UNSET,
 ) -> Call[QueueOut]:
-    """Change some of a queue's configuration."""
+    """Change fields of a queue's configuration."""
     headers: dict[str, Any] = {}
     if not isinstance(if_match, Unset):
         headers["if-match"] = if_match

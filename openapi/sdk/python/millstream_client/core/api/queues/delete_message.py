@@ -10,7 +10,7 @@ def delete_message(
     queue: str,
     message: str,
 ) -> Call[None]:
-    """Drop one message, by its id or its offset, whatever its state; dead letters too."""
+    """Delete a message or dead letter by id or offset, in any state."""
 
     _kwargs: dict[str, Any] = {}
 

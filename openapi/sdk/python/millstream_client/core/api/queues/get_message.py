@@ -12,7 +12,7 @@ def get_message(
     queue: str,
     message: str,
 ) -> Call[BrowsedMessageOut | DeadLetterOut]:
-    """Show one message, dead or alive, by its id or its offset, without taking it."""
+    """Show a message or dead letter by id or offset, without receiving it."""
 
     _kwargs: dict[str, Any] = {}
 

@@ -11,7 +11,10 @@ def get_message_history(
     queue: str,
     message: str,
 ) -> Call[MessageHistoryOut]:
-    """Tell what has happened to a message, also after it is gone, of a queue whose `history` is on."""
+    """Show the history of a message, even after it was deleted.
+
+    Requires a queue with `history` enabled.
+    """
 
     _kwargs: dict[str, Any] = {}
 

@@ -11,7 +11,7 @@ def get_move(
     queue: str,
     move: str,
 ) -> Call[MoveOut]:
-    """Show how far a move is."""
+    """Show the progress of a move."""
 
     _kwargs: dict[str, Any] = {}
 

@@ -14,7 +14,7 @@ def get_queue_series(
     window_seconds: int | Unset = 3600,
     columns: str | Unset = "",
 ) -> Call[SeriesOut]:
-    """Show how a queue's counts and rates went."""
+    """Return the counts and rates of a queue over time."""
 
     params: dict[str, Any] = {}
 

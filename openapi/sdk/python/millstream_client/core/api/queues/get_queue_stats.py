@@ -10,7 +10,7 @@ from ...models.queue_stats_out import QueueStatsOut
 def get_queue_stats(
     queue: str,
 ) -> Call[QueueStatsOut]:
-    """Count a queue's messages by state, exactly."""
+    """Return exact message counts of a queue by state."""
 
     _kwargs: dict[str, Any] = {}
 

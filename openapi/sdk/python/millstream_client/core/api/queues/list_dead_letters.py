@@ -14,7 +14,7 @@ def list_dead_letters(
     limit: int | Unset = 100,
     cursor: str | Unset = UNSET,
 ) -> Call[DeadLetters]:
-    """List the messages that the queue gave up on, oldest first."""
+    """List the dead letters of a queue, oldest first."""
 
     params: dict[str, Any] = {}
 

@@ -10,7 +10,7 @@ from ...models.death_reasons import DeathReasons
 def list_death_reasons(
     queue: str,
 ) -> Call[DeathReasons]:
-    """Count a queue's dead letters by reason, the most frequent first."""
+    """Count the dead letters of a queue by reason, most frequent first."""
 
     _kwargs: dict[str, Any] = {}
 

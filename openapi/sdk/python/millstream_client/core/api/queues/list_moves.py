@@ -13,7 +13,7 @@ def list_moves(
     *,
     limit: int | Unset = 100,
 ) -> Call[MoveList]:
-    """List the moves from a queue, the newest first."""
+    """List the moves from a queue, newest first."""
 
     params: dict[str, Any] = {}
 

@@ -15,7 +15,7 @@ def list_parked_groups(
     limit: int | Unset = 100,
     cursor: str | Unset = "",
 ) -> Call[ParkedGroups]:
-    """List a queue's parked groups by name: those of which nothing is delivered until they are resumed."""
+    """List the parked groups of a queue by name. They are not delivered until resumed."""
 
     params: dict[str, Any] = {}
 

@@ -14,7 +14,7 @@ def pause_group(
     *,
     body: PauseConfig | Unset = UNSET,
 ) -> Call[None]:
-    """Deliver nothing of a group until it is resumed; what of it is in flight stays so."""
+    """Pause delivery of a group until it is resumed. Messages in flight stay in flight."""
     headers: dict[str, Any] = {}
 
     _kwargs: dict[str, Any] = {}

@@ -10,7 +10,7 @@ from ...models.purged import Purged
 def purge_queue(
     queue: str,
 ) -> Call[Purged]:
-    """Drop every message of a queue, those in flight too; dead letters stay."""
+    """Delete all messages of a queue, including those in flight. Dead letters are kept."""
 
     _kwargs: dict[str, Any] = {}
 

@@ -14,10 +14,10 @@ def receive_messages(
     *,
     body: Receive | Unset = UNSET,
 ) -> Call[ReceivedMessages]:
-    """Take messages to work on.
+    """Receive messages.
 
-    Each is hidden from other consumers until its visibility timeout passes: settle it before.
-    With `wait_seconds` the call waits for the first message; an empty list says that none came.
+    Each message is hidden from other consumers until its visibility timeout expires: settle it before then. With
+    `wait_seconds`, the call waits for the first message; an empty list means that none arrived.
     """
     headers: dict[str, Any] = {}
 

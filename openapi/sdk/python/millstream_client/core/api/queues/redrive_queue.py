@@ -15,9 +15,9 @@ def redrive_queue(
     *,
     body: RedriveConfig | Unset = UNSET,
 ) -> Call[Redriven | MoveOut]:
-    """Make a queue's dead letters ready again, oldest first: all of them, or those that are meant.
+    """Redrive dead letters of a queue, oldest first: all of them, or those that match.
 
-    With `per_second` this begins a move, whose progress is at `location`.
+    With `per_second`, this starts a move, whose progress is at `location`.
     """
     headers: dict[str, Any] = {}
 

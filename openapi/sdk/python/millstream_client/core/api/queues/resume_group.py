@@ -11,7 +11,10 @@ def resume_group(
     queue: str,
     group: str,
 ) -> Call[Resumed]:
-    """Deliver a parked group again, in its order; what was to blame has all its attempts once more."""
+    """Resume delivery of a parked group in order.
+
+    The failing message gets all its attempts again.
+    """
 
     _kwargs: dict[str, Any] = {}
 

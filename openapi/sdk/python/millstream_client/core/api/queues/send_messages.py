@@ -15,10 +15,10 @@ def send_messages(
     body: SendMessages,
     idempotency_key: str | Unset = UNSET,
 ) -> Call[SentMessages]:
-    """Add messages to a queue.
+    """Send messages to a queue: all of them or none.
 
-    All of them or none. One message may be sent alone, as an object or as a raw body of any other
-    content type (`curl -d hello`); its answer is then one object.
+    A single message can be sent as an object or as a raw body of any other content type (`curl -d hello`); the response
+    is then one object.
     """
     headers: dict[str, Any] = {}
     if not isinstance(idempotency_key, Unset):

@@ -13,11 +13,11 @@ def settle_messages(
     *,
     body: Settle,
 ) -> Call[SettleResults]:
-    """Say how deliveries went.
+    """Settle deliveries.
 
-    ack: done. nack: it failed, try again after `delay_seconds`, or as the queue's back-off says. release: not tried, back at once.
-    extend: still working, hide it for `visibility_timeout_seconds` from now. reject: never again, to
-    the dead letters. Each verdict is answered for itself.
+    ack: processed. nack: failed; redelivered after `delay_seconds` or the queue's back-off. release: not attempted;
+    redelivered immediately. extend: still processing; hidden for `visibility_timeout_seconds` from now. reject: failed
+    permanently; dead-lettered. Each settlement has its own result.
     """
     headers: dict[str, Any] = {}
 

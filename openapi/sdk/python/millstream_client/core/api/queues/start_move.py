@@ -14,7 +14,7 @@ def start_move(
     *,
     body: MoveConfig | Unset = UNSET,
 ) -> Call[MoveOut]:
-    """Begin to move the ready messages of a dead-letter queue."""
+    """Start moving the ready messages of a dead-letter queue."""
     headers: dict[str, Any] = {}
 
     _kwargs: dict[str, Any] = {}

@@ -10,7 +10,7 @@ from ...models.replay_out import ReplayOut
 def cancel_replay(
     replay: str,
 ) -> Call[ReplayOut]:
-    """End a replay; what it has sent stays."""
+    """Cancel a replay; records already sent are kept."""
 
     _kwargs: dict[str, Any] = {}
 

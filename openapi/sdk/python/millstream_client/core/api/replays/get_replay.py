@@ -10,7 +10,7 @@ from ...models.replay_detail import ReplayDetail
 def get_replay(
     replay: str,
 ) -> Call[ReplayDetail]:
-    """Show how far a replay is, by shard."""
+    """Show the progress of a replay, by shard."""
 
     _kwargs: dict[str, Any] = {}
 

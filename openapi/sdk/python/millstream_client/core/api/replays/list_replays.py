@@ -14,7 +14,7 @@ def list_replays(
     limit: int | Unset = 100,
     cursor: str | Unset = "",
 ) -> Call[ReplayPage]:
-    """List replays, the newest first. What is over is listed for 30 days."""
+    """List replays, newest first. Finished replays are listed for 30 days."""
 
     params: dict[str, Any] = {}
 

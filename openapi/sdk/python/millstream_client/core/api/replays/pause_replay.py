@@ -10,7 +10,10 @@ from ...models.replay_out import ReplayOut
 def pause_replay(
     replay: str,
 ) -> Call[ReplayOut]:
-    """Stop a replay where it is. A running one stops within seconds: its `wish` is 'pause' until then."""
+    """Pause a replay.
+
+    A running replay stops within seconds; until then its `wish` is 'pause'.
+    """
 
     _kwargs: dict[str, Any] = {}
 

@@ -10,7 +10,7 @@ from ...models.replay_out import ReplayOut
 def resume_replay(
     replay: str,
 ) -> Call[ReplayOut]:
-    """Let a paused replay go on."""
+    """Resume a paused replay."""
 
     _kwargs: dict[str, Any] = {}
 

@@ -10,7 +10,7 @@ from ...models.replay_out import ReplayOut
 def retry_replay(
     replay: str,
 ) -> Call[ReplayOut]:
-    """Let a replay that failed go on where it is."""
+    """Retry a failed replay from its current position."""
 
     _kwargs: dict[str, Any] = {}
 

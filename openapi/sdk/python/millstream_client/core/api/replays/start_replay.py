@@ -12,7 +12,7 @@ def start_replay(
     *,
     body: ReplayConfig,
 ) -> Call[PlanOut | ReplayOut]:
-    """Send records of a stream again, each once; or with `dry_run` say what that would be."""
+    """Start a replay, which sends each record once, or preview it with `dry_run`."""
     headers: dict[str, Any] = {}
 
     _kwargs: dict[str, Any] = {}

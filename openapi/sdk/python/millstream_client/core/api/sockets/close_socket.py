@@ -9,9 +9,9 @@ from ....calls import Call
 def close_socket(
     socket: str,
 ) -> Call[None]:
-    """Close a socket with code 4012, and end its session: what it holds goes to others.
+    """Close a WebSocket connection with code 4012 and end its session.
 
-    Its process does so within three seconds. Its client may connect again.
+    What the session holds is released. Its process closes the connection within three seconds. The client can reconnect.
     """
 
     _kwargs: dict[str, Any] = {}

@@ -12,9 +12,9 @@ def list_sockets(
     limit: int | Unset = 100,
     cursor: str | Unset = "",
 ) -> Call[SocketPage]:
-    """List who is connected over WebSocket, in all processes, as it was some seconds ago.
+    """List the WebSocket connections of all processes, as of a few seconds ago.
 
-    Of a process with more than 500 sockets, the 500 that came first.
+    For a process with more than 500 connections, the oldest 500 are listed.
     """
 
     params: dict[str, Any] = {}

@@ -15,9 +15,10 @@ def append_columns(
     body: AppendColumns,
     idempotency_key: str | Unset = UNSET,
 ) -> Call[AppendedColumns]:
-    """Append many records at once, column by column: the cheapest way, in MessagePack.
+    """Append many records, column by column.
 
-    The records are as those of the other appends, without headers and event times. Look at `failed`.
+    The most efficient way to append, in MessagePack. The records are the same as those of other appends, without headers
+    and event times. Check `failed`: records can be rejected individually.
     """
     headers: dict[str, Any] = {}
     if not isinstance(idempotency_key, Unset):

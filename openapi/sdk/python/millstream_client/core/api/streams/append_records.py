@@ -16,10 +16,10 @@ def append_records(
     body: AppendRecords,
     idempotency_key: str | Unset = UNSET,
 ) -> Call[AppendedRecords | AppendedRecordOut]:
-    """Append records to a stream; each one's key chooses its shard.
+    """Append records to a stream. The key of each record selects its shard.
 
-    Each record is answered for itself: look at `failed`. One record may be sent alone, as an object
-    or as a raw body of any other content type; its answer is then one object, or a problem.
+    Each record has its own result: check `failed`. A single record can be sent as an object or as a raw body of any other
+    content type; the response is then one object, or a problem.
     """
     headers: dict[str, Any] = {}
     if not isinstance(idempotency_key, Unset):

@@ -15,10 +15,10 @@ def append_records_to_shard(
     *,
     body: AppendToShard,
 ) -> Call[AppendedRecords | AppendedRecordOut]:
-    """Append records to one shard, all of them or none.
+    """Append records to one shard: all of them or none.
 
-    With `producer` a repeated batch adds nothing; with `expected_offset` the batch is accepted only
-    if the shard's next offset is that one; with `fence` only if that is the shard's token.
+    With `producer`, a repeated batch adds nothing. With `expected_offset`, the batch is accepted only if it is the next
+    offset of the shard. With `fence`, it is accepted only if that is the fencing token of the shard.
     """
     headers: dict[str, Any] = {}
 

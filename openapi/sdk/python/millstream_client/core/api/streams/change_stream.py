@@ -15,7 +15,7 @@ def change_stream(
     body: StreamPatch,
     if_match: str | Unset = UNSET,
 ) -> Call[StreamOut]:
-    """Change some of a stream's configuration."""
+    """Change fields of a stream's configuration."""
     headers: dict[str, Any] = {}
     if not isinstance(if_match, Unset):
         headers["if-match"] = if_match

@@ -11,9 +11,9 @@ def get_latest_record(
     stream: str,
     key: str,
 ) -> Call[RecordOut]:
-    """Show the newest record of a key, if the stream has a `key_index`.
+    """Return the latest record of a key, if the stream has a `key_index`.
 
-    It knows the records that were routed by their key since the index was switched on.
+    The index covers records routed by their key since it was enabled.
     """
 
     _kwargs: dict[str, Any] = {}

@@ -14,7 +14,7 @@ def get_stream_series(
     window_seconds: int | Unset = 3600,
     columns: str | Unset = "",
 ) -> Call[SeriesOut]:
-    """Show how a stream's size, rates and lag went."""
+    """Return the size, rates and lag of a stream over time."""
 
     params: dict[str, Any] = {}
 

@@ -10,7 +10,7 @@ from ...models.shards import Shards
 def list_shards(
     stream: str,
 ) -> Call[Shards]:
-    """List a stream's shards, open and closed, and how far their logs reach."""
+    """List the shards of a stream, open and closed, with the extent of their logs."""
 
     _kwargs: dict[str, Any] = {}
 

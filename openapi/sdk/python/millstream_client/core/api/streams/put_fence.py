@@ -14,9 +14,9 @@ def put_fence(
     *,
     body: FenceConfig,
 ) -> Call[FenceOut]:
-    """Give a shard to one writer: from now on an append must carry this token.
+    """Set the fencing token of a shard. Appends must then carry this token.
 
-    With `expected`, only if that is the token now. An empty token gives the shard back to all.
+    With `expected`, only if that is the current token. An empty token removes the fence.
     """
     headers: dict[str, Any] = {}
 

@@ -20,10 +20,10 @@ def read_shard(
     bytes_max: int | Unset = 10485760,
     wait_seconds: float | Unset = 0.0,
 ) -> Call[ShardRecords]:
-    """Read a shard in order, from an offset, a time, or its last records.
+    """Read a shard in order, from an offset, from a time, or its last records.
 
-    `next_offset` is where to go on, until the shard has `ended` and its `children` follow. What retention has taken, or what was never written, is told as
-    a `gap`. With `wait_seconds` the call waits at the tip for the next record.
+    Continue at `next_offset` until the shard has `ended`; its `children` follow. Expired records and holes are reported
+    as a `gap`. With `wait_seconds`, the call waits at the end of the shard for the next record.
     """
 
     params: dict[str, Any] = {}

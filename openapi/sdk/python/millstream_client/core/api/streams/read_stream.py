@@ -20,10 +20,10 @@ def read_stream(
     bytes_max: int | Unset = 10485760,
     wait_seconds: float | Unset = 0.0,
 ) -> Call[StreamRecords]:
-    """Read all shards of a stream, by arrival; within a shard in order, and after its parents.
+    """Read all shards of a stream by arrival time; each shard in order, after its parents.
 
-    `next_cursor` is where to go on, and is given also when nothing was found. Without a cursor the
-    read starts at the oldest records, with `from=latest` at what comes next, or at a `time`.
+    Continue at `next_cursor`, which is also returned if no records were found. Without a cursor, the read starts at the
+    oldest record, with `from=latest` at new records only, or at a `time`.
     """
 
     params: dict[str, Any] = {}

@@ -16,10 +16,10 @@ def read_table(
     end: int | Unset = UNSET,
     bytes_max: int | Unset = 16777216,
 ) -> Call[File]:
-    """Read a shard in order from an offset on, as an Arrow stream of many records.
+    """Read records of a shard in order, as an Arrow stream.
 
-    For programs that read much. Where to go on and what the shard has is told in headers; records in memory and in the
-    archive are read as one.
+    For bulk reads. Response headers contain the offset to continue at and the extent of the shard. Records in the hot
+    store and in the archive are read as one log.
     """
 
     params: dict[str, Any] = {}

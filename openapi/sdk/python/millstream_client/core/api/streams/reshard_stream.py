@@ -13,10 +13,10 @@ def reshard_stream(
     *,
     body: Reshard,
 ) -> Call[Shards]:
-    """Split a shard, merge two neighbours, or split and merge to a number of equal shards.
+    """Split a shard, merge two adjacent shards, or reshard to a number of equal shards.
 
-    Writing and reading go on meanwhile, and records of a key keep their order. The answer is the
-    stream's shards afterwards. One reshard of a stream at a time.
+    Reads and writes continue, and records with the same key stay in order. Returns the stream's shards after the reshard.
+    Only one reshard of a stream runs at a time.
     """
     headers: dict[str, Any] = {}
 

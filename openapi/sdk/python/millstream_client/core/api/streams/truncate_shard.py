@@ -14,7 +14,7 @@ def truncate_shard(
     *,
     body: Truncate,
 ) -> Call[TruncatedOut]:
-    """Forget a shard's records before an offset, for good."""
+    """Permanently delete the records of a shard before an offset."""
     headers: dict[str, Any] = {}
 
     _kwargs: dict[str, Any] = {}

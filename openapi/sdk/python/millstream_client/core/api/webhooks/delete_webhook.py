@@ -12,7 +12,7 @@ def delete_webhook(
     *,
     if_match: str | Unset = UNSET,
 ) -> Call[None]:
-    """Delete a webhook, its secrets and its log; the queue or group stays."""
+    """Delete a webhook, its secrets and its log. The queue or group is kept."""
     headers: dict[str, Any] = {}
     if not isinstance(if_match, Unset):
         headers["if-match"] = if_match

@@ -10,7 +10,7 @@ from ...models.webhook_out import WebhookOut
 def enable_webhook(
     webhook: str,
 ) -> Call[WebhookOut]:
-    """Switch a webhook on, whoever switched it off; a shard that waits for a retry is tried at once."""
+    """Enable a webhook. Shards waiting for a retry are retried immediately."""
 
     _kwargs: dict[str, Any] = {}
 

@@ -10,7 +10,7 @@ from ...models.webhook_out import WebhookOut
 def get_webhook(
     webhook: str,
 ) -> Call[WebhookOut]:
-    """Show a webhook's configuration, and how it does; its ETag is of the configuration alone."""
+    """Show the configuration and health of a webhook. The ETag covers the configuration only."""
 
     _kwargs: dict[str, Any] = {}
 

@@ -20,7 +20,7 @@ def list_deliveries(
     limit: int | Unset = 100,
     cursor: str | Unset = "",
 ) -> Call[DeliveryPage]:
-    """List what was delivered or was to be, the newest first, each with its attempts."""
+    """List deliveries and their attempts, newest first, including pending ones."""
 
     params: dict[str, Any] = {}
 

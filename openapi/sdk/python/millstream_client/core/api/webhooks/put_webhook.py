@@ -18,7 +18,7 @@ def put_webhook(
 ) -> Call[WebhookStored]:
     """Create a webhook for a queue or a consumer group, or replace its configuration.
 
-    The answer to its creation has the secret that deliveries are signed with, as Standard Webhooks says.
+    When the webhook is created, the response contains the signing secret, in the format of Standard Webhooks.
     """
     headers: dict[str, Any] = {}
     if not isinstance(if_match, Unset):

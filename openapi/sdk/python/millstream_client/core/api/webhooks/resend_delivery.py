@@ -11,9 +11,10 @@ def resend_delivery(
     webhook: str,
     delivery: str,
 ) -> Call[AttemptOut]:
-    """Send a delivery again now, also one that succeeded, under its `webhook-id`; what came of it.
+    """Resend a delivery now under its `webhook-id`, and return the result.
 
-    A message that waits in its queue for its next attempt leaves it once this one succeeds.
+    Deliveries that succeeded can be resent too. A message that is waiting for its next attempt is removed from its queue
+    if this one succeeds.
     """
 
     _kwargs: dict[str, Any] = {}

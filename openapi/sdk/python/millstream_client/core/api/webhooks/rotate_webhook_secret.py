@@ -14,7 +14,10 @@ def rotate_webhook_secret(
     *,
     body: RotateIn | Unset = UNSET,
 ) -> Call[SecretOut]:
-    """Make a new signing secret. The one before signs beside it for a while, so that no delivery is refused."""
+    """Create a new signing secret.
+
+    The previous secret also signs deliveries for the overlap period, so that no delivery is rejected.
+    """
     headers: dict[str, Any] = {}
 
     _kwargs: dict[str, Any] = {}

@@ -10,7 +10,7 @@ from ...models.attempt_out import AttemptOut
 def test_webhook(
     webhook: str,
 ) -> Call[AttemptOut]:
-    """Send a test event, signed like any other, also from a webhook that is disabled; what came of it."""
+    """Send a signed test event, even from a disabled webhook, and return the result."""
 
     _kwargs: dict[str, Any] = {}
 

@@ -13,10 +13,10 @@ def commit_staged(
     *,
     body: StagedCommit,
 ) -> Call[CommitOut]:
-    """Append what was put aside, as one batch of a writer, each record once.
+    """Append staged records as one batch of a writer, each record once.
 
-    The first commit of a writer's batch decides what it is made of. Whoever commits the batch again finishes that, and
-    what this call names beside it is discarded.
+    The first commit of a batch determines its entries. A repeated commit of the batch completes it, and other entries
+    that the repeated call lists are discarded.
     """
     headers: dict[str, Any] = {}
 

@@ -10,7 +10,7 @@ def discard_staged(
     stream: str,
     staged: str,
 ) -> Call[None]:
-    """Forget what was put aside, unless it was committed."""
+    """Discard a staged entry, unless it was committed."""
 
     _kwargs: dict[str, Any] = {}
 

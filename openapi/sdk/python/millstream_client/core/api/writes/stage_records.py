@@ -13,10 +13,10 @@ def stage_records(
     *,
     body: File,
 ) -> Call[StagedOut]:
-    """Put records aside, for a commit within a day: an Arrow stream with the column `data`, and perhaps `key`,
-    `event_ts` and `headers`.
+    """Stage records for a commit within one day.
 
-    Nobody reads them before they are committed.
+    The body is an Arrow stream with the column `data` and optionally `key`, `event_ts` and `headers`. Staged records are
+    not readable until they are committed.
     """
     headers: dict[str, Any] = {}
 
