@@ -42,9 +42,11 @@ from storage.postgres.repositories.moves import MoveRows
 from storage.postgres.repositories.offset_reservations import Reservations, StoreIdentities
 from storage.postgres.repositories.sampled_resources import MeasuredRows
 from storage.postgres.repositories.staged_writes import WriteRows
+from storage.queues.dead_letters import QueueDeadLetters
 from storage.queues.engine import Queues
-from storage.queues.inspection import Contents
+from storage.queues.inspection import QueueInspector
 from storage.queues.moves import Moves
+from storage.queues.parked_groups import QueueParkedGroups
 from storage.queues.transfer import Carrier
 from storage.quotas.connection_slots import ConnectionSlots, held
 from storage.quotas.enforcer import QuotaEnforcer
@@ -91,7 +93,9 @@ class Storage:
     """The open engines."""
 
     queues: Queues
-    contents: Contents
+    inspector: QueueInspector
+    dead_letters: QueueDeadLetters
+    parked_groups: QueueParkedGroups
     streams: Streams
     tables: ArrowReader
     moves: Moves
@@ -177,8 +181,10 @@ async def open_storage(
             room,
         )
         stack.push_async_callback(queues.close)
-        contents = Contents(HotContents(pipeline, limits), on_queue, catalog, clock)
-        moves = Moves(hot_moves, on_queue, carrier, queues, contents, catalog, database, clock)
+        hot_contents = HotContents(pipeline, limits)
+        dead_letters = QueueDeadLetters(hot_contents, on_queue, catalog, clock)
+        inspector = QueueInspector(hot_contents, on_queue, catalog, dead_letters, clock)
+        moves = Moves(hot_moves, on_queue, carrier, queues, dead_letters, catalog, database, clock)
         stack.push_async_callback(moves.close)
         resharder = Resharder(logs, catalog, keeper, database)
         tiered = await stack.enter_async_context(_open_tiered(root, database, rows, clock, limits))
@@ -216,37 +222,43 @@ async def open_storage(
             clock,
         )
         yield Storage(
-            queues,
-            contents,
-            streams,
-            ArrowReader(HotRanges(pipeline), on_stream, tiered),
-            moves,
-            groups,
-            webhooks,
-            Deliveries(database, contents, streams, groups, Opener(box), clock),
-            catalog,
-            CatalogSearch(database),
-            namespaces,
-            QuotaEnforcer(hot_rates, namespaces, clock),
-            places,
-            Presence(HotPresence(pipeline), wakeups, clock),
-            room,
-            StorageUsage(logs, catalog),
-            Access(),
-            Audit(database, clock),
-            AuditSnapshots(catalog, groups, webhooks, credentials),
-            credentials,
-            Registrations(database, clock),
-            jobs,
-            replays,
-            ArchiveAdmin(rows, logs, catalog, jobs, clock, on=root is not None),
-            Archiving(rows, logs, catalog, jobs, retention, clock),
-            ArchiveGarbageCollector(rows, writes, root, logs, catalog, clock) if root else None,
-            Writing(writes, root, catalog, streams, clock),
-            Series(hot_series, sampler, catalog, groups, clock),
-            StoreMetrics(pipeline, database),
-            Health(store, database, clock, settings),
-            Maintenance(logs, store, identities, catalog, database),
+            queues=queues,
+            inspector=inspector,
+            dead_letters=dead_letters,
+            parked_groups=QueueParkedGroups(hot_contents, on_queue, clock),
+            streams=streams,
+            tables=ArrowReader(HotRanges(pipeline), on_stream, tiered),
+            moves=moves,
+            groups=groups,
+            webhooks=webhooks,
+            deliveries=Deliveries(
+                database, inspector, dead_letters, streams, groups, Opener(box), clock
+            ),
+            catalog=catalog,
+            listings=CatalogSearch(database),
+            namespaces=namespaces,
+            quotas=QuotaEnforcer(hot_rates, namespaces, clock),
+            places=places,
+            presence=Presence(HotPresence(pipeline), wakeups, clock),
+            room=room,
+            weighing=StorageUsage(logs, catalog),
+            access=Access(),
+            audit=Audit(database, clock),
+            snapshots=AuditSnapshots(catalog, groups, webhooks, credentials),
+            credentials=credentials,
+            registrations=Registrations(database, clock),
+            jobs=jobs,
+            replays=replays,
+            archives=ArchiveAdmin(rows, logs, catalog, jobs, clock, on=root is not None),
+            archiving=Archiving(rows, logs, catalog, jobs, retention, clock),
+            archive_upkeep=ArchiveGarbageCollector(rows, writes, root, logs, catalog, clock)
+            if root
+            else None,
+            writing=Writing(writes, root, catalog, streams, clock),
+            series=Series(hot_series, sampler, catalog, groups, clock),
+            meters=StoreMetrics(pipeline, database),
+            health=Health(store, database, clock, settings),
+            upkeep=Maintenance(logs, store, identities, catalog, database),
         )
 
 

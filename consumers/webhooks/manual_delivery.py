@@ -103,7 +103,7 @@ class Requested:
         if webhook.spec.source.kind is SourceKind.QUEUE and delivery.place is not None:
             queue = QueueName(webhook.spec.source.name, webhook.name.namespace)
             with suppress(MillstreamError):
-                await self._storage.contents.drop(queue, delivery.event_id)
+                await self._storage.inspector.drop(queue, delivery.event_id)
 
     @asynccontextmanager
     async def _sender(self, served: Served) -> AsyncGenerator[Sender]:

@@ -1,6 +1,6 @@
 """Queue engine: send, receive, settle, count and purge.
 
-`storage.queues.inspection` browses and edits messages. Each verb is one script call in the hot store, so it happens
+`storage.queues.inspection` browses and changes messages. Each verb is one script call in the hot store, so it happens
 whole or not at all.
 """
 

@@ -26,8 +26,8 @@ from storage.log.queue_executor import QueueExecutor
 from storage.postgres.advisory_lock import alone
 from storage.postgres.database import Database
 from storage.postgres.repositories.moves import MoveRows
+from storage.queues.dead_letters import QueueDeadLetters
 from storage.queues.engine import Queues
-from storage.queues.inspection import Contents
 from storage.queues.transfer import Carrier
 from storage.redis.queues.transfer import HotMoves
 
@@ -44,7 +44,7 @@ class Moves:
         on_queue: QueueExecutor,
         carrier: Carrier,
         queues: Queues,
-        contents: Contents,
+        dead_letters: QueueDeadLetters,
         catalog: Catalog,
         database: Database,
         clock: Clock,
@@ -53,7 +53,7 @@ class Moves:
         self._on = on_queue
         self._carrier = carrier
         self._queues = queues
-        self._contents = contents
+        self._dead_letters = dead_letters
         self._catalog = catalog
         self._rows = MoveRows(database)
         self._database = database
@@ -99,7 +99,7 @@ class Moves:
         if which.words:
             return len(which.words)
         if which.reason:
-            reasons = await self._contents.death_reasons(source)
+            reasons = await self._dead_letters.reasons(source)
             return sum(one.count for one in reasons if one.reason == which.reason)
         return (await self._queues.stats(source)).dead_lettered
 
@@ -232,7 +232,7 @@ class Moves:
             await self._rows.end(move.move_id, MoveState.CANCELLED)
             return False
         try:
-            redriven, last = await self._contents.redrive_some(
+            redriven, last = await self._dead_letters.redrive_page(
                 move.source, which, move.looked_at, batch
             )
         except QueueNotFound:

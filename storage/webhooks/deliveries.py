@@ -38,7 +38,8 @@ from storage.domain.webhooks import (
 from storage.groups.engine import Groups
 from storage.postgres.database import Database
 from storage.postgres.repositories.webhook_deliveries import DeliveryRows, Held, Seen, Shares
-from storage.queues.inspection import Contents
+from storage.queues.dead_letters import QueueDeadLetters
+from storage.queues.inspection import QueueInspector
 from storage.streams.engine import Streams
 from storage.webhooks.engine import Opener
 
@@ -57,14 +58,16 @@ class Deliveries:
     def __init__(
         self,
         database: Database,
-        contents: Contents,
+        inspector: QueueInspector,
+        dead_letters: QueueDeadLetters,
         streams: Streams,
         groups: Groups,
         opener: Opener,
         clock: Clock,
     ) -> None:
         self._rows = DeliveryRows(database)
-        self._contents = contents
+        self._inspector = inspector
+        self._dead_letters = dead_letters
         self._streams = streams
         self._groups = groups
         self._opener = opener
@@ -210,7 +213,7 @@ class Deliveries:
         return await self._record(name, delivery.place.shard, delivery.place.offset)
 
     async def _message(self, queue: QueueName, word: str, message_id: str) -> Payload | None:
-        for look in (self._contents.message, self._contents.dead_letter):
+        for look in (self._inspector.show, self._dead_letters.get):
             try:
                 message = await look(queue, word)
             except MillstreamError:

@@ -30,7 +30,7 @@ async def test_selected_messages_are_dropped(page: Page, service: Service):
 
     await expect(page.locator(".toast")).to_have_text("2 of 2 dropped")
     await expect(page.locator("tbody tr")).to_have_count(2)
-    left, _ = await storage.contents.browse(queue)
+    left, _ = await storage.inspector.browse(queue)
     assert [message.offset for message in left] == [0, 3]
 
 
@@ -43,7 +43,7 @@ async def test_partly_failed_drop_is_reported(page: Page, service: Service):
     for offset in (0, 1):
         await page.locator(f"#d-{offset} input[type=checkbox]").check()
     await page.locator(".selection").get_by_role("button", name="Drop…").click()
-    await storage.contents.drop(queue, "0")
+    await storage.inspector.drop(queue, "0")
     await page.locator("dialog[open] button.danger").click()
 
     await expect(page.locator(".toast-bad")).to_contain_text(re.compile("^1 of 2 dropped. .+"))
@@ -76,7 +76,7 @@ async def test_message_body_is_edited(page: Page, service: Service):
     await page.locator("dialog[open] button.primary").click()
 
     await expect(page.locator("pre.body")).to_contain_text('"n": 1')
-    message = await storage.contents.message(queue, "0")
+    message = await storage.inspector.show(queue, "0")
     assert json.loads(message.body) == {"n": 1}
 
 
@@ -91,12 +91,12 @@ async def test_message_group_is_parked_and_resumed(page: Page, service: Service)
     await page.locator("dialog[open] [name=reason]").fill("wrong address")
     await page.locator("dialog[open] button.primary").click()
     await expect(page.locator("tbody tr")).to_contain_text("wrong address")
-    [parked] = await storage.contents.parked_groups(queue)
+    [parked] = await storage.parked_groups.browse(queue)
     await press(page, "Resume")
 
     await expect(page.locator(".toast").last).to_have_text("Resumed 1 messages")
     assert (parked.group, parked.messages) == ("ada", 1)
-    assert await storage.contents.parked_groups(queue) == []
+    assert await storage.parked_groups.browse(queue) == []
 
 
 async def test_dead_letters_are_moved_back_to_source(page: Page, service: Service):

@@ -146,7 +146,7 @@ async def test_message_is_sent_with_headers(page: Page, service: Service):
     await page.locator("dialog[open] button.primary").click()
 
     await expect(page.locator("tbody tr")).to_contain_text('{"order":7}')
-    [message], _ = await service.storage.contents.browse(queue)
+    [message], _ = await service.storage.inspector.browse(queue)
     assert message.headers == (("source", "", b"web"),)
 
 

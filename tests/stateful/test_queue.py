@@ -52,7 +52,7 @@ class QueueMachine(RuleBasedStateMachine):
         super().__init__()
         self.bench = bench
         self.queues = bench.storage.queues
-        self.contents = bench.storage.contents
+        self.storage = bench.storage
 
     def make(self, **spec_of_machine: Any) -> None:
         spec = QueueSpec(
@@ -153,7 +153,7 @@ class QueueMachine(RuleBasedStateMachine):
     @rule()
     def redrive(self) -> None:
         self.model.settle_time()
-        assert self.bench.run(self.contents.redrive(self.name)) == self.model.redrive()
+        assert self.bench.run(self.storage.dead_letters.redrive(self.name)) == self.model.redrive()
 
     @rule(offset=st.integers(0, 12))
     def drop(self, offset: int) -> None:
@@ -161,7 +161,7 @@ class QueueMachine(RuleBasedStateMachine):
         self.bench.run(self.queues.tidy(self.name))
         expected = self.model.drop(offset)
         try:
-            self.bench.run(self.contents.drop(self.name, str(offset)))
+            self.bench.run(self.storage.inspector.drop(self.name, str(offset)))
         except MessageNotFound:
             assert not expected
         else:
@@ -186,7 +186,7 @@ class QueueMachine(RuleBasedStateMachine):
     @invariant()
     def browsing_shows_each_message_where_it_is(self) -> None:
         self.model.settle_time()
-        found, last = self.bench.run(self.contents.browse(self.name, messages_max=1_000))
+        found, last = self.bench.run(self.storage.inspector.browse(self.name, messages_max=1_000))
         shown = {one.offset: (one.body, one.state.value, one.receives) for one in found}
         known = {
             message.offset: (message.body, self.model.shown_state(message), message.receives)
@@ -213,7 +213,7 @@ class QueueMachine(RuleBasedStateMachine):
         if not self.history:
             return
         self.model.settle_time()
-        noted = self.bench.run(self.contents.noted(self.name))
+        noted = self.bench.run(self.storage.inspector.events(self.name))
         for offset in range(self.model.next_offset):
             found = history_of(offset, noted)
             message = self.model.messages.get(offset)
@@ -260,9 +260,9 @@ class QueueMachine(RuleBasedStateMachine):
         waiting = self.model.resume(group)
         if waiting is None:
             with pytest.raises(GroupNotParked):
-                self.bench.run(self.contents.resume_group(self.name, group))
+                self.bench.run(self.storage.parked_groups.resume(self.name, group))
         else:
-            assert self.bench.run(self.contents.resume_group(self.name, group)) == waiting
+            assert self.bench.run(self.storage.parked_groups.resume(self.name, group)) == waiting
 
 
 class StandardQueueMachine(QueueMachine):
@@ -389,7 +389,7 @@ class FifoQueueMachine(QueueMachine):
         self.model.settle_time()
         self.bench.run(self.queues.stats(self.name))
         self.model.parked.setdefault(group, None)
-        self.bench.run(self.contents.park_group(self.name, group, "by hand"))
+        self.bench.run(self.storage.parked_groups.park(self.name, group, "by hand"))
 
     def check_order(self, offsets: list[int], messages_max: int) -> None:
         """Check that free groups yield their first messages in order, up to the limit (Q6)."""

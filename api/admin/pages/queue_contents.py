@@ -71,7 +71,7 @@ async def _browse(
     """A page of messages that contain the words, and where the next begins."""
 
     async def look(after: int, rows: int) -> tuple[list[BrowsedMessage], int | None]:
-        return await storage.contents.browse(
+        return await storage.inspector.browse(
             queue, after_offset=after, messages_max=rows, state=state
         )
 
@@ -119,7 +119,7 @@ async def show_message(
     found, stats, history = await asyncio.gather(
         storage.catalog.fresh_queue(queue),
         storage.queues.stats(queue),
-        storage.contents.history(queue, message),
+        storage.inspector.history(queue, message),
     )
     one = await _message_or_none(storage, queue, message)
     dead = isinstance(one, DeadLetter)
@@ -149,9 +149,9 @@ async def _message_or_none(
 
 async def _message(storage: Storage, queue: QueueName, word: str) -> BrowsedMessage | DeadLetter:
     try:
-        return await storage.contents.message(queue, word)
+        return await storage.inspector.show(queue, word)
     except MessageNotFound:
-        return await storage.contents.dead_letter(queue, word)
+        return await storage.dead_letters.get(queue, word)
 
 
 @router.get("/messages/{message}/body", dependencies=[PEEK])
@@ -178,7 +178,7 @@ async def list_dead_letters(
         _dead(storage, queue, reason, q, after),
     )
     reasons, sources = await asyncio.gather(
-        storage.contents.recent_death_reasons(queue, stats.dead_lettered),
+        storage.dead_letters.recent_reasons(queue, stats.dead_lettered),
         storage.catalog.dead_letter_sources(queue, limit=PAGE_ROWS),
     )
     return queue_page(
@@ -207,7 +207,7 @@ async def _dead(
     """A page of dead letters of the reason that contain the words, and where the next begins."""
 
     async def look(after: int, rows: int) -> tuple[list[DeadLetter], int | None]:
-        return await storage.contents.dead_letters(queue, after_offset=after, messages_max=rows)
+        return await storage.dead_letters.browse(queue, after_offset=after, messages_max=rows)
 
     def wanted(letter: DeadLetter) -> bool:
         return (not reason or letter.reason == reason) and _contains(letter, words)
@@ -223,7 +223,7 @@ async def list_groups(
     found, stats, groups = await asyncio.gather(
         storage.catalog.fresh_queue(queue),
         storage.queues.stats(queue),
-        storage.contents.parked_groups(queue, after=after, groups_max=PAGE_ROWS + 1),
+        storage.parked_groups.browse(queue, after=after, groups_max=PAGE_ROWS + 1),
     )
     return queue_page(
         request,

@@ -168,7 +168,7 @@ async def browse_messages(call: Call[BrowseQuery]) -> BrowsedMessages:
     queue = await call.storage.catalog.queue(call.queue)
     about = ("messages", queue.log_id, asked.state or "")
     after = decode_cursor(asked.cursor, about, int) if asked.cursor else -1
-    found, last = await call.storage.contents.browse(
+    found, last = await call.storage.inspector.browse(
         call.queue, after_offset=after, messages_max=asked.limit, state=asked.state
     )
     binary = answer_type(call.headers) == MSGPACK
@@ -190,7 +190,7 @@ async def list_dead_letters(call: Call[PageQuery]) -> DeadLetters:
     queue = await call.storage.catalog.queue(call.queue)
     about = ("dead-letters", queue.log_id)
     after = decode_cursor(asked.cursor, about, int) if asked.cursor else -1
-    letters, last = await call.storage.contents.dead_letters(
+    letters, last = await call.storage.dead_letters.browse(
         call.queue, after_offset=after, messages_max=asked.limit
     )
     binary = answer_type(call.headers) == MSGPACK

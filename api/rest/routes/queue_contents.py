@@ -62,9 +62,9 @@ async def get_message(queue: QueuePath, message: MessagePath, storage: StorageDe
 async def _shown(queue: QueueName, message: str, storage: Storage) -> Response:
     out: BrowsedMessageOut | DeadLetterOut
     try:
-        out = BrowsedMessageOut.from_domain(await storage.contents.message(queue, message), False)
+        out = BrowsedMessageOut.from_domain(await storage.inspector.show(queue, message), False)
     except MessageNotFound:
-        out = DeadLetterOut.from_domain(await storage.contents.dead_letter(queue, message), False)
+        out = DeadLetterOut.from_domain(await storage.dead_letters.get(queue, message), False)
     return Response(msgspec.json.encode(out), media_type=JSON)
 
 
@@ -76,7 +76,7 @@ async def get_message_history(
 
     Requires a queue with `history` enabled.
     """
-    found = await storage.contents.history(queue, message)
+    found = await storage.inspector.history(queue, message)
     return MessageHistoryOut.from_domain(message, found)
 
 
@@ -95,10 +95,10 @@ async def change_message(
     """
     new_body = change.new_body()
     if new_body is not None:
-        await storage.contents.replace(queue, message, *new_body)
+        await storage.inspector.replace(queue, message, *new_body)
     if change.delay_seconds is not None or change.priority is not None:
         delay = change.delay_seconds
-        await storage.contents.change(
+        await storage.inspector.change(
             queue,
             message,
             delay_ms=None if delay is None else to_ms(delay),
@@ -110,13 +110,13 @@ async def change_message(
 @router.delete("/{queue}/messages/{message}", dependencies=[PURGE], status_code=204)
 async def delete_message(queue: QueuePath, message: MessagePath, storage: StorageDep) -> None:
     """Delete a message or dead letter by id or offset, in any state."""
-    await storage.contents.drop(queue, message)
+    await storage.inspector.drop(queue, message)
 
 
 @router.get("/{queue}/dead-letters/reasons", dependencies=[SEE])
 async def list_death_reasons(queue: QueuePath, storage: StorageDep) -> DeathReasons:
     """Count the dead letters of a queue by reason, most frequent first."""
-    found = await storage.contents.death_reasons(queue)
+    found = await storage.dead_letters.reasons(queue)
     return DeathReasons(items=[DeathReasonOut.from_domain(one) for one in found])
 
 
@@ -138,7 +138,7 @@ async def redrive_queue(
     which = WhichDead(reason=config.reason, group=config.group, words=tuple(config.messages))
     if config.per_second is not None:
         return await _begin_redrive(queue, storage, which, config.per_second)
-    redriven = await storage.contents.redrive(queue, which, messages_max=config.messages_max)
+    redriven = await storage.dead_letters.redrive(queue, which, messages_max=config.messages_max)
     return Redriven(redriven=redriven)
 
 
@@ -164,7 +164,7 @@ async def list_parked_groups(
     """List the parked groups of a queue by name. They are not delivered until resumed."""
     about = ("groups", (await storage.catalog.queue(queue)).log_id, state)
     after = decode_cursor(cursor, about, str) if cursor else ""
-    found = await storage.contents.parked_groups(queue, after=after, groups_max=limit + 1)
+    found = await storage.parked_groups.browse(queue, after=after, groups_max=limit + 1)
     items = [ParkedGroupOut.from_domain(group) for group in found[:limit]]
     more = len(found) > limit
     return ParkedGroups(
@@ -180,7 +180,7 @@ async def pause_group(
     config: Annotated[PauseConfig, Body(default_factory=PauseConfig)],
 ) -> None:
     """Pause delivery of a group until it is resumed. Messages in flight stay in flight."""
-    await storage.contents.park_group(queue, group, config.reason)
+    await storage.parked_groups.park(queue, group, config.reason)
 
 
 @router.delete("/{queue}/groups/{group:path}/pause", dependencies=[MANAGE])
@@ -189,4 +189,4 @@ async def resume_group(queue: QueuePath, group: GroupPath, storage: StorageDep) 
 
     The failing message gets all its attempts again.
     """
-    return Resumed(resumed=await storage.contents.resume_group(queue, group))
+    return Resumed(resumed=await storage.parked_groups.resume(queue, group))

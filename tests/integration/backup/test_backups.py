@@ -164,7 +164,7 @@ async def test_configuration_and_progress_are_restored(source, target, tmp_path)
 
     async with open_storage(target) as storage:
         [lag] = await storage.groups.lag(READERS)
-        letters, _ = await storage.contents.dead_letters(ORDERS, messages_max=10)
+        letters, _ = await storage.dead_letters.browse(ORDERS, messages_max=10)
         stats = await storage.queues.stats(LATER)
         hook = await storage.webhooks.opened(HOOK)
         chain = Chain(whole=True)

@@ -30,7 +30,7 @@ async def test_browse_continues_after_offset(engines):
     seen: list[bytes] = []
     after: int | None = -1
     while after is not None:
-        page, after = await engines.contents.browse(WORK, after_offset=after, messages_max=10)
+        page, after = await engines.inspector.browse(WORK, after_offset=after, messages_max=10)
         seen += [message.body for message in page]
 
     assert seen == [b"%d" % number for number in range(25)]
@@ -42,8 +42,8 @@ async def test_browse_examines_bounded_number_of_messages(engines):
     await made(engines, WORK)
     await send(queues, WORK, *[b"x"] * 999)
     await send(queues, WORK, b"ready", b"delayed", delay_ms=1_000)
-    first, after = await engines.contents.browse(WORK, state=MessageState.DELAYED)
-    second, end = await engines.contents.browse(
+    first, after = await engines.inspector.browse(WORK, state=MessageState.DELAYED)
+    second, end = await engines.inspector.browse(
         WORK, state=MessageState.DELAYED, after_offset=after or 0
     )
 
@@ -63,7 +63,7 @@ async def test_browse_keeps_order_of_messages_moved_out_of_log(engines):
     await queues.tidy(WORK)
     await send(queues, WORK, b"last")
 
-    found, _ = await engines.contents.browse(WORK)
+    found, _ = await engines.inspector.browse(WORK)
 
     assert [message.body for message in found] == [b"first", b"last"]
 
@@ -73,13 +73,13 @@ async def test_message_is_found_by_id_and_by_offset(engines):
     await made(engines, WORK)
     [first, second] = await queues.send(WORK, [NewMessage(b"1"), NewMessage(b"2")])
 
-    by_id = await engines.contents.message(WORK, second.message_id)
-    by_offset = await engines.contents.message(WORK, "0")
+    by_id = await engines.inspector.show(WORK, second.message_id)
+    by_offset = await engines.inspector.show(WORK, "0")
 
     assert (by_id.body, by_offset.message_id) == (b"2", first.message_id)
     for wrong in ("2", "-1", "x", "9" * 30, first.message_id[:-1] + "9", "0" * 32):
         with pytest.raises(MessageNotFound):
-            await engines.contents.message(WORK, wrong)
+            await engines.inspector.show(WORK, wrong)
 
 
 async def test_dropping_in_flight_message_unlocks_its_group(engines):
@@ -88,7 +88,7 @@ async def test_dropping_in_flight_message_unlocks_its_group(engines):
     await send(queues, LINE, b"1", b"2", group="a")
     [first] = await queues.receive(LINE)
 
-    await engines.contents.drop(LINE, first.message_id)
+    await engines.inspector.drop(LINE, first.message_id)
 
     assert await receive(queues, LINE) == [b"2"]
     assert await settle(queues, LINE, first, SettleAction.ACK) is None  # it is gone already
@@ -102,11 +102,11 @@ async def test_dead_letter_can_be_dropped(engines):
     [message] = await queues.receive(WORK)
     await settle(queues, WORK, message, SettleAction.REJECT)
 
-    await engines.contents.drop(WORK, message.message_id)
+    await engines.inspector.drop(WORK, message.message_id)
 
-    assert await engines.contents.dead_letters(WORK) == ([], None)
+    assert await engines.dead_letters.browse(WORK) == ([], None)
     with pytest.raises(MessageNotFound):
-        await engines.contents.drop(WORK, message.message_id)
+        await engines.inspector.drop(WORK, message.message_id)
 
 
 # ── Dead letters by reason ──
@@ -132,7 +132,7 @@ async def test_dead_letters_are_counted_by_reason(engines, clock):
     clock.advance(ms=1_000)
     await died(queues, (b"3", "", "gone"))
 
-    gone, typo = await engines.contents.death_reasons(WORK)
+    gone, typo = await engines.dead_letters.reasons(WORK)
 
     assert (gone.reason, gone.count, typo.reason, typo.count) == ("gone", 2, "typo", 1)
     assert (gone.first_died_at_ms, gone.last_died_at_ms) == (since, since + 1_000)
@@ -156,7 +156,7 @@ async def test_redrive_selects_by_reason_group_and_id(engines, which, redriven):
     deaths = (b"1", "a", "typo"), (b"2", "a", "gone"), (b"3", "", "typo"), (b"4", "", "gone")
     await died(queues, *deaths)
 
-    count = await engines.contents.redrive(WORK, which)
+    count = await engines.dead_letters.redrive(WORK, which)
 
     assert count == len(redriven)
     assert sorted(await receive(queues, WORK)) == redriven
@@ -168,8 +168,8 @@ async def test_redrive_with_limit_starts_at_oldest_dead_letter(engines):
     await engines.catalog.put_queue(WORK, QueueSpec())
     ids = await died(queues, (b"1", "", "x"), (b"2", "", "y"), (b"3", "", "x"))
 
-    first = await engines.contents.redrive(WORK, WhichDead(reason="x"), messages_max=1)
-    second = await engines.contents.redrive(WORK, WhichDead(words=(ids[b"2"],)))
+    first = await engines.dead_letters.redrive(WORK, WhichDead(reason="x"), messages_max=1)
+    second = await engines.dead_letters.redrive(WORK, WhichDead(words=(ids[b"2"],)))
 
     assert (first, second) == (1, 1)
     assert await receive(queues, WORK) == [b"1", b"2"]
@@ -186,8 +186,8 @@ async def test_many_dead_letters_are_counted_and_redriven_in_rounds(engines):
         ]
         await queues.settle(WORK, verdicts)
 
-    [bad] = await engines.contents.death_reasons(WORK)
-    redriven = await engines.contents.redrive(WORK, messages_max=2_500)
+    [bad] = await engines.dead_letters.reasons(WORK)
+    redriven = await engines.dead_letters.redrive(WORK, messages_max=2_500)
 
     assert (bad.count, redriven) == (2_700, 2_500)
     assert (await queues.stats(WORK)).dead_lettered == 200
@@ -201,7 +201,7 @@ async def test_ready_message_can_be_delayed_and_made_ready_again(engines, clock)
     await made(engines, WORK)
     await send(queues, WORK, b"1", b"2")
 
-    put_off = await engines.contents.change(WORK, "0", delay_ms=5_000)
+    put_off = await engines.inspector.change(WORK, "0", delay_ms=5_000)
     meanwhile = await receive(queues, WORK)
     clock.advance(ms=5_000)
     due = await receive(queues, WORK)
@@ -215,8 +215,8 @@ async def test_delay_and_priority_change_independently(engines, clock):
     await made(engines, WORK)
     await send(queues, WORK, b"plain")
     await send(queues, WORK, b"delayed", delay_ms=5_000)
-    await engines.contents.change(WORK, "1", priority=9)
-    still = await engines.contents.message(WORK, "1")
+    await engines.inspector.change(WORK, "1", priority=9)
+    still = await engines.inspector.show(WORK, "1")
     clock.advance(ms=5_000)
 
     assert still.state is MessageState.DELAYED
@@ -228,7 +228,7 @@ async def test_changed_message_keeps_its_group(engines, clock):
     await made(engines, WORK)
     await send(queues, WORK, b"1", b"2", group="a")
 
-    await engines.contents.change(WORK, "0", delay_ms=1_000)
+    await engines.inspector.change(WORK, "0", delay_ms=1_000)
     first = await receive(queues, WORK)
     clock.advance(ms=1_000)
 
@@ -243,23 +243,23 @@ async def test_change_of_unchangeable_message_is_rejected(engines):
     await send(queues, WORK, b"grouped", group="a")
     await send(queues, LINE, b"in line", group="a")
     await queues.receive(WORK, messages_max=1)
-    in_flight = [one.offset for one in (await engines.contents.browse(WORK))[0] if one.receives]
+    in_flight = [one.offset for one in (await engines.inspector.browse(WORK))[0] if one.receives]
 
     with pytest.raises(MessageInFlight):
-        await engines.contents.change(WORK, str(in_flight[0]), delay_ms=0)
+        await engines.inspector.change(WORK, str(in_flight[0]), delay_ms=0)
     with pytest.raises(MessageNotFound):
-        await engines.contents.change(WORK, "7", delay_ms=0)
+        await engines.inspector.change(WORK, "7", delay_ms=0)
     with pytest.raises(ValidationFailed):
-        await engines.contents.change(WORK, "1", priority=3)
+        await engines.inspector.change(WORK, "1", priority=3)
     with pytest.raises(ValidationFailed):
-        await engines.contents.change(LINE, "0", delay_ms=0)
+        await engines.inspector.change(LINE, "0", delay_ms=0)
 
 
 async def test_changed_message_keeps_its_expiry(engines, clock):
     queues = engines.queues
     await made(engines, WORK, retention_ms=60_000)
     await send(queues, WORK, b"1")
-    await engines.contents.change(WORK, "0", priority=1)
+    await engines.inspector.change(WORK, "0", priority=1)
     clock.advance(ms=60_000)
 
     stats = await queues.stats(WORK)
@@ -269,7 +269,7 @@ async def test_changed_message_keeps_its_expiry(engines, clock):
 
 @pytest.mark.parametrize("state", list(MessageState))
 async def test_body_can_be_replaced_in_every_state(engines, clock, state):
-    queues, contents = engines.queues, engines.contents
+    queues = engines.queues
     await made(engines, LINE)
     headers = (("colour", "", b"red"),)
     first = NewMessage(b"before", headers, "text/plain", group="a")
@@ -280,17 +280,17 @@ async def test_body_can_be_replaced_in_every_state(engines, clock, state):
     if state is MessageState.DELAYED:
         await settle(queues, LINE, message, SettleAction.NACK, delay_ms=1_000)
     if state is MessageState.PARKED:
-        await contents.park_group(LINE, "a", "")
+        await engines.parked_groups.park(LINE, "a", "")
 
     if state is MessageState.IN_FLIGHT:
         with pytest.raises(MessageInFlight):
-            await contents.replace(LINE, sent.message_id, b"after")
+            await engines.inspector.replace(LINE, sent.message_id, b"after")
         return
-    await contents.replace(LINE, sent.message_id, b"after", "application/json")
-    shown = await contents.message(LINE, sent.message_id)
+    await engines.inspector.replace(LINE, sent.message_id, b"after", "application/json")
+    shown = await engines.inspector.show(LINE, sent.message_id)
     clock.advance(ms=1_000)
     if state is MessageState.PARKED:
-        await contents.resume_group(LINE, "a")
+        await engines.parked_groups.resume(LINE, "a")
     received = await queues.receive(LINE, messages_max=10)
 
     assert (shown.state, shown.body, shown.content_type) == (state, b"after", "application/json")
@@ -300,13 +300,13 @@ async def test_body_can_be_replaced_in_every_state(engines, clock, state):
 
 
 async def test_body_can_be_replaced_repeatedly_and_keeps_its_position(engines):
-    queues, contents = engines.queues, engines.contents
+    queues = engines.queues
     await made(engines, WORK)
     await send(queues, WORK, b"1", b"2", b"3")
 
     for body in (b"two", b"zwei"):
-        await contents.replace(WORK, "1", body)
-    browsed, _ = await contents.browse(WORK)
+        await engines.inspector.replace(WORK, "1", body)
+    browsed, _ = await engines.inspector.browse(WORK)
     received = await queues.receive(WORK, messages_max=10)
     for message in received:
         await settle(queues, WORK, message, SettleAction.ACK)
@@ -317,14 +317,14 @@ async def test_body_can_be_replaced_repeatedly_and_keeps_its_position(engines):
 
 
 async def test_dead_letter_with_replaced_body_is_redriven(engines):
-    queues, contents = engines.queues, engines.contents
+    queues = engines.queues
     await made(engines, WORK)
     await died(queues, (b"{", "", "not JSON"))
 
-    await contents.replace(WORK, "0", b"{}")
-    await contents.redrive(WORK)
+    await engines.inspector.replace(WORK, "0", b"{}")
+    await engines.dead_letters.redrive(WORK)
 
-    assert (await contents.browse(WORK))[0][0].body == b"{}"
+    assert (await engines.inspector.browse(WORK))[0][0].body == b"{}"
     assert await receive(queues, WORK) == [b"{}"]
 
 
@@ -333,11 +333,11 @@ async def test_invalid_replacement_body_is_rejected(engines):
     await send(engines.queues, WORK, b"1")
 
     with pytest.raises(MessageTooLarge):
-        await engines.contents.replace(WORK, "0", b"1234")
+        await engines.inspector.replace(WORK, "0", b"1234")
     with pytest.raises(ValidationFailed):
-        await engines.contents.replace(WORK, "0", b"")
+        await engines.inspector.replace(WORK, "0", b"")
     with pytest.raises(MessageNotFound):
-        await engines.contents.replace(WORK, "7", b"1")
+        await engines.inspector.replace(WORK, "7", b"1")
 
     assert await receive(engines.queues, WORK) == [b"1"]
 
@@ -351,10 +351,10 @@ async def test_page_of_large_messages_ends_early_and_continues(engines, monkeypa
     bodies = [bytes([65 + number]) * 1_000 for number in range(8)]
     await send(engines.queues, WORK, *bodies)
 
-    browsed = await pages(engines.contents.browse)
+    browsed = await pages(engines.inspector.browse)
     for message in await engines.queues.receive(WORK, messages_max=8):
         await settle(engines.queues, WORK, message, SettleAction.REJECT)
-    dead = await pages(engines.contents.dead_letters)
+    dead = await pages(engines.dead_letters.browse)
 
     assert [len(page) for page in browsed] == [len(page) for page in dead] == [3, 3, 2]
     assert [one.body for page in browsed for one in page] == bodies
@@ -366,7 +366,7 @@ async def test_page_holds_at_least_one_message_however_large(engines, monkeypatc
     await engines.catalog.put_queue(WORK, QueueSpec())
     await send(engines.queues, WORK, b"large", b"larger")
 
-    browsed = await pages(engines.contents.browse)
+    browsed = await pages(engines.inspector.browse)
 
     assert [[one.body for one in page] for page in browsed] == [[b"large"], [b"larger"]]
 
@@ -387,11 +387,11 @@ async def test_dead_letter_counts_by_reason_may_be_stale(engines, clock, monkeyp
     await engines.catalog.put_queue(WORK, QueueSpec())
     await died(engines.queues, (b"1", "", "typo"))
 
-    fresh = await engines.contents.recent_death_reasons(WORK, 1)
-    await engines.contents.recent_death_reasons(WORK, 2)
+    fresh = await engines.dead_letters.recent_reasons(WORK, 1)
+    await engines.dead_letters.recent_reasons(WORK, 2)
     await died(engines.queues, (b"2", "", "typo"))
-    [known] = await engines.contents.recent_death_reasons(WORK, 2)
+    [known] = await engines.dead_letters.recent_reasons(WORK, 2)
     clock.advance(ms=limits.DEATH_REASONS_KNOWN_MS)
-    [anew] = await engines.contents.recent_death_reasons(WORK, 2)
+    [anew] = await engines.dead_letters.recent_reasons(WORK, 2)
 
     assert (fresh[0].count, known.count, anew.count) == (1, 1, 2)

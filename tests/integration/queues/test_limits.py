@@ -67,7 +67,7 @@ async def test_byte_limit_is_exact(engines, size):
 
 
 async def test_bytes_held_follow_every_state_change(engines, clock):
-    queues, contents = engines.queues, engines.contents
+    queues = engines.queues
     weight = await weight_of(engines, b"12")
     await made(engines, WORK, retention_ms=60_000)
     await send(queues, WORK, *[b"%02d" % number for number in range(10)])
@@ -80,15 +80,15 @@ async def test_bytes_held_follow_every_state_change(engines, clock):
     first, second, third = await queues.receive(WORK, messages_max=3)
     await settle(queues, WORK, first, SettleAction.REJECT)
     assert await held() == 9
-    await contents.redrive(WORK)
+    await engines.dead_letters.redrive(WORK)
     assert await held() == 10
     await settle(queues, WORK, second, SettleAction.NACK)
     await settle(queues, WORK, third, SettleAction.ACK)
-    await contents.drop(WORK, "9")
-    await contents.drop(WORK, "1")
+    await engines.inspector.drop(WORK, "9")
+    await engines.inspector.drop(WORK, "1")
     assert await held() == 7
-    await contents.change(WORK, "8", priority=3)
-    await contents.replace(WORK, "7", b"77")
+    await engines.inspector.change(WORK, "8", priority=3)
+    await engines.inspector.replace(WORK, "7", b"77")
     assert await held() == 7
     clock.advance(ms=59_999)
     await send(queues, WORK, b"new")
@@ -141,7 +141,7 @@ async def test_overflow_can_dead_letter_oldest_messages(engines):
     await send(queues, WORK, b"1", b"2")
 
     await send(queues, WORK, b"3")
-    [dead], _ = await engines.contents.dead_letters(WORK)
+    [dead], _ = await engines.dead_letters.browse(WORK)
 
     assert (dead.body, dead.reason) == (b"1", "the queue was full")
     assert await receive(queues, WORK) == [b"2", b"3"]
@@ -203,11 +203,11 @@ async def test_new_byte_limit_counts_existing_messages(engines):
 
 async def test_overflow_drops_messages_with_replaced_bodies_in_order(engines):
     """Replaced bodies are stored outside the log."""
-    queues, contents = engines.queues, engines.contents
+    queues = engines.queues
     await made(engines, WORK, messages_max=4, overflow=Overflow.DROP_OLDEST)
     await send(queues, WORK, b"1", b"2", b"3", b"4")
     for offset in ("0", "1"):
-        await contents.replace(WORK, offset, b"changed " + offset.encode())
+        await engines.inspector.replace(WORK, offset, b"changed " + offset.encode())
     [first] = await queues.receive(WORK)
 
     await send(queues, WORK, b"5", b"6")

@@ -21,7 +21,7 @@ async def settle(engines, handle: str, action: SettleAction, **more) -> None:
 
 
 async def told(engines, word: str, name: QueueName = WORK) -> list[What]:
-    return [event.what for event in (await engines.contents.history(name, word)).events]
+    return [event.what for event in (await engines.inspector.history(name, word)).events]
 
 
 async def test_history_lists_all_events_even_after_deletion(engines, clock):
@@ -36,11 +36,11 @@ async def test_history_lists_all_events_even_after_deletion(engines, clock):
     await engines.queues.receive(WORK, visibility_timeout_ms=5_000)
     clock.advance(ms=5_000)
     await engines.queues.tidy(WORK)
-    await engines.contents.redrive(WORK)
+    await engines.dead_letters.redrive(WORK)
     [again] = await engines.queues.receive(WORK)
     await settle(engines, again.receipt_handle, SettleAction.ACK)
 
-    history = await engines.contents.history(WORK, sent.message_id)
+    history = await engines.inspector.history(WORK, sent.message_id)
 
     at = sent_at
     reason = "visibility timeout passed 1 times"
@@ -78,22 +78,22 @@ async def test_history_begins_with_next_send_after_enabling(
 ):
     await made(engines, WORK)
     await engines.queues.send(WORK, [NewMessage(b"before")])
-    off = await engines.contents.history(WORK, "0")
+    off = await engines.inspector.history(WORK, "0")
     await made(engines, WORK, history=True)
     await engines.queues.send(WORK, [NewMessage(b"after")])
     await engines.queues.receive(WORK, messages_max=2)
     on = [await told(engines, "0"), await told(engines, "1")]
-    before = await engines.contents.history(WORK, "0")
+    before = await engines.inspector.history(WORK, "0")
     await made(engines, WORK)
     await engines.queues.tidy(WORK)
-    again = await engines.contents.history(WORK, "1")
+    again = await engines.inspector.history(WORK, "1")
 
     assert (off.events, off.truncated) == ((), True)
     assert on == [[What.DELIVERED], [What.SENT, What.DELIVERED]]
     assert before.truncated
     assert again.events == ()
     with pytest.raises(MessageNotFound):
-        await engines.contents.history(WORK, "9")
+        await engines.inspector.history(WORK, "9")
 
 
 async def test_maintenance_enables_history_without_send(engines):
@@ -111,7 +111,7 @@ async def test_purge_and_drop_are_recorded_for_affected_messages(engines):
     await engines.queues.send(WORK, [NewMessage(b"done"), NewMessage(b"b"), NewMessage(b"c")])
     [first] = await engines.queues.receive(WORK)
     await settle(engines, first.receipt_handle, SettleAction.ACK)
-    await engines.contents.drop(WORK, "1")
+    await engines.inspector.drop(WORK, "1")
     await engines.queues.purge(WORK)
     await engines.queues.send(WORK, [NewMessage(b"later")])
 
@@ -133,7 +133,7 @@ async def test_move_is_recorded_in_both_queues(engines, clock):
         while What.MOVED_OUT not in await told(engines, "0"):
             await engines.queues.tidy(WORK)
 
-    moved_in = (await engines.contents.history(dead, "1")).events[0]
+    moved_in = (await engines.inspector.history(dead, "1")).events[0]
     assert await told(engines, "0") == [
         What.SENT,
         What.DELIVERED,
@@ -163,7 +163,7 @@ async def test_event_count_is_bounded_and_truncation_is_reported(engines, monkey
         await engines.queues.send(WORK, [NewMessage(b"x") for _ in range(100)])
     await engines.queues.receive(WORK)
 
-    noted = await engines.contents.noted(WORK)
+    noted = await engines.inspector.events(WORK)
     first, last = history_of(0, noted), history_of(999, noted)
     assert 200 <= len(noted) <= 301
     assert ([event.what for event in first.events], first.truncated) == ([What.DELIVERED], True)
@@ -176,7 +176,7 @@ async def test_long_reason_is_truncated_at_character_boundary(engines):
     [first] = await engines.queues.receive(WORK)
     await settle(engines, first.receipt_handle, SettleAction.REJECT, reason="ä" * 1000)
 
-    rejected, dead = (await engines.contents.history(WORK, "0")).events[2:]
+    rejected, dead = (await engines.inspector.history(WORK, "0")).events[2:]
     assert rejected.reason == "ä" * 128
     assert (dead.what, dead.reason) == (What.DEAD_LETTERED, "ä" * 128)
 
@@ -208,7 +208,7 @@ async def test_history_is_deleted_with_its_queue(engines):
     await engines.queues.send(WORK, [NewMessage(b"two")])
 
     assert await told(engines, "0") == [What.SENT]
-    assert len(await engines.contents.noted(WORK)) == 1
+    assert len(await engines.inspector.events(WORK)) == 1
 
 
 @pytest.mark.parametrize("spec", [QueueSpec(), QueueSpec(history=True)])

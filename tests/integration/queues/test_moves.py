@@ -264,7 +264,7 @@ async def test_concurrent_moves_neither_lose_nor_duplicate_messages(
 
         found: list[bytes] = []
         for name in (WORK, DEAD):
-            page, _ = await engines.contents.browse(name, messages_max=1_000)
+            page, _ = await engines.inspector.browse(name, messages_max=1_000)
             found += [message.body for message in page]
         work, dead = await engines.queues.stats(WORK), await engines.queues.stats(DEAD)
 

@@ -24,7 +24,7 @@ async def fail(engines: Storage, reason: str = "boom") -> None:
 
 
 async def parked(engines: Storage) -> list[ParkedGroup]:
-    return await engines.contents.parked_groups(LINE)
+    return await engines.parked_groups.browse(LINE)
 
 
 async def test_poisoned_group_is_parked_in_order_while_others_continue(engines):
@@ -52,7 +52,7 @@ async def test_resumed_group_is_delivered_in_order(engines, clock):
     await fail(engines)
     await send(queues, LINE, b"a3", group="a")
 
-    resumed = await engines.contents.resume_group(LINE, "a")
+    resumed = await engines.parked_groups.resume(LINE, "a")
 
     assert resumed == 3
     assert await parked(engines) == []
@@ -65,7 +65,7 @@ async def test_resuming_group_resets_failures(engines):
     await send(engines.queues, LINE, b"a1", group="a")
     await fail(engines)
     await fail(engines)
-    await engines.contents.resume_group(LINE, "a")
+    await engines.parked_groups.resume(LINE, "a")
 
     await fail(engines)
     after_one = await parked(engines)
@@ -82,7 +82,7 @@ async def test_resuming_group_resets_crashes(engines, clock):
     await send(queues, LINE, b"a1", group="a")
     await times_out(queues, LINE, clock, 2)
     await receive(queues, LINE)
-    await engines.contents.resume_group(LINE, "a")
+    await engines.parked_groups.resume(LINE, "a")
 
     await times_out(queues, LINE, clock, 1)
 
@@ -122,7 +122,7 @@ async def test_in_flight_messages_return_to_parked_group(engines, clock):
     await settle(queues, LINE, second, SettleAction.ACK)
     await settle(queues, LINE, third, SettleAction.RELEASE)
     [group] = await parked(engines)
-    await engines.contents.resume_group(LINE, "a")
+    await engines.parked_groups.resume(LINE, "a")
 
     assert group.messages == 2
     assert await receive(queues, LINE) == [b"a1", b"a3"]
@@ -134,8 +134,8 @@ async def test_poisoned_message_can_be_replaced_in_parked_group(engines):
     await send(queues, LINE, b"{", b"{}", group="a")
     await fail(engines)
 
-    await engines.contents.replace(LINE, "0", b"mended")
-    await engines.contents.resume_group(LINE, "a")
+    await engines.inspector.replace(LINE, "0", b"mended")
+    await engines.parked_groups.resume(LINE, "a")
 
     assert await receive(queues, LINE) == [b"mended", b"{}"]
 
@@ -146,11 +146,11 @@ async def test_group_stays_parked_when_poisoned_message_is_removed(engines):
     await send(queues, LINE, b"a1", b"a2", group="a")
     await fail(engines)
 
-    await engines.contents.drop(LINE, "0")
+    await engines.inspector.drop(LINE, "0")
 
     assert await receive(queues, LINE) == []
     assert (await queues.stats(LINE)).parked == 1
-    await engines.contents.resume_group(LINE, "a")
+    await engines.parked_groups.resume(LINE, "a")
     assert await receive(queues, LINE) == [b"a2"]
 
 
@@ -165,7 +165,7 @@ async def test_delayed_retry_joins_its_parked_group_when_due(engines, clock):
     before = await queues.stats(LINE)
     clock.advance(ms=5_000)
     after = await queues.stats(LINE)
-    await engines.contents.resume_group(LINE, "a")
+    await engines.parked_groups.resume(LINE, "a")
 
     assert (before.parked, before.delayed) == (1, 1)
     assert (after.parked, after.delayed) == (2, 0)
@@ -191,10 +191,10 @@ async def test_parked_messages_are_browsable_and_expire(engines, clock):
     queues = engines.queues
     await made(engines, LINE, retention_ms=HOUR_MS)
     await send(queues, LINE, b"a1", b"a2", group="a")
-    await engines.contents.park_group(LINE, "a", "maintenance")
+    await engines.parked_groups.park(LINE, "a", "maintenance")
 
-    shown, _ = await engines.contents.browse(LINE, state=MessageState.PARKED)
-    ready, _ = await engines.contents.browse(LINE, state=MessageState.READY)
+    shown, _ = await engines.inspector.browse(LINE, state=MessageState.PARKED)
+    ready, _ = await engines.inspector.browse(LINE, state=MessageState.READY)
     clock.advance(ms=HOUR_MS)
     stats = await queues.stats(LINE)
 
@@ -237,12 +237,12 @@ async def test_group_can_be_paused_and_resumed_manually(engines, name):
     await send(queues, name, b"a1", group="a")
     await send(queues, name, b"b1", group="b")
 
-    await engines.contents.park_group(name, "a", "deploying")
-    await engines.contents.park_group(name, "a", "not this reason")
+    await engines.parked_groups.park(name, "a", "deploying")
+    await engines.parked_groups.park(name, "a", "not this reason")
     await send(queues, name, b"a2", group="a")
     meanwhile = await receive(queues, name)
-    [group] = await engines.contents.parked_groups(name)
-    await engines.contents.resume_group(name, "a")
+    [group] = await engines.parked_groups.browse(name)
+    await engines.parked_groups.resume(name, "a")
 
     assert meanwhile == [b"b1"]
     assert (group.group, group.reason, group.poison_offset) == ("a", "deploying", None)
@@ -251,7 +251,7 @@ async def test_group_can_be_paused_and_resumed_manually(engines, name):
 
 async def test_group_can_be_paused_before_it_has_messages(engines):
     await made(engines, LINE)
-    await engines.contents.park_group(LINE, "a", "not yet")
+    await engines.parked_groups.park(LINE, "a", "not yet")
     await send(engines.queues, LINE, b"a1", group="a")
 
     assert await receive(engines.queues, LINE) == []
@@ -262,16 +262,16 @@ async def test_resuming_group_that_is_not_parked_is_rejected(engines):
     await made(engines, LINE)
 
     with pytest.raises(GroupNotParked):
-        await engines.contents.resume_group(LINE, "a")
+        await engines.parked_groups.resume(LINE, "a")
 
 
 async def test_parked_groups_are_listed_by_name(engines):
     await made(engines, LINE)
     for group in ("b", "c", "a"):
-        await engines.contents.park_group(LINE, group, "")
+        await engines.parked_groups.park(LINE, group, "")
 
-    first = await engines.contents.parked_groups(LINE, groups_max=2)
-    rest = await engines.contents.parked_groups(LINE, after="b")
+    first = await engines.parked_groups.browse(LINE, groups_max=2)
+    rest = await engines.parked_groups.browse(LINE, after="b")
 
     assert [group.group for group in first] == ["a", "b"]
     assert [group.group for group in rest] == ["c"]

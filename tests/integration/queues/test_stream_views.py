@@ -29,7 +29,7 @@ async def test_messages_are_readable_after_ack_drop_and_purge(engines):
     await send(queues, WORK, b"1", b"2", b"3", b"4")
     [first] = await queues.receive(WORK)
     await settle(queues, WORK, first, SettleAction.ACK)
-    await engines.contents.drop(WORK, "1")
+    await engines.inspector.drop(WORK, "1")
     await queues.purge(WORK)
     await send(queues, WORK, b"5")
 
@@ -138,7 +138,7 @@ async def test_messages_moved_from_another_queue_appear(engines, clock):
 async def test_replaced_body_is_delivered_but_view_keeps_original(engines):
     await made(engines, WORK, stream_view=True)
     await send(engines.queues, WORK, b"sent")
-    await engines.contents.replace(WORK, "0", b"changed")
+    await engines.inspector.replace(WORK, "0", b"changed")
 
     assert await receive(engines.queues, WORK) == [b"changed"]
     assert await shown(engines) == [(0, b"sent")]

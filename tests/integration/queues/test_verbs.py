@@ -18,11 +18,6 @@ async def queues(engines):
     return engines.queues
 
 
-@pytest.fixture
-def contents(engines):
-    return engines.contents
-
-
 def of_group(group: str, *bodies: bytes) -> list[NewMessage]:
     return [NewMessage(body, group=group) for body in bodies]
 
@@ -135,35 +130,35 @@ async def test_extension_hides_message_for_twelve_hours_at_most(queues, clock):
     assert await queues.receive(ORDERS) == []
 
 
-async def test_exactly_one_dead_letter_remains_after_last_attempt(queues, contents, clock):
+async def test_exactly_one_dead_letter_remains_after_last_attempt(queues, engines, clock):
     await queues.send(ORDERS, [NewMessage(b"poison")])
     for _ in range(3):
         [_] = await queues.receive(ORDERS, visibility_timeout_ms=1_000)
         clock.advance(ms=1_000)
 
     assert await queues.receive(ORDERS) == []
-    [letter], _ = await contents.dead_letters(ORDERS)
+    [letter], _ = await engines.dead_letters.browse(ORDERS)
     assert (letter.body, letter.receives, letter.crashes) == (b"poison", 3, 3)
     stats = await queues.stats(ORDERS)
     assert (stats.dead_lettered, stats.ready, stats.in_flight) == (1, 0, 0)
 
 
-async def test_rejected_message_is_dead_lettered_with_reason(queues, contents):
+async def test_rejected_message_is_dead_lettered_with_reason(queues, engines):
     await queues.send(ORDERS, [NewMessage(b"bad")])
     [message] = await queues.receive(ORDERS)
 
     await settle(queues, ORDERS, message, SettleAction.REJECT, reason="no such customer")
 
-    [letter], _ = await contents.dead_letters(ORDERS)
+    [letter], _ = await engines.dead_letters.browse(ORDERS)
     assert (letter.reason, letter.failures) == ("no such customer", 1)
 
 
-async def test_redrive_resets_counts(queues, contents):
+async def test_redrive_resets_counts(queues, engines):
     await queues.send(ORDERS, [NewMessage(b"again")])
     [message] = await queues.receive(ORDERS)
     await settle(queues, ORDERS, message, SettleAction.REJECT)
 
-    redriven = await contents.redrive(ORDERS)
+    redriven = await engines.dead_letters.redrive(ORDERS)
     [again] = await queues.receive(ORDERS)
 
     assert redriven == 1
@@ -315,11 +310,11 @@ async def test_delayed_backlog_does_not_hide_later_messages(queues):
     assert bodies(received) == [b"now"]
 
 
-async def test_receipt_handle_from_before_redrive_is_expired(queues, contents):
+async def test_receipt_handle_from_before_redrive_is_expired(queues, engines):
     await queues.send(ORDERS, [NewMessage(b"again")])
     [before] = await queues.receive(ORDERS)
     await settle(queues, ORDERS, before, SettleAction.REJECT)
-    await contents.redrive(ORDERS)
+    await engines.dead_letters.redrive(ORDERS)
 
     [after] = await queues.receive(ORDERS)
     settled = await settle(queues, ORDERS, before, SettleAction.ACK)

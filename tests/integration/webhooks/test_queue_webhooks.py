@@ -208,7 +208,7 @@ async def test_retry_schedule_is_standard_and_ends_in_dead_letters(bench, storag
         assert len(receiver.got) == number
 
     [delivery] = await bench.deliveries()
-    [dead], _ = await storage.contents.dead_letters(ORDERS)
+    [dead], _ = await storage.dead_letters.browse(ORDERS)
     assert {got.event_id for got in receiver.got} == {message_id}
     assert (delivery.status, delivery.attempts) == (DeliveryStatus.FAILED, 10)
     assert (dead.message_id, dead.reason) == (message_id, "500")
@@ -226,7 +226,7 @@ async def test_queue_attempt_limit_ends_retries_earlier(bench, storage, receiver
 
     [delivery] = await bench.deliveries()
     assert delivery.status is DeliveryStatus.FAILED
-    letters, _ = await storage.contents.dead_letters(ORDERS)
+    letters, _ = await storage.dead_letters.browse(ORDERS)
     assert len(letters) == 1
 
 

@@ -104,7 +104,7 @@ async def test_rejected_message_is_dead_lettered(server, storage):
 
         await socket.ask("reject", sub="a", receipt_handles=handles(first), reason="broken")
 
-    [letter], _ = await storage.contents.dead_letters(ORDERS, messages_max=10)
+    [letter], _ = await storage.dead_letters.browse(ORDERS, messages_max=10)
     assert (letter.body, letter.reason) == (b"one", "broken")
 
 

@@ -1,0 +1,154 @@
+"""Dead letters that a queue keeps itself: browse, count by reason, redrive."""
+
+from functools import partial
+
+from storage.catalog.catalog import Catalog
+from storage.concurrency.ttl_cache import TtlCache
+from storage.domain import limits
+from storage.domain.clock import Clock
+from storage.domain.errors import (
+    MessageNotFound,
+)
+from storage.domain.names import QueueName
+from storage.domain.queues.message import (
+    DeadLetter,
+    DeathReason,
+    WhichDead,
+    offset_in,
+)
+from storage.domain.queues.queue import Queue
+from storage.log.queue_executor import QueueExecutor
+from storage.redis.queues.inspection import HotContents
+
+_ALL_DEAD = WhichDead()
+
+
+class QueueDeadLetters:
+    """Dead letters of a deployment's queues.
+
+    Every verb raises QueueNotFound for a queue that does not exist.
+    """
+
+    def __init__(
+        self, hot: HotContents, executor: QueueExecutor, catalog: Catalog, clock: Clock
+    ) -> None:
+        self._hot = hot
+        self._executor = executor
+        self._catalog = catalog
+        self._clock = clock
+        self._recent_reasons: TtlCache[list[DeathReason]] = TtlCache(
+            limits.DEATH_REASONS_KNOWN_MS, clock
+        )
+
+    async def browse(
+        self,
+        name: QueueName,
+        *,
+        after_offset: int = -1,
+        messages_max: int = limits.PAGE_ITEMS_DEFAULT,
+    ) -> tuple[list[DeadLetter], int | None]:
+        """Return the queue's dead letters in the order sent, and the offset to continue after.
+
+        That offset is None at the end. A page ends early where BROWSE_BYTES_MAX is reached.
+        """
+        return await self._executor(
+            name, lambda queue: self._hot.dead_letters(queue, after_offset, messages_max)
+        )
+
+    async def get(self, name: QueueName, reference: str) -> DeadLetter:
+        """Return one dead letter by its id or offset.
+
+        Raises MessageNotFound.
+        """
+        offset = await offset_of(self._catalog, name, reference)
+        letters, _ = await self.browse(name, after_offset=offset - 1, messages_max=1)
+        if not letters or letters[0].offset != offset:
+            raise MessageNotFound
+        return letters[0]
+
+    async def reasons(self, name: QueueName) -> list[DeathReason]:
+        """Count the dead letters by reason, the most frequent first.
+
+        Reads each of them.
+        """
+        sums: dict[str, DeathReason] = {}
+        after: int | None = -1
+        while after is not None:
+            reasons, after = await self._executor(name, partial(self._page_of_reasons, after))
+            for entry in reasons:
+                sums[entry.reason] = _merged(sums.get(entry.reason, entry), entry)
+        return sorted(sums.values(), key=lambda entry: (-entry.count, entry.reason))
+
+    async def recent_reasons(self, name: QueueName, dead_letters: int) -> list[DeathReason]:
+        """Count the dead letters by reason, with caching, for pages that poll.
+
+        `dead_letters` is the queue's number of them. If that is more than DEATH_REASONS_COUNTED_MAX, the counts may be
+        DEATH_REASONS_KNOWN_MS old.
+        """
+        if dead_letters <= limits.DEATH_REASONS_COUNTED_MAX:
+            return await self.reasons(name)
+        return await self._recent_reasons.get(name, partial(self.reasons, name))
+
+    async def _page_of_reasons(
+        self, after: int, queue: Queue
+    ) -> tuple[list[DeathReason], int | None]:
+        return await self._hot.death_reasons(queue, after)
+
+    async def redrive(
+        self, name: QueueName, which: WhichDead = _ALL_DEAD, *, messages_max: int | None = None
+    ) -> int:
+        """Make dead letters ready again, oldest first, with reset counts and retention.
+
+        Messages that are dead-lettered in the meantime are not included. Returns the number of redriven messages.
+        """
+        redriven, after = 0, -1
+        while messages_max is None or redriven < messages_max:
+            most = limits.BATCH_MESSAGES_MAX
+            if messages_max is not None:
+                most = min(most, messages_max - redriven)
+            count, last = await self.redrive_page(name, which, after, most)
+            redriven += count
+            if last is None:
+                break
+            after = last
+        return redriven
+
+    async def redrive_page(
+        self, name: QueueName, which: WhichDead, after_offset: int, messages_max: int
+    ) -> tuple[int, int | None]:
+        """Redrive one round of dead letters, from the first after `after_offset`.
+
+        Returns how many became ready, and the offset to continue after, None at the end.
+        """
+
+        async def redrive(queue: Queue) -> tuple[int, int | None]:
+            parsed = [offset_in(queue.log_id, word) for word in which.words]
+            offsets = [offset for offset in parsed if offset is not None]
+            if which.words and not offsets:
+                return 0, None
+            now = self._clock.script_time()
+            return await self._hot.redrive(queue, after_offset, messages_max, which, offsets, now)
+
+        return await self._executor(name, redrive)
+
+
+async def offset_of(catalog: Catalog, name: QueueName, reference: str) -> int:
+    """Return the offset of a message that is given by its id or offset.
+
+    Raises MessageNotFound, QueueNotFound.
+    """
+    offset = offset_in((await catalog.queue(name)).log_id, reference)
+    if offset is None:
+        raise MessageNotFound
+    return offset
+
+
+def _merged(sum_: DeathReason, other: DeathReason) -> DeathReason:
+    if sum_ is other:
+        return sum_
+    return DeathReason(
+        sum_.reason,
+        sum_.count + other.count,
+        min(sum_.first_died_at_ms, other.first_died_at_ms),
+        max(sum_.last_died_at_ms, other.last_died_at_ms),
+    )
