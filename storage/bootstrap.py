@@ -9,8 +9,9 @@ from storage.access.authorization import Access
 from storage.access.credentials import Credentials
 from storage.access.secret_box import SecretBox
 from storage.archive.admin import ArchiveAdmin
+from storage.archive.commit import ArchiveCommitter
 from storage.archive.garbage_collection import ArchiveGarbageCollector
-from storage.archive.planner import Archiving
+from storage.archive.planner import ArchivePlanner
 from storage.archive.tiered_reader import TieredReader
 from storage.archive.trim import HotTrimmer
 from storage.audit.log import Audit
@@ -118,7 +119,8 @@ class Storage:
     jobs: Jobs
     replays: Replays
     archives: ArchiveAdmin
-    archiving: Archiving
+    archive_planner: ArchivePlanner
+    archive_committer: ArchiveCommitter
     archive_upkeep: ArchiveGarbageCollector | None
     writing: Writing
     series: Series
@@ -250,7 +252,8 @@ async def open_storage(
             jobs=jobs,
             replays=replays,
             archives=ArchiveAdmin(rows, logs, catalog, jobs, clock, on=root is not None),
-            archiving=Archiving(rows, logs, catalog, jobs, retention, clock),
+            archive_planner=ArchivePlanner(rows, logs, catalog, jobs, clock),
+            archive_committer=ArchiveCommitter(rows, catalog, jobs, retention, clock),
             archive_upkeep=ArchiveGarbageCollector(rows, writes, root, logs, catalog, clock)
             if root
             else None,

@@ -37,8 +37,10 @@ async def archive(
     claimed = await storage.jobs.claim("test", [JobKind.ARCHIVE])
     assert claimed is not None
     assert claimed.job_id == asked.job_id
-    copied = await copy(settings, await storage.archiving.due(name.namespace, stream=name.name))
-    await storage.archiving.commit(claimed.claim, meanwhile(copied))
+    copied = await copy(
+        settings, await storage.archive_planner.due(name.namespace, stream=name.name)
+    )
+    await storage.archive_committer.commit(claimed.claim, meanwhile(copied))
     return await storage.jobs.get(asked.job_id)
 
 

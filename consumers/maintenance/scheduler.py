@@ -177,11 +177,11 @@ async def _forget_jobs(storage: Storage) -> int:
 
 
 async def _plan_archive(storage: Storage) -> int:
-    return await storage.archiving.plan() if storage.archives.on else 0
+    return await storage.archive_planner.plan() if storage.archives.on else 0
 
 
 async def _plan_compaction(storage: Storage) -> int:
-    return await storage.archiving.plan_compaction() if storage.archives.on else 0
+    return await storage.archive_planner.plan_compaction() if storage.archives.on else 0
 
 
 async def _tidy_archive(storage: Storage) -> int:

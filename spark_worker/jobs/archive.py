@@ -43,21 +43,20 @@ class ArchiveSpec(msgspec.Struct, frozen=True):
 
 def archive(work: Work) -> Mapping[str, Any]:
     """Copy the ranges that are due now into files, and commit them."""
-    spec, archiving = work.spec(ArchiveSpec), work.storage.archiving
-    ranges = work.call(archiving.due(work.job.namespace, lane=spec.lane, stream=spec.stream))
+    spec, planner = work.spec(ArchiveSpec), work.storage.archive_planner
+    ranges = work.call(planner.due(work.job.namespace, lane=spec.lane, stream=spec.stream))
     tasks = _tasks(len(ranges), sum(log.next - log.first for log in ranges))
     copied = [_copied.decode(progress) for progress in _spread(work, ranges, _copy_some, tasks)]
     fault("archive.copied")
     work.check()
-    progress = work.call(archiving.commit(work.claim, copied))
+    progress = work.call(work.storage.archive_committer.commit(work.claim, copied))
     fault("archive.committed")
     return progress
 
 
 def compact(work: Work) -> Mapping[str, Any]:
     """Compact each run of small adjacent files into one, and commit them."""
-    namespace, archiving = work.job.namespace, work.storage.archiving
-    runs = work.call(archiving.to_compact(namespace))
+    runs = work.call(work.storage.archive_planner.to_compact(work.job.namespace))
     tasks = _tasks(len(runs), sum(file.records for run in runs for file in run))
     joined = [_joined.decode(progress) for progress in _spread(work, runs, _join_some, tasks)]
     fault("compact.joined")
@@ -65,7 +64,7 @@ def compact(work: Work) -> Mapping[str, Any]:
     by_place = {(file.stream_id, file.shard, file.first_offset): file for file in joined}
     swaps = [(run, by_place[run[0].stream_id, run[0].shard, run[0].first_offset]) for run in runs]
     progress = {"files_before": sum(map(len, runs)), "files": len(joined)}
-    work.call(archiving.commit_compacted(work.claim, swaps, progress))
+    work.call(work.storage.archive_committer.commit_compaction(work.claim, swaps, progress))
     return progress
 
 

@@ -96,7 +96,7 @@ async def test_small_files_are_compacted(storage, stores, working, ended, rewrit
             await storage.streams.append(CLICKS, [Record(b"%d" % part)])
             await ended((await storage.archives.flush(CLICKS)).job_id)
         await rewrite("update archive_files set first_arrival_ms = first_arrival_ms - 86400000")
-        await storage.archiving.plan_compaction()
+        await storage.archive_planner.plan_compaction()
         [job] = await storage.jobs.list(kind=JobKind.COMPACT)
         over = await ended(job.job_id)
 

@@ -180,15 +180,15 @@ class TiersMachine(RuleBasedStateMachine):
 
     @rule()
     def join_files(self) -> None:
-        archiving = self.tiers.storage.archiving
-        self.run(archiving.plan_compaction())
+        planner = self.tiers.storage.archive_planner
+        self.run(planner.plan_compaction())
         claimed = self.run(self.tiers.storage.jobs.claim("test", [JobKind.COMPACT]))
         if claimed is None:
             return
         root = open_root(self.tiers.stores.archive_url or "")
-        runs = self.run(archiving.to_compact("default"))
+        runs = self.run(planner.to_compact("default"))
         swaps = [(run, join(root, "default", run)) for run in runs]
-        self.run(archiving.commit_compacted(claimed.claim, swaps, {}))
+        self.run(self.tiers.storage.archive_committer.commit_compaction(claimed.claim, swaps, {}))
 
     @rule()
     def restart(self) -> None:

@@ -150,10 +150,10 @@ async def test_plan_submits_one_job_per_due_lane(engines, clock):
     for name in names:
         await engines.catalog.put_stream(name, StreamSpec(archive_lag_ms=limits.MINUTE_MS))
         await engines.streams.append(name, numbered(0, 1))
-    young = await engines.archiving.plan()
+    young = await engines.archive_planner.plan()
     clock.advance(ms=limits.MINUTE_MS)
 
-    planned = [await engines.archiving.plan() for _ in range(2)]
+    planned = [await engines.archive_planner.plan() for _ in range(2)]
 
     jobs = await engines.jobs.list(kind=JobKind.ARCHIVE)
     assert young == 0
@@ -161,7 +161,7 @@ async def test_plan_submits_one_job_per_due_lane(engines, clock):
     due = [
         log.stream
         for job in jobs
-        for log in await engines.archiving.due(job.namespace, lane=job.spec["lane"])
+        for log in await engines.archive_planner.due(job.namespace, lane=job.spec["lane"])
     ]
     assert sorted(due) == sorted(name.name for name in names)
 
@@ -232,7 +232,7 @@ async def test_files_of_deleted_stream_are_deleted(engines, settings, root):
 async def test_old_uncommitted_files_are_deleted(engines, settings, root, clock):
     await engines.catalog.put_stream(CLICKS, StreamSpec())
     await engines.streams.append(CLICKS, numbered(0, 10))
-    await copy(settings, await engines.archiving.due(DEFAULT_NAMESPACE, stream="clicks"))
+    await copy(settings, await engines.archive_planner.due(DEFAULT_NAMESPACE, stream="clicks"))
     await archive(engines, settings, CLICKS)
     assert len(stored(root)) == 2
     moment = max(file.changed_at_ms for file in root.files(""))
@@ -254,17 +254,17 @@ async def test_small_files_of_same_hour_are_compacted(engines, settings, root, c
         await archive(engines, settings, CLICKS)
     before = await files_of(engines, CLICKS)
     clock.advance(ms=2 * HOUR)
-    assert await engines.archiving.plan_compaction() == 1
+    assert await engines.archive_planner.plan_compaction() == 1
     claim = (await engines.jobs.claim("test", [JobKind.COMPACT])).claim
-    [run] = await engines.archiving.to_compact(DEFAULT_NAMESPACE)
+    [run] = await engines.archive_planner.to_compact(DEFAULT_NAMESPACE)
 
     joined = join(root, DEFAULT_NAMESPACE, run)
-    await engines.archiving.commit_compacted(claim, [(run, joined)], {})
+    await engines.archive_committer.commit_compaction(claim, [(run, joined)], {})
 
     assert await files_of(engines, CLICKS) == [joined]
     assert run == before
     assert bodies_in(root, [joined]) == bodies_in(root, before)
-    assert await engines.archiving.plan_compaction() == 0
+    assert await engines.archive_planner.plan_compaction() == 0
 
 
 async def test_compaction_does_not_replace_deleted_files(engines, settings, root, clock):
@@ -273,14 +273,14 @@ async def test_compaction_does_not_replace_deleted_files(engines, settings, root
         await engines.streams.append(CLICKS, numbered(first, 10))
         await archive(engines, settings, CLICKS)
     clock.advance(ms=2 * HOUR)
-    await engines.archiving.plan_compaction()
+    await engines.archive_planner.plan_compaction()
     claim = (await engines.jobs.claim("test", [JobKind.COMPACT])).claim
-    [run] = await engines.archiving.to_compact(DEFAULT_NAMESPACE)
+    [run] = await engines.archive_planner.to_compact(DEFAULT_NAMESPACE)
     joined = join(root, DEFAULT_NAMESPACE, run)
     clock.advance(ms=2 * HOUR)
     await engines.archive_upkeep.retire()
 
-    await engines.archiving.commit_compacted(claim, [(run, joined)], {})
+    await engines.archive_committer.commit_compaction(claim, [(run, joined)], {})
 
     assert await files_of(engines, CLICKS) == []
 
@@ -371,13 +371,13 @@ async def test_clock_moving_back_keeps_record_order(engines, settings, root, clo
     await engines.streams.append(CLICKS, numbered(0, 10))
     clock.advance(ms=-3 * HOUR)
     await engines.streams.append(CLICKS, numbered(10, 10))
-    before = await engines.archiving.plan()
+    before = await engines.archive_planner.plan()
     clock.advance(ms=3 * HOUR + limits.MINUTE_MS)
-    after = await engines.archiving.plan()
+    after = await engines.archive_planner.plan()
     claim = (await engines.jobs.claim("test", [JobKind.ARCHIVE])).claim
-    copied = await copy(settings, await engines.archiving.due(DEFAULT_NAMESPACE))
+    copied = await copy(settings, await engines.archive_planner.due(DEFAULT_NAMESPACE))
 
-    await engines.archiving.commit(claim, copied)
+    await engines.archive_committer.commit(claim, copied)
 
     [file] = await files_of(engines, CLICKS)
     assert (before, after) == (0, 1)

@@ -27,7 +27,7 @@ async def engines(settings):
 async def test_concurrent_commits_of_same_ranges_have_one_winner(engines, settings):
     await engines.catalog.put_stream(CLICKS, StreamSpec())
     await engines.streams.append(CLICKS, numbered(0, 10))
-    ranges = await engines.archiving.due(DEFAULT_NAMESPACE, stream="clicks")
+    ranges = await engines.archive_planner.due(DEFAULT_NAMESPACE, stream="clicks")
     twice = [await copy(settings, ranges) for _ in range(2)]
     claims = []
     for number, copied in enumerate(twice):
@@ -35,7 +35,7 @@ async def test_concurrent_commits_of_same_ranges_have_one_winner(engines, settin
         claimed = await engines.jobs.claim(f"worker {number}", [JobKind.ARCHIVE])
         claims.append((claimed.claim, copied))
 
-    await asyncio.gather(*(engines.archiving.commit(*claim) for claim in claims))
+    await asyncio.gather(*(engines.archive_committer.commit(*claim) for claim in claims))
 
     files = await files_of(engines, CLICKS)
     assert bodies_in(open_root(settings.archive_url), files) == [
@@ -50,13 +50,15 @@ async def test_worker_that_lost_its_job_commits_nothing(engines, settings):
     lost = (await engines.jobs.claim("slow", [JobKind.ARCHIVE])).claim
     await engines.jobs.give_back(lost)
     taken = (await engines.jobs.claim("quick", [JobKind.ARCHIVE])).claim
-    copied = await copy(settings, await engines.archiving.due(DEFAULT_NAMESPACE, stream="clicks"))
+    copied = await copy(
+        settings, await engines.archive_planner.due(DEFAULT_NAMESPACE, stream="clicks")
+    )
 
     with pytest.raises(LeaseLost):
-        await engines.archiving.commit(lost, copied)
+        await engines.archive_committer.commit(lost, copied)
 
     assert await files_of(engines, CLICKS) == []
-    await engines.archiving.commit(taken, copied)
+    await engines.archive_committer.commit(taken, copied)
     assert len(await files_of(engines, CLICKS)) == 1
 
 
@@ -65,10 +67,12 @@ async def test_commit_is_idempotent(engines, settings):
     await engines.streams.append(CLICKS, numbered(0, 10))
     await engines.archives.flush(CLICKS)
     claim = (await engines.jobs.claim("test", [JobKind.ARCHIVE])).claim
-    copied = await copy(settings, await engines.archiving.due(DEFAULT_NAMESPACE, stream="clicks"))
+    copied = await copy(
+        settings, await engines.archive_planner.due(DEFAULT_NAMESPACE, stream="clicks")
+    )
 
     for _ in range(2):
-        await engines.archiving.commit(claim, copied)
+        await engines.archive_committer.commit(claim, copied)
 
     assert len(await files_of(engines, CLICKS)) == 1
 
@@ -81,14 +85,14 @@ async def test_range_with_missing_records_is_not_committed(engines, settings):
     ranges = [
         log
         for name in ("clicks", "other")
-        for log in await engines.archiving.due(DEFAULT_NAMESPACE, stream=name)
+        for log in await engines.archive_planner.due(DEFAULT_NAMESPACE, stream=name)
     ]
     lacking, whole = await copy(settings, ranges)
     lacking = replace(lacking, missing=((3, 5),))
     await engines.archives.flush(CLICKS)
     claim = (await engines.jobs.claim("test", [JobKind.ARCHIVE])).claim
 
-    told = await engines.archiving.commit(claim, [lacking, whole])
+    told = await engines.archive_committer.commit(claim, [lacking, whole])
 
     assert "[(3, 5)]" in told["failures"][0]["failure"]
     assert await files_of(engines, CLICKS) == []
@@ -98,16 +102,18 @@ async def test_range_with_missing_records_is_not_committed(engines, settings):
 async def test_failed_range_blocks_later_ranges_of_its_shard(engines, settings):
     await engines.catalog.put_stream(CLICKS, StreamSpec())
     await engines.streams.append(CLICKS, numbered(0, 30))
-    [log] = await engines.archiving.due(DEFAULT_NAMESPACE, stream="clicks")
+    [log] = await engines.archive_planner.due(DEFAULT_NAMESPACE, stream="clicks")
     parts = [replace(log, first=first, next=first + 10) for first in (0, 10, 20)]
     first, _, third = await copy(settings, parts)
     await engines.archives.flush(CLICKS)
     claim = (await engines.jobs.claim("test", [JobKind.ARCHIVE])).claim
 
-    await engines.archiving.commit(claim, [third, Copied(parts[1], failure="no room"), first])
+    await engines.archive_committer.commit(
+        claim, [third, Copied(parts[1], failure="no room"), first]
+    )
 
     assert [file.next_offset for file in await files_of(engines, CLICKS)] == [10]
-    [again] = await engines.archiving.due(DEFAULT_NAMESPACE, stream="clicks")
+    [again] = await engines.archive_planner.due(DEFAULT_NAMESPACE, stream="clicks")
     assert (again.first, again.next) == (10, 30)
 
 
@@ -118,10 +124,10 @@ async def test_flush_job_is_requeued_until_everything_is_archived(engines, setti
     found = []
     for refused in (2, 1, 0):
         claimed = await engines.jobs.claim("test", [JobKind.ARCHIVE])
-        ranges = await engines.archiving.due(DEFAULT_NAMESPACE, stream="clicks")
+        ranges = await engines.archive_planner.due(DEFAULT_NAMESPACE, stream="clicks")
         copied = [Copied(log, failure="no way there") for log in ranges[:refused]]
         copied += await copy(settings, ranges[refused:])
-        await engines.archiving.commit(claimed.claim, copied)
+        await engines.archive_committer.commit(claimed.claim, copied)
         job = await engines.jobs.get(asked.job_id)
         found.append((len(ranges), job.state, job.failures, job.failure))
 
@@ -137,11 +143,11 @@ async def test_failures_are_logged_once_per_reason(engines, caplog):
     await engines.streams.append(CLICKS, numbered(0, 60))
     await engines.archives.flush(CLICKS)
     claimed = await engines.jobs.claim("test", [JobKind.ARCHIVE])
-    ranges = await engines.archiving.due(DEFAULT_NAMESPACE, stream="clicks")
+    ranges = await engines.archive_planner.due(DEFAULT_NAMESPACE, stream="clicks")
 
     reasons = ["no way there", "no room", "no way there"]
     copied = [Copied(log, failure=why) for log, why in zip(ranges, reasons, strict=True)]
-    await engines.archiving.commit(claimed.claim, copied)
+    await engines.archive_committer.commit(claimed.claim, copied)
 
     told = [(record.reason, record.ranges) for record in caplog.records if "ranges" in vars(record)]
     assert told == [("no way there", 2), ("no room", 1)]
@@ -152,16 +158,16 @@ async def test_range_committed_by_another_job_is_not_failure(engines, settings):
     await engines.streams.append(CLICKS, numbered(0, 10))
     asked = await engines.archives.flush(CLICKS)
     slow = await engines.jobs.claim("slow", [JobKind.ARCHIVE])
-    [log] = await engines.archiving.due(DEFAULT_NAMESPACE, stream="clicks")
+    [log] = await engines.archive_planner.due(DEFAULT_NAMESPACE, stream="clicks")
     await engines.jobs.submit(DEFAULT_NAMESPACE, JobKind.ARCHIVE, "lane 0", {"lane": 0})
     quick = await engines.jobs.claim("quick", [JobKind.ARCHIVE])
-    await engines.archiving.commit(quick.claim, await copy(settings, [log]))
+    await engines.archive_committer.commit(quick.claim, await copy(settings, [log]))
 
     gone = Copied(log, missing=((0, 10),))  # it left the hot store when it was archived
-    told = await engines.archiving.commit(slow.claim, [gone])
+    told = await engines.archive_committer.commit(slow.claim, [gone])
     begun_again = await engines.jobs.get(asked.job_id)
     last = await engines.jobs.claim("slow", [JobKind.ARCHIVE])
-    await engines.archiving.commit(last.claim, [])
+    await engines.archive_committer.commit(last.claim, [])
 
     assert told["failures"] == []
     assert (begun_again.state, begun_again.failures) == (JobState.QUEUED, 0)

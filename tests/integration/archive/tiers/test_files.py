@@ -96,11 +96,11 @@ async def test_compacted_files_are_read_like_their_parts(engines, settings, cloc
     clock.advance(ms=2 * HOUR)
 
     root, key = open_root(settings.archive_url), (await engines.catalog.stream(CLICKS)).stream_id
-    [run] = await engines.archiving.to_compact("default")
-    await engines.archiving.plan_compaction()
+    [run] = await engines.archive_planner.to_compact("default")
+    await engines.archive_planner.plan_compaction()
     claimed = await engines.jobs.claim("test", [JobKind.COMPACT])
     joined = join(root, "default", run)
-    await engines.archiving.commit_compacted(claimed.claim, [(run, joined)], {})
+    await engines.archive_committer.commit_compaction(claimed.claim, [(run, joined)], {})
 
     rest = await read(engines, ReadFrom(offset=first.next_offset))
     async with open_storage(settings, clock=clock) as other:
