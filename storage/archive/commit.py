@@ -1,4 +1,4 @@
-"""Archive commit: copied files, and compacted ones, become the archive's in one transaction.
+"""Archive commit: adds copied or compacted files to the archive in one transaction.
 
 A crash before the commit leaves files that no row names; they are collected later. Nothing else is to be undone.
 """

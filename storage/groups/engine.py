@@ -45,9 +45,10 @@ from storage.domain.names import GroupName, StreamName, new_log_id
 from storage.domain.streams.stream import ReadFrom, Stream
 from storage.groups.coordinator import Change, GroupCoordinator, nothing_else
 from storage.groups.fetch import GroupFetcher
+from storage.groups.lag import LagReader
 from storage.groups.membership import GroupMembers
 from storage.groups.offsets import OffsetCommitter
-from storage.groups.positions import GroupPositions
+from storage.groups.reset import OffsetResetter, StartOffsets
 from storage.postgres.database import Database
 from storage.postgres.repositories.group_mapping import GroupShard
 from storage.postgres.repositories.groups import GroupRows
@@ -78,10 +79,14 @@ class Groups:
         self._clock = clock
         self._changes = GroupCoordinator(self._rows, clock, limits_in_force)
         self._offsets = OffsetCommitter(self._rows, self._changes, streams, catalog)
-        self._positions = GroupPositions(self._rows, self._changes, self._offsets, streams, clock)
+        self._starts = StartOffsets(streams)
+        self._resetter = OffsetResetter(
+            self._rows, self._changes, self._offsets, self._starts, streams, clock
+        )
+        self._lag = LagReader(self._rows, self._offsets, self._starts, streams, clock)
         self._members = GroupMembers(self._rows, self._changes, self._offsets)
         self._fetching = GroupFetcher(
-            self._rows, self._members, self._offsets, self._positions, streams
+            self._rows, self._members, self._offsets, self._starts, streams
         )
 
     async def close(self) -> None:
@@ -109,7 +114,7 @@ class Groups:
         if stream.is_view:
             detail = "Consumer groups cannot read a queue's stream view; read it by offset"
             raise ValidationFailed.at("/stream", detail, "not_supported")
-        shards = await self._positions.begin(stream, spec.start)
+        shards = await self._starts.initial_offsets(stream, spec.start)
         async with self._rows.named(name) as named:
             current = named.group
             _check_version(current, if_match)
@@ -182,10 +187,7 @@ class Groups:
         self, name: GroupName
     ) -> tuple[Group, tuple[Member, ...], dict[int, GroupShard]]:
         """Return the group, its members and its shards, in one consistent snapshot."""
-        assignment = await self._rows.assignment(name)
-        if assignment is None:
-            raise GroupNotFound(f"Group '{name.name}' does not exist.")
-        return assignment
+        return await self._rows.describe(name)
 
     # Members
 
@@ -258,7 +260,7 @@ class Groups:
 
         Raises ShardNotFound, StreamNotFound.
         """
-        return await self._positions.start(group, place.shard, place.committed)
+        return await self._starts.start_offset(group, place.shard, place.committed)
 
     async def saw(self, group: Group, shard: int, tip: int) -> None:
         """Record that a shard was read up to `tip`.
@@ -291,28 +293,28 @@ class Groups:
 
         With `dry_run`, the changes that it would make.
         """
-        return await self._positions.reset(name, spec, dry_run=dry_run)
+        return await self._resetter.reset(name, spec, dry_run=dry_run)
 
     async def save_bookmark(
         self, name: GroupName, bookmark: str, positions: Mapping[int, int] | None = None
     ) -> Bookmark:
         """Save positions under a name: those given, or the group's current ones."""
-        return await self._positions.save(name, bookmark, positions)
+        return await self._resetter.save_bookmark(name, bookmark, positions)
 
     async def bookmarks(self, name: GroupName) -> list[Bookmark]:
         """Return the group's bookmarks, by name."""
-        return await self._positions.bookmarks(name)
+        return await self._resetter.bookmarks(name)
 
     async def delete_bookmark(self, name: GroupName, bookmark: str) -> None:
         """Delete a bookmark.
 
         Raises BookmarkNotFound.
         """
-        await self._positions.forget(name, bookmark)
+        await self._resetter.delete_bookmark(name, bookmark)
 
     async def lag(self, name: GroupName) -> list[ShardLag]:
         """Return the group's lag by shard."""
-        return await self._positions.lag(name)
+        return await self._lag.lag(name)
 
     # For the sweep
 

@@ -4,14 +4,14 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 
 from storage.domain import limits
-from storage.domain.errors import GroupNotFound, OffsetOutOfRange, ValidationFailed
+from storage.domain.errors import OffsetOutOfRange, ValidationFailed
 from storage.domain.groups.assignment import Link, MemberId, eligible
 from storage.domain.groups.group import Commit, Fetched, Group, GroupKind, Membership, Place
 from storage.domain.names import GroupName
 from storage.domain.streams.stream import Gap, ShardRead
 from storage.groups.membership import GroupMembers
 from storage.groups.offsets import OffsetCommitter
-from storage.groups.positions import GroupPositions
+from storage.groups.reset import StartOffsets
 from storage.postgres.repositories.group_mapping import GroupShard
 from storage.postgres.repositories.groups import GroupRows
 from storage.streams.engine import Streams
@@ -25,13 +25,13 @@ class GroupFetcher:
         rows: GroupRows,
         members: GroupMembers,
         offsets: OffsetCommitter,
-        positions: GroupPositions,
+        starts: StartOffsets,
         streams: Streams,
     ) -> None:
         self._rows = rows
         self._members = members
         self._offsets = offsets
-        self._positions = positions
+        self._start_offsets = starts
         self._streams = streams
 
     async def fetch(
@@ -74,10 +74,7 @@ class GroupFetcher:
 
     async def _everything(self, name: GroupName) -> Membership:
         """Return all that a simple group reads: every shard whose parents it has finished."""
-        assignment = await self._rows.assignment(name)
-        if assignment is None:
-            raise GroupNotFound(f"Group '{name.name}' does not exist.")
-        group, _, shards = assignment
+        group, _, shards = await self._rows.describe(name)
         if group.spec.kind is not GroupKind.SIMPLE:
             raise ValidationFailed.at(
                 "/member", "Query parameter 'member' is required for ordered groups", "required"
@@ -124,7 +121,7 @@ class GroupFetcher:
         for place in places:
             offset = ahead.get(place.shard)
             if offset is None:
-                offset = await self._positions.position(group, place.shard, place.committed)
+                offset = await self._start_offsets.position(group, place.shard, place.committed)
             starts[place.shard] = offset
         return starts
 

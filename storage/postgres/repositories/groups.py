@@ -15,7 +15,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlmodel import col
 
 from storage.domain import limits
-from storage.domain.errors import StorageUnavailable
+from storage.domain.errors import GroupNotFound, StorageUnavailable
 from storage.domain.groups.assignment import Member, MemberId
 from storage.domain.groups.group import Bookmark, Commit, Group, Place
 from storage.domain.names import GroupName, LogId
@@ -169,6 +169,15 @@ class GroupRows:
                 return None
             members = await members_of(session, group.group_id, locked=False)
             return group, members, await shards_of(session, group.group_id, locked=False)
+
+    async def describe(
+        self, name: GroupName
+    ) -> tuple[Group, tuple[Member, ...], dict[int, GroupShard]]:
+        """Return the result of `assignment`. Raises GroupNotFound."""
+        assignment = await self.assignment(name)
+        if assignment is None:
+            raise GroupNotFound(f"Group '{name.name}' does not exist.")
+        return assignment
 
     async def beat(self, beats: Sequence[Beat], now_ms: int | None) -> list[Beaten | None]:
         """Record heartbeats; None for a group that does not exist."""

@@ -1,4 +1,4 @@
-"""Group positions: start offsets, resets, bookmarks and lag."""
+"""Group positions: start offsets, resets and bookmarks."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,6 @@ from storage.domain.errors import (
     BookmarkNotFound,
     GroupFull,
     GroupNotFound,
-    OffsetExpired,
     OffsetOutOfRange,
     ShardNotFound,
 )
@@ -18,13 +17,12 @@ from storage.domain.groups.group import (
     Group,
     ResetSpec,
     ResetTo,
-    ShardLag,
     ShardReset,
     StartAt,
     without_holes,
 )
 from storage.domain.names import GroupName, LogId
-from storage.domain.streams.stream import LogRecord, ReadFrom, ShardState, Stream
+from storage.domain.streams.stream import ReadFrom, ShardState, Stream
 from storage.groups.coordinator import Change, GroupCoordinator, resetting
 from storage.groups.offsets import OffsetCommitter
 from storage.postgres.repositories.group_mapping import GroupShard
@@ -35,29 +33,18 @@ from storage.streams.seek import offset_since
 Holes = Mapping[LogId, list[tuple[int, int]]]
 
 
-class GroupPositions:
-    """Positions of groups in the logs of their streams.
+class StartOffsets:
+    """Offsets at which groups begin to read the shards of their streams.
 
-    Every verb raises GroupNotFound, StreamNotFound.
+    Every verb raises StreamNotFound.
     """
 
-    def __init__(
-        self,
-        rows: GroupRows,
-        changes: GroupCoordinator,
-        offsets: OffsetCommitter,
-        streams: Streams,
-        clock: Clock,
-    ) -> None:
-        self._rows = rows
-        self._changes = changes
-        self._offsets = offsets
+    def __init__(self, streams: Streams) -> None:
         self._streams = streams
-        self._clock = clock
 
-    # Start
-
-    async def begin(self, stream: Stream, start: StartAt) -> list[tuple[int, int | None, bool]]:
+    async def initial_offsets(
+        self, stream: Stream, start: StartAt
+    ) -> list[tuple[int, int | None, bool]]:
         """Return (shard, committed offset, finished) for each shard of a new group.
 
         With LATEST, no existing record is read.
@@ -73,14 +60,35 @@ class GroupPositions:
             return committed
         return await offset_since(self._streams, group.stream, shard, group.spec.start_time_ms)
 
-    async def start(self, group: Group, shard: int, committed: int | None) -> int:
+    async def start_offset(self, group: Group, shard: int, committed: int | None) -> int:
         """Return the next offset that the group reads of a shard, resolving the oldest one."""
         offset = await self.position(group, shard, committed)
         return (
             await offset_since(self._streams, group.stream, shard, 0) if offset is None else offset
         )
 
-    # Reset
+
+class OffsetResetter:
+    """Resets of committed offsets, and bookmarks.
+
+    Every verb raises GroupNotFound, StreamNotFound.
+    """
+
+    def __init__(
+        self,
+        rows: GroupRows,
+        coordinator: GroupCoordinator,
+        offsets: OffsetCommitter,
+        starts: StartOffsets,
+        streams: Streams,
+        clock: Clock,
+    ) -> None:
+        self._rows = rows
+        self._coordinator = coordinator
+        self._offsets = offsets
+        self._starts = starts
+        self._streams = streams
+        self._clock = clock
 
     async def reset(self, name: GroupName, spec: ResetSpec, *, dry_run: bool) -> list[ShardReset]:
         """Set committed offsets, also with active members, whose uncommitted reads are discarded.
@@ -89,7 +97,7 @@ class GroupPositions:
         ShardNotFound, ValidationFailed.
         """
         spec.check()
-        group, shards = await self._assignment(name)
+        group, _, shards = await self._rows.describe(name)
         stream = await self._offsets.stream(group)
         states = _chosen(await self._streams.shards(stream.name), spec)
         after = await self._targets(group, spec, states)
@@ -97,10 +105,12 @@ class GroupPositions:
         if not dry_run:
             step = resetting({shard: ended for shard, (_, ended) in after.items()})
             moves = {shard: offset for shard, (offset, _) in after.items()}
-            changed = await self._changes.do(name, Change(step, offsets=moves))
+            changed = await self._coordinator.do(name, Change(step, offsets=moves))
             before = dict(changed.committed_before)
         holes = await self._rows.holes([state.shard.log_id for state in states])
-        return [_told(state, before, after[state.shard.index][0], holes) for state in states]
+        return [
+            _reset_result(state, before, after[state.shard.index][0], holes) for state in states
+        ]
 
     async def _targets(
         self, group: Group, spec: ResetSpec, states: Sequence[ShardState]
@@ -150,14 +160,14 @@ class GroupPositions:
 
     # Bookmarks
 
-    async def save(
+    async def save_bookmark(
         self, name: GroupName, bookmark: str, positions: Mapping[int, int] | None
     ) -> Bookmark:
         """Save positions under a name: those given, or the group's current ones.
 
         Raises GroupFull, OffsetOutOfRange, ShardNotFound, ValidationFailed.
         """
-        group, shards = await self._assignment(name)
+        group, _, shards = await self._rows.describe(name)
         states = {state.shard.index: state for state in await self._streams.shards(group.stream)}
         if positions is None:
             positions = await self._now(group, shards, states)
@@ -179,7 +189,7 @@ class GroupPositions:
         offsets = {}
         for index, state in states.items():
             group_shard = shards.get(index)
-            offset = await self.position(
+            offset = await self._starts.position(
                 group, index, group_shard.committed if group_shard else None
             )
             offsets[index] = state.start if offset is None else offset
@@ -189,85 +199,13 @@ class GroupPositions:
         """Return the group's bookmarks, by name."""
         return await self._rows.bookmarks(await self._offsets.find(name))
 
-    async def forget(self, name: GroupName, bookmark: str) -> None:
+    async def delete_bookmark(self, name: GroupName, bookmark: str) -> None:
         """Delete a bookmark.
 
         Raises BookmarkNotFound.
         """
         if not await self._rows.delete_bookmark(await self._offsets.find(name), bookmark):
             raise BookmarkNotFound(f"Bookmark '{bookmark}' does not exist.")
-
-    # Lag
-
-    async def lag(self, name: GroupName) -> list[ShardLag]:
-        group, shards = await self._assignment(name)
-        stream = await self._offsets.stream(group)
-        holes = await self._rows.holes([shard.log_id for shard in stream.shards])
-        states = await self._streams.shards(stream.name)
-        return await asyncio.gather(
-            *(
-                self._lag(group, stream, state, shards.get(state.shard.index), holes)
-                for state in states
-            )
-        )
-
-    async def _lag(
-        self,
-        group: Group,
-        stream: Stream,
-        state: ShardState,
-        group_shard: GroupShard | None,
-        holes: Holes,
-    ) -> ShardLag:
-        index, committed = state.shard.index, group_shard.committed if group_shard else None
-        offset = await self.position(group, index, committed)
-        position = state.start if offset is None else offset
-        empty = holes.get(state.shard.log_id, [])
-        unread = await self._next_unread(group, index, max(position, state.start), state.next)
-        now_ms = self._clock.now_ms()
-        return ShardLag(
-            shard=index,
-            owner=group_shard.lease.owner if group_shard else None,
-            generation=group_shard.lease.generation if group_shard else 0,
-            committed=committed,
-            position=position,
-            start=state.start,
-            tip=state.next,
-            records=without_holes(max(position, state.start), state.next, empty),
-            expired=without_holes(position, state.start, empty),
-            lag_ms=max(0, now_ms - unread.arrival_ms) if unread else 0,
-            loss_in_ms=_loss_in_ms(stream, unread, now_ms),
-            finished=group_shard.lease.finished if group_shard else False,
-            committed_at_ms=group_shard.committed_at_ms if group_shard else None,
-        )
-
-    async def _next_unread(
-        self, group: Group, shard: int, position: int, tip: int
-    ) -> LogRecord | None:
-        """Return the next record, if there is one; None if retention deletes it at this moment."""
-        if position >= tip:
-            return None
-        where = ReadFrom(offset=position)
-        try:
-            read = await self._streams.read_shard(
-                group.stream, shard, where, records_max=1, bytes_max=1
-            )
-        except (OffsetExpired, OffsetOutOfRange):
-            return None
-        return read.records[0] if read.records else None
-
-    async def _assignment(self, name: GroupName) -> tuple[Group, dict[int, GroupShard]]:
-        assignment = await self._rows.assignment(name)
-        if assignment is None:
-            raise GroupNotFound(f"Group '{name.name}' does not exist.")
-        group, _, shards = assignment
-        return group, shards
-
-
-def _loss_in_ms(stream: Stream, unread: LogRecord | None, now_ms: int) -> int | None:
-    if unread is None or stream.spec.retention_ms is None:
-        return None
-    return max(0, unread.arrival_ms + stream.spec.retention_ms - now_ms)
 
 
 def _chosen(states: Sequence[ShardState], spec: ResetSpec) -> list[ShardState]:
@@ -302,7 +240,7 @@ def _within(state: ShardState, offset: int) -> int:
     return offset
 
 
-def _told(
+def _reset_result(
     state: ShardState, before: Mapping[int, int | None], after: int, holes: Holes
 ) -> ShardReset:
     expired = without_holes(after, state.start, holes.get(state.shard.log_id, []))
