@@ -25,8 +25,9 @@ from storage.domain.limits import Limits
 from storage.domain.names import LogId
 from storage.groups.engine import Groups
 from storage.jobs import Jobs
-from storage.log.provisioner import LogProvisioner, StoreEpoch
+from storage.log.provisioner import LogProvisioner
 from storage.log.queue_executor import QueueExecutor
+from storage.log.store_epoch import StoreEpoch
 from storage.log.stream_executor import StreamExecutor
 from storage.operations.health import Health
 from storage.operations.maintenance import Maintenance

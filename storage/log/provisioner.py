@@ -1,4 +1,4 @@
-"""Lazy provisioning and repair of logs: the store epoch, logs, and offset reservations.
+"""Lazy provisioning and repair of logs, and their offset reservations.
 
 An append script rejects rather than guesses. Each rejection has one remedy, and Postgres decides it:
 
@@ -23,16 +23,14 @@ from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.errors import StorageUnavailable
 from storage.domain.limits import Limits
-from storage.domain.log.store_epoch import StoreIdentity, needs_new_epoch
 from storage.domain.names import LogId
 from storage.domain.streams.lineage import pack_children
+from storage.log.store_epoch import StoreEpoch
 from storage.postgres.repositories.offset_reservations import (
     EpochBehind,
     Reservation,
     Reservations,
-    StoreIdentities,
 )
-from storage.redis.cluster_store import HotStore
 from storage.redis.keys import LogAddress
 from storage.redis.streams.logs import HotLogs
 from storage.redis.transport.coalescing import StoreChanged
@@ -52,52 +50,6 @@ class _Reserved(msgspec.Struct):
 
     amount: int
     at_ms: int
-
-
-class StoreEpoch:
-    """The fencing epoch sent with this process's appends.
-
-    It is decided in Postgres whenever the store was away.
-    """
-
-    def __init__(self, store: HotStore, identities: StoreIdentities) -> None:
-        self._store = store
-        self._identities = identities
-        self._run_id = ""
-        self._deciding = asyncio.Lock()
-        self.current = 0
-
-    async def check(self) -> int:
-        """Check the server's identity before a new connection is used; return the current epoch.
-
-        Another run id means that the server process was restarted or replaced.
-        """
-        run_id = await self._store.run_id()
-        async with self._deciding:
-            if run_id != self._run_id:
-                await self._store.check_layout()
-                await self._decide()
-                self._run_id = run_id
-            return self.current
-
-    async def refresh(self, at_least: int) -> None:
-        """Read the epoch again, after another process has a newer one."""
-        async with self._deciding:
-            self.current = (await self._identities.read()).epoch
-            if self.current < at_least:
-                await self._decide()
-
-    async def _decide(self) -> None:
-        async with self._identities.decide() as decision:
-            remembered = decision.remembered
-            facts = await self._store.facts(remembered)
-            epoch = remembered.epoch
-            if needs_new_epoch(remembered, facts):
-                epoch = max(remembered.epoch, facts.epoch) + 1
-                await self._store.write_epoch(epoch, max(remembered.beacon, facts.beacon))
-            beacon = max(remembered.beacon, facts.beacon)
-            await decision.remember(StoreIdentity(epoch, facts.replid, beacon))
-        self.current = epoch
 
 
 class LogProvisioner:
