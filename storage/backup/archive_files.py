@@ -11,15 +11,23 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from storage.domain.backup_manifest import FOLDER_OF_ARCHIVE, BackupError, Part
-from storage.domain.errors import ArchiveDamaged
-from storage.parquet.object_store import Root
+from storage.domain.errors import ArchiveDamaged, ArchiveOff
+from storage.parquet.object_store import Root, open_root
 from storage.parquet.paths import STAGED_FOLDER
 from storage.postgres.dump import DatabaseMoment, moment_of
+from storage.settings import StorageSettings
 
 _PIECE = 8 << 20
 
 PartWriter = Callable[[str], AbstractContextManager[Callable[[bytes], None]]]
 """Opens a new file of the backup, by its path in it."""
+
+
+def archive_root(settings: StorageSettings) -> Root:
+    """Open the archive that the settings name. Raises ArchiveOff."""
+    if settings.archive_url is None:
+        raise ArchiveOff
+    return open_root(settings.archive_url)
 
 
 def copy_staged(root: Root, part: PartWriter) -> set[str]:

@@ -1,7 +1,6 @@
-"""Backup of both stores, and its restore into empty ones.
+"""Backup of both stores; `storage.backup.restore` restores it.
 
-    backup    jobs ─▶ hot store, at one moment ─▶ Postgres, at one moment ─▶ manifest ─▶ its name
-    restore   digests ─▶ both stores empty? ─▶ mark ─▶ Postgres, one transaction ─▶ hot store ─▶ unmark
+    jobs ─▶ hot store, at one moment ─▶ Postgres, at one moment ─▶ manifest ─▶ its name
 
 The two moments differ, and their order decides the state of a restored deployment.
 
@@ -23,14 +22,12 @@ import hashlib
 import os
 import secrets
 import shutil
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
 
-from storage.backup.archive_files import copy_named, copy_staged, named_in, put_back
+from storage.backup.archive_files import archive_root, copy_named, copy_staged, named_in
 from storage.backup.tarball import SUFFIX, bundle
 from storage.domain.backup_manifest import (
     FORMAT,
@@ -40,20 +37,11 @@ from storage.domain.backup_manifest import (
     Manifest,
     Part,
     Table,
-    decode_manifest,
     encode_manifest,
     path_of_table,
 )
 from storage.domain.clock import Clock
-from storage.domain.errors import ArchiveOff
-from storage.embedded.binaries import ServerChoice
-from storage.embedded.errors import EmbeddedServerError
-from storage.embedded.servers import running
-from storage.embedded.valkey import SnapshotServer
-from storage.parquet.object_store import Root, open_root
-from storage.postgres import dump
 from storage.postgres.dump import DatabaseMoment, moment_of
-from storage.redis.keys import LAYOUT
 from storage.redis.restore import backed_store
 from storage.redis.snapshot import snapshot_of
 from storage.settings import StorageSettings
@@ -77,7 +65,7 @@ def backup(
     Raises BackupError, ArchiveOff, StorageUnavailable.
     """
     began_at_ms = clock.now_ms()
-    root = _root(settings) if with_archive else None
+    root = archive_root(settings) if with_archive else None
     with _named_at_the_end(target) as folder:
         parts: list[Part] = []
         part = partial(_part, folder, parts=parts)
@@ -113,78 +101,6 @@ def backup(
         )
         _written(folder, MANIFEST, [encode_manifest(manifest)])
     return manifest
-
-
-def read_backup(source: Path) -> Manifest:
-    """Read a backup's manifest, without checking its parts.
-
-    Raises BackupError.
-    """
-    try:
-        text = (source / MANIFEST).read_bytes()
-    except FileNotFoundError:
-        raise BackupError(
-            f"{source} is not a complete backup: {MANIFEST}, which is written last, is missing"
-        ) from None
-    except OSError as error:
-        raise BackupError(f"cannot read {source}: {error.strerror}") from None
-    return decode_manifest(text)
-
-
-def check_parts(source: Path, manifest: Manifest) -> None:
-    """Read every file of a backup whole, and check its digest.
-
-    Raises BackupError for the first that is not as it was written.
-    """
-    for part in manifest.parts:
-        try:
-            with (source / part.path).open("rb") as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
-        except OSError as error:
-            raise BackupError(f"{part.path} is missing: {error.strerror}") from None
-        if digest != part.sha256:
-            raise BackupError(f"{part.path} is corrupt: its checksum does not match")
-
-
-def restore(settings: StorageSettings, source: Path, server: ServerChoice) -> Manifest:
-    """Restore a backup into two empty stores, and its archive files where the settings say.
-
-    `server`: the program that reads the store's snapshot.
-
-    Until the restore is complete, both stores are marked as being restored, and no service starts on them. Raises BackupError,
-    StoreInUse, StorageUnavailable, DatabaseTooNew; if nothing was restored yet, the stores are as they were.
-    """
-    manifest = read_backup(source)
-    if manifest.layout != LAYOUT:
-        raise BackupError(
-            f"the backup has store layout {manifest.layout}, but this version of Millstream supports {LAYOUT}: use a matching version"
-        )
-    check_parts(source, manifest)
-    root = _root(settings) if manifest.archived else None
-    with (
-        _snapshot_server(source, server) as url,
-        backed_store(url) as snapshot,
-        backed_store(settings.redis_url) as store,
-    ):
-        dump.check_empty(settings.database_url)
-        if root:  # files that no row names yet are garbage if this is interrupted
-            put_back(root, source, manifest.parts)
-        store.take()
-        try:
-            dump.fill(settings.database_url, manifest.revision, manifest.tables, _opener(source))
-        except BaseException:
-            store.leave()
-            raise
-        store.fill(snapshot)
-        dump.finish(settings.database_url)
-        store.finish(manifest.layout)
-    return manifest
-
-
-def _root(settings: StorageSettings) -> Root:
-    if settings.archive_url is None:
-        raise ArchiveOff
-    return open_root(settings.archive_url)
 
 
 def _is_of_jobs(name: str) -> bool:
@@ -269,24 +185,3 @@ def _put_on_disk(folder: Path) -> None:
         os.fsync(opened)
     finally:
         os.close(opened)
-
-
-@contextmanager
-def _snapshot_server(source: Path, server: ServerChoice) -> Iterator[str]:
-    """Run a private server with the backup's snapshot loaded; yield its URL."""
-    with tempfile.TemporaryDirectory(prefix="millstream-", ignore_cleanup_errors=True) as scratch:
-        reader = SnapshotServer(Path(scratch), source / SNAPSHOT, server=server)
-        try:
-            with running(reader) as url:
-                yield url
-        except EmbeddedServerError as error:
-            raise BackupError(
-                f"cannot read {SNAPSHOT} with this server ({error}); use --server path to use the server on PATH"
-            ) from None
-
-
-def _opener(source: Path) -> Callable[[Table], BinaryIO]:
-    def opened(table: Table) -> BinaryIO:
-        return (source / table.path).open("rb")
-
-    return opened

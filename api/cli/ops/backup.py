@@ -17,7 +17,9 @@ from api.cli.shell.interrupts import ended_by_sigterm
 from api.cli.up.archive_mode import own_archive
 from api.cli.up.data_directory import check_version, data_directory, in_use, locked
 from api.config.settings import Settings
-from storage.backup import backup as backups
+from storage.backup.backup import backup as write_backup
+from storage.backup.restore import read_backup
+from storage.backup.restore import restore as restore_backup
 from storage.backup.tarball import unbundled
 from storage.domain.backup_manifest import BackupError, Manifest
 from storage.domain.clock import SystemClock
@@ -30,7 +32,7 @@ from storage.embedded.valkey import ValkeyServer
 def backup(settings: Settings, target: Path, *, with_archive: bool = False) -> Manifest:
     """Back up the stores that the settings select. Raises CliError, MillstreamError."""
     with _told_as_trouble(), ended_by_sigterm(), _stores_of(settings, empty=False) as stores:
-        return backups.backup(
+        return write_backup(
             stores.storage(),
             target,
             SystemClock(),
@@ -45,9 +47,9 @@ def restore(settings: Settings, source: Path) -> Manifest:
     Raises CliError, MillstreamError.
     """
     with _told_as_trouble(), ended_by_sigterm(), unbundled(source) as folder:
-        backups.read_backup(folder)  # before anything is created in DATA
+        read_backup(folder)  # before anything is created in DATA
         with _stores_of(settings, empty=True) as stores:
-            return backups.restore(stores.storage(), folder, settings.server)
+            return restore_backup(stores.storage(), folder, settings.server)
 
 
 @contextmanager

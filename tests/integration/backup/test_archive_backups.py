@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from storage.archive.verify import open_archive_check
-from storage.backup import archive_files, backup
+from storage.backup import archive_files, backup, restore
 from storage.backup.tarball import unbundled
 from storage.bootstrap import open_storage
 from storage.domain.backup_manifest import FOLDER_OF_ARCHIVE, BackupError
@@ -72,11 +72,11 @@ async def backed_up(source, target, **options):
 
 
 async def restored(target, place):
-    def restore():
+    def restored_again():
         with unbundled(place) as folder:
-            return backup.restore(target, folder, "bundled")
+            return restore.restore(target, folder, "bundled")
 
-    return await asyncio.to_thread(restore)
+    return await asyncio.to_thread(restored_again)
 
 
 async def checked(settings):

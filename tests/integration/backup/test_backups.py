@@ -12,7 +12,7 @@ import redis
 from alembic import command
 
 from storage.access.secret_box import new_key
-from storage.backup import backup
+from storage.backup import backup, restore
 from storage.bootstrap import open_storage
 from storage.domain.access.audit import Asked, Chain, Door, Wanted
 from storage.domain.access.credentials import CredentialRequest, Rights
@@ -114,7 +114,7 @@ async def backed_up(source, folder):
 
 
 async def restored(target, folder):
-    return await asyncio.to_thread(backup.restore, target, folder, "bundled")
+    return await asyncio.to_thread(restore.restore, target, folder, "bundled")
 
 
 async def received(storage, queue):
@@ -248,7 +248,7 @@ def test_jobs_are_copied_before_store_and_others_after(source, target, tmp_path,
     monkeypatch.setattr(backup, "snapshot_of", meanwhile)
 
     backup.backup(source, tmp_path / "backup", SystemClock(), VERSION)
-    backup.restore(target, tmp_path / "backup", "bundled")
+    restore.restore(target, tmp_path / "backup", "bundled")
 
     with psycopg.connect(target.database_url) as cold:
         assert cold.execute("select position from job_parts").fetchall() == [(3,)]
@@ -330,7 +330,7 @@ def test_changed_byte_is_rejected_before_anything_is_written(backup_of_little, t
     damaged.write_bytes(content)
 
     with pytest.raises(BackupError, match="damaged"):
-        backup.restore(target, backup_of_little, "bundled")
+        restore.restore(target, backup_of_little, "bundled")
 
     assert is_empty(target)
 
@@ -341,14 +341,14 @@ def test_invalid_backup_is_rejected_with_reason(backup_of_little, target, tmp_pa
     whole = manifest.read_text()
 
     with pytest.raises(BackupError, match="is no backup"):
-        backup.restore(target, tmp_path, "bundled")
+        restore.restore(target, tmp_path, "bundled")
     manifest.write_text(whole.replace('"format": 1', '"format": 2'))
     with pytest.raises(BackupError, match="has format 2"):
-        backup.restore(target, backup_of_little, "bundled")
+        restore.restore(target, backup_of_little, "bundled")
     manifest.write_text(whole)
     (backup_of_little / SNAPSHOT).unlink()
     with pytest.raises(BackupError, match="is missing"):
-        backup.restore(target, backup_of_little, "bundled")
+        restore.restore(target, backup_of_little, "bundled")
 
     assert is_empty(target)
 
@@ -356,10 +356,10 @@ def test_invalid_backup_is_rejected_with_reason(backup_of_little, target, tmp_pa
 @pytest.mark.one_store
 def test_restore_into_nonempty_stores_is_rejected(backup_of_little, source, target):
     with pytest.raises(StoreInUse, match="the database is not empty"):
-        backup.restore(source, backup_of_little, "bundled")
+        restore.restore(source, backup_of_little, "bundled")
     half = source.model_copy(update={"database_url": target.database_url})
     with pytest.raises(StoreInUse, match="the store is not empty"):
-        backup.restore(half, backup_of_little, "bundled")
+        restore.restore(half, backup_of_little, "bundled")
 
     assert is_empty(target)
 
@@ -394,11 +394,11 @@ async def test_nothing_starts_on_unfinished_restore(source, target, tmp_path, mo
 
 @pytest.mark.one_store
 def test_failing_tables_leave_both_stores_empty(backup_of_little, target, monkeypatch):
-    monkeypatch.setattr(backup, "check_parts", lambda *_: None)
+    monkeypatch.setattr(restore, "check_parts", lambda *_: None)
     (backup_of_little / "postgres" / "queues.copy").write_bytes(b"")
 
     with pytest.raises(BackupError, match="0 rows, and the manifest says 1"):
-        backup.restore(target, backup_of_little, "bundled")
+        restore.restore(target, backup_of_little, "bundled")
 
     assert is_empty(target)
 

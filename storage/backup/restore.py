@@ -1,0 +1,118 @@
+"""Restore of a backup into empty stores.
+
+    digests ─▶ both stores empty? ─▶ mark ─▶ Postgres, one transaction ─▶ hot store ─▶ unmark
+
+`storage.backup.backup` has the order of a backup's parts and the state of a restored deployment.
+"""
+
+import hashlib
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from storage.backup.archive_files import archive_root, put_back
+from storage.domain.backup_manifest import (
+    MANIFEST,
+    SNAPSHOT,
+    BackupError,
+    Manifest,
+    Table,
+    decode_manifest,
+)
+from storage.embedded.binaries import ServerChoice
+from storage.embedded.errors import EmbeddedServerError
+from storage.embedded.servers import running
+from storage.embedded.valkey import SnapshotServer
+from storage.postgres import dump
+from storage.redis.keys import LAYOUT
+from storage.redis.restore import backed_store
+from storage.settings import StorageSettings
+
+
+def read_backup(source: Path) -> Manifest:
+    """Read a backup's manifest, without checking its parts.
+
+    Raises BackupError.
+    """
+    try:
+        text = (source / MANIFEST).read_bytes()
+    except FileNotFoundError:
+        raise BackupError(
+            f"{source} is not a complete backup: {MANIFEST}, which is written last, is missing"
+        ) from None
+    except OSError as error:
+        raise BackupError(f"cannot read {source}: {error.strerror}") from None
+    return decode_manifest(text)
+
+
+def check_parts(source: Path, manifest: Manifest) -> None:
+    """Read every file of a backup whole, and check its digest.
+
+    Raises BackupError for the first that is not as it was written.
+    """
+    for part in manifest.parts:
+        try:
+            with (source / part.path).open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as error:
+            raise BackupError(f"{part.path} is missing: {error.strerror}") from None
+        if digest != part.sha256:
+            raise BackupError(f"{part.path} is corrupt: its checksum does not match")
+
+
+def restore(settings: StorageSettings, source: Path, server: ServerChoice) -> Manifest:
+    """Restore a backup into two empty stores, and its archive files where the settings say.
+
+    `server`: the program that reads the store's snapshot.
+
+    Until the restore is complete, both stores are marked as being restored, and no service starts on them. Raises BackupError,
+    StoreInUse, StorageUnavailable, DatabaseTooNew; if nothing was restored yet, the stores are as they were.
+    """
+    manifest = read_backup(source)
+    if manifest.layout != LAYOUT:
+        raise BackupError(
+            f"the backup has store layout {manifest.layout}, but this version of Millstream supports {LAYOUT}: use a matching version"
+        )
+    check_parts(source, manifest)
+    root = archive_root(settings) if manifest.archived else None
+    with (
+        _snapshot_server(source, server) as url,
+        backed_store(url) as snapshot,
+        backed_store(settings.redis_url) as store,
+    ):
+        dump.check_empty(settings.database_url)
+        if root:  # files that no row names yet are garbage if this is interrupted
+            put_back(root, source, manifest.parts)
+        store.take()
+        try:
+            dump.fill(settings.database_url, manifest.revision, manifest.tables, _reader_of(source))
+        except BaseException:
+            store.leave()
+            raise
+        store.fill(snapshot)
+        dump.finish(settings.database_url)
+        store.finish(manifest.layout)
+    return manifest
+
+
+@contextmanager
+def _snapshot_server(source: Path, server: ServerChoice) -> Iterator[str]:
+    """Run a private server with the backup's snapshot loaded; yield its URL."""
+    with tempfile.TemporaryDirectory(prefix="millstream-", ignore_cleanup_errors=True) as scratch:
+        reader = SnapshotServer(Path(scratch), source / SNAPSHOT, server=server)
+        try:
+            with running(reader) as url:
+                yield url
+        except EmbeddedServerError as error:
+            raise BackupError(
+                f"cannot read {SNAPSHOT} with this server ({error}); use --server path to use the server on PATH"
+            ) from None
+
+
+def _reader_of(source: Path) -> Callable[[Table], BinaryIO]:
+    def open_table(table: Table) -> BinaryIO:
+        return (source / table.path).open("rb")
+
+    return open_table
