@@ -83,7 +83,8 @@ from storage.timeseries.collector import ResourceCollector
 from storage.timeseries.query import Series
 from storage.timeseries.sampler import Sampler
 from storage.webhooks.deliveries import Deliveries
-from storage.webhooks.engine import Opener, Webhooks
+from storage.webhooks.engine import Webhooks
+from storage.webhooks.secrets import WebhookSecrets
 
 _CLOSE_S = 10.0
 _DEFAULT_LIMITS = Limits()
@@ -235,7 +236,7 @@ async def open_storage(
             groups=groups,
             webhooks=webhooks,
             deliveries=Deliveries(
-                database, inspector, dead_letters, streams, groups, Opener(box), clock
+                database, inspector, dead_letters, streams, groups, WebhookSecrets(box), clock
             ),
             catalog=catalog,
             listings=CatalogSearch(database),

@@ -128,5 +128,5 @@ class CredentialCache:
     def _opened(self, stored: StoredCredential) -> Credential:
         secret = b""
         if stored.sealed is not None:
-            secret = self._box.open(stored.sealed, stored.issued.id)
+            secret = self._box.decrypt(stored.sealed, stored.issued.id)
         return Credential.of(stored.issued, digest=stored.digest or b"", secret=secret)

@@ -304,7 +304,7 @@ class Credentials:
     def _stored(self, issued: IssuedCredential, secret: NewSecret) -> StoredCredential:
         if issued.kind is CredentialKind.PAIR:
             return StoredCredential(
-                issued, sealed=self._box.seal(secret.secret.encode(), issued.id)
+                issued, sealed=self._box.encrypt(secret.secret.encode(), issued.id)
             )
         return StoredCredential(issued, digest=digest_of(secret.secret))
 

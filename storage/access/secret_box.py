@@ -38,7 +38,7 @@ class SecretBox:
         """Return whether there is a key, so that secrets can be stored."""
         return bool(self._keys)
 
-    def seal(self, secret: bytes, about: str) -> bytes:
+    def encrypt(self, secret: bytes, about: str) -> bytes:
         """Encrypt a secret, bound to `about`: it can be decrypted only for the same owner.
 
         Raises SecretsOff.
@@ -49,8 +49,8 @@ class SecretBox:
         nonce = os.urandom(_NONCE_BYTES)
         return _VERSION + key_id + nonce + key.encrypt(nonce, secret, about.encode())
 
-    def open(self, sealed: bytes, about: str) -> bytes:
-        """Decrypt the result of `seal`.
+    def decrypt(self, sealed: bytes, about: str) -> bytes:
+        """Decrypt the result of `encrypt`.
 
         Raises SecretUnreadable, and SecretsOff without any key.
         """

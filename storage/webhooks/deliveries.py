@@ -41,7 +41,7 @@ from storage.postgres.repositories.webhook_deliveries import DeliveryRows, Held,
 from storage.queues.dead_letters import QueueDeadLetters
 from storage.queues.inspection import QueueInspector
 from storage.streams.engine import Streams
-from storage.webhooks.engine import Opener
+from storage.webhooks.secrets import WebhookSecrets
 
 logger = logging.getLogger(__name__)
 
@@ -62,7 +62,7 @@ class Deliveries:
         dead_letters: QueueDeadLetters,
         streams: Streams,
         groups: Groups,
-        opener: Opener,
+        secrets: WebhookSecrets,
         clock: Clock,
     ) -> None:
         self._rows = DeliveryRows(database)
@@ -70,7 +70,7 @@ class Deliveries:
         self._dead_letters = dead_letters
         self._streams = streams
         self._groups = groups
-        self._opener = opener
+        self._secrets = secrets
         self._clock = clock
 
     # Leases
@@ -92,7 +92,7 @@ class Deliveries:
         served, unreadable = [], []
         for stored, secrets in claimed:
             try:
-                served.append(self._opener.open(stored, secrets))
+                served.append(self._secrets.decrypt(stored, secrets))
             except (SecretUnreadable, SecretsOff) as error:
                 unreadable.append(stored.webhook.webhook_id)
                 logger.warning(

@@ -1,13 +1,11 @@
-"""Webhook engine: definitions, secrets, enabling.
+"""Webhook engine: definitions, secret rotation, enabling.
 
 `storage.webhooks.deliveries` is for the processes that serve them.
 """
 
 import base64
 import os
-from collections.abc import Sequence
 
-import msgspec
 from msgspec.structs import replace
 
 from storage.access.secret_box import SecretBox
@@ -25,16 +23,15 @@ from storage.domain.errors import (
 )
 from storage.domain.groups.group import GroupKind
 from storage.domain.names import GroupName, QueueName, WebhookName, new_log_id
-from storage.domain.webhooks import Lease as WebhookLease
 from storage.domain.webhooks import Secret, Served, SourceKind, Webhook, WebhookSpec
 from storage.groups.engine import Groups
 from storage.postgres.database import Database
 from storage.postgres.repositories.webhooks import (
     NamedWebhook,
-    SealedSecret,
     StoredWebhook,
     WebhookRows,
 )
+from storage.webhooks.secrets import WebhookSecrets
 
 _SECRET_PREFIX = "whsec_"  # noqa: S105  what a secret begins with is none
 
@@ -58,7 +55,7 @@ class Webhooks:
         self._rows = WebhookRows(database)
         self._catalog = catalog
         self._groups = groups
-        self._opener = Opener(box)
+        self._secrets = WebhookSecrets(box)
         self._egress = egress
         self._clock = clock
 
@@ -99,15 +96,15 @@ class Webhooks:
             changed_at_ms=now_ms,
         )
         secret = Secret(_new_secret(), now_ms)
-        sealed = self._opener.seal_secret(webhook.webhook_id, 1, secret)
-        await named.insert(webhook, self._opener.seal_headers(webhook))
+        sealed = self._secrets.encrypt_secret(webhook.webhook_id, 1, secret)
+        await named.insert(webhook, self._secrets.encrypt_headers(webhook))
         await named.put_secrets(webhook.webhook_id, [sealed])
         return _without_values(webhook), secret
 
     async def _replace(
         self, named: NamedWebhook, stored: StoredWebhook, spec: WebhookSpec, now_ms: int
     ) -> Webhook:
-        before = self._opener.open_headers(stored)
+        before = self._secrets.decrypt_headers(stored)
         if spec.source != before.spec.source:
             detail = "The source of a webhook is immutable; create another webhook"
             raise ValidationFailed.at("/source", detail, "immutable")
@@ -121,7 +118,7 @@ class Webhooks:
             version=before.version + 1,
             changed_at_ms=max(now_ms, before.changed_at_ms),
         )
-        await named.update(changed, self._opener.seal_headers(changed))
+        await named.update(changed, self._secrets.encrypt_headers(changed))
         return _without_values(changed)
 
     async def _check_source(self, name: WebhookName, spec: WebhookSpec) -> None:
@@ -193,7 +190,7 @@ class Webhooks:
             webhook, old = stored.webhook, await named.secrets()
             secret, until_ms = Secret(_new_secret(), now_ms), now_ms + overlap_ms
             number = old[0].number + 1 if old else 1
-            sealed = self._opener.seal_secret(webhook.webhook_id, number, secret)
+            sealed = self._secrets.encrypt_secret(webhook.webhook_id, number, secret)
             overlapping = [
                 replace(one, expires_at_ms=_sooner(one.expires_at_ms, until_ms)) for one in old
             ]
@@ -229,51 +226,10 @@ class Webhooks:
         """
         stored = await self._find(name)
         secrets = await self._rows.secrets(stored.webhook.webhook_id)
-        return self._opener.open(stored, secrets)
+        return self._secrets.decrypt(stored, secrets)
 
     async def _find(self, name: WebhookName) -> StoredWebhook:
         return _required(await self._rows.find(name), name)
-
-
-class Opener:
-    """Encryption of a webhook's secrets; each is bound to the webhook it belongs to."""
-
-    def __init__(self, box: SecretBox) -> None:
-        self._box = box
-
-    def seal_secret(self, webhook_id: str, number: int, secret: Secret) -> SealedSecret:
-        """Encrypt a secret for storage."""
-        sealed = self._box.seal(secret.word.encode(), webhook_id)
-        return SealedSecret(number, sealed, secret.created_at_ms, secret.expires_at_ms)
-
-    def seal_headers(self, webhook: Webhook) -> bytes | None:
-        """Encrypt the values of a webhook's headers for storage; None if it has none."""
-        if not webhook.spec.headers:
-            return None
-        return self._box.seal(msgspec.msgpack.encode(webhook.spec.headers), webhook.webhook_id)
-
-    def open_headers(self, stored: StoredWebhook) -> Webhook:
-        """Return the webhook with the values of its headers."""
-        if stored.sealed_headers is None:
-            return stored.webhook
-        packed = self._box.open(stored.sealed_headers, stored.webhook.webhook_id)
-        headers = msgspec.msgpack.decode(packed, type=tuple[tuple[str, str], ...])
-        return replace(stored.webhook, spec=replace(stored.webhook.spec, headers=headers))
-
-    def open(self, stored: StoredWebhook, secrets: Sequence[SealedSecret]) -> Served:
-        """Return the webhook with all that is needed to serve it, the newest secret first."""
-        webhook_id = stored.webhook.webhook_id
-        opened = tuple(
-            Secret(
-                self._box.open(one.sealed, webhook_id).decode(),
-                one.created_at_ms,
-                one.expires_at_ms,
-            )
-            for one in secrets
-        )
-        return Served(
-            self.open_headers(stored), WebhookLease(webhook_id, stored.lease_epoch), opened
-        )
 
 
 def _new_secret() -> str:

@@ -80,12 +80,12 @@ def test_request_continues_the_trace_in_a_new_span():
 def test_sealed_secret_opens_for_its_purpose(secret, about):
     box = SecretBox([new_key()])
 
-    assert box.open(box.seal(secret, about), about) == secret
+    assert box.decrypt(box.encrypt(secret, about), about) == secret
 
 
 def test_sealed_secret_is_bound_to_key_purpose_and_content():
     box = SecretBox([new_key()])
-    sealed = box.seal(b"secret", "one")
+    sealed = box.encrypt(b"secret", "one")
 
     for opener, told, about in (
         (box, sealed, "other"),
@@ -95,22 +95,22 @@ def test_sealed_secret_is_bound_to_key_purpose_and_content():
         (SecretBox([new_key()]), sealed, "one"),
     ):
         with pytest.raises(SecretUnreadable):
-            opener.open(told, about)
+            opener.decrypt(told, about)
     assert b"secret" not in sealed
 
 
 def test_first_key_seals_and_all_keys_open():
     old, new = new_key(), new_key()
-    before = SecretBox([old]).seal(b"secret", "one")
+    before = SecretBox([old]).encrypt(b"secret", "one")
     both = SecretBox([new, old])
 
-    assert both.open(before, "one") == b"secret"
-    assert SecretBox([new]).open(both.seal(b"secret", "one"), "one") == b"secret"
+    assert both.decrypt(before, "one") == b"secret"
+    assert SecretBox([new]).decrypt(both.encrypt(b"secret", "one"), "one") == b"secret"
 
 
 def test_sealing_without_key_is_rejected():
     with pytest.raises(SecretsOff):
-        SecretBox().seal(b"secret", "one")
+        SecretBox().encrypt(b"secret", "one")
 
 
 @pytest.mark.parametrize("key", ["short", "c2hvcnQ=", "not base64 !"])
