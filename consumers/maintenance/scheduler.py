@@ -259,9 +259,11 @@ async def _repeat(duty: MaintenanceTask, storage: Storage, turns: asyncio.Semaph
             async with turns:
                 await _do(duty, storage)
         except MillstreamError as error:
-            logger.warning("sweep put off", extra={"duty": duty.name, "reason": error.detail})
+            logger.warning(
+                "maintenance_deferred", extra={"task": duty.name, "reason": error.detail}
+            )
         except Exception:  # a task that fails must not keep the others from running
-            logger.exception("sweep failed", extra={"duty": duty.name})
+            logger.exception("maintenance_failed", extra={"task": duty.name})
 
 
 async def _do(duty: MaintenanceTask, storage: Storage) -> None:

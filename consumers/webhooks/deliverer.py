@@ -60,10 +60,10 @@ class Serving:
             try:
                 await source_of(self.endpoint, self._storage).run()
             except StaleGeneration:
-                logger.info("webhook taken over", extra={"webhook": str(self.served.webhook.name)})
+                logger.info("webhook_lease_lost", extra={"webhook": str(self.served.webhook.name)})
                 return
             except Exception:
-                logger.exception("webhook failed", extra={"webhook": str(self.served.webhook.name)})
+                logger.exception("webhook_failed", extra={"webhook": str(self.served.webhook.name)})
                 await asyncio.sleep(limits.WEBHOOK_SOURCE_RETRY_MS / limits.SECOND_MS)
 
     async def stop(self) -> None:
@@ -118,7 +118,7 @@ class Deliverer:
                 try:
                     await self.beat()
                 except MillstreamError as error:
-                    logger.warning("no beat", extra={"reason": error.detail})
+                    logger.warning("heartbeat_failed", extra={"reason": error.detail})
                     await self._stop_what_has_run_out()
                 await asyncio.sleep(_BEAT_S)
         finally:
@@ -197,15 +197,16 @@ class Deliverer:
             if endpoint.to_disable is not None:
                 extra = {
                     "webhook": str(endpoint.webhook.name),
-                    "because": endpoint.to_disable.value,
+                    "reason": endpoint.to_disable.value,
                 }
-                logger.warning("webhook disabled", extra=extra)
+                logger.warning("webhook_disabled", extra=extra)
                 await self._storage.deliveries.disable(
                     serving.served.lease, endpoint.to_disable, endpoint.health
                 )
             await self._storage.deliveries.release(self.name, [serving.served.lease.webhook_id])
         except MillstreamError as error:
-            logger.warning("webhook not released", extra={"reason": error.detail})
+            facts = {"webhook": str(endpoint.webhook.name), "reason": error.detail}
+            logger.warning("webhook_release_failed", extra=facts)
 
     async def _stop_what_has_run_out(self) -> None:
         if not self._lease_lasts():
@@ -218,4 +219,4 @@ class Deliverer:
             await self.journal.flush()
             await self._storage.deliveries.leave(self.name)
         except MillstreamError as error:
-            logger.warning("left without a word", extra={"reason": error.detail})
+            logger.warning("deregister_failed", extra={"reason": error.detail})

@@ -55,7 +55,7 @@ class Journal:
                     told_at = loop.time()
                     await self._write_healths()
             except MillstreamError as error:
-                logger.warning("deliveries not logged yet", extra={"reason": error.detail})
+                logger.warning("delivery_log_deferred", extra={"reason": error.detail})
                 await asyncio.sleep(_HEALTH_EVERY_S)
             if not self._waiting and not self._healths:
                 self._some.clear()
@@ -86,7 +86,7 @@ class Journal:
             self._waiting = writing + self._waiting[len(left) :]
             raise
         except Exception:
-            logger.exception("deliveries not logged", extra={"count": len(batch)})
+            logger.exception("delivery_log_failed", extra={"count": len(batch)})
         if len(self._waiting) < limits.WEBHOOK_LOG_BACKLOG_MAX:
             self._room.set()
 

@@ -179,7 +179,7 @@ class Endpoint:
 
     def _log_failure(self, attempt: Attempt) -> None:
         logger.info(
-            "webhook delivery failed",
+            "webhook_delivery_failed",
             extra={
                 "webhook": str(self.webhook.name),
                 "outcome": attempt.outcome.value,

@@ -118,7 +118,7 @@ class QueueSource:
         try:
             await self._deliver_in_turn(lane)
         except Exception:
-            logger.exception("delivery failed", extra={"queue": str(self._queue)})
+            logger.exception("webhook_failed", extra={"queue": str(self._queue)})
             for message in lane:
                 self._held.pop(message.receipt_handle, None)
             self._room.set()

@@ -100,7 +100,7 @@ class Runner:
     def _note_outage(self, error: MillstreamError) -> None:
         """Log an outage once."""
         if not self._away:
-            logger.warning("no jobs for now: %s", error.detail)
+            logger.warning("job_claim_failed", extra={"reason": error.detail})
         self._away = True
 
     async def _wait(self) -> None:
@@ -147,7 +147,8 @@ class Runner:
                 await self._stop(work, StopReason.LEASE_LOST)
                 return
             except MillstreamError as error:
-                logger.warning("lease of %s not renewed: %s", _about(work), error.detail)
+                facts = {**_facts(work), "reason": error.detail}
+                logger.warning("job_lease_renewal_failed", extra=facts)
                 if time.monotonic() - renewed >= self._limits.job_lease_ms / SECOND_MS:
                     await self._stop(work, StopReason.LEASE_LOST)
                 continue
@@ -170,9 +171,10 @@ class Runner:
             except LeaseLost:
                 break
             except MillstreamError as error:
-                logger.warning("end of %s not told: %s", _about(work), error.detail)
+                facts = {**_facts(work), "reason": error.detail}
+                logger.warning("job_outcome_report_failed", extra=facts)
                 await asyncio.sleep(SAY_S)
-        logger.warning("lease of %s lost", _about(work))
+        logger.warning("job_lease_lost", extra=_facts(work))
         return None
 
     async def _say_once(self, work: Work, ended: "_Ended") -> JobState:
@@ -183,7 +185,8 @@ class Runner:
             return await jobs.give_back(claim, work.progress)
         failure, retry = self._describe(ended.error), _may_help(ended.error)
         state = await jobs.fail(claim, failure, retry=retry, progress=work.progress)
-        logger.warning("%s failed, and is %s: %s", _about(work), state.value, failure)
+        facts = {**_facts(work), "state": state.value, "reason": failure}
+        logger.warning("job_failed", extra=facts)
         return state
 
     def _describe(self, error: BaseException) -> str:
@@ -234,7 +237,7 @@ async def _in_thread(handler: Handler, work: Work) -> _Ended:
             ended = _Ended(progress=handler(work))
         except BaseException as error:
             if not work.stopping and not isinstance(error, _SAID):
-                logger.warning("handler of %s raised", _about(work), exc_info=True)
+                logger.warning("job_handler_failed", extra=_facts(work), exc_info=True)
             ended = _Ended(error=error)
         with suppress(RuntimeError):  # the loop is closed: nothing waits any longer
             loop.call_soon_threadsafe(tell, ended)
@@ -260,5 +263,6 @@ def _may_help(error: BaseException) -> bool:
     return not isinstance(error, GiveUp)
 
 
-def _about(work: Work) -> str:
-    return f"{work.job.kind} job {work.job.job_id}, attempt {work.job.attempt}"
+def _facts(work: Work) -> dict[str, str | int]:
+    """Return the fields of a job's log events."""
+    return {"job": work.job.job_id, "kind": work.job.kind.value, "attempt": work.job.attempt}

@@ -51,7 +51,7 @@ class SharedSpark:
         """
         async with self._turn:
             if self._session is not None and not await asyncio.to_thread(self._session.answers):
-                logger.warning("the JVM has ended; starting another")
+                logger.warning("jvm_restarted")
                 await self._close()
             if self._session is None:
                 self._session = await self._open_one()

@@ -133,7 +133,7 @@ def _log_failures(failures: Mapping[LogRange, str]) -> None:
         example = ranges[0]
         facts = {"stream": example.stream, "shard": example.shard, "first": example.first}
         counted = {"reason": why, "ranges": len(ranges)}
-        logger.error("ranges could not be archived", extra=facts | counted)
+        logger.error("archive_ranges_failed", extra=facts | counted)
 
 
 def _by_reason(failures: Mapping[LogRange, str]) -> dict[str, list[LogRange]]:

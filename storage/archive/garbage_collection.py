@@ -114,6 +114,6 @@ class ArchiveGarbageCollector:
         orphans = {path for path in old if path.rsplit("/", 1)[-1] not in in_use}
         orphans -= await self._rows.known_paths(old)
         for path in sorted(orphans):
-            logger.info("an orphan of the archive is deleted", extra={"path": path})
+            logger.info("archive_orphan_deleted", extra={"path": path})
             await asyncio.to_thread(self._root.delete, path)
         return len(orphans)

@@ -166,7 +166,7 @@ class ArchivePlanner:
         lost = unexplained([(max(mark.archived, mark.start), hot.start)], holes)
         if lost:
             facts = {"stream_id": key[0], "shard": key[1], "offsets": lost}
-            logger.warning("records left the hot store before they were archived", extra=facts)
+            logger.warning("records_lost_before_archive", extra=facts)
         await self._rows.skip(key, mark.archived, hot.start, self._clock.now_ms())
         return hot.start
 

@@ -53,7 +53,7 @@ class Audit:
             await self._rows.conclude(intent.intent_id, intent.asked, outcome, was, became)
         except MillstreamError as error:
             facts = {"reason": error.detail, "operation": intent.asked.operation}
-            logger.warning("audit entry put off", extra=facts)
+            logger.warning("audit_append_deferred", extra=facts)
 
     async def withdraw(self, intent: Intent) -> None:
         """Withdraw the intent of a call that changed nothing, so that it is not logged.

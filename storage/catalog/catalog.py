@@ -376,7 +376,8 @@ class Catalog:
         try:
             await self._bury(namespace, log_ids)
         except (StorageUnavailable, StorageBusy, StorageFull, OutcomeUnknown) as error:
-            logger.warning("left %d deleted logs for the sweep: %s", len(log_ids), error)
+            facts = {"count": len(log_ids), "reason": error.detail}
+            logger.warning("tombstone_deferred", extra=facts)
 
     # Announcements of other processes
 

@@ -103,7 +103,7 @@ class Namespaces:
             try:
                 await self.read_again()
             except MillstreamError as error:
-                logger.warning("namespaces were not read: %s", error.detail)
+                logger.warning("namespace_refresh_failed", extra={"reason": error.detail})
                 await asyncio.sleep(limits.NAMESPACES_RETRY_MS / limits.SECOND_MS)
                 self._stale.set()
 

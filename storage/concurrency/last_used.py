@@ -53,7 +53,8 @@ class LastUsedWriter(Generic[K]):
         try:
             await self._write(waiting)
         except MillstreamError as error:
-            logger.info("the last use of %d credentials is not noted: %s", len(waiting), error)
+            facts = {"count": len(waiting), "reason": error.detail}
+            logger.info("last_used_write_failed", extra=facts)
 
     async def close(self) -> None:
         """Write the pending times, and stop."""

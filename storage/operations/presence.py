@@ -165,7 +165,7 @@ class Beat:
         sockets = self._holder.sockets(process.id)
         to_close = await self._presence.beat(_with_lag(process, self._lag_ms), sockets)
         if to_close:
-            logger.info("sockets closed on request", extra={"count": len(to_close)})
+            logger.info("socket_close_requested", extra={"count": len(to_close)})
             await self._holder.close(to_close)
 
     async def _pause(self, waiter: Waiter) -> None:

@@ -84,9 +84,8 @@ class ArchiveCache:
         try:
             return await asyncio.get_running_loop().run_in_executor(self._threads, load)
         except ArchiveDamaged as error:
-            logger.error(
-                "a file of the archive is damaged", extra={**error.facts, "reason": error.detail}
-            )
+            facts = {**error.facts, "reason": error.detail}
+            logger.error("archive_file_corrupt", extra=facts)
             raise
         finally:
             self._in_threads -= 1

@@ -68,9 +68,10 @@ class Listener:
                 await self._listen()
             except (psycopg.Error, OSError, TimeoutError) as error:
                 pause = _BACKOFF_SECONDS if self.listening else min(2 * pause, _BACKOFF_SECONDS_MAX)
-                logger.warning("not listening to postgres: %s", str(error).strip() or "no response")
+                reason = str(error).strip() or "no response"
+                logger.warning("listener_disconnected", extra={"reason": reason})
             except Exception:
-                logger.exception("a subscriber of the listener failed")
+                logger.exception("listener_subscriber_failed")
             finally:
                 self._attempted.set()
                 self._lose()

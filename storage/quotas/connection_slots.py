@@ -82,7 +82,7 @@ class ConnectionSlots:
             try:
                 await self.say_all()
             except MillstreamError as error:
-                logger.info("connections were not told: %s", error.detail)
+                logger.info("connection_slots_publish_failed", extra={"reason": error.detail})
             try:
                 async with asyncio.timeout(limits.PLACES_SAY_MS / limits.SECOND_MS):
                     await self._changed.wait()

@@ -74,8 +74,9 @@ class MemoryGuard:
         used_bytes, most_bytes = await self._store.memory()
         full = is_full(self.full, used_bytes, most_bytes)
         if full is not self.full:
-            said = "is nearly full: writes are refused" if full else "has room again"
-            logger.warning("the store %s", said, extra={"used": used_bytes, "most": most_bytes})
+            state = "shedding" if full else "accepting"
+            facts = {"state": state, "used_bytes": used_bytes, "limit_bytes": most_bytes}
+            logger.warning("memory_guard_changed", extra=facts)
         self.full = full
         self._decide()
 
@@ -88,7 +89,7 @@ class MemoryGuard:
             try:
                 await self.look()
             except MillstreamError as error:
-                logger.info("the store's memory is not known: %s", error.detail)
+                logger.info("memory_guard_refresh_failed", extra={"reason": error.detail})
             await asyncio.sleep(limits.GUARD_POLL_MS / limits.SECOND_MS)
 
     def _namespaces_changed(self) -> None:

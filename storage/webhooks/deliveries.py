@@ -96,7 +96,7 @@ class Deliveries:
             except (SecretUnreadable, SecretsOff) as error:
                 unreadable.append(stored.webhook.webhook_id)
                 logger.warning(
-                    "webhook not served",
+                    "webhook_serve_failed",
                     extra={"webhook": str(stored.webhook.name), "reason": error.detail},
                 )
         if unreadable:

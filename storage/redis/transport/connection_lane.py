@@ -242,7 +242,7 @@ class FlushWorker:
                 await self._flush(works)
             except Exception as error:
                 # A bug of ours, not a failure of the store: it is raised to the callers, and the worker continues.
-                logger.exception("flush failed")
+                logger.exception("flush_failed")
                 await self._disconnect()
                 fail(works, error)
             except asyncio.CancelledError:

@@ -204,12 +204,18 @@ def test_library_warnings_keep_fields_and_library_info_is_cut(lines):
     configure_logs("debug")
     logging.getLogger().handlers[0].setStream(lines.written)  # type: ignore[attr-defined]
 
-    logging.getLogger("consumers.maintenance.scheduler").warning("put off", extra={"duty": "moves"})
+    logging.getLogger("consumers.maintenance.scheduler").warning(
+        "maintenance_deferred", extra={"task": "moves"}
+    )
     for name in ("httpx", "httpcore.http11", "websockets.server", "uvicorn.error"):
         logging.getLogger(name).info("GET /?ticket=%s", SECRET)
 
     [line] = lines.all
-    assert (line["event"], line["duty"], line["level"]) == ("put off", "moves", "warning")
+    assert (line["event"], line["task"], line["level"]) == (
+        "maintenance_deferred",
+        "moves",
+        "warning",
+    )
 
 
 @pytest.mark.parametrize(

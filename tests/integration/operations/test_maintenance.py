@@ -95,7 +95,7 @@ async def test_failing_task_does_not_block_others(storage, monkeypatch, caplog):
     async with asyncio.timeout(10):
         await done.wait()
 
-    await eventually(lambda: _said(caplog, "sweep failed"), True)
+    await eventually(lambda: _said(caplog, "maintenance_failed"), True)
     assert not sweeping.done()
     sweeping.cancel()
     await asyncio.gather(sweeping, return_exceptions=True)
