@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from storage.access.authorization import Access
 from storage.access.credentials import Credentials
 from storage.access.secret_box import SecretBox
+from storage.access.token_secret import TokenSecret
 from storage.archive.admin import ArchiveAdmin
 from storage.archive.commit import ArchiveCommitter
 from storage.archive.garbage_collection import ArchiveGarbageCollector
@@ -16,6 +17,7 @@ from storage.archive.tiered_reader import TieredReader
 from storage.archive.trim import HotTrimmer
 from storage.audit.log import Audit
 from storage.audit.snapshots import AuditSnapshots
+from storage.catalog.account_settings import AccountSettingsStore
 from storage.catalog.catalog import Bury, Catalog, open_catalog
 from storage.catalog.namespaces import Namespaces
 from storage.catalog.search import CatalogSearch
@@ -76,7 +78,7 @@ from storage.replays.window import WindowResolver
 from storage.settings import StorageSettings
 from storage.streams.arrow_reader import ArrowReader
 from storage.streams.engine import Streams
-from storage.streams.registered_consumers import Registrations
+from storage.streams.registered_consumers import RegisteredConsumers
 from storage.streams.reshard import Resharder
 from storage.streams.staged_writes import Writing
 from storage.timeseries.collector import ResourceCollector
@@ -117,7 +119,9 @@ class Storage:
     audit: Audit
     snapshots: AuditSnapshots
     credentials: Credentials
-    registrations: Registrations
+    registered_consumers: RegisteredConsumers
+    account_settings: AccountSettingsStore
+    token_secret: TokenSecret
     jobs: Jobs
     replays: Replays
     archives: ArchiveAdmin
@@ -250,7 +254,9 @@ async def open_storage(
             audit=Audit(database, clock),
             snapshots=AuditSnapshots(catalog, groups, webhooks, credentials),
             credentials=credentials,
-            registrations=Registrations(database, clock),
+            registered_consumers=RegisteredConsumers(database, clock),
+            account_settings=AccountSettingsStore(database),
+            token_secret=TokenSecret(database),
             jobs=jobs,
             replays=replays,
             archives=ArchiveAdmin(rows, logs, catalog, jobs, clock, on=root is not None),

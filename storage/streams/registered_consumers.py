@@ -1,40 +1,25 @@
-"""Registered consumers, account settings, and the secret that signs tokens."""
+"""Registered consumers of streams."""
 
 from collections.abc import Callable
-from typing import Any
 
 from storage.domain import limits
 from storage.domain.clock import Clock
-from storage.domain.streams.consumers import AccountSettings, RegisteredConsumer
+from storage.domain.streams.consumers import RegisteredConsumer
 from storage.domain.streams.stream import Stream
 from storage.postgres.database import Database
-from storage.postgres.repositories.offset_reservations import StoreIdentities
-from storage.postgres.repositories.stream_consumers import RegistrationRows
+from storage.postgres.repositories.stream_consumers import ConsumerRows
 
 
-class Registrations:
-    """Registry of consumers and account settings, for the protocol endpoints.
+class RegisteredConsumers:
+    """Registry of consumers, for the protocol endpoints.
 
     Consumers are deleted with their stream. Every method raises StorageUnavailable or StorageBusy; one that changes
     something, OutcomeUnknown.
     """
 
     def __init__(self, database: Database, clock: Clock) -> None:
-        self._rows = RegistrationRows(database)
-        self._identities = StoreIdentities(database)
+        self._rows = ConsumerRows(database)
         self._clock = clock
-        self._secret: bytes | None = None
-
-    async def secret(self) -> bytes:
-        """Return the 32 random bytes that all processes of the deployment share; read once."""
-        if self._secret is None:
-            self._secret = await self._identities.secret()
-        return self._secret
-
-    @property
-    def known_secret(self) -> bytes | None:
-        """The shared secret if it has been read."""
-        return self._secret
 
     def now_ms(self) -> int:
         """Return the time used for registrations, in milliseconds."""
@@ -55,11 +40,11 @@ class Registrations:
         )
         return await self._rows.insert(consumer, at_most) or consumer
 
-    async def consumer(self, stream: Stream, name: str) -> RegisteredConsumer | None:
+    async def find(self, stream: Stream, name: str) -> RegisteredConsumer | None:
         """Return the consumer of that name, or None."""
         return await self._rows.find(stream.stream_id, name)
 
-    async def consumers(
+    async def page(
         self, stream: Stream, after: str = "", limit: int = limits.PAGE_ITEMS_DEFAULT
     ) -> list[RegisteredConsumer]:
         """Return a stream's consumers by name, strictly after `after`."""
@@ -81,11 +66,3 @@ class Registrations:
     async def deregister(self, stream: Stream, name: str) -> bool:
         """Deregister a consumer; return whether it existed."""
         return await self._rows.delete(stream.stream_id, name)
-
-    async def settings(self, namespace: str) -> AccountSettings:
-        """Return the settings of an account."""
-        return await self._rows.settings(namespace)
-
-    async def put_setting(self, namespace: str, name: str, value: Any) -> None:
-        """Set one setting of an account; the others stay."""
-        await self._rows.put_setting(namespace, name, value)

@@ -21,13 +21,13 @@ def kept(call: Call[Any]) -> Kept:
 
 def now_ms(call: Call[Any]) -> int:
     """Return the time in milliseconds since 1970."""
-    return call.storage.registrations.now_ms()
+    return call.storage.registered_consumers.now_ms()
 
 
 async def secret(call: Call[Any]) -> bytes:
     """Return the secret that signs tokens."""
-    cached = call.storage.registrations.known_secret
-    return cached or await call.storage.registrations.secret()
+    cached = call.storage.token_secret.cached
+    return cached or await call.storage.token_secret.get()
 
 
 async def pace(call: Call[Any], operation: str, per_second: float, stream: Stream | None) -> None:

@@ -1,6 +1,4 @@
-"""Registered consumers of a stream and account settings: stored for API endpoints."""
-
-from typing import Any
+"""Registered consumers of a stream: stored for API endpoints."""
 
 import msgspec
 
@@ -13,7 +11,3 @@ class RegisteredConsumer(msgspec.Struct, frozen=True, kw_only=True):
     registered_at_ms: int
     tags: dict[str, str] = {}
     policy: str | None = None
-
-
-AccountSettings = dict[str, Any]
-"""Settings of a namespace, by name; each API endpoint has its own names."""

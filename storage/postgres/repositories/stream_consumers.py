@@ -1,22 +1,21 @@
-"""Repository of registered consumers and of account settings."""
+"""Repository of registered consumers."""
 
 from collections.abc import Callable
 from typing import Any
 
 from sqlalchemy import Row, delete, func, insert, select, update
-from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
 from storage.domain.names import LogId
-from storage.domain.streams.consumers import AccountSettings, RegisteredConsumer
+from storage.domain.streams.consumers import RegisteredConsumer
 from storage.postgres.database import Database
 from storage.postgres.queries import query
-from storage.postgres.tables import AccountSettingsRow, RegisteredConsumerRow
+from storage.postgres.tables import RegisteredConsumerRow
 
 
-class RegistrationRows:
-    """Stored registrations.
+class ConsumerRows:
+    """Stored registrations of consumers.
 
     Every method raises StorageUnavailable; those that write, OutcomeUnknown.
     """
@@ -88,25 +87,6 @@ class RegistrationRows:
                 delete(RegisteredConsumerRow).where(_is(stream_id, name))
             )
             return bool(deleted.rowcount)  # type: ignore[attr-defined]
-
-    async def settings(self, namespace: str) -> AccountSettings:
-        """Return the namespace's settings."""
-        statement = select(col(AccountSettingsRow.settings)).where(
-            col(AccountSettingsRow.namespace) == namespace
-        )
-        async with self._database.reading() as session:
-            return await session.scalar(statement) or {}
-
-    async def put_setting(self, namespace: str, name: str, value: Any) -> None:
-        """Store one setting; the others stay."""
-        statement = upsert(AccountSettingsRow).values(namespace=namespace, settings={name: value})
-        merged = col(AccountSettingsRow.settings).op("||")(statement.excluded.settings)
-        async with self._database.writing() as session:
-            await session.execute(
-                statement.on_conflict_do_update(
-                    index_elements=["namespace"], set_={"settings": merged}
-                )
-            )
 
 
 async def _hold(session: AsyncSession, stream_id: LogId) -> None:

@@ -21,13 +21,13 @@ async def stream(engines):
 
 @pytest.fixture
 def registrations(engines):
-    return engines.registrations
+    return engines.registered_consumers
 
 
 async def test_consumer_keeps_its_registration_time(registrations, stream, clock):
     made = await registrations.register(stream, "app", {"a": "b"}, 5)
 
-    assert await registrations.consumer(stream, "app") == made
+    assert await registrations.find(stream, "app") == made
     assert (made.name, made.tags, made.policy) == ("app", {"a": "b"}, None)
     assert made.registered_at_ms == clock.now_ms()
 
@@ -36,8 +36,8 @@ async def test_consumers_are_listed_in_byte_order(registrations, stream):
     for name in ("b", "B", "a", "_"):
         await registrations.register(stream, name, {}, 5)
 
-    first = await registrations.consumers(stream, limit=2)
-    rest = await registrations.consumers(stream, after=first[-1].name)
+    first = await registrations.page(stream, limit=2)
+    rest = await registrations.page(stream, after=first[-1].name)
 
     assert [one.name for one in [*first, *rest]] == ["B", "_", "a", "b"]
     assert await registrations.count(stream) == 4
@@ -56,7 +56,7 @@ async def test_duplicate_consumer_name_is_rejected(registrations, stream):
     first = await registrations.register(stream, "app", {}, 5)
 
     assert await registrations.register(stream, "app", {}, 5) == "exists"
-    assert await registrations.consumer(stream, "app") == first
+    assert await registrations.find(stream, "app") == first
 
 
 async def test_concurrent_changes_all_take_effect(registrations, stream):
@@ -71,7 +71,7 @@ async def test_concurrent_changes_all_take_effect(registrations, stream):
         )
     )
 
-    found = await registrations.consumer(stream, "app")
+    found = await registrations.find(stream, "app")
     assert found.tags.keys() == {str(number) for number in range(10)}
 
 
@@ -85,7 +85,7 @@ async def test_recreated_stream_does_not_inherit_consumers(engines, registration
     await engines.catalog.delete_stream(ORDERS)
     again, _ = await engines.catalog.put_stream(ORDERS, StreamSpec())
 
-    assert await registrations.consumer(again, "app") is None
+    assert await registrations.find(again, "app") is None
     assert await registrations.count(again) == 0
 
 
@@ -97,19 +97,19 @@ async def test_consumers_are_deleted_with_stream(engines, registrations, stream)
     assert await registrations.count(stream) == 0
 
 
-async def test_account_settings_are_independent(engines, registrations):
+async def test_account_settings_are_independent(engines):
     await engines.namespaces.put("team", NO_QUOTAS)
-    await registrations.put_setting("team", "a", {"x": 1})
-    await registrations.put_setting("team", "b", 2)
-    await registrations.put_setting("team", "a", {"y": 3})
+    await engines.account_settings.put("team", "a", {"x": 1})
+    await engines.account_settings.put("team", "b", 2)
+    await engines.account_settings.put("team", "a", {"y": 3})
 
-    assert await registrations.settings("team") == {"a": {"y": 3}, "b": 2}
-    assert await registrations.settings("other") == {}
+    assert await engines.account_settings.get("team") == {"a": {"y": 3}, "b": 2}
+    assert await engines.account_settings.get("other") == {}
 
 
-async def test_secret_is_created_once_and_persists(registrations):
-    assert registrations.known_secret is None
-    secret = await registrations.secret()
+async def test_secret_is_created_once_and_persists(engines):
+    assert engines.token_secret.cached is None
+    secret = await engines.token_secret.get()
 
     assert len(secret) == 32
-    assert registrations.known_secret == await registrations.secret() == secret
+    assert engines.token_secret.cached == await engines.token_secret.get() == secret

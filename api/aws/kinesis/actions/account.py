@@ -111,14 +111,14 @@ async def update_settings(call: Call[UpdateAccountSettings]) -> AccountSettingsR
         started = {} if status == ENABLED else {"started_at_ms": settings.get("started_at_ms")}
         settings = {"status": status, **started, moment: now_ms(call)}
         await call.account_id()  # the setting's row references the namespace's
-        await call.storage.registrations.put_setting(namespace, _COMMITMENT, settings)
+        await call.storage.account_settings.put(namespace, _COMMITMENT, settings)
     return AccountSettingsResult(_commitment(settings))
 
 
 async def _settings(
     call: Call[DescribeAccountSettings] | Call[UpdateAccountSettings],
 ) -> dict[str, Any]:
-    settings = await call.storage.registrations.settings(call.principal.namespace)
+    settings = await call.storage.account_settings.get(call.principal.namespace)
     return msgspec.convert(settings.get(_COMMITMENT, {}), dict[str, Any])
 
 

@@ -114,7 +114,7 @@ async def register(call: Call[RegisterStreamConsumer]) -> RegisterStreamConsumer
     most = CONSUMERS_MAX_AT_AMAZON if kept(call).pace.limited else CONSUMERS_MAX
     tags = with_tags({}, request.tags or {})
     name = str(request.consumer_name)
-    made = await call.storage.registrations.register(stream, name, tags, most)
+    made = await call.storage.registered_consumers.register(stream, name, tags, most)
     words = f"under stream {stream.name.name}"
     if made == "exists":
         refuse(RESOURCE_IN_USE, f"Consumer {name} {words} already exists.")
@@ -145,7 +145,7 @@ async def deregister(call: Call[DeregisterStreamConsumer]) -> None:
     """Deregister a consumer, and end its subscriptions in this process."""
     stream, consumer = await _named(call)
     await pace(call, "DeregisterStreamConsumer", 5, stream)
-    if not await call.storage.registrations.deregister(stream, consumer.name):
+    if not await call.storage.registered_consumers.deregister(stream, consumer.name):
         raise no_such_consumer(consumer.name)
     kept(call).subscriptions.end_all(stream.stream_id, consumer.name)
 
@@ -164,7 +164,7 @@ async def _named(
     if request.stream_arn is None or request.consumer_name is None:
         raise invalid("Either ConsumerARN, or both StreamARN and ConsumerName, must be provided.")
     stream = await stream_of(call, None, request.stream_arn)
-    consumer_by_name = await call.storage.registrations.consumer(stream, request.consumer_name)
+    consumer_by_name = await call.storage.registered_consumers.find(stream, request.consumer_name)
     if consumer_by_name is None:
         raise no_such_consumer(request.consumer_name)
     return stream, consumer_by_name
@@ -189,7 +189,7 @@ async def list_consumers(call: Call[ListStreamConsumers]) -> ListStreamConsumers
             raise invalid("Invalid NextToken.")
         after = token.after
     limit = min(request.max_results or _LISTED_MAX, _LISTED_MAX)
-    consumers = await call.storage.registrations.consumers(stream, after, limit + 1)
+    consumers = await call.storage.registered_consumers.page(stream, after, limit + 1)
     arn, page = await arn_of(call, stream), consumers[:limit]
     page_token = None
     if len(consumers) > limit:

@@ -174,7 +174,9 @@ async def delete_stream(call: Call[DeleteStream]) -> None:
     request = call.asked
     await pace(call, "DeleteStream", 5, None)
     stream = await stream_of(call, request.stream_name, request.stream_arn)
-    if not request.enforce_consumer_deletion and await call.storage.registrations.count(stream):
+    if not request.enforce_consumer_deletion and await call.storage.registered_consumers.count(
+        stream
+    ):
         account = await call.account_id()
         refuse(
             RESOURCE_IN_USE,
@@ -238,5 +240,5 @@ async def describe_stream_summary(
     request = call.asked
     stream = await stream_of(call, request.stream_name, request.stream_arn)
     await pace(call, "DescribeStreamSummary", 20, None)
-    consumers = await call.storage.registrations.count(stream)
+    consumers = await call.storage.registered_consumers.count(stream)
     return DescribeStreamSummaryResult(summary(stream, await arn_of(call, stream), consumers))

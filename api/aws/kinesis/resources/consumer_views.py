@@ -41,7 +41,7 @@ async def consumer_named(call: Call[Any], arn: str) -> tuple[Stream, RegisteredC
         raise invalid(f"{arn} is not the ARN of a consumer.")
     await check_account(call, named)
     stream = await stream_named(call, named.stream)
-    consumer = await call.storage.registrations.consumer(stream, named.consumer)
+    consumer = await call.storage.registered_consumers.find(stream, named.consumer)
     if consumer is None or consumer.registered_at_ms // 1_000 != named.second:
         raise no_such_consumer(arn)
     return stream, consumer

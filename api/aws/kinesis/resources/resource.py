@@ -83,6 +83,8 @@ async def _change(
         case Stream(name=name):
             await call.storage.catalog.change_stream(name, of_stream)
         case (stream, consumer):
-            changed = await call.storage.registrations.change(stream, consumer.name, of_consumer)
+            changed = await call.storage.registered_consumers.change(
+                stream, consumer.name, of_consumer
+            )
             if changed is None:
                 raise no_such_consumer(consumer.name)
