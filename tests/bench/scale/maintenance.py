@@ -3,7 +3,7 @@
 import asyncio
 from typing import NamedTuple
 
-from consumers.maintenance.scheduler import DUTIES
+from consumers.maintenance.scheduler import TASKS
 from storage.bootstrap import Storage, open_storage
 from storage.domain.clock import ManualClock, SystemClock
 from tests.bench.scale.curves import Curve, Expected, Growing
@@ -54,11 +54,11 @@ async def _idle_rounds(house: House, meter: Meter) -> dict[str, Round]:
 
 async def _all(storage: Storage, meter: Meter) -> dict[str, Round]:
     found = {}
-    for duty in DUTIES:
+    for task in TASKS:
         before = meter.read()
-        await duty.work(storage)
-        every_ms = max(duty.every_ms, _SLOT_MS) if duty.name == "series" else duty.every_ms
-        found[duty.name] = Round(every_ms, meter.since(before))
+        await task.work(storage)
+        every_ms = max(task.every_ms, _SLOT_MS) if task.name == "series" else task.every_ms
+        found[task.name] = Round(every_ms, meter.since(before))
     return found
 
 

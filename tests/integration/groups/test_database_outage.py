@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from consumers.maintenance.scheduler import settle_groups
+from consumers.maintenance.tasks.groups import rebalance_groups
 from storage.bootstrap import open_storage
 from storage.domain.errors import MillstreamError, StorageUnavailable
 from storage.domain.groups.group import Commit, CommitResult, Committed, GroupSpec
@@ -85,7 +85,7 @@ async def test_outage_is_reported_and_expels_no_member(storage, faults, clock):
     refused = await committed(groups, commit)
     clock.advance(ms=600_000)
     faults.refuse = False
-    await settle_groups(storage)
+    await rebalance_groups(storage)
     _, members, _ = await groups.describe(READERS)
     done = await committed(groups, commit)
 

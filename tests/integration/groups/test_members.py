@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from consumers.maintenance.scheduler import settle_groups
+from consumers.maintenance.tasks.groups import rebalance_groups
 from storage.bootstrap import open_storage
 from storage.domain.errors import MemberUnknown, StaleGeneration
 from storage.domain.groups.group import Commit, Committed, GroupSpec
@@ -89,12 +89,12 @@ async def test_maintenance_expels_silent_members(storage, groups, clock):
     await groups.join(READERS, member_id="a")
     clock.advance(ms=SESSION_MS)
 
-    found = await settle_groups(storage)
+    found = await rebalance_groups(storage)
 
     _, members, shards = await groups.describe(READERS)
     assert (found, members) == (1, ())
     assert all(one.lease.owner is None for one in shards.values())
-    assert await settle_groups(storage) == 0
+    assert await rebalance_groups(storage) == 0
 
 
 async def test_member_past_its_session_cannot_commit(storage, groups, clock):
@@ -115,7 +115,7 @@ async def test_rejoined_member_fences_its_previous_instance(storage, groups, clo
     await fill(storage)
     asleep = await groups.fetch(READERS, "a")
     clock.advance(ms=SESSION_MS)
-    await settle_groups(storage)
+    await rebalance_groups(storage)
     await groups.fetch(READERS, "a")
 
     results = await groups.commit(READERS, commits(asleep))
@@ -210,7 +210,7 @@ async def test_members_have_full_session_after_outage(settings, clock):
         await groups.heartbeat(READERS, "b")
         for _ in range(SESSION_MS // 1_000 - 1):
             clock.advance(ms=1_000)
-            await settle_groups(storage)
+            await rebalance_groups(storage)
             await groups.heartbeat(READERS, "b")
         _, members, _ = await groups.describe(READERS)
         clock.advance(ms=1_000)

@@ -4,8 +4,7 @@ import asyncio
 
 import pytest
 
-from consumers.maintenance import scheduler
-from consumers.maintenance.scheduler import settle_groups
+from consumers.maintenance.tasks.groups import delete_read_records, rebalance_groups
 from storage.bootstrap import open_storage
 from storage.domain.groups.group import (
     Commit,
@@ -64,7 +63,7 @@ async def test_maintenance_finishes_parent_committed_before_closing(storage, gro
     await groups.commit(READERS, commits(await groups.fetch(READERS, "a")))
     await storage.streams.split(CLICKS, 0, HALF)
 
-    await settle_groups(storage)
+    await rebalance_groups(storage)
 
     assert shards_of(await groups.heartbeat(READERS, "a")) == [1, 2, 3, 4, 5]
 
@@ -203,7 +202,7 @@ async def test_records_committed_by_all_groups_are_dropped(storage, groups):
     async def oldest_after(group: GroupName, offset: int) -> int:
         [done] = await groups.commit(group, [Commit(0, offset)])
         assert isinstance(done, Committed)
-        await scheduler.drop_read(storage)
+        await delete_read_records(storage)
         [state] = await storage.streams.shards(INTEREST)
         start: int = state.start
         return start
@@ -217,7 +216,7 @@ async def test_nothing_is_dropped_as_read_without_group(storage):
     await storage.catalog.put_stream(INTEREST, StreamSpec(shards=1, drop_when_read=True))
     await storage.streams.append(INTEREST, [Record(b"1", "k")])
 
-    await scheduler.drop_read(storage)
+    await delete_read_records(storage)
 
     [state] = await storage.streams.shards(INTEREST)
     assert (state.start, state.next) == (0, 1)

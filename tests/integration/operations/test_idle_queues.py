@@ -3,7 +3,7 @@
 import pytest
 import redis
 
-from consumers.maintenance.scheduler import QueueVisits
+from consumers.maintenance.tasks.queues import ActiveQueueTracker
 from storage.domain import limits
 from storage.domain.names import QueueName
 from storage.domain.queues.message import NewMessage
@@ -37,7 +37,7 @@ def visited(storage, monkeypatch):
 
 
 async def test_idle_queue_is_visited_once_in_six_rounds(storage, visited):
-    visit = QueueVisits()
+    visit = ActiveQueueTracker()
     await visit(storage)
     in_one = len(visited)
     for _ in range(SHARES - 1):
@@ -52,7 +52,7 @@ async def test_queue_with_work_is_visited_in_next_round(storage, visited, clock)
     [busy] = QUEUES[:1]
     await storage.queues.send(busy, [NewMessage(b"old")])
     clock.advance(ms=limits.HOUR_MS)
-    visit = QueueVisits()
+    visit = ActiveQueueTracker()
     while busy not in visited:
         await visit(storage)
     in_its_turn = visited.count(busy)
@@ -66,7 +66,7 @@ async def test_queue_with_work_is_visited_in_next_round(storage, visited, clock)
 async def test_changed_queue_is_visited_in_every_round(storage, visited):
     [changed] = QUEUES[:1]
     await storage.catalog.put_queue(changed, QueueSpec(stream_view=True))
-    visit = QueueVisits()
+    visit = ActiveQueueTracker()
     await visit(storage)
     await visit(storage)
 

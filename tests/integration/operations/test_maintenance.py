@@ -7,7 +7,10 @@ import pytest
 import redis
 
 from consumers.maintenance import scheduler
-from consumers.maintenance.scheduler import MaintenanceTask, sweep, tidy_queues, trim_streams
+from consumers.maintenance.scheduler import sweep
+from consumers.maintenance.task import MaintenanceTask
+from consumers.maintenance.tasks.queues import sweep_queues
+from consumers.maintenance.tasks.streams import trim_streams
 from storage.bootstrap import open_storage
 from storage.domain.limits import TOMBSTONE_MS, Limits
 from storage.domain.log.record_batch import Record
@@ -36,7 +39,7 @@ async def test_maintenance_drops_expired_messages_and_records(storage, clock, re
     await storage.streams.append(CLICKS, [Record(b"old")])
     clock.advance(ms=5 * 86_400_000)
 
-    await tidy_queues(storage)
+    await sweep_queues(storage)
     await trim_streams(storage)
 
     queue = await storage.catalog.queue(ORDERS)
@@ -88,8 +91,8 @@ async def test_failing_task_does_not_block_others(storage, monkeypatch, caplog):
     async def work(_):
         done.set()
 
-    duties = (MaintenanceTask("bad", 60_000, fail), MaintenanceTask("good", 60_000, work))
-    monkeypatch.setattr(scheduler, "DUTIES", duties)
+    tasks = (MaintenanceTask("bad", 60_000, fail), MaintenanceTask("good", 60_000, work))
+    monkeypatch.setattr(scheduler, "TASKS", tasks)
 
     sweeping = asyncio.create_task(sweep(storage))
     async with asyncio.timeout(10):

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 import redis
 
-from consumers.maintenance.scheduler import finish_reshards, scale_streams
+from consumers.maintenance.tasks.streams import finish_reshards, scale_streams
 from storage.domain.errors import (
     FenceMismatch,
     OffsetExpired,

@@ -1,0 +1,1 @@
+"""Maintenance tasks, one noun in each module."""

@@ -1,0 +1,27 @@
+"""Maintenance of consumer groups: rebalances, and records that all groups have read."""
+
+from consumers.maintenance.task import MaintenanceTask
+from storage.bootstrap import Storage
+from storage.domain import limits
+from storage.domain.errors import StreamNotFound
+
+
+async def rebalance_groups(storage: Storage) -> int:
+    """Rebalance every consumer group: silent members leave, and others get their shards."""
+    return await storage.groups.settle_all()
+
+
+async def delete_read_records(storage: Storage) -> None:
+    """Visit every stream whose records are deleted once all its groups have read them."""
+    async for stream in storage.catalog.every_stream():
+        if stream.spec.drop_when_read:
+            try:
+                await storage.groups.drop_read(stream)
+            except StreamNotFound:
+                continue  # deleted since it was listed
+
+
+TASKS = (
+    MaintenanceTask("groups", 1 * limits.SECOND_MS, rebalance_groups),
+    MaintenanceTask("read", 10 * limits.SECOND_MS, delete_read_records),
+)

@@ -1,0 +1,12 @@
+"""Maintenance of namespaces: their storage usage is measured against their quotas."""
+
+from consumers.maintenance.task import MaintenanceTask
+from storage.bootstrap import Storage
+from storage.domain import limits
+
+
+async def _measure_namespaces(storage: Storage) -> int:
+    return await storage.weighing.weigh_all()
+
+
+TASKS = (MaintenanceTask("weights", 5 * limits.SECOND_MS, _measure_namespaces),)

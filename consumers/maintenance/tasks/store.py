@@ -1,0 +1,19 @@
+"""Maintenance of the store: the restore marker, and tombstones of deleted logs."""
+
+from consumers.maintenance.task import MaintenanceTask
+from storage.bootstrap import Storage
+from storage.domain import limits
+
+
+async def _advance_marker(storage: Storage) -> None:
+    await storage.upkeep.beat()
+
+
+async def _tombstone_deleted(storage: Storage) -> int:
+    return await storage.upkeep.bury_deleted()
+
+
+TASKS = (
+    MaintenanceTask("beacon", 5 * limits.SECOND_MS, _advance_marker),
+    MaintenanceTask("deleted", limits.MINUTE_MS, _tombstone_deleted),
+)
