@@ -31,7 +31,7 @@ def _archive(work: Work) -> Mapping[str, Any] | None:
 
 
 def _compact(work: Work) -> Mapping[str, Any] | None:
-    from spark_worker.jobs.archive import compact
+    from spark_worker.jobs.compact import compact
 
     return compact(work)
 

@@ -79,7 +79,7 @@ async def test_long_range_is_archived_by_several_tasks(
     storage, stores, working, ended, monkeypatch
 ):
     monkeypatch.setattr("storage.domain.limits.ARCHIVE_RANGE_RECORDS", 1_500)
-    monkeypatch.setattr("spark_worker.jobs.archive._RECORDS_PER_TASK", 1_500)
+    monkeypatch.setattr("spark_worker.jobs.spark_tasks._RECORDS_PER_TASK", 1_500)
     await fill(storage, CLICKS, 10_000)
 
     async with working(HANDLERS):

@@ -1,0 +1,44 @@
+"""Compaction job on Spark: runs of small adjacent archive files, each compacted into one.
+
+A task does what `storage.archive.compact_task` does, with its own clients, and returns what it wrote. Only what is collected
+here is committed: a task that runs twice leaves files that no row names, and never a duplicate.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from spark_worker.jobs.spark_tasks import batch_of, items_of, run_tasks, task_count
+from spark_worker.runtime.fault_points import fault
+from spark_worker.runtime.job_context import Work
+from spark_worker.settings import storage_of_task
+from storage.archive.compact_task import join
+from storage.domain.archive import ArchivedFile
+from storage.parquet.object_store import open_root
+
+_runs = msgspec.json.Decoder(tuple[ArchivedFile, ...])
+_joined = msgspec.json.Decoder(ArchivedFile)
+
+
+def compact(work: Work) -> Mapping[str, Any]:
+    """Compact each run of small adjacent files into one, and commit them."""
+    runs = work.call(work.storage.archive_planner.to_compact(work.job.namespace))
+    tasks = task_count(len(runs), sum(file.records for run in runs for file in run))
+    joined = [_joined.decode(progress) for progress in run_tasks(work, runs, _compact_runs, tasks)]
+    fault("compact.joined")
+    work.check()
+    by_place = {(file.stream_id, file.shard, file.first_offset): file for file in joined}
+    swaps = [(run, by_place[run[0].stream_id, run[0].shard, run[0].first_offset]) for run in runs]
+    progress = {"files_before": sum(map(len, runs)), "files": len(joined)}
+    work.call(work.storage.archive_committer.commit_compaction(work.claim, swaps, progress))
+    return progress
+
+
+def _compact_runs(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Join these runs of files, whose paths begin with their namespace, in a Spark task."""
+    root = open_root(storage_of_task().archive_url or "")
+    for items in items_of(batches):
+        runs = [_runs.decode(one) for one in items]
+        yield batch_of([join(root, run[0].path.split("/", 1)[0], run) for run in runs])
