@@ -8,48 +8,34 @@ the store returns the owner's request.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
-from typing import TypeVar
+from collections.abc import Sequence
 
 import msgspec
 
-from spark_worker.jobs.replay_reader import Batch, Lane, Taken
+from spark_worker.jobs.replay_reader import Batch, Lane
+from spark_worker.jobs.replay_targets import QueueTarget, StreamTarget
+from spark_worker.jobs.replay_throttle import ReplayHalted, ReplayThrottle
 from spark_worker.runtime.fault_points import fault
 from storage.bootstrap import Storage
 from storage.concurrency.tasks import end
 from storage.domain import limits
 from storage.domain.clock import Clock, SystemClock
-from storage.domain.errors import ErrorCode, MillstreamError
+from storage.domain.errors import MillstreamError
 from storage.domain.jobs import Claim, Job, LeaseLost, Wish
-from storage.domain.log.record_batch import CONTENT_TYPE, Record
 from storage.domain.names import QueueName, StreamName
-from storage.domain.queues.message import NewMessage
 from storage.domain.queues.queue import QueueType
-from storage.domain.replays.pacing import AdaptiveThrottle, ReplaySpeed
+from storage.domain.replays.pacing import ReplaySpeed
 from storage.domain.replays.replay import (
-    OWN_OF_REPLAYS,
     Order,
     Replaying,
     ReplaySpec,
     ShardMode,
-    group_for,
-    origin,
-    own_headers,
-    producer_of,
 )
-from storage.domain.streams.idempotence import AppendCounts, SequencedBatch
+from storage.domain.streams.idempotence import AppendCounts
 from storage.domain.streams.record_filter import selects
-from storage.domain.streams.stream import LogRecord
 from storage.replays.engine import spec_of
 
-T = TypeVar("T")
-
 _CLOCK = SystemClock()
-_LOOK_S = 0.2  # between checks whether a target's readers have caught up
-
-_PRESSURE = frozenset({ErrorCode.QUEUE_FULL, ErrorCode.ARCHIVE_BEHIND, ErrorCode.STORAGE_BUSY})
-"""The target has no capacity now: a replay waits for it indefinitely."""
 
 
 class SendParts(msgspec.Struct, frozen=True):
@@ -75,10 +61,6 @@ class TaskEnd(msgspec.Struct, frozen=True):
     retry: bool = True
 
 
-class _Halted(Exception):
-    """The owner requested that the job stops, or another attempt has it."""
-
-
 async def send_parts(storage: Storage, task: SendParts, clock: Clock = _CLOCK) -> TaskEnd:
     """Send the remaining records of some parts of a replay."""
     try:
@@ -91,21 +73,25 @@ async def send_parts(storage: Storage, task: SendParts, clock: Clock = _CLOCK) -
     return await sender.run(mine)
 
 
-async def _sender_for(storage: Storage, job: Job, task: SendParts, clock: Clock) -> "_Sender":
+async def _sender_for(storage: Storage, job: Job, task: SendParts, clock: Clock) -> "_ReplaySender":
     spec = spec_of(job)
     target = spec.request.target
     if target.queue is not None:
         queue = await storage.catalog.queue(QueueName(target.queue, job.namespace))
         is_fifo = queue.spec.type is QueueType.FIFO
-        return _Sender(storage, job, spec, task, _ToQueue(storage, job, spec, is_fifo), clock)
-    places: dict[int, int] = {}
+        return _ReplaySender(
+            storage, job, spec, task, QueueTarget(storage, job, spec, is_fifo), clock
+        )
+    hash_keys: dict[int, int] = {}
     if target.shard_mode is ShardMode.KEEP:
         source = await storage.catalog.stream(StreamName(spec.request.stream, job.namespace))
-        places = {shard.index: shard.first_hash_key for shard in source.shards}
-    return _Sender(storage, job, spec, task, _ToStream(storage, job, spec, places), clock)
+        hash_keys = {shard.index: shard.first_hash_key for shard in source.shards}
+    return _ReplaySender(
+        storage, job, spec, task, StreamTarget(storage, job, spec, hash_keys), clock
+    )
 
 
-class _Sender:
+class _ReplaySender:
     """Sender of lanes, which stores the progress of the job's parts as it goes."""
 
     def __init__(
@@ -114,18 +100,15 @@ class _Sender:
         job: Job,
         spec: ReplaySpec,
         task: SendParts,
-        put: "_ToStream | _ToQueue",
+        target: StreamTarget | QueueTarget,
         clock: Clock,
     ) -> None:
         self._storage = storage
         self._job = job
         self._spec = spec
         self._task = task
-        self._put = put
-        self._clock = clock
-        self._courtesy = AdaptiveThrottle()
-        self._halt = asyncio.Event()
-        self._lagging = False
+        self._target = target
+        self._throttle = ReplayThrottle(task.rhythm, clock)
         self._unsaved: dict[str, Replaying] = {}
         self._is_meant = selects(spec.request.filter)
         self._source = StreamName(spec.request.stream, job.namespace)
@@ -134,18 +117,18 @@ class _Sender:
         """Send all lanes."""
         saving = asyncio.create_task(self._keep_saving())
         try:
-            await self._patiently(self._look)
+            await self._throttle.retry(self._look)
             await self._all(parts)
             ended = TaskEnd()
-        except _Halted:
+        except ReplayHalted:
             ended = TaskEnd(halted=True)
         except MillstreamError as error:
             ended = TaskEnd(failure=error.detail, retry=error.code.retryable)
         finally:
             await end(saving)
-        return await self._last_word(ended)
+        return await self._save_final(ended)
 
-    async def _last_word(self, ended: TaskEnd) -> TaskEnd:
+    async def _save_final(self, ended: TaskEnd) -> TaskEnd:
         """Store the final progress: a part is done only when that is stored."""
         try:
             await self._save()
@@ -163,9 +146,9 @@ class _Sender:
             for part in parts:
                 left -= await self._lane([part], left)
         else:
-            await self._at_once(parts)
+            await self._concurrently(parts)
 
-    async def _at_once(self, parts: Sequence[Replaying]) -> None:
+    async def _concurrently(self, parts: Sequence[Replaying]) -> None:
         """Send parts concurrently, a limited number; all of them if each record has its time."""
         most = len(parts) if self._task.rhythm else limits.REPLAY_PARTS_AT_ONCE
         turns = asyncio.Semaphore(max(1, most))
@@ -177,11 +160,10 @@ class _Sender:
         lanes = [asyncio.create_task(one(part)) for part in parts]
         try:
             await asyncio.gather(*lanes)
-        except (_Halted, MillstreamError):
-            self._halt.set()
-            await asyncio.wait(
-                lanes
-            )  # each ends by itself, and the batch that it has just sent is counted
+        except (ReplayHalted, MillstreamError):
+            self._throttle.halt()
+            # Each ends by itself, and the batch that it has just sent is counted.
+            await asyncio.wait(lanes)
             raise
         finally:
             await end(*lanes)
@@ -192,98 +174,41 @@ class _Sender:
             return 0
         selected, pacing = 0, self._spec.request.pacing
         lane = Lane(self._storage.streams, self._source, parts, self._is_meant, left)
-        while await self._patiently(lane.fill):
-            await self._when_welcome()
-            batch = lane.take(pacing.batch_records_max, pacing.batch_bytes_max, self._is_due)
+        while await self._throttle.retry(lane.fill):
+            await self._throttle.wait_for_readers()
+            batch = lane.take(
+                pacing.batch_records_max, pacing.batch_bytes_max, self._throttle.is_due
+            )
             if batch.records:
                 after = await self._send(batch)
                 selected += len(batch.records)
             else:
                 after = batch.after
             if not after:
-                await self._until_due(lane)
+                await self._throttle.wait_until_due(lane.peek())
             lane.done(after)
             self._unsaved |= {part.part: part for part in after}
         return selected
-
-    # Timing
-
-    def _is_due(self, record: LogRecord) -> bool:
-        rhythm = self._task.rhythm
-        return rhythm is None or rhythm.due_ms(record.arrival_ms) <= self._clock.now_ms()
-
-    async def _until_due(self, lane: Lane) -> None:
-        following, rhythm = lane.peek(), self._task.rhythm
-        if following is not None and rhythm is not None:
-            wait_ms = rhythm.due_ms(following.arrival_ms) - self._clock.now_ms()
-            await self._rest(max(1, wait_ms))
-
-    async def _when_welcome(self) -> None:
-        """Wait while the target's readers have too large a backlog."""
-        if self._halt.is_set():
-            raise _Halted
-        while self._lagging:
-            await self._rest(_LOOK_S * limits.SECOND_MS)
-
-    async def _rest(self, ms: float) -> None:
-        """Wait, but not longer than until the task is to stop.
-
-        Raises _Halted.
-        """
-        with suppress(TimeoutError):
-            async with asyncio.timeout(ms / limits.SECOND_MS):
-                await self._halt.wait()
-        if self._halt.is_set():
-            raise _Halted
-
-    # Sending
 
     async def _send(self, batch: Batch) -> Sequence[Replaying]:
         """Send a batch, retrying until it is answered; return the progress of its parts."""
         pacing = self._spec.request.pacing
         if pacing.records_per_second is not None or pacing.bytes_per_second is not None:
-            wait_ms = await self._patiently(
+            wait_ms = await self._throttle.retry(
                 lambda: self._storage.replays.reserve(
                     self._job, self._spec, len(batch.records), batch.size_bytes
                 )
             )
-            await self._rest(wait_ms)
+            await self._throttle.wait(wait_ms)
         fault("replay.before_send")
-        risen = await self._patiently(lambda: self._timed(batch))
+        counts = await self._throttle.retry(lambda: self._append(batch))
         fault("replay.after_send")
-        if self._courtesy.pause_ms:
-            await self._settle(self._courtesy.pause_ms)
-        return _counted(batch, risen)
+        await self._throttle.pause()
+        return _counted(batch, counts)
 
-    async def _timed(self, batch: Batch) -> AppendCounts:
+    async def _append(self, batch: Batch) -> AppendCounts:
         await self._storage.replays.check_target(self._job.namespace, self._spec)
-        loop = asyncio.get_running_loop()
-        begun = loop.time()
-        risen = await self._put(batch.records)
-        self._courtesy.note((loop.time() - begun) * limits.SECOND_MS)
-        return risen
-
-    async def _settle(self, ms: float) -> None:
-        """Pause after a batch, which is counted even if the task is to stop."""
-        with suppress(_Halted):
-            await self._rest(ms)
-
-    async def _patiently(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Retry `work` until it succeeds.
-
-        Raises immediately errors that another attempt would not cure, and others after many tries; _Halted.
-        """
-        wait_ms: float = limits.REPLAY_RETRY_MS_MIN
-        tries = 0
-        while True:
-            try:
-                return await work()
-            except MillstreamError as error:
-                tries += error.code not in _PRESSURE
-                if not error.code.retryable or tries > limits.REPLAY_RETRIES_MAX:
-                    raise
-            await self._rest(wait_ms)
-            wait_ms = min(2 * wait_ms, limits.REPLAY_RETRY_MS_MAX)
+        return await self._throttle.measure(self._target(batch.records))
 
     # Progress, and whether to continue
 
@@ -294,7 +219,7 @@ class _Sender:
                 await self._save()
                 await self._look()
             except LeaseLost:
-                self._halt.set()
+                self._throttle.halt()
             except MillstreamError:
                 continue  # repeated in a second; the target detects duplicates of what is sent in between
 
@@ -313,84 +238,13 @@ class _Sender:
         """Read the owner's request, and whether the target's readers keep up."""
         job = await self._storage.jobs.get(self._job.job_id)
         if job.wish is not Wish.NONE or job.claim != self._task.claim:
-            self._halt.set()
-        self._lagging = await self._storage.replays.is_lagging(self._job.namespace, self._spec)
-
-
-class _ToStream:
-    """Sender to a stream.
-
-    `places`: the first hash key of each source shard, for a target that keeps shards.
-    """
-
-    def __init__(
-        self, storage: Storage, job: Job, spec: ReplaySpec, places: dict[int, int]
-    ) -> None:
-        assert spec.request.target.stream is not None
-        self._streams = storage.streams
-        self._name = StreamName(spec.request.target.stream, job.namespace)
-        self._job_id = job.job_id
-        self._spec = spec
-        self._places = places
-
-    async def __call__(self, records: Sequence[Taken]) -> AppendCounts:
-        rise = _rise_of(self._job_id, records)
-        sent = [self._record(one) for one in records]
-        return await self._streams.append_rising_together(
-            self._name, rise, sent, own=OWN_OF_REPLAYS
-        )
-
-    def _record(self, item: Taken) -> Record:
-        record = item.at.record
-        own, content_type = own_headers(record.headers)
-        if content_type:
-            own.append((CONTENT_TYPE, "", content_type.encode()))
-        came_from = origin(self._spec.replay_id, self._spec.request.stream, item.shard, item.at)
-        return Record(
-            record.data,
-            record.key,
-            (*own, *came_from),
-            record.event_time_ms,
-            self._places.get(item.shard),
+            self._throttle.halt()
+        self._throttle.is_lagging = await self._storage.replays.is_lagging(
+            self._job.namespace, self._spec
         )
 
 
-class _ToQueue:
-    """Sender to a queue."""
-
-    def __init__(self, storage: Storage, job: Job, spec: ReplaySpec, is_fifo: bool) -> None:
-        assert spec.request.target.queue is not None
-        self._queues = storage.queues
-        self._name = QueueName(spec.request.target.queue, job.namespace)
-        self._job_id = job.job_id
-        self._spec = spec
-        self._is_fifo = is_fifo
-
-    async def __call__(self, records: Sequence[Taken]) -> AppendCounts:
-        rise = _rise_of(self._job_id, records)
-        return await self._queues.send_rising_together(
-            self._name, rise, [self._message(one) for one in records]
-        )
-
-    def _message(self, item: Taken) -> NewMessage:
-        record, producer = item.at.record, producer_of(self._job_id, item.part)
-        own, content_type = own_headers(record.headers)
-        return NewMessage(
-            record.data,
-            tuple(own),
-            content_type,
-            group_for(record.key, item.shard, fifo=self._is_fifo),
-            f"{producer}:{item.at.offset}" if self._is_fifo else "",
-            system=origin(self._spec.replay_id, self._spec.request.stream, item.shard, item.at),
-        )
-
-
-def _rise_of(job_id: str, records: Sequence[Taken]) -> SequencedBatch:
-    names = {part: producer_of(job_id, part) for part in {one.part for one in records}}
-    return SequencedBatch([names[one.part] for one in records], [one.at.offset for one in records])
-
-
-def _counted(batch: Batch, risen: AppendCounts) -> list[Replaying]:
+def _counted(batch: Batch, counts: AppendCounts) -> list[Replaying]:
     """Return the parts with the counts of a sent batch added.
 
     The duplicates of a batch are taken to be its beginning.
@@ -398,7 +252,7 @@ def _counted(batch: Batch, risen: AppendCounts) -> list[Replaying]:
     sent: dict[str, list[int]] = {part.part: [0, 0, 0] for part in batch.after}
     for nth, item in enumerate(batch.records):
         tally = sent[item.part]
-        tally[nth < risen.duplicates] += 1
+        tally[nth < counts.duplicates] += 1
         tally[2] += item.at.record.size_bytes
     return [
         msgspec.structs.replace(

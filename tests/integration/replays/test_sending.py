@@ -5,7 +5,8 @@ from collections import Counter
 
 import pytest
 
-from spark_worker.jobs.replay_sender import TaskEnd, _ToStream
+from spark_worker.jobs.replay_sender import TaskEnd
+from spark_worker.jobs.replay_targets import StreamTarget
 from storage.domain.clock import SystemClock
 from storage.domain.errors import (
     OutcomeUnknown,
@@ -154,7 +155,7 @@ async def test_sends_in_progress_count_when_another_part_halts(storage, monkeypa
         "default", wanted(pacing=Pacing(records_per_second=1)), "slow"
     )
     job, spec, _ = await begin(storage)
-    append, is_there, answered = _ToStream.__call__, asyncio.Event(), asyncio.Event()
+    append, is_there, answered = StreamTarget.__call__, asyncio.Event(), asyncio.Event()
 
     async def answered_late(self, records) -> AppendCounts:
         risen = await append(self, records)
@@ -162,7 +163,7 @@ async def test_sends_in_progress_count_when_another_part_halts(storage, monkeypa
         await answered.wait()
         return risen
 
-    monkeypatch.setattr(_ToStream, "__call__", answered_late)
+    monkeypatch.setattr(StreamTarget, "__call__", answered_late)
     sending = asyncio.create_task(send(storage, job, spec))
     await asyncio.wait_for(is_there.wait(), 5)
     await storage.replays.cancel("default", "slow")
@@ -178,7 +179,7 @@ async def test_sends_in_progress_count_when_another_part_fails(storage, monkeypa
     await fill(storage, 20)
     asked = await storage.replays.submit("default", wanted(), "short")
     job, spec, _ = await begin(storage)
-    append, is_there, has_failed = _ToStream.__call__, asyncio.Event(), asyncio.Event()
+    append, is_there, has_failed = StreamTarget.__call__, asyncio.Event(), asyncio.Event()
     calls: list[int] = []
 
     async def one_of_two(self, records) -> AppendCounts:
@@ -193,7 +194,7 @@ async def test_sends_in_progress_count_when_another_part_fails(storage, monkeypa
         await asyncio.sleep(0.1)
         return risen
 
-    monkeypatch.setattr(_ToStream, "__call__", one_of_two)
+    monkeypatch.setattr(StreamTarget, "__call__", one_of_two)
     ended = await asyncio.wait_for(send(storage, job, spec), 5)
 
     assert "no stream" in ended.failure

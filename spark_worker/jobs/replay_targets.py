@@ -1,0 +1,92 @@
+"""Targets of a replay: a stream or a queue, which adds each record once."""
+
+from collections.abc import Sequence
+
+from spark_worker.jobs.replay_reader import Taken
+from storage.bootstrap import Storage
+from storage.domain.jobs import Job
+from storage.domain.log.record_batch import CONTENT_TYPE, Record
+from storage.domain.names import QueueName, StreamName
+from storage.domain.queues.message import NewMessage
+from storage.domain.replays.replay import (
+    OWN_OF_REPLAYS,
+    ReplaySpec,
+    group_for,
+    origin,
+    own_headers,
+    producer_of,
+)
+from storage.domain.streams.idempotence import AppendCounts, SequencedBatch
+
+
+class StreamTarget:
+    """Target stream of a replay.
+
+    `hash_keys`: the first hash key of each source shard, for a target that keeps shards.
+    """
+
+    def __init__(
+        self, storage: Storage, job: Job, spec: ReplaySpec, hash_keys: dict[int, int]
+    ) -> None:
+        assert spec.request.target.stream is not None
+        self._streams = storage.streams
+        self._name = StreamName(spec.request.target.stream, job.namespace)
+        self._job_id = job.job_id
+        self._spec = spec
+        self._hash_keys = hash_keys
+
+    async def __call__(self, records: Sequence[Taken]) -> AppendCounts:
+        batch = _batch_of(self._job_id, records)
+        sent = [self._record(one) for one in records]
+        return await self._streams.append_rising_together(
+            self._name, batch, sent, own=OWN_OF_REPLAYS
+        )
+
+    def _record(self, item: Taken) -> Record:
+        record = item.at.record
+        own, content_type = own_headers(record.headers)
+        if content_type:
+            own.append((CONTENT_TYPE, "", content_type.encode()))
+        came_from = origin(self._spec.replay_id, self._spec.request.stream, item.shard, item.at)
+        return Record(
+            record.data,
+            record.key,
+            (*own, *came_from),
+            record.event_time_ms,
+            self._hash_keys.get(item.shard),
+        )
+
+
+class QueueTarget:
+    """Target queue of a replay."""
+
+    def __init__(self, storage: Storage, job: Job, spec: ReplaySpec, is_fifo: bool) -> None:
+        assert spec.request.target.queue is not None
+        self._queues = storage.queues
+        self._name = QueueName(spec.request.target.queue, job.namespace)
+        self._job_id = job.job_id
+        self._spec = spec
+        self._is_fifo = is_fifo
+
+    async def __call__(self, records: Sequence[Taken]) -> AppendCounts:
+        batch = _batch_of(self._job_id, records)
+        return await self._queues.send_rising_together(
+            self._name, batch, [self._message(one) for one in records]
+        )
+
+    def _message(self, item: Taken) -> NewMessage:
+        record, producer = item.at.record, producer_of(self._job_id, item.part)
+        own, content_type = own_headers(record.headers)
+        return NewMessage(
+            record.data,
+            tuple(own),
+            content_type,
+            group_for(record.key, item.shard, fifo=self._is_fifo),
+            f"{producer}:{item.at.offset}" if self._is_fifo else "",
+            system=origin(self._spec.replay_id, self._spec.request.stream, item.shard, item.at),
+        )
+
+
+def _batch_of(job_id: str, records: Sequence[Taken]) -> SequencedBatch:
+    names = {part: producer_of(job_id, part) for part in {one.part for one in records}}
+    return SequencedBatch([names[one.part] for one in records], [one.at.offset for one in records])
