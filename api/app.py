@@ -277,9 +277,9 @@ def _lifespan(
                 _serve_from(app, opened, settings)
             await stack.enter_async_context(_pushing(app, metrics, process_limits, tracing))
             storage: Storage = app.state.storage
-            for refusing in (storage.quotas, storage.places, storage.room):
+            for refusing in (storage.quotas, storage.connection_slots, storage.memory_guard):
                 counts.also(Refusals(refusing.refused))
-            counts.also(StoreCounts(storage.meters))
+            counts.also(StoreCounts(storage.store_metrics))
             await stack.enter_async_context(_doing(_measure_lag(counts)))
             await stack.enter_async_context(_doing(standing.run()))
             here = SocketsHere(app.state.sessions, SystemClock())
@@ -308,7 +308,7 @@ async def _pushing(
         Publisher(
             storage.queues,
             storage.streams,
-            storage.access,
+            storage.authorizer,
             storage.quotas,
             metrics,
             storage.catalog,

@@ -102,37 +102,37 @@ class Storage:
     dead_letters: QueueDeadLetters
     parked_groups: QueueParkedGroups
     streams: Streams
-    tables: ArrowReader
+    arrow_reader: ArrowReader
     moves: Moves
     groups: Groups
     webhooks: Webhooks
     deliveries: Deliveries
     catalog: Catalog
-    listings: CatalogSearch
+    search: CatalogSearch
     namespaces: Namespaces
     quotas: QuotaEnforcer
-    places: ConnectionSlots
+    connection_slots: ConnectionSlots
     presence: Presence
-    room: MemoryGuard
-    weighing: StorageUsage
-    access: Access
-    audit: Audit
-    snapshots: AuditSnapshots
+    memory_guard: MemoryGuard
+    usage: StorageUsage
+    authorizer: Access
+    audit_log: Audit
+    audit_snapshots: AuditSnapshots
     credentials: Credentials
     registered_consumers: RegisteredConsumers
     account_settings: AccountSettingsStore
     token_secret: TokenSecret
     jobs: Jobs
     replays: Replays
-    archives: ArchiveAdmin
+    archive_admin: ArchiveAdmin
     archive_planner: ArchivePlanner
     archive_committer: ArchiveCommitter
-    archive_upkeep: ArchiveGarbageCollector | None
-    writing: Writing
-    series: Series
-    meters: StoreMetrics
+    archive_garbage_collector: ArchiveGarbageCollector | None
+    staged_writes: Writing
+    time_series: Series
+    store_metrics: StoreMetrics
     health: Health
-    upkeep: Maintenance
+    maintenance: Maintenance
 
 
 @asynccontextmanager
@@ -151,8 +151,8 @@ async def open_storage(
         pipeline = Pipeline(nodes, limits, epoch.check)
         stack.push_async_callback(pipeline.close)
         logs = HotLogs(pipeline)
-        keeper = LogProvisioner(logs, epoch, Reservations(database), clock, limits)
-        stack.push_async_callback(keeper.close)
+        provisioner = LogProvisioner(logs, epoch, Reservations(database), clock, limits)
+        stack.push_async_callback(provisioner.close)
         bury = _buried_by(logs)
         listener, box = Listener(settings.database_url), SecretBox(settings.secret_keys)
         credentials = Credentials(database, listener, clock, box)
@@ -160,17 +160,20 @@ async def open_storage(
         stack.push_async_callback(credentials.close)
         wakeups = await stack.enter_async_context(_open_wakeups(nodes, limits))
         namespaces = catalog.namespaces
-        room = await stack.enter_async_context(watched(MemoryGuard(store, namespaces)))
+        memory_guard = await stack.enter_async_context(watched(MemoryGuard(store, namespaces)))
         hot_rates = HotRates(pipeline)
-        places = await stack.enter_async_context(
+        connection_slots = await stack.enter_async_context(
             held(ConnectionSlots(hot_rates, namespaces, clock))
         )
-        on_queue, on_stream = QueueExecutor(catalog, keeper), StreamExecutor(catalog, keeper)
+        queue_executor, stream_executor = (
+            QueueExecutor(catalog, provisioner),
+            StreamExecutor(catalog, provisioner),
+        )
         rows, writes = ArchiveRows(database), WriteRows(database)
         root = open_root(settings.archive_url) if settings.archive_url else None
-        retention = HotTrimmer(logs, on_stream, rows if root else None, clock)
+        trimmer = HotTrimmer(logs, stream_executor, rows if root else None, clock)
         hot_moves = HotMoves(pipeline, limits)
-        carrier = Carrier(hot_moves, on_queue, keeper, MoveRows(database), clock)
+        transfer = Carrier(hot_moves, queue_executor, provisioner, MoveRows(database), clock)
         hot_queues, states = HotQueues(pipeline, limits), HotQueueStates(pipeline, limits)
         rising = HotRising(pipeline)
         queues = Queues(
@@ -178,35 +181,37 @@ async def open_storage(
             states,
             logs,
             rising,
-            on_queue,
-            carrier,
-            retention,
+            queue_executor,
+            transfer,
+            trimmer,
             catalog,
-            keeper,
+            provisioner,
             wakeups,
             clock,
             limits,
-            room,
+            memory_guard,
         )
         stack.push_async_callback(queues.close)
         hot_contents = HotContents(pipeline, limits)
-        dead_letters = QueueDeadLetters(hot_contents, on_queue, catalog, clock)
-        inspector = QueueInspector(hot_contents, on_queue, catalog, dead_letters, clock)
-        moves = Moves(hot_moves, on_queue, carrier, queues, dead_letters, catalog, database, clock)
+        dead_letters = QueueDeadLetters(hot_contents, queue_executor, catalog, clock)
+        inspector = QueueInspector(hot_contents, queue_executor, catalog, dead_letters, clock)
+        moves = Moves(
+            hot_moves, queue_executor, transfer, queues, dead_letters, catalog, database, clock
+        )
         stack.push_async_callback(moves.close)
-        resharder = Resharder(logs, catalog, keeper, database)
+        resharder = Resharder(logs, catalog, provisioner, database)
         tiered = await stack.enter_async_context(_open_tiered(root, database, rows, clock, limits))
         streams = Streams(
             logs,
             rising,
             catalog,
-            keeper,
+            provisioner,
             resharder,
-            retention,
+            trimmer,
             wakeups,
             clock,
             limits,
-            room,
+            memory_guard,
             tiered,
         )
         jobs = Jobs(database, limits)
@@ -233,9 +238,9 @@ async def open_storage(
             queues=queues,
             inspector=inspector,
             dead_letters=dead_letters,
-            parked_groups=QueueParkedGroups(hot_contents, on_queue, clock),
+            parked_groups=QueueParkedGroups(hot_contents, queue_executor, clock),
             streams=streams,
-            tables=ArrowReader(HotRanges(pipeline), on_stream, tiered),
+            arrow_reader=ArrowReader(HotRanges(pipeline), stream_executor, tiered),
             moves=moves,
             groups=groups,
             webhooks=webhooks,
@@ -243,33 +248,35 @@ async def open_storage(
                 database, inspector, dead_letters, streams, groups, WebhookSecrets(box), clock
             ),
             catalog=catalog,
-            listings=CatalogSearch(database),
+            search=CatalogSearch(database),
             namespaces=namespaces,
             quotas=QuotaEnforcer(hot_rates, namespaces, clock),
-            places=places,
+            connection_slots=connection_slots,
             presence=Presence(HotPresence(pipeline), wakeups, clock),
-            room=room,
-            weighing=StorageUsage(logs, catalog),
-            access=Access(),
-            audit=Audit(database, clock),
-            snapshots=AuditSnapshots(catalog, groups, webhooks, credentials),
+            memory_guard=memory_guard,
+            usage=StorageUsage(logs, catalog),
+            authorizer=Access(),
+            audit_log=Audit(database, clock),
+            audit_snapshots=AuditSnapshots(catalog, groups, webhooks, credentials),
             credentials=credentials,
             registered_consumers=RegisteredConsumers(database, clock),
             account_settings=AccountSettingsStore(database),
             token_secret=TokenSecret(database),
             jobs=jobs,
             replays=replays,
-            archives=ArchiveAdmin(rows, logs, catalog, jobs, clock, on=root is not None),
+            archive_admin=ArchiveAdmin(rows, logs, catalog, jobs, clock, on=root is not None),
             archive_planner=ArchivePlanner(rows, logs, catalog, jobs, clock),
-            archive_committer=ArchiveCommitter(rows, catalog, jobs, retention, clock),
-            archive_upkeep=ArchiveGarbageCollector(rows, writes, root, logs, catalog, clock)
+            archive_committer=ArchiveCommitter(rows, catalog, jobs, trimmer, clock),
+            archive_garbage_collector=ArchiveGarbageCollector(
+                rows, writes, root, logs, catalog, clock
+            )
             if root
             else None,
-            writing=Writing(writes, root, catalog, streams, clock),
-            series=Series(hot_series, sampler, catalog, groups, clock),
-            meters=StoreMetrics(pipeline, database),
+            staged_writes=Writing(writes, root, catalog, streams, clock),
+            time_series=Series(hot_series, sampler, catalog, groups, clock),
+            store_metrics=StoreMetrics(pipeline, database),
             health=Health(store, database, clock, settings),
-            upkeep=Maintenance(logs, store, identities, catalog, database),
+            maintenance=Maintenance(logs, store, identities, catalog, database),
         )
 
 

@@ -33,7 +33,7 @@ async def archive(
 
     `meanwhile` may change what was copied before it is committed.
     """
-    asked = await storage.archives.flush(name)
+    asked = await storage.archive_admin.flush(name)
     claimed = await storage.jobs.claim("test", [JobKind.ARCHIVE])
     assert claimed is not None
     assert claimed.job_id == asked.job_id
@@ -57,7 +57,7 @@ def numbered(first: int, count: int) -> list[Record]:
 
 async def files_of(storage: Storage, name: StreamName, shard: int = 0) -> list[ArchivedFile]:
     """The files of a shard, in order."""
-    return await storage.archives.files(name, shard, after=-1, limit=1_000)
+    return await storage.archive_admin.files(name, shard, after=-1, limit=1_000)
 
 
 def bodies_in(root: Root, files: Iterable[ArchivedFile]) -> list[bytes]:

@@ -22,7 +22,7 @@ ARCHIVE_LATE_MS = limits.HOUR_MS
 """From then on the archive is behind."""
 
 MEMORY_HIGH, MEMORY_FULL = 0.8, 0.85
-"""Of the store's memory: there is little left, and writes are refused (storage.room)."""
+"""Of the store's memory: there is little left, and writes are refused (storage.memory_guard)."""
 
 LOOP_LATE_MS = 200
 """An event loop that comes back so much too late keeps every request waiting."""

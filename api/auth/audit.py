@@ -80,18 +80,20 @@ class Auditing:
         Raises what `call` does, and Forbidden, StorageUnavailable, StorageBusy, after which nothing has happened.
         """
         storage = self._storage()
-        entry = self._asked(caller, about, storage.audit.now_ms())
+        entry = self._asked(caller, about, storage.audit_log.now_ms())
         await self._check(caller, about, entry)
         before = await self._snapshot(caller, about)
-        intent = await storage.audit.intend(entry, before)
+        intent = await storage.audit_log.intend(entry, before)
         try:
             answer = await call()
         except Exception as error:
             result = (spell or spelled)(error)
-            await storage.audit.conclude(intent, result, await self._after(caller, about, before))
+            await storage.audit_log.conclude(
+                intent, result, await self._after(caller, about, before)
+            )
             raise
         after = await self._after(caller, about, before)
-        await storage.audit.conclude(intent, DONE, after, describe_result(answer))
+        await storage.audit_log.conclude(intent, DONE, after, describe_result(answer))
         return answer
 
     async def _check(self, caller: Caller, about: About, entry: Asked) -> None:
@@ -100,9 +102,9 @@ class Auditing:
         try:
             if about.name:
                 resource = f"{principal.namespace}/{about.name}"
-                storage.access.authorise(principal, about.action, resource)
+                storage.authorizer.authorise(principal, about.action, resource)
             else:
-                storage.access.authorise_list(principal, about.action)
+                storage.authorizer.authorise_list(principal, about.action)
         except Forbidden as error:
             await self._note(entry, outcome_of(error))
             raise
@@ -110,7 +112,7 @@ class Auditing:
     async def _snapshot(self, caller: Caller, about: About) -> Shown | None:
         if not about.thing:
             return None
-        return await self._storage().snapshots.of(caller.principal, about.noun, about.thing)
+        return await self._storage().audit_snapshots.of(caller.principal, about.noun, about.thing)
 
     async def _after(self, caller: Caller, about: About, before: Shown | None) -> Shown | None:
         """Return the snapshot after the call, or the one before it if that cannot be read."""
@@ -134,7 +136,7 @@ class Auditing:
         """
         storage = self._storage()
         entry = Asked.of(
-            at_ms=storage.audit.now_ms(),
+            at_ms=storage.audit_log.now_ms(),
             namespace="",
             principal="",
             credential=claimed_id(headers),
@@ -161,7 +163,7 @@ class Auditing:
             return
         try:
             after = {"refusals_left_out": left_out} if left_out else None
-            await self._storage().audit.record(entry, result, after)
+            await self._storage().audit_log.record(entry, result, after)
         except MillstreamError as error:
             _log.warning("audit_refusal_not_written", reason=error.detail)
 

@@ -339,7 +339,7 @@ class Dispatcher:
         """Serve a request. Raises whatever the handler raises, ClientDisconnected."""
         noun, word = request.words[2:4]
         name = _name(noun, word, principal.namespace)
-        opened.storage.access.authorise(principal, route.action, str(name))
+        opened.storage.authorizer.authorise(principal, route.action, str(name))
         value = await _read_and_spend(route, opened.storage.quotas, principal, request)
         call = Call(opened, principal, name, value, request, self._metrics[noun])
         answer = await route.handler(call)

@@ -94,9 +94,9 @@ def may(action: Action) -> Callable[..., None]:
     def authorise(request: Request, storage: StorageDep, principal: PrincipalDep) -> None:
         named = named_in(request)
         if named is None:
-            storage.access.authorise_list(principal, action)
+            storage.authorizer.authorise_list(principal, action)
         else:
-            storage.access.authorise(principal, action, f"{principal.namespace}/{named}")
+            storage.authorizer.authorise(principal, action, f"{principal.namespace}/{named}")
 
     setattr(authorise, _RIGHT, Right(action))
     return authorise
@@ -109,7 +109,7 @@ def may_all(action: Action) -> Callable[..., None]:
     """
 
     def authorise(storage: StorageDep, principal: PrincipalDep) -> None:
-        storage.access.authorise(principal, action, f"{principal.namespace}/*")
+        storage.authorizer.authorise(principal, action, f"{principal.namespace}/*")
 
     setattr(authorise, _RIGHT, Right(action, everything=True))
     return authorise

@@ -112,18 +112,18 @@ async def object_families(
     truncated: list[tuple[tuple[str, ...], float]] = []
     namespace = principal.namespace
     if Kind.QUEUES in kinds:
-        queues = await storage.series.latest_queues(namespace)
+        queues = await storage.time_series.latest_queues(namespace)
         shown, is_truncated = _shown(queues, prefix, principal, Action.QUEUE_LIST)
         families += _queues(namespace, shown, now_ms)
         truncated.append(((Kind.QUEUES,), is_truncated))
     if Kind.STREAMS in kinds:
-        streams = await storage.series.latest_streams(namespace)
+        streams = await storage.time_series.latest_streams(namespace)
         seen, is_truncated = _shown(streams, prefix, principal, Action.STREAM_LIST)
         families += _streams(namespace, seen, now_ms)
-        families += _offsets(namespace, seen, await storage.series.latest_shards(namespace))
+        families += _offsets(namespace, seen, await storage.time_series.latest_shards(namespace))
         truncated.append(((Kind.STREAMS,), is_truncated))
     if Kind.GROUPS in kinds:
-        groups = await storage.series.latest_groups(namespace)
+        groups = await storage.time_series.latest_groups(namespace)
         visible_groups, is_truncated = _shown(groups, prefix, principal, Action.GROUP_LIST)
         families += _groups(
             namespace, visible_groups, await _streams_of(storage, namespace, visible_groups), now_ms

@@ -180,7 +180,7 @@ class StateMetrics:
 
     async def _ask(self) -> _State:
         measured, store, replays = await asyncio.gather(
-            self._storage.series.latest_namespaces(),
+            self._storage.time_series.latest_namespaces(),
             self._storage.health.hot_figures(),
             self._storage.jobs.count(JobKind.REPLAY),
         )

@@ -6,7 +6,7 @@ A handler is an ordinary function in its own thread:
         spec = work.spec(ArchiveSpec)
         files = work.spark.createDataFrame(spec.ranges).mapInArrow(copy, SCHEMA).collect()
         work.check()
-        return work.call(work.storage.archives.commit(work.claim, files))
+        return work.call(work.storage.archive_committer.commit(work.claim, files))
 
 Its return value is the job's progress at its end. It raises GiveUp where another attempt would not succeed either.
 When it must stop, its Spark jobs are cancelled and `check` raises Stopped; whatever it raises then, the job is

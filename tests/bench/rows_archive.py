@@ -124,7 +124,7 @@ class Archive:
         async with open_storage(self._house.storage) as storage:
             while await storage.streams.trim(StreamName(COLD), _TRIM):
                 pass
-            [shard] = (await storage.archives.show(StreamName(COLD))).shards
+            [shard] = (await storage.archive_admin.show(StreamName(COLD))).shards
         if shard.hot is None or shard.hot.start < self._plan.archived:
             raise Unmeasurable("records stayed in the hot store")
 

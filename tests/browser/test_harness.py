@@ -113,7 +113,9 @@ async def test_world_has_the_described_state(service):
     assert [one.group for one in await storage.parked_groups.browse(PAYMENTS)] == ["account-0"]
     assert sum(lag.records for lag in await storage.groups.lag(ANALYTICS)) == 297
     assert sum(lag.records for lag in await storage.groups.lag(BILLING)) == 0
-    assert sum(one.state.files for one in (await storage.archives.show(LEDGER)).shards if one.state)
+    assert sum(
+        one.state.files for one in (await storage.archive_admin.show(LEDGER)).shards if one.state
+    )
     states = {
         name: (await storage.replays.get("default", name)).job.state.value for name in REPLAYS
     }

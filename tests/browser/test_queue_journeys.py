@@ -42,7 +42,7 @@ async def reject(storage: Storage, queue: QueueName, reasons: list[str]) -> None
 
 
 async def test_stuck_queue_is_linked_from_overview(page: Page, service: Service):
-    await service.storage.series.sample()
+    await service.storage.time_series.sample()
 
     await page.goto("/ui")
     await page.get_by_role("link", name="No consumer receives from orders", exact=True).click()
@@ -220,7 +220,7 @@ async def test_preferences_are_remembered(page: Page):
 
 
 async def test_chart_has_a_table(page: Page, service: Service):
-    await service.storage.series.sample()
+    await service.storage.time_series.sample()
     await page.goto("/ui/queues/orders?range=900")
 
     await page.locator("#chart-depth summary").click()

@@ -61,7 +61,7 @@ async def test_lag_is_shown_from_list_to_shard(page, service):
     storage = service.storage
     stream = await a_stream(storage, "watched", 30)
     await a_group(storage, "watchers", stream, 12)
-    await storage.series.sample()
+    await storage.time_series.sample()
 
     await page.goto("/ui/streams?q=watched")
     await follow(page, "watched")
@@ -270,4 +270,4 @@ async def test_deleting_stream_requires_its_name(page, service):
     await delete.click()
     await page.wait_for_url("**/ui/streams")
 
-    assert "delete-me" not in await storage.listings.stream_names("default")
+    assert "delete-me" not in await storage.search.stream_names("default")

@@ -78,7 +78,7 @@ async def make_world(settings: StorageSettings) -> None:
         await archive(storage, settings, LEDGER)
         await _make_webhook(storage, settings.database_url)
         await _set_about(storage)
-        await storage.series.sample()
+        await storage.time_series.sample()
 
 
 async def make_crowd(database_url: str) -> None:
@@ -160,7 +160,7 @@ async def _happen(storage: Storage, clock: ManualClock) -> None:
 async def _measure(storage: Storage, clock: ManualClock, chance: random.Random) -> None:
     """The last half minute, sampled as by the sweeper."""
     for count in (5, 30, 12):
-        await storage.series.sample()
+        await storage.time_series.sample()
         clock.advance(ms=10 * SECOND_MS)
         await _put(storage, CLICKS, chance, count)
 
@@ -312,6 +312,6 @@ async def _make_webhook(storage: Storage, database_url: str) -> None:
 
 async def _set_about(storage: Storage) -> None:
     """Submit a job that stays queued, as without a worker."""
-    await storage.archives.flush(CLICKS)
+    await storage.archive_admin.flush(CLICKS)
     claimed = await storage.jobs.list(kind=JobKind.ARCHIVE)
     assert claimed

@@ -36,9 +36,11 @@ async def fill(storage, name: StreamName, count: int, shards: int = 1) -> None:
 async def archived_bodies(storage, stores, name: StreamName) -> list[bytes]:
     """Read the archived files of a stream, verifying their digests."""
     root, found = open_root(stores.archive_url), []
-    for shard in (await storage.archives.show(name)).shards:
+    for shard in (await storage.archive_admin.show(name)).shards:
         edge = 0
-        for file in await storage.archives.files(name, shard.shard.index, after=-1, limit=1_000):
+        for file in await storage.archive_admin.files(
+            name, shard.shard.index, after=-1, limit=1_000
+        ):
             assert file.first_offset == edge
             edge = file.next_offset
             footer = verify_file(root, file.path, file.file_bytes, file.digest)
@@ -83,7 +85,7 @@ async def test_long_range_is_archived_by_several_tasks(
     await fill(storage, CLICKS, 10_000)
 
     async with working(HANDLERS):
-        over = await ended((await storage.archives.flush(CLICKS)).job_id)
+        over = await ended((await storage.archive_admin.flush(CLICKS)).job_id)
 
     assert over.progress["files"] == 7
     assert numbers(await archived_bodies(storage, stores, CLICKS)) == [*range(10_000)]
@@ -94,14 +96,14 @@ async def test_small_files_are_compacted(storage, stores, working, ended, rewrit
     async with working(HANDLERS):
         for part in range(5):
             await storage.streams.append(CLICKS, [Record(b"%d" % part)])
-            await ended((await storage.archives.flush(CLICKS)).job_id)
+            await ended((await storage.archive_admin.flush(CLICKS)).job_id)
         await rewrite("update archive_files set first_arrival_ms = first_arrival_ms - 86400000")
         await storage.archive_planner.plan_compaction()
         [job] = await storage.jobs.list(kind=JobKind.COMPACT)
         over = await ended(job.job_id)
 
     assert (over.state, over.progress) == (JobState.DONE, {"files_before": 5, "files": 1})
-    assert len(await storage.archives.files(CLICKS, 0, after=-1, limit=10)) == 1
+    assert len(await storage.archive_admin.files(CLICKS, 0, after=-1, limit=10)) == 1
     assert await archived_bodies(storage, stores, CLICKS) == [b"%d" % part for part in range(5)]
 
 
@@ -119,14 +121,14 @@ async def test_kill_at_any_step_loses_and_duplicates_nothing(
     storage, stores, working, ended, tmp_path, fault
 ):
     await fill(storage, CLICKS, 2_000, shards=3)
-    job = await storage.archives.flush(CLICKS)
+    job = await storage.archive_admin.flush(CLICKS)
 
     with worker_process(stores, tmp_path / "log", "real", MILLSTREAM_FAULT=fault) as worker:
         await _struck(storage, job.job_id, worker)
     async with working(HANDLERS):
         over = await ended(job.job_id)
         await fill_more(storage)
-        again = await ended((await storage.archives.flush(CLICKS)).job_id)
+        again = await ended((await storage.archive_admin.flush(CLICKS)).job_id)
 
     assert (over.state, again.state) == (JobState.DONE, JobState.DONE)
     assert numbers(await archived_bodies(storage, stores, CLICKS)) == [*range(2_500)]

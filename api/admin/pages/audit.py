@@ -42,7 +42,7 @@ async def list_entries(
         resource=about or None,
         since_ms=None if within is None else _CLOCK.now_ms() - within * limits.SECOND_MS,
     )
-    found = await storage.audit.page(wanted, after=after, limit=PAGE_ROWS + 1)
+    found = await storage.audit_log.page(wanted, after=after, limit=PAGE_ROWS + 1)
     rows = found[:PAGE_ROWS]
     return render(
         request,

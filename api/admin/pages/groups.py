@@ -40,7 +40,7 @@ async def list_groups(
     """All groups of the namespace that the caller may see, those first that are furthest behind."""
     namespace = principal.namespace
     names = await storage.groups.names(namespace, q.strip())
-    samples = await storage.series.latest_groups(namespace)
+    samples = await storage.time_series.latest_groups(namespace)
     seen = [name for name in names if principal.policy.allows(Action.GROUP_LIST, name)]
     page = slice_of(sorted_names(seen, sort, _keys(samples)), start)
     groups = await storage.groups.with_names(namespace, page.names)

@@ -46,22 +46,22 @@ async def _hour(storage: Storage, principal: Principal) -> Samples:
     """The namespace's totals; of nothing, for who may not know of all of it."""
     if not principal.policy.allows(Action.METRICS_READ, "*"):
         return Samples(step_ms=limits.SERIES_STEP_MS, start_ms=0, columns={})
-    return await storage.series.of_namespace(principal.namespace, limits.HOUR_MS)
+    return await storage.time_series.of_namespace(principal.namespace, limits.HOUR_MS)
 
 
 async def _seen(storage: Storage, principal: Principal, checks: Mapping[str, str]) -> Seen:
     namespace, policy = principal.namespace, principal.policy
     queues, groups, totals, webhooks, jobs, processes = await asyncio.gather(
-        storage.series.latest_queues(namespace),
-        storage.series.latest_groups(namespace),
-        storage.series.latest_namespaces(),
+        storage.time_series.latest_queues(namespace),
+        storage.time_series.latest_groups(namespace),
+        storage.time_series.latest_namespaces(),
         storage.webhooks.list_webhooks(namespace, limit=PAGE_ROWS),
         storage.jobs.list(namespace=namespace, state=JobState.FAILED, limit=PAGE_ROWS),
         storage.presence.processes(),
     )
     now_ms = _CLOCK.now_ms()
     mine = {name: queue for name, queue in queues.items() if policy.allows(Action.QUEUE_LIST, name)}
-    closely = await storage.listings.queues(namespace, _looked_at_closely(mine, now_ms))
+    closely = await storage.search.queues(namespace, _looked_at_closely(mine, now_ms))
     return Seen(
         now_ms=now_ms,
         queues=mine,
@@ -95,7 +95,7 @@ async def _died(
 ) -> dict[str, int]:
     """By how many the dead letters of these queues grew within the hour."""
     dead = [name for name in names if queues[name.name].dead_lettered]
-    charts = await storage.series.of_queues(dead, limits.HOUR_MS)
+    charts = await storage.time_series.of_queues(dead, limits.HOUR_MS)
     return {queue.name: _growth(chart, "dead_lettered") for queue, chart in charts.items()}
 
 

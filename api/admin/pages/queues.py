@@ -70,8 +70,8 @@ async def list_queues(
     """
     part, tags = asked(q)
     names, latest = await asyncio.gather(
-        storage.listings.queue_names(principal.namespace, part, tags),
-        storage.series.latest_queues(principal.namespace),
+        storage.search.queue_names(principal.namespace, part, tags),
+        storage.time_series.latest_queues(principal.namespace),
     )
     now_ms = _CLOCK.now_ms()
     seen = [name for name in names if principal.policy.allows(Action.QUEUE_LIST, name)]
@@ -109,7 +109,7 @@ def _keys(latest: Mapping[str, QueueSample], now_ms: int) -> dict[str, Callable[
 async def _rows(
     storage: Storage, namespace: str, page: Slice, latest: Mapping[str, QueueSample]
 ) -> list[Row]:
-    queues = await storage.listings.queues(namespace, page.names)
+    queues = await storage.search.queues(namespace, page.names)
     there = [queues[name] for name in page.names if name in queues]
     counted, charts = await asyncio.gather(
         asyncio.gather(*(_counted(storage, queue.name) for queue in there)),
@@ -134,5 +134,5 @@ async def _charts(
     storage: Storage, queues: Sequence[QueueName]
 ) -> dict[QueueName, tuple[float | None, ...]]:
     """What came in within the last hour."""
-    charts = await storage.series.of_queues(queues, limits.HOUR_MS)
+    charts = await storage.time_series.of_queues(queues, limits.HOUR_MS)
     return {queue: chart.columns.get("sent_per_second", ()) for queue, chart in charts.items()}

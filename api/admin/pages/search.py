@@ -62,8 +62,8 @@ def _may(principal: Principal, action: Action) -> bool:
 async def _named(storage: Storage, principal: Principal, part: str) -> list[Found]:
     namespace = principal.namespace
     queues, streams, groups = await asyncio.gather(
-        storage.listings.queue_names(namespace, part),
-        storage.listings.stream_names(namespace, part),
+        storage.search.queue_names(namespace, part),
+        storage.search.stream_names(namespace, part),
         storage.groups.list_groups(namespace, prefix=part, limit=limits.PAGE_ITEMS_DEFAULT),
     )
     kinds = (

@@ -39,7 +39,7 @@ async def show_stream(
 ) -> Response:
     """How much goes through, how much is there, and who is behind."""
     stored = await storage.catalog.fresh_stream(stream)
-    samples = await storage.series.latest_streams(stream.namespace)
+    samples = await storage.time_series.latest_streams(stream.namespace)
     return render(
         request,
         "stream/overview.html",
@@ -51,7 +51,7 @@ async def show_stream(
         sample=samples.get(stream.name, StreamSample()),
         measured=stream.name in samples,
         groups=await groups_of(storage, principal, stored),
-        archives=storage.archives.on and stored.spec.archive,
+        archives=storage.archive_admin.on and stored.spec.archive,
     )
 
 
@@ -60,7 +60,7 @@ async def groups_of(
 ) -> list[tuple[Group, GroupSample | None]]:
     """The groups that read a stream and that the caller may see, each as it was last measured."""
     groups = await storage.groups.of_stream(stream)
-    samples = await storage.series.latest_groups(stream.name.namespace)
+    samples = await storage.time_series.latest_groups(stream.name.namespace)
     return [
         (group, samples.get(group.name.name))
         for group in groups

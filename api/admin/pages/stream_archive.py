@@ -65,9 +65,9 @@ async def show_archive(
 ) -> Response:
     """Both tiers, shard by shard, and the files of one shard."""
     stored = await storage.catalog.fresh_stream(stream)
-    archive = await storage.archives.show(stream)
+    archive = await storage.archive_admin.show(stream)
     chosen = shard if any(one.index == shard for one in stored.shards) else stored.shards[0].index
-    files = await storage.archives.files(stream, chosen, after=after, limit=PAGE_ROWS + 1)
+    files = await storage.archive_admin.files(stream, chosen, after=after, limit=PAGE_ROWS + 1)
     rows = [Row.of(one) for one in archive.shards]
     return render(
         request,
@@ -78,7 +78,7 @@ async def show_archive(
         tabs=tabs(stored),
         here="archive",
         on=archive.on,
-        possible=storage.archives.on,
+        possible=storage.archive_admin.on,
         rows=rows,
         shard=chosen,
         files=files[:PAGE_ROWS],

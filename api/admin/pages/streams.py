@@ -39,13 +39,13 @@ async def list_streams(
     """All streams of the namespace that the caller may see."""
     part, tags = asked(q)
     namespace = principal.namespace
-    names = await storage.listings.stream_names(namespace, part, tags)
-    samples = await storage.series.latest_streams(namespace)
+    names = await storage.search.stream_names(namespace, part, tags)
+    samples = await storage.time_series.latest_streams(namespace)
     seen = [name for name in names if principal.policy.allows(Action.STREAM_LIST, name)]
     page = slice_of(sorted_names(seen, sort, _keys(samples)), start)
-    streams = await storage.listings.streams(namespace, page.names)
+    streams = await storage.search.streams(namespace, page.names)
     rows = _rows(streams, samples, page)
-    sparks = await storage.series.of_streams([row.stream.name for row in rows], limits.HOUR_MS)
+    sparks = await storage.time_series.of_streams([row.stream.name for row in rows], limits.HOUR_MS)
     return render(
         request,
         "stream/list.html",
@@ -58,7 +58,7 @@ async def list_streams(
             name.name: chart.columns.get("records_in_per_second", ())
             for name, chart in sparks.items()
         },
-        archives=storage.archives.on,
+        archives=storage.archive_admin.on,
     )
 
 

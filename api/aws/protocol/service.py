@@ -121,11 +121,11 @@ class Call(Generic[In]):
 
     def authorise(self, resource: str) -> None:
         """Raise Forbidden unless the caller may do this operation on `resource`."""
-        self.storage.access.authorise(self.principal, self.action, resource)
+        self.storage.authorizer.authorise(self.principal, self.action, resource)
 
     def authorise_list(self) -> None:
         """Raise Forbidden unless the caller may do this operation on some resource."""
-        self.storage.access.authorise_list(self.principal, self.action)
+        self.storage.authorizer.authorise_list(self.principal, self.action)
 
     def may_see(self, name: str) -> bool:
         """Return whether a list may show `name` to the caller."""

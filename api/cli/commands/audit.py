@@ -146,7 +146,7 @@ async def _verify_local(known: tuple[int, str] | None) -> tuple[Chain, Fault | N
 
     chain = Chain(whole=True, recorded=known)
     async with open_storage(with_stores(settings_said()).storage()) as storage:
-        while found := await storage.audit.page(
+        while found := await storage.audit_log.page(
             Wanted(), after=chain.seq, limit=limits.PAGE_ITEMS_MAX, oldest_first=True
         ):
             if fault := chain.look(entry.fields() for entry in found):

@@ -20,7 +20,7 @@ SEE = Depends(may(Action.STREAM_LIST))
 @router.get("/{stream}", dependencies=[SEE])
 async def get_archive(stream: StreamPath, storage: StorageDep) -> ArchiveOut:
     """Show the archive state of a stream, by shard."""
-    return ArchiveOut.from_domain(await storage.archives.show(stream))
+    return ArchiveOut.from_domain(await storage.archive_admin.show(stream))
 
 
 @router.get("/{stream}/files", dependencies=[SEE])
@@ -34,7 +34,7 @@ async def list_archived_files(
     """List the Parquet files of a shard, by offset."""
     about = ("archived files", stream.namespace, stream.name, str(shard))
     after = decode_cursor(cursor, about, int) if cursor else -1
-    found = await storage.archives.files(stream, shard, after=after, limit=limit + 1)
+    found = await storage.archive_admin.files(stream, shard, after=after, limit=limit + 1)
     items = [ArchivedFileOut.from_domain(file) for file in found[:limit]]
     more = len(found) > limit
     return ArchivedFilePage(
@@ -48,6 +48,6 @@ async def flush_archive(stream: StreamPath, storage: StorageDep, response: Respo
 
     The job is done when all of them are archived; until then it restarts after each failure.
     """
-    job = await storage.archives.flush(stream)
+    job = await storage.archive_admin.flush(stream)
     response.headers["location"] = f"/v1/jobs/{job.job_id}"
     return FlushOut(job=job.job_id)

@@ -75,7 +75,7 @@ async def read_table(
     For bulk reads. Response headers contain the offset to continue at and the extent of the shard. Records in the hot
     store and in the archive are read as one log.
     """
-    found = await storage.tables.read(stream, shard, offset, end, bytes_max)
+    found = await storage.arrow_reader.read(stream, shard, offset, end, bytes_max)
     cast(DoorMetrics, request.app.state.stream_metrics).read(found.records)
     return Response(found.encoded, media_type=ARROW, headers=_headers(found))
 

@@ -56,7 +56,7 @@ async def list_audit_entries(
         until_ms=None if to is None else moment_ms(to),
     )
     about = ("audit", principal.namespace, order.value, *map(str, wanted.told()))
-    found = await storage.audit.page(
+    found = await storage.audit_log.page(
         wanted,
         after=decode_cursor(cursor, about, int) if cursor else None,
         limit=limit + 1,

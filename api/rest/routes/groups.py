@@ -69,7 +69,7 @@ async def put_consumer_group(
 ) -> GroupOut:
     """Create a group that reads a stream, or change its timeouts."""
     stream = f"{principal.namespace}/{config.stream}"
-    storage.access.authorise(principal, Action.STREAM_READ, stream)
+    storage.authorizer.authorise(principal, Action.STREAM_READ, stream)
     if if_match == "*":
         await _require_group(storage, group)
     stored, created = await storage.groups.put(

@@ -32,7 +32,7 @@ async def start_move(
     destination = config.destination
     if destination is not None:
         where = f"{queue.namespace}/{destination}"
-        storage.access.authorise(principal, Action.QUEUE_SEND, where)
+        storage.authorizer.authorise(principal, Action.QUEUE_SEND, where)
     move = await storage.moves.start(
         queue,
         None if destination is None else QueueName(destination, queue.namespace),

@@ -77,7 +77,7 @@ def _authorise(storage: Storage, principal: Principal, spec: QueueSpec) -> None:
     """Require permission to send to the dead-letter queue. Raises Forbidden."""
     if spec.dead_letters is not None:
         target = f"{principal.namespace}/{spec.dead_letters.queue}"
-        storage.access.authorise(principal, Action.QUEUE_SEND, target)
+        storage.authorizer.authorise(principal, Action.QUEUE_SEND, target)
 
 
 async def _require_queue(storage: StorageDep, queue: QueuePath) -> None:

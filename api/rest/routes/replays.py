@@ -55,7 +55,7 @@ async def start_replay(
 
 def _authorise(storage: Storage, principal: Principal, request: ReplayRequest) -> None:
     """Require permission to read the source and to write to the target. Raises Forbidden."""
-    target, authorise = request.target, storage.access.authorise
+    target, authorise = request.target, storage.authorizer.authorise
     authorise(principal, Action.REPLAY_RUN, f"{principal.namespace}/{request.stream}")
     authorise(principal, Action.STREAM_READ, f"{principal.namespace}/{request.stream}")
     if target.stream is not None:

@@ -64,13 +64,13 @@ async def stage_records(
     spending = storage.quotas.spend(principal, resource, calls=0, size_bytes=len(encoded))
     if spending is not None:
         await spending
-    return StagedOut(id=await storage.writing.stage(stream, encoded))
+    return StagedOut(id=await storage.staged_writes.stage(stream, encoded))
 
 
 @router.delete("/staged/{staged}", dependencies=[PUT], status_code=204)
 async def discard_staged(stream: StreamPath, storage: StorageDep, staged: StagedId) -> None:
     """Discard a staged entry, unless it was committed."""
-    await storage.writing.discard(stream, staged)
+    await storage.staged_writes.discard(stream, staged)
 
 
 @router.post("/commits", dependencies=[PUT, Depends(require_json)])
@@ -82,5 +82,7 @@ async def commit_staged(
     The first commit of a batch determines its entries. A repeated commit of the batch completes it, and other entries
     that the repeated call lists are discarded.
     """
-    write = await storage.writing.commit(stream, asked.writer_id, asked.batch_id, asked.staged)
+    write = await storage.staged_writes.commit(
+        stream, asked.writer_id, asked.batch_id, asked.staged
+    )
     return CommitOut(done=write.done, records=write.records, staged=list(write.staged))

@@ -57,7 +57,9 @@ ViewDep = Annotated[_View, Depends(_view)]
 )
 async def get_queue_series(queue: QueuePath, storage: StorageDep, view: ViewDep) -> SeriesOut:
     """Return the counts and rates of a queue over time."""
-    return SeriesOut.from_domain(await storage.series.of_queue(queue, view.window_ms), view.columns)
+    return SeriesOut.from_domain(
+        await storage.time_series.of_queue(queue, view.window_ms), view.columns
+    )
 
 
 @router.get(
@@ -66,7 +68,7 @@ async def get_queue_series(queue: QueuePath, storage: StorageDep, view: ViewDep)
 async def get_stream_series(stream: StreamPath, storage: StorageDep, view: ViewDep) -> SeriesOut:
     """Return the size, rates and lag of a stream over time."""
     return SeriesOut.from_domain(
-        await storage.series.of_stream(stream, view.window_ms), view.columns
+        await storage.time_series.of_stream(stream, view.window_ms), view.columns
     )
 
 
@@ -75,7 +77,9 @@ async def get_stream_series(stream: StreamPath, storage: StorageDep, view: ViewD
 )
 async def get_group_series(group: GroupPath, storage: StorageDep, view: ViewDep) -> SeriesOut:
     """Return the lag and commits of a group over time."""
-    return SeriesOut.from_domain(await storage.series.of_group(group, view.window_ms), view.columns)
+    return SeriesOut.from_domain(
+        await storage.time_series.of_group(group, view.window_ms), view.columns
+    )
 
 
 @router.get("/series", dependencies=[Depends(may_all(Action.METRICS_READ))], tags=["namespaces"])
@@ -86,5 +90,5 @@ async def get_namespace_series(
 ) -> SeriesOut:
     """Return the totals of the namespace over time."""
     return SeriesOut.from_domain(
-        await storage.series.of_namespace(principal.namespace, view.window_ms), view.columns
+        await storage.time_series.of_namespace(principal.namespace, view.window_ms), view.columns
     )

@@ -84,7 +84,7 @@ def _authorise(storage: Storage, principal: Principal, spec: WebhookSpec) -> Non
         SourceKind.QUEUE: Action.QUEUE_RECEIVE,
         SourceKind.GROUP: Action.GROUP_COMMIT,
     }[spec.source.kind]
-    authorise, namespace = storage.access.authorise, principal.namespace
+    authorise, namespace = storage.authorizer.authorise, principal.namespace
     authorise(principal, consume, f"{namespace}/{spec.source.name}")
     if spec.dead_letter_queue is not None:
         authorise(principal, Action.QUEUE_SEND, f"{namespace}/{spec.dead_letter_queue}")

@@ -46,7 +46,7 @@ class Sources(msgspec.Struct, frozen=True):
     async def _work(self, session: Session, request: Subscribe, resource: str) -> Work:
         _check_queue(request)
         queue = QueueName(resource, session.principal.namespace)
-        self.storage.access.authorise(session.principal, Action.QUEUE_RECEIVE, str(queue))
+        self.storage.authorizer.authorise(session.principal, Action.QUEUE_RECEIVE, str(queue))
         await self.storage.catalog.queue(queue)
         return Work(session, request, queue, self.engine)
 
@@ -54,7 +54,7 @@ class Sources(msgspec.Struct, frozen=True):
         _check_group(request)
         principal = session.principal
         name = GroupName(request.group, principal.namespace)
-        self.storage.access.authorise(principal, Action.GROUP_COMMIT, str(name))
+        self.storage.authorizer.authorise(principal, Action.GROUP_COMMIT, str(name))
         stream = StreamName(resource, principal.namespace)
         group = await self.storage.groups.get(name)
         if group.spec.stream != resource:
@@ -70,7 +70,7 @@ class Sources(msgspec.Struct, frozen=True):
     async def _read(self, session: Session, request: Subscribe, resource: str) -> Read:
         _check_read(request)
         stream = StreamName(resource, session.principal.namespace)
-        self.storage.access.authorise(session.principal, Action.STREAM_READ, str(stream))
+        self.storage.authorizer.authorise(session.principal, Action.STREAM_READ, str(stream))
         positions, since_ms = await self._start(stream, request)
         read = Read(
             session,

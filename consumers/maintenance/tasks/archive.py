@@ -6,27 +6,30 @@ from storage.domain import limits
 
 
 async def _plan_archive(storage: Storage) -> int:
-    return await storage.archive_planner.plan() if storage.archives.on else 0
+    return await storage.archive_planner.plan() if storage.archive_admin.on else 0
 
 
 async def _plan_compaction(storage: Storage) -> int:
-    return await storage.archive_planner.plan_compaction() if storage.archives.on else 0
+    return await storage.archive_planner.plan_compaction() if storage.archive_admin.on else 0
 
 
 async def _expire_files(storage: Storage) -> int:
-    if storage.archive_upkeep is None:
+    if storage.archive_garbage_collector is None:
         return 0
-    return await storage.archive_upkeep.retire() + await storage.archive_upkeep.collect()
+    return (
+        await storage.archive_garbage_collector.retire()
+        + await storage.archive_garbage_collector.collect()
+    )
 
 
 async def _finish_writes(storage: Storage) -> int:
-    return await storage.writing.finish() + await storage.writing.forget_old()
+    return await storage.staged_writes.finish() + await storage.staged_writes.forget_old()
 
 
 async def _collect_orphans(storage: Storage) -> int:
-    if storage.archive_upkeep is None:
+    if storage.archive_garbage_collector is None:
         return 0
-    return await storage.archive_upkeep.collect_orphans()
+    return await storage.archive_garbage_collector.collect_orphans()
 
 
 TASKS = (

@@ -6,7 +6,7 @@ from storage.domain import limits
 
 
 async def _close_abandoned(storage: Storage) -> int:
-    return await drain(storage.audit.close_abandoned)
+    return await drain(storage.audit_log.close_abandoned)
 
 
 TASKS = (MaintenanceTask("audit", limits.MINUTE_MS, _close_abandoned),)

@@ -6,11 +6,11 @@ from storage.domain import limits
 
 
 async def _advance_marker(storage: Storage) -> None:
-    await storage.upkeep.beat()
+    await storage.maintenance.beat()
 
 
 async def _tombstone_deleted(storage: Storage) -> int:
-    return await storage.upkeep.bury_deleted()
+    return await storage.maintenance.bury_deleted()
 
 
 TASKS = (

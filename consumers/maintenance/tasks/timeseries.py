@@ -6,7 +6,7 @@ from storage.domain import limits
 
 
 async def _sample(storage: Storage) -> int:
-    return await storage.series.sample()
+    return await storage.time_series.sample()
 
 
 TASKS = (

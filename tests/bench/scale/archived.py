@@ -87,7 +87,7 @@ class Archived:
         async with open_storage(self._house.storage) as storage:
             name, give_up_at = StreamName(NAME), monotonic() + FLUSH_S_MAX
             while True:
-                shown = await storage.archives.show(name)
+                shown = await storage.archive_admin.show(name)
                 if not any(_is_behind(one) for one in shown.shards):
                     break
                 if monotonic() > give_up_at:

@@ -142,7 +142,7 @@ async def _refusals(guarded: Guarded) -> list[Any]:
     """Wait for the log entries of rejected logins, which are written in the background."""
     async with asyncio.timeout(SOON_S):
         while True:
-            page = await guarded.storage.audit.page(Wanted())
+            page = await guarded.storage.audit_log.page(Wanted())
             found = [entry for entry in page if entry.asked.operation == "log_in"]
             if found:
                 return found

@@ -306,7 +306,7 @@ async def entries(
 ) -> Any:
     """Wait for the newest log entries with an outcome; some are written in the background."""
     for _ in range(500):
-        found = await guarded.storage.audit.page(Wanted(resource=resource))
+        found = await guarded.storage.audit_log.page(Wanted(resource=resource))
         if told := [entry for entry in found if outcome in (None, entry.outcome)]:
             return told
         await asyncio.sleep(0.02)

@@ -92,7 +92,7 @@ async def test_failing_page_hides_cause(service, monkeypatch):
     async def fail(*_, **__):
         raise RuntimeError("secret detail")
 
-    monkeypatch.setattr(service.storage.listings, "queue_names", fail)
+    monkeypatch.setattr(service.storage.search, "queue_names", fail)
 
     answer = await service.ask("GET", "/ui/queues", headers=await cookie_of(service))
 
@@ -104,11 +104,11 @@ async def test_failing_page_hides_cause(service, monkeypatch):
 
 async def test_only_ended_sessions_are_audited_as_login_attempts(service):
     await service.ask("GET", "/ui")
-    before = await service.storage.audit.page(Wanted())
+    before = await service.storage.audit_log.page(Wanted())
     await service.ask("GET", "/ui", headers={"cookie": "ms_session=mss_" + "a" * 49})
 
     for _ in range(500):  # it is recorded in the background
-        told = await service.storage.audit.page(Wanted())
+        told = await service.storage.audit_log.page(Wanted())
         if told != before:
             break
         await asyncio.sleep(0.01)
@@ -209,7 +209,7 @@ async def test_page_never_shows_key(service):
 async def test_totals_are_hidden_from_caller_limited_to_some_queues(service):
     await service.storage.catalog.put_queue(QueueName("secret-plans"), QueueSpec())
     await service.storage.queues.send(QueueName("secret-plans"), [NewMessage(b"x")] * 7)
-    await service.storage.series.sample()
+    await service.storage.time_series.sample()
     some = Rights(grants=(Grant(Effect.ALLOW, ("queue:list",), ("ord*",)),))
 
     part = (await service.ask("GET", "/ui", headers=await cookie_of(service, some))).text

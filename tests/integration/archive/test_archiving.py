@@ -93,10 +93,10 @@ async def test_unarchived_records_stay_in_hot_store(engines, settings, clock):
     clock.advance(ms=2 * HOUR)
 
     await engines.streams.trim(CLICKS, 1_000)
-    [before] = (await engines.archives.show(CLICKS)).shards
+    [before] = (await engines.archive_admin.show(CLICKS)).shards
     await archive(engines, settings, CLICKS)
     await engines.streams.trim(CLICKS, 1_000)
-    [after] = (await engines.archives.show(CLICKS)).shards
+    [after] = (await engines.archive_admin.show(CLICKS)).shards
 
     assert before.hot.start == 0
     assert after.hot.start == after.state.archived == 10
@@ -109,10 +109,10 @@ async def test_unarchived_stream_is_trimmed_by_retention_only(engines, clock):
 
     await engines.streams.trim(CLICKS, 1_000)
 
-    [shard] = (await engines.archives.show(CLICKS)).shards
+    [shard] = (await engines.archive_admin.show(CLICKS)).shards
     assert shard.hot.start == 10
     with pytest.raises(ArchiveOff):
-        await engines.archives.flush(CLICKS)
+        await engines.archive_admin.flush(CLICKS)
 
 
 async def test_append_is_rejected_when_half_of_budget_is_unarchived(engines, settings):
@@ -204,16 +204,16 @@ async def test_old_files_are_retired_and_deleted_one_day_later(engines, settings
         await archive(engines, settings, CLICKS)
         clock.advance(ms=HOUR)
 
-    retired = await engines.archive_upkeep.retire()
+    retired = await engines.archive_garbage_collector.retire()
     kept = await files_of(engines, CLICKS)
-    at_once = await engines.archive_upkeep.collect()
+    at_once = await engines.archive_garbage_collector.collect()
     clock.advance(ms=limits.READER_GRACE_MS + 1)
-    later = await engines.archive_upkeep.collect()
+    later = await engines.archive_garbage_collector.collect()
 
     assert (retired, at_once, later) == (1, 0, 1)
     assert [file.first_offset for file in kept] == [10]
     assert len(stored(root)) == 1
-    [shard] = (await engines.archives.show(CLICKS)).shards
+    [shard] = (await engines.archive_admin.show(CLICKS)).shards
     assert shard.state.start == 10
 
 
@@ -224,7 +224,7 @@ async def test_files_of_deleted_stream_are_deleted(engines, settings, root):
     assert stored(root)
 
     await engines.catalog.delete_stream(CLICKS)
-    await engines.archive_upkeep.collect()
+    await engines.archive_garbage_collector.collect()
 
     assert not stored(root)
 
@@ -238,9 +238,9 @@ async def test_old_uncommitted_files_are_deleted(engines, settings, root, clock)
     moment = max(file.changed_at_ms for file in root.files(""))
 
     clock.advance(ms=moment - clock.now_ms())
-    young = await engines.archive_upkeep.collect_orphans()
+    young = await engines.archive_garbage_collector.collect_orphans()
     clock.advance(ms=limits.ORPHAN_AGE_MS + 1)
-    old = await engines.archive_upkeep.collect_orphans()
+    old = await engines.archive_garbage_collector.collect_orphans()
 
     assert (young, old) == (0, 1)
     [file] = await files_of(engines, CLICKS)
@@ -278,7 +278,7 @@ async def test_compaction_does_not_replace_deleted_files(engines, settings, root
     [run] = await engines.archive_planner.to_compact(DEFAULT_NAMESPACE)
     joined = join(root, DEFAULT_NAMESPACE, run)
     clock.advance(ms=2 * HOUR)
-    await engines.archive_upkeep.retire()
+    await engines.archive_garbage_collector.retire()
 
     await engines.archive_committer.commit_compaction(claim, [(run, joined)], {})
 

@@ -46,7 +46,7 @@ async def test_concurrent_commits_of_same_ranges_have_one_winner(engines, settin
 async def test_worker_that_lost_its_job_commits_nothing(engines, settings):
     await engines.catalog.put_stream(CLICKS, StreamSpec())
     await engines.streams.append(CLICKS, numbered(0, 10))
-    await engines.archives.flush(CLICKS)
+    await engines.archive_admin.flush(CLICKS)
     lost = (await engines.jobs.claim("slow", [JobKind.ARCHIVE])).claim
     await engines.jobs.give_back(lost)
     taken = (await engines.jobs.claim("quick", [JobKind.ARCHIVE])).claim
@@ -65,7 +65,7 @@ async def test_worker_that_lost_its_job_commits_nothing(engines, settings):
 async def test_commit_is_idempotent(engines, settings):
     await engines.catalog.put_stream(CLICKS, StreamSpec())
     await engines.streams.append(CLICKS, numbered(0, 10))
-    await engines.archives.flush(CLICKS)
+    await engines.archive_admin.flush(CLICKS)
     claim = (await engines.jobs.claim("test", [JobKind.ARCHIVE])).claim
     copied = await copy(
         settings, await engines.archive_planner.due(DEFAULT_NAMESPACE, stream="clicks")
@@ -89,7 +89,7 @@ async def test_range_with_missing_records_is_not_committed(engines, settings):
     ]
     lacking, whole = await copy(settings, ranges)
     lacking = replace(lacking, missing=((3, 5),))
-    await engines.archives.flush(CLICKS)
+    await engines.archive_admin.flush(CLICKS)
     claim = (await engines.jobs.claim("test", [JobKind.ARCHIVE])).claim
 
     told = await engines.archive_committer.commit(claim, [lacking, whole])
@@ -105,7 +105,7 @@ async def test_failed_range_blocks_later_ranges_of_its_shard(engines, settings):
     [log] = await engines.archive_planner.due(DEFAULT_NAMESPACE, stream="clicks")
     parts = [replace(log, first=first, next=first + 10) for first in (0, 10, 20)]
     first, _, third = await copy(settings, parts)
-    await engines.archives.flush(CLICKS)
+    await engines.archive_admin.flush(CLICKS)
     claim = (await engines.jobs.claim("test", [JobKind.ARCHIVE])).claim
 
     await engines.archive_committer.commit(
@@ -120,7 +120,7 @@ async def test_failed_range_blocks_later_ranges_of_its_shard(engines, settings):
 async def test_flush_job_is_requeued_until_everything_is_archived(engines, settings):
     await engines.catalog.put_stream(CLICKS, StreamSpec(shards=2))
     await engines.streams.append(CLICKS, numbered(0, 30))
-    asked = await engines.archives.flush(CLICKS)
+    asked = await engines.archive_admin.flush(CLICKS)
     found = []
     for refused in (2, 1, 0):
         claimed = await engines.jobs.claim("test", [JobKind.ARCHIVE])
@@ -141,7 +141,7 @@ async def test_flush_job_is_requeued_until_everything_is_archived(engines, setti
 async def test_failures_are_logged_once_per_reason(engines, caplog):
     await engines.catalog.put_stream(CLICKS, StreamSpec(shards=3))
     await engines.streams.append(CLICKS, numbered(0, 60))
-    await engines.archives.flush(CLICKS)
+    await engines.archive_admin.flush(CLICKS)
     claimed = await engines.jobs.claim("test", [JobKind.ARCHIVE])
     ranges = await engines.archive_planner.due(DEFAULT_NAMESPACE, stream="clicks")
 
@@ -156,7 +156,7 @@ async def test_failures_are_logged_once_per_reason(engines, caplog):
 async def test_range_committed_by_another_job_is_not_failure(engines, settings):
     await engines.catalog.put_stream(CLICKS, StreamSpec())
     await engines.streams.append(CLICKS, numbered(0, 10))
-    asked = await engines.archives.flush(CLICKS)
+    asked = await engines.archive_admin.flush(CLICKS)
     slow = await engines.jobs.claim("slow", [JobKind.ARCHIVE])
     [log] = await engines.archive_planner.due(DEFAULT_NAMESPACE, stream="clicks")
     await engines.jobs.submit(DEFAULT_NAMESPACE, JobKind.ARCHIVE, "lane 0", {"lane": 0})

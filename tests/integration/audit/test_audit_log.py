@@ -35,32 +35,32 @@ def asked(resource="queues/orders", **texts):
 
 
 async def test_entry_replaces_its_intent(engines, database_url):
-    intent = await engines.audit.intend(asked(), {"delay_ms": 0})
-    assert await engines.audit.page(ALL) == []
+    intent = await engines.audit_log.intend(asked(), {"delay_ms": 0})
+    assert await engines.audit_log.page(ALL) == []
 
-    await engines.audit.conclude(intent, "done", {"delay_ms": 5})
+    await engines.audit_log.conclude(intent, "done", {"delay_ms": 5})
 
-    [entry] = await engines.audit.page(ALL)
+    [entry] = await engines.audit_log.page(ALL)
     assert (entry.before, entry.after) == ({"delay_ms": 0}, {"delay_ms": 5})
     assert (entry.seq, entry.outcome, entry.asked) == (1, "done", asked())
     assert count(database_url, "audit_pending") == 0
 
 
 async def test_abandoned_intent_has_unknown_outcome(engines, clock):
-    intent = await engines.audit.intend(asked(at_ms=clock.now_ms()), {"delay_ms": 0})
+    intent = await engines.audit_log.intend(asked(at_ms=clock.now_ms()), {"delay_ms": 0})
 
     clock.advance(ms=limits.AUDIT_INTENT_MS)
-    assert await engines.audit.close_abandoned() == 0
+    assert await engines.audit_log.close_abandoned() == 0
     clock.advance(ms=1)
-    assert await engines.audit.close_abandoned() == 1
+    assert await engines.audit_log.close_abandoned() == 1
 
-    [entry] = await engines.audit.page(ALL)
+    [entry] = await engines.audit_log.page(ALL)
     assert (entry.outcome, entry.before, entry.after) == ("unknown", {"delay_ms": 0}, None)
-    assert await engines.audit.close_abandoned() == 0
+    assert await engines.audit_log.close_abandoned() == 0
 
     # The process was alive after all, and records the outcome.
-    await engines.audit.conclude(intent, "done", {"delay_ms": 0})
-    newest, _ = await engines.audit.page(ALL)
+    await engines.audit_log.conclude(intent, "done", {"delay_ms": 0})
+    newest, _ = await engines.audit_log.page(ALL)
     assert newest.outcome == "done"
 
 
@@ -68,28 +68,28 @@ async def test_unwritable_intent_is_rejected(engines, database_url):
     execute(database_url, "alter table audit_pending rename to elsewhere")
 
     with pytest.raises(StorageUnavailable):
-        await engines.audit.intend(asked(), None)
+        await engines.audit_log.intend(asked(), None)
 
 
 async def test_unwritable_entry_leaves_its_intent(engines, database_url, clock):
-    intent = await engines.audit.intend(asked(at_ms=clock.now_ms()), None)
+    intent = await engines.audit_log.intend(asked(at_ms=clock.now_ms()), None)
     execute(database_url, "alter table audit rename to elsewhere")
 
-    await engines.audit.conclude(intent, "done", None)
+    await engines.audit_log.conclude(intent, "done", None)
 
     assert count(database_url, "audit_pending") == 1
     execute(database_url, "alter table elsewhere rename to audit")
     clock.advance(ms=limits.AUDIT_INTENT_MS + 1)
-    await engines.audit.close_abandoned()
-    assert [entry.outcome for entry in await engines.audit.page(ALL)] == ["unknown"]
+    await engines.audit_log.close_abandoned()
+    assert [entry.outcome for entry in await engines.audit_log.page(ALL)] == ["unknown"]
 
 
 async def test_concurrent_entries_have_one_order(engines):
     await asyncio.gather(
-        *(engines.audit.record(asked(request_id=str(n)), "done") for n in range(24))
+        *(engines.audit_log.record(asked(request_id=str(n)), "done") for n in range(24))
     )
 
-    found = await engines.audit.page(ALL, oldest_first=True)
+    found = await engines.audit_log.page(ALL, oldest_first=True)
 
     assert [entry.seq for entry in found] == list(range(1, 25))
     assert Chain(whole=True).look(entry.fields() for entry in found) is None
@@ -100,7 +100,7 @@ async def test_concurrent_entries_have_one_order(engines):
     ["update audit set principal = 'eve'", "delete from audit", "truncate audit"],
 )
 async def test_postgres_rejects_rewriting_log(engines, database_url, statement):
-    await engines.audit.record(asked(), "done")
+    await engines.audit_log.record(asked(), "done")
 
     with pytest.raises(psycopg.errors.RaiseException, match="only grows"):
         execute(database_url, statement)
@@ -123,28 +123,28 @@ async def test_postgres_rejects_rewriting_log(engines, database_url, statement):
 )
 async def test_tampering_is_detected(engines, database_url, statement, seq):
     for number in range(4):
-        await engines.audit.record(asked(f"queues/q{number}"), "done", {"delay_ms": number})
+        await engines.audit_log.record(asked(f"queues/q{number}"), "done", {"delay_ms": number})
 
     execute(
         database_url,
         f"alter table audit disable trigger user; {statement}; alter table audit enable trigger user",
     )
 
-    found = await engines.audit.page(ALL, oldest_first=True)
+    found = await engines.audit_log.page(ALL, oldest_first=True)
     fault = Chain(whole=True).look(entry.fields() for entry in found)
     assert fault is not None
     assert fault.seq == seq
 
 
 async def test_entries_are_filtered_by_field(engines):
-    say = engines.audit.record
+    say = engines.audit_log.record
     await say(asked("queues/orders", at_ms=1_000), "done")
     await say(asked("queues/orders/messages/m1", principal="bob", at_ms=2_000), "done")
     await say(asked("queues/orders-2", namespace="blue", at_ms=3_000), "refused:forbidden")
     await say(asked("streams/clicks", action="stream:manage", at_ms=4_000), "done")
 
     async def seqs(**wanted):
-        return [entry.seq for entry in await engines.audit.page(Wanted(**wanted))]
+        return [entry.seq for entry in await engines.audit_log.page(Wanted(**wanted))]
 
     assert await seqs() == [4, 3, 2, 1]
     assert await seqs(resource="queues/orders") == [2, 1]
@@ -152,8 +152,8 @@ async def test_entries_are_filtered_by_field(engines):
     assert await seqs(namespace="blue") == [3]
     assert await seqs(action="stream:manage") == [4]
     assert await seqs(since_ms=2_000, until_ms=4_000) == [3, 2]
-    assert [one.seq for one in await engines.audit.page(ALL, after=3, limit=1)] == [2]
-    newer = await engines.audit.page(ALL, after=2, limit=1, oldest_first=True)
+    assert [one.seq for one in await engines.audit_log.page(ALL, after=3, limit=1)] == [2]
+    newer = await engines.audit_log.page(ALL, after=2, limit=1, oldest_first=True)
     assert [one.seq for one in newer] == [3]
 
 
@@ -161,13 +161,13 @@ async def test_snapshot_shows_requested_configuration(engines):
     spec = QueueSpec(delay_ms=5_000, tags={"team": "blue"})
     await engines.catalog.put_queue(QueueName("orders"), spec)
 
-    found = await engines.snapshots.of(LOCAL_ADMINISTRATOR, "queues", "orders")
+    found = await engines.audit_snapshots.of(LOCAL_ADMINISTRATOR, "queues", "orders")
 
     assert found["delay_ms"] == 5_000
     assert found["tags"] == {"team": "blue"}
-    assert await engines.snapshots.of(LOCAL_ADMINISTRATOR, "queues", "absent") is None
-    assert await engines.snapshots.of(LOCAL_ADMINISTRATOR, "queues", "no name!") is None
-    assert await engines.snapshots.of(LOCAL_ADMINISTRATOR, "replays", "orders") is None
+    assert await engines.audit_snapshots.of(LOCAL_ADMINISTRATOR, "queues", "absent") is None
+    assert await engines.audit_snapshots.of(LOCAL_ADMINISTRATOR, "queues", "no name!") is None
+    assert await engines.audit_snapshots.of(LOCAL_ADMINISTRATOR, "replays", "orders") is None
 
 
 def test_webhook_snapshot_hides_passwords():

@@ -36,7 +36,7 @@ async def auditing(engines):
 
 
 async def outcomes(engines):
-    found = await engines.audit.page(Wanted(), oldest_first=True)
+    found = await engines.audit_log.page(Wanted(), oldest_first=True)
     return [(entry.asked.principal, entry.asked.operation, entry.outcome) for entry in found]
 
 
@@ -76,7 +76,7 @@ async def test_refusals_per_minute_are_bounded_and_counted(auditing, engines, cl
     clock.advance(ms=limits.MINUTE_MS)
     await try_in_vain()
 
-    [newest] = await engines.audit.page(Wanted(), limit=1)
+    [newest] = await engines.audit_log.page(Wanted(), limit=1)
     assert newest.after == {"refusals_left_out": 7}
 
 
@@ -122,7 +122,7 @@ async def test_cancelled_call_leaves_intent_for_maintenance(auditing, engines, c
     await asyncio.gather(task, return_exceptions=True)
 
     clock.advance(ms=limits.AUDIT_INTENT_MS + 1)
-    await engines.audit.close_abandoned()
+    await engines.audit_log.close_abandoned()
 
     assert await outcomes(engines) == [("ada", "purge_queue", "unknown")]
 
@@ -133,7 +133,7 @@ async def test_unauthenticated_caller_is_recorded_in_background(auditing, engine
     auditing.note_stranger(Unauthenticated(), Door.WS, ("10.0.0.7", 5), headers, b"r1")
     await auditing.settled()
 
-    [entry] = await engines.audit.page(Wanted())
+    [entry] = await engines.audit_log.page(Wanted())
     assert (entry.asked.operation, entry.outcome) == ("log_in", "refused:unauthenticated")
     assert (entry.asked.address, entry.asked.door) == ("10.0.0.7", Door.WS)
     assert entry.asked.credential == "i" * 12
@@ -182,7 +182,7 @@ async def test_key_is_recorded_by_rights_and_never_by_secret(engines):
         vain = await client.post("/v1/sessions", json={"api_key": "msk_" + "0" * 50})
         await app.control.state.auditing.settled()
 
-    created, changed, renewed, revoked, stranger = await engines.audit.page(
+    created, changed, renewed, revoked, stranger = await engines.audit_log.page(
         Wanted(), oldest_first=True
     )
     assert (created.before, created.after["id"], created.after["roles"]) == (

@@ -97,7 +97,7 @@ async def test_invalid_credentials_are_rejected_and_audited(guarded: Guarded):
     ]
 
     async def doors() -> set[Door]:
-        page = await guarded.storage.audit.page(Wanted())
+        page = await guarded.storage.audit_log.page(Wanted())
         return {entry.asked.door for entry in page if entry.asked.operation == "log_in"}
 
     await eventually(doors, {Door.STS})

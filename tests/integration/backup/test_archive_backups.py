@@ -88,7 +88,7 @@ async def checked(settings):
 async def test_restored_deployment_has_its_archive(source, target, tmp_path, name):
     async with open_storage(source) as storage:
         await with_history(storage, source)
-        staged = await storage.writing.stage(CLICKS, arrow_stream([b"put aside"]))
+        staged = await storage.staged_writes.stage(CLICKS, arrow_stream([b"put aside"]))
     manifest = await backed_up(source, tmp_path / name)
 
     await restored(target, tmp_path / name)
@@ -96,7 +96,7 @@ async def test_restored_deployment_has_its_archive(source, target, tmp_path, nam
     [shard] = await checked(target)
     async with open_storage(target) as storage:
         read = await storage.streams.read_shard(CLICKS, 0, ReadFrom(offset=0))
-        write = await storage.writing.commit(CLICKS, "writer", 0, [staged])
+        write = await storage.staged_writes.commit(CLICKS, "writer", 0, [staged])
     assert manifest.archived == 2
     assert (shard.records, shard.faults) == (1, [])
     assert [one.record.data for one in read.records] == [b"old", b"new"]

@@ -21,7 +21,7 @@ async def listings(storage):
     await storage.catalog.put_stream(StreamName("order-events"), StreamSpec(shards=1))
     await storage.catalog.put_queue(QueueName("orders-gone"), QueueSpec())
     await storage.catalog.delete_queue(QueueName("orders-gone"))
-    return storage.listings
+    return storage.search
 
 
 async def test_name_part_matches_case_insensitively(listings):

@@ -59,7 +59,7 @@ def value(text, name, **labels):
 async def test_scrape_reports_contents_of_stores(guarded):
     await guarded.storage.queues.send(ORDERS, [NewMessage(b"x")] * 3)
     await guarded.storage.queues.receive(ORDERS)
-    await guarded.storage.series.sample()
+    await guarded.storage.time_series.sample()
 
     text = (await guarded.ask("GET", "/metrics", await guarded.key())).text
 
@@ -88,7 +88,7 @@ async def test_store_round_trips_are_timed(guarded):
 
 @pytest.mark.parametrize("path", ["/metrics", "/metrics/per-object"])
 async def test_openmetrics_is_served_on_request(guarded, path):
-    await guarded.storage.series.sample()
+    await guarded.storage.time_series.sample()
 
     answer = await guarded.ask("GET", path, await guarded.key(), headers=OPENMETRICS)
     plain = await guarded.ask("GET", path, await guarded.key())
@@ -122,7 +122,7 @@ async def test_objects_are_reported_by_name(guarded):
     )
     await storage.streams.append(StreamName("clicks"), [Record(b"x")] * 4)
     await storage.queues.send(ORDERS, [NewMessage(b"x")])
-    await storage.series.sample()
+    await storage.time_series.sample()
 
     text = (await guarded.ask("GET", "/metrics/per-object", await guarded.key())).text
     queues = (await guarded.ask("GET", "/metrics/per-object?kind=queues", await guarded.key())).text
@@ -146,7 +146,7 @@ async def test_objects_are_reported_by_name(guarded):
 
 async def test_objects_hidden_from_caller_are_not_reported(guarded):
     await guarded.storage.catalog.put_queue(QueueName("secret"), QueueSpec())
-    await guarded.storage.series.sample()
+    await guarded.storage.time_series.sample()
     some = Grant(Effect.ALLOW, ("queue:list", "metrics:read"), ("orders*",))
     key = await guarded.key(Rights(grants=(some,)))
 
@@ -163,7 +163,7 @@ async def test_object_count_is_limited_and_truncation_is_reported(guarded, monke
     monkeypatch.setattr(limits, "OBJECT_METRICS_MAX", 2)
     for nth in range(3):
         await guarded.storage.catalog.put_queue(QueueName(f"q{nth}"), QueueSpec())
-    await guarded.storage.series.sample()
+    await guarded.storage.time_series.sample()
 
     text = (await guarded.ask("GET", "/metrics/per-object?prefix=q", await guarded.key())).text
 
@@ -221,7 +221,7 @@ SENT = ("millstream_messages_received_total", {"kind": "queue", "protocol": "htt
 async def make_queue_and_measure(settings):
     async with open_storage(settings) as storage:
         await storage.catalog.put_queue(ORDERS, QueueSpec())
-        await storage.series.sample()
+        await storage.time_series.sample()
 
 
 def scraped_once(url, count):

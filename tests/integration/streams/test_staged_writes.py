@@ -61,14 +61,14 @@ def stored(settings) -> list[str]:
 
 
 async def stage(engines, *parts: bytes) -> list[str]:
-    return [await engines.writing.stage(CLICKS, part) for part in parts]
+    return [await engines.staged_writes.stage(CLICKS, part) for part in parts]
 
 
 async def test_commit_appends_staged_records(engines, settings):
     staged = await stage(engines, numbered(0, 1_500), numbered(1_500, 10))
     before = await bodies(engines)
 
-    write = await engines.writing.commit(CLICKS, "load", 0, staged)
+    write = await engines.staged_writes.commit(CLICKS, "load", 0, staged)
 
     assert before == []
     assert (write.done, write.records) == (True, 1_510)
@@ -77,10 +77,10 @@ async def test_commit_appends_staged_records(engines, settings):
 
 
 async def test_first_commit_wins_and_later_staged_data_is_discarded(engines, settings):
-    await engines.writing.commit(CLICKS, "load", 3, await stage(engines, numbered(0, 10)))
+    await engines.staged_writes.commit(CLICKS, "load", 3, await stage(engines, numbered(0, 10)))
     other = await stage(engines, numbered(100, 10))
 
-    again = await engines.writing.commit(CLICKS, "load", 3, other)
+    again = await engines.staged_writes.commit(CLICKS, "load", 3, other)
 
     assert (again.done, again.records) == (True, 10)
     assert again.staged != tuple(other)
@@ -102,10 +102,10 @@ async def test_interrupted_commit_is_finished_once_by_next_commit(engines, setti
 
     monkeypatch.setattr(engines.streams, "append_rising", broken)
     with pytest.raises(StorageUnavailable):
-        await engines.writing.commit(CLICKS, "load", 0, staged)
+        await engines.staged_writes.commit(CLICKS, "load", 0, staged)
     [half] = [len(await bodies(engines))]
     async with open_storage(settings) as other:
-        write = await other.writing.commit(CLICKS, "load", 0, [])
+        write = await other.staged_writes.commit(CLICKS, "load", 0, [])
 
     assert half == 1_400
     assert (write.done, write.records) == (True, 2_100)
@@ -121,11 +121,11 @@ async def test_abandoned_commit_is_finished_by_maintenance(engines, settings, cl
     with monkeypatch.context() as patch:
         patch.setattr(engines.streams, "append_rising", broken)
         with pytest.raises(StorageUnavailable):
-            await engines.writing.commit(CLICKS, "load", 0, staged)
+            await engines.staged_writes.commit(CLICKS, "load", 0, staged)
 
-    at_once = await engines.writing.finish()
+    at_once = await engines.staged_writes.finish()
     clock.advance(ms=limits.COMMIT_ALONE_MS + 1)
-    later = [await engines.writing.finish() for _ in range(2)]
+    later = [await engines.staged_writes.finish() for _ in range(2)]
 
     assert (at_once, later) == (0, [1, 0])
     assert Counter(await bodies(engines)) == once_each(1_000)
@@ -136,11 +136,11 @@ async def test_concurrent_commits_append_once_even_during_split(engines, setting
 
     async with open_storage(settings) as other:
         writes = await asyncio.gather(
-            engines.writing.commit(CLICKS, "load", 0, staged),
-            other.writing.commit(CLICKS, "load", 0, staged),
+            engines.staged_writes.commit(CLICKS, "load", 0, staged),
+            other.staged_writes.commit(CLICKS, "load", 0, staged),
             other.streams.set_shard_count(CLICKS, 5),
         )
-        last = await other.writing.commit(CLICKS, "load", 0, staged)
+        last = await other.staged_writes.commit(CLICKS, "load", 0, staged)
 
     assert len(writes) == 3
     assert last.done
@@ -150,7 +150,7 @@ async def test_concurrent_commits_append_once_even_during_split(engines, setting
 async def test_batches_and_writers_are_independent(engines):
     for writer_id, batch_id in (("load", 0), ("load", 1), ("other", 0)):
         staged = await stage(engines, numbered(0, 5))
-        await engines.writing.commit(CLICKS, writer_id, batch_id, staged)
+        await engines.staged_writes.commit(CLICKS, writer_id, batch_id, staged)
 
     assert Counter(await bodies(engines)) == once_each(5) + once_each(5) + once_each(5)
 
@@ -160,17 +160,17 @@ async def test_commit_of_unknown_staged_file_is_rejected(engines):
 
     for wrong in ([staged, "0" * 32], ["../../etc/passwd"], [staged, staged]):
         with pytest.raises(ValidationFailed):
-            await engines.writing.commit(CLICKS, "load", 0, wrong)
+            await engines.staged_writes.commit(CLICKS, "load", 0, wrong)
 
-    write = await engines.writing.commit(CLICKS, "load", 0, [staged])
+    write = await engines.staged_writes.commit(CLICKS, "load", 0, [staged])
     assert write.records == 5
 
 
 async def test_discard_deletes_only_named_staged_file(engines, settings):
     first, second = await stage(engines, numbered(0, 5), numbered(5, 5))
 
-    await engines.writing.discard(CLICKS, first)
-    await engines.writing.discard(CLICKS, "no such thing")
+    await engines.staged_writes.discard(CLICKS, first)
+    await engines.staged_writes.discard(CLICKS, "no such thing")
 
     assert [path.rsplit("/", 1)[1] for path in stored(settings)] == [second]
 
@@ -190,14 +190,14 @@ async def test_discard_deletes_only_named_staged_file(engines, settings):
 )
 async def test_staging_invalid_table_is_rejected(engines, settings, encoded):
     with pytest.raises(ValidationFailed):
-        await engines.writing.stage(CLICKS, encoded)
+        await engines.staged_writes.stage(CLICKS, encoded)
 
     assert stored(settings) == []
 
 
 async def test_staging_invalid_record_is_rejected(engines):
     with pytest.raises(MessageTooLarge):
-        await engines.writing.stage(CLICKS, arrow_stream([b"x" * (1 << 20) + b"y"]))
+        await engines.staged_writes.stage(CLICKS, arrow_stream([b"x" * (1 << 20) + b"y"]))
 
 
 async def test_headers_and_event_times_are_kept(engines):
@@ -208,7 +208,7 @@ async def test_headers_and_event_times_are_kept(engines):
     times = pa.array([1_700_000_000_000_000, None], pa.timestamp("us", tz="UTC"))
     staged = await stage(engines, arrow_stream([b"a", b"b"], headers=headers, event_ts=times))
 
-    await engines.writing.commit(CLICKS, "load", 0, staged)
+    await engines.staged_writes.commit(CLICKS, "load", 0, staged)
 
     read = await engines.streams.read(CLICKS, {})
     found = {
@@ -222,9 +222,9 @@ async def test_headers_and_event_times_are_kept(engines):
 async def test_staging_is_rejected_for_view_and_without_archive(engines, redis_url, database_url):
     await engines.catalog.put_queue(QueueName("work"), QueueSpec(stream_view=True))
     with pytest.raises(StreamReadOnly):
-        await engines.writing.stage(StreamName("work"), numbered(0, 1))
+        await engines.staged_writes.stage(StreamName("work"), numbered(0, 1))
 
     bare = StorageSettings(redis_url=redis_url, database_url=database_url)
     async with open_storage(bare) as other:
         with pytest.raises(ArchiveOff):
-            await other.writing.stage(CLICKS, numbered(0, 1))
+            await other.staged_writes.stage(CLICKS, numbered(0, 1))

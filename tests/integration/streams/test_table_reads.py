@@ -52,7 +52,7 @@ async def table(
     name: StreamName = CLICKS,
     shard: int = 0,
 ) -> TableRead:
-    return await engines.tables.read(name, shard, offset, end, bytes_max)
+    return await engines.arrow_reader.read(name, shard, offset, end, bytes_max)
 
 
 def records_in(read: TableRead) -> list[LogRecord]:

@@ -19,7 +19,7 @@ async def guarded(redis_url, database_url):
     async with guarding(redis_url, database_url) as guarded:
         await guarded.storage.groups.put(GroupName("readers"), GroupSpec(stream="clicks"))
         await guarded.storage.queues.send(ORDERS, [NewMessage(b"x")] * 2)
-        await guarded.storage.series.sample()
+        await guarded.storage.time_series.sample()
         yield guarded
 
 

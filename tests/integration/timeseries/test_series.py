@@ -44,11 +44,11 @@ async def send(storage, count=1, queue=ORDERS):
 
 async def tick(storage, clock, ms=STEP_MS):
     clock.advance(ms=ms)
-    return await storage.series.sample()
+    return await storage.time_series.sample()
 
 
 async def charted(storage, column, ms=limits.HOUR_MS, last=4):
-    chart = await storage.series.of_queue(ORDERS, ms)
+    chart = await storage.time_series.of_queue(ORDERS, ms)
     return chart.columns[column][-last:]
 
 
@@ -58,14 +58,14 @@ def keys_of_series(redis_url):
 
 
 async def test_queue_depth_and_rates_are_charted(storage, clock):
-    await storage.series.sample()
+    await storage.time_series.sample()
     for count in (3, 0, 5):
         clock.advance(ms=STEP_MS)
         if count:
             await send(storage, count)
-        await storage.series.sample()
+        await storage.time_series.sample()
 
-    chart = await storage.series.of_queue(ORDERS, limits.HOUR_MS)
+    chart = await storage.time_series.of_queue(ORDERS, limits.HOUR_MS)
 
     assert chart.step_ms == STEP_MS
     assert chart.start_ms == clock.now_ms() // STEP_MS * STEP_MS - 359 * STEP_MS
@@ -77,7 +77,7 @@ async def test_queue_depth_and_rates_are_charted(storage, clock):
 
 async def test_oldest_message_ages_without_writes(storage, clock, redis_url):
     await send(storage)
-    await storage.series.sample()
+    await storage.time_series.sample()
     await tick(storage, clock)
     before = keys_of_series(redis_url)
     for _ in range(3):
@@ -90,7 +90,7 @@ async def test_oldest_message_ages_without_writes(storage, clock, redis_url):
 
 
 async def test_missed_sample_is_reported_as_gap_and_not_zero(storage, clock):
-    await storage.series.sample()
+    await storage.time_series.sample()
     await send(storage, 2)
     await tick(storage, clock)
     await send(storage, 4)
@@ -101,19 +101,19 @@ async def test_missed_sample_is_reported_as_gap_and_not_zero(storage, clock):
 
 
 async def test_first_rate_after_long_gap_is_unknown(storage, clock):
-    await storage.series.sample()
+    await storage.time_series.sample()
     await send(storage, 100)
     await tick(storage, clock, ms=10 * STEP_MS)
     await tick(storage, clock)
 
-    latest = await storage.series.latest_queues("default")
+    latest = await storage.time_series.latest_queues("default")
 
     assert await charted(storage, "sent_per_second") == (None, None, None, 0)
     assert latest["orders"].sent_per_second == 0
 
 
 async def test_concurrent_samplers_sample_once(storage, other, clock):
-    first, second = await storage.series.sample(), await other.series.sample()
+    first, second = await storage.time_series.sample(), await other.series.sample()
     third = await tick(other, clock)
 
     assert (first, second, third) == (1, 0, 1)
@@ -121,10 +121,10 @@ async def test_concurrent_samplers_sample_once(storage, other, clock):
 
 async def test_latest_sample_is_one_read_and_has_its_time(storage, clock):
     await send(storage, 3)
-    await storage.series.sample()
+    await storage.time_series.sample()
     await tick(storage, clock)
 
-    latest = await storage.series.latest_queues("default")
+    latest = await storage.time_series.latest_queues("default")
 
     assert latest.at_ms == clock.now_ms()
     assert list(latest) == ["orders"]
@@ -133,15 +133,15 @@ async def test_latest_sample_is_one_read_and_has_its_time(storage, clock):
 
 
 async def test_dead_letters_are_counted_by_cause(storage, clock):
-    await storage.series.sample()
+    await storage.time_series.sample()
     await send(storage)
     [message] = await storage.queues.receive(ORDERS, visibility_timeout_ms=1_000)
     reject = Settlement(message.receipt_handle, SettleAction.REJECT, reason="poison")
     await storage.queues.settle(ORDERS, [reject])
     await tick(storage, clock)
 
-    latest = await storage.series.latest_queues("default")
-    total = (await storage.series.latest_namespaces())[""]
+    latest = await storage.time_series.latest_queues("default")
+    total = (await storage.time_series.latest_namespaces())[""]
 
     assert (latest["orders"].dead_lettered, latest["orders"].dead_rejected) == (1, 1)
     assert (total.dead_rejected, total.dead_exhausted, total.dead_full) == (1, 0, 0)
@@ -149,18 +149,18 @@ async def test_dead_letters_are_counted_by_cause(storage, clock):
 
 async def test_recreated_queue_has_its_own_chart(storage, clock):
     await send(storage, 9)
-    await storage.series.sample()
+    await storage.time_series.sample()
     await tick(storage, clock)
     await storage.catalog.delete_queue(ORDERS)
     await storage.catalog.put_queue(ORDERS, QueueSpec())
     await tick(storage, clock)
 
     assert await charted(storage, "ready") == (None, None, None, 0)
-    assert (await storage.series.latest_namespaces())["default"].sent == 9
+    assert (await storage.time_series.latest_namespaces())["default"].sent == 9
 
 
 async def test_deleted_queue_leaves_no_series(storage, clock, redis_url):
-    await storage.series.sample()
+    await storage.time_series.sample()
     without = keys_of_series(redis_url)
     extra = QueueName("extra")
     queue, _ = await storage.catalog.put_queue(extra, QueueSpec())
@@ -174,28 +174,28 @@ async def test_deleted_queue_leaves_no_series(storage, clock, redis_url):
     assert keys_of_series(redis_url) <= with_it
     assert not any(queue.log_id in key for key in keys_of_series(redis_url))
     assert without <= with_it
-    assert list(await storage.series.latest_queues("default")) == ["orders"]
+    assert list(await storage.time_series.latest_queues("default")) == ["orders"]
     with pytest.raises(QueueNotFound):
-        await storage.series.of_queue(extra, limits.HOUR_MS)
+        await storage.time_series.of_queue(extra, limits.HOUR_MS)
 
 
 async def test_streams_and_groups_are_charted_with_lag(storage, clock):
     await storage.catalog.put_stream(CLICKS, StreamSpec(shards=2))
     await storage.groups.put(READERS, GroupSpec(stream="clicks", kind=GroupKind.SIMPLE))
-    await storage.series.sample()
+    await storage.time_series.sample()
     clock.advance(ms=STEP_MS)
     await storage.streams.append(CLICKS, [Record(b"x", f"key-{n}") for n in range(20)])
-    await storage.series.sample()
+    await storage.time_series.sample()
     clock.advance(ms=STEP_MS)
     states = await storage.streams.shards(CLICKS)
     first = states[0]
     await storage.groups.commit(READERS, [Commit(shard=0, offset=first.next)])
-    await storage.series.sample()
+    await storage.time_series.sample()
 
-    stream = await storage.series.of_stream(CLICKS, limits.HOUR_MS)
-    group = await storage.series.of_group(READERS, limits.HOUR_MS)
-    latest = (await storage.series.latest_groups("default"))["readers"]
-    total = await storage.series.of_namespace("default", limits.HOUR_MS)
+    stream = await storage.time_series.of_stream(CLICKS, limits.HOUR_MS)
+    group = await storage.time_series.of_group(READERS, limits.HOUR_MS)
+    latest = (await storage.time_series.latest_groups("default"))["readers"]
+    total = await storage.time_series.of_namespace("default", limits.HOUR_MS)
 
     assert stream.columns["records"][-3:] == (0, 20, 20)
     assert stream.columns["records_in_per_second"][-2:] == (2, 0)
@@ -213,29 +213,29 @@ async def test_page_of_charts_is_read_together(storage, clock):
     names = [QueueName(f"page-{nth}") for nth in range(50)]
     for name in names:
         await storage.catalog.put_queue(name, QueueSpec())
-    await storage.series.sample()
+    await storage.time_series.sample()
     await send(storage, 4, names[7])
     await tick(storage, clock)
 
-    charts = await storage.series.of_queues(names, limits.HOUR_MS)
+    charts = await storage.time_series.of_queues(names, limits.HOUR_MS)
 
     assert list(charts) == names
     assert [charts[name].columns["ready"][-1] for name in names[6:9]] == [0, 4, 0]
 
 
 async def test_page_of_charts_omits_unknown_queues(storage, clock):
-    await storage.series.sample()
+    await storage.time_series.sample()
 
-    charts = await storage.series.of_queues([ORDERS, QueueName("nothing")], limits.HOUR_MS)
-    streams = await storage.series.of_streams([StreamName("nothing")], limits.HOUR_MS)
+    charts = await storage.time_series.of_queues([ORDERS, QueueName("nothing")], limits.HOUR_MS)
+    streams = await storage.time_series.of_streams([StreamName("nothing")], limits.HOUR_MS)
 
     assert (list(charts), streams) == ([ORDERS], {})
 
 
 async def test_deployment_chart_includes_its_store(storage, clock):
-    await storage.series.sample()
+    await storage.time_series.sample()
 
-    chart = await storage.series.of_deployment(limits.HOUR_MS)
+    chart = await storage.time_series.of_deployment(limits.HOUR_MS)
 
     assert chart.columns["memory_used_bytes"][-1] > 0
     assert chart.columns["queues"][-1] == 1
@@ -334,7 +334,7 @@ async def test_ten_thousand_queues_take_bounded_calls_and_memory(
 ):
     _make_queues(database_url, 10_000)
     calls = []
-    pipeline = engines.series._hot._pipeline
+    pipeline = engines.time_series._hot._pipeline
 
     def counted(run):
         def call(name, *rest, **more):
@@ -345,15 +345,15 @@ async def test_ten_thousand_queues_take_bounded_calls_and_memory(
 
     monkeypatch.setattr(pipeline, "read", counted(pipeline.read))
     monkeypatch.setattr(pipeline, "write", counted(pipeline.write))
-    await engines.series.sample()
+    await engines.time_series.sample()
     calls.clear()
 
     clock.advance(ms=STEP_MS)
-    looked_at = await engines.series.sample()
+    looked_at = await engines.time_series.sample()
     ticking = list(calls)
     calls.clear()
-    latest = await engines.series.latest_queues("default")
-    again = await engines.series.latest_queues("default")
+    latest = await engines.time_series.latest_queues("default")
+    again = await engines.time_series.latest_queues("default")
 
     assert looked_at == len(latest) == 10_000
     assert again is latest
@@ -389,16 +389,16 @@ async def test_logs_beyond_sampling_bound_take_turns(engines, clock, monkeypatch
     for name in names:
         await engines.catalog.put_queue(name, QueueSpec())
     for _ in range(2):
-        await engines.series.sample()
+        await engines.time_series.sample()
         clock.advance(ms=STEP_MS)
     for name in names:
         await send(engines, 20, name)
     for _ in range(6):
-        await engines.series.sample()
+        await engines.time_series.sample()
         clock.advance(ms=STEP_MS)
     clock.advance(ms=-STEP_MS)
 
-    charts = await engines.series.of_queues(names, limits.HOUR_MS)
+    charts = await engines.time_series.of_queues(names, limits.HOUR_MS)
 
     for chart in charts.values():
         depth, rates = chart.columns["ready"][-6:], chart.columns["sent_per_second"][-6:]

@@ -176,7 +176,7 @@ async def _queue(
     name = arns.queue(arn)
     try:
         if name is not None:
-            call.storage.access.authorise(call.principal, action or call.action, str(name))
+            call.storage.authorizer.authorise(call.principal, action or call.action, str(name))
             await call.storage.catalog.queue(name)
             return name
     except QueueNotFound:

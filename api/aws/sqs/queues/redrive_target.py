@@ -27,7 +27,7 @@ async def check_redrive_target(
     if not text or spec.dead_letters is None:
         return
     name = QueueName(spec.dead_letters.queue, source.namespace)
-    call.storage.access.authorise(call.principal, Action.QUEUE_SEND, str(name))
+    call.storage.authorizer.authorise(call.principal, Action.QUEUE_SEND, str(name))
     try:
         target = await call.storage.catalog.queue(name)
     except QueueNotFound:
