@@ -38,7 +38,7 @@ async def lose_the_hot_store(engines: Storage, redis_url: str) -> None:
     with redis.Redis.from_url(redis_url) as client:
         client.delete(*every_key("default", stream.shards[0].log_id))
         client.delete(STORE_KEY)
-    epoch = engines.streams._keeper._epoch
+    epoch = engines.streams._provisioner._epoch
     epoch._run_id = ""
     await epoch.check()
 

@@ -346,7 +346,7 @@ class Dispatcher:
         if isinstance(answer, Lasting):
             return Served(answer.status, answer.kind, b"", answer.headers, answer.pieces)
         media_type, encoded = encode_answer(answer, answer_type(request.headers))
-        low = opened.storage.quotas.low_standings(principal, resource_of(noun, word))
+        low = opened.storage.quotas.near_limit(principal, resource_of(noun, word))
         rate_headers = rate_limit_headers(low) if low else ()
         return Served(route.answers[type(answer)], media_type, encoded, rate_headers)
 
@@ -365,7 +365,7 @@ async def _read_and_spend(
         return value
     finally:
         resource = resource_of(*request.words[2:4])
-        waiting = quotas.spend(principal, resource, messages=messages, size_bytes=size_bytes)
+        waiting = quotas.acquire(principal, resource, messages=messages, size_bytes=size_bytes)
         if waiting is not None:
             await waiting
 

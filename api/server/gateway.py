@@ -266,10 +266,10 @@ class Gateway:
         resource = resource_of(noun, word) if noun in _COUNTED else ""
         if not principal.policy.allows_something(resource.partition("/")[0], word):
             resource = ""  # callers without permissions must not use up the resource's quota
-        waiting = quotas.spend(principal, resource)
+        waiting = quotas.acquire(principal, resource)
         if waiting is not None:
             await waiting
-        return rate_limit_headers(quotas.low_standings(principal, resource))
+        return rate_limit_headers(quotas.near_limit(principal, resource))
 
 
 def _caching(headers: Iterable[tuple[bytes, bytes]]) -> tuple[tuple[bytes, bytes], ...]:

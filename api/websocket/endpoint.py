@@ -128,7 +128,7 @@ class PushDoor:
             await self._close(connection, Close.INTERNAL_ERROR, "internal error")
         finally:
             if connection.held_in is not None:
-                self._places().give_back(connection.held_in)
+                self._places().release(connection.held_in)
             self._sessions().disconnected(connection)
 
     async def _accept(
@@ -146,7 +146,7 @@ class PushDoor:
             wire = _wire(scope["subprotocols"])
             self._check_room()
             if principal is not None:
-                await self._places().take(principal.namespace)
+                await self._places().acquire(principal.namespace)
         except Exception as error:
             self._note(error, scope)
             await receive()
@@ -158,7 +158,7 @@ class PushDoor:
             await send({"type": "websocket.accept", "subprotocol": chosen})
         except BaseException:
             if principal is not None:
-                self._places().give_back(principal.namespace)
+                self._places().release(principal.namespace)
             raise
         abort = scope.get("extensions", {}).get(ABORT, _nothing)
         connection = Connection(send, abort, wire, self._sessions().clock)
@@ -226,7 +226,7 @@ class PushDoor:
         if connection.held_in == principal.namespace:
             return
         try:
-            await self._places().take(principal.namespace)
+            await self._places().acquire(principal.namespace)
         except QuotaExceeded as error:
             raise _Violation(Close.TOO_MANY, error.detail) from None
         except NamespaceNotFound as error:
@@ -235,7 +235,7 @@ class PushDoor:
             raise _Violation(Close.INTERNAL_ERROR, error.detail) from None
         before, connection.held_in = connection.held_in, principal.namespace
         if before is not None:
-            self._places().give_back(before)
+            self._places().release(before)
 
     async def _named(self, hello: Hello, principal: Principal | None, scope: Scope) -> Principal:
         """Return the principal of the `hello`. Raises _Violation."""

@@ -133,7 +133,7 @@ class Publisher:
 
     async def _spend(self, session: Session, resource: str, messages: int, size_bytes: int) -> None:
         """Charge a publish to the quota as one call. Raises QuotaExceeded."""
-        waiting = self._quotas.spend(
+        waiting = self._quotas.acquire(
             session.principal, resource, messages=messages, size_bytes=size_bytes
         )
         if waiting is not None:

@@ -19,9 +19,9 @@ T = TypeVar("T")
 class QueueExecutor:
     """Executor of hot-store verbs on queues, which retries after repairing the log."""
 
-    def __init__(self, catalog: Catalog, keeper: LogProvisioner) -> None:
+    def __init__(self, catalog: Catalog, provisioner: LogProvisioner) -> None:
         self._catalog = catalog
-        self._keeper = keeper
+        self._provisioner = provisioner
 
     async def __call__(
         self,
@@ -50,7 +50,7 @@ class QueueExecutor:
             if current.log_id != queue.log_id:
                 return current
         try:
-            await self._keeper.mend(address_of(queue), problem)
+            await self._provisioner.mend(address_of(queue), problem)
         except LogDeleted:
             raise QueueNotFound(f"Queue '{queue.name.name}' does not exist.") from None
         return queue

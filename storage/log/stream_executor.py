@@ -18,9 +18,9 @@ T = TypeVar("T")
 class StreamExecutor:
     """Executor of verbs on a stream and its logs."""
 
-    def __init__(self, catalog: Catalog, keeper: LogProvisioner) -> None:
+    def __init__(self, catalog: Catalog, provisioner: LogProvisioner) -> None:
         self._catalog = catalog
-        self._keeper = keeper
+        self._provisioner = provisioner
 
     async def stream(self, name: StreamName) -> Stream:
         """Return the stream, from the cache if possible.
@@ -68,4 +68,4 @@ class StreamExecutor:
 
     async def mended(self, log: LogAddress, work: Callable[[], Awaitable[T]]) -> T:
         """Do work on a log, repairing the log when its script requires that."""
-        return await self._keeper.mended(log, work)
+        return await self._provisioner.mended(log, work)

@@ -77,26 +77,26 @@ class Queues:
         states: HotQueueStates,
         logs: HotLogs,
         rising: HotRising,
-        on_queue: QueueExecutor,
-        carrier: Carrier,
-        retention: HotTrimmer,
+        executor: QueueExecutor,
+        transfer: Carrier,
+        trimmer: HotTrimmer,
         catalog: Catalog,
-        keeper: LogProvisioner,
+        provisioner: LogProvisioner,
         wakeups: Wakeups,
         clock: Clock,
         limits_in_force: Limits,
-        room: MemoryGuard,
+        memory_guard: MemoryGuard,
     ) -> None:
-        self._room = room
+        self._memory_guard = memory_guard
         self._hot = hot
         self._states = states
         self._logs = logs
         self._rising = rising
-        self._on = on_queue
-        self._carrier = carrier
-        self._retention = retention
+        self._executor = executor
+        self._transfer = transfer
+        self._trimmer = trimmer
         self._catalog = catalog
-        self._keeper = keeper
+        self._provisioner = provisioner
         self._wakeups = wakeups
         self._clock = clock
         self._limits = limits_in_force
@@ -115,10 +115,10 @@ class Queues:
         Raises MessageTooLarge, BatchTooLarge, ValidationFailed, IdempotencyKeyReused, QueueFull; BacklogFull and
         QuotaExceeded if the store or the namespace has no capacity left.
         """
-        if self._room.closed:
-            self._room.check(name.namespace)
+        if self._memory_guard.is_shedding:
+            self._memory_guard.check(name.namespace)
         _check_batch(messages)
-        return await self._on(name, partial(self._send, messages, idempotency_key))
+        return await self._executor(name, partial(self._send, messages, idempotency_key))
 
     async def _send(
         self, messages: Sequence[NewMessage], key: str, queue: Queue
@@ -128,10 +128,10 @@ class Queues:
         return await self._send_part(queue, part)
 
     async def _send_part(self, queue: Queue, part: SendPart) -> list[SentMessage]:
-        epoch, now = self._keeper.store_epoch, self._clock.script_time()
+        epoch, now = self._provisioner.store_epoch, self._clock.script_time()
         sent: PartSent = await self._hot.send(queue, part, epoch, now)
         if sent.messages and sent.left < self._limits.reservation_offsets_min // 2:
-            self._keeper.note(address_of(queue), sent.messages[-1].offset + 1, sent.left)
+            self._provisioner.note(address_of(queue), sent.messages[-1].offset + 1, sent.left)
         return sent.messages
 
     async def send_rising(
@@ -158,10 +158,10 @@ class Queues:
 
         Otherwise like `send_rising`.
         """
-        if self._room.closed:
-            self._room.check(name.namespace)
+        if self._memory_guard.is_shedding:
+            self._memory_guard.check(name.namespace)
         rise.check(len(messages))
-        added = await self._on(name, partial(self._send_rising, rise, messages))
+        added = await self._executor(name, partial(self._send_rising, rise, messages))
         return AppendCounts(added, len(messages) - added)
 
     async def _send_rising(
@@ -187,7 +187,7 @@ class Queues:
             await self._rising.forget(address_of(queue), producer_ids, self._clock.script_time())
 
         with suppress(QueueNotFound):
-            await self._on(name, forget)
+            await self._executor(name, forget)
 
     def receive(
         self,
@@ -257,7 +257,7 @@ class Queues:
     async def _carry(self, name: QueueName) -> None:
         """Transfer departed messages to their dead-letter queue; a sweep does what fails now."""
         with suppress(MillstreamError):
-            await self._carrier.carry(name)
+            await self._transfer.carry(name)
 
     async def _receive_or_wait(
         self,
@@ -271,7 +271,7 @@ class Queues:
             wait_ms = queue.spec.receive_wait_ms
         if wait_ms:
             return await self._receive_in_time(name, request, wait_ms, still_wanted)
-        return (await self._on(name, partial(self._receive, request, False))).messages
+        return (await self._executor(name, partial(self._receive, request, False))).messages
 
     async def _receive_in_time(
         self, name: QueueName, request: "_Asked", wait_ms: float, still_wanted: Callable[[], bool]
@@ -283,7 +283,7 @@ class Queues:
             while True:
                 waiter.start_over()
                 once = partial(self._receive, request, True)
-                received = await self._on(name, once)
+                received = await self._executor(name, once)
                 del once  # an idle wait holds as little memory as possible
                 if received.messages:
                     waiter.satisfied = True
@@ -327,7 +327,7 @@ class Queues:
             raise BatchTooLarge(f"A call must settle 1 to {limits.SETTLEMENTS_MAX} deliveries.")
         for settlement in settlements:
             check_settlement(settlement)
-        return await self._on(name, partial(self._settle, settlements, any_delivery))
+        return await self._executor(name, partial(self._settle, settlements, any_delivery))
 
     async def _settle(
         self, settlements: Sequence[Settlement], any_delivery: bool, queue: Queue
@@ -350,7 +350,7 @@ class Queues:
 
     async def stats(self, name: QueueName) -> QueueStats:
         """Return exact counts by state, as of now."""
-        return await self._on(
+        return await self._executor(
             name, lambda queue: self._states.stats(queue, self._clock.script_time())
         )
 
@@ -359,7 +359,7 @@ class Queues:
 
         Raises PurgeInProgress when the last purge is more recent than `at_most_every_ms`.
         """
-        return await self._on(
+        return await self._executor(
             name,
             lambda queue: self._states.purge(queue, at_most_every_ms, self._clock.script_time()),
         )
@@ -369,9 +369,9 @@ class Queues:
 
         For the sweeper. `definition`: the queue's definition, if it was just read.
         """
-        tidied = await self._on(name, self._tidy, definition)
+        tidied = await self._executor(name, self._tidy, definition)
         if tidied.moving:
-            await self._carrier.carry(name)
+            await self._transfer.carry(name)
         return tidied.work + tidied.moving
 
     async def _tidy(self, queue: Queue) -> Tidied:
@@ -384,7 +384,7 @@ class Queues:
         if tidied.has_view != queue.spec.stream_view:
             await self._logs.switch_view(address_of(queue), on=queue.spec.stream_view)
         elif tidied.has_view:
-            freed = await self._retention.trim(view_of(queue), self._limits.expired_per_call)
+            freed = await self._trimmer.trim(view_of(queue), self._limits.expired_per_call)
             return msgspec.structs.replace(tidied, work=tidied.work + freed)
         return tidied
 

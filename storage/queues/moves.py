@@ -41,8 +41,8 @@ class Moves:
     def __init__(
         self,
         hot: HotMoves,
-        on_queue: QueueExecutor,
-        carrier: Carrier,
+        executor: QueueExecutor,
+        transfer: Carrier,
         queues: Queues,
         dead_letters: QueueDeadLetters,
         catalog: Catalog,
@@ -50,8 +50,8 @@ class Moves:
         clock: Clock,
     ) -> None:
         self._hot = hot
-        self._on = on_queue
-        self._carrier = carrier
+        self._executor = executor
+        self._transfer = transfer
         self._queues = queues
         self._dead_letters = dead_letters
         self._catalog = catalog
@@ -202,13 +202,13 @@ class Moves:
         departed = 0
         try:
             if move.state is MoveState.RUNNING:
-                departed = await self._on(
+                departed = await self._executor(
                     move.source,
                     lambda queue: self._hot.depart(
                         queue, batch, move_id, self._clock.script_time()
                     ),
                 )
-            carried = await self._carrier.carry(move.source)
+            carried = await self._transfer.carry(move.source)
         except QueueNotFound:
             await self._rows.end(move_id, MoveState.FAILED, "queue_not_found")
             return False

@@ -41,14 +41,14 @@ class Carrier:
     def __init__(
         self,
         hot: HotMoves,
-        on_queue: QueueExecutor,
-        keeper: LogProvisioner,
+        executor: QueueExecutor,
+        provisioner: LogProvisioner,
         rows: MoveRows,
         clock: Clock,
     ) -> None:
         self._hot = hot
-        self._on = on_queue
-        self._keeper = keeper
+        self._executor = executor
+        self._provisioner = provisioner
         self._rows = rows
         self._clock = clock
 
@@ -63,7 +63,7 @@ class Carrier:
     async def _carry_some(self, name: QueueName, carried: Carried) -> int:
         loop = asyncio.get_running_loop()
         until = loop.time() + limits.MOVE_STEP_MS_MAX / limits.SECOND_MS
-        source, moving = await self._on(name, self._listed)
+        source, moving = await self._executor(name, self._listed)
         for target, batch in (await self._by_target(source, moving)).items():
             if loop.time() > until:
                 break  # too old to act on: what is still moving is listed again
@@ -96,19 +96,19 @@ class Carrier:
         async def take_in(queue: Queue) -> None:
             arriving = [_arriving(source, queue, one) for one in batch]
             following, left = await self._hot.take_in(
-                queue, arriving, self._keeper.store_epoch, self._clock.script_time()
+                queue, arriving, self._provisioner.store_epoch, self._clock.script_time()
             )
-            self._keeper.note(address_of(queue), following, left)
+            self._provisioner.note(address_of(queue), following, left)
 
         try:
-            await self._on(target, take_in)
+            await self._executor(target, take_in)
         except QueueNotFound:
             return False
         return True
 
     async def _clear(self, source: Queue, batch: Sequence[Moving], *, put_back: bool) -> int:
         offsets = [one.offset for one in batch]
-        return await self._on(
+        return await self._executor(
             source.name,
             lambda queue: self._hot.clear(
                 queue, offsets, self._clock.script_time(), put_back=put_back

@@ -28,28 +28,28 @@ class ConnectionSlots:
         self._hot = hot
         self._namespaces = namespaces
         self._clock = clock
-        self._taken: dict[str, int] = {}
-        self._said: set[str] = set()  # namespaces in which this process has published a number
+        self._acquired: dict[str, int] = {}
+        self._published: set[str] = set()  # namespaces in which this process has published a number
         self._changed = asyncio.Event()
         self.refused: dict[str, int] = {}
         """Number of connections rejected since the last collection."""
 
-    async def take(self, namespace: str) -> None:
-        """Acquire a slot, to be released with `give_back`.
+    async def acquire(self, namespace: str) -> None:
+        """Acquire a slot, to be released with `release`.
 
         Raises QuotaExceeded, NamespaceNotFound, StorageUnavailable.
         """
         most = (await self._namespaces.find(namespace)).quotas.connections_max
-        self._taken[namespace] = self._taken.get(namespace, 0) + 1
+        self._acquired[namespace] = self._acquired.get(namespace, 0) + 1
         if most is None:
             return
         try:
-            granted = await self._say(namespace, most)
+            granted = await self._publish(namespace, most)
         except BaseException:
-            self.give_back(namespace)
+            self.release(namespace)
             raise
         if not granted:
-            self.give_back(namespace)
+            self.release(namespace)
             self.refused["connections"] = self.refused.get("connections", 0) + 1
             raise QuotaExceeded(
                 f"The namespace has reached its limit of {most} concurrent connections.",
@@ -58,29 +58,29 @@ class ConnectionSlots:
                 retry_after_seconds=_RETRY_AFTER_S,
             )
 
-    def give_back(self, namespace: str) -> None:
+    def release(self, namespace: str) -> None:
         """Release the slot of a closed connection; other processes see it a moment later."""
-        left = self._taken[namespace] - 1
+        left = self._acquired[namespace] - 1
         if left:
-            self._taken[namespace] = left
+            self._acquired[namespace] = left
         else:
-            del self._taken[namespace]
+            del self._acquired[namespace]
         self._changed.set()
 
-    async def say_all(self) -> None:
+    async def publish(self) -> None:
         """Publish this process's connections, where they are limited or were published before."""
-        limited = [name for name in self._taken if self._is_limited(name)]
-        for name in {*limited, *self._said}:
-            await self._say(name, None)
-            if name not in self._taken:
-                self._said.discard(name)
+        limited = [name for name in self._acquired if self._is_limited(name)]
+        for name in {*limited, *self._published}:
+            await self._publish(name, None)
+            if name not in self._acquired:
+                self._published.discard(name)
 
-    async def keep_saying(self) -> None:
+    async def publish_loop(self) -> None:
         """Publish when slots are released, and every ten seconds, until cancelled."""
         while True:
             self._changed.clear()
             try:
-                await self.say_all()
+                await self.publish()
             except MillstreamError as error:
                 logger.info("connection_slots_publish_failed", extra={"reason": error.detail})
             try:
@@ -89,11 +89,11 @@ class ConnectionSlots:
             except TimeoutError:
                 continue
 
-    async def _say(self, namespace: str, most: int | None) -> bool:
-        self._said.add(namespace)
-        places = self._taken.get(namespace, 0)
+    async def _publish(self, namespace: str, most: int | None) -> bool:
+        self._published.add(namespace)
+        slots = self._acquired.get(namespace, 0)
         try:
-            return await self._hot.hold_places(namespace, places, most, self._clock.script_time())
+            return await self._hot.hold_places(namespace, slots, most, self._clock.script_time())
         except OutcomeUnknown:  # it is published again
             raise StorageUnavailable("The store timed out.") from None
 
@@ -103,10 +103,10 @@ class ConnectionSlots:
 
 
 @asynccontextmanager
-async def held(places: ConnectionSlots) -> AsyncGenerator[ConnectionSlots]:
+async def held(slots: ConnectionSlots) -> AsyncGenerator[ConnectionSlots]:
     """Publish the slots continually while the block runs; at its end they are free."""
-    task = asyncio.create_task(places.keep_saying(), name="places")
+    task = asyncio.create_task(slots.publish_loop(), name="connection-slots")
     try:
-        yield places
+        yield slots
     finally:
         await end(task)

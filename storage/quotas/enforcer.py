@@ -1,7 +1,7 @@
 """Quota enforcement: rates of the caller's credential, its namespace, and the resource.
 
-    spend ─▶ the leases of every policy have enough ─▶ taken, without waiting
-       └──▶ one has not ─▶ known to open later ─▶ QuotaExceeded, without asking
+    acquire ─▶ the leases of every policy have enough ─▶ taken, without waiting
+         └──▶ one has not ─▶ known to open later ─▶ QuotaExceeded, without asking
                      └──▶ the store is asked, once for all waiting calls ─▶ enough, or QuotaExceeded
 
 `storage.quotas.gcra` has the bound on what leases let pass beyond a rate, and `storage.domain.quotas` the policies.
@@ -18,7 +18,7 @@ from storage.domain.access.permissions import Principal
 from storage.domain.clock import Clock
 from storage.domain.errors import QuotaExceeded, QuotaTooSmall
 from storage.domain.quotas import Namespace, Quotas, QuotaStanding, Rates
-from storage.quotas.rate_limiter import Cost, Plan, Policy
+from storage.quotas.rate_limiter import Cost, LeasedTokenBucket, LimitSet
 from storage.redis.counters.rate_limits import HotRates
 
 
@@ -31,13 +31,13 @@ class QuotaEnforcer:
         self._clock = clock
         self._table: object = None  # that the rest was built from
         self._free: frozenset[str] = frozenset()
-        self._plans: dict[tuple[str, str, str], Plan] = {}
-        self._low: set[Policy] = set()
-        self._policies: dict[tuple[str, str], Policy] = {}
+        self._plans: dict[tuple[str, str, str], LimitSet] = {}
+        self._low: set[LeasedTokenBucket] = set()
+        self._policies: dict[tuple[str, str], LeasedTokenBucket] = {}
         self.refused: dict[str, int] = {}
         """Number of calls rejected since the last collection, by kind of policy."""
 
-    def spend(
+    def acquire(
         self,
         principal: Principal,
         resource: str,
@@ -52,7 +52,7 @@ class QuotaEnforcer:
         NamespaceNotFound, StorageUnavailable.
         """
         if self._namespaces.table is not self._table:
-            self._begin_anew()
+            self._rebuild_plans()
         rates = principal.rates
         if rates is None and principal.namespace in self._free:
             return None
@@ -60,12 +60,12 @@ class QuotaEnforcer:
         cost = (calls, messages, size_bytes)
         if plan is None or (plan.rates is not rates and plan.rates != rates):
             if principal.namespace not in self._namespaces.table:
-                return self._spend_somewhere(principal, resource, cost)
+                return self._acquire_unknown_namespace(principal, resource, cost)
             plan = self._plan(principal, resource)
         now_ms = self._clock.now_ms()
-        return None if plan.spend(cost, now_ms) else self._ask(plan, cost, now_ms)
+        return None if plan.acquire(cost, now_ms) else self._request_tokens(plan, cost, now_ms)
 
-    def low_standings(self, principal: Principal, resource: str) -> Sequence[QuotaStanding]:
+    def near_limit(self, principal: Principal, resource: str) -> Sequence[QuotaStanding]:
         """Return a caller's standing with the policies that are nearly used up.
 
         As far as this process knows.
@@ -79,7 +79,7 @@ class QuotaEnforcer:
         low = [policy for policy in plan.policies if policy in self._low]
         return [one for policy in low for one in policy.standings(now_ms)]
 
-    def _ask(self, plan: Plan, cost: Cost, now_ms: int) -> Awaitable[None]:
+    def _request_tokens(self, plan: LimitSet, cost: Cost, now_ms: int) -> Awaitable[None]:
         """Acquire from the store what the leases lack.
 
         Fails without asking if there is known to be too little.
@@ -90,9 +90,9 @@ class QuotaEnforcer:
                 raise refusal
         return self._acquire(plan, cost)
 
-    async def _acquire(self, plan: Plan, cost: Cost) -> None:
+    async def _acquire(self, plan: LimitSet, cost: Cost) -> None:
         """Acquire from every policy, or from none."""
-        acquired: list[Policy] = []
+        acquired: list[LeasedTokenBucket] = []
         try:
             for policy in plan.policies:
                 try:
@@ -103,32 +103,34 @@ class QuotaEnforcer:
                 acquired.append(policy)
         except BaseException:
             for policy in acquired:
-                policy.give_back(cost)
+                policy.release(cost)
             raise
 
     def count(self, kind: str) -> None:
         """Count a rejected call."""
         self.refused[kind] = self.refused.get(kind, 0) + 1
 
-    async def _spend_somewhere(self, principal: Principal, resource: str, cost: Cost) -> None:
+    async def _acquire_unknown_namespace(
+        self, principal: Principal, resource: str, cost: Cost
+    ) -> None:
         """Spend in a namespace that this process may not know yet."""
         await self._namespaces.find(principal.namespace)
         if self._namespaces.table is not self._table:
-            self._begin_anew()
+            self._rebuild_plans()
         plan, now_ms = self._plan(principal, resource), self._clock.now_ms()
-        if not plan.spend(cost, now_ms):
-            await self._ask(plan, cost, now_ms)
+        if not plan.acquire(cost, now_ms):
+            await self._request_tokens(plan, cost, now_ms)
 
-    def _begin_anew(self) -> None:
+    def _rebuild_plans(self) -> None:
         """Rebuild for changed namespaces; unchanged policies keep their leases."""
         table = self._namespaces.table
         self._table = table
         self._free = frozenset(name for name, one in table.items() if not one.quotas.limits_calls)
         self._plans.clear()
 
-    def _plan(self, principal: Principal, resource: str) -> Plan:
+    def _plan(self, principal: Principal, resource: str) -> LimitSet:
         namespace = self._namespaces.table.get(principal.namespace)
-        plan = Plan(principal.rates, self._policies_of(principal, namespace, resource))
+        plan = LimitSet(principal.rates, self._policies_of(principal, namespace, resource))
         if len(self._plans) >= limits.POLICIES_KEPT_MAX:
             self._plans.clear()
             self._policies.clear()
@@ -139,7 +141,7 @@ class QuotaEnforcer:
 
     def _policies_of(
         self, principal: Principal, namespace: Namespace | None, resource: str
-    ) -> list[Policy]:
+    ) -> list[LeasedTokenBucket]:
         quotas = Quotas() if namespace is None else namespace.quotas
         policy = partial(self._policy, principal.namespace)
         policies = []
@@ -153,9 +155,11 @@ class QuotaEnforcer:
                 policies.append(policy("resource", quota.resources, bucket, quota.rates))
         return [quota for quota in policies if not quota.rates.says_nothing]
 
-    def _policy(self, namespace: str, kind: str, name: str, bucket: str, rates: Rates) -> Policy:
+    def _policy(
+        self, namespace: str, kind: str, name: str, bucket: str, rates: Rates
+    ) -> LeasedTokenBucket:
         policy = self._policies.get((namespace, bucket))
         if policy is None or policy.rates != rates:
-            policy = Policy(self._hot, self._low, namespace, kind, name, bucket, rates)
+            policy = LeasedTokenBucket(self._hot, self._low, namespace, kind, name, bucket, rates)
             self._policies[namespace, bucket] = policy
         return policy

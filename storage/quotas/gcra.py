@@ -5,13 +5,13 @@ A rate is kept in one number, the time at which everything that has passed so fa
                     now                      paid until
     ────────────────┼────────────────────────────┼───────────▶ time
                     ◀───────── debt ─────────────▶◀─ room ─▶│
-                    ◀──────────────── holds ────────────────▶
+                    ◀──────────────── burst ────────────────▶
 
 Each unit costs the time that the rate gives it. Debt is never more than a bucket holds; room is what may pass now.
-`lease_rate.lua` does the same, for many processes together; `Lease` is what one of them has taken and not spent.
+`lease_rate.lua` does the same, for many processes together; `TokenLease` is what one of them has taken and not spent.
 
-    store: debt grows by what processes take          process: `left` falls by what its calls cost
-           a tenth of a second's worth at a time               a second later what is left is void
+    store: debt grows by what processes take          process: `tokens` fall by what its calls cost
+           a tenth of a second's worth at a time               a second later what remains is void
 
 So what passes in any w seconds is at most rate x (w + burst_seconds), and for each process a lease's worth that it
 had taken before. What is taken and not spent is lost to others; a process whose leases run out of time takes no
@@ -42,10 +42,10 @@ def grant(
     return granted, begins + granted * unit_us
 
 
-class Lease:
+class TokenLease:
     """One process's lease of one measure of a policy, and its knowledge of the rest.
 
-    `holds`: the most that passes in one burst; at least one unit, or nothing ever would.
+    `burst`: the most that passes in one burst; at least one unit, or nothing ever would.
     """
 
     __slots__ = (
@@ -53,21 +53,21 @@ class Lease:
         "_debt_us",
         "_given",
         "_seen_ms",
-        "holds",
-        "holds_us",
-        "left",
+        "burst",
+        "burst_us",
+        "expires_ms",
         "share",
+        "tokens",
         "unit_us",
-        "until_ms",
     )
 
     def __init__(self, rate: float, burst_seconds: float) -> None:
         self.unit_us = _SECOND_US / rate
-        self.holds_us = max(_SECOND_US * burst_seconds, self.unit_us)
-        self.holds = floor(self.holds_us / self.unit_us + _ROUNDING)
-        self.share = min(floor(rate * limits.LEASE_SHARE_SECONDS), self.holds)
-        self.left = 0
-        self.until_ms = 0
+        self.burst_us = max(_SECOND_US * burst_seconds, self.unit_us)
+        self.burst = floor(self.burst_us / self.unit_us + _ROUNDING)
+        self.share = min(floor(rate * limits.LEASE_SHARE_SECONDS), self.burst)
+        self.tokens = 0
+        self.expires_ms = 0
         self._ahead = 0  # of the share: units leased beyond what calls need
         self._given = 0  # units left when the lease began
         self._debt_us = 0.0
@@ -75,7 +75,7 @@ class Lease:
 
     def has(self, units: int, now_ms: int) -> bool:
         """Return whether `units` can be spent without asking the store."""
-        return units <= self.left and (not units or now_ms < self.until_ms)
+        return units <= self.tokens and (not units or now_ms < self.expires_ms)
 
     def asks(self, units: Sequence[int], now_ms: int) -> tuple[int, int]:
         """Return (least, most) units to request from the store for waiting calls.
@@ -89,31 +89,31 @@ class Lease:
         if not needed:
             return 0, 0
         together = sum(needed)
-        used_up = now_ms < self.until_ms
-        ahead = 2 * max(self._ahead, together) if used_up else self._given - self.left
+        used_up = now_ms < self.expires_ms
+        ahead = 2 * max(self._ahead, together) if used_up else self._given - self.tokens
         self._ahead = max(0, min(ahead, self.share))
-        left = self._left_at(now_ms)
+        left = self._tokens_at(now_ms)
         return max(0, min(needed) - left), max(0, together - left) + self._ahead
 
     def granted(self, units: int, debt_us: float, now_ms: int) -> None:
         """Record the store's response to a request made at `now_ms`."""
-        self.left = self._given = self._left_at(now_ms) + units
-        self.until_ms = now_ms + limits.LEASE_MS
+        self.tokens = self._given = self._tokens_at(now_ms) + units
+        self.expires_ms = now_ms + limits.LEASE_MS
         self._debt_us = debt_us
         self._seen_ms = now_ms
 
-    def opens_in_ms(self, units: int, now_ms: int) -> int:
+    def retry_after_ms(self, units: int, now_ms: int) -> int:
         """Return the time in ms until `units` could pass, if no other process took any.
 
         A lower bound, so that 0 means to ask the store.
         """
-        missing = units - self._left_at(now_ms)
-        wait_us = self._debt_at(now_ms) + missing * self.unit_us - self.holds_us
+        missing = units - self._tokens_at(now_ms)
+        wait_us = self._debt_at(now_ms) + missing * self.unit_us - self.burst_us
         return max(0, ceil(wait_us / limits.SECOND_MS - _ROUNDING)) if missing > 0 else 0
 
     def remaining(self, now_ms: int) -> int:
         """Return the units that could pass now, as far as this process knows."""
-        return self._room_at(now_ms) + self._left_at(now_ms)
+        return self._room_at(now_ms) + self._tokens_at(now_ms)
 
     def reset_s(self, now_ms: int) -> int:
         """Return the time until the debt is paid, in whole seconds."""
@@ -121,14 +121,14 @@ class Lease:
 
     def is_low(self, now_ms: int) -> bool:
         """Return whether little is left for all processes."""
-        return self._room_at(now_ms) < limits.LOW_SHARE * self.holds
+        return self._room_at(now_ms) < limits.LOW_SHARE * self.burst
 
     def _room_at(self, now_ms: int) -> int:
-        room = floor((self.holds_us - self._debt_at(now_ms)) / self.unit_us + _ROUNDING)
+        room = floor((self.burst_us - self._debt_at(now_ms)) / self.unit_us + _ROUNDING)
         return max(0, room)
 
-    def _left_at(self, now_ms: int) -> int:
-        return self.left if now_ms < self.until_ms else 0
+    def _tokens_at(self, now_ms: int) -> int:
+        return self.tokens if now_ms < self.expires_ms else 0
 
     def _debt_at(self, now_ms: int) -> float:
         return max(0.0, self._debt_us - max(0, now_ms - self._seen_ms) * limits.SECOND_MS)

@@ -34,7 +34,7 @@ def is_full(was_full: bool, used_bytes: int, most_bytes: int) -> bool:
 class MemoryGuard:
     """Guard that rejects writes to a store or a namespace that is full.
 
-    `closed`: there is something to reject.
+    `is_shedding`: there is something to reject.
     """
 
     def __init__(self, store: HotStore, namespaces: Namespaces) -> None:
@@ -42,7 +42,7 @@ class MemoryGuard:
         self._namespaces = namespaces
         self._over: frozenset[str] = frozenset()
         self.full = False
-        self.closed = False
+        self.is_shedding = False
         self.refused: dict[str, int] = {}
         """Number of writes rejected since the last collection, by kind of limit."""
         namespaces.on_change.append(self._namespaces_changed)
@@ -51,7 +51,7 @@ class MemoryGuard:
     def check(self, namespace: str) -> None:
         """Raise BacklogFull or QuotaExceeded if nothing may be added to the namespace.
 
-        To be called if `closed`.
+        To be called if `is_shedding`.
         """
         if self.full:
             self.refused["memory"] = self.refused.get("memory", 0) + 1
@@ -66,7 +66,7 @@ class MemoryGuard:
                 retry_after_seconds=limits.STORED_BYTES_RETRY_S,
             )
 
-    async def look(self) -> None:
+    async def refresh(self) -> None:
         """Check how full the store is.
 
         Raises StorageUnavailable.
@@ -78,16 +78,16 @@ class MemoryGuard:
             facts = {"state": state, "used_bytes": used_bytes, "limit_bytes": most_bytes}
             logger.warning("memory_guard_changed", extra=facts)
         self.full = full
-        self._decide()
+        self._evaluate()
 
-    async def watch(self) -> None:
+    async def refresh_loop(self) -> None:
         """Check the store every second, until cancelled.
 
         The last result stands while the store does not answer.
         """
         while True:
             try:
-                await self.look()
+                await self.refresh()
             except MillstreamError as error:
                 logger.info("memory_guard_refresh_failed", extra={"reason": error.detail})
             await asyncio.sleep(limits.GUARD_POLL_MS / limits.SECOND_MS)
@@ -95,17 +95,17 @@ class MemoryGuard:
     def _namespaces_changed(self) -> None:
         table = self._namespaces.table
         self._over = frozenset(name for name, namespace in table.items() if namespace.over)
-        self._decide()
+        self._evaluate()
 
-    def _decide(self) -> None:
-        self.closed = self.full or bool(self._over)
+    def _evaluate(self) -> None:
+        self.is_shedding = self.full or bool(self._over)
 
 
 @asynccontextmanager
-async def watched(room: MemoryGuard) -> AsyncGenerator[MemoryGuard]:
+async def watched(guard: MemoryGuard) -> AsyncGenerator[MemoryGuard]:
     """Run the guard's check continually while the block runs."""
-    task = asyncio.create_task(room.watch(), name="memory-guard")
+    task = asyncio.create_task(guard.refresh_loop(), name="memory-guard")
     try:
-        yield room
+        yield guard
     finally:
         await end(task)

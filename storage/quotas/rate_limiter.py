@@ -14,7 +14,7 @@ from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.errors import OutcomeUnknown, QuotaExceeded, QuotaTooSmall, StorageUnavailable
 from storage.domain.quotas import QuotaStanding, Rates
-from storage.quotas.gcra import Lease
+from storage.quotas.gcra import TokenLease
 from storage.redis.counters.rate_limits import HotRates, Wanted
 
 MEASURES = ("calls", "messages", "bytes")
@@ -24,7 +24,7 @@ Cost = tuple[int, int, int]
 """Calls, messages, bytes."""
 
 
-class _Waiting(NamedTuple):
+class _Waiter(NamedTuple):
     """A call that waits for tokens from the store."""
 
     cost: Cost
@@ -36,16 +36,16 @@ class _Waiting(NamedTuple):
         return done.done() and not done.cancelled() and done.exception() is None
 
 
-class Policy:
+class LeasedTokenBucket:
     """Rates of one bucket, and this process's leases of them.
 
     It adds itself to `low` while little of some measure was left in the store's last response.
     """
 
     __slots__ = (
-        "_asking",
         "_hot",
         "_low",
+        "_refilling",
         "_waiting",
         "bucket",
         "kind",
@@ -58,7 +58,7 @@ class Policy:
     def __init__(
         self,
         hot: HotRates,
-        low: "set[Policy]",
+        low: "set[LeasedTokenBucket]",
         namespace: str,
         kind: str,
         name: str,
@@ -70,13 +70,14 @@ class Policy:
         self.namespace = namespace
         self.bucket = bucket
         self.rates = rates
-        self.leases: list[Lease | None] = [
-            None if rate is None else Lease(rate, rates.burst_seconds) for rate in rates.per_second
+        self.leases: list[TokenLease | None] = [
+            None if rate is None else TokenLease(rate, rates.burst_seconds)
+            for rate in rates.per_second
         ]
         self._low = low
         self._hot = hot
-        self._asking: asyncio.Task[None] | None = None
-        self._waiting: list[_Waiting] = []
+        self._refilling: asyncio.Task[None] | None = None
+        self._waiting: list[_Waiter] = []
 
     def has(self, cost: Cost, now_ms: int) -> bool:
         """Return whether `cost` can be spent without asking the store."""
@@ -89,13 +90,13 @@ class Policy:
         """Spend `cost`, which the leases have."""
         for lease, units in zip(self.leases, cost, strict=True):
             if lease is not None:
-                lease.left -= units
+                lease.tokens -= units
 
-    def give_back(self, cost: Cost) -> None:
+    def release(self, cost: Cost) -> None:
         """Give the leases back a cost that was not spent after all."""
         for lease, units in zip(self.leases, cost, strict=True):
             if lease is not None:
-                lease.left += units
+                lease.tokens += units
 
     async def acquire(self, cost: Cost, clock: Clock) -> None:
         """Spend `cost`, once the store has granted it.
@@ -108,36 +109,36 @@ class Policy:
             return
         if (refusal := self.refusal(cost, now_ms)) is not None:
             raise refusal
-        waiting = _Waiting(cost, asyncio.get_running_loop().create_future())
+        waiting = _Waiter(cost, asyncio.get_running_loop().create_future())
         self._waiting.append(waiting)
-        if self._asking is None:
-            self._asking = asyncio.create_task(self._ask_for_all(clock))
+        if self._refilling is None:
+            self._refilling = asyncio.create_task(self._refill(clock))
         try:
             await waiting.done
         except asyncio.CancelledError:
             if waiting.is_served():
-                self.give_back(cost)
+                self.release(cost)
             raise
 
-    async def _ask_for_all(self, clock: Clock) -> None:
+    async def _refill(self, clock: Clock) -> None:
         """Request tokens for all waiting calls, then for those that arrived in the meantime."""
         try:
             while self._waiting:
                 batch, self._waiting = self._waiting, []
                 try:
-                    await self._ask([call.cost for call in batch], clock)
+                    await self._request([call.cost for call in batch], clock)
                 except Exception as error:
                     for call in batch:
                         give(call.done, error)
                 else:
-                    self._serve(batch, clock.now_ms())
+                    self._grant_waiters(batch, clock.now_ms())
         finally:
-            self._asking = None
+            self._refilling = None
 
-    async def _ask(self, costs: Sequence[Cost], clock: Clock) -> None:
+    async def _request(self, costs: Sequence[Cost], clock: Clock) -> None:
         now_ms = clock.now_ms()
         requests = {
-            name: Wanted(lease.unit_us, lease.holds_us, *lease.asks(some, now_ms))
+            name: Wanted(lease.unit_us, lease.burst_us, *lease.asks(some, now_ms))
             for name, lease, some in zip(
                 MEASURES, self.leases, zip(*costs, strict=True), strict=True
             )
@@ -157,7 +158,7 @@ class Policy:
         else:
             self._low.discard(self)
 
-    def _serve(self, batch: Sequence["_Waiting"], now_ms: int) -> None:
+    def _grant_waiters(self, batch: Sequence["_Waiter"], now_ms: int) -> None:
         """Serve waiting calls in order of arrival; reject those with too few tokens."""
         for call in batch:
             if call.done.done():
@@ -178,9 +179,9 @@ class Policy:
         for place, (lease, units) in enumerate(zip(self.leases, cost, strict=True)):
             if lease is None or not units or lease.has(units, now_ms):
                 continue
-            if units > lease.holds:
+            if units > lease.burst:
                 return self._too_small(place, lease, units)
-            if wait_ms := max(at_least_ms, lease.opens_in_ms(units, now_ms)):
+            if wait_ms := max(at_least_ms, lease.retry_after_ms(units, now_ms)):
                 return self._exceeded(place, wait_ms, self.standings(now_ms))
         return None
 
@@ -214,22 +215,22 @@ class Policy:
             retry_after_seconds=max(1, ceil(wait_ms / limits.SECOND_MS)),
         ).standing(standings)
 
-    def _too_small(self, place: int, lease: Lease, units: int) -> QuotaTooSmall:
+    def _too_small(self, place: int, lease: TokenLease, units: int) -> QuotaTooSmall:
         unit = MEASURES[place]
         return QuotaTooSmall(
-            f"The call has {units} {unit}, but the quota '{self.name}' allows at most {lease.holds} in one call. Send smaller calls.",
+            f"The call has {units} {unit}, but the quota '{self.name}' allows at most {lease.burst} in one call. Send smaller calls.",
             policy=self.name,
-            limit=lease.holds,
+            limit=lease.burst,
             unit=unit,
         )
 
 
-class Plan:
+class LimitSet:
     """The policies of one caller and one resource, and their leases by measure."""
 
     __slots__ = ("_leases", "policies", "rates")
 
-    def __init__(self, rates: Rates | None, policies: Sequence[Policy]) -> None:
+    def __init__(self, rates: Rates | None, policies: Sequence[LeasedTokenBucket]) -> None:
         self.rates = rates
         self.policies = policies
         self._leases = [
@@ -239,7 +240,7 @@ class Plan:
             if lease is not None
         ]
 
-    def spend(self, cost: Cost, now_ms: int) -> bool:
+    def acquire(self, cost: Cost, now_ms: int) -> bool:
         """Spend from every lease, or from none.
 
         On the path of every call, so written out without helpers.
@@ -247,16 +248,16 @@ class Plan:
         for place, lease in self._leases:
             units = cost[place]
             if units:
-                left = lease.left - units
-                if left < 0 or now_ms >= lease.until_ms:
-                    self._give_back(cost, lease)
+                left = lease.tokens - units
+                if left < 0 or now_ms >= lease.expires_ms:
+                    self._release(cost, lease)
                     return False
-                lease.left = left
+                lease.tokens = left
         return True
 
-    def _give_back(self, cost: Cost, refusing: Lease) -> None:
+    def _release(self, cost: Cost, refusing: TokenLease) -> None:
         """Give a cost back to the leases before the one that refused it."""
         for place, lease in self._leases:
             if lease is refusing:
                 return
-            lease.left += cost[place]
+            lease.tokens += cost[place]

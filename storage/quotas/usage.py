@@ -22,7 +22,7 @@ class StorageUsage:
         self._logs = logs
         self._catalog = catalog
 
-    async def weigh_all(self) -> int:
+    async def measure_all(self) -> int:
         """Measure every namespace that has a limit; return their number."""
         await self._catalog.namespaces.read_again()
         limited = [
@@ -31,10 +31,10 @@ class StorageUsage:
             if namespace.quotas.stored_bytes_max is not None
         ]
         for namespace in limited:
-            await self._catalog.namespaces.weigh(namespace, await self.weigh(namespace))
+            await self._catalog.namespaces.weigh(namespace, await self.measure(namespace))
         return len(limited)
 
-    async def weigh(self, namespace: Namespace) -> int:
+    async def measure(self, namespace: Namespace) -> int:
         """Return the log bytes of all its queues and streams, dead letters and views included."""
         total = 0
         after = ""

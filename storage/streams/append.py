@@ -102,18 +102,18 @@ class Appender:
     def __init__(
         self,
         hot: HotLogs,
-        on_stream: StreamExecutor,
-        keeper: LogProvisioner,
+        executor: StreamExecutor,
+        provisioner: LogProvisioner,
         resharder: Resharder,
         clock: Clock,
         limits_in_force: Limits,
-        room: MemoryGuard,
+        memory_guard: MemoryGuard,
     ) -> None:
-        self._room = room
+        self._memory_guard = memory_guard
         self._hot = hot
         self._resharder = resharder
-        self._on_stream = on_stream
-        self._keeper = keeper
+        self._executor = executor
+        self._provisioner = provisioner
         self._clock = clock
         self._limits = limits_in_force
 
@@ -124,16 +124,16 @@ class Appender:
         sizes = check_records(stream, records)
         records = timed(stream.spec, records, self._clock.now_ms)
         call = _Call(records, sizes, idempotency_key)
-        return await self._on_stream.do(stream, partial(self._append, call))
+        return await self._executor.do(stream, partial(self._append, call))
 
     async def stream(self, name: StreamName) -> Stream:
         """Return a stream that accepts records now.
 
         Raises StreamNotFound, StreamReadOnly, BacklogFull, QuotaExceeded.
         """
-        if self._room.closed:
-            self._room.check(name.namespace)
-        return await self._on_stream.writable(name)
+        if self._memory_guard.is_shedding:
+            self._memory_guard.check(name.namespace)
+        return await self._executor.writable(name)
 
     async def _append(self, call: _Call, stream: Stream) -> list[Appended | MillstreamError]:
         shards = self._first_asked(stream) if call.idempotency_key else stream.open_shards
@@ -241,13 +241,13 @@ class Appender:
         records: Sequence[Record],
         condition: AppendCondition,
     ) -> list[Appended]:
-        stream = await self._on_stream.knowing(await self._on_stream.writable(name), shard)
+        stream = await self._executor.knowing(await self._executor.writable(name), shard)
         check_unrouted(records)
         sizes = check_records(stream, records)
         records = timed(stream.spec, records, self._clock.now_ms)
         part = _part(records, sum(sizes), condition, "")
         append = self._append_part if condition.producer is None else self._produce
-        return await self._on_stream.do(
+        return await self._executor.do(
             stream, lambda current: append(current, current.shard(shard), part)
         )
 
@@ -294,10 +294,10 @@ class Appender:
         log = LogAddress(stream.name.namespace, shard.log_id)
         recall = partial(self._hot.recall_producer, log, producer_id)
         try:
-            state = await self._on_stream.mended(log, recall)
+            state = await self._executor.mended(log, recall)
         except LogOpen:
             await self._resharder.close_soon(stream, shard)
-            state = await self._on_stream.mended(log, recall)
+            state = await self._executor.mended(log, recall)
         if state is None:
             return None
         epoch, last, _, *batches = state
@@ -315,7 +315,7 @@ class Appender:
         """
         log = LogAddress(stream.name.namespace, shard.log_id)
         indexed = stream.spec.key_index
-        done = await self._keeper.mended(
+        done = await self._provisioner.mended(
             log, lambda: self._hot.append(self._gatherer(log, indexed), part)
         )
         self.note(log, part, done)
@@ -333,10 +333,10 @@ class Appender:
     def note(self, log: LogAddress, part: AppendPart, done: PartAppended) -> None:
         """Reserve offsets for the next append once fewer than half a reservation are left."""
         if done.left < self._limits.reservation_offsets_min // 2:
-            self._keeper.note(log, done.offset + len(part.records), done.left)
+            self._provisioner.note(log, done.offset + len(part.records), done.left)
 
     def _gatherer(self, log: LogAddress, indexed: bool) -> Appends:
-        epoch, now = self._keeper.store_epoch, self._clock.script_time()
+        epoch, now = self._provisioner.store_epoch, self._clock.script_time()
         return Appends(log, epoch, now, self._limits, indexed)
 
 

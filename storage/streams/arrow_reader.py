@@ -53,10 +53,10 @@ class ArrowReader:
     """Columnar reads of a deployment's shards."""
 
     def __init__(
-        self, ranges: HotRanges, on_stream: StreamExecutor, archive: TieredReader | None
+        self, ranges: HotRanges, executor: StreamExecutor, archive: TieredReader | None
     ) -> None:
         self._ranges = ranges
-        self._on_stream = on_stream
+        self._executor = executor
         self._archive = archive
         self._turns = asyncio.Semaphore(limits.TABLES_AT_ONCE)
         self._waiting = 0
@@ -71,24 +71,24 @@ class ArrowReader:
         """
         end = limits.OFFSET_MAX if end is None else end
         _check(offset, end, bytes_max)
-        stream = await self._on_stream.stream(name)
+        stream = await self._executor.stream(name)
         if self._waiting >= limits.TABLES_WAITING_MAX:
             raise StorageBusy("Too many concurrent table reads; nothing happened.")
         self._waiting += 1
         try:
             async with self._turns:
                 read = partial(self._read, shard, offset, end, bytes_max)
-                return await self._on_stream.do(stream, read)
+                return await self._executor.do(stream, read)
         finally:
             self._waiting -= 1
 
     async def _read(
         self, index: int, offset: int, end: int, bytes_max: int, stream: Stream
     ) -> TableRead:
-        stream = await self._on_stream.knowing(stream, index)
+        stream = await self._executor.knowing(stream, index)
         shard = stream.shard(index)
         log = LogAddress(stream.name.namespace, shard.log_id, stream.is_view)
-        hot_range = await self._on_stream.mended(
+        hot_range = await self._executor.mended(
             log, partial(self._entries, log, offset, end, bytes_max)
         )
         start, archived = await self._in_archive(stream, shard, offset, end, bytes_max, hot_range)

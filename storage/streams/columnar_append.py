@@ -33,9 +33,9 @@ _Group = tuple[int, int, bool]
 class ColumnarAppender:
     """Columnar append verb of `storage.streams.engine.Streams`."""
 
-    def __init__(self, appending: Appender, on_stream: StreamExecutor) -> None:
+    def __init__(self, appending: Appender, executor: StreamExecutor) -> None:
         self._appending = appending
-        self._on_stream = on_stream
+        self._executor = executor
 
     async def append(self, name: StreamName, columns: Columns, idempotency_key: str) -> Ranges:
         stream = await self._appending.stream(name)
@@ -44,7 +44,7 @@ class ColumnarAppender:
             return await self._as_records(name, columns.records(), idempotency_key)
         parts = _parts(stream, columns)
         del columns  # frees each body and key now, while it is in the CPU cache
-        return await self._on_stream.do(stream, partial(self._append, stream, parts))
+        return await self._executor.do(stream, partial(self._append, stream, parts))
 
     async def _append(self, planned: Stream, parts: Sequence["_Part"], stream: Stream) -> Ranges:
         if stream is not planned:  # its shards may differ from those of the parts

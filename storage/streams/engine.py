@@ -59,31 +59,29 @@ class Streams:
         hot: HotLogs,
         rising: HotRising,
         catalog: Catalog,
-        keeper: LogProvisioner,
+        provisioner: LogProvisioner,
         resharder: Resharder,
-        retention: HotTrimmer,
+        trimmer: HotTrimmer,
         wakeups: Wakeups,
         clock: Clock,
         limits_in_force: Limits,
-        room: MemoryGuard,
+        memory_guard: MemoryGuard,
         archive: TieredReader | None = None,
     ) -> None:
         self._hot = hot
         self._catalog = catalog
-        self._keeper = keeper
+        self._provisioner = provisioner
         self._resharder = resharder
-        self._retention = retention
+        self._trimmer = trimmer
         self._clock = clock
-        self._on_stream = StreamExecutor(catalog, keeper)
+        self._executor = StreamExecutor(catalog, provisioner)
         self._appending = Appender(
-            hot, self._on_stream, keeper, resharder, clock, limits_in_force, room
+            hot, self._executor, provisioner, resharder, clock, limits_in_force, memory_guard
         )
-        self._bulk = ColumnarAppender(self._appending, self._on_stream)
-        self._rising = IdempotentAppender(
-            rising, self._appending, self._on_stream, resharder, clock
-        )
+        self._bulk = ColumnarAppender(self._appending, self._executor)
+        self._rising = IdempotentAppender(rising, self._appending, self._executor, resharder, clock)
         self._archive = archive
-        self._reading = Reading(hot, self._on_stream, resharder, wakeups, clock, archive)
+        self._reading = Reading(hot, self._executor, resharder, wakeups, clock, archive)
 
     # Append
 
@@ -186,7 +184,7 @@ class Streams:
         await self._on_shard(
             name,
             shard,
-            lambda log: self._hot.set_fence(log, token, expected, self._keeper.store_epoch),
+            lambda log: self._hot.set_fence(log, token, expected, self._provisioner.store_epoch),
         )
 
     # Read
@@ -321,7 +319,7 @@ class Streams:
 
         For the sweeper.
         """
-        return await self._retention.trim(await self._catalog.stream(name), entries_max)
+        return await self._trimmer.trim(await self._catalog.stream(name), entries_max)
 
     async def tidy_keys(self, name: StreamName) -> int:
         """Delete expired keys from a stream's key indexes; return their number.
@@ -352,7 +350,7 @@ class Streams:
         archive = self._archive
         if archive is None:
             return await self._on_shard(name, shard, cut)
-        stream = await self._on_stream.knowing(await self._on_stream.writable(name), shard)
+        stream = await self._executor.knowing(await self._executor.writable(name), shard)
         of = stream.shard(shard)
         await self._on_shard(name, shard, partial(self._check_within, before=before))
         # The archive first, so that what has left the hot store is not read from there; and again if the archive has
@@ -374,10 +372,10 @@ class Streams:
     ) -> T:
         async def on(stream: Stream) -> T:
             log = LogAddress(stream.name.namespace, stream.shard(shard).log_id)
-            return await self._on_stream.mended(log, lambda: work(log))
+            return await self._executor.mended(log, lambda: work(log))
 
-        stream = await self._on_stream.knowing(await self._on_stream.writable(name), shard)
-        return await self._on_stream.do(stream, on)
+        stream = await self._executor.knowing(await self._executor.writable(name), shard)
+        return await self._executor.do(stream, on)
 
     async def expire_shards(self, name: StreamName) -> int:
         """Delete closed shards that no longer have records in either tier; return their number.
@@ -401,8 +399,8 @@ class Streams:
         if shard.is_open or closed_for_ms < max(readers_ms, limits.KEYS_ASKED_MS):
             return False
         log = LogAddress(stream.name.namespace, shard.log_id)
-        extent = await self._on_stream.do(
-            stream, lambda _: self._on_stream.mended(log, lambda: self._hot.extent(log))
+        extent = await self._executor.do(
+            stream, lambda _: self._executor.mended(log, lambda: self._hot.extent(log))
         )
         rising, over = await self._rising.known(log)
         may_know_batches = extent.knows_producers and closed_for_ms < limits.PRODUCER_IDLE_MS

@@ -114,13 +114,13 @@ class IdempotentAppender:
         self,
         hot: HotRising,
         appending: Appender,
-        on_stream: StreamExecutor,
+        executor: StreamExecutor,
         resharder: Resharder,
         clock: Clock,
     ) -> None:
         self._hot = hot
         self._appending = appending
-        self._on_stream = on_stream
+        self._executor = executor
         self._resharder = resharder
         self._clock = clock
         self._floors: dict[tuple[LogId, str], tuple[AncestorWatermark, ...]] = {}
@@ -137,7 +137,7 @@ class IdempotentAppender:
         sizes = check_records(stream, records, own)
         records = timed(stream.spec, records, self._clock.now_ms)
         batch = _Batch(rise, records, sizes, _places(rise, records))
-        added = await self._on_stream.do(stream, partial(self._append, batch))
+        added = await self._executor.do(stream, partial(self._append, batch))
         return AppendCounts(added, len(records) - added)
 
     async def _append(self, batch: _Batch, stream: Stream) -> int:
@@ -160,7 +160,7 @@ class IdempotentAppender:
         positions = {shard.index: 0 for shard in shards}
         if not is_behind(stream, positions):
             return stream
-        fresh = await self._on_stream.fresh(stream.name)
+        fresh = await self._executor.fresh(stream.name)
         if fresh.stream_id != stream.stream_id or is_behind(fresh, positions):
             raise StorageUnavailable("The stream is being resharded; try again.")
         return fresh
@@ -228,10 +228,10 @@ class IdempotentAppender:
         """
         log = LogAddress(stream.name.namespace, shard.log_id)
         recall = partial(self._hot.recall, log, producer_ids)
-        recalled = await self._on_stream.mended(log, recall)
+        recalled = await self._executor.mended(log, recall)
         if not recalled.closed:
             await self._resharder.close_soon(stream, shard)
-            recalled = await self._on_stream.mended(log, recall)
+            recalled = await self._executor.mended(log, recall)
         if not recalled.closed:
             raise StorageUnavailable("The stream is being resharded; try again.")
         return recalled
@@ -240,7 +240,7 @@ class IdempotentAppender:
 
     async def forget(self, name: StreamName, producer_ids: Sequence[str]) -> None:
         try:
-            stream = await self._on_stream.fresh(name)
+            stream = await self._executor.fresh(name)
         except StreamNotFound:
             return
         await _all_of(
@@ -251,7 +251,7 @@ class IdempotentAppender:
         log = LogAddress(stream.name.namespace, shard.log_id)
         forget = partial(self._hot.forget, log, producer_ids, self._clock.script_time())
         try:
-            await self._on_stream.mended(log, forget)
+            await self._executor.mended(log, forget)
         except (LogDeleted, LogNotReady):
             return  # it was deleted, or expired, with all it knew
 

@@ -36,14 +36,14 @@ class Reading:
     def __init__(
         self,
         hot: HotLogs,
-        on_stream: StreamExecutor,
+        executor: StreamExecutor,
         resharder: Resharder,
         wakeups: Wakeups,
         clock: Clock,
         archive: TieredReader | None,
     ) -> None:
         self._hot = hot
-        self._on_stream = on_stream
+        self._executor = executor
         self._resharder = resharder
         self._wakeups = wakeups
         self._clock = clock
@@ -59,17 +59,17 @@ class Reading:
         wait_ms: int,
     ) -> ShardRead:
         _check_read(records_max, bytes_max, wait_ms)
-        stream = await self._on_stream.stream(name)
+        stream = await self._executor.stream(name)
         read = partial(self._read, shard, where, records_max, bytes_max)
         if wait_ms == 0:
-            return await self._on_stream.do(stream, partial(read, False))
-        stream = await self._on_stream.knowing(stream, shard)
+            return await self._executor.do(stream, partial(read, False))
+        stream = await self._executor.knowing(stream, shard)
         channel = _address(stream, stream.shard(shard)).channel
         with self._wakeups.waiting([channel], alone=False) as waiter:
             until = _seconds_from_now(wait_ms)
             while True:
                 waiter.start_over()
-                shard_read = await self._on_stream.do(stream, partial(read, True))
+                shard_read = await self._executor.do(stream, partial(read, True))
                 if _tells(shard_read) or shard_read.ended or _seconds_from_now(0) >= until:
                     return shard_read
                 read = partial(
@@ -90,7 +90,7 @@ class Reading:
         ask_to_wake: bool,
         stream: Stream,
     ) -> ShardRead:
-        stream = await self._on_stream.knowing(stream, shard)
+        stream = await self._executor.knowing(stream, shard)
         target = stream.shard(shard)
         request = _spelled(where, records_max, bytes_max)
         log = _address(stream, target)
@@ -106,11 +106,11 @@ class Reading:
                 now=self._clock.script_time(),
             )
 
-        hot_read = await self._on_stream.mended(log, read)
+        hot_read = await self._executor.mended(log, read)
         if not target.is_open and not hot_read.children:
             # A store restored from an older copy lost the mark that this log is closed.
             await self._resharder.close_again(stream, target)
-            hot_read = await self._on_stream.mended(log, read)
+            hot_read = await self._executor.mended(log, read)
         if self._archive is None:
             return _shard_read(stream, target, as_hot(hot_read))
         return _shard_read(
@@ -126,9 +126,9 @@ class Reading:
         wait_ms: int,
     ) -> StreamRead:
         _check_read(records_max, bytes_max, wait_ms)
-        stream = await self._on_stream.stream(name)
+        stream = await self._executor.stream(name)
         if is_behind(stream, positions):
-            stream = await self._on_stream.fresh(name)
+            stream = await self._executor.fresh(name)
         until = _seconds_from_now(wait_ms)
         while True:
             shards = [stream.shard(index) for index in _to_read(stream, positions)]
@@ -136,7 +136,7 @@ class Reading:
             with self._wakeups.waiting(channels, alone=False) as waiter:
                 waiter.start_over()
                 read = partial(self._read_all, positions, records_max, bytes_max, wait_ms > 0)
-                stream_read = await self._on_stream.do(stream, read)
+                stream_read = await self._executor.do(stream, read)
                 if any(_tells(one) for one in stream_read.shards):
                     return stream_read
                 if not any(one.ended for one in stream_read.shards):
@@ -146,7 +146,7 @@ class Reading:
                     await waiter.wait(left)
             if any(one.ended for one in stream_read.shards):
                 stream = (
-                    await self._on_stream.fresh(name) if _is_news(stream, stream_read) else stream
+                    await self._executor.fresh(name) if _is_news(stream, stream_read) else stream
                 )
                 if frontier(stream, stream_read.positions) == frontier(stream, positions):
                     return stream_read
@@ -196,14 +196,14 @@ class Reading:
         if not 1 <= len(key) <= limits.KEY_CHARACTERS_MAX:
             detail = f"A key must be 1 to {limits.KEY_CHARACTERS_MAX} characters"
             raise ValidationFailed.at("/key", detail, "out_of_range")
-        stream = await self._on_stream.stream(name)
+        stream = await self._executor.stream(name)
         if not stream.spec.key_index:
-            stream = await self._on_stream.fresh(name)
+            stream = await self._executor.fresh(name)
         if not stream.spec.key_index:
             raise ValidationFailed.at(
                 "/key_index", "The stream does not have a key index", "not_allowed"
             )
-        return await self._on_stream.do(stream, partial(self._latest, key))
+        return await self._executor.do(stream, partial(self._latest, key))
 
     async def _latest(self, key: str, stream: Stream) -> tuple[int, LogRecord]:
         """Search the shard that takes the key's records, then the ones that took them before it."""
@@ -212,7 +212,7 @@ class Reading:
         while candidate is not None:
             log = LogAddress(stream.name.namespace, candidate.log_id)
             latest = partial(self._hot.latest_of_key, log, key)
-            latest_record = await self._on_stream.mended(log, latest)
+            latest_record = await self._executor.mended(log, latest)
             if isinstance(latest_record, LogRecord):
                 return candidate.index, latest_record
             if latest_record:
@@ -232,16 +232,16 @@ class Reading:
         wait_ms: int,
     ) -> list[ShardRead]:
         _check_read(records_max, bytes_max, wait_ms)
-        stream = await self._on_stream.stream(name)
+        stream = await self._executor.stream(name)
         if is_behind(stream, dict.fromkeys(positions, 0)):
-            stream = await self._on_stream.fresh(name)
+            stream = await self._executor.fresh(name)
         read = partial(self._read_some, positions, records_max, bytes_max, wait_ms > 0)
         until = _seconds_from_now(wait_ms)
         logs = [shard.log_id for shard in _among(stream, positions)]
         with self._wakeups.waiting(logs, alone=False) as waiter:
             while True:
                 waiter.start_over()
-                reads = await self._on_stream.do(stream, read)
+                reads = await self._executor.do(stream, read)
                 left = until - _seconds_from_now(0)
                 if left <= 0 or any(_tells(one) or one.ended for one in reads):
                     return reads
@@ -266,13 +266,13 @@ class Reading:
         )
 
     async def shards(self, name: StreamName) -> list[ShardState]:
-        stream = await self._on_stream.stream(name)
+        stream = await self._executor.stream(name)
         return await asyncio.gather(*(self._state(stream, shard) for shard in stream.shards))
 
     async def _state(self, stream: Stream, shard: Shard) -> ShardState:
         log = _address(stream, shard)
-        extent = await self._on_stream.do(
-            stream, lambda _: self._on_stream.mended(log, lambda: self._hot.extent(log))
+        extent = await self._executor.do(
+            stream, lambda _: self._executor.mended(log, lambda: self._hot.extent(log))
         )
         start = extent.start
         if self._archive is not None:

@@ -66,11 +66,11 @@ class Resharder:
     """
 
     def __init__(
-        self, hot: HotLogs, catalog: Catalog, keeper: LogProvisioner, database: Database
+        self, hot: HotLogs, catalog: Catalog, provisioner: LogProvisioner, database: Database
     ) -> None:
         self._hot = hot
         self._catalog = catalog
-        self._keeper = keeper
+        self._provisioner = provisioner
         self._database = database
         self._turns = asyncio.Semaphore(limits.RESHARDS_AT_ONCE_MAX)
         self._hands = asyncio.Semaphore(limits.RESHARD_LOGS_AT_ONCE)
@@ -194,11 +194,11 @@ class Resharder:
     async def _close(
         self, children: Sequence[Shard], fence: str, log: LogAddress
     ) -> tuple[bool, str]:
-        return await self._hot.close(log, children, fence, self._keeper.store_epoch)
+        return await self._hot.close(log, children, fence, self._provisioner.store_epoch)
 
     async def _give_fence(self, fence: str, log: LogAddress) -> None:
         with suppress(ShardClosed):
-            await self._hot.set_fence(log, fence, None, self._keeper.store_epoch)
+            await self._hot.set_fence(log, fence, None, self._provisioner.store_epoch)
 
     async def _each(
         self,
@@ -209,7 +209,7 @@ class Resharder:
         async def do(shard: Shard) -> T:
             log = LogAddress(stream.name.namespace, shard.log_id)
             async with self._hands:
-                return await self._keeper.mended(log, lambda: work(log))
+                return await self._provisioner.mended(log, lambda: work(log))
 
         return await asyncio.gather(*(do(shard) for shard in shards))
 

@@ -33,7 +33,7 @@ class Bench:
 
     def reconnect_to_another_server(self) -> None:
         """Reconnect as a process does when the store returns as another server process."""
-        epoch = self.storage.streams._keeper._epoch
+        epoch = self.storage.streams._provisioner._epoch
         epoch._run_id = ""
         self.run(epoch.check())
 

@@ -212,7 +212,7 @@ class TiersMachine(RuleBasedStateMachine):
         self.redis.delete(STORE_KEY)
         for key, dump in dumps.items():
             self.redis.restore(key, 0, dump)
-        epoch = self.streams._keeper._epoch
+        epoch = self.streams._provisioner._epoch
         epoch._run_id = ""
         self.run(epoch.check())
         self.hot, self.may_jump, self.restored = deepcopy(hot), True, True

@@ -244,7 +244,7 @@ class AwsDoor:
             noun, name
         )  # callers without permissions must not use up the resource's quota
         try:
-            waiting = quotas.spend(
+            waiting = quotas.acquire(
                 principal,
                 load.resource if mine else "",
                 messages=load.messages,

@@ -61,7 +61,7 @@ async def stage_records(
         raise unsupported(media_type(headers), ARROW)
     encoded = await read_body(request.receive, headers)
     resource = f"stream/{stream.name}"
-    spending = storage.quotas.spend(principal, resource, calls=0, size_bytes=len(encoded))
+    spending = storage.quotas.acquire(principal, resource, calls=0, size_bytes=len(encoded))
     if spending is not None:
         await spending
     return StagedOut(id=await storage.staged_writes.stage(stream, encoded))

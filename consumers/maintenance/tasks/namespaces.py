@@ -6,7 +6,7 @@ from storage.domain import limits
 
 
 async def _measure_namespaces(storage: Storage) -> int:
-    return await storage.usage.weigh_all()
+    return await storage.usage.measure_all()
 
 
 TASKS = (MaintenanceTask("weights", 5 * limits.SECOND_MS, _measure_namespaces),)

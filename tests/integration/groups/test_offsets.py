@@ -152,7 +152,7 @@ async def test_lag_is_in_records_and_in_time(storage, groups, clock):
 
 async def test_holes_are_not_lag(storage, groups, clock):
     await fill(storage)
-    epoch = storage.streams._keeper._epoch
+    epoch = storage.streams._provisioner._epoch
     stream = await storage.catalog.stream(CLICKS)
     with redis.Redis.from_url(storage.health._settings.redis_url) as client:
         client.hdel(STORE_KEY, "epoch")

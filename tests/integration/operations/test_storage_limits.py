@@ -54,7 +54,7 @@ async def _fill(storage) -> int:
     while not storage.memory_guard.full:
         await storage.queues.send(ORDERS, [NewMessage(b"x" * 10_000)] * 10)
         sent += 10
-        await storage.memory_guard.look()
+        await storage.memory_guard.refresh()
     return sent
 
 
@@ -82,7 +82,7 @@ async def test_nearly_full_store_rejects_writes_only(small):
         settled = await small.queues.settle(ORDERS, verdicts)
         assert all(one.error is None for one in settled)
         drained += len(found)
-        await small.memory_guard.look()
+        await small.memory_guard.refresh()
     await small.queues.send(ORDERS, [NewMessage(b"again")])
     await small.streams.append(CLICKS, [Record(b"two", "key")])
     assert 0 < drained < sent
@@ -97,10 +97,10 @@ async def test_namespace_over_its_byte_limit_is_rejected_until_drained(engines):
     await engines.catalog.put_queue(ORDERS, QueueSpec())
     await engines.queues.send(orders, [NewMessage(b"x" * 1_000)] * 3)
 
-    await engines.usage.weigh_all()
+    await engines.usage.measure_all()
     light = engines.namespaces.table["acme"]
     await engines.streams.append(clicks, [Record(b"y" * 1_000, str(key)) for key in range(4)])
-    await engines.usage.weigh_all()
+    await engines.usage.measure_all()
     await engines.namespaces.read_again()
     heavy = engines.namespaces.table["acme"]
 
@@ -116,7 +116,7 @@ async def test_namespace_over_its_byte_limit_is_rejected_until_drained(engines):
     for shard in (0, 1):
         state = (await engines.streams.shards(clicks))[shard]
         await engines.streams.truncate(clicks, shard, state.next)
-    await engines.usage.weigh_all()
+    await engines.usage.measure_all()
     await engines.namespaces.read_again()
     await engines.queues.send(orders, [NewMessage(b"one more")])
 
@@ -125,14 +125,14 @@ async def test_acknowledged_and_trimmed_data_is_not_counted(engines):
     await engines.catalog.put_queue(ORDERS, QueueSpec())
     await engines.queues.send(ORDERS, [NewMessage(b"x" * 1_000)] * 3)
     namespace = engines.namespaces.table["default"]
-    before = await engines.usage.weigh(namespace)
+    before = await engines.usage.measure(namespace)
 
     found = await engines.queues.receive(ORDERS, messages_max=3)
     verdicts = [Settlement(one.receipt_handle, SettleAction.ACK) for one in found]
     await engines.queues.settle(ORDERS, verdicts)
 
     assert before > 3_000
-    assert await engines.usage.weigh(namespace) == 0
+    assert await engines.usage.measure(namespace) == 0
 
 
 async def test_lifting_limit_takes_effect_immediately(engines):
@@ -140,11 +140,11 @@ async def test_lifting_limit_takes_effect_immediately(engines):
     orders = QueueName("orders", "acme")
     await engines.catalog.put_queue(orders, QueueSpec())
     await engines.queues.send(orders, [NewMessage(b"one")])
-    await engines.usage.weigh_all()
+    await engines.usage.measure_all()
     await engines.namespaces.read_again()
-    assert engines.memory_guard.closed
+    assert engines.memory_guard.is_shedding
 
     await engines.namespaces.put("acme", Quotas())
 
-    assert not engines.memory_guard.closed
+    assert not engines.memory_guard.is_shedding
     await engines.queues.send(orders, [NewMessage(b"two")])

@@ -102,7 +102,7 @@ async def test_fifo_group_continues_after_message_is_dead_lettered(engines, cloc
 
 async def test_maintenance_completes_interrupted_moves_exactly_once(engines, clock):
     """The process that takes messages out ends before it delivers them; two others find them."""
-    queues, carrier = engines.queues, engines.queues._carrier
+    queues, carrier = engines.queues, engines.queues._transfer
     await made(engines, DEAD)
     await made(engines, WORK, dead_letters=DeadLetterTarget("dead", 1))
     await send(queues, WORK, b"1", b"2", b"3")
@@ -248,7 +248,7 @@ async def test_concurrent_moves_neither_lose_nor_duplicate_messages(
             clock.advance(ms=1)
             await asyncio.gather(
                 *(process.queues.receive(WORK, messages_max=1) for process in (engines, other)),
-                *(process.queues._carrier.carry(WORK) for process in (engines, other)),
+                *(process.queues._transfer.carry(WORK) for process in (engines, other)),
                 *(process.queues.tidy(WORK) for process in (engines, other)),
             )
             started = await asyncio.gather(

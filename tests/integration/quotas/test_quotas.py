@@ -31,7 +31,7 @@ TEN = Rates(calls_per_second=10)
 
 
 async def spend(storage, principal, resource="queue/orders", **cost):
-    waiting = storage.quotas.spend(principal, resource, **cost)
+    waiting = storage.quotas.acquire(principal, resource, **cost)
     if waiting is not None:
         await waiting
 
@@ -56,7 +56,7 @@ async def acme(engines):
 
 
 async def test_namespace_without_quotas_never_waits(engines):
-    assert engines.quotas.spend(Principal("p"), "queue/orders", messages=10**9) is None
+    assert engines.quotas.acquire(Principal("p"), "queue/orders", messages=10**9) is None
 
 
 async def test_rate_allows_burst_then_rate(acme, clock):
@@ -377,26 +377,26 @@ async def test_connections_are_counted_across_processes(three):
     for one in (second, third):
         await one.namespaces.read_again()
 
-    await first.places.take("acme")
-    await second.places.take("acme")
-    await second.places.take("acme")
+    await first.places.acquire("acme")
+    await second.places.acquire("acme")
+    await second.places.acquire("acme")
     with pytest.raises(QuotaExceeded) as refused:
-        await third.places.take("acme")
-    second.places.give_back("acme")
-    await second.places.say_all()
+        await third.places.acquire("acme")
+    second.places.release("acme")
+    await second.places.publish()
 
     assert refused.value.facts["policy"] == "connections"
-    await third.places.take("acme")
+    await third.places.acquire("acme")
 
 
 async def test_connections_of_killed_process_are_released(three, clock):
     killed, other, _ = three
     await killed.namespaces.put("acme", Quotas(connections_max=1))
     await other.namespaces.read_again()
-    await killed.places.take("acme")
+    await killed.places.acquire("acme")
 
     with pytest.raises(QuotaExceeded):
-        await other.places.take("acme")
+        await other.places.acquire("acme")
     clock.advance(ms=limits.PLACES_MS)
 
-    await other.places.take("acme")
+    await other.places.acquire("acme")

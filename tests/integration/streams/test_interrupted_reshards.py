@@ -187,8 +187,8 @@ async def test_closed_shard_is_closed_again_after_store_loss(streams, redis_url,
         store.delete(STORE_KEY)
         for key, dump in copy.items() if copied else ():
             store.restore(key, 0, dump)
-    streams._keeper._epoch._run_id = ""
-    await streams._keeper._epoch.check()
+    streams._provisioner._epoch._run_id = ""
+    await streams._provisioner._epoch.check()
 
     first = await streams.read_shard(CLICKS, 0, ReadFrom(offset=0 if copied else 10_000))
     rest = await streams.read_shard(CLICKS, 0, ReadFrom(offset=first.next_offset))

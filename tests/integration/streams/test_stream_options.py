@@ -341,8 +341,8 @@ async def test_offset_jump_of_new_epoch_is_not_load(engines, streams, clock, red
     await scale_streams(engines)
     with redis.Redis.from_url(redis_url) as store:
         store.delete(STORE_KEY)
-    streams._keeper._epoch._run_id = ""
-    await streams._keeper._epoch.check()
+    streams._provisioner._epoch._run_id = ""
+    await streams._provisioner._epoch.check()
     await streams.append(name, [Record(b"x")])
     [state] = await streams.shards(name)
 

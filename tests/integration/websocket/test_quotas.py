@@ -81,9 +81,9 @@ async def test_upgrade_in_unknown_namespace_is_rejected(server):
 async def test_full_store_rejects_publishes_only(storage, server):
     async with socket_in(server, "acme") as socket:
         await socket.ask("publish", to="queue:orders", items=[{"body": "a"}])
-        storage.memory_guard.full = storage.memory_guard.closed = True
+        storage.memory_guard.full = storage.memory_guard.is_shedding = True
         refusal = await socket.ask("publish", to="queue:orders", items=[{"body": "b"}])
-        storage.memory_guard.full = storage.memory_guard.closed = False
+        storage.memory_guard.full = storage.memory_guard.is_shedding = False
         await socket.subscribe("s", "queue:orders")
         [message] = await socket.messages(1)
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from storage.domain import limits
 from storage.domain.errors import ValidationFailed
 from storage.domain.quotas import Quotas, Rates, ResourceRates
-from storage.quotas.gcra import Lease, grant
+from storage.quotas.gcra import TokenLease, grant
 
 SECOND_US = 1_000_000
 
@@ -75,7 +75,7 @@ def test_grants_equal_those_of_a_token_bucket(rate, burst_seconds, calls):
     pauses=st.lists(st.integers(0, 400), min_size=1, max_size=200),
 )
 def test_leasing_processes_stay_within_rate_plus_one_lease_each(rate, pauses):
-    leases = [Lease(rate, 1.0) for _ in range(3)]
+    leases = [TokenLease(rate, 1.0) for _ in range(3)]
     paid_until_us, now_ms, passed = 0.0, 10**9, 0
     began_ms = now_ms
 
@@ -84,24 +84,24 @@ def test_leasing_processes_stay_within_rate_plus_one_lease_each(rate, pauses):
         lease = leases[turn % 3]
         for _ in range(20):
             if not lease.has(1, now_ms):
-                if lease.opens_in_ms(1, now_ms):
+                if lease.retry_after_ms(1, now_ms):
                     break
                 least, wanted = lease.asks([1], now_ms)
                 granted, paid_until_us = grant(
-                    paid_until_us, now_ms * 1_000, lease.unit_us, lease.holds_us, least, wanted
+                    paid_until_us, now_ms * 1_000, lease.unit_us, lease.burst_us, least, wanted
                 )
                 lease.granted(granted, paid_until_us - now_ms * 1_000, now_ms)
             if lease.has(1, now_ms):
-                lease.left -= 1
+                lease.tokens -= 1
                 passed += 1
 
     seconds = (now_ms - began_ms) / 1_000
     assert passed <= rate * (seconds + 1) + 1
-    assert all(lease.left <= lease.share for lease in leases)
+    assert all(lease.tokens <= lease.share for lease in leases)
 
 
 def test_unspent_tokens_expire_with_the_lease():
-    lease = Lease(1_000, 1.0)
+    lease = TokenLease(1_000, 1.0)
     lease.granted(50, 50_000, now_ms=0)
 
     assert lease.has(1, now_ms=limits.LEASE_MS - 1)
@@ -110,52 +110,52 @@ def test_unspent_tokens_expire_with_the_lease():
 
 
 def test_lease_size_doubles_while_tokens_are_used_up():
-    lease = Lease(1_000, 1.0)
+    lease = TokenLease(1_000, 1.0)
     wanted = []
 
     for now_ms in range(0, 80, 10):
         _, most = lease.asks([1], now_ms)
         lease.granted(most, 0.0, now_ms)
-        lease.left = 0
+        lease.tokens = 0
         wanted.append(most)
 
     assert wanted == [1, 3, 5, 9, 17, 33, 65, 101]
 
 
 def test_lease_size_follows_consumption():
-    lease = Lease(1_000, 1.0)
+    lease = TokenLease(1_000, 1.0)
     lease.granted(90, 0.0, now_ms=0)
-    lease.left -= 12
+    lease.tokens -= 12
 
     assert lease.asks([1], now_ms=limits.LEASE_MS) == (1, 13)
 
 
 def test_waiting_calls_are_requested_together():
-    lease = Lease(1_000, 1.0)
+    lease = TokenLease(1_000, 1.0)
 
     assert lease.asks([3, 0, 1, 5], now_ms=0) == (1, 9)
     assert lease.asks([0, 0], now_ms=0) == (0, 0)
 
 
 def test_exhausted_lease_knows_when_it_reopens():
-    lease = Lease(10, 1.0)
+    lease = TokenLease(10, 1.0)
     lease.granted(0, 1_000_000, now_ms=5_000)
 
-    assert lease.opens_in_ms(1, now_ms=5_000) == 100
-    assert lease.opens_in_ms(5, now_ms=5_250) == 250
-    assert lease.opens_in_ms(1, now_ms=5_100) == 0
+    assert lease.retry_after_ms(1, now_ms=5_000) == 100
+    assert lease.retry_after_ms(5, now_ms=5_250) == 250
+    assert lease.retry_after_ms(1, now_ms=5_100) == 0
 
 
 def test_rate_below_one_per_second_grants_one():
-    lease = Lease(0.1, 1.0)
+    lease = TokenLease(0.1, 1.0)
 
-    granted, _ = grant(0, 10**12, lease.unit_us, lease.holds_us, *lease.asks([1], 0))
+    granted, _ = grant(0, 10**12, lease.unit_us, lease.burst_us, *lease.asks([1], 0))
 
-    assert lease.holds == granted == 1
+    assert lease.burst == granted == 1
 
 
 def test_lease_is_low_below_a_fifth_of_the_bucket():
-    lease = Lease(100, 1.0)
+    lease = TokenLease(100, 1.0)
 
     lease.granted(0, 790_000, now_ms=0)
     before = lease.is_low(now_ms=0)
