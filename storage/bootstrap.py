@@ -18,7 +18,7 @@ from storage.archive.trim import HotTrimmer
 from storage.audit.log import Audit
 from storage.audit.snapshots import AuditSnapshots
 from storage.catalog.account_settings import AccountSettingsStore
-from storage.catalog.catalog import Bury, Catalog, open_catalog
+from storage.catalog.catalog import Catalog, WriteTombstones, open_catalog
 from storage.catalog.namespaces import Namespaces
 from storage.catalog.search import CatalogSearch
 from storage.domain.access.egress import Egress
@@ -51,7 +51,7 @@ from storage.queues.engine import Queues
 from storage.queues.inspection import QueueInspector
 from storage.queues.moves import Moves
 from storage.queues.parked_groups import QueueParkedGroups
-from storage.queues.transfer import Carrier
+from storage.queues.transfer import MessageTransfer
 from storage.quotas.connection_slots import ConnectionSlots, held
 from storage.quotas.enforcer import QuotaEnforcer
 from storage.quotas.memory_guard import MemoryGuard, watched
@@ -173,7 +173,9 @@ async def open_storage(
         root = open_root(settings.archive_url) if settings.archive_url else None
         trimmer = HotTrimmer(logs, stream_executor, rows if root else None, clock)
         hot_moves = HotMoves(pipeline, limits)
-        transfer = Carrier(hot_moves, queue_executor, provisioner, MoveRows(database), clock)
+        transfer = MessageTransfer(
+            hot_moves, queue_executor, provisioner, MoveRows(database), clock
+        )
         hot_queues, states = HotQueues(pipeline, limits), HotQueueStates(pipeline, limits)
         rising = HotRising(pipeline)
         queues = Queues(
@@ -341,7 +343,7 @@ async def _open_tiered(
         await cache.close()
 
 
-def _buried_by(logs: HotLogs) -> Bury:
+def _buried_by(logs: HotLogs) -> WriteTombstones:
     async def bury(namespace: str, log_ids: Sequence[LogId]) -> None:
         for log_id in log_ids:
             await logs.bury(LogAddress(namespace, log_id))

@@ -15,7 +15,7 @@ from storage.bootstrap import Storage
 from storage.domain import limits
 from storage.domain.errors import ValidationFailed
 from storage.domain.names import StreamName
-from storage.domain.streams.lineage import ENDED
+from storage.domain.streams.lineage import FULLY_READ
 from storage.domain.streams.stream import (
     Gap,
     LogRecord,
@@ -116,7 +116,7 @@ def _cut(meant: Sequence[At], after: Place, room: int) -> tuple[list[At], Place]
     back: dict[int, int] = {}
     for one in left:
         back.setdefault(one.shard, one.record.offset)
-    if any(after.positions.get(shard, ENDED) == ENDED for shard in back):
+    if any(after.positions.get(shard, FULLY_READ) == FULLY_READ for shard in back):
         return ordered, after
     return taken, after._replace(positions={**after.positions, **back})
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import msgspec
 
 from storage.domain.errors import InvalidCursor
-from storage.domain.streams.lineage import ENDED
+from storage.domain.streams.lineage import FULLY_READ
 
 DONE = "/done"
 
@@ -39,13 +39,13 @@ def read_place(event_id: str) -> Place:
     if match is None:
         raise InvalidCursor
     pairs = (pair.split(":") for pair in match[2].split(","))
-    positions = {int(shard): ENDED if at == "end" else int(at) for shard, at in pairs}
+    positions = {int(shard): FULLY_READ if at == "end" else int(at) for shard, at in pairs}
     return Place(match[1], positions, match[3] is not None)
 
 
 def tell_place(stream_id: str, positions: Mapping[int, int]) -> str:
     """Format positions in a stream as an event id."""
-    pairs = (f"{shard}:{'end' if at == ENDED else at}" for shard, at in positions.items())
+    pairs = (f"{shard}:{'end' if at == FULLY_READ else at}" for shard, at in positions.items())
     return f"{stream_id}/{','.join(pairs)}"
 
 

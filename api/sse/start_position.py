@@ -14,7 +14,7 @@ from api.sse.event_id import Place, is_place, read_place
 from consumers.feeds.stream_tail import TO_ITS_END
 from storage.domain import limits
 from storage.domain.errors import InvalidCursor, OffsetOutOfRange, ShardNotFound, ValidationFailed
-from storage.domain.streams.lineage import ENDED, frontier, is_behind
+from storage.domain.streams.lineage import FULLY_READ, needs_refresh, read_frontier
 from storage.domain.streams.record_filter import Filter, Selects, selects
 from storage.domain.streams.stream import ShardState, Stream
 from storage.streams.seek import offset_since, positions_since
@@ -88,7 +88,7 @@ async def standing_in_all(call: Call[ReadEvents]) -> Standing:
     check_one(query.start, query.time, query.cursor or None)
     stream = await call.storage.catalog.stream(call.stream)
     place = _place(call, stream)
-    if place is not None and is_behind(stream, place.positions):
+    if place is not None and needs_refresh(stream, place.positions):
         stream = await call.storage.catalog.fresh_stream(call.stream)
     states = await call.storage.streams.shards(call.stream)
     if place is None:
@@ -105,7 +105,7 @@ async def standing_in_shard(call: Call[ReadShardEvents]) -> Standing:
     query, shard = call.query, call.shard
     check_one(query.start, query.time, query.cursor or None, query.offset, query.tail)
     stream = await call.storage.catalog.stream(call.stream)
-    if is_behind(stream, {shard: 0}):
+    if needs_refresh(stream, {shard: 0}):
         stream = await call.storage.catalog.fresh_stream(call.stream)
     stream.shard(shard)
     place = _place(call, stream)
@@ -150,7 +150,7 @@ def check_positions(positions: Mapping[int, int], states: Sequence[ShardState]) 
     """Raise OffsetOutOfRange for an offset beyond the end, InvalidCursor for unknown shards."""
     newest = max(state.shard.index for state in states)
     for index, offset in positions.items():
-        if index > newest or offset < ENDED:
+        if index > newest or offset < FULLY_READ:
             raise InvalidCursor
     for state in states:
         if positions.get(state.shard.index, 0) > state.next:
@@ -174,7 +174,7 @@ async def _start_in_all(
         return await positions_since(storage.streams, storage.catalog, call.stream, time_ms)
     if query.start is Start.LATEST:
         return {state.shard.index: state.next for state in states if state.shard.is_open}
-    begun = frontier(stream, {})
+    begun = read_frontier(stream, {})
     return {state.shard.index: state.start for state in states if state.shard.index in begun}
 
 

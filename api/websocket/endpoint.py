@@ -185,7 +185,7 @@ class PushDoor:
             return await self._gate.admit_word(ticket, headers)
         if not self._gate.shows_nothing(headers):
             return await self._gate.admit(headers)
-        if self._sessions().strangers >= limits.STRANGERS_MAX:
+        if self._sessions().strangers >= limits.ANONYMOUS_FAILURES_MAX:
             raise StorageBusy("Too many connections are not yet authenticated.")
         return None
 

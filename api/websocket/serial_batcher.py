@@ -25,7 +25,7 @@ class SerialBatcher(Generic[Item]):
 
     async def add(self, item: Item) -> None:
         """Queue an item for the next batch."""
-        while len(self._items) >= limits.PUSH_ASKED_MAX:
+        while len(self._items) >= limits.PUSH_PENDING_MAX:
             self._room = self._room or asyncio.Event()
             await self._room.wait()
         self._items.append(item)

@@ -18,7 +18,7 @@ from storage.catalog.catalog import Catalog
 from storage.domain import limits
 from storage.domain.errors import ShardNotFound
 from storage.domain.names import StreamName
-from storage.domain.streams.lineage import ENDED, frontier, lost
+from storage.domain.streams.lineage import FULLY_READ, expired_positions, read_frontier
 from storage.domain.streams.stream import Gap, ShardRead
 
 TO_ITS_END = limits.OFFSET_MAX + 1
@@ -79,7 +79,7 @@ class Tail:
         self._news: asyncio.Future[None] | None = None
         self._must_regroup = False  # a shard has ended, or was lost
         self.positions = dict(positions)
-        """The next offset to read of each shard, or ENDED while a child of it waits for another parent."""
+        """The next offset to read of each shard, or FULLY_READ while a child of it waits for another parent."""
 
     async def __aenter__(self) -> Self:
         try:
@@ -105,7 +105,7 @@ class Tail:
     @property
     def has_ended(self) -> bool:
         """Return whether the only shard that is read was read to its end."""
-        return self._alone and ENDED in self.positions.values()
+        return self._alone and FULLY_READ in self.positions.values()
 
     @property
     def follows(self) -> bool:
@@ -135,7 +135,7 @@ class Tail:
             self._gone.pop(0)
             return
         shard = chunk.shard
-        self.positions[shard] = ENDED if chunk.ended else chunk.next_offset
+        self.positions[shard] = FULLY_READ if chunk.ended else chunk.next_offset
         if chunk.ended or self._is_done(shard):
             await self._leave(shard)
         self._must_regroup = chunk.ended and not self._alone
@@ -219,16 +219,17 @@ class Tail:
         """
         stream = await self._catalog.fresh_stream(self._name)
         self._gone.extend(
-            _gone(shard, offset) for shard, offset in lost(stream, self.positions).items()
+            _gone(shard, offset)
+            for shard, offset in expired_positions(stream, self.positions).items()
         )
-        ahead = frontier(stream, self.positions)
+        ahead = read_frontier(stream, self.positions)
         self.positions = {shard: offset or 0 for shard, offset in ahead.items()}
         await self._begin()
         self._must_regroup = False
 
     async def _begin(self) -> None:
         for shard, offset in self.positions.items():
-            if offset != ENDED and shard not in self._lanes and not self._is_done(shard):
+            if offset != FULLY_READ and shard not in self._lanes and not self._is_done(shard):
                 reader = self._feeds.of(self._name, shard)
                 self._lanes[shard] = _Lane(shard, reader, await reader.__aenter__())
 

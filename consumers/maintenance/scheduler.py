@@ -69,7 +69,7 @@ async def _repeat(task: MaintenanceTask, storage: Storage, turns: asyncio.Semaph
 
 
 async def _run(task: MaintenanceTask, storage: Storage) -> None:
-    async with storage.maintenance.alone(task.name) as acquired:
+    async with storage.maintenance.exclusive(task.name) as acquired:
         if acquired:
             await task.work(storage)
 

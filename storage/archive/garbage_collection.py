@@ -50,9 +50,9 @@ class ArchiveGarbageCollector:
         Returns their number. They are deleted a day later, for readers that have them open.
         """
         done = 0
-        async for stream in self._catalog.every_stream():
+        async for stream in self._catalog.iter_streams():
             done += await self._retire(stream)
-        async for queue in self._catalog.every_queue():
+        async for queue in self._catalog.iter_queues():
             if queue.spec.archive:
                 done += await self._retire(view_of(queue))
         return done

@@ -117,7 +117,7 @@ class ArchivePlanner:
 
     async def _every(self) -> AsyncIterator[Stream]:
         """Yield streams, and views of queues, that are to be archived."""
-        async for stream in self._catalog.every_stream():
+        async for stream in self._catalog.iter_streams():
             if stream.spec.archive:
                 yield stream
         async for queue in self._catalog.archived_queues():

@@ -68,4 +68,4 @@ class HotTrimmer:
         if archived is not None:
             budget = unarchived_bytes_max(stream.spec.hot_bytes_max)
             trim = partial(trim, archived=archived.get(shard.index, 0), unarchived_bytes_max=budget)
-        return await self._on_stream.do(stream, lambda _: self._on_stream.mended(log, trim))
+        return await self._on_stream.run(stream, lambda _: self._on_stream.with_repair(log, trim))

@@ -51,7 +51,7 @@ from storage.postgres.repositories.namespaces import KIND as NAMESPACE
 
 logger = logging.getLogger(__name__)
 
-Bury = Callable[[str, Sequence[LogId]], Awaitable[None]]
+WriteTombstones = Callable[[str, Sequence[LogId]], Awaitable[None]]
 """Writes tombstones of a namespace's logs in the hot store."""
 
 
@@ -63,9 +63,11 @@ class Catalog:
     Postgres does not serve; one that changes something raises OutcomeUnknown when it may have.
     """
 
-    def __init__(self, database: Database, listener: Listener, clock: Clock, bury: Bury) -> None:
+    def __init__(
+        self, database: Database, listener: Listener, clock: Clock, bury: WriteTombstones
+    ) -> None:
         self._clock = clock
-        self._bury = bury
+        self._write_tombstones = bury
         self._queues = Shelf(Definitions(database, QueueRows()), _QUEUES, listener, clock)
         self._streams = Shelf(Definitions(database, StreamRows()), _STREAMS, listener, clock)
         self._deleted = DeletedDefinitions(database)
@@ -156,7 +158,7 @@ class Catalog:
         Raises QueueNotFound.
         """
         queue = await self._queues.delete(name, if_match)
-        await self._bury_or_leave(name.namespace, [queue.log_id])
+        await self._tombstone_or_defer(name.namespace, [queue.log_id])
         return queue
 
     async def list_queues(
@@ -182,7 +184,7 @@ class Catalog:
         """
         return await self._queues.dead_letter_sources(target, after, limit)
 
-    def every_queue(self) -> AsyncIterator[Queue]:
+    def iter_queues(self) -> AsyncIterator[Queue]:
         """Yield every queue of every namespace, read page by page, for sweeps."""
         return self._queues.every()
 
@@ -272,7 +274,7 @@ class Catalog:
         """
         stream = await self._streams.delete(name, if_match)
         logs = [shard.log_id for shard in (*stream.shards, *stream.opening)]
-        await self._bury_or_leave(name.namespace, logs)
+        await self._tombstone_or_defer(name.namespace, logs)
         return stream
 
     # Reshards, in the steps of `storage.streams.reshard`
@@ -302,7 +304,7 @@ class Catalog:
                 now_ms = max(self._clock.now_ms(), stream.changed_at_ms, eldest)
                 await shard_lineage.close_parents(locked, stream, now_ms)
 
-    async def aim_for(self, name: StreamName, shards: int | None) -> Stream:
+    async def set_shard_target(self, name: StreamName, shards: int | None) -> Stream:
         """Set the number of open shards that a reshard aims for; None once it is reached.
 
         Raises StreamNotFound.
@@ -325,7 +327,7 @@ class Catalog:
                 await shard_lineage.expire(
                     locked, current, {one.index for one in gone}, self._clock.now_ms()
                 )
-        await self._bury_or_leave(stream.name.namespace, [shard.log_id for shard in gone])
+        await self._tombstone_or_defer(stream.name.namespace, [shard.log_id for shard in gone])
 
     async def list_streams(
         self,
@@ -341,7 +343,7 @@ class Catalog:
         """
         return await self._streams.page(namespace, prefix, after, limit)
 
-    def every_stream(self) -> AsyncIterator[Stream]:
+    def iter_streams(self) -> AsyncIterator[Stream]:
         """Yield every stream of every namespace, read page by page, for sweeps."""
         return self._streams.every()
 
@@ -368,13 +370,13 @@ class Catalog:
         """Delete the rows of deleted queues and shards, once the hot store has none of their data."""
         await self._deleted.forget(log_ids)
 
-    async def _bury_or_leave(self, namespace: str, log_ids: Sequence[LogId]) -> None:
+    async def _tombstone_or_defer(self, namespace: str, log_ids: Sequence[LogId]) -> None:
         """Write tombstones for deleted logs; a sweep writes those that fail now.
 
         The deletion stands in any case.
         """
         try:
-            await self._bury(namespace, log_ids)
+            await self._write_tombstones(namespace, log_ids)
         except (StorageUnavailable, StorageBusy, StorageFull, OutcomeUnknown) as error:
             facts = {"count": len(log_ids), "reason": error.detail}
             logger.warning("tombstone_deferred", extra=facts)
@@ -405,7 +407,7 @@ class Catalog:
 
 @asynccontextmanager
 async def open_catalog(
-    database: Database, listener: Listener, clock: Clock, bury: Bury
+    database: Database, listener: Listener, clock: Clock, bury: WriteTombstones
 ) -> AsyncGenerator[Catalog]:
     """Open a catalog that receives other processes' changes while the block runs.
 

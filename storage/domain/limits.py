@@ -74,7 +74,7 @@ QUEUE_BYTES_MAX = 2**50
 GROUP_WEIGHTS_MAX = 100  # each is compared with a group whose turn it is
 GROUP_WEIGHT_MAX = 1_000  # messages of one group in a row
 DEATH_REASONS_COUNTED_MAX = 5_000  # dead letters that a page counts by reason each time: five calls
-DEATH_REASONS_KNOWN_MS = 15 * SECOND_MS  # how old the counts of more may be on a page
+DEATH_REASONS_TTL_MS = 15 * SECOND_MS  # how old the counts of more may be on a page
 BROWSE_LOOKS_MAX = 1_000  # messages that one call of browsing looks at
 BROWSE_BYTES_MAX = (
     RECEIVE_BYTES_MAX  # of messages or dead letters in a page; at least one is always shown
@@ -246,7 +246,7 @@ PUSH_SKIPPED_TOLD = (
 )
 PUSH_KEPT_BYTES = 4 * MIB  # of deliveries that a session keeps until their arrival is known
 PUSH_KEPT_FRAMES = 4_096
-PUSH_ASKED_MAX = (
+PUSH_PENDING_MAX = (
     256  # publishes and settlements of a session that wait; then its socket is not read
 )
 PUSH_TICK_MS = SECOND_MS  # how often sessions are looked at for what is due
@@ -348,7 +348,7 @@ SIGNATURE_SKEW_MS_MAX = 5 * 60 * SECOND_MS  # between a signer's clock and ours,
 PRESIGNED_MS_MAX = 7 * 24 * 3600 * SECOND_MS  # as at Amazon
 CREDENTIAL_WORD_CHARACTERS_MAX = 8_192  # of a key or a token: some tokens name many groups
 CREDENTIALS_REMEMBERED_MAX = 10_000  # words a process has checked and need not check again
-STRANGERS_MAX = 1_000  # sockets whose hello has still to say who they are
+ANONYMOUS_FAILURES_MAX = 1_000  # sockets whose hello has still to say who they are
 CREDENTIAL_CHECK_MS = (
     1_000  # between two looks at whether what sockets were opened with still holds
 )
@@ -468,14 +468,14 @@ MEMORY_BYTES_MIN = 256 * MIB
 # In one process
 PIPELINE_BACKLOG_MAX = 20_000  # calls waiting for a flush; beyond it the caller hears 503
 WRITE_HANDS = 2  # flushes of writes under way at once
-HAND_JOINS_AT = 32  # weight that waits before the next hand takes it
+SECOND_WORKER_WEIGHT = 32  # weight that waits before the next hand takes it
 PART_WEIGHT = 1  # of a part that shares a script call with others
-CALL_WEIGHT = 32  # of a call of its own, which gains nothing by waiting for company
+COMMAND_WEIGHT = 32  # of a call of its own, which gains nothing by waiting for company
 FLUSH_CALLS_MAX = (
     16  # script calls of one flush: while the store works on them, the next are made ready
 )
 FLUSH_WEIGHT_MAX = (
-    FLUSH_CALLS_MAX * CALL_WEIGHT
+    FLUSH_CALLS_MAX * COMMAND_WEIGHT
 )  # of one flush, for the same reason: parts may weigh as much as calls
 PART_BYTES_SMALL = 16 * KIB  # a larger part weighs as a call of its own
 COPIED_BYTES_MAX = 16 * KIB  # what is larger is written as it is, not copied into what is around it
@@ -495,7 +495,7 @@ POSTGRES_MIGRATION_WAIT_MS_MAX = MINUTE_MS  # another process is migrating
 LISTEN_CHECK_MS = 5 * SECOND_MS  # how soon a dead LISTEN connection is noticed
 LISTEN_GRACE_MS = 5 * SECOND_MS  # what is known stays in use without it: a restart takes less
 LISTEN_BACKOFF_MS_MAX = 5 * SECOND_MS
-MENDS_MAX = 8  # times one call may find its log not ready before it gives up
+REPAIR_ATTEMPTS_MAX = 8  # times one call may find its log not ready before it gives up
 DUTY_MS_MAX = 5 * MINUTE_MS  # one round of a sweep; what is left waits for the next
 TOMBSTONE_MS = 10 * MINUTE_MS  # ten times what any cache can be behind
 

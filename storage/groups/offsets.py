@@ -73,7 +73,7 @@ class OffsetCommitter:
         """
         _check(commits)
         group = self._groups.get(name) or await self.find(name)
-        for _ in range(limits.MENDS_MAX):
+        for _ in range(limits.REPAIR_ATTEMPTS_MAX):
             try:
                 return await self._commit(group, commits)
             except _GroupMadeAnew:

@@ -34,7 +34,7 @@ from storage.postgres.repositories.offset_reservations import (
 from storage.redis.keys import LogAddress
 from storage.redis.streams.logs import HotLogs
 from storage.redis.transport.coalescing import StoreChanged
-from storage.redis.transport.script_status import LogNotReady, Refusal
+from storage.redis.transport.script_status import LogNotReady, ScriptStatus
 
 T = TypeVar("T")
 
@@ -68,7 +68,7 @@ class LogProvisioner:
         self._reservations = reservations
         self._clock = clock
         self._limits = limits_in_force
-        self._mending: dict[LogId, asyncio.Task[None]] = {}
+        self._repairing: dict[LogId, asyncio.Task[None]] = {}
         self._reserved: dict[LogId, _Reserved] = {}
 
     @property
@@ -78,25 +78,25 @@ class LogProvisioner:
 
     async def close(self) -> None:
         """Wait for the remedies in progress."""
-        await asyncio.gather(*self._mending.values(), return_exceptions=True)
+        await asyncio.gather(*self._repairing.values(), return_exceptions=True)
 
-    async def mended(self, log: LogAddress, work: Callable[[], Awaitable[T]]) -> T:
+    async def with_repair(self, log: LogAddress, work: Callable[[], Awaitable[T]]) -> T:
         """Do work on a log, repairing the log when its script requires that.
 
         Raises LogDeleted, or LogNotReady for a log that its definition must confirm first.
         """
-        for _ in range(limits.MENDS_MAX):
+        for _ in range(limits.REPAIR_ATTEMPTS_MAX):
             try:
                 return await work()
             except StoreChanged:
                 continue
             except LogNotReady as problem:
-                if problem.refusal is Refusal.DELETED:
+                if problem.refusal is ScriptStatus.DELETED:
                     raise
                 if log.is_view:
                     await self._begin_view(LogAddress(log.namespace, log.log_id))
                 else:
-                    await self.mend(log, problem)
+                    await self.repair(log, problem)
         raise StorageUnavailable("The log is being created or moved; try again.")
 
     async def _begin_view(self, log: LogAddress) -> None:
@@ -104,15 +104,15 @@ class LogProvisioner:
 
         The queue's log may have to be created first.
         """
-        await self.mended(log, lambda: self._hot.switch_view(log, on=True))
+        await self.with_repair(log, lambda: self._hot.switch_view(log, on=True))
 
-    async def mend(self, log: LogAddress, problem: LogNotReady) -> None:
+    async def repair(self, log: LogAddress, problem: LogNotReady) -> None:
         """Apply the remedy for a rejection; the caller then tries again.
 
         Also if the store was replaced in the meantime. Raises LogDeleted when Postgres has no such log, StorageUnavailable
         when Postgres is unreachable.
         """
-        if problem.refusal is Refusal.DELETED:
+        if problem.refusal is ScriptStatus.DELETED:
             raise LogDeleted
         with suppress(StoreChanged):
             await asyncio.shield(self._once(log, lambda: self._remedy(log, problem)))
@@ -120,74 +120,74 @@ class LogProvisioner:
     def _once(
         self, log: LogAddress, remedy: Callable[[], Coroutine[None, None, None]]
     ) -> "asyncio.Task[None]":
-        task = self._mending.get(log.log_id)
+        task = self._repairing.get(log.log_id)
         if task is None:
             task = asyncio.create_task(remedy())
-            self._mending[log.log_id] = task
+            self._repairing[log.log_id] = task
             task.add_done_callback(lambda done: self._done(log.log_id, done))
         return task
 
     def _done(self, log_id: LogId, task: "asyncio.Task[None]") -> None:
-        del self._mending[log_id]
+        del self._repairing[log_id]
         if not task.cancelled():
             task.exception()  # waiters get it; nothing waits for a reservation made ahead
 
     async def _remedy(self, log: LogAddress, problem: LogNotReady) -> None:
         match problem.refusal:
-            case Refusal.CALLER_BEHIND:
+            case ScriptStatus.CALLER_BEHIND:
                 await self._epoch.refresh(problem.fact)
-            case Refusal.AT_CEILING:
+            case ScriptStatus.AT_CEILING:
                 await self._reserve(log, problem.fact)
             case _:
                 await self._open(log, problem)
 
     async def _open(self, log: LogAddress, problem: LogNotReady) -> None:
-        if problem.refusal is Refusal.LOG_BEHIND:
-            place = await self._place(log, problem.fact, lost=False)
+        if problem.refusal is ScriptStatus.LOG_BEHIND:
+            reservation = await self._reservation(log, problem.fact, lost=False)
             await self._hot.advance(
                 log,
-                place.next,
-                place.ceiling,
+                reservation.next,
+                reservation.ceiling,
                 self.store_epoch,
-                place.log_epoch,
-                pack_children(place.children),
+                reservation.log_epoch,
+                pack_children(reservation.children),
             )
             return
-        place = await self._place(log, None, lost=False)
-        if not place.fresh:
+        reservation = await self._reservation(log, None, lost=False)
+        if not reservation.fresh:
             # Another process is about to create it, or it is lost.
             await asyncio.sleep(_MAKING_S)
             if await self._is_there(log):
                 return
-            place = await self._place(log, None, lost=True)
+            reservation = await self._reservation(log, None, lost=True)
         if not await self._hot.create(
             log,
-            place.next,
-            place.ceiling,
+            reservation.next,
+            reservation.ceiling,
             self.store_epoch,
-            place.log_epoch,
-            pack_children(place.children),
+            reservation.log_epoch,
+            pack_children(reservation.children),
         ):
             raise LogDeleted
 
-    async def _place(self, log: LogAddress, hot_next: int | None, lost: bool) -> Reservation:
+    async def _reservation(self, log: LogAddress, hot_next: int | None, lost: bool) -> Reservation:
         amount = self._amount(log.log_id)
         try:
-            place = await self._reservations.open_log(
+            reservation = await self._reservations.open_log(
                 log.log_id, self.store_epoch, hot_next, amount, lost
             )
         except EpochBehind as behind:
             await self._epoch.refresh(behind.facts["store_epoch"])
             raise
-        if place is None:
+        if reservation is None:
             raise LogDeleted
-        return place
+        return reservation
 
     async def _is_there(self, log: LogAddress) -> bool:
         try:
             await self._hot.extent(log)
         except LogNotReady as problem:
-            return problem.refusal is Refusal.DELETED
+            return problem.refusal is ScriptStatus.DELETED
         return True
 
     async def _reserve(self, log: LogAddress, next_offset: int) -> None:
@@ -213,8 +213,8 @@ class LogProvisioner:
         self._reserved[log_id] = _Reserved(amount, now_ms)
         return amount
 
-    def note(self, log: LogAddress, next_offset: int, left: int) -> None:
+    def reserve_ahead(self, log: LogAddress, next_offset: int, left: int) -> None:
         """Reserve ahead after an append when half of a reservation is used up."""
-        if left >= self._limits.reservation_offsets_min // 2 or log.log_id in self._mending:
+        if left >= self._limits.reservation_offsets_min // 2 or log.log_id in self._repairing:
             return
         self._once(log, lambda: self._reserve(log, next_offset))

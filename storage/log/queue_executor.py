@@ -11,7 +11,7 @@ from storage.domain.queues.queue import Queue
 from storage.log.provisioner import LogDeleted, LogProvisioner
 from storage.redis.keys import LogAddress
 from storage.redis.transport.coalescing import StoreChanged
-from storage.redis.transport.script_status import LogNotReady, Refusal
+from storage.redis.transport.script_status import LogNotReady, ScriptStatus
 
 T = TypeVar("T")
 
@@ -23,7 +23,7 @@ class QueueExecutor:
         self._catalog = catalog
         self._provisioner = provisioner
 
-    async def __call__(
+    async def run(
         self,
         name: QueueName,
         verb: Callable[[Queue], Awaitable[T]],
@@ -35,22 +35,22 @@ class QueueExecutor:
         what the verb raises.
         """
         queue = definition or self._catalog.cached_queue(name) or await self._catalog.queue(name)
-        for _ in range(limits.MENDS_MAX):
+        for _ in range(limits.REPAIR_ATTEMPTS_MAX):
             try:
                 return await verb(queue)
             except StoreChanged:
                 continue
             except LogNotReady as problem:
-                queue = await self._mend(queue, problem)
+                queue = await self._repair(queue, problem)
         raise StorageUnavailable("The queue is being created or moved; try again.")
 
-    async def _mend(self, queue: Queue, problem: LogNotReady) -> Queue:
-        if problem.refusal in (Refusal.UNKNOWN_LOG, Refusal.DELETED):
+    async def _repair(self, queue: Queue, problem: LogNotReady) -> Queue:
+        if problem.refusal in (ScriptStatus.UNKNOWN_LOG, ScriptStatus.DELETED):
             current = await self._catalog.fresh_queue(queue.name)
             if current.log_id != queue.log_id:
                 return current
         try:
-            await self._provisioner.mend(address_of(queue), problem)
+            await self._provisioner.repair(address_of(queue), problem)
         except LogDeleted:
             raise QueueNotFound(f"Queue '{queue.name.name}' does not exist.") from None
         return queue

@@ -6,7 +6,7 @@ from typing import TypeVar
 from storage.catalog.catalog import Catalog
 from storage.domain.errors import StreamNotFound, StreamReadOnly
 from storage.domain.names import StreamName
-from storage.domain.streams.lineage import is_behind
+from storage.domain.streams.lineage import needs_refresh
 from storage.domain.streams.stream import Stream
 from storage.log.provisioner import LogDeleted, LogProvisioner
 from storage.redis.keys import LogAddress
@@ -39,18 +39,18 @@ class StreamExecutor:
             raise StreamReadOnly
         return stream
 
-    async def fresh(self, name: StreamName) -> Stream:
+    async def current(self, name: StreamName) -> Stream:
         """Return the stream as it is now, bypassing the cache.
 
         Raises StreamNotFound.
         """
         return await self._catalog.fresh_stream(name)
 
-    async def knowing(self, stream: Stream, shard: int) -> Stream:
+    async def refresh_for_shard(self, stream: Stream, shard: int) -> Stream:
         """Return the stream, read again if the shard is younger than the definition."""
-        return await self.fresh(stream.name) if is_behind(stream, {shard: 0}) else stream
+        return await self.current(stream.name) if needs_refresh(stream, {shard: 0}) else stream
 
-    async def do(self, stream: Stream, verb: Callable[[Stream], Awaitable[T]]) -> T:
+    async def run(self, stream: Stream, verb: Callable[[Stream], Awaitable[T]]) -> T:
         """Run a verb on the stream; retry it once if the given definition was stale.
 
         The retry uses the current definition. Raises StreamNotFound, and what the verb raises.
@@ -66,6 +66,6 @@ class StreamExecutor:
         except (LogNotReady, LogDeleted):
             raise StreamNotFound(f"Stream '{stream.name.name}' does not exist.") from None
 
-    async def mended(self, log: LogAddress, work: Callable[[], Awaitable[T]]) -> T:
+    async def with_repair(self, log: LogAddress, work: Callable[[], Awaitable[T]]) -> T:
         """Do work on a log, repairing the log when its script requires that."""
-        return await self._provisioner.mended(log, work)
+        return await self._provisioner.with_repair(log, work)

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from storage.catalog.catalog import Catalog
 from storage.domain import limits
 from storage.domain.names import LogId
-from storage.postgres.advisory_lock import alone
+from storage.postgres.advisory_lock import try_advisory_lock
 from storage.postgres.database import Database
 from storage.postgres.repositories.offset_reservations import StoreIdentities
 from storage.redis.cluster_store import HotStore
@@ -35,12 +35,12 @@ class Maintenance:
         self._database = database
 
     @asynccontextmanager
-    async def alone(self, duty: str) -> AsyncGenerator[bool]:
+    async def exclusive(self, task: str) -> AsyncGenerator[bool]:
         """Try to get a task's Postgres advisory lock for the block; yield whether it is held."""
-        async with alone(self._database, duty) as mine:
-            yield mine
+        async with try_advisory_lock(self._database, task) as acquired:
+            yield acquired
 
-    async def beat(self) -> None:
+    async def advance_marker(self) -> None:
         """Advance the restore marker in the hot store, then in Postgres.
 
         A store restored from a copy is behind.
@@ -48,7 +48,7 @@ class Maintenance:
         identity = await self._identities.read()
         await self._identities.beat(await self._store.beat(), epoch=identity.epoch)
 
-    async def bury_deleted(self) -> int:
+    async def tombstone_deleted(self) -> int:
         """Write tombstones of deleted logs again; forget those too old for any cache.
 
         Again, in case the deletion could not write them. Returns the number of logs forgotten.

@@ -11,7 +11,7 @@ from storage.postgres.database import Database
 
 
 @asynccontextmanager
-async def alone(database: Database, duty: str) -> AsyncGenerator[bool]:
+async def try_advisory_lock(database: Database, name: str) -> AsyncGenerator[bool]:
     """Try to acquire a task's advisory lock until the block ends; yield whether it succeeded.
 
     A process that dies, or whose connection does, loses the lock with its transaction. Raises
@@ -19,6 +19,6 @@ async def alone(database: Database, duty: str) -> AsyncGenerator[bool]:
     """
     async with database.writing(unknown=StorageUnavailable, limit_ms=limits.DUTY_MS_MAX) as session:
         acquired = await session.scalar(
-            text("select pg_try_advisory_xact_lock(hashtextextended(:duty, 0))"), {"duty": duty}
+            text("select pg_try_advisory_xact_lock(hashtextextended(:name, 0))"), {"name": name}
         )
         yield bool(acquired)

@@ -37,7 +37,7 @@ class QueueDeadLetters:
         self._catalog = catalog
         self._clock = clock
         self._recent_reasons: TtlCache[list[DeathReason]] = TtlCache(
-            limits.DEATH_REASONS_KNOWN_MS, clock
+            limits.DEATH_REASONS_TTL_MS, clock
         )
 
     async def browse(
@@ -51,7 +51,7 @@ class QueueDeadLetters:
 
         That offset is None at the end. A page ends early where BROWSE_BYTES_MAX is reached.
         """
-        return await self._executor(
+        return await self._executor.run(
             name, lambda queue: self._hot.dead_letters(queue, after_offset, messages_max)
         )
 
@@ -74,7 +74,7 @@ class QueueDeadLetters:
         sums: dict[str, DeathReason] = {}
         after: int | None = -1
         while after is not None:
-            reasons, after = await self._executor(name, partial(self._page_of_reasons, after))
+            reasons, after = await self._executor.run(name, partial(self._page_of_reasons, after))
             for entry in reasons:
                 sums[entry.reason] = _merged(sums.get(entry.reason, entry), entry)
         return sorted(sums.values(), key=lambda entry: (-entry.count, entry.reason))
@@ -129,7 +129,7 @@ class QueueDeadLetters:
             now = self._clock.script_time()
             return await self._hot.redrive(queue, after_offset, messages_max, which, offsets, now)
 
-        return await self._executor(name, redrive)
+        return await self._executor.run(name, redrive)
 
 
 async def offset_of(catalog: Catalog, name: QueueName, reference: str) -> int:

@@ -48,7 +48,7 @@ from storage.domain.streams.stream import view_of
 from storage.domain.trace_context import OF_TRACES, without_context
 from storage.log.provisioner import LogProvisioner
 from storage.log.queue_executor import QueueExecutor, address_of
-from storage.queues.transfer import Carrier
+from storage.queues.transfer import MessageTransfer
 from storage.quotas.memory_guard import MemoryGuard
 from storage.redis.queues.messages import HotQueues
 from storage.redis.queues.receive import HotReceive, ReceivePart
@@ -57,7 +57,7 @@ from storage.redis.queues.settle import Verdict
 from storage.redis.queues.stats import HotQueueStates, Tidied
 from storage.redis.streams.idempotence import HotRising
 from storage.redis.streams.logs import HotLogs
-from storage.redis.transport.script_status import LogNotReady, Refusal
+from storage.redis.transport.script_status import LogNotReady, ScriptStatus
 from storage.redis.transport.wakeups import Wakeups
 
 
@@ -78,7 +78,7 @@ class Queues:
         logs: HotLogs,
         rising: HotRising,
         executor: QueueExecutor,
-        transfer: Carrier,
+        transfer: MessageTransfer,
         trimmer: HotTrimmer,
         catalog: Catalog,
         provisioner: LogProvisioner,
@@ -118,7 +118,7 @@ class Queues:
         if self._memory_guard.is_shedding:
             self._memory_guard.check(name.namespace)
         _check_batch(messages)
-        return await self._executor(name, partial(self._send, messages, idempotency_key))
+        return await self._executor.run(name, partial(self._send, messages, idempotency_key))
 
     async def _send(
         self, messages: Sequence[NewMessage], key: str, queue: Queue
@@ -131,7 +131,9 @@ class Queues:
         epoch, now = self._provisioner.store_epoch, self._clock.script_time()
         sent: PartSent = await self._hot.send(queue, part, epoch, now)
         if sent.messages and sent.left < self._limits.reservation_offsets_min // 2:
-            self._provisioner.note(address_of(queue), sent.messages[-1].offset + 1, sent.left)
+            self._provisioner.reserve_ahead(
+                address_of(queue), sent.messages[-1].offset + 1, sent.left
+            )
         return sent.messages
 
     async def send_rising(
@@ -161,7 +163,7 @@ class Queues:
         if self._memory_guard.is_shedding:
             self._memory_guard.check(name.namespace)
         rise.check(len(messages))
-        added = await self._executor(name, partial(self._send_rising, rise, messages))
+        added = await self._executor.run(name, partial(self._send_rising, rise, messages))
         return AppendCounts(added, len(messages) - added)
 
     async def _send_rising(
@@ -187,7 +189,7 @@ class Queues:
             await self._rising.forget(address_of(queue), producer_ids, self._clock.script_time())
 
         with suppress(QueueNotFound):
-            await self._executor(name, forget)
+            await self._executor.run(name, forget)
 
     def receive(
         self,
@@ -199,7 +201,7 @@ class Queues:
         attempt_id: str = "",
         bytes_max: int = limits.RECEIVE_BYTES_MAX,
         forever: bool = False,
-        still_wanted: Callable[[], bool] = _always,
+        is_client_connected: Callable[[], bool] = _always,
     ) -> Coroutine[None, None, list[ReceivedMessage]]:
         """Receive up to `messages_max` ready messages, waiting for the first one.
 
@@ -207,17 +209,17 @@ class Queues:
         taken once those taken have `bytes_max`: the last one may exceed it.
 
         A FIFO queue returns the same messages again to the same `attempt_id` within five minutes, unless one of
-        them was settled or its lease expired. After a wait, `still_wanted` is called before anything is taken.
+        them was settled or its lease expired. After a wait, `is_client_connected` is called before anything is taken.
         Safe to cancel: before messages were taken nothing happens, after it they are released immediately. Raises
         InFlightLimitReached.
         """
         request = _Asked(messages_max, visibility_timeout_ms, attempt_id, bytes_max)
         _check_receive(request, wait_ms or 0)
         if forever:
-            return self._receive_in_time(name, request, inf, still_wanted)
-        return self._receive_or_wait(name, request, wait_ms, still_wanted)
+            return self._long_poll(name, request, inf, is_client_connected)
+        return self._receive_or_wait(name, request, wait_ms, is_client_connected)
 
-    async def _receive(self, request: "_Asked", ask_to_wake: bool, queue: Queue) -> HotReceive:
+    async def _receive(self, request: "_Asked", register_waiter: bool, queue: Queue) -> HotReceive:
         if queue.spec.paused:
             return _NOTHING
         timeout_ms = request.visibility_timeout_ms
@@ -225,7 +227,7 @@ class Queues:
             request.messages_max,
             queue.spec.visibility_timeout_ms if timeout_ms is None else timeout_ms,
             request.bytes_max,
-            ask_to_wake,
+            register_waiter,
             request.attempt_id,
             partial(self._release_soon, queue.name),
         )
@@ -236,7 +238,7 @@ class Queues:
             now=self._clock.script_time(),
         )
         if received.departed:
-            await self._carry(queue.name)
+            await self._complete_transfers(queue.name)
         return received
 
     async def _receives_max(self, queue: Queue) -> int:
@@ -254,27 +256,31 @@ class Queues:
             return 0
         return target.receives_max
 
-    async def _carry(self, name: QueueName) -> None:
+    async def _complete_transfers(self, name: QueueName) -> None:
         """Transfer departed messages to their dead-letter queue; a sweep does what fails now."""
         with suppress(MillstreamError):
-            await self._transfer.carry(name)
+            await self._transfer.complete(name)
 
     async def _receive_or_wait(
         self,
         name: QueueName,
         request: "_Asked",
         wait_ms: int | None,
-        still_wanted: Callable[[], bool],
+        is_client_connected: Callable[[], bool],
     ) -> list[ReceivedMessage]:
         if wait_ms is None:
             queue = self._catalog.cached_queue(name) or await self._catalog.queue(name)
             wait_ms = queue.spec.receive_wait_ms
         if wait_ms:
-            return await self._receive_in_time(name, request, wait_ms, still_wanted)
-        return (await self._executor(name, partial(self._receive, request, False))).messages
+            return await self._long_poll(name, request, wait_ms, is_client_connected)
+        return (await self._executor.run(name, partial(self._receive, request, False))).messages
 
-    async def _receive_in_time(
-        self, name: QueueName, request: "_Asked", wait_ms: float, still_wanted: Callable[[], bool]
+    async def _long_poll(
+        self,
+        name: QueueName,
+        request: "_Asked",
+        wait_ms: float,
+        is_client_connected: Callable[[], bool],
     ) -> list[ReceivedMessage]:
         loop = asyncio.get_running_loop()
         until = loop.time() + wait_ms / limits.SECOND_MS
@@ -283,7 +289,7 @@ class Queues:
             while True:
                 waiter.start_over()
                 once = partial(self._receive, request, True)
-                received = await self._executor(name, once)
+                received = await self._executor.run(name, once)
                 del once  # an idle wait holds as little memory as possible
                 if received.messages:
                     waiter.satisfied = True
@@ -293,7 +299,7 @@ class Queues:
                 if received.next_due_ms >= 0:
                     self._wakeups.wake_after(log_id, received.next_due_ms - received.now_ms)
                 await waiter.wait(until - loop.time())
-                if not still_wanted():
+                if not is_client_connected():
                     return []
 
     def _release_soon(self, name: QueueName, messages: list[ReceivedMessage]) -> None:
@@ -327,7 +333,7 @@ class Queues:
             raise BatchTooLarge(f"A call must settle 1 to {limits.SETTLEMENTS_MAX} deliveries.")
         for settlement in settlements:
             check_settlement(settlement)
-        return await self._executor(name, partial(self._settle, settlements, any_delivery))
+        return await self._executor.run(name, partial(self._settle, settlements, any_delivery))
 
     async def _settle(
         self, settlements: Sequence[Settlement], any_delivery: bool, queue: Queue
@@ -350,7 +356,7 @@ class Queues:
 
     async def stats(self, name: QueueName) -> QueueStats:
         """Return exact counts by state, as of now."""
-        return await self._executor(
+        return await self._executor.run(
             name, lambda queue: self._states.stats(queue, self._clock.script_time())
         )
 
@@ -359,7 +365,7 @@ class Queues:
 
         Raises PurgeInProgress when the last purge is more recent than `at_most_every_ms`.
         """
-        return await self._executor(
+        return await self._executor.run(
             name,
             lambda queue: self._states.purge(queue, at_most_every_ms, self._clock.script_time()),
         )
@@ -369,16 +375,16 @@ class Queues:
 
         For the sweeper. `definition`: the queue's definition, if it was just read.
         """
-        tidied = await self._executor(name, self._tidy, definition)
+        tidied = await self._executor.run(name, self._tidy, definition)
         if tidied.moving:
-            await self._transfer.carry(name)
+            await self._transfer.complete(name)
         return tidied.work + tidied.moving
 
     async def _tidy(self, queue: Queue) -> Tidied:
         try:
             tidied = await self._states.tidy(queue, self._clock.script_time())
         except LogNotReady as problem:
-            if problem.refusal is not Refusal.UNKNOWN_LOG:
+            if problem.refusal is not ScriptStatus.UNKNOWN_LOG:
                 raise
             return _NEVER_USED  # or lost by the store: the next message creates its log
         if tidied.has_view != queue.spec.stream_view:

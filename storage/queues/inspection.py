@@ -61,7 +61,7 @@ class QueueInspector:
         Also returns the offset to continue after, None at the end. A page may have fewer messages than requested, or none, and
         yet not be the last: a call looks at BROWSE_LOOKS_MAX messages at most, and ends where BROWSE_BYTES_MAX is reached.
         """
-        return await self._executor(
+        return await self._executor.run(
             name,
             lambda queue: self._hot.browse(
                 queue, after_offset, messages_max, state, self._clock.script_time()
@@ -102,7 +102,7 @@ class QueueInspector:
         after = ""
         while True:
             read = partial(self._read_history, offset, after)
-            page, after = await self._executor(name, read)
+            page, after = await self._executor.run(name, read)
             events += page
             if not after:
                 return events
@@ -138,7 +138,7 @@ class QueueInspector:
             before.body, group=before.group, delay_ms=delay_ms, priority=priority or 0
         )
         queue.check_message(changed)
-        await self._executor(
+        await self._executor.run(
             name,
             lambda queue: self._hot.change(
                 queue, offset, delay_ms, priority, self._clock.script_time()
@@ -166,7 +166,7 @@ class QueueInspector:
             changed = msgspec.structs.replace(record, data=body, headers=headers)
             await self._hot.replace(queue, offset, changed)
 
-        await self._executor(name, replace)
+        await self._executor.run(name, replace)
 
     async def drop(self, name: QueueName, reference: str) -> None:
         """Delete one message by its id or offset, whatever its state.
@@ -174,7 +174,7 @@ class QueueInspector:
         Raises MessageNotFound.
         """
         offset = await offset_of(self._catalog, name, reference)
-        if not await self._executor(
+        if not await self._executor.run(
             name, lambda queue: self._hot.drop(queue, offset, self._clock.script_time())
         ):
             raise MessageNotFound

@@ -23,12 +23,12 @@ from storage.domain.names import QueueName
 from storage.domain.queues.message import WhichDead
 from storage.domain.queues.moves import Move, MoveState
 from storage.log.queue_executor import QueueExecutor
-from storage.postgres.advisory_lock import alone
+from storage.postgres.advisory_lock import try_advisory_lock
 from storage.postgres.database import Database
 from storage.postgres.repositories.moves import MoveRows
 from storage.queues.dead_letters import QueueDeadLetters
 from storage.queues.engine import Queues
-from storage.queues.transfer import Carrier
+from storage.queues.transfer import MessageTransfer
 from storage.redis.queues.transfer import HotMoves
 
 _TURN_S = 20.0  # a move's lock, and with it a connection, is released this often
@@ -42,7 +42,7 @@ class Moves:
         self,
         hot: HotMoves,
         executor: QueueExecutor,
-        transfer: Carrier,
+        transfer: MessageTransfer,
         queues: Queues,
         dead_letters: QueueDeadLetters,
         catalog: Catalog,
@@ -184,7 +184,7 @@ class Moves:
 
     async def _take_turn(self, move_id: str) -> bool:
         """Work on a move for a limited time; return whether there is more to do here."""
-        async with self._turns, alone(self._database, f"move:{move_id}") as mine:
+        async with self._turns, try_advisory_lock(self._database, f"move:{move_id}") as mine:
             until = asyncio.get_running_loop().time() + _TURN_S
             while mine and asyncio.get_running_loop().time() < until:
                 if not await self._step(move_id):
@@ -202,13 +202,13 @@ class Moves:
         departed = 0
         try:
             if move.state is MoveState.RUNNING:
-                departed = await self._executor(
+                departed = await self._executor.run(
                     move.source,
                     lambda queue: self._hot.depart(
                         queue, batch, move_id, self._clock.script_time()
                     ),
                 )
-            carried = await self._transfer.carry(move.source)
+            carried = await self._transfer.complete(move.source)
         except QueueNotFound:
             await self._rows.end(move_id, MoveState.FAILED, "queue_not_found")
             return False

@@ -27,7 +27,7 @@ class QueueParkedGroups:
         self, name: QueueName, *, after: str = "", groups_max: int = limits.PAGE_ITEMS_DEFAULT
     ) -> list[ParkedGroup]:
         """Return the parked groups by name, from the first after `after`."""
-        return await self._executor(
+        return await self._executor.run(
             name, lambda queue: self._hot.parked_groups(queue, after, groups_max)
         )
 
@@ -43,7 +43,7 @@ class QueueParkedGroups:
             raise ValidationFailed.at(
                 "/reason", "The reason can have at most 1024 characters", "too_long"
             )
-        await self._executor(
+        await self._executor.run(
             name, lambda queue: self._hot.park(queue, group, reason, self._clock.script_time())
         )
 
@@ -52,7 +52,7 @@ class QueueParkedGroups:
 
         The message that caused the parking has all its attempts again. Raises GroupNotParked.
         """
-        waited = await self._executor(name, lambda queue: self._hot.resume(queue, group))
+        waited = await self._executor.run(name, lambda queue: self._hot.resume(queue, group))
         if waited is None:
             raise GroupNotParked
         return waited

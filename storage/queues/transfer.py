@@ -28,14 +28,14 @@ from storage.postgres.repositories.moves import MoveRows
 from storage.redis.queues.transfer import Arriving, HotMoves, Moving
 
 
-class Carried(msgspec.Struct):
+class TransferResult(msgspec.Struct):
     """The result of a transfer; messages in `put_back` had no queue to go to."""
 
     moved: int = 0
     put_back: int = 0
 
 
-class Carrier:
+class MessageTransfer:
     """Executor of steps 2 and 3 for the messages in transfer from a queue."""
 
     def __init__(
@@ -52,30 +52,30 @@ class Carrier:
         self._rows = rows
         self._clock = clock
 
-    async def carry(self, source: QueueName) -> Carried:
+    async def complete(self, source: QueueName) -> TransferResult:
         """Transfer all `moving` messages of `source` to their target."""
-        carried = Carried()
+        carried = TransferResult()
         while batch := await self._carry_some(source, carried):
             if batch < limits.MOVE_BATCH_MESSAGES:
                 break
         return carried
 
-    async def _carry_some(self, name: QueueName, carried: Carried) -> int:
+    async def _carry_some(self, name: QueueName, carried: TransferResult) -> int:
         loop = asyncio.get_running_loop()
         until = loop.time() + limits.MOVE_STEP_MS_MAX / limits.SECOND_MS
-        source, moving = await self._executor(name, self._listed)
+        source, moving = await self._executor.run(name, self._pending)
         for target, batch in (await self._by_target(source, moving)).items():
             if loop.time() > until:
                 break  # too old to act on: what is still moving is listed again
-            arrived = target is not None and await self._bring(source, target, batch)
-            cleared = await self._clear(source, batch, put_back=not arrived)
+            arrived = target is not None and await self._deliver(source, target, batch)
+            cleared = await self._acknowledge(source, batch, put_back=not arrived)
             if arrived:
                 carried.moved += cleared
             else:
                 carried.put_back += cleared
         return len(moving)
 
-    async def _listed(self, source: Queue) -> tuple[Queue, list[Moving]]:
+    async def _pending(self, source: Queue) -> tuple[Queue, list[Moving]]:
         return source, await self._hot.moving(source, limits.MOVE_BATCH_MESSAGES)
 
     async def _by_target(
@@ -90,7 +90,7 @@ class Carrier:
             grouped.setdefault(target, []).append(message)
         return grouped
 
-    async def _bring(self, source: Queue, target: QueueName, batch: Sequence[Moving]) -> bool:
+    async def _deliver(self, source: Queue, target: QueueName, batch: Sequence[Moving]) -> bool:
         """Deliver messages to the target (step 2); return False if there is no such queue."""
 
         async def take_in(queue: Queue) -> None:
@@ -98,17 +98,17 @@ class Carrier:
             following, left = await self._hot.take_in(
                 queue, arriving, self._provisioner.store_epoch, self._clock.script_time()
             )
-            self._provisioner.note(address_of(queue), following, left)
+            self._provisioner.reserve_ahead(address_of(queue), following, left)
 
         try:
-            await self._executor(target, take_in)
+            await self._executor.run(target, take_in)
         except QueueNotFound:
             return False
         return True
 
-    async def _clear(self, source: Queue, batch: Sequence[Moving], *, put_back: bool) -> int:
+    async def _acknowledge(self, source: Queue, batch: Sequence[Moving], *, put_back: bool) -> int:
         offsets = [one.offset for one in batch]
-        return await self._executor(
+        return await self._executor.run(
             source.name,
             lambda queue: self._hot.clear(
                 queue, offsets, self._clock.script_time(), put_back=put_back
@@ -144,7 +144,7 @@ def _arriving(source: Queue, target: Queue, moving: Moving) -> Arriving:
     fifo = target.spec.type is QueueType.FIFO
     return Arriving(
         source=f"{source.log_id} {moving.offset}",
-        record=_relabelled(source, moving, dead=dead, fifo=fifo),
+        record=_with_origin_headers(source, moving, dead=dead, fifo=fifo),
         arrival_ms=moving.arrival_ms,
         renewed=not dead or fifo,
         group=moving.group,
@@ -154,7 +154,7 @@ def _arriving(source: Queue, target: Queue, moving: Moving) -> Arriving:
     )
 
 
-def _relabelled(source: Queue, moving: Moving, *, dead: bool, fifo: bool) -> Record:
+def _with_origin_headers(source: Queue, moving: Moving, *, dead: bool, fifo: bool) -> Record:
     """Return the record with its id, which is kept, and its source.
 
     A dead letter's deduplication id becomes its id.

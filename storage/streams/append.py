@@ -124,7 +124,7 @@ class Appender:
         sizes = check_records(stream, records)
         records = timed(stream.spec, records, self._clock.now_ms)
         call = _Call(records, sizes, idempotency_key)
-        return await self._executor.do(stream, partial(self._append, call))
+        return await self._executor.run(stream, partial(self._append, call))
 
     async def stream(self, name: StreamName) -> Stream:
         """Return a stream that accepts records now.
@@ -241,13 +241,13 @@ class Appender:
         records: Sequence[Record],
         condition: AppendCondition,
     ) -> list[Appended]:
-        stream = await self._executor.knowing(await self._executor.writable(name), shard)
+        stream = await self._executor.refresh_for_shard(await self._executor.writable(name), shard)
         check_unrouted(records)
         sizes = check_records(stream, records)
         records = timed(stream.spec, records, self._clock.now_ms)
         part = _part(records, sum(sizes), condition, "")
         append = self._append_part if condition.producer is None else self._produce
-        return await self._executor.do(
+        return await self._executor.run(
             stream, lambda current: append(current, current.shard(shard), part)
         )
 
@@ -294,10 +294,10 @@ class Appender:
         log = LogAddress(stream.name.namespace, shard.log_id)
         recall = partial(self._hot.recall_producer, log, producer_id)
         try:
-            state = await self._executor.mended(log, recall)
+            state = await self._executor.with_repair(log, recall)
         except LogOpen:
-            await self._resharder.close_soon(stream, shard)
-            state = await self._executor.mended(log, recall)
+            await self._resharder.ensure_closed(stream, shard)
+            state = await self._executor.with_repair(log, recall)
         if state is None:
             return None
         epoch, last, _, *batches = state
@@ -315,7 +315,7 @@ class Appender:
         """
         log = LogAddress(stream.name.namespace, shard.log_id)
         indexed = stream.spec.key_index
-        done = await self._provisioner.mended(
+        done = await self._provisioner.with_repair(
             log, lambda: self._hot.append(self._gatherer(log, indexed), part)
         )
         self.note(log, part, done)
@@ -333,7 +333,7 @@ class Appender:
     def note(self, log: LogAddress, part: AppendPart, done: PartAppended) -> None:
         """Reserve offsets for the next append once fewer than half a reservation are left."""
         if done.left < self._limits.reservation_offsets_min // 2:
-            self._provisioner.note(log, done.offset + len(part.records), done.left)
+            self._provisioner.reserve_ahead(log, done.offset + len(part.records), done.left)
 
     def _gatherer(self, log: LogAddress, indexed: bool) -> Appends:
         epoch, now = self._provisioner.store_epoch, self._clock.script_time()

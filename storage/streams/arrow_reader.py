@@ -78,17 +78,17 @@ class ArrowReader:
         try:
             async with self._turns:
                 read = partial(self._read, shard, offset, end, bytes_max)
-                return await self._executor.do(stream, read)
+                return await self._executor.run(stream, read)
         finally:
             self._waiting -= 1
 
     async def _read(
         self, index: int, offset: int, end: int, bytes_max: int, stream: Stream
     ) -> TableRead:
-        stream = await self._executor.knowing(stream, index)
+        stream = await self._executor.refresh_for_shard(stream, index)
         shard = stream.shard(index)
         log = LogAddress(stream.name.namespace, shard.log_id, stream.is_view)
-        hot_range = await self._executor.mended(
+        hot_range = await self._executor.with_repair(
             log, partial(self._entries, log, offset, end, bytes_max)
         )
         start, archived = await self._in_archive(stream, shard, offset, end, bytes_max, hot_range)

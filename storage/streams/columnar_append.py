@@ -44,7 +44,7 @@ class ColumnarAppender:
             return await self._as_records(name, columns.records(), idempotency_key)
         parts = _parts(stream, columns)
         del columns  # frees each body and key now, while it is in the CPU cache
-        return await self._executor.do(stream, partial(self._append, stream, parts))
+        return await self._executor.run(stream, partial(self._append, stream, parts))
 
     async def _append(self, planned: Stream, parts: Sequence["_Part"], stream: Stream) -> Ranges:
         if stream is not planned:  # its shards may differ from those of the parts

@@ -350,7 +350,7 @@ class Streams:
         archive = self._archive
         if archive is None:
             return await self._on_shard(name, shard, cut)
-        stream = await self._executor.knowing(await self._executor.writable(name), shard)
+        stream = await self._executor.refresh_for_shard(await self._executor.writable(name), shard)
         of = stream.shard(shard)
         await self._on_shard(name, shard, partial(self._check_within, before=before))
         # The archive first, so that what has left the hot store is not read from there; and again if the archive has
@@ -372,10 +372,10 @@ class Streams:
     ) -> T:
         async def on(stream: Stream) -> T:
             log = LogAddress(stream.name.namespace, stream.shard(shard).log_id)
-            return await self._executor.mended(log, lambda: work(log))
+            return await self._executor.with_repair(log, lambda: work(log))
 
-        stream = await self._executor.knowing(await self._executor.writable(name), shard)
-        return await self._executor.do(stream, on)
+        stream = await self._executor.refresh_for_shard(await self._executor.writable(name), shard)
+        return await self._executor.run(stream, on)
 
     async def expire_shards(self, name: StreamName) -> int:
         """Delete closed shards that no longer have records in either tier; return their number.
@@ -399,8 +399,8 @@ class Streams:
         if shard.is_open or closed_for_ms < max(readers_ms, limits.KEYS_ASKED_MS):
             return False
         log = LogAddress(stream.name.namespace, shard.log_id)
-        extent = await self._executor.do(
-            stream, lambda _: self._executor.mended(log, lambda: self._hot.extent(log))
+        extent = await self._executor.run(
+            stream, lambda _: self._executor.with_repair(log, lambda: self._hot.extent(log))
         )
         rising, over = await self._rising.known(log)
         may_know_batches = extent.knows_producers and closed_for_ms < limits.PRODUCER_IDLE_MS

@@ -60,7 +60,7 @@ from storage.domain.streams.idempotence import (
     floor_at,
     lasts_of,
 )
-from storage.domain.streams.lineage import ShardClosedTo, eldest, is_behind
+from storage.domain.streams.lineage import ShardClosedTo, eldest, needs_refresh
 from storage.domain.streams.stream import Shard, Stream, by_shard, hash_key
 from storage.log.provisioner import LogDeleted
 from storage.log.stream_executor import StreamExecutor
@@ -137,7 +137,7 @@ class IdempotentAppender:
         sizes = check_records(stream, records, own)
         records = timed(stream.spec, records, self._clock.now_ms)
         batch = _Batch(rise, records, sizes, _places(rise, records))
-        added = await self._executor.do(stream, partial(self._append, batch))
+        added = await self._executor.run(stream, partial(self._append, batch))
         return AppendCounts(added, len(records) - added)
 
     async def _append(self, batch: _Batch, stream: Stream) -> int:
@@ -158,10 +158,10 @@ class IdempotentAppender:
     async def _knowing(self, stream: Stream, shards: Iterable[Shard]) -> Stream:
         """Return the stream with a definition that has these shards, and so their ancestors."""
         positions = {shard.index: 0 for shard in shards}
-        if not is_behind(stream, positions):
+        if not needs_refresh(stream, positions):
             return stream
-        fresh = await self._executor.fresh(stream.name)
-        if fresh.stream_id != stream.stream_id or is_behind(fresh, positions):
+        fresh = await self._executor.current(stream.name)
+        if fresh.stream_id != stream.stream_id or needs_refresh(fresh, positions):
             raise StorageUnavailable("The stream is being resharded; try again.")
         return fresh
 
@@ -228,10 +228,10 @@ class IdempotentAppender:
         """
         log = LogAddress(stream.name.namespace, shard.log_id)
         recall = partial(self._hot.recall, log, producer_ids)
-        recalled = await self._executor.mended(log, recall)
+        recalled = await self._executor.with_repair(log, recall)
         if not recalled.closed:
-            await self._resharder.close_soon(stream, shard)
-            recalled = await self._executor.mended(log, recall)
+            await self._resharder.ensure_closed(stream, shard)
+            recalled = await self._executor.with_repair(log, recall)
         if not recalled.closed:
             raise StorageUnavailable("The stream is being resharded; try again.")
         return recalled
@@ -240,7 +240,7 @@ class IdempotentAppender:
 
     async def forget(self, name: StreamName, producer_ids: Sequence[str]) -> None:
         try:
-            stream = await self._executor.fresh(name)
+            stream = await self._executor.current(name)
         except StreamNotFound:
             return
         await _all_of(
@@ -251,7 +251,7 @@ class IdempotentAppender:
         log = LogAddress(stream.name.namespace, shard.log_id)
         forget = partial(self._hot.forget, log, producer_ids, self._clock.script_time())
         try:
-            await self._executor.mended(log, forget)
+            await self._executor.with_repair(log, forget)
         except (LogDeleted, LogNotReady):
             return  # it was deleted, or expired, with all it knew
 

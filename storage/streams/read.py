@@ -11,7 +11,13 @@ from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.errors import OffsetExpired, OffsetOutOfRange, RecordNotFound, ValidationFailed
 from storage.domain.names import StreamName
-from storage.domain.streams.lineage import ENDED, frontier, is_behind, lost, positions_after
+from storage.domain.streams.lineage import (
+    FULLY_READ,
+    expired_positions,
+    needs_refresh,
+    positions_after,
+    read_frontier,
+)
 from storage.domain.streams.stream import (
     Gap,
     LogRecord,
@@ -62,14 +68,14 @@ class Reading:
         stream = await self._executor.stream(name)
         read = partial(self._read, shard, where, records_max, bytes_max)
         if wait_ms == 0:
-            return await self._executor.do(stream, partial(read, False))
-        stream = await self._executor.knowing(stream, shard)
+            return await self._executor.run(stream, partial(read, False))
+        stream = await self._executor.refresh_for_shard(stream, shard)
         channel = _address(stream, stream.shard(shard)).channel
         with self._wakeups.waiting([channel], alone=False) as waiter:
             until = _seconds_from_now(wait_ms)
             while True:
                 waiter.start_over()
-                shard_read = await self._executor.do(stream, partial(read, True))
+                shard_read = await self._executor.run(stream, partial(read, True))
                 if _tells(shard_read) or shard_read.ended or _seconds_from_now(0) >= until:
                     return shard_read
                 read = partial(
@@ -87,10 +93,10 @@ class Reading:
         where: ReadFrom,
         records_max: int,
         bytes_max: int,
-        ask_to_wake: bool,
+        register_waiter: bool,
         stream: Stream,
     ) -> ShardRead:
-        stream = await self._executor.knowing(stream, shard)
+        stream = await self._executor.refresh_for_shard(stream, shard)
         target = stream.shard(shard)
         request = _spelled(where, records_max, bytes_max)
         log = _address(stream, target)
@@ -102,15 +108,15 @@ class Reading:
                 request.number,
                 records_max=records_max,
                 bytes_max=bytes_max,
-                ask_to_wake=ask_to_wake,
+                register_waiter=register_waiter,
                 now=self._clock.script_time(),
             )
 
-        hot_read = await self._executor.mended(log, read)
+        hot_read = await self._executor.with_repair(log, read)
         if not target.is_open and not hot_read.children:
             # A store restored from an older copy lost the mark that this log is closed.
-            await self._resharder.close_again(stream, target)
-            hot_read = await self._executor.mended(log, read)
+            await self._resharder.reclose(stream, target)
+            hot_read = await self._executor.with_repair(log, read)
         if self._archive is None:
             return _shard_read(stream, target, as_hot(hot_read))
         return _shard_read(
@@ -127,8 +133,8 @@ class Reading:
     ) -> StreamRead:
         _check_read(records_max, bytes_max, wait_ms)
         stream = await self._executor.stream(name)
-        if is_behind(stream, positions):
-            stream = await self._executor.fresh(name)
+        if needs_refresh(stream, positions):
+            stream = await self._executor.current(name)
         until = _seconds_from_now(wait_ms)
         while True:
             shards = [stream.shard(index) for index in _to_read(stream, positions)]
@@ -136,7 +142,7 @@ class Reading:
             with self._wakeups.waiting(channels, alone=False) as waiter:
                 waiter.start_over()
                 read = partial(self._read_all, positions, records_max, bytes_max, wait_ms > 0)
-                stream_read = await self._executor.do(stream, read)
+                stream_read = await self._executor.run(stream, read)
                 if any(_tells(one) for one in stream_read.shards):
                     return stream_read
                 if not any(one.ended for one in stream_read.shards):
@@ -146,9 +152,9 @@ class Reading:
                     await waiter.wait(left)
             if any(one.ended for one in stream_read.shards):
                 stream = (
-                    await self._executor.fresh(name) if _is_news(stream, stream_read) else stream
+                    await self._executor.current(name) if _is_news(stream, stream_read) else stream
                 )
-                if frontier(stream, stream_read.positions) == frontier(stream, positions):
+                if read_frontier(stream, stream_read.positions) == read_frontier(stream, positions):
                     return stream_read
             positions = stream_read.positions
 
@@ -157,7 +163,7 @@ class Reading:
         positions: Mapping[int, int],
         records_max: int,
         bytes_max: int,
-        ask_to_wake: bool,
+        register_waiter: bool,
         stream: Stream,
     ) -> StreamRead:
         offsets = _to_read(stream, positions)
@@ -165,12 +171,14 @@ class Reading:
         share_bytes = max(1, bytes_max // max(1, len(offsets)))
         reads = await asyncio.gather(
             *(
-                self._read_on(stream, index, offset, share, share_bytes, ask_to_wake)
+                self._read_on(stream, index, offset, share, share_bytes, register_waiter)
                 for index, offset in offsets.items()
             )
         )
-        after = positions_after(frontier(stream, positions), reads)
-        gone = [_gone(index, offset) for index, offset in lost(stream, positions).items()]
+        after = positions_after(read_frontier(stream, positions), reads)
+        gone = [
+            _gone(index, offset) for index, offset in expired_positions(stream, positions).items()
+        ]
         return StreamRead([*gone, *reads], after)
 
     async def _read_on(
@@ -180,15 +188,15 @@ class Reading:
         offset: int | None,
         records_max: int,
         bytes_max: int,
-        ask_to_wake: bool,
+        register_waiter: bool,
     ) -> ShardRead:
         where = ReadFrom(time_ms=0) if offset is None else ReadFrom(offset=offset)
         try:
-            return await self._read(shard, where, records_max, bytes_max, ask_to_wake, stream)
+            return await self._read(shard, where, records_max, bytes_max, register_waiter, stream)
         except OffsetExpired as expired:
             start = int(expired.facts["earliest_offset"])
             read = await self._read(
-                shard, ReadFrom(offset=start), records_max, bytes_max, ask_to_wake, stream
+                shard, ReadFrom(offset=start), records_max, bytes_max, register_waiter, stream
             )
             return _with_expired(read, offset or 0, start)
 
@@ -198,12 +206,12 @@ class Reading:
             raise ValidationFailed.at("/key", detail, "out_of_range")
         stream = await self._executor.stream(name)
         if not stream.spec.key_index:
-            stream = await self._executor.fresh(name)
+            stream = await self._executor.current(name)
         if not stream.spec.key_index:
             raise ValidationFailed.at(
                 "/key_index", "The stream does not have a key index", "not_allowed"
             )
-        return await self._executor.do(stream, partial(self._latest, key))
+        return await self._executor.run(stream, partial(self._latest, key))
 
     async def _latest(self, key: str, stream: Stream) -> tuple[int, LogRecord]:
         """Search the shard that takes the key's records, then the ones that took them before it."""
@@ -212,7 +220,7 @@ class Reading:
         while candidate is not None:
             log = LogAddress(stream.name.namespace, candidate.log_id)
             latest = partial(self._hot.latest_of_key, log, key)
-            latest_record = await self._executor.mended(log, latest)
+            latest_record = await self._executor.with_repair(log, latest)
             if isinstance(latest_record, LogRecord):
                 return candidate.index, latest_record
             if latest_record:
@@ -233,15 +241,15 @@ class Reading:
     ) -> list[ShardRead]:
         _check_read(records_max, bytes_max, wait_ms)
         stream = await self._executor.stream(name)
-        if is_behind(stream, dict.fromkeys(positions, 0)):
-            stream = await self._executor.fresh(name)
+        if needs_refresh(stream, dict.fromkeys(positions, 0)):
+            stream = await self._executor.current(name)
         read = partial(self._read_some, positions, records_max, bytes_max, wait_ms > 0)
         until = _seconds_from_now(wait_ms)
         logs = [shard.log_id for shard in _among(stream, positions)]
         with self._wakeups.waiting(logs, alone=False) as waiter:
             while True:
                 waiter.start_over()
-                reads = await self._executor.do(stream, read)
+                reads = await self._executor.run(stream, read)
                 left = until - _seconds_from_now(0)
                 if left <= 0 or any(_tells(one) or one.ended for one in reads):
                     return reads
@@ -252,7 +260,7 @@ class Reading:
         positions: Mapping[int, int | None],
         records_max: int,
         bytes_max: int,
-        ask_to_wake: bool,
+        register_waiter: bool,
         stream: Stream,
     ) -> list[ShardRead]:
         indexes = [shard.index for shard in _among(stream, positions)]
@@ -260,7 +268,7 @@ class Reading:
         share_bytes = max(1, bytes_max // max(1, len(indexes)))
         return await asyncio.gather(
             *(
-                self._read_on(stream, index, positions[index], share, share_bytes, ask_to_wake)
+                self._read_on(stream, index, positions[index], share, share_bytes, register_waiter)
                 for index in indexes
             )
         )
@@ -271,8 +279,8 @@ class Reading:
 
     async def _state(self, stream: Stream, shard: Shard) -> ShardState:
         log = _address(stream, shard)
-        extent = await self._executor.do(
-            stream, lambda _: self._executor.mended(log, lambda: self._hot.extent(log))
+        extent = await self._executor.run(
+            stream, lambda _: self._executor.with_repair(log, lambda: self._hot.extent(log))
         )
         start = extent.start
         if self._archive is not None:
@@ -285,14 +293,14 @@ def _address(stream: Stream, shard: Shard) -> LogAddress:
 
 
 def _to_read(stream: Stream, positions: Mapping[int, int]) -> dict[int, int | None]:
-    ahead = frontier(stream, positions)
-    return {index: offset for index, offset in ahead.items() if offset != ENDED}
+    ahead = read_frontier(stream, positions)
+    return {index: offset for index, offset in ahead.items() if offset != FULLY_READ}
 
 
 def _is_news(stream: Stream, stream_read: StreamRead) -> bool:
     """Return whether a shard ended whose children this definition does not have."""
     return any(
-        is_behind(stream, {child.index: 0})
+        needs_refresh(stream, {child.index: 0})
         for read in stream_read.shards
         for child in read.children
     )

@@ -35,7 +35,7 @@ from storage.domain.names import StreamName
 from storage.domain.streams.reshard_plan import Change, merge_of, round_towards, split_of
 from storage.domain.streams.stream import Shard, Stream
 from storage.log.provisioner import LogDeleted, LogProvisioner
-from storage.postgres.advisory_lock import alone
+from storage.postgres.advisory_lock import try_advisory_lock
 from storage.postgres.database import Database
 from storage.redis.keys import LogAddress
 from storage.redis.streams.logs import HotLogs
@@ -86,7 +86,7 @@ class Resharder:
             stream = await self._step(name, _nothing)
             plan(stream)
             if stream.shards_target is not None:
-                await self._catalog.aim_for(name, None)
+                await self._catalog.set_shard_target(name, None)
             return await self._step(name, plan)
 
     async def set_count(self, name: StreamName, count: int) -> Stream:
@@ -96,17 +96,17 @@ class Resharder:
             )
         async with self._only_one(name):
             await self._step(name, _nothing)
-            await self._catalog.aim_for(name, count)
+            await self._catalog.set_shard_target(name, count)
             with _begun():
-                return await self._reach(name, count)
+                return await self._converge(name, count)
 
     async def apply(self, name: StreamName, changes: Sequence[Change]) -> Stream:
         """Apply those of the changes whose shards are still open."""
 
-        def still_wanted(stream: Stream) -> list[Change]:
+        def remaining_changes(stream: Stream) -> list[Change]:
             return [one for one in changes if set(one.parents) <= set(stream.open_shards)]
 
-        return await self._change(name, still_wanted)
+        return await self._change(name, remaining_changes)
 
     async def finish(self, name: StreamName) -> bool:
         """Finish a reshard that a crash left half done; return whether there was one.
@@ -117,24 +117,27 @@ class Resharder:
             left = await self._catalog.fresh_stream(name)
             await self._step(name, _nothing)
             if left.shards_target is not None:
-                await self._reach(name, left.shards_target)
+                await self._converge(name, left.shards_target)
             return bool(left.opening or left.shards_target)
 
-    async def _reach(self, name: StreamName, count: int) -> Stream:
+    async def _converge(self, name: StreamName, count: int) -> Stream:
         """Run rounds of splits and merges until the stream has `count` equal shards."""
         stream = await self._catalog.fresh_stream(name)
         while round_towards(stream.open_shards, count):
             stream = await self._step(
                 name, lambda current: round_towards(current.open_shards, count)
             )
-        return await self._catalog.aim_for(name, None)
+        return await self._catalog.set_shard_target(name, None)
 
     @asynccontextmanager
     async def _only_one(self, name: StreamName) -> AsyncGenerator[None]:
         stream = await self._catalog.fresh_stream(name)
         if stream.is_view:
             raise StreamReadOnly
-        async with self._turns, alone(self._database, f"reshard:{stream.stream_id}") as mine:
+        async with (
+            self._turns,
+            try_advisory_lock(self._database, f"reshard:{stream.stream_id}") as mine,
+        ):
             if not mine:
                 raise StreamBusy
             yield
@@ -164,7 +167,7 @@ class Resharder:
             giving = _Giving.ANY if nth == 0 else _Giving.SET if not fence else _Giving.NONE
             fence = await self._close_log(stream, stream.shard(index), giving) or fence
 
-    async def close_soon(self, stream: Stream, shard: Shard) -> None:
+    async def ensure_closed(self, stream: Stream, shard: Shard) -> None:
         """Close a shard whose children are being opened, ahead of the process that reshards it.
 
         Safe, as the step is harmless when done twice.
@@ -173,7 +176,7 @@ class Resharder:
         for parents in {child.parents for child in children}:
             await self._close_family(stream, parents)
 
-    async def close_again(self, stream: Stream, shard: Shard) -> None:
+    async def reclose(self, stream: Stream, shard: Shard) -> None:
         """Close the log of a closed shard again after its store lost the mark that it is closed."""
         await self._close_log(stream, shard, _Giving.NONE)
 
@@ -185,7 +188,7 @@ class Resharder:
         [(closed, fence)] = await self._each(stream, [shard], partial(self._close, (), ""))
         while not closed:
             if giving is _Giving.ANY or (giving is _Giving.SET and fence):
-                await self._each(stream, children, partial(self._give_fence, fence))
+                await self._each(stream, children, partial(self._inherit_fence, fence))
             [(closed, fence)] = await self._each(
                 stream, [shard], partial(self._close, children, fence)
             )
@@ -196,7 +199,7 @@ class Resharder:
     ) -> tuple[bool, str]:
         return await self._hot.close(log, children, fence, self._provisioner.store_epoch)
 
-    async def _give_fence(self, fence: str, log: LogAddress) -> None:
+    async def _inherit_fence(self, fence: str, log: LogAddress) -> None:
         with suppress(ShardClosed):
             await self._hot.set_fence(log, fence, None, self._provisioner.store_epoch)
 
@@ -209,7 +212,7 @@ class Resharder:
         async def do(shard: Shard) -> T:
             log = LogAddress(stream.name.namespace, shard.log_id)
             async with self._hands:
-                return await self._provisioner.mended(log, lambda: work(log))
+                return await self._provisioner.with_repair(log, lambda: work(log))
 
         return await asyncio.gather(*(do(shard) for shard in shards))
 

@@ -4,7 +4,7 @@ import asyncio
 
 from storage.catalog.catalog import Catalog
 from storage.domain.names import StreamName
-from storage.domain.streams.lineage import ENDED, frontier
+from storage.domain.streams.lineage import FULLY_READ, read_frontier
 from storage.domain.streams.stream import ReadFrom, ShardRead
 from storage.streams.engine import Streams
 
@@ -27,11 +27,11 @@ async def positions_since(
     Raises StreamNotFound.
     """
     stream = await catalog.stream(name)
-    ahead = frontier(stream, {})
+    ahead = read_frontier(stream, {})
     while unknown := [shard for shard, at in ahead.items() if at is None]:
         offsets = await asyncio.gather(*(_position(streams, name, one, time_ms) for one in unknown))
         positions = {shard: at for shard, at in ahead.items() if at is not None}
-        ahead = frontier(stream, {**positions, **dict(zip(unknown, offsets, strict=True))})
+        ahead = read_frontier(stream, {**positions, **dict(zip(unknown, offsets, strict=True))})
     return {shard: at for shard, at in ahead.items() if at is not None}
 
 
@@ -39,7 +39,7 @@ async def _position(streams: Streams, name: StreamName, shard: int, time_ms: int
     read = await _first_since(streams, name, shard, time_ms)
     if read.records:
         return read.records[0].offset
-    return ENDED if read.ended else read.next_offset
+    return FULLY_READ if read.ended else read.next_offset
 
 
 async def _first_since(streams: Streams, name: StreamName, shard: int, time_ms: int) -> ShardRead:

@@ -119,7 +119,7 @@ class IdempotentAppendMachine(RuleBasedStateMachine):
         attempt.faulty.faults = faults
         append = partial(attempt.rising._append, batch)
         try:
-            self.bench.run(self.streams._executor.do(attempt.stream, append))
+            self.bench.run(self.streams._executor.run(attempt.stream, append))
         except MillstreamError as error:
             note(f"{error!r}")
             return
@@ -243,7 +243,7 @@ class IdempotentAppendMachine(RuleBasedStateMachine):
         for stream in self.known:
             attempt = self.attempt()
             batch = self.batch(RECORDS - 9, 9)
-            work = self.streams._executor.do(stream, partial(attempt.rising._append, batch))
+            work = self.streams._executor.run(stream, partial(attempt.rising._append, batch))
             with pytest.raises(ProducerFenced):
                 self.bench.run(work)
         assert len(self.everything()) == RECORDS

@@ -53,5 +53,5 @@ async def _told(check: ArchiveVerifier, stream_id: str | None, names: dict[str, 
 
 async def _names(catalog: Catalog) -> dict[str, str]:
     """Return the names of streams by id; a queue's view has the queue's name."""
-    names = {stream.stream_id: stream.name.name async for stream in catalog.every_stream()}
-    return names | {queue.log_id: queue.name.name async for queue in catalog.every_queue()}
+    names = {stream.stream_id: stream.name.name async for stream in catalog.iter_streams()}
+    return names | {queue.log_id: queue.name.name async for queue in catalog.iter_queues()}

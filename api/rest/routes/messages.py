@@ -121,7 +121,7 @@ async def receive_messages(call: Call[Receive]) -> ReceivedMessages:
         visibility_timeout_ms=optional_ms(asked.visibility_timeout_seconds),
         wait_ms=optional_ms(asked.wait_seconds),
         attempt_id=asked.attempt_id,
-        still_wanted=call.client_is_there,
+        is_client_connected=call.client_is_there,
     )
     if messages or asked.wait_seconds != 0:
         await _release_if_gone(call, messages)

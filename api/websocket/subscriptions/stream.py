@@ -24,7 +24,12 @@ from storage.concurrency.tasks import end
 from storage.domain import limits
 from storage.domain.errors import MillstreamError, ShardNotFound
 from storage.domain.names import StreamName
-from storage.domain.streams.lineage import ENDED, frontier, is_behind, lost
+from storage.domain.streams.lineage import (
+    FULLY_READ,
+    expired_positions,
+    needs_refresh,
+    read_frontier,
+)
 from storage.domain.streams.record_filter import Selects, selects
 from storage.domain.streams.stream import Stream
 from storage.streams.engine import Streams
@@ -121,7 +126,11 @@ class ShardReaders:
 
     def _begin(self, shards: Iterable[int]) -> None:
         for shard in list(shards):
-            if self._running and shard not in self._readers and self._positions[shard] != ENDED:
+            if (
+                self._running
+                and shard not in self._readers
+                and self._positions[shard] != FULLY_READ
+            ):
                 self._readers[shard] = asyncio.create_task(self._read(shard))
 
     async def _cease(self, shards: Iterable[int]) -> None:
@@ -149,7 +158,7 @@ class ShardReaders:
                 except MillstreamError as error:
                     if not await self._survived(shard, error):
                         raise
-                    if self._positions.get(shard, ENDED) == ENDED:
+                    if self._positions.get(shard, FULLY_READ) == FULLY_READ:
                         break
             self._readers.pop(shard, None)
             await self._follow(shard)
@@ -311,7 +320,7 @@ class Read(ShardReaders):
     async def open(self, positions: Mapping[int, int], since_ms: int | None) -> None:
         """Seek to these positions, or to a time. Raises ShardNotFound, StreamNotFound."""
         stream = await self._catalog.stream(self._stream)
-        if is_behind(stream, positions):
+        if needs_refresh(stream, positions):
             stream = await self._catalog.fresh_stream(self._stream)
         if self._alone is not None:
             stream.shard(self._alone)
@@ -323,12 +332,12 @@ class Read(ShardReaders):
         if since_ms is not None:
             positions = await positions_since(self._streams, self._catalog, self._stream, since_ms)
         self._positions = await self._all(stream, positions)
-        self._gone = lost(stream, positions) or None
+        self._gone = expired_positions(stream, positions) or None
 
     async def _all(self, stream: Stream, positions: Mapping[int, int]) -> dict[int, int]:
         return {
             shard: await self._since(shard, 0) if at is None else at
-            for shard, at in frontier(stream, positions).items()
+            for shard, at in read_frontier(stream, positions).items()
         }
 
     async def _since(self, shard: int, time_ms: int) -> int:
@@ -342,7 +351,7 @@ class Read(ShardReaders):
         if self._gone is None:
             super().start()
         self._running = True
-        if self._gone is not None or ENDED in self._positions.values():
+        if self._gone is not None or FULLY_READ in self._positions.values():
             self._readers[_FOLLOWING] = asyncio.create_task(self._read_on())
 
     async def _read_on(self) -> None:
@@ -380,14 +389,14 @@ class Read(ShardReaders):
         )
 
     def _ended(self, shard: int, offset: int) -> None:
-        self._positions[shard] = ENDED
+        self._positions[shard] = FULLY_READ
 
     async def _followed(self, shard: int) -> None:
         if self._alone is not None:
             return
         stream = await self._catalog.fresh_stream(self._stream)
         standing = dict(self._positions)
-        for child, offset in frontier(stream, standing).items():
+        for child, offset in read_frontier(stream, standing).items():
             if child not in standing:
                 self._positions.setdefault(child, offset or 0)
                 self._parents = self._parents or {}

@@ -13,7 +13,7 @@ async def rebalance_groups(storage: Storage) -> int:
 
 async def delete_read_records(storage: Storage) -> None:
     """Visit every stream whose records are deleted once all its groups have read them."""
-    async for stream in storage.catalog.every_stream():
+    async for stream in storage.catalog.iter_streams():
         if stream.spec.drop_when_read:
             try:
                 await storage.groups.drop_read(stream)

@@ -20,7 +20,7 @@ _VISITS_AT_ONCE = 50
 
 async def sweep_queues(storage: Storage) -> int:
     """Visit every queue: move due messages, drop expired ones, remove stragglers from the log."""
-    queues = [queue async for queue in storage.catalog.every_queue()]
+    queues = [queue async for queue in storage.catalog.iter_queues()]
     return sum(await _visit_all(queues, partial(_sweep, storage)))
 
 

@@ -6,11 +6,11 @@ from storage.domain import limits
 
 
 async def _advance_marker(storage: Storage) -> None:
-    await storage.maintenance.beat()
+    await storage.maintenance.advance_marker()
 
 
 async def _tombstone_deleted(storage: Storage) -> int:
-    return await storage.maintenance.bury_deleted()
+    return await storage.maintenance.tombstone_deleted()
 
 
 TASKS = (

@@ -13,7 +13,7 @@ _ENTRIES_PER_TRIM = 10_000
 async def trim_streams(storage: Storage) -> int:
     """Visit every stream: delete records that its retention no longer covers."""
     done = 0
-    async for stream in storage.catalog.every_stream():
+    async for stream in storage.catalog.iter_streams():
         done += await drain(
             lambda name=stream.name: storage.streams.trim(name, _ENTRIES_PER_TRIM)  # type: ignore[misc]
         )
@@ -27,7 +27,7 @@ async def trim_streams(storage: Storage) -> int:
 async def finish_reshards(storage: Storage) -> int:
     """Visit every stream: finish a reshard whose process died before its end."""
     done = 0
-    async for stream in storage.catalog.every_stream():
+    async for stream in storage.catalog.iter_streams():
         if stream.opening or stream.shards_target is not None:
             done += await _finish_reshard(storage, stream.name)
     return done
@@ -36,7 +36,7 @@ async def finish_reshards(storage: Storage) -> int:
 async def scale_streams(storage: Storage) -> int:
     """Visit every on-demand stream: adjust its shards to its load."""
     done = 0
-    async for stream in storage.catalog.every_stream():
+    async for stream in storage.catalog.iter_streams():
         if stream.spec.mode is StreamMode.ON_DEMAND:
             done += await _scale(storage, stream.name)
     return done

@@ -1,12 +1,12 @@
 """Lineage of a stream's shards, and the position of a reader of all of them.
 
-A reader's position is a *frontier*: for each shard it is in, the next offset to read, or ENDED for one
+A reader's position is a *frontier*: for each shard it is in, the next offset to read, or FULLY_READ for one
 that it has read to its end while a child of it still waits for another parent. At any time the shards of a
 frontier cover the ring once:
 
     shards      0 ──┬── 1 ─────┐              frontier    {0: 7}
                     └── 2 ──┐  ├── 4          ...         {1: 0, 2: 0}
-                            ├──┘   5          ...         {1: 3, 2: ENDED}
+                            ├──┘   5          ...         {1: 3, 2: FULLY_READ}
                             └── (merge 1, 2 → 4)          {4: 0}
 """
 
@@ -21,7 +21,7 @@ from storage.domain.streams.stream import Shard, ShardRead, Stream
 
 T = TypeVar("T")
 
-ENDED = -1
+FULLY_READ = -1
 """Position in a shard that was closed and read to its end."""
 
 
@@ -74,7 +74,7 @@ def unpack_children(packed: bytes) -> tuple[Shard, ...]:
     )
 
 
-def frontier(stream: Stream, positions: Mapping[int, int]) -> dict[int, int | None]:
+def read_frontier(stream: Stream, positions: Mapping[int, int]) -> dict[int, int | None]:
     """Return the frontier of a reader at `positions`: children replace ended parents.
 
     None stands for the oldest record of a shard. Without positions it is the start of a reader, in the
@@ -89,7 +89,7 @@ def frontier(stream: Stream, positions: Mapping[int, int]) -> dict[int, int | No
             continue
         if shard.index in positions:
             next_positions[shard.index] = positions[shard.index]
-            if positions[shard.index] == ENDED:
+            if positions[shard.index] == FULLY_READ:
                 done.add(shard.index)
         elif all(index in done or index not in indexes for index in shard.parents):
             next_positions[shard.index] = 0 if positions else None
@@ -97,7 +97,7 @@ def frontier(stream: Stream, positions: Mapping[int, int]) -> dict[int, int | No
     return {
         index: position
         for index, position in next_positions.items()
-        if position != ENDED or index in waited_for
+        if position != FULLY_READ or index in waited_for
     }
 
 
@@ -137,17 +137,17 @@ def eldest(groups: Mapping[Shard, T]) -> dict[Shard, T]:
     return {shard: some for shard, some in groups.items() if shard.index not in younger}
 
 
-def lost(stream: Stream, positions: Mapping[int, int]) -> dict[int, int]:
+def expired_positions(stream: Stream, positions: Mapping[int, int]) -> dict[int, int]:
     """Return the positions in shards that expired before they were read to their ends."""
     indexes = {shard.index for shard in (*stream.shards, *stream.opening)}
     return {
         index: position
         for index, position in positions.items()
-        if index not in indexes and position != ENDED
+        if index not in indexes and position != FULLY_READ
     }
 
 
-def is_behind(stream: Stream, positions: Mapping[int, int]) -> bool:
+def needs_refresh(stream: Stream, positions: Mapping[int, int]) -> bool:
     """Return whether the positions refer to a shard newer than this definition."""
     newest = max(shard.index for shard in (*stream.shards, *stream.opening))
     return any(index > newest for index in positions)
@@ -156,4 +156,7 @@ def is_behind(stream: Stream, positions: Mapping[int, int]) -> bool:
 def positions_after(before: Mapping[int, int | None], reads: Iterable[ShardRead]) -> dict[int, int]:
     """Return the positions of a reader that stood at the frontier `before`, after these reads."""
     stood = {index: position for index, position in before.items() if position is not None}
-    return {**stood, **{read.shard: ENDED if read.ended else read.next_offset for read in reads}}
+    return {
+        **stood,
+        **{read.shard: FULLY_READ if read.ended else read.next_offset for read in reads},
+    }

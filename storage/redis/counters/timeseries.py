@@ -18,7 +18,7 @@ from storage.domain.timeseries.samples import RINGS, Ring, Shape, Values
 from storage.redis.keys import LogAddress, chunk_key, latest_key, log_keys, queue_keys, tick_key
 from storage.redis.transport.command import Argument
 from storage.redis.transport.pipeline import Pipeline
-from storage.redis.transport.script_status import LogNotReady, Refusal, checked
+from storage.redis.transport.script_status import LogNotReady, ScriptStatus, checked
 
 _encoder = msgspec.msgpack.Encoder()
 
@@ -103,7 +103,7 @@ class HotSeries:
             reply = await self._pipeline.read("sample_queue", queue_keys(namespace, log_id), now)
             return list(checked(reply)[1:])
         except LogNotReady as refused:
-            return None if refused.refusal is Refusal.DELETED else ()
+            return None if refused.refusal is ScriptStatus.DELETED else ()
 
     async def look_at_shard(self, log: LogAddress, positions: Sequence[int]) -> HotShard | None:
         """Return the sample of a shard; None for one that was never written, or is deleted."""

@@ -48,7 +48,7 @@ class ReceivePart(msgspec.Struct, frozen=True, gc=False):
     messages_max: int
     visibility_timeout_ms: int
     bytes_max: int
-    ask_to_wake: bool
+    register_waiter: bool
     attempt_id: str
     abandoned: Callable[[list[ReceivedMessage]], None]
 
@@ -76,7 +76,7 @@ class Receives(QueueCoalescingKey):
                 part.visibility_timeout_ms,
                 part.messages_max,
                 min(part.bytes_max, limits.RECEIVE_BYTES_MAX),
-                "1" if part.ask_to_wake else "0",
+                "1" if part.register_waiter else "0",
                 part.attempt_id,
             )
         return command_of(

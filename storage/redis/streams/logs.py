@@ -184,13 +184,13 @@ class HotLogs:
         *,
         records_max: int,
         bytes_max: int,
-        ask_to_wake: bool = False,
+        register_waiter: bool = False,
         now: ScriptTime = SERVER_TIME,
     ) -> HotRead:
         """Read from an 'offset', from a 'time' in ms, or the last records ('tail')."""
         keys = _readable(log)[:2]
-        wake = "1" if ask_to_wake else "0"
-        run = self._pipeline.write if ask_to_wake else self._pipeline.read
+        wake = "1" if register_waiter else "0"
+        run = self._pipeline.write if register_waiter else self._pipeline.read
         reply = checked(await run("read_log", keys, now, how, number, records_max, bytes_max, wake))
         records = _records_from(reply[4], reply[6:], records_max)
         if log.is_view:

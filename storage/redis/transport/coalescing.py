@@ -6,7 +6,7 @@ from typing import Any, Protocol, TypeVar
 
 from storage.concurrency.tasks import give
 from storage.domain.errors import StorageUnavailable
-from storage.domain.limits import CALL_WEIGHT
+from storage.domain.limits import COMMAND_WEIGHT
 from storage.redis.transport.client import Reply
 from storage.redis.transport.command import Command
 
@@ -66,7 +66,7 @@ class Call:
     """One command and the caller that waits for its answer."""
 
     __slots__ = ("command", "done", "store")
-    weight = CALL_WEIGHT
+    weight = COMMAND_WEIGHT
     count = 1
     size_bytes = 0  # small, except for a few
 

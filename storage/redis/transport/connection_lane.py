@@ -27,12 +27,12 @@ from storage.concurrency.tasks import end
 from storage.domain.errors import OutcomeUnknown, StorageBusy, StorageUnavailable
 from storage.domain.histogram import LatencyBuffer
 from storage.domain.limits import (
-    CALL_WEIGHT,
+    COMMAND_WEIGHT,
     FLUSH_BYTES_MAX,
     FLUSH_CALLS_MAX,
     FLUSH_WEIGHT_MAX,
-    HAND_JOINS_AT,
     SECOND_MS,
+    SECOND_WORKER_WEIGHT,
     Limits,
 )
 from storage.redis.scripts import script, script_names
@@ -105,17 +105,17 @@ class Lane:
         self._weight = 0
         self._idle: list[tuple[int, asyncio.Future[None]]] = []
         self._sent_on: set[asyncio.Task[None]] = set()
-        self._hands = [FlushWorker(self, 1 + nth * HAND_JOINS_AT) for nth in range(hands)]
+        self._hands = [FlushWorker(self, 1 + nth * SECOND_WORKER_WEIGHT) for nth in range(hands)]
 
     def call(self, command: Command) -> "asyncio.Future[Reply]":
         """Queue one command. Raises StorageBusy."""
-        done = self._admit(CALL_WEIGHT)
+        done = self._admit(COMMAND_WEIGHT)
         self._waiting.append(Call(command, done, self.link.store))
         return done
 
     def redirect(self, command: Command, store: Store) -> "asyncio.Future[Reply]":
         """Queue a command of another server's lane, with the store it was made for."""
-        done = self._admit(CALL_WEIGHT)
+        done = self._admit(COMMAND_WEIGHT)
         self._waiting.append(Redirected(command, done, store))
         return done
 

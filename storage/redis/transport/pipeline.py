@@ -18,7 +18,7 @@ from redis.asyncio import ConnectionPool
 
 from storage.domain.errors import OutcomeUnknown, StorageUnavailable
 from storage.domain.histogram import LatencyBuffer
-from storage.domain.limits import CALL_WEIGHT, PART_BYTES_SMALL, PART_WEIGHT, Limits
+from storage.domain.limits import COMMAND_WEIGHT, PART_BYTES_SMALL, PART_WEIGHT, Limits
 from storage.redis.scripts import script
 from storage.redis.transport.client import Reply, open_pool
 from storage.redis.transport.coalescing import Coalescer, Store, StoreChanged
@@ -113,7 +113,7 @@ class Pipeline:
 
     def gather(self, gatherer: Coalescer, part: Any, size_bytes: int) -> "asyncio.Future[Any]":
         """Queue `part`, of about that size, to be coalesced with parts of equal gatherers."""
-        weight = PART_WEIGHT if size_bytes < PART_BYTES_SMALL else CALL_WEIGHT
+        weight = PART_WEIGHT if size_bytes < PART_BYTES_SMALL else COMMAND_WEIGHT
         return self._writes_for(gatherer).gather(gatherer, part, size_bytes, weight)
 
     async def gathered(self, gatherer: Coalescer, part: Any, size_bytes: int) -> Any:
@@ -121,7 +121,7 @@ class Pipeline:
 
         The answer must not get lost on its way to its caller: see `Coalescer.abandoned`.
         """
-        done = self._writes_for(gatherer).gather(gatherer, part, size_bytes, CALL_WEIGHT)
+        done = self._writes_for(gatherer).gather(gatherer, part, size_bytes, COMMAND_WEIGHT)
         try:
             return await done
         except asyncio.CancelledError:

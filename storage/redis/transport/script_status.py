@@ -8,7 +8,7 @@ from enum import IntEnum
 from storage.redis.transport.client import Reply
 
 
-class Refusal(IntEnum):
+class ScriptStatus(IntEnum):
     """Reason why nothing was done. Each has its remedy in `storage.log.provisioner`."""
 
     UNKNOWN_LOG = 1
@@ -24,7 +24,7 @@ class LogNotReady(Exception):
     `fact`: the log's next offset (LOG_BEHIND, AT_CEILING) or its store epoch (CALLER_BEHIND), or -1.
     """
 
-    def __init__(self, refusal: Refusal, fact: int = -1) -> None:
+    def __init__(self, refusal: ScriptStatus, fact: int = -1) -> None:
         super().__init__(refusal.name)
         self.refusal = refusal
         self.fact = fact
@@ -34,7 +34,7 @@ def refusal_in(reply: Reply) -> LogNotReady | None:
     """Return the refusal in a reply, or None when the script did its work."""
     if reply[0] == 0:
         return None
-    return LogNotReady(Refusal(reply[0]), reply[1] if len(reply) > 1 else -1)
+    return LogNotReady(ScriptStatus(reply[0]), reply[1] if len(reply) > 1 else -1)
 
 
 def checked(reply: Reply) -> Reply:

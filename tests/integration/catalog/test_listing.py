@@ -60,7 +60,7 @@ async def test_maintenance_sees_every_queue_of_every_namespace_once(catalog, mon
     for name in names:
         await catalog.put_queue(name, QueueSpec())
 
-    seen = [queue.name async for queue in catalog.every_queue()]
+    seen = [queue.name async for queue in catalog.iter_queues()]
 
     assert sorted(map(str, seen)) == sorted(map(str, names))
 
@@ -68,4 +68,4 @@ async def test_maintenance_sees_every_queue_of_every_namespace_once(catalog, mon
 async def test_maintenance_sees_every_stream(catalog):
     created, _ = await catalog.put_stream(CLICKS, StreamSpec(shards=2))
 
-    assert [stream async for stream in catalog.every_stream()] == [created]
+    assert [stream async for stream in catalog.iter_streams()] == [created]

@@ -12,7 +12,7 @@ from storage.domain.errors import ShardNotFound, StorageUnavailable, StreamNotFo
 from storage.domain.limits import CLOSED_SHARD_MS_MIN
 from storage.domain.log.record_batch import Record
 from storage.domain.names import StreamName
-from storage.domain.streams.lineage import ENDED
+from storage.domain.streams.lineage import FULLY_READ
 from storage.domain.streams.stream import RING_SIZE, StreamSpec
 
 pytestmark = pytest.mark.one_store
@@ -143,7 +143,7 @@ async def test_read_resumes_while_child_waits_for_other_parent(engines, feeds, c
     await engines.streams.merge(CLICKS, 0, 1)
     await append(engines, "two")
 
-    async with Tail(feeds, catalog, CLICKS, {0: ENDED, 1: 0}) as tail:
+    async with Tail(feeds, catalog, CLICKS, {0: FULLY_READ, 1: 0}) as tail:
         reader = Reader(tail)
         await reader.read(states[1].next + 20)
 

@@ -135,7 +135,7 @@ async def test_abandoned_receive_takes_nothing_and_wakes_next(
     storage,
 ):
     gone = asyncio.create_task(
-        storage.queues.receive(ORDERS, wait_ms=10_000, still_wanted=lambda: False)
+        storage.queues.receive(ORDERS, wait_ms=10_000, is_client_connected=lambda: False)
     )
     await asyncio.sleep(0.3)
     there = asyncio.create_task(storage.queues.receive(ORDERS, wait_ms=10_000))

@@ -54,10 +54,10 @@ async def test_deleted_queue_is_forgotten_once_no_cache_can_hold_it(storage, clo
     queue = await storage.catalog.delete_queue(ORDERS)
     meta = key("default", queue.log_id, "meta")
     with redis.Redis.from_url(redis_url) as client:
-        early = await storage.maintenance.bury_deleted()
+        early = await storage.maintenance.tombstone_deleted()
         tombstone = client.exists(meta)
         clock.advance(ms=TOMBSTONE_MS)
-        late = await storage.maintenance.bury_deleted()
+        late = await storage.maintenance.tombstone_deleted()
 
         assert (early, tombstone) == (0, 1)
         assert (late, client.exists(meta)) == (1, 0)
@@ -71,15 +71,15 @@ async def test_maintenance_finishes_deletion_missed_by_store(storage, redis_url)
         client.delete(key("default", queue.log_id, "meta"))
         client.xadd(log, {"d": b"left behind"})
 
-        await storage.maintenance.bury_deleted()
+        await storage.maintenance.tombstone_deleted()
 
         assert client.exists(log) == 0
 
 
 async def test_maintenance_task_runs_in_one_process_only(storage):
     async with (
-        storage.maintenance.alone("test") as mine,
-        storage.maintenance.alone("test") as others,
+        storage.maintenance.exclusive("test") as mine,
+        storage.maintenance.exclusive("test") as others,
     ):
         assert (mine, others) == (True, False)
 
@@ -136,7 +136,7 @@ async def test_clean_restart_continues_at_next_offset(short_folder, database_url
     async with deployment(short_folder, database_url) as storage:
         await storage.catalog.put_stream(CLICKS, StreamSpec())
         await storage.streams.append_to_shard(CLICKS, 0, [Record(b"before")])
-        await storage.maintenance.beat()
+        await storage.maintenance.advance_marker()
 
     async with deployment(short_folder, database_url) as storage:
         [after] = await storage.streams.append_to_shard(CLICKS, 0, [Record(b"after")])
@@ -166,7 +166,7 @@ async def test_store_behind_its_beacon_gets_new_epoch(short_folder, database_url
         await storage.catalog.put_stream(CLICKS, StreamSpec())
         await storage.streams.append_to_shard(CLICKS, 0, [Record(b"before")])
         for _ in range(3):
-            await storage.maintenance.beat()
+            await storage.maintenance.advance_marker()
 
     with running_valkey(short_folder) as url, redis.Redis.from_url(url) as client:
         client.hset(STORE_KEY, "beacon", 1)  # as an older copy has it

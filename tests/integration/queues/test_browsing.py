@@ -391,7 +391,7 @@ async def test_dead_letter_counts_by_reason_may_be_stale(engines, clock, monkeyp
     await engines.dead_letters.recent_reasons(WORK, 2)
     await died(engines.queues, (b"2", "", "typo"))
     [known] = await engines.dead_letters.recent_reasons(WORK, 2)
-    clock.advance(ms=limits.DEATH_REASONS_KNOWN_MS)
+    clock.advance(ms=limits.DEATH_REASONS_TTL_MS)
     [anew] = await engines.dead_letters.recent_reasons(WORK, 2)
 
     assert (fresh[0].count, known.count, anew.count) == (1, 1, 2)

@@ -107,10 +107,10 @@ async def test_maintenance_completes_interrupted_moves_exactly_once(engines, clo
     await made(engines, WORK, dead_letters=DeadLetterTarget("dead", 1))
     await send(queues, WORK, b"1", b"2", b"3")
     await times_out(queues, WORK, clock, times=1)
-    bring, carrier.carry = carrier.carry, _does_nothing
+    bring, carrier.complete = carrier.complete, _does_nothing
     await queues.receive(WORK)
     on_the_way = await queues.stats(WORK)
-    carrier.carry = bring
+    carrier.complete = bring
 
     await asyncio.gather(*(queues.tidy(WORK) for _ in range(4)))
 
@@ -248,7 +248,7 @@ async def test_concurrent_moves_neither_lose_nor_duplicate_messages(
             clock.advance(ms=1)
             await asyncio.gather(
                 *(process.queues.receive(WORK, messages_max=1) for process in (engines, other)),
-                *(process.queues._transfer.carry(WORK) for process in (engines, other)),
+                *(process.queues._transfer.complete(WORK) for process in (engines, other)),
                 *(process.queues.tidy(WORK) for process in (engines, other)),
             )
             started = await asyncio.gather(

@@ -343,7 +343,7 @@ async def test_namespace_is_deletable_once_contents_are_forgotten(engines, clock
     await engines.catalog.delete_queue(orders)
 
     clock.advance(ms=limits.TOMBSTONE_MS + 1)
-    await engines.maintenance.bury_deleted()
+    await engines.maintenance.tombstone_deleted()
     await engines.namespaces.delete("acme")
 
     assert "acme" not in engines.namespaces.table

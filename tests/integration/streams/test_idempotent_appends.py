@@ -224,7 +224,7 @@ async def test_deleted_stream_leaves_no_producer_state(engines, streams, redis_u
     await rise(streams, 1)
     log_id = (await engines.catalog.stream(CLICKS)).shards[0].log_id
     await engines.catalog.delete_stream(CLICKS)
-    await engines.maintenance.bury_deleted()
+    await engines.maintenance.tombstone_deleted()
 
     with redis.Redis.from_url(redis_url) as client:
         left = [key for key in every_key("default", log_id) if client.exists(key)]

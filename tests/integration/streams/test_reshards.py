@@ -17,7 +17,7 @@ from storage.domain.limits import IDEMPOTENCY_WINDOW_MS
 from storage.domain.log.record_batch import Record
 from storage.domain.names import StreamName
 from storage.domain.streams.stream import RING_SIZE, AppendCondition, Producer, ReadFrom, hash_key
-from storage.postgres.advisory_lock import alone
+from storage.postgres.advisory_lock import try_advisory_lock
 from storage.settings import StorageSettings
 from tests.integration.streams.records import (
     CLICKS,
@@ -230,7 +230,7 @@ async def test_concurrent_reshard_is_rejected(engines, streams):
     stream = await engines.catalog.stream(CLICKS)
     database = streams._resharder._database
 
-    async with alone(database, f"reshard:{stream.stream_id}") as mine:
+    async with try_advisory_lock(database, f"reshard:{stream.stream_id}") as mine:
         assert mine
         with pytest.raises(StreamBusy):
             await streams.split(CLICKS, 0, HALF)

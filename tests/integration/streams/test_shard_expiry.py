@@ -30,7 +30,7 @@ async def test_closed_shard_expires_with_its_records(engines, streams, clock):
     lost = await streams.read(CLICKS, {0: 5})
     assert [(one.shard, one.gap.reason) for one in lost.shards if one.gap] == [(0, "expired")]
     clock.advance(ms=600_000)
-    await engines.maintenance.bury_deleted()
+    await engines.maintenance.tombstone_deleted()
     assert await engines.catalog.deleted_logs(0) == []
     assert (await streams.split(CLICKS, 1, HALF // 2)).shards[-1].index == 4
 

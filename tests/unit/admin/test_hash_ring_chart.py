@@ -8,7 +8,7 @@ from api.admin.hash_ring_chart import arcs, neighbours, share_of
 from api.admin.record_browser import At, Place, _cut, moment, wants
 from storage.domain.errors import ValidationFailed
 from storage.domain.log.record_batch import Record
-from storage.domain.streams.lineage import ENDED
+from storage.domain.streams.lineage import FULLY_READ
 from storage.domain.streams.stream import RING_SIZE, LogRecord, Shard, even_ranges
 
 
@@ -99,9 +99,9 @@ def test_page_continues_where_previous_page_stopped(arrivals, room):
 def test_ended_shard_is_shown_to_its_end():
     found = [At(0, record(0)), At(0, record(1))]
 
-    taken, place = _cut(found, Place({0: ENDED, 1: 0}, None), 1)
+    taken, place = _cut(found, Place({0: FULLY_READ, 1: 0}, None), 1)
 
-    assert (len(taken), place.positions) == (2, {0: ENDED, 1: 0})
+    assert (len(taken), place.positions) == (2, {0: FULLY_READ, 1: 0})
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from storage.domain.errors import ShardNotFound, ValidationFailed
 from storage.domain.names import StreamName
 from storage.domain.streams.lineage import (
-    ENDED,
-    frontier,
-    lost,
+    FULLY_READ,
+    expired_positions,
     pack_children,
     positions_after,
+    read_frontier,
     unpack_children,
 )
 from storage.domain.streams.reshard_plan import (
@@ -180,34 +180,34 @@ def test_children_of_closed_log_round_trip():
 def test_reader_starts_at_oldest_and_continues_with_children():
     stream = after(even(2), [split_of(even(2), 0, 100)])
 
-    start = frontier(stream, {})
+    start = read_frontier(stream, {})
     then = positions_after(start, [read(0, 7, ended=True), read(1, 3)])
 
     assert start == {0: None, 1: None}
-    assert then == {0: ENDED, 1: 3}
-    assert frontier(stream, then) == {1: 3, 2: 0, 3: 0}
+    assert then == {0: FULLY_READ, 1: 3}
+    assert read_frontier(stream, then) == {1: 3, 2: 0, 3: 0}
 
 
 def test_merged_shard_is_read_after_both_parents():
     stream = after(even(2), [merge_of(even(2), 0, 1)])
 
-    assert frontier(stream, {0: ENDED, 1: 4}) == {0: ENDED, 1: 4}
-    assert frontier(stream, {0: ENDED, 1: ENDED}) == {2: 0}
-    assert frontier(stream, {2: 5}) == {2: 5}
+    assert read_frontier(stream, {0: FULLY_READ, 1: 4}) == {0: FULLY_READ, 1: 4}
+    assert read_frontier(stream, {0: FULLY_READ, 1: FULLY_READ}) == {2: 0}
+    assert read_frontier(stream, {2: 5}) == {2: 5}
 
 
 def test_end_of_shard_with_unknown_children_is_remembered():
-    assert frontier(even(1), {0: ENDED}) == {0: ENDED}
+    assert read_frontier(even(1), {0: FULLY_READ}) == {0: FULLY_READ}
 
 
 def test_children_of_expired_shards_are_read_from_start():
     whole = after(even(1), [split_of(even(1), 0, 100)])
     stream = stream_of(*whole.open_shards)
 
-    assert frontier(stream, {}) == {1: None, 2: None}
-    assert frontier(stream, {0: 5}) == {1: 0, 2: 0}
-    assert lost(stream, {0: 5, 1: 3}) == {0: 5}
-    assert lost(stream, {0: ENDED}) == {}
+    assert read_frontier(stream, {}) == {1: None, 2: None}
+    assert read_frontier(stream, {0: 5}) == {1: 0, 2: 0}
+    assert expired_positions(stream, {0: 5, 1: 3}) == {0: 5}
+    assert expired_positions(stream, {0: FULLY_READ}) == {}
 
 
 @given(st.data())
@@ -218,8 +218,8 @@ def test_reader_visits_every_shard_once_after_its_parents(data):
     positions: dict[int, int] = {}
     ended: list[int] = []
 
-    while ahead := frontier(stream, positions):
-        reading = [index for index, position in ahead.items() if position != ENDED]
+    while ahead := read_frontier(stream, positions):
+        reading = [index for index, position in ahead.items() if position != FULLY_READ]
         closed = [index for index in reading if not stream.shard(index).is_open]
         ranges = sorted(
             (stream.shard(i).first_hash_key, stream.shard(i).last_hash_key) for i in ahead

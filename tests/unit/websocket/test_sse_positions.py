@@ -17,12 +17,12 @@ from consumers.feeds.blocks import Block, Chunk
 from storage.domain.access.permissions import LOCAL_ADMINISTRATOR
 from storage.domain.errors import InvalidCursor, StorageUnavailable, StreamNotFound
 from storage.domain.log.record_batch import CONTENT_TYPE, Record
-from storage.domain.streams.lineage import ENDED
+from storage.domain.streams.lineage import FULLY_READ
 from storage.domain.streams.stream import LogRecord, ShardRead
 
 STREAM = "0123456789abcdef"
 POSITIONS = st.dictionaries(
-    st.integers(0, 1_000), st.integers(0, 2**53) | st.just(ENDED), min_size=1, max_size=5
+    st.integers(0, 1_000), st.integers(0, 2**53) | st.just(FULLY_READ), min_size=1, max_size=5
 )
 
 

@@ -66,7 +66,7 @@ async def receive_message(call: Call[ReceiveMessage]) -> ReceiveMessageResult:
         messages_max=request.max_number_of_messages or 1,
         visibility_timeout_ms=_optional_ms(request.visibility_timeout),
         wait_ms=wait_ms,
-        still_wanted=call.client_is_there,
+        is_client_connected=call.client_is_there,
         attempt_id=request.receive_request_attempt_id or "",
     )
     if messages or wait_ms:
