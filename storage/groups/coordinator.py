@@ -21,7 +21,7 @@ from storage.domain.groups.assignment import (
     fence,
     join,
     leave,
-    settle,
+    rebalance,
 )
 from storage.domain.groups.group import Membership
 from storage.domain.limits import Limits
@@ -35,27 +35,27 @@ Step = Callable[[Assignment, int], Assignment]
 """One caller's change of an assignment, given the time in ms. Raises MillstreamError if it is not possible."""
 
 
-class Change(msgspec.Struct, frozen=True):
+class MembershipChange(msgspec.Struct, frozen=True):
     """One caller's change of a group's assignment.
 
-    It is made by `member_id`, unless that is empty; `given_up` are the shards that this member gives up,
+    It is made by `member_id`, unless that is empty; `revocations_acknowledged` are the shards that this member gives up,
     `offsets` those that a reset sets.
     """
 
     step: Step
     member_id: MemberId = ""
-    given_up: frozenset[int] = frozenset()
+    revocations_acknowledged: frozenset[int] = frozenset()
     offsets: Mapping[int, int] = {}
 
 
-class Changed(msgspec.Struct, frozen=True):
+class ChangeResult(msgspec.Struct, frozen=True):
     """The result of a change: the member's membership, and the offsets committed before it."""
 
     membership: Membership
     committed_before: Mapping[int, int | None]
 
 
-def nothing_else(before: Assignment, _now_ms: int) -> Assignment:
+def reevaluate(before: Assignment, _now_ms: int) -> Assignment:
     """Change nothing: the step of a caller that only wants the group rebalanced."""
     return before
 
@@ -115,7 +115,7 @@ class GroupCoordinator:
         self._rows = rows
         self._clock = clock
         self._limits = limits_in_force
-        self._together: dict[GroupName, Batcher[Change, Changed]] = {}
+        self._together: dict[GroupName, Batcher[MembershipChange, ChangeResult]] = {}
         self._turns = asyncio.Semaphore(_AT_ONCE)
         self._attending = asyncio.Lock()
         self._attended_ms: int | None = None
@@ -130,7 +130,7 @@ class GroupCoordinator:
         script_time = self._clock.script_time()
         return int(script_time) if script_time else None
 
-    async def attend(self) -> None:
+    async def record_database_heartbeat(self) -> None:
         """Record that the database is reachable, before any member is found silent.
 
         At most once a second.
@@ -142,7 +142,7 @@ class GroupCoordinator:
                 await self._rows.attend(self._limits.outage_ms, self.now())
                 self._attended_ms = now_ms
 
-    async def do(self, name: GroupName, change: Change) -> Changed:
+    async def apply(self, name: GroupName, change: MembershipChange) -> ChangeResult:
         """Apply a change and rebalance the group.
 
         Raises GroupNotFound, and what the step raises.
@@ -150,14 +150,14 @@ class GroupCoordinator:
         together = self._together.get(name)
         if together is None:
             together = self._together[name] = Batcher(
-                partial(self._do, name), when_idle=lambda: self._together.pop(name, None)
+                partial(self._apply, name), when_idle=lambda: self._together.pop(name, None)
             )
         return await together.ask(change)
 
-    async def _do(
-        self, name: GroupName, changes: Sequence[Change]
-    ) -> Sequence[Changed | MillstreamError]:
-        await self.attend()
+    async def _apply(
+        self, name: GroupName, changes: Sequence[MembershipChange]
+    ) -> Sequence[ChangeResult | MillstreamError]:
+        await self.record_database_heartbeat()
         async with self._turns, self._rows.held(name, self.now()) as locked:
             if locked is None:
                 return [GroupNotFound(f"Group '{name.name}' does not exist.")] * len(changes)
@@ -169,7 +169,9 @@ class GroupCoordinator:
             ]
 
 
-async def _apply(locked: LockedGroup, changes: Sequence[Change]) -> dict[int, MillstreamError]:
+async def _apply(
+    locked: LockedGroup, changes: Sequence[MembershipChange]
+) -> dict[int, MillstreamError]:
     """Apply the changes to the group and store it; return the rejected ones' errors by index."""
     after, refusals = locked.assignment, dict[int, MillstreamError]()
     for nth, change in enumerate(changes):
@@ -177,13 +179,13 @@ async def _apply(locked: LockedGroup, changes: Sequence[Change]) -> dict[int, Mi
             after = change.step(after, locked.now_ms)
         except MillstreamError as error:
             refusals[nth] = error
-    after = settle(
+    after = rebalance(
         after,
         locked.lineage,
         locked.group.spec.patience,
         locked.now_ms,
         grace_from_ms=locked.back_since_ms,
-        given_up=_given_up(after, changes),
+        revocations_acknowledged=_revocations_acknowledged(after, changes),
     )
     await locked.store(after)
     shards = {lease.shard for lease in after.leases}
@@ -192,15 +194,19 @@ async def _apply(locked: LockedGroup, changes: Sequence[Change]) -> dict[int, Mi
     return refusals
 
 
-def _given_up(assignment: Assignment, changes: Sequence[Change]) -> set[int]:
+def _revocations_acknowledged(
+    assignment: Assignment, changes: Sequence[MembershipChange]
+) -> set[int]:
     """Return the shards that members report as given up, and that are theirs."""
-    said = {(change.member_id, shard) for change in changes for shard in change.given_up}
+    said = {
+        (change.member_id, shard) for change in changes for shard in change.revocations_acknowledged
+    }
     return {lease.shard for lease in assignment.leases if (lease.owner, lease.shard) in said}
 
 
 def _told(
-    locked: LockedGroup, change: Change, committed: Mapping[int, int | None]
-) -> Changed | MillstreamError:
+    locked: LockedGroup, change: MembershipChange, committed: Mapping[int, int | None]
+) -> ChangeResult | MillstreamError:
     """Return a caller's result; MemberUnknown for a member that does not exist."""
     member = locked.assignment.member(change.member_id)
     if change.member_id and (member is None or member.away):
@@ -211,4 +217,4 @@ def _told(
         assigned=locked.places(change.member_id, revoked=False),
         revoked=locked.places(change.member_id, revoked=True),
     )
-    return Changed(membership, committed)
+    return ChangeResult(membership, committed)

@@ -43,10 +43,10 @@ from storage.domain.groups.group import (
 from storage.domain.limits import Limits
 from storage.domain.names import GroupName, StreamName, new_log_id
 from storage.domain.streams.stream import ReadFrom, Stream
-from storage.groups.coordinator import Change, GroupCoordinator, nothing_else
+from storage.groups.coordinator import GroupCoordinator, MembershipChange, reevaluate
 from storage.groups.fetch import GroupFetcher
 from storage.groups.lag import LagReader
-from storage.groups.membership import GroupMembers
+from storage.groups.membership import GroupMembership
 from storage.groups.offsets import OffsetCommitter
 from storage.groups.reset import OffsetResetter, StartOffsets
 from storage.postgres.database import Database
@@ -77,14 +77,14 @@ class Groups:
         self._streams = streams
         self._catalog = catalog
         self._clock = clock
-        self._changes = GroupCoordinator(self._rows, clock, limits_in_force)
-        self._offsets = OffsetCommitter(self._rows, self._changes, streams, catalog)
+        self._coordinator = GroupCoordinator(self._rows, clock, limits_in_force)
+        self._offsets = OffsetCommitter(self._rows, self._coordinator, streams, catalog)
         self._starts = StartOffsets(streams)
         self._resetter = OffsetResetter(
-            self._rows, self._changes, self._offsets, self._starts, streams, clock
+            self._rows, self._coordinator, self._offsets, self._starts, streams, clock
         )
         self._lag = LagReader(self._rows, self._offsets, self._starts, streams, clock)
-        self._members = GroupMembers(self._rows, self._changes, self._offsets)
+        self._members = GroupMembership(self._rows, self._coordinator, self._offsets)
         self._fetching = GroupFetcher(
             self._rows, self._members, self._offsets, self._starts, streams
         )
@@ -93,7 +93,7 @@ class Groups:
         """Stop the work in progress."""
         await self._members.close()
         await self._offsets.close()
-        await self._changes.close()
+        await self._coordinator.close()
 
     # Definitions
 
@@ -262,12 +262,12 @@ class Groups:
         """
         return await self._starts.start_offset(group, place.shard, place.committed)
 
-    async def saw(self, group: Group, shard: int, tip: int) -> None:
+    async def observe_high_watermark(self, group: Group, shard: int, tip: int) -> None:
         """Record that a shard was read up to `tip`.
 
         A commit up to there need not check the end of the log.
         """
-        self._offsets.saw(await self._offsets.stream(group), shard, tip)
+        self._offsets.observe_high_watermark(await self._offsets.stream(group), shard, tip)
 
     async def commit(self, name: GroupName, commits: Sequence[Commit]) -> list[CommitResult]:
         """Commit the next offset of each shard; return a result or an error for each, in order.
@@ -318,23 +318,23 @@ class Groups:
 
     # For the sweep
 
-    async def settle_all(self) -> int:
+    async def rebalance_all(self) -> int:
         """Rebalance every group whose assignment may have to change; return their number.
 
         Nothing waits for it: joins and heartbeats have the same effect.
         """
-        await self._changes.attend()
+        await self._coordinator.record_database_heartbeat()
         for name, shard, committed in await self._rows.closed_and_committed():
             await self._finish_closed(name, shard, committed)
-        names = await self._rows.to_settle(self._changes.now())
+        names = await self._rows.to_settle(self._coordinator.now())
         for name in names:
             try:
-                await self._changes.do(name, Change(nothing_else))
+                await self._coordinator.apply(name, MembershipChange(reevaluate))
             except GroupNotFound:
                 continue
         return len(names)
 
-    async def drop_read(self, stream: Stream) -> None:
+    async def delete_read(self, stream: Stream) -> None:
         """Delete the records of a stream that all of its groups have committed.
 
         What remains for a later round is little.

@@ -9,7 +9,7 @@ from storage.domain.groups.assignment import Link, MemberId, eligible
 from storage.domain.groups.group import Commit, Fetched, Group, GroupKind, Membership, Place
 from storage.domain.names import GroupName
 from storage.domain.streams.stream import Gap, ShardRead
-from storage.groups.membership import GroupMembers
+from storage.groups.membership import GroupMembership
 from storage.groups.offsets import OffsetCommitter
 from storage.groups.reset import StartOffsets
 from storage.postgres.repositories.group_mapping import GroupShard
@@ -23,7 +23,7 @@ class GroupFetcher:
     def __init__(
         self,
         rows: GroupRows,
-        members: GroupMembers,
+        members: GroupMembership,
         offsets: OffsetCommitter,
         starts: StartOffsets,
         streams: Streams,
@@ -51,7 +51,7 @@ class GroupFetcher:
         ended: dict[int, ShardRead] = {}
         while True:
             if member_id:
-                membership = await self._members.present(name, member_id)
+                membership = await self._members.ensure_member(name, member_id)
             else:
                 membership = await self._everything(name)
             unfinished = [place for place in membership.assigned if place.shard not in ended]
@@ -148,7 +148,7 @@ class GroupFetcher:
             reads = await self._read_what_is_left(group, starts)
         stream = await self._offsets.stream(group)
         for read in reads:
-            self._offsets.saw(stream, read.shard, read.tip)
+            self._offsets.observe_high_watermark(stream, read.shard, read.tip)
         return reads
 
     async def _read_what_is_left(

@@ -14,21 +14,27 @@ from storage.domain.errors import (
 from storage.domain.groups.assignment import MemberId
 from storage.domain.groups.group import Group, GroupKind, Membership
 from storage.domain.names import GroupName, check_name
-from storage.groups.coordinator import Change, GroupCoordinator, joining, leaving, nothing_else
+from storage.groups.coordinator import (
+    GroupCoordinator,
+    MembershipChange,
+    joining,
+    leaving,
+    reevaluate,
+)
 from storage.groups.offsets import OffsetCommitter
-from storage.postgres.repositories.groups import Beat, Beaten, GroupRows
+from storage.postgres.repositories.groups import GroupRows, HeartbeatResult, MemberHeartbeat
 
 
-class GroupMembers:
+class GroupMembership:
     """The members that are connected to this process."""
 
     def __init__(
         self, rows: GroupRows, changes: GroupCoordinator, offsets: OffsetCommitter
     ) -> None:
         self._rows = rows
-        self._changes = changes
+        self._coordinator = changes
         self._offsets = offsets
-        self._beats = Batcher[Beat, Beaten | None](self._beat)
+        self._beats = Batcher[MemberHeartbeat, HeartbeatResult | None](self._flush_heartbeats)
 
     async def close(self) -> None:
         """Stop; callers that wait get an error."""
@@ -42,7 +48,7 @@ class GroupMembers:
         check_name(who)
         _check_ordered(await self._offsets.find(name))
         step = joining(who, static=bool(instance_id), anew=True)
-        return (await self._changes.do(name, Change(step, who))).membership
+        return (await self._coordinator.apply(name, MembershipChange(step, who))).membership
 
     async def heartbeat(
         self,
@@ -60,35 +66,39 @@ class GroupMembers:
             )
         owned_shards = set[int]() if owned is None else set(owned)
         revoked = {place.shard for place in beaten.revoked}
-        given_up = frozenset(revoked - owned_shards) if owned is not None else frozenset[int]()
-        if beaten.unsettled or given_up:
-            return await self._settle(name, member_id, given_up)
+        revocations_acknowledged = (
+            frozenset(revoked - owned_shards) if owned is not None else frozenset[int]()
+        )
+        if beaten.unsettled or revocations_acknowledged:
+            return await self._rebalance(name, member_id, revocations_acknowledged)
         return _membership(beaten, member_id)
 
     async def leave(self, name: GroupName, member_id: MemberId, *, for_good: bool) -> None:
-        await self._changes.do(name, Change(leaving(member_id, for_good=for_good)))
+        await self._coordinator.apply(name, MembershipChange(leaving(member_id, for_good=for_good)))
 
     async def _heard(
         self, name: GroupName, member_id: MemberId, generation: int | None = None
-    ) -> Beaten:
-        beaten = await self._beats.ask(Beat(name, member_id, generation))
+    ) -> HeartbeatResult:
+        beaten = await self._beats.ask(MemberHeartbeat(name, member_id, generation))
         if beaten is None:
             raise GroupNotFound(f"Group '{name.name}' does not exist.")
         self._offsets.remember(beaten.group)
         _check_ordered(beaten.group)
         return beaten
 
-    async def _beat(self, beats: Sequence[Beat]) -> Sequence[Beaten | MillstreamError | None]:
-        await self._changes.attend()
-        return await self._rows.beat(beats, self._changes.now())
+    async def _flush_heartbeats(
+        self, beats: Sequence[MemberHeartbeat]
+    ) -> Sequence[HeartbeatResult | MillstreamError | None]:
+        await self._coordinator.record_database_heartbeat()
+        return await self._rows.heartbeat(beats, self._coordinator.now())
 
-    async def _settle(
-        self, name: GroupName, member_id: MemberId, given_up: frozenset[int]
+    async def _rebalance(
+        self, name: GroupName, member_id: MemberId, revocations_acknowledged: frozenset[int]
     ) -> Membership:
-        change = Change(nothing_else, member_id, given_up)
-        return (await self._changes.do(name, change)).membership
+        change = MembershipChange(reevaluate, member_id, revocations_acknowledged)
+        return (await self._coordinator.apply(name, change)).membership
 
-    async def present(self, name: GroupName, member_id: MemberId) -> Membership:
+    async def ensure_member(self, name: GroupName, member_id: MemberId) -> Membership:
         """Return a member's membership, after joining if it had none.
 
         The shards that it was to give up are given up. Raises GroupFull, ValidationFailed.
@@ -97,13 +107,15 @@ class GroupMembers:
         beaten = await self._heard(name, member_id)
         if not beaten.counts:
             step = joining(member_id, static=False, anew=False)
-            return (await self._changes.do(name, Change(step, member_id))).membership
+            return (
+                await self._coordinator.apply(name, MembershipChange(step, member_id))
+            ).membership
         if beaten.unsettled or beaten.revoked:
             revoked = frozenset(place.shard for place in beaten.revoked)
             try:
-                return await self._settle(name, member_id, revoked)
+                return await self._rebalance(name, member_id, revoked)
             except MemberUnknown:  # found silent a moment ago
-                return await self.present(name, member_id)
+                return await self.ensure_member(name, member_id)
         return _membership(beaten, member_id)
 
 
@@ -112,7 +124,7 @@ def _check_ordered(group: Group) -> None:
         raise ValidationFailed.at("/member", "A simple group cannot have members", "not_supported")
 
 
-def _membership(beaten: Beaten, member_id: MemberId) -> Membership:
+def _membership(beaten: HeartbeatResult, member_id: MemberId) -> Membership:
     return Membership(
         group=beaten.group,
         member_id=member_id,

@@ -26,8 +26,8 @@ from storage.domain.errors import (
 from storage.domain.groups.group import Commit, CommitResult, Committed, Group
 from storage.domain.names import GroupName, LogId
 from storage.domain.streams.stream import ReadFrom, Stream
-from storage.groups.coordinator import Change, GroupCoordinator, nothing_else
-from storage.postgres.repositories.groups import AskedCommit, GroupRows, MovedTo
+from storage.groups.coordinator import GroupCoordinator, MembershipChange, reevaluate
+from storage.postgres.repositories.groups import GroupRows, MovedTo, PendingCommit
 from storage.streams.engine import Streams
 
 _GROUPS_KNOWN_MAX = 10_000
@@ -40,16 +40,16 @@ class OffsetCommitter:
         self, rows: GroupRows, changes: GroupCoordinator, streams: Streams, catalog: Catalog
     ) -> None:
         self._rows = rows
-        self._changes = changes
+        self._coordinator = changes
         self._streams = streams
         self._catalog = catalog
-        self._together = Batcher[AskedCommit, MovedTo | None](self._flush)
-        self._tips: dict[LogId, int] = {}
+        self._batcher = Batcher[PendingCommit, MovedTo | None](self._flush)
+        self._high_watermarks: dict[LogId, int] = {}
         self._groups: dict[GroupName, Group] = {}
 
     async def close(self) -> None:
         """Stop; callers that wait get an error."""
-        await self._together.close()
+        await self._batcher.close()
 
     def remember(self, group: Group) -> None:
         """Cache a group that was just read: its stream does not change while it exists."""
@@ -57,14 +57,14 @@ class OffsetCommitter:
             del self._groups[next(iter(self._groups))]
         self._groups[group.name] = group
 
-    def saw(self, stream: Stream, shard: int, tip: int) -> None:
+    def observe_high_watermark(self, stream: Stream, shard: int, tip: int) -> None:
         """Record the end of a shard's log at the time of a read."""
-        self._saw(stream.shard(shard).log_id, tip)
+        self._observe(stream.shard(shard).log_id, tip)
 
-    def _saw(self, log_id: LogId, tip: int) -> None:
-        if len(self._tips) >= limits.GROUP_TIPS_KNOWN_MAX:
-            del self._tips[next(iter(self._tips))]
-        self._tips[log_id] = max(tip, self._tips.get(log_id, 0))
+    def _observe(self, log_id: LogId, tip: int) -> None:
+        if len(self._high_watermarks) >= limits.GROUP_TIPS_KNOWN_MAX:
+            del self._high_watermarks[next(iter(self._high_watermarks))]
+        self._high_watermarks[log_id] = max(tip, self._high_watermarks.get(log_id, 0))
 
     async def commit(self, name: GroupName, commits: Sequence[Commit]) -> list[CommitResult]:
         """Commit each offset; return a result or an error for each, in order.
@@ -76,7 +76,7 @@ class OffsetCommitter:
         for _ in range(limits.REPAIR_ATTEMPTS_MAX):
             try:
                 return await self._commit(group, commits)
-            except _GroupMadeAnew:
+            except _GroupRecreated:
                 group = await self.find(name)
         raise StorageUnavailable("The group is being recreated; try again.")
 
@@ -85,8 +85,8 @@ class OffsetCommitter:
 
         The caller has just read those ends.
         """
-        requests = [AskedCommit(group.name, group.stream_id, commit, True) for commit in commits]
-        moves = await asyncio.gather(*(self._together.ask(one) for one in requests))
+        requests = [PendingCommit(group.name, group.stream_id, commit, True) for commit in commits]
+        moves = await asyncio.gather(*(self._batcher.ask(one) for one in requests))
         return all(one is not None and one.offset is not None for one in moves)
 
     async def find(self, name: GroupName) -> Group:
@@ -119,19 +119,21 @@ class OffsetCommitter:
             if not {commit.shard for commit in commits} <= {one.index for one in stream.shards}:
                 stream = await self._catalog.fresh_stream(group.stream)
         except StreamNotFound:
-            raise _GroupMadeAnew from None
+            raise _GroupRecreated from None
         return await asyncio.gather(*(self._try(group, stream, commit) for commit in commits))
 
     async def _try(self, group: Group, stream: Stream, commit: Commit) -> CommitResult:
         try:
             ends = await self._ends(stream, commit)
-            request = AskedCommit(group.name, group.stream_id, commit, ends)
-            moved = await self._together.ask(request)
+            request = PendingCommit(group.name, group.stream_id, commit, ends)
+            moved = await self._batcher.ask(request)
             if moved is not None and not moved.has_shard and moved.stream_id == group.stream_id:
-                await self._changes.do(group.name, Change(nothing_else))  # the shard is new
-                moved = await self._together.ask(request)
+                await self._coordinator.apply(
+                    group.name, MembershipChange(reevaluate)
+                )  # the shard is new
+                moved = await self._batcher.ask(request)
             return _result(group, commit, moved)
-        except _GroupMadeAnew:
+        except _GroupRecreated:
             raise
         except MillstreamError as error:
             return error
@@ -142,11 +144,11 @@ class OffsetCommitter:
         Raises OffsetOutOfRange past an end, ShardNotFound.
         """
         shard = stream.shard(commit.shard)
-        tip = self._tips.get(shard.log_id, 0)
+        tip = self._high_watermarks.get(shard.log_id, 0)
         if commit.offset < tip or (commit.offset == tip and shard.is_open):
             return False
         read = await self._streams.read_shard(stream.name, commit.shard, ReadFrom(tail=0))
-        self._saw(shard.log_id, read.tip)
+        self._observe(shard.log_id, read.tip)
         if commit.offset > read.tip:
             # Beyond the end of a hot store that was restored, where the archive may continue.
             await self._streams.read_shard(
@@ -159,7 +161,7 @@ class OffsetCommitter:
         return read.ended and read.tip == commit.offset
 
     async def _flush(
-        self, requests: Sequence[AskedCommit]
+        self, requests: Sequence[PendingCommit]
     ) -> list[MovedTo | MillstreamError | None]:
         """Commit with one statement, or several if a shard of a group is named more than once.
 
@@ -180,17 +182,17 @@ class OffsetCommitter:
         return answers
 
     async def _commit_round(
-        self, requests: Sequence[AskedCommit], places: Sequence[int]
+        self, requests: Sequence[PendingCommit], places: Sequence[int]
     ) -> Sequence[MovedTo | MillstreamError | None]:
         try:
             return await self._rows.commit(
-                [requests[place] for place in places], self._changes.now()
+                [requests[place] for place in places], self._coordinator.now()
             )
         except MillstreamError as error:
             return [error] * len(places)
 
 
-class _GroupMadeAnew(Exception):
+class _GroupRecreated(Exception):
     """The cached group no longer exists; another one may have its name."""
 
 
@@ -206,7 +208,7 @@ def _check(commits: Sequence[Commit]) -> None:
 
 def _result(group: Group, commit: Commit, moved: MovedTo | None) -> CommitResult:
     if moved is None or moved.stream_id != group.stream_id:
-        raise _GroupMadeAnew
+        raise _GroupRecreated
     if moved.offset is not None:
         return Committed(commit.shard, moved.offset)
     if not moved.has_shard:

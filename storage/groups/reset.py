@@ -23,7 +23,7 @@ from storage.domain.groups.group import (
 )
 from storage.domain.names import GroupName, LogId
 from storage.domain.streams.stream import ReadFrom, ShardState, Stream
-from storage.groups.coordinator import Change, GroupCoordinator, resetting
+from storage.groups.coordinator import GroupCoordinator, MembershipChange, resetting
 from storage.groups.offsets import OffsetCommitter
 from storage.postgres.repositories.group_mapping import GroupShard
 from storage.postgres.repositories.groups import GroupRows
@@ -105,7 +105,7 @@ class OffsetResetter:
         if not dry_run:
             step = resetting({shard: ended for shard, (_, ended) in after.items()})
             moves = {shard: offset for shard, (offset, _) in after.items()}
-            changed = await self._coordinator.do(name, Change(step, offsets=moves))
+            changed = await self._coordinator.apply(name, MembershipChange(step, offsets=moves))
             before = dict(changed.committed_before)
         holes = await self._rows.holes([state.shard.log_id for state in states])
         return [

@@ -309,7 +309,7 @@ class GroupMachine(RuleBasedStateMachine):
         assert all(group.generation > member.generation for member in self.members.values())
 
     def sweep(self, process: int) -> None:
-        self.run(self.groups(process).settle_all())
+        self.run(self.groups(process).rebalance_all())
         self.look()
         self.follow_finished()
 

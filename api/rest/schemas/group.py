@@ -9,7 +9,7 @@ from api.native.fields import moment_ms, rfc3339, to_ms, to_seconds
 from api.rest.schema_base import Config, Seconds, Time, in_seconds
 from storage.domain import limits
 from storage.domain.errors import ValidationFailed
-from storage.domain.groups.assignment import Lease, Member
+from storage.domain.groups.assignment import Member, ShardLease
 from storage.domain.groups.group import (
     Bookmark,
     Group,
@@ -133,7 +133,7 @@ class MemberOut(BaseModel):
     revoked: list[int]
 
     @classmethod
-    def from_domain(cls, member: Member, leases: list[Lease]) -> Self:
+    def from_domain(cls, member: Member, leases: list[ShardLease]) -> Self:
         own = [lease for lease in leases if lease.owner == member.member_id]
         return cls(
             member=member.member_id,
@@ -164,7 +164,7 @@ class GroupDetail(GroupOut):
 
     @classmethod
     def of(
-        cls, group: Group, members: tuple[Member, ...], shards: list[tuple[Lease, int | None]]
+        cls, group: Group, members: tuple[Member, ...], shards: list[tuple[ShardLease, int | None]]
     ) -> Self:
         """Return the group with its members, and its shards with their committed offsets."""
         leases = [lease for lease, _ in shards]

@@ -199,7 +199,7 @@ class Share(ShardReaders):
     # Delivery
 
     async def _deliver(self, shard: int, chunk: Chunk) -> Chunk:
-        await self._groups.saw(self._member.group, shard, chunk.tip)
+        await self._groups.observe_high_watermark(self._member.group, shard, chunk.tip)
         return await super()._deliver(shard, chunk)
 
     def _is_done(self, shard: int) -> bool:

@@ -8,7 +8,7 @@ from storage.domain.errors import StreamNotFound
 
 async def rebalance_groups(storage: Storage) -> int:
     """Rebalance every consumer group: silent members leave, and others get their shards."""
-    return await storage.groups.settle_all()
+    return await storage.groups.rebalance_all()
 
 
 async def delete_read_records(storage: Storage) -> None:
@@ -16,7 +16,7 @@ async def delete_read_records(storage: Storage) -> None:
     async for stream in storage.catalog.iter_streams():
         if stream.spec.drop_when_read:
             try:
-                await storage.groups.drop_read(stream)
+                await storage.groups.delete_read(stream)
             except StreamNotFound:
                 continue  # deleted since it was listed
 

@@ -35,7 +35,7 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
     heartbeat_ms: int
 
 
-class Lease(msgspec.Struct, frozen=True, kw_only=True):
+class ShardLease(msgspec.Struct, frozen=True, kw_only=True):
     """A group's lease of one shard.
 
     Its owner, the generation in which it was granted, and the deadline of its revocation, if it is being revoked.
@@ -55,7 +55,7 @@ class Link(msgspec.Struct, frozen=True):
     parents: tuple[int, ...] = ()
 
 
-class Patience(msgspec.Struct, frozen=True):
+class RevocationPolicy(msgspec.Struct, frozen=True):
     """Timeouts of a group: for a heartbeat, a static member's return, the release of a shard."""
 
     session_ms: int
@@ -68,14 +68,14 @@ class Assignment(msgspec.Struct, frozen=True):
 
     generation: int
     members: tuple[Member, ...]
-    leases: tuple[Lease, ...]
+    leases: tuple[ShardLease, ...]
 
     def member(self, member_id: MemberId) -> Member | None:
         """Return the member of that name, or None."""
         return next((one for one in self.members if one.member_id == member_id), None)
 
 
-def deadline_ms(member: Member, patience: Patience, grace_from_ms: int = 0) -> int:
+def deadline_ms(member: Member, patience: RevocationPolicy, grace_from_ms: int = 0) -> int:
     """Return when a member without heartbeats is removed.
 
     After an outage of the store, from `grace_from_ms` on, each member has its whole timeout again.
@@ -174,14 +174,14 @@ def fence(before: Assignment, finished: Mapping[int, bool]) -> Assignment:
     return Assignment(generation, before.members, tuple(leases))
 
 
-def settle(
+def rebalance(
     before: Assignment,
     lineage: Sequence[Link],
-    patience: Patience,
+    patience: RevocationPolicy,
     now_ms: int,
     *,
     grace_from_ms: int = 0,
-    given_up: Collection[int] = (),
+    revocations_acknowledged: Collection[int] = (),
 ) -> Assignment:
     """Apply the passing of time, the shards that exist, and the shards that members released.
 
@@ -200,7 +200,7 @@ def settle(
         if lease.owner is not None
         and lease.owner in names
         and lease.shard in readable
-        and not _is_given_up(lease, given_up, now_ms)
+        and not _is_acknowledged(lease, revocations_acknowledged, now_ms)
     }
     target = assign(readable, names, owners)
     generation = before.generation + 1
@@ -210,11 +210,11 @@ def settle(
         )
         for lease in leases
     )
-    same = _stands(before, members, after)
+    same = _is_valid(before, members, after)
     return Assignment(before.generation if same else generation, members, after)
 
 
-def _of_lineage(leases: Iterable[Lease], lineage: Iterable[Link]) -> list[Lease]:
+def _of_lineage(leases: Iterable[ShardLease], lineage: Iterable[Link]) -> list[ShardLease]:
     """Return a lease for each shard that exists.
 
     The lease of an expired shard is removed, unless the group had not finished it: then it stays, without an
@@ -225,27 +225,29 @@ def _of_lineage(leases: Iterable[Lease], lineage: Iterable[Link]) -> list[Lease]
     lost = {
         shard for shard, lease in by_shard.items() if not lease.finished and shard not in existing
     }
-    return [by_shard.get(shard, Lease(shard=shard)) for shard in sorted(existing | lost)]
+    return [by_shard.get(shard, ShardLease(shard=shard)) for shard in sorted(existing | lost)]
 
 
-def _is_given_up(lease: Lease, given_up: Collection[int], now_ms: int) -> bool:
+def _is_acknowledged(
+    lease: ShardLease, revocations_acknowledged: Collection[int], now_ms: int
+) -> bool:
     """Return whether a lease has been released, or its revocation deadline has passed.
 
     Both apply only to a lease that is being revoked.
     """
     if lease.revoke_by_ms is None:
         return False
-    return lease.shard in given_up or lease.revoke_by_ms <= now_ms
+    return lease.shard in revocations_acknowledged or lease.revoke_by_ms <= now_ms
 
 
 def _next_lease(
-    lease: Lease,
+    lease: ShardLease,
     owner: MemberId | None,
     target: MemberId | None,
     generation: int,
     now_ms: int,
-    patience: Patience,
-) -> Lease:
+    patience: RevocationPolicy,
+) -> ShardLease:
     if owner is None:
         if target is None:
             return replace(lease, owner=None, revoke_by_ms=None)
@@ -256,7 +258,7 @@ def _next_lease(
     return replace(lease, revoke_by_ms=revoke_by_ms)
 
 
-def _stands(before: Assignment, members: Sequence[Member], leases: Sequence[Lease]) -> bool:
+def _is_valid(before: Assignment, members: Sequence[Member], leases: Sequence[ShardLease]) -> bool:
     """Return whether nothing visible to a member has changed.
 
     A new shard that has had no owner yet is not a change.

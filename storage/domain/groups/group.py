@@ -12,7 +12,7 @@ import msgspec
 
 from storage.domain import limits
 from storage.domain.errors import FieldFault, MillstreamError, ValidationFailed
-from storage.domain.groups.assignment import MemberId, Patience
+from storage.domain.groups.assignment import MemberId, RevocationPolicy
 from storage.domain.names import GroupName, LogId, StreamName, check_name
 from storage.domain.streams.stream import Gap, ShardRead
 
@@ -63,9 +63,11 @@ class GroupSpec(msgspec.Struct, frozen=True, kw_only=True):
             raise ValidationFailed("The group's configuration is invalid.", *faults)
 
     @property
-    def patience(self) -> Patience:
+    def patience(self) -> RevocationPolicy:
         """Timeouts that apply to the group's members and leases."""
-        return Patience(self.session_timeout_ms, self.static_timeout_ms, self.revoke_timeout_ms)
+        return RevocationPolicy(
+            self.session_timeout_ms, self.static_timeout_ms, self.revoke_timeout_ms
+        )
 
     @property
     def heartbeat_ms(self) -> int:

@@ -9,7 +9,7 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
-from storage.domain.groups.assignment import Lease, Link, Member
+from storage.domain.groups.assignment import Link, Member, ShardLease
 from storage.domain.groups.group import Group, GroupSpec
 from storage.domain.names import GroupName, LogId
 from storage.postgres.tables import GroupMemberRow, GroupRow, GroupShardRow, ShardRow, StreamRow
@@ -18,7 +18,7 @@ from storage.postgres.tables import GroupMemberRow, GroupRow, GroupShardRow, Sha
 class GroupShard(msgspec.Struct, frozen=True, kw_only=True):
     """A shard of a group. `committed_at_ms`: its last commit there, if requested."""
 
-    lease: Lease
+    lease: ShardLease
     committed: int | None
     committed_at_ms: int | None = None
 
@@ -90,7 +90,7 @@ async def shards_of(session: AsyncSession, group_id: str, *, locked: bool) -> di
     rows = await session.execute(statement.with_for_update() if locked else statement)
     return {
         row.shard: GroupShard(
-            lease=msgspec.convert(_without_group(row), Lease),
+            lease=msgspec.convert(_without_group(row), ShardLease),
             committed=row.committed,
             committed_at_ms=row.committed_at_ms,
         )
@@ -135,7 +135,7 @@ async def store_members(
 
 
 async def store_leases(
-    session: AsyncSession, group_id: str, before: Sequence[Lease], after: Sequence[Lease]
+    session: AsyncSession, group_id: str, before: Sequence[ShardLease], after: Sequence[ShardLease]
 ) -> None:
     stored = {lease.shard: lease for lease in before}
     current = {lease.shard for lease in after}

@@ -35,7 +35,7 @@ from storage.postgres.tables import GroupBookmarkRow, GroupRow, LogHoleRow
 _AFTER_EVERY_CHARACTER = "\x7f"  # names are printable ASCII
 
 
-class Beat(msgspec.Struct, frozen=True, gc=False):
+class MemberHeartbeat(msgspec.Struct, frozen=True, gc=False):
     """Heartbeat of a member; `generation`: the one it knows, if it sends it."""
 
     group: GroupName
@@ -43,7 +43,7 @@ class Beat(msgspec.Struct, frozen=True, gc=False):
     generation: int | None = None
 
 
-class Beaten(msgspec.Struct, frozen=True, kw_only=True):
+class HeartbeatResult(msgspec.Struct, frozen=True, kw_only=True):
     """Result of a heartbeat.
 
     `counts`: it was accepted. `known`: the member exists, perhaps as a later instance. `unsettled`: the group should be
@@ -58,7 +58,7 @@ class Beaten(msgspec.Struct, frozen=True, kw_only=True):
     revoked: tuple[Place, ...]
 
 
-class AskedCommit(msgspec.Struct, frozen=True, gc=False):
+class PendingCommit(msgspec.Struct, frozen=True, gc=False):
     """A commit to a group of this stream. `ends`: the shard is closed, and this is its end."""
 
     group: GroupName
@@ -179,7 +179,9 @@ class GroupRows:
             raise GroupNotFound(f"Group '{name.name}' does not exist.")
         return assignment
 
-    async def beat(self, beats: Sequence[Beat], now_ms: int | None) -> list[Beaten | None]:
+    async def heartbeat(
+        self, beats: Sequence[MemberHeartbeat], now_ms: int | None
+    ) -> list[HeartbeatResult | None]:
         """Record heartbeats; None for a group that does not exist."""
         parameters = {
             "nths": list(range(len(beats))),
@@ -195,7 +197,7 @@ class GroupRows:
         return [results.get(nth) for nth in range(len(beats))]
 
     async def commit(
-        self, requests: Sequence[AskedCommit], now_ms: int | None
+        self, requests: Sequence[PendingCommit], now_ms: int | None
     ) -> list[MovedTo | None]:
         """Commit offsets, each (group, shard) at most once; None for a group that does not exist."""
         commits = [request.commit for request in requests]
@@ -307,12 +309,12 @@ class GroupRows:
             return bool((await session.execute(statement)).rowcount)  # type: ignore[attr-defined]
 
 
-def _beaten(row: Row[Any]) -> Beaten:
+def _beaten(row: Row[Any]) -> HeartbeatResult:
     places = [
         (Place(shard, generation, committed), revoked)
         for shard, generation, committed, revoked in row.places or ()
     ]
-    return Beaten(
+    return HeartbeatResult(
         group=group_of(row),
         counts=row.beaten,
         known=row.known,

@@ -78,7 +78,7 @@ async def disturb(storage: Storage) -> None:
     await storage.streams.set_shard_count(CLICKS, 8)
     await storage.groups.reset(READERS, ResetSpec(to=ResetTo.EARLIEST))
     await asyncio.sleep(0.3)
-    await storage.groups.settle_all()
+    await storage.groups.rebalance_all()
 
 
 async def test_concurrent_members_lose_nothing_and_share_no_generation(processes):

@@ -9,20 +9,20 @@ from hypothesis import strategies as st
 
 from storage.domain.groups.assignment import (
     Assignment,
-    Lease,
     Link,
     Member,
-    Patience,
+    RevocationPolicy,
+    ShardLease,
     assign,
     eligible,
     fence,
     join,
     leave,
-    settle,
+    rebalance,
 )
 from storage.domain.groups.group import without_holes
 
-PATIENCE = Patience(session_ms=30, static_ms=300, revoke_ms=60)
+PATIENCE = RevocationPolicy(session_ms=30, static_ms=300, revoke_ms=60)
 FOUR = [Link(0), Link(1), Link(2), Link(3)]
 
 SHARDS = st.sets(st.integers(0, 30))
@@ -42,7 +42,9 @@ def group(*names: str, lineage: Sequence[Link] = FOUR, static: bool = False) -> 
     for name in names:
         assignment = join(assignment, member(name, static=static))
         for _ in range(2):
-            assignment = settle(assignment, lineage, PATIENCE, 0, given_up=range(100))
+            assignment = rebalance(
+                assignment, lineage, PATIENCE, 0, revocations_acknowledged=range(100)
+            )
     return assignment
 
 
@@ -50,7 +52,7 @@ def owners(assignment: Assignment) -> dict[int, str]:
     return {lease.shard: lease.owner for lease in assignment.leases if lease.owner is not None}
 
 
-def lease(assignment: Assignment, shard: int) -> Lease:
+def lease(assignment: Assignment, shard: int) -> ShardLease:
     return next(one for one in assignment.leases if one.shard == shard)
 
 
@@ -121,8 +123,8 @@ def test_shard_is_read_only_after_its_parents(data):
 
 def test_expired_unfinished_shard_keeps_its_lease():
     split = [Link(0), Link(1, parents=(0,)), Link(2, parents=(0,))]
-    unread = settle(group("a", lineage=split), split[1:], PATIENCE, 1)
-    finished = settle(fence(group("a", lineage=split), {0: True}), split[1:], PATIENCE, 1)
+    unread = rebalance(group("a", lineage=split), split[1:], PATIENCE, 1)
+    finished = rebalance(fence(group("a", lineage=split), {0: True}), split[1:], PATIENCE, 1)
 
     assert owners(unread) == owners(finished) == {1: "a", 2: "a"}
     assert [one.shard for one in unread.leases] == [0, 1, 2]
@@ -137,12 +139,12 @@ def test_first_member_owns_all_shards_immediately():
 
 
 def test_second_member_waits_until_shards_are_given_up():
-    joined = settle(join(group("a"), member("b")), FOUR, PATIENCE, 5)
+    joined = rebalance(join(group("a"), member("b")), FOUR, PATIENCE, 5)
 
     assert owners(joined) == dict.fromkeys(range(4), "a")
     assert [one.shard for one in joined.leases if one.revoke_by_ms is not None] == [2, 3]
 
-    shared = settle(joined, FOUR, PATIENCE, 6, given_up=[2])
+    shared = rebalance(joined, FOUR, PATIENCE, 6, revocations_acknowledged=[2])
 
     assert owners(shared) == {0: "a", 1: "a", 2: "b", 3: "a"}
     assert lease(shared, 2).generation == shared.generation > joined.generation
@@ -152,19 +154,19 @@ def test_second_member_waits_until_shards_are_given_up():
 def test_giving_up_unrevoked_shards_has_no_effect():
     alone = group("a")
 
-    assert settle(alone, FOUR, PATIENCE, 1, given_up=range(4)) == alone
+    assert rebalance(alone, FOUR, PATIENCE, 1, revocations_acknowledged=range(4)) == alone
 
 
 def test_shard_is_revoked_when_not_given_up_in_time():
-    joined = settle(join(group("a"), member("b")), FOUR, PATIENCE, 5)
+    joined = rebalance(join(group("a"), member("b")), FOUR, PATIENCE, 5)
     beating = Assignment(
         joined.generation,
         tuple(member(one.member_id, now_ms=64) for one in joined.members),
         joined.leases,
     )
 
-    late = settle(beating, FOUR, PATIENCE, 64)
-    taken = settle(beating, FOUR, PATIENCE, 65)
+    late = rebalance(beating, FOUR, PATIENCE, 64)
+    taken = rebalance(beating, FOUR, PATIENCE, 65)
 
     assert owners(late) == owners(joined)
     assert Counter(owners(taken).values()) == {"a": 2, "b": 2}
@@ -176,8 +178,8 @@ def test_silent_member_loses_its_shards():
         shared.generation, (member("a", now_ms=30), member("b", now_ms=0)), shared.leases
     )
 
-    assert settle(alive, FOUR, PATIENCE, 29) == alive
-    after = settle(alive, FOUR, PATIENCE, 30)
+    assert rebalance(alive, FOUR, PATIENCE, 29) == alive
+    after = rebalance(alive, FOUR, PATIENCE, 30)
 
     assert owners(after) == dict.fromkeys(range(4), "a")
     assert after.generation == shared.generation + 1
@@ -186,25 +188,25 @@ def test_silent_member_loses_its_shards():
 def test_sessions_are_extended_after_an_outage():
     shared = group("a", "b")
 
-    assert settle(shared, FOUR, PATIENCE, 1_029, grace_from_ms=1_000) == shared
-    assert settle(shared, FOUR, PATIENCE, 1_030, grace_from_ms=1_000).members == ()
+    assert rebalance(shared, FOUR, PATIENCE, 1_029, grace_from_ms=1_000) == shared
+    assert rebalance(shared, FOUR, PATIENCE, 1_030, grace_from_ms=1_000).members == ()
 
 
 def test_static_member_keeps_its_shards_while_away():
     shared = group("a", "b", static=True)
 
-    away = settle(leave(shared, "a", for_good=False), FOUR, PATIENCE, 299)
-    gone = settle(leave(shared, "a", for_good=True), FOUR, PATIENCE, 299)
+    away = rebalance(leave(shared, "a", for_good=False), FOUR, PATIENCE, 299)
+    gone = rebalance(leave(shared, "a", for_good=True), FOUR, PATIENCE, 299)
 
     assert Counter(owners(away).values()) == {"a": 2, "b": 2}
     assert owners(gone) == dict.fromkeys(range(4), "b")
-    assert settle(away, FOUR, PATIENCE, 300).members == ()
+    assert rebalance(away, FOUR, PATIENCE, 300).members == ()
 
 
 def test_rejoining_member_fences_its_earlier_leases():
     before = group("a")
 
-    after = settle(join(before, member("a")), FOUR, PATIENCE, 1)
+    after = rebalance(join(before, member("a")), FOUR, PATIENCE, 1)
 
     assert owners(after) == owners(before)
     assert all(one.generation > before.generation for one in after.leases)
@@ -224,7 +226,7 @@ def test_finished_shard_is_replaced_by_its_children():
     split = [Link(0), Link(1, parents=(0,)), Link(2, parents=(0,))]
     before = group("a", "b", lineage=split)
 
-    after = settle(fence(before, {0: True}), split, PATIENCE, 1)
+    after = rebalance(fence(before, {0: True}), split, PATIENCE, 1)
 
     assert set(owners(before)) == {0}
     assert sorted(owners(after)) == [1, 2]
@@ -234,7 +236,7 @@ def test_finished_shard_is_replaced_by_its_children():
 def test_generation_is_unchanged_when_nothing_changes():
     shared = group("a", "b")
 
-    assert settle(shared, FOUR, PATIENCE, 1) == shared
+    assert rebalance(shared, FOUR, PATIENCE, 1) == shared
 
 
 STEPS = st.lists(
@@ -256,7 +258,7 @@ def test_shard_has_one_owner_per_generation(steps):
     for what, who, number in steps:
         now_ms += number
         before = current
-        given_up: Sequence[int] = ()
+        revocations_acknowledged: Sequence[int] = ()
         match what:
             case "join":
                 current = join(current, member(who, now_ms=now_ms))
@@ -269,14 +271,16 @@ def test_shard_has_one_owner_per_generation(steps):
                 )
                 current = Assignment(current.generation, beating, current.leases)
             case "give up":
-                given_up = [number % 5]
+                revocations_acknowledged = [number % 5]
             case "finish":
                 current = fence(current, {number % 5: True})
             case "reset":
                 current = fence(current, {number % 5: False})
             case _:
                 pass
-        current = settle(current, FAMILY, PATIENCE, now_ms, given_up=given_up)
+        current = rebalance(
+            current, FAMILY, PATIENCE, now_ms, revocations_acknowledged=revocations_acknowledged
+        )
 
         assert current.generation >= before.generation
         names = {one.member_id for one in current.members}
@@ -290,7 +294,7 @@ def test_shard_has_one_owner_per_generation(steps):
             if was is not None and was.owner not in (None, one.owner):
                 former_is_gone = was.owner not in names
                 taken = was.revoke_by_ms is not None and was.revoke_by_ms <= now_ms
-                assert former_is_gone or taken or one.shard in given_up
+                assert former_is_gone or taken or one.shard in revocations_acknowledged
                 assert one.generation > was.generation
         finished = [one.shard for one in current.leases if one.finished]
         readable = eligible(FAMILY, finished)
