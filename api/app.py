@@ -93,7 +93,7 @@ from storage.bootstrap import Storage, open_storage
 from storage.domain.clock import SystemClock
 from storage.domain.limits import Limits
 from storage.domain.presence import ProcessRole
-from storage.operations.presence import present
+from storage.operations.presence import registered
 
 LAG_PROBE_SECONDS = 0.5
 _LIMITS = Limits()
@@ -160,7 +160,7 @@ def create_app(
         auditing,
         lambda: control.state.sessions,
         lambda: control.state.sources,
-        lambda: control.state.storage.places,
+        lambda: control.state.storage.connection_slots,
     )
     return Gateway(
         control,
@@ -284,7 +284,7 @@ def _lifespan(
             await stack.enter_async_context(_doing(standing.run()))
             here = SocketsHere(app.state.sessions, SystemClock())
             await stack.enter_async_context(
-                present(storage.presence, ProcessRole.API, here, process_limits.presence_beat_ms)
+                registered(storage.presence, ProcessRole.API, here, process_limits.presence_beat_ms)
             )
             stack.callback(counts.flush)
             gc_tuning.settle()

@@ -21,7 +21,7 @@ from storage.bootstrap import open_storage
 from storage.domain.jobs import JobKind
 from storage.domain.limits import Limits
 from storage.domain.presence import ProcessRole
-from storage.operations.presence import present
+from storage.operations.presence import registered
 
 
 def _archive(work: Work) -> Mapping[str, Any] | None:
@@ -73,7 +73,7 @@ async def work(
     sparks = SharedSpark(partial(open_session, settings), settings.jobs_per_session)
     async with open_storage(settings.storage, limits=limits) as storage:
         runner = Runner(worker_name(), storage, settings, handlers, sparks, limits, on_end)
-        async with present(storage.presence, ProcessRole.WORKER):
+        async with registered(storage.presence, ProcessRole.WORKER):
             await runner.run()
 
 

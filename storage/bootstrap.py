@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 
-from storage.access.authorization import Access
+from storage.access.authorization import Authorizer
 from storage.access.credentials import Credentials
 from storage.access.secret_box import SecretBox
 from storage.access.token_secret import TokenSecret
@@ -15,7 +15,7 @@ from storage.archive.garbage_collection import ArchiveGarbageCollector
 from storage.archive.planner import ArchivePlanner
 from storage.archive.tiered_reader import TieredReader
 from storage.archive.trim import HotTrimmer
-from storage.audit.log import Audit
+from storage.audit.log import AuditLog
 from storage.audit.snapshots import AuditSnapshots
 from storage.catalog.account_settings import AccountSettingsStore
 from storage.catalog.catalog import Catalog, WriteTombstones, open_catalog
@@ -33,7 +33,7 @@ from storage.log.store_epoch import StoreEpoch
 from storage.log.stream_executor import StreamExecutor
 from storage.operations.health import Health
 from storage.operations.maintenance import Maintenance
-from storage.operations.presence import Presence
+from storage.operations.presence import ProcessRegistry
 from storage.operations.store_metrics import StoreMetrics
 from storage.parquet.cache import ArchiveCache
 from storage.parquet.object_store import Root, open_root
@@ -80,9 +80,9 @@ from storage.streams.arrow_reader import ArrowReader
 from storage.streams.engine import Streams
 from storage.streams.registered_consumers import RegisteredConsumers
 from storage.streams.reshard import Resharder
-from storage.streams.staged_writes import Writing
+from storage.streams.staged_writes import StagedWrites
 from storage.timeseries.collector import ResourceCollector
-from storage.timeseries.query import Series
+from storage.timeseries.query import TimeSeriesQuery
 from storage.timeseries.sampler import Sampler
 from storage.webhooks.deliveries import Deliveries
 from storage.webhooks.engine import Webhooks
@@ -112,11 +112,11 @@ class Storage:
     namespaces: Namespaces
     quotas: QuotaEnforcer
     connection_slots: ConnectionSlots
-    presence: Presence
+    presence: ProcessRegistry
     memory_guard: MemoryGuard
     usage: StorageUsage
-    authorizer: Access
-    audit_log: Audit
+    authorizer: Authorizer
+    audit_log: AuditLog
     audit_snapshots: AuditSnapshots
     credentials: Credentials
     registered_consumers: RegisteredConsumers
@@ -128,8 +128,8 @@ class Storage:
     archive_planner: ArchivePlanner
     archive_committer: ArchiveCommitter
     archive_garbage_collector: ArchiveGarbageCollector | None
-    staged_writes: Writing
-    time_series: Series
+    staged_writes: StagedWrites
+    time_series: TimeSeriesQuery
     store_metrics: StoreMetrics
     health: Health
     maintenance: Maintenance
@@ -254,11 +254,11 @@ async def open_storage(
             namespaces=namespaces,
             quotas=QuotaEnforcer(hot_rates, namespaces, clock),
             connection_slots=connection_slots,
-            presence=Presence(HotPresence(pipeline), wakeups, clock),
+            presence=ProcessRegistry(HotPresence(pipeline), wakeups, clock),
             memory_guard=memory_guard,
             usage=StorageUsage(logs, catalog),
-            authorizer=Access(),
-            audit_log=Audit(database, clock),
+            authorizer=Authorizer(),
+            audit_log=AuditLog(database, clock),
             audit_snapshots=AuditSnapshots(catalog, groups, webhooks, credentials),
             credentials=credentials,
             registered_consumers=RegisteredConsumers(database, clock),
@@ -274,8 +274,8 @@ async def open_storage(
             )
             if root
             else None,
-            staged_writes=Writing(writes, root, catalog, streams, clock),
-            time_series=Series(hot_series, sampler, catalog, groups, clock),
+            staged_writes=StagedWrites(writes, root, catalog, streams, clock),
+            time_series=TimeSeriesQuery(hot_series, sampler, catalog, groups, clock),
             store_metrics=StoreMetrics(pipeline, database),
             health=Health(store, database, clock, settings),
             maintenance=Maintenance(logs, store, identities, catalog, database),
@@ -298,10 +298,10 @@ async def open_credentials(settings: StorageSettings) -> AsyncGenerator[Credenti
 
 
 @asynccontextmanager
-async def open_audit(settings: StorageSettings) -> AsyncGenerator[Audit]:
+async def open_audit(settings: StorageSettings) -> AsyncGenerator[AuditLog]:
     """Open only the audit log, for an operator on the machine."""
     async with open_database(settings) as database:
-        yield Audit(database, SystemClock())
+        yield AuditLog(database, SystemClock())
 
 
 @asynccontextmanager

@@ -34,7 +34,7 @@ class StorageSettings(BaseModel):
     webhook_allow: tuple[str, ...] = ()
 
 
-class AddressUnusable(ValueError):
+class InvalidUrl(ValueError):
     """A store's address has an option that its driver does not support, or cannot parse."""
 
 

@@ -83,17 +83,15 @@ class Auditing:
         entry = self._asked(caller, about, storage.audit_log.now_ms())
         await self._check(caller, about, entry)
         before = await self._snapshot(caller, about)
-        intent = await storage.audit_log.intend(entry, before)
+        intent = await storage.audit_log.begin(entry, before)
         try:
             answer = await call()
         except Exception as error:
             result = (spell or spelled)(error)
-            await storage.audit_log.conclude(
-                intent, result, await self._after(caller, about, before)
-            )
+            await storage.audit_log.commit(intent, result, await self._after(caller, about, before))
             raise
         after = await self._after(caller, about, before)
-        await storage.audit_log.conclude(intent, DONE, after, describe_result(answer))
+        await storage.audit_log.commit(intent, DONE, after, describe_result(answer))
         return answer
 
     async def _check(self, caller: Caller, about: About, entry: Asked) -> None:

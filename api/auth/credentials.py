@@ -159,7 +159,7 @@ class KeyGate:
         text = token.decode("latin-1").strip()
         if text.count(".") == 2:
             return _in_namespace(await self._issuers.principal_of(text), namespace)
-        credential = await self._storage().credentials.proved(text)
+        credential = await self._storage().credentials.authenticate(text)
         if credential is None:
             raise Unauthenticated(_REFUSED)
         principal = self._principal(credential, namespace)

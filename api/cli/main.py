@@ -34,7 +34,7 @@ from api.cli.errors import CliError, ExitCode, PipeClosed, Terminated
 from api.cli.shell.terminal import CONTEXT
 from api.server import gc_tuning
 from storage.domain.errors import MillstreamError, StorageUnavailable
-from storage.settings import AddressUnusable
+from storage.settings import InvalidUrl
 
 app = typer.Typer(
     help="Millstream: queues and streams over HTTP.",
@@ -92,7 +92,7 @@ def run(words: Sequence[str]) -> int:
         return _told(error.detail, ExitCode.UNAVAILABLE)
     except MillstreamError as error:
         return _told(error.detail, ExitCode.ERROR)
-    except AddressUnusable as error:
+    except InvalidUrl as error:
         return _told(f"setting {error}", ExitCode.USAGE)
     except PipeClosed:
         return _without_reader()

@@ -20,7 +20,7 @@ class SocketsHere:
         self._sessions = sessions
         self._began_ms = clock.now_ms() - round(sessions.clock() * limits.SECOND_MS)
 
-    def told(self, process: ProcessSeen) -> ProcessSeen:
+    def describe(self, process: ProcessSeen) -> ProcessSeen:
         sessions = len(self._sessions.every())
         return replace(process, sockets=self._sessions.sockets, sessions=sessions)
 

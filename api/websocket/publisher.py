@@ -20,7 +20,7 @@ from api.websocket.connection import SocketGone
 from api.websocket.frames import Publish, ServerOk
 from api.websocket.serial_batcher import SerialBatcher
 from api.websocket.session import Session
-from storage.access.authorization import Access
+from storage.access.authorization import Authorizer
 from storage.catalog.catalog import Catalog
 from storage.domain.access.permissions import Action
 from storage.domain.names import QueueName, StreamName
@@ -44,7 +44,7 @@ class Publisher:
         self,
         queues: Queues,
         streams: Streams,
-        access: Access,
+        access: Authorizer,
         quotas: QuotaEnforcer,
         metrics: PublishMetrics,
         catalog: Catalog,

@@ -4,7 +4,7 @@ from storage.domain.access.permissions import Action, Principal
 from storage.domain.errors import Forbidden
 
 
-class Access:
+class Authorizer:
     """Check of a principal against its policy and its namespace.
 
     It looks at names only, never at whether something of that name exists: to a caller without permission, what is

@@ -41,7 +41,7 @@ class CredentialCache:
         self._clock = clock
         self._box = box
         self._uses = LastUsedWriter(rows.note_uses, clock)
-        self.used = self._uses.note
+        self.used = self._uses.touch
         """Record that the credential of an id authenticated a caller now."""
         self._asks: Batcher[str, StoredCredential | None] = Batcher(
             self._read_many,
@@ -82,7 +82,7 @@ class CredentialCache:
         """
         return self._live(await self._cache.fresh(credential_id))
 
-    async def proved(self, word: str) -> Credential | None:
+    async def authenticate(self, word: str) -> Credential | None:
         """Return the live API key that this token is; None does not reveal what is wrong."""
         parsed = parse_key(word)
         if parsed is None:
@@ -118,7 +118,7 @@ class CredentialCache:
         )
 
     async def _read(self, credential_id: str) -> CachedCredential:
-        stored = await self._asks.ask(credential_id)
+        stored = await self._asks.submit(credential_id)
         return CachedCredential(None if stored is None else self._opened(stored))
 
     async def _read_many(self, ids: Sequence[str]) -> list[StoredCredential | None]:

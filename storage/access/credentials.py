@@ -14,10 +14,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from storage.access.authorization import Access
+from storage.access.authorization import Authorizer
 from storage.access.credential_cache import CredentialCache
 from storage.access.secret_box import SecretBox
-from storage.access.sessions import Entrances, LoggedIn
+from storage.access.sessions import Entrances, NewSession
 from storage.domain import limits
 from storage.domain.access.credentials import (
     Credential,
@@ -74,7 +74,7 @@ class Credentials:
         self._rows = CredentialRows(database)
         self._clock = clock
         self._box = box
-        self._access = Access()
+        self._access = Authorizer()
         self._known = CredentialCache(self._rows, listener, clock, box)
         self.cached = self._known.cached
         """Return the credential of an id if it is cached in this process, and live."""
@@ -95,9 +95,9 @@ class Credentials:
         """
         return await self._known.find(credential_id)
 
-    async def proved(self, word: str) -> Credential | None:
+    async def authenticate(self, word: str) -> Credential | None:
         """Return the live API key that this token is."""
-        return await self._known.proved(word)
+        return await self._known.authenticate(word)
 
     def on_change(self, callback: OnChange) -> None:
         """Call `callback` with the id of each credential that changes or ends.
@@ -117,7 +117,7 @@ class Credentials:
         """Return the credential that requested the ticket, the first time it is redeemed."""
         return await self._entrances.redeem_ticket(word)
 
-    async def log_in(self, word: str) -> LoggedIn | None:
+    async def log_in(self, word: str) -> NewSession | None:
         """Start a session for this API key; None if it is not a live key."""
         return await self._entrances.log_in(word)
 
@@ -327,14 +327,14 @@ class Credentials:
 
     def _changed(self, credential_id: str) -> None:
         self._known.drop(credential_id)
-        self._tell(credential_id)
+        self._notify(credential_id)
 
     def _on_lost(self) -> None:
         self._known.drop_all()
         self._entrances.drop_all()
-        self._tell(None)
+        self._notify(None)
 
-    def _tell(self, credential_id: str | None) -> None:
+    def _notify(self, credential_id: str | None) -> None:
         for watcher in self._watchers:
             watcher(credential_id)
 

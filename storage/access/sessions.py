@@ -33,7 +33,7 @@ from storage.postgres.listener import Listener
 from storage.postgres.repositories.sessions import Session, SessionRows, Ticket, TicketRows
 
 
-class LoggedIn(msgspec.Struct, frozen=True):
+class NewSession(msgspec.Struct, frozen=True):
     """A new session: its token is shown once.
 
     `ends_at_ms`: however much it is used.
@@ -44,7 +44,7 @@ class LoggedIn(msgspec.Struct, frozen=True):
     ends_at_ms: int
 
     def __repr__(self) -> str:
-        return f"LoggedIn({self.credential!r})"
+        return f"NewSession({self.credential!r})"
 
 
 class _Known(msgspec.Struct, frozen=True):
@@ -109,7 +109,7 @@ class Entrances:
         """
         if not is_word(word, TICKET_PREFIX):
             return None
-        ticket = await self._redeeming.ask(digest_of(word))
+        ticket = await self._redeeming.submit(digest_of(word))
         if ticket is None:
             return None
         if ticket.credential_id is None:
@@ -117,7 +117,7 @@ class Entrances:
         asker = await self._known.fresh(ticket.credential_id)
         if asker is None:
             return None
-        ends_ms = _sooner(asker.expires_ms, ticket.ends_at_ms)
+        ends_ms = _min_expiry(asker.expires_ms, ticket.ends_at_ms)
         return replace(
             _without_secrets(asker),
             namespace=ticket.namespace,
@@ -132,19 +132,19 @@ class Entrances:
 
     # Sessions
 
-    async def log_in(self, word: str) -> LoggedIn | None:
+    async def log_in(self, word: str) -> NewSession | None:
         """Start a session for this API key; None if it is not a live key.
 
         Raises OutcomeUnknown.
         """
-        credential = await self._known.proved(word)
+        credential = await self._known.authenticate(word)
         if credential is None:
             return None
         session_word, now_ms = new_word(SESSION_PREFIX), self._clock.now_ms()
         await self._sessions.insert(digest_of(session_word), credential.id, now_ms)
         self._known.used(credential.id)
-        ends_ms = _sooner(credential.expires_ms, now_ms + limits.SESSION_MS_MAX)
-        return LoggedIn(session_word, credential, ends_ms)
+        ends_ms = _min_expiry(credential.expires_ms, now_ms + limits.SESSION_MS_MAX)
+        return NewSession(session_word, credential, ends_ms)
 
     async def find_session(self, word: str) -> Credential | None:
         """Return the API key that logged in; None if the session ended or never existed."""
@@ -157,8 +157,8 @@ class Entrances:
         credential = await self._known.find(session.credential_id)
         if credential is None:
             return None
-        self._uses.note(digest)
-        ends_ms = _sooner(credential.expires_ms, session.ends_at_ms)
+        self._uses.touch(digest)
+        ends_ms = _min_expiry(credential.expires_ms, session.ends_at_ms)
         return replace(_without_secrets(credential), expires_ms=ends_ms)
 
     async def log_out(self, word: str) -> None:
@@ -193,7 +193,7 @@ class Entrances:
         await self._uses.close()
 
     async def _read(self, digest: bytes) -> _Known:
-        return _Known(await self._asks.ask(digest))
+        return _Known(await self._asks.submit(digest))
 
     async def _read_many(self, digests: Sequence[bytes]) -> list[Session | None]:
         by_digest = await self._sessions.find(digests)
@@ -220,6 +220,6 @@ def _without_secrets(credential: Credential) -> Credential:
     return replace(credential, digest=b"", secret=b"")
 
 
-def _sooner(one_ms: int, other_ms: int) -> int:
+def _min_expiry(one_ms: int, other_ms: int) -> int:
     """Return the sooner of two expiry times, of which 0 is never."""
     return min(one_ms or other_ms, other_ms or one_ms)

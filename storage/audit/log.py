@@ -16,7 +16,7 @@ from storage.postgres.repositories.audit import AuditRows, Intent
 logger = logging.getLogger(__name__)
 
 
-class Audit:
+class AuditLog:
     """The audit log, with every namespace's entries in one order.
 
     Nothing is ever deleted from it.
@@ -30,7 +30,7 @@ class Audit:
         """Return the time used for entries, in milliseconds."""
         return self._clock.now_ms()
 
-    async def intend(self, request: Asked, before: Shown | None) -> Intent:
+    async def begin(self, request: Asked, before: Shown | None) -> Intent:
         """Record that a call begins: a call that cannot be recorded is not executed.
 
         Raises StorageUnavailable, StorageBusy.
@@ -39,7 +39,7 @@ class Audit:
         await self._rows.intend(intent)
         return intent
 
-    async def conclude(
+    async def commit(
         self, intent: Intent, outcome: str, after: Shown | None, details: Shown | None = None
     ) -> None:
         """Append the outcome of a call; `details` is recorded if no definition changed.
@@ -55,7 +55,7 @@ class Audit:
             facts = {"reason": error.detail, "operation": intent.asked.operation}
             logger.warning("audit_append_deferred", extra=facts)
 
-    async def withdraw(self, intent: Intent) -> None:
+    async def abort(self, intent: Intent) -> None:
         """Withdraw the intent of a call that changed nothing, so that it is not logged.
 
         Raises StorageUnavailable.

@@ -28,7 +28,7 @@ from functools import partial
 from pathlib import Path
 
 from storage.backup.archive_files import archive_root, copy_named, copy_staged, named_in
-from storage.backup.tarball import SUFFIX, bundle
+from storage.backup.tarball import SUFFIX, pack
 from storage.domain.backup_manifest import (
     FORMAT,
     MANIFEST,
@@ -165,7 +165,7 @@ def _named_at_the_end(target: Path) -> Iterator[Path]:
         yield folder
         if target.suffix == SUFFIX:
             whole = folder.with_name(f"{folder.name}{SUFFIX}")
-            bundle(folder, whole)
+            pack(folder, whole)
             whole.rename(target)
         else:
             for directory in (*(place for place in folder.rglob("*") if place.is_dir()), folder):

@@ -13,7 +13,7 @@ from storage.domain.backup_manifest import MANIFEST, BackupError
 SUFFIX = ".tar"
 
 
-def bundle(folder: Path, target: Path) -> None:
+def pack(folder: Path, target: Path) -> None:
     """Write a folder as one file that only its owner can read, its manifest first.
 
     It is on disk when this returns.
@@ -31,7 +31,7 @@ def bundle(folder: Path, target: Path) -> None:
 
 
 @contextmanager
-def unbundled(source: Path) -> Iterator[Path]:
+def unpack(source: Path) -> Iterator[Path]:
     """Yield a backup's folder: itself, or a file's contents unpacked while the block runs.
 
     Raises BackupError.

@@ -40,7 +40,7 @@ class Batcher(Generic[Ask, Answer]):
         self._waiting: list[tuple[Ask, asyncio.Future[Answer]]] = []
         self._working: asyncio.Task[None] | None = None
 
-    async def ask(self, question: Ask) -> Answer:
+    async def submit(self, question: Ask) -> Answer:
         """Submit a request and return its result.
 
         Raises the request's error, and StorageBusy when too many wait. The request of a caller that gives up before it leaves is

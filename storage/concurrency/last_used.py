@@ -33,7 +33,7 @@ class LastUsedWriter(Generic[K]):
         self._waiting: dict[K, int] = {}
         self._writing: asyncio.Task[None] | None = None
 
-    def note(self, key: K) -> None:
+    def touch(self, key: K) -> None:
         """Record that a key is used now."""
         now_ms = self._clock.now_ms()
         noted_ms = self._noted.get(key)

@@ -152,7 +152,7 @@ class GroupCoordinator:
             together = self._together[name] = Batcher(
                 partial(self._apply, name), when_idle=lambda: self._together.pop(name, None)
             )
-        return await together.ask(change)
+        return await together.submit(change)
 
     async def _apply(
         self, name: GroupName, changes: Sequence[MembershipChange]

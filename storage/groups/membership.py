@@ -79,7 +79,7 @@ class GroupMembership:
     async def _heard(
         self, name: GroupName, member_id: MemberId, generation: int | None = None
     ) -> HeartbeatResult:
-        beaten = await self._beats.ask(MemberHeartbeat(name, member_id, generation))
+        beaten = await self._beats.submit(MemberHeartbeat(name, member_id, generation))
         if beaten is None:
             raise GroupNotFound(f"Group '{name.name}' does not exist.")
         self._offsets.remember(beaten.group)

@@ -86,7 +86,7 @@ class OffsetCommitter:
         The caller has just read those ends.
         """
         requests = [PendingCommit(group.name, group.stream_id, commit, True) for commit in commits]
-        moves = await asyncio.gather(*(self._batcher.ask(one) for one in requests))
+        moves = await asyncio.gather(*(self._batcher.submit(one) for one in requests))
         return all(one is not None and one.offset is not None for one in moves)
 
     async def find(self, name: GroupName) -> Group:
@@ -126,12 +126,12 @@ class OffsetCommitter:
         try:
             ends = await self._ends(stream, commit)
             request = PendingCommit(group.name, group.stream_id, commit, ends)
-            moved = await self._batcher.ask(request)
+            moved = await self._batcher.submit(request)
             if moved is not None and not moved.has_shard and moved.stream_id == group.stream_id:
                 await self._coordinator.apply(
                     group.name, MembershipChange(reevaluate)
                 )  # the shard is new
-                moved = await self._batcher.ask(request)
+                moved = await self._batcher.submit(request)
             return _result(group, commit, moved)
         except _GroupRecreated:
             raise

@@ -26,7 +26,7 @@ _PRESSURE = 0.8
 _POSTGRES_MIN = 140_000
 
 
-class Finding(msgspec.Struct, frozen=True):
+class Diagnostic(msgspec.Struct, frozen=True):
     """One line of `millstream doctor`.
 
     `ok` is None for a warning; `hint` is the remedy.
@@ -81,7 +81,7 @@ class Health:
             return "ok"
         return f"the database is at revision {revision}; this version requires {expected}"
 
-    async def diagnose(self, pings: int = _PINGS) -> list[Finding]:
+    async def diagnose(self, pings: int = _PINGS) -> list[Diagnostic]:
         """Return all findings for operators.
 
         Raises StorageUnavailable when a store is unreachable.
@@ -116,32 +116,32 @@ class Health:
             row = (await session.execute(query("postgres_figures"))).one()
         return PostgresFigures(**row._mapping)
 
-    async def _hot_findings(self) -> list[Finding]:
+    async def _hot_findings(self) -> list[Diagnostic]:
         info = await self._store.info("server", "memory", "persistence")
         flavour = f"{info.get('server_name', 'redis')} {info.get('valkey_version') or info['redis_version']}"
         fsync = await self._store.setting("appendfsync")
         policy = await self._store.setting("maxmemory-policy") or info.get("maxmemory_policy")
         return [
-            Finding(
+            Diagnostic(
                 "store version",
                 _at_least(info["redis_version"], (6, 2)),
                 flavour,
                 "requires Redis 6.2 or Valkey 7.2, or later",
             ),
-            Finding(
+            Diagnostic(
                 "append-only file",
                 info["aof_enabled"] == 1,
                 "on" if info["aof_enabled"] else "off",
                 "set appendonly yes",
             ),
-            Finding(
+            Diagnostic(
                 "last write to the file",
                 info.get("aof_last_write_status") == "ok",
                 str(info.get("aof_last_write_status")),
                 "check the disk",
             ),
             self._fsync_finding(fsync),
-            Finding(
+            Diagnostic(
                 "memory policy",
                 policy == "noeviction",
                 str(policy),
@@ -150,33 +150,33 @@ class Health:
             memory_finding(info),
         ]
 
-    def _fsync_finding(self, fsync: str | None) -> Finding:
+    def _fsync_finding(self, fsync: str | None) -> Diagnostic:
         expected = self._settings.durability
         if fsync is None:
-            return Finding(
+            return Diagnostic(
                 "fsync", None, "not reported by the server", "verify appendfsync yourself"
             )
-        return Finding(
+        return Diagnostic(
             "fsync",
             fsync == expected,
             fsync,
             f"set appendfsync {expected}, which durability={expected} requires",
         )
 
-    async def _latency_finding(self, pings: int) -> Finding:
+    async def _latency_finding(self, pings: int) -> Diagnostic:
         times = []
         for _ in range(pings):
             began = perf_counter()
             await self._store.ping()
             times.append((perf_counter() - began) * 1000)
-        return Finding(
+        return Diagnostic(
             "store latency",
             True if median(times) <= _PING_MS_MAX else None,
             f"{median(times):.2f} ms (median of {pings} pings)",
             "every call includes this latency: run the API close to its store",
         )
 
-    async def _clock_findings(self) -> list[Finding]:
+    async def _clock_findings(self) -> list[Diagnostic]:
         return [
             _clock_finding(
                 "clock", "the store's", await self._store.time_ms(), self._clock.now_ms()
@@ -193,17 +193,17 @@ class Health:
                 or 0
             )
 
-    async def _postgres_findings(self) -> list[Finding]:
+    async def _postgres_findings(self) -> list[Diagnostic]:
         version = await self._postgres_version()
         migrations = await self._migrations()
         return [
-            Finding(
+            Diagnostic(
                 "postgres version",
                 version >= _POSTGRES_MIN,
                 f"{version // 10_000}.{version % 10_000}",
                 "requires Postgres 14 or later",
             ),
-            Finding("migrations", migrations == "ok", migrations, "run millstream migrate"),
+            Diagnostic("migrations", migrations == "ok", migrations, "run millstream migrate"),
         ]
 
     async def _postgres_version(self) -> int:
@@ -211,25 +211,25 @@ class Health:
             return int(await session.scalar(text("show server_version_num")) or 0)
 
 
-def _clock_finding(check: str, whose: str, time_ms: int, now_ms: int) -> Finding:
+def _clock_finding(check: str, whose: str, time_ms: int, now_ms: int) -> Diagnostic:
     skew_ms = abs(time_ms - now_ms)
-    return Finding(
+    return Diagnostic(
         check, skew_ms <= _SKEW_MS_MAX, f"{skew_ms} ms from {whose}", "run an NTP client on both"
     )
 
 
-def memory_finding(info: dict[str, Any]) -> Finding:
+def memory_finding(info: dict[str, Any]) -> Diagnostic:
     """Check the store's memory use, and that it has a limit to compare it with."""
     used, most = int(info["used_memory"]), int(info.get("maxmemory") or 0)
     if not most:
-        return Finding(
+        return Diagnostic(
             "memory",
             None,
             f"{used >> 20} MiB, no limit: the memory guard is disabled",
             "set maxmemory: writes are then rejected at 85 % of it, before the store runs"
             " out of memory",
         )
-    return Finding(
+    return Diagnostic(
         "memory",
         None if used / most > _PRESSURE else True,
         f"{used >> 20} of {most >> 20} MiB",

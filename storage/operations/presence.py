@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 _LEAVE_S = 1.0  # a process that ends waits at most this long for a store that does not answer
 
 
-class Presence:
+class ProcessRegistry:
     """The published state of all processes of a deployment."""
 
     def __init__(self, hot: HotPresence, wakeups: Wakeups, clock: Clock) -> None:
@@ -40,7 +40,7 @@ class Presence:
         self._wakeups = wakeups
         self.clock = clock
 
-    async def beat(
+    async def heartbeat(
         self, process: ProcessSeen, sockets: Sequence[SocketSeen] = ()
     ) -> tuple[str, ...]:
         """Publish a process's state; return the ids of its sockets that it is to close.
@@ -97,7 +97,7 @@ class Presence:
 class SocketOwner(Protocol):
     """The owner of a process's sockets."""
 
-    def told(self, process: ProcessSeen) -> ProcessSeen:
+    def describe(self, process: ProcessSeen) -> ProcessSeen:
         """Return the process's state, with the numbers of its sockets and sessions."""
         ...
 
@@ -112,7 +112,7 @@ class SocketOwner(Protocol):
 class NoSockets:
     """Socket owner of a process that has no sockets."""
 
-    def told(self, process: ProcessSeen) -> ProcessSeen:
+    def describe(self, process: ProcessSeen) -> ProcessSeen:
         return process
 
     def sockets(self, process: str) -> Sequence[SocketSeen]:
@@ -125,14 +125,14 @@ class NoSockets:
 _NO_SOCKETS = NoSockets()
 
 
-class Beat:
+class HeartbeatLoop:
     """Heartbeat loop of this process."""
 
     def __init__(
-        self, presence: Presence, role: ProcessRole, holder: SocketOwner, every_ms: int
+        self, presence: ProcessRegistry, role: ProcessRole, holder: SocketOwner, every_ms: int
     ) -> None:
         self._presence = presence
-        self._holder = holder
+        self._owner = holder
         self._every_s = every_ms / limits.SECOND_MS
         self._lag_ms = 0.0
         self.process = ProcessSeen(
@@ -153,20 +153,20 @@ class Beat:
             while True:
                 waiter.start_over()
                 with suppress(MillstreamError):
-                    await self.say()
+                    await self.send()
                 await self._pause(waiter)
 
-    async def say(self) -> None:
+    async def send(self) -> None:
         """Send one heartbeat, and close the sockets as requested.
 
         Raises StorageUnavailable, OutcomeUnknown.
         """
-        process = self._holder.told(self.process)
-        sockets = self._holder.sockets(process.id)
-        to_close = await self._presence.beat(_with_lag(process, self._lag_ms), sockets)
+        process = self._owner.describe(self.process)
+        sockets = self._owner.sockets(process.id)
+        to_close = await self._presence.heartbeat(_with_lag(process, self._lag_ms), sockets)
         if to_close:
             logger.info("socket_close_requested", extra={"count": len(to_close)})
-            await self._holder.close(to_close)
+            await self._owner.close(to_close)
 
     async def _pause(self, waiter: Waiter) -> None:
         """Wait until the next heartbeat is due or a request arrives; measure the event-loop lag."""
@@ -182,14 +182,14 @@ def _with_lag(process: ProcessSeen, lag_ms: float) -> ProcessSeen:
 
 
 @asynccontextmanager
-async def present(
-    presence: Presence,
+async def registered(
+    presence: ProcessRegistry,
     role: ProcessRole,
     holder: SocketOwner = _NO_SOCKETS,
     every_ms: int = limits.PRESENCE_BEAT_MS,
 ) -> AsyncGenerator[ProcessSeen]:
     """Register this process in the registry while the block runs."""
-    beat = Beat(presence, role, holder, every_ms)
+    beat = HeartbeatLoop(presence, role, holder, every_ms)
     task = asyncio.create_task(beat.run(), name="presence")
     try:
         yield beat.process

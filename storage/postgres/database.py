@@ -31,7 +31,7 @@ from storage.domain.errors import (
     StorageUnavailable,
 )
 from storage.domain.histogram import LatencyBuffer
-from storage.settings import AddressUnusable, StorageSettings
+from storage.settings import InvalidUrl, StorageSettings
 
 _DRIVER = "postgresql+psycopg"
 _REPLY_SECONDS = limits.POSTGRES_REPLY_MS_MAX / limits.SECOND_MS
@@ -144,7 +144,7 @@ def connection_options() -> dict[str, str | int]:
 def driver_url(url: str) -> str:
     """Convert `postgresql://…` to SQLAlchemy's form with the driver's name.
 
-    Raises AddressUnusable.
+    Raises InvalidUrl.
     """
     conninfo(url)
     return _parsed(url).render_as_string(hide_password=False)
@@ -153,14 +153,14 @@ def driver_url(url: str) -> str:
 def conninfo(url: str) -> str:
     """Convert `postgresql://…`, as SQLAlchemy parses it, for psycopg alone.
 
-    libpq parses URLs differently, for example spaces. Raises AddressUnusable.
+    libpq parses URLs differently, for example spaces. Raises InvalidUrl.
     """
     parsed = _parsed(url)
     _, options = parsed.get_dialect()().create_connect_args(parsed)
     try:
         return make_conninfo(**options)
     except psycopg.ProgrammingError as error:
-        raise AddressUnusable(f"database_url: {str(error).strip()}") from None
+        raise InvalidUrl(f"database_url: {str(error).strip()}") from None
 
 
 def _parsed(url: str) -> URL:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:  # it imports pyarrow: see storage.archive.cache
     from storage.parquet.row_group_slice import Part
 
 
-class TableRead(msgspec.Struct, frozen=True):
+class ArrowPage(msgspec.Struct, frozen=True):
     """Records of a shard as an Arrow IPC stream.
 
     The columns are offset, ts, event_ts, key, data and headers, in the archive's types. `next_offset` is the offset to
@@ -63,7 +63,7 @@ class ArrowReader:
 
     async def read(
         self, name: StreamName, shard: int, offset: int, end: int | None, bytes_max: int
-    ) -> TableRead:
+    ) -> ArrowPage:
         """Read records of a shard with offsets [offset, end), up to `bytes_max` bytes.
 
         Returns at least one record if there is one. Without `end`, reads up to the tip. Raises StreamNotFound, ShardNotFound,
@@ -84,7 +84,7 @@ class ArrowReader:
 
     async def _read(
         self, index: int, offset: int, end: int, bytes_max: int, stream: Stream
-    ) -> TableRead:
+    ) -> ArrowPage:
         stream = await self._executor.refresh_for_shard(stream, index)
         shard = stream.shard(index)
         log = LogAddress(stream.name.namespace, shard.log_id, stream.is_view)
@@ -101,7 +101,7 @@ class ArrowReader:
             parts = await self._parts(hot_range, offset, end, bytes_max)
             tip, edge, tier, reason = hot_range.next, hot_range.next, Tier.HOT, "hole"
         first, next_offset = (parts[0].first, parts[-1].next) if parts else 2 * (min(end, edge),)
-        return TableRead(
+        return ArrowPage(
             encoded=await asyncio.to_thread(_encode, parts),
             records=sum(map(len, parts)),
             next_offset=next_offset,

@@ -41,7 +41,7 @@ _PLACE_BITS = (
 _ID_BYTES = 16
 
 
-class Writing:
+class StagedWrites:
     """Two-phase staged writes.
 
     Every verb raises StreamNotFound, StreamReadOnly, and ArchiveOff if there is no store for staged records.
@@ -113,7 +113,7 @@ class Writing:
             write = await self._rows.decide(stream.stream_id, writer_id, batch_id, staged, now_ms)
         write = await self._append_some(stream, write)
         if write.done:
-            await self._tidy(stream, {*write.staged, *filter(_is_id, staged)})
+            await self._collect(stream, {*write.staged, *filter(_is_id, staged)})
         return write
 
     def _check_there(self, stream: Stream, staged: Sequence[str]) -> None:
@@ -160,7 +160,7 @@ class Writing:
         size = self._root.size(path)
         return self._root.read(path, 0, size or 1)
 
-    async def _tidy(self, stream: Stream, staged: set[str]) -> None:
+    async def _collect(self, stream: Stream, staged: set[str]) -> None:
         """Delete the files staged for this batch; those that this misses are collected later."""
         for staged_id in staged - await self._rows.staged_in_use():
             await asyncio.to_thread(self._root.delete, _path(stream, staged_id))

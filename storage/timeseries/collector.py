@@ -26,10 +26,10 @@ from storage.redis.transport.script_status import LogNotReady
 T = TypeVar("T")
 A = TypeVar("A")
 
-Behind = tuple[tuple[int, ...], ...]
+Baseline = tuple[tuple[int, ...], ...]
 
 
-class Seen(NamedTuple):
+class Observation(NamedTuple):
     """One observation of a resource.
 
     The next observation is compared with `behind`, to compute what has been added since.
@@ -39,18 +39,18 @@ class Seen(NamedTuple):
     name: str
     resource_id: str
     values: Values
-    behind: Behind = ()
+    behind: Baseline = ()
 
 
-class SeenStream(NamedTuple):
+class StreamObservation(NamedTuple):
     """An observation of a stream: its shards, each with its log or None, and its groups."""
 
     stream: MeasuredStream
     shards: tuple[tuple[MeasuredShard, HotShard | None], ...]
-    groups: tuple["SeenGroup", ...]
+    groups: tuple["GroupObservation", ...]
 
 
-class SeenGroup(NamedTuple):
+class GroupObservation(NamedTuple):
     """An observation of a group.
 
     The records that it has still to read, since when the oldest of them waits, and (shard, offset, whether the group has
@@ -60,7 +60,7 @@ class SeenGroup(NamedTuple):
     group: MeasuredGroup
     lag_records: int
     unread_at_ms: int | None
-    places: Behind
+    places: Baseline
 
 
 class ResourceCollector:
@@ -72,19 +72,19 @@ class ResourceCollector:
         self._rows = rows
         self._clock = clock
 
-    async def queues(self, queues: Iterable[MeasuredQueue]) -> list[Seen]:
+    async def queues(self, queues: Iterable[MeasuredQueue]) -> list[Observation]:
         """Observe the queues, except those that are being deleted."""
         return [one for one in await together(self._queue, queues) if one is not None]
 
-    async def _queue(self, queue: MeasuredQueue) -> Seen | None:
+    async def _queue(self, queue: MeasuredQueue) -> Observation | None:
         now = self._clock.script_time()
         counts = await self._hot.look_at_queue(queue.namespace, queue.log_id, now)
         if counts is None:
             return None
         values = _queue_values(counts) if counts else _NO_MESSAGES
-        return Seen(queue.namespace, queue.name, queue.log_id, values)
+        return Observation(queue.namespace, queue.name, queue.log_id, values)
 
-    async def streams(self, streams: Sequence[MeasuredStream]) -> list[SeenStream]:
+    async def streams(self, streams: Sequence[MeasuredStream]) -> list[StreamObservation]:
         """Observe the streams with their groups."""
         groups: dict[LogId, list[MeasuredGroup]] = {}
         for group in await self._rows.groups([stream.stream_id for stream in streams]):
@@ -93,18 +93,18 @@ class ResourceCollector:
             shard for stream in streams if stream.stream_id in groups for shard in stream.shards
         ]
         holes = await self._rows.holes([shard.log_id for shard in read]) if read else {}
-        requests = [_Asked(stream, groups.get(stream.stream_id, ())) for stream in streams]
+        requests = [_Request(stream, groups.get(stream.stream_id, ())) for stream in streams]
         results = await together(self._stream, requests)
         cold = [place for one in results for place in one.cold()]
         since = await self._rows.archived_since(cold) if cold else []
         archived_since = dict(zip(cold, since, strict=True))
         return [one.seen(holes, archived_since) for one in results]
 
-    async def _stream(self, request: "_Asked") -> "_Found":
+    async def _stream(self, request: "_Request") -> "_Result":
         shards = [self._shard(request, shard) for shard in request.stream.shards]
-        return _Found(request, await asyncio.gather(*shards))
+        return _Result(request, await asyncio.gather(*shards))
 
-    async def _shard(self, request: "_Asked", shard: MeasuredShard) -> "_FoundShard":
+    async def _shard(self, request: "_Request", shard: MeasuredShard) -> "_FoundShard":
         log = LogAddress(request.stream.namespace, shard.log_id)
         begins = [await self._begins(log, shard, group) for group in request.groups]
         places = [0 if place is None else place for place in begins]
@@ -128,7 +128,7 @@ class ResourceCollector:
         return read.records[0].offset if read.records else read.next
 
 
-class _Asked(NamedTuple):
+class _Request(NamedTuple):
     stream: MeasuredStream
     groups: Sequence[MeasuredGroup]
 
@@ -153,8 +153,8 @@ class _FoundShard(NamedTuple):
         return self.start if begins is None else begins
 
 
-class _Found(NamedTuple):
-    asked: _Asked
+class _Result(NamedTuple):
+    asked: _Request
     shards: Sequence[_FoundShard]
 
     def cold(self) -> list[tuple[LogId, int, int]]:
@@ -168,12 +168,14 @@ class _Found(NamedTuple):
             if max(found.place(nth), found.start) < found.log.start
         ]
 
-    def seen(self, holes: Holes, since: Mapping[tuple[LogId, int, int], int | None]) -> SeenStream:
+    def seen(
+        self, holes: Holes, since: Mapping[tuple[LogId, int, int], int | None]
+    ) -> StreamObservation:
         shards = tuple((found.shard, found.log) for found in self.shards)
         groups = tuple(
             self._group(nth, group, holes, since) for nth, group in enumerate(self.asked.groups)
         )
-        return SeenStream(self.asked.stream, shards, groups)
+        return StreamObservation(self.asked.stream, shards, groups)
 
     def _group(
         self,
@@ -181,7 +183,7 @@ class _Found(NamedTuple):
         group: MeasuredGroup,
         holes: Holes,
         since: Mapping[tuple[LogId, int, int], int | None],
-    ) -> SeenGroup:
+    ) -> GroupObservation:
         lag, unread, places = 0, [], []
         for found_shard in self.shards:
             if found_shard.log is None:
@@ -195,7 +197,7 @@ class _Found(NamedTuple):
             has_committed = found_shard.begins[nth] is not None
             places.append((found_shard.shard.index, found_shard.place(nth), int(has_committed)))
         waits = [since_ms for since_ms in unread if since_ms is not None]
-        return SeenGroup(group, lag, min(waits) if lag and waits else None, tuple(places))
+        return GroupObservation(group, lag, min(waits) if lag and waits else None, tuple(places))
 
 
 _UNKNOWN = MeasuredPlace(-1, None, None, False)
@@ -223,7 +225,7 @@ def _queue_values(counts: Sequence[int]) -> Values:
     return tuple(values)
 
 
-def stream_sample(seen: SeenStream, records_in: int, bytes_in: int) -> StreamSample:
+def stream_sample(seen: StreamObservation, records_in: int, bytes_in: int) -> StreamSample:
     """Return a stream's sample, given the totals that were written to it."""
     logs = [log for _, log in seen.shards if log is not None]
     unread = [one.unread_at_ms for one in seen.groups if one.unread_at_ms is not None]
@@ -249,7 +251,7 @@ _TAKEN_WIDTH, _READ_WIDTH = 5, 3
 """Observations stored by another version in another format are ignored."""
 
 
-def taken_by(seen: SeenStream) -> Behind:
+def produced_total(seen: StreamObservation) -> Baseline:
     """Return (shard, next offset, bytes, log epoch, oldest offset) of each log of a stream."""
     return tuple(
         (shard.index, log.next, log.bytes_in, log.log_epoch, log.start)
@@ -258,7 +260,7 @@ def taken_by(seen: SeenStream) -> Behind:
     )
 
 
-def taken_since(before: Behind, now: Behind) -> tuple[int, int]:
+def produced_delta(before: Baseline, now: Baseline) -> tuple[int, int]:
     """Return the records and bytes added between two observations.
 
     Offsets that an epoch jumped over do not count.
@@ -275,7 +277,7 @@ def taken_since(before: Behind, now: Behind) -> tuple[int, int]:
     return records, bytes_added
 
 
-def read_since(before: Behind, now: Behind) -> int:
+def consumed_delta(before: Baseline, now: Baseline) -> int:
     """Return the records that a group committed between two observations.
 
     A reset to an earlier offset counts nothing.
@@ -288,7 +290,7 @@ def read_since(before: Behind, now: Behind) -> int:
     )
 
 
-def group_sample(seen: SeenGroup, committed: int) -> GroupSample:
+def group_sample(seen: GroupObservation, committed: int) -> GroupSample:
     """Return a group's sample, given the total that it has committed."""
     commits = [one.committed_at_ms for one in seen.group.places if one.committed_at_ms is not None]
     return GroupSample(

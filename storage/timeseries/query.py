@@ -15,7 +15,15 @@ from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.errors import QueueNotFound, StreamNotFound
 from storage.domain.names import GroupName, QueueName, StreamName
-from storage.domain.timeseries.rollup import Row, Tick, chart, read_chunk, rows_of, widened, width
+from storage.domain.timeseries.rollup import (
+    Row,
+    Tick,
+    chart,
+    encode_row,
+    read_chunk,
+    rows_of,
+    width,
+)
 from storage.domain.timeseries.samples import (
     FINEST,
     GROUP,
@@ -64,7 +72,7 @@ class ShardPlace(NamedTuple):
     next: int
 
 
-class Series:
+class TimeSeriesQuery:
     """Charts and latest samples.
 
     Every verb raises StorageUnavailable. `window_ms` is how far back a chart reaches: up to an hour in steps of 10 s, up to
@@ -227,7 +235,7 @@ class Series:
         }
         stood = None
         if latest is not None and latest.resource_id == resource_id:
-            stood = widened(shape, shape.values(shape.made(latest.values, latest.rates)))
+            stood = encode_row(shape, shape.values(shape.made(latest.values, latest.rates)))
         return rows_of(chunks, ring, window.first, window.last, stood)
 
     async def _window(self, window_ms: int, now_ms: int | None) -> tuple[_Window, dict[int, Tick]]:

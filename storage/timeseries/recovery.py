@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from storage.domain.timeseries.changes import LONGER, Known, Looked
-from storage.domain.timeseries.rollup import Row, Tick, narrowed, read_chunk, rows_of, width
+from storage.domain.timeseries.rollup import Row, Tick, decode_row, read_chunk, rows_of, width
 from storage.domain.timeseries.samples import FINEST, GROUP, QUEUE, STREAM, TOTAL, Ring, Shape
 from storage.redis.counters.timeseries import HotSeries, Kept
 from storage.timeseries.collector import together
@@ -16,7 +16,7 @@ Place = tuple[str, str]
 """A namespace and a name in it; totals have the name '', the deployment's also the namespace ''."""
 
 
-class Memory:
+class SamplerState:
     """The sampler's state: all samples up to a slot.
 
     `looked`: the longer rings' slots in progress, none before the first observation; `open`: the resources that have to be
@@ -29,17 +29,17 @@ class Memory:
         self.looked: list[Looked] = []
         self.open: list[dict[int, tuple[str, Known]]] = [{} for _ in LONGER]
 
-    def open_up(self, namespace: str, resource: Known, nth: int) -> None:
+    def open_bucket(self, namespace: str, resource: Known, nth: int) -> None:
         """Mark a resource to be added up for the current slot of a longer ring."""
         self.open[nth][id(resource)] = namespace, resource
 
 
-async def recall(hot: HotSeries, slot: int, claimed: int) -> Memory:
+async def load_state(hot: HotSeries, slot: int, claimed: int) -> SamplerState:
     """Load the state as of a slot.
 
     `claimed`: a later slot that a process began and did not finish; what it had written already is reverted.
     """
-    memory = Memory(slot)
+    memory = SamplerState(slot)
     totals = await hot.latest("", TOTAL.kind)
     if slot < 0 or "" not in totals:
         return memory
@@ -67,7 +67,7 @@ def _known(shape: Shape[Any], latest: Kept, at_ms: int) -> Known:
     return resource
 
 
-async def _go_on(hot: HotSeries, memory: Memory, claimed: int) -> None:
+async def _go_on(hot: HotSeries, memory: SamplerState, claimed: int) -> None:
     """Restore the longer slots in progress, from the changes made in them."""
     longest = LONGER[-1]
     first = _begin(longest, memory.slot) // FINEST.step_ms
@@ -87,7 +87,7 @@ async def _go_on(hot: HotSeries, memory: Memory, claimed: int) -> None:
         rows = dict(enumerate(rows_of(chunks, FINEST, first, claimed, None), start=first))
         if claimed > memory.slot:
             stood = rows[memory.slot]
-            resource.values = None if stood is None else narrowed(resource.shape, stood)
+            resource.values = None if stood is None else decode_row(resource.shape, stood)
         for ring in LONGER:
             _look_again(resource, ring, memory.slot, ticks, rows)
 
@@ -96,7 +96,7 @@ async def _go_on(hot: HotSeries, memory: Memory, claimed: int) -> None:
         for place, resource in of_kind.items():
             for nth, ring in enumerate(LONGER):
                 if resource.changed_ms >= _begin(ring, memory.slot) - ring.step_ms:
-                    memory.open_up(place[0], resource, nth)
+                    memory.open_bucket(place[0], resource, nth)
             if resource.changed_ms >= first * FINEST.step_ms:
                 busy.append((place, resource))
     await together(lambda pair: one(*pair), busy)
@@ -131,6 +131,6 @@ def _look_again(
     for looks, tick in enumerate(_within(ring, slot, ticks)):
         row = rows[tick]
         if looks and row != before:
-            stood = None if before is None else narrowed(resource.shape, before)
+            stood = None if before is None else decode_row(resource.shape, before)
             resource.changed(ring, Looked(0, looks, last_at_ms), stood)
         before, last_at_ms = row, ticks[tick].at_ms

@@ -19,10 +19,10 @@ from storage.postgres.repositories.sampled_resources import (
 )
 from storage.redis.counters.timeseries import Kept
 from storage.timeseries.collector import (
-    Behind,
-    Seen,
+    Baseline,
+    Observation,
 )
-from storage.timeseries.recovery import KINDS, Memory, Place
+from storage.timeseries.recovery import KINDS, Place, SamplerState
 from storage.timeseries.totals import (
     DEPLOYMENT,
     NAMESPACE,
@@ -45,7 +45,7 @@ class _Changes(NamedTuple):
 class SampleRound:
     """One slot's observations, and the resulting additions, updates and deletions."""
 
-    def __init__(self, memory: Memory, at_ms: int, *, forced: bool) -> None:
+    def __init__(self, memory: SamplerState, at_ms: int, *, forced: bool) -> None:
         self.memory = memory
         self.at_ms = at_ms
         self.parts = 1
@@ -75,7 +75,7 @@ class SampleRound:
         resource = self.memory.known[shape.kind].get((namespace, name))
         return resource if resource is not None and resource.resource_id == resource_id else None
 
-    def record(self, shape: Shape[Any], seen: Seen) -> None:
+    def record(self, shape: Shape[Any], seen: Observation) -> None:
         """Record the observation of a resource."""
         place = (seen.namespace, seen.name)
         resource = self.last_state(shape, *place, seen.resource_id)
@@ -88,7 +88,9 @@ class SampleRound:
             note_risen(risen, shape, resource.values, seen.values)
         self._store_changes(place, resource, seen.values, seen.behind)
 
-    def _store_changes(self, place: Place, resource: Known, values: Values, behind: Behind) -> None:
+    def _store_changes(
+        self, place: Place, resource: Known, values: Values, behind: Baseline
+    ) -> None:
         """Add the changes of a resource, and store its latest sample."""
         before = (resource.rates, resource.behind)
         additions = resource.look(
@@ -98,7 +100,7 @@ class SampleRound:
         if additions:
             self._add(place[0], resource, additions)
             for nth in range(len(LONGER)):
-                self.memory.open_up(place[0], resource, nth)
+                self.memory.open_bucket(place[0], resource, nth)
         if additions or before != (resource.rates, behind):
             sample = Kept(
                 resource.resource_id,
@@ -151,7 +153,7 @@ class SampleRound:
             if additions:
                 self._add(namespace, resource, additions)
             if unsettled:
-                self.memory.open_up(namespace, resource, nth)
+                self.memory.open_bucket(namespace, resource, nth)
 
     # Totals
 
@@ -168,7 +170,7 @@ class SampleRound:
         for namespace, of_kinds in samples.items():
             risen = self._risen.get(namespace, {})
             total = total_of(self._total(namespace, NAMESPACE), of_kinds, risen)
-            self.record(TOTAL, Seen(namespace, "", NAMESPACE, TOTAL.values(total)))
+            self.record(TOTAL, Observation(namespace, "", NAMESPACE, TOTAL.values(total)))
             totals.append(total)
         return totals
 
@@ -187,7 +189,7 @@ class SampleRound:
             sampled_at_ms=self.at_ms,
             parts=self.parts,
         )
-        self.record(TOTAL, Seen("", "", DEPLOYMENT, TOTAL.values(total)))
+        self.record(TOTAL, Observation("", "", DEPLOYMENT, TOTAL.values(total)))
         self.memory.looked = [
             Looked(looked.slot, looked.looks + 1, self.at_ms) for looked in self.memory.looked
         ]

@@ -32,17 +32,17 @@ from storage.postgres.repositories.sampled_resources import (
 from storage.redis.cluster_store import HotStore
 from storage.redis.counters.timeseries import HotSeries, Kept
 from storage.timeseries.collector import (
+    Observation,
     ResourceCollector,
-    Seen,
-    SeenStream,
+    StreamObservation,
+    consumed_delta,
     group_sample,
-    read_since,
+    produced_delta,
+    produced_total,
     stream_sample,
-    taken_by,
-    taken_since,
     together,
 )
-from storage.timeseries.recovery import Memory, recall
+from storage.timeseries.recovery import SamplerState, load_state
 from storage.timeseries.sample_round import SampleRound
 from storage.timeseries.totals import (
     NAMESPACE,
@@ -73,7 +73,7 @@ class Sampler:
         self._store = store
         self._clock = clock
         self._owner = secrets.token_hex(8)
-        self._memory: Memory | None = None
+        self._memory: SamplerState | None = None
 
     async def sample(self) -> int:
         """Measure unless another process has in this slot; return the number of resources."""
@@ -86,7 +86,7 @@ class Sampler:
         whole = claimed.taken == claimed.done
         mine = claimed.after_me and memory is not None and memory.slot == claimed.done
         if memory is None or not mine or not whole:
-            memory = await recall(self._hot, claimed.done, claimed.taken)
+            memory = await load_state(self._hot, claimed.done, claimed.taken)
         sample_round = SampleRound(memory, at_ms, forced=not whole)
         try:
             count = await self._measure(sample_round)
@@ -152,19 +152,24 @@ class Sampler:
         await self._write(sample_round)
 
 
-def _record_stream(sample_round: SampleRound, seen: SeenStream) -> None:
+def _record_stream(sample_round: SampleRound, seen: StreamObservation) -> None:
     namespace, name, stream_id, _ = seen.stream
-    before, behind = sample_round.last_state(STREAM, namespace, name, stream_id), taken_by(seen)
-    since = taken_since(before.behind if before else (), behind)
+    before, behind = (
+        sample_round.last_state(STREAM, namespace, name, stream_id),
+        produced_total(seen),
+    )
+    since = produced_delta(before.behind if before else (), behind)
     records, size = _count(before, "records_in"), _count(before, "bytes_in")
     values = STREAM.values(stream_sample(seen, records + since[0], size + since[1]))
-    sample_round.record(STREAM, Seen(namespace, name, stream_id, values, behind))
+    sample_round.record(STREAM, Observation(namespace, name, stream_id, values, behind))
     for seen_group in seen.groups:
         namespace, name, group_id, *_ = seen_group.group
         previous = sample_round.last_state(GROUP, namespace, name, group_id)
-        committed = read_since(previous.behind if previous else (), seen_group.places)
+        committed = consumed_delta(previous.behind if previous else (), seen_group.places)
         values = GROUP.values(group_sample(seen_group, _count(previous, "committed") + committed))
-        sample_round.record(GROUP, Seen(namespace, name, group_id, values, seen_group.places))
+        sample_round.record(
+            GROUP, Observation(namespace, name, group_id, values, seen_group.places)
+        )
 
 
 def _count(resource: Known | None, name: str) -> int:

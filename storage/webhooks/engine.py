@@ -192,7 +192,8 @@ class Webhooks:
             number = old[0].number + 1 if old else 1
             sealed = self._secrets.encrypt_secret(webhook.webhook_id, number, secret)
             overlapping = [
-                replace(one, expires_at_ms=_sooner(one.expires_at_ms, until_ms)) for one in old
+                replace(one, expires_at_ms=_min_deadline(one.expires_at_ms, until_ms))
+                for one in old
             ]
             living = [one for one in overlapping if (one.expires_at_ms or 0) > now_ms]
             secrets = [sealed, *living][: limits.WEBHOOK_SECRETS_MAX]
@@ -236,10 +237,6 @@ def _new_secret() -> str:
     return _SECRET_PREFIX + base64.b64encode(os.urandom(limits.WEBHOOK_SECRET_BYTES)).decode()
 
 
-def _sooner(one_ms: int | None, other_ms: int) -> int:
-    return other_ms if one_ms is None else min(one_ms, other_ms)
-
-
 def _next_version(webhook: Webhook, now_ms: int) -> Webhook:
     changed_at_ms = max(now_ms, webhook.changed_at_ms)
     return replace(webhook, version=webhook.version + 1, changed_at_ms=changed_at_ms)
@@ -263,3 +260,7 @@ def _check_version(webhook: Webhook | None, if_match: int | None) -> None:
 
 def _could_name(part: str) -> bool:
     return part.isascii() and (part == "" or part.isprintable())
+
+
+def _min_deadline(deadline_ms: int | None, other_ms: int) -> int:
+    return other_ms if deadline_ms is None else min(deadline_ms, other_ms)

@@ -187,7 +187,7 @@ async def test_key_is_rotated_and_shown_once(guarded: Page, service: Service):
 
     assert word
     assert word not in await guarded.content()
-    assert await service.storage.credentials.proved(word) is not None
+    assert await service.storage.credentials.authenticate(word) is not None
 
 
 async def test_palette_opens_resource_from_keyboard(page: Page):

@@ -15,7 +15,7 @@ from storage.bootstrap import Storage
 from storage.domain.access.permissions import Action
 from storage.domain.errors import Forbidden, MillstreamError
 from storage.domain.jobs import JobState
-from storage.operations.health import Finding
+from storage.operations.health import Diagnostic
 
 router = APIRouter(prefix="/ui/system", include_in_schema=False, route_class=PageRoute)
 
@@ -55,12 +55,12 @@ async def show_health(request: Request, storage: StorageDep) -> Response:
     )
 
 
-async def _findings(storage: Storage) -> list[Finding]:
+async def _findings(storage: Storage) -> list[Diagnostic]:
     """As `millstream doctor` has them, of the stores."""
     try:
         return await storage.health.diagnose(_PINGS)
     except MillstreamError as error:
-        return [Finding("stores", ok=False, detail=error.detail)]
+        return [Diagnostic("stores", ok=False, detail=error.detail)]
 
 
 @router.get("/jobs", dependencies=[JOBS])

@@ -20,7 +20,7 @@ from api.config.settings import Settings
 from storage.backup.backup import backup as write_backup
 from storage.backup.restore import read_backup
 from storage.backup.restore import restore as restore_backup
-from storage.backup.tarball import unbundled
+from storage.backup.tarball import unpack
 from storage.domain.backup_manifest import BackupError, Manifest
 from storage.domain.clock import SystemClock
 from storage.embedded.errors import EmbeddedServerError
@@ -46,7 +46,7 @@ def restore(settings: Settings, source: Path) -> Manifest:
 
     Raises CliError, MillstreamError.
     """
-    with _told_as_trouble(), ended_by_sigterm(), unbundled(source) as folder:
+    with _told_as_trouble(), ended_by_sigterm(), unpack(source) as folder:
         read_backup(folder)  # before anything is created in DATA
         with _stores_of(settings, empty=True) as stores:
             return restore_backup(stores.storage(), folder, settings.server)

@@ -28,7 +28,7 @@ from storage.domain.access.permissions import LOCAL_ADMINISTRATOR
 from storage.domain.clock import SystemClock
 from storage.domain.errors import MillstreamError
 from storage.embedded.binaries import find_allocator
-from storage.operations.health import Finding
+from storage.operations.health import Diagnostic
 from storage.schema_version import schema_fault
 
 PYTHON_MIN, PYTHON_LAST = (3, 11), (3, 14)
@@ -50,7 +50,7 @@ OVERCOMMIT = Path("/proc/sys/vm/overcommit_memory")
 HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 
 
-def examine(settings: Settings) -> list[Finding]:
+def examine(settings: Settings) -> list[Diagnostic]:
     """Return all findings, the machine's first."""
     return [
         _version(),
@@ -67,7 +67,7 @@ def examine(settings: Settings) -> list[Finding]:
     ]
 
 
-def show(findings: list[Finding], *, as_json: bool) -> None:
+def show(findings: list[Diagnostic], *, as_json: bool) -> None:
     """Print the findings as a table, or as a JSON array of objects."""
     rows = [to_row(finding) for finding in findings]
     out = Output(Form.JSON if as_json else Form.TABLE)
@@ -79,11 +79,11 @@ def _for_people(row: Row) -> Row:
     return {**row, "mark": MARKS[row["ok"]], "advice": advice}
 
 
-def _version() -> Finding:
-    return Finding("millstream", True, metadata.version("millstream"), "")
+def _version() -> Diagnostic:
+    return Diagnostic("millstream", True, metadata.version("millstream"), "")
 
 
-def _kernel() -> list[Finding]:
+def _kernel() -> list[Diagnostic]:
     """Check the kernel settings that Valkey and Redis need; nothing if they are not readable."""
     findings = []
     if (overcommit := _word_of(OVERCOMMIT)) is not None:
@@ -92,14 +92,14 @@ def _kernel() -> list[Finding]:
             "On the store's machine, run sysctl vm.overcommit_memory=1; otherwise "
             "rewriting the append-only file can fail."
         )
-        findings.append(Finding("overcommit", True if overcommit == "1" else None, value, hint))
+        findings.append(Diagnostic("overcommit", True if overcommit == "1" else None, value, hint))
     if (huge := _word_of(HUGE_PAGES)) is not None:
         hint = f"On the store's machine, run echo madvise > {HUGE_PAGES}; otherwise the store pauses when it forks."
-        findings.append(Finding("huge pages", None if "[always]" in huge else True, huge, hint))
+        findings.append(Diagnostic("huge pages", None if "[always]" in huge else True, huge, hint))
     return findings
 
 
-def _allocator(settings: Settings) -> list[Finding]:
+def _allocator(settings: Settings) -> list[Diagnostic]:
     """Check the bundled Valkey's memory allocator, where it is the store."""
     if settings.redis_url is not None or settings.server != "bundled" or sys.platform != "linux":
         return []
@@ -108,7 +108,7 @@ def _allocator(settings: Settings) -> list[Finding]:
     hint = (
         "Install jemalloc (apt-get install libjemalloc2): the bundled Valkey uses it and is faster."
     )
-    return [Finding("allocator", None if library is None else True, name, hint)]
+    return [Diagnostic("allocator", None if library is None else True, name, hint)]
 
 
 def _word_of(path: Path) -> str | None:
@@ -118,8 +118,8 @@ def _word_of(path: Path) -> str | None:
         return None
 
 
-def _python() -> Finding:
-    return Finding(
+def _python() -> Diagnostic:
+    return Diagnostic(
         "python",
         PYTHON_MIN <= sys.version_info[:2] <= PYTHON_LAST,
         ".".join(map(str, sys.version_info[:3])),
@@ -127,9 +127,9 @@ def _python() -> Finding:
     )
 
 
-def _open_files() -> Finding:
+def _open_files() -> Diagnostic:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return Finding(
+    return Diagnostic(
         "open files",
         soft >= FILES_MIN,
         f"{soft} allowed, up to {hard}",
@@ -137,10 +137,10 @@ def _open_files() -> Finding:
     )
 
 
-def _disk(data: Path) -> Finding:
+def _disk(data: Path) -> Diagnostic:
     directory = next(path for path in (data.resolve(), *data.resolve().parents) if path.exists())
     free = shutil.disk_usage(directory).free
-    return Finding(
+    return Diagnostic(
         "disk",
         free >= DISK_FREE_BYTES_MIN,
         f"{free / GIB:.1f} GiB free at {directory}",
@@ -148,12 +148,12 @@ def _disk(data: Path) -> Finding:
     )
 
 
-def _data_version(data: Path) -> Finding:
+def _data_version(data: Path) -> Diagnostic:
     path = data / "version"
     if not path.exists():
-        return Finding("data", True, f"{data} does not exist yet", "")
+        return Diagnostic("data", True, f"{data} does not exist yet", "")
     version = path.read_text().strip()
-    return Finding(
+    return Diagnostic(
         "data",
         version == str(LAYOUT_VERSION),
         f"{data} has layout version {version}",
@@ -161,27 +161,27 @@ def _data_version(data: Path) -> Finding:
     )
 
 
-def _port(settings: Settings) -> Finding:
+def _port(settings: Settings) -> Diagnostic:
     where = f"{settings.host}:{settings.port}"
     try:
         with listening(settings.host, settings.port):
-            return Finding("port", True, f"{where} is free", "")
+            return Diagnostic("port", True, f"{where} is free", "")
     except CliError as trouble:
         reason = readiness(f"{settings.scheme}://{where}")
         if reason == "":
-            return Finding("port", True, f"Millstream is ready on {where}", "")
-        return Finding("port", False, f"{trouble}; {reason}", "Choose another port with --port.")
+            return Diagnostic("port", True, f"Millstream is ready on {where}", "")
+        return Diagnostic("port", False, f"{trouble}; {reason}", "Choose another port with --port.")
 
 
-def _callers(settings: Settings) -> Finding:
+def _callers(settings: Settings) -> Diagnostic:
     """Check that callers who can reach the service must authenticate."""
     if settings.wants_credentials:
-        return Finding("callers", True, f"{settings.host} requires keys", "")
+        return Diagnostic("callers", True, f"{settings.host} requires keys", "")
     if not settings.listens_beyond_loopback:
-        return Finding(
+        return Diagnostic(
             "callers", True, f"{settings.host} is a loopback address and requires no keys", ""
         )
-    return Finding(
+    return Diagnostic(
         "callers",
         None if settings.insecure else False,
         f"{settings.host} is reachable from other machines without authentication",
@@ -189,31 +189,31 @@ def _callers(settings: Settings) -> Finding:
     )
 
 
-def _archive(settings: Settings) -> list[Finding]:
+def _archive(settings: Settings) -> list[Diagnostic]:
     """Check the archive's location, and whether a worker can run on this machine."""
     if settings.archive_url == OFF:
-        return [Finding("archive", True, "disabled by MILLSTREAM_ARCHIVE_URL", "")]
+        return [Diagnostic("archive", True, "disabled by MILLSTREAM_ARCHIVE_URL", "")]
     return [_spark(), _archive_place(settings.archive_url or own_archive(settings.data.resolve()))]
 
 
-def _spark() -> Finding:
+def _spark() -> Diagnostic:
     if not has_pyspark():
-        return Finding("spark", None, NO_SPARK, "Without it, no worker can run here.")
+        return Diagnostic("spark", None, NO_SPARK, "Without it, no worker can run here.")
     try:
         java = find_java()
     except JavaMissing as missing:
-        return Finding("spark", False, str(missing), "Without Java, no worker can run here.")
-    return Finding("spark", True, f"Java {java.version} at {java.home}", "")
+        return Diagnostic("spark", False, str(missing), "Without Java, no worker can run here.")
+    return Diagnostic("spark", True, f"Java {java.version} at {java.home}", "")
 
 
-def _archive_place(url: str) -> Finding:
+def _archive_place(url: str) -> Diagnostic:
     split = urlsplit(url)
     if split.scheme != "file":
         where = f"{split.scheme}://{split.hostname}{split.path}"  # a URL may hold a secret
-        return Finding("archive", True, where, "")
+        return Diagnostic("archive", True, where, "")
     folder = Path(unquote(split.path))
     directory = next(path for path in (folder, *folder.parents) if path.exists())
-    return Finding(
+    return Diagnostic(
         "archive",
         directory.is_dir() and os.access(directory, os.W_OK | os.X_OK),
         f"{folder}" if directory == folder else f"{folder}, will be created in {directory}",
@@ -221,17 +221,17 @@ def _archive_place(url: str) -> Finding:
     )
 
 
-def _stores(settings: Settings) -> list[Finding]:
+def _stores(settings: Settings) -> list[Diagnostic]:
     found_settings = with_found_stores(settings)
     if found_settings is None:
-        return [Finding("stores", None, "not running", "Start `millstream up` and try again.")]
+        return [Diagnostic("stores", None, "not running", "Start `millstream up` and try again.")]
     try:
         if fault := schema_fault(found_settings.storage()):
-            return [Finding("migrations", False, fault, SCHEMA_HINT)]
+            return [Diagnostic("migrations", False, fault, SCHEMA_HINT)]
         return asyncio.run(_diagnose(found_settings))
     except MillstreamError as error:
         return [
-            Finding(
+            Diagnostic(
                 "stores",
                 False,
                 error.detail,
@@ -240,13 +240,13 @@ def _stores(settings: Settings) -> list[Finding]:
         ]
 
 
-async def _diagnose(settings: Settings) -> list[Finding]:
+async def _diagnose(settings: Settings) -> list[Diagnostic]:
     async with open_storage(settings.storage()) as storage:
         findings = await storage.health.diagnose()
         return [*findings, *await _administrators(settings, storage)]
 
 
-async def _administrators(settings: Settings, storage: Storage) -> list[Finding]:
+async def _administrators(settings: Settings, storage: Storage) -> list[Diagnostic]:
     """Check that someone can manage keys, where keys are required."""
     if not settings.wants_credentials:
         return []
@@ -258,7 +258,7 @@ async def _administrators(settings: Settings, storage: Storage) -> list[Finding]
     ends = [credential.rights.expires_at_ms for credential in live]
     lasting = [end for end in ends if end is None or end > now_ms + KEY_ENDS_SOON_MS]
     return [
-        Finding(
+        Diagnostic(
             "keys",
             True if lasting else None,
             f"{len(live)} active keys of administrators of all namespaces, {len(live) - len(lasting)} expire within two weeks",

@@ -15,7 +15,7 @@ from api.cli.shell.output import Row
 from api.cli.up.data_directory import in_use, own_secret_keys
 from api.config.settings import Settings
 from api.rest.schemas.key import KeyConfig, KeyCreated
-from storage.audit.log import Audit
+from storage.audit.log import AuditLog
 from storage.bootstrap import open_audit, open_credentials
 from storage.domain.access.audit import DONE, Asked, Door, outcome_of
 from storage.domain.access.permissions import LOCAL_ADMINISTRATOR, Action
@@ -38,13 +38,13 @@ def create(config: dict[str, Any], data: Path | None) -> Row:
 
     async def make() -> Row:
         async with open_credentials(settings) as credentials, open_audit(settings) as audit:
-            intent = await audit.intend(_asked(audit, "create_key"), None)
+            intent = await audit.begin(_asked(audit, "create_key"), None)
             try:
                 issued, secret = await credentials.create(LOCAL_ADMINISTRATOR, request.to_domain())
             except MillstreamError as error:
-                await audit.conclude(intent, outcome_of(error), None)
+                await audit.commit(intent, outcome_of(error), None)
                 raise
-            await audit.conclude(intent, DONE, None, {"id": issued.id, "name": issued.name})
+            await audit.commit(intent, DONE, None, {"id": issued.id, "name": issued.name})
             return KeyCreated.of(issued, secret.word).model_dump(mode="json")
 
     return asyncio.run(make())
@@ -59,18 +59,18 @@ def create_first() -> str | None:
 
     async def make() -> str | None:
         async with open_credentials(settings) as credentials, open_audit(settings) as audit:
-            intent = await audit.intend(_asked(audit, "create_first_key"), None)
+            intent = await audit.begin(_asked(audit, "create_first_key"), None)
             secret = await credentials.create_first()
             if secret is None:
-                await audit.withdraw(intent)
+                await audit.abort(intent)
                 return None
-            await audit.conclude(intent, DONE, None, {"id": secret.id})
+            await audit.commit(intent, DONE, None, {"id": secret.id})
             return secret.word
 
     return asyncio.run(make())
 
 
-def _asked(audit: Audit, operation: str) -> Asked:
+def _asked(audit: AuditLog, operation: str) -> Asked:
     """Return the audited call of a local command, which needs no credential but is audited."""
     return Asked.of(
         at_ms=audit.now_ms(),

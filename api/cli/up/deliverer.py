@@ -14,7 +14,7 @@ from consumers.webhooks.deliverer import Deliverer
 from storage.bootstrap import open_storage
 from storage.domain.errors import StorageUnavailable
 from storage.domain.presence import ProcessRole
-from storage.operations.presence import present
+from storage.operations.presence import registered
 
 
 def run(settings: Settings) -> None:
@@ -35,7 +35,7 @@ async def _deliver(settings: Settings) -> None:
     async with (
         tracing(settings) as opened,
         open_storage(storage_settings) as storage,
-        present(storage.presence, ProcessRole.DELIVERER),
+        registered(storage.presence, ProcessRole.DELIVERER),
     ):
         metrics = DeliveryMetrics()
         await Deliverer(storage, storage_settings.webhook_allow, metrics, tracing=opened).run()

@@ -10,7 +10,7 @@ from consumers.maintenance.scheduler import sweep
 from storage.bootstrap import open_storage
 from storage.domain.errors import StorageUnavailable
 from storage.domain.presence import ProcessRole
-from storage.operations.presence import present
+from storage.operations.presence import registered
 
 
 def run(settings: Settings) -> None:
@@ -28,6 +28,6 @@ def run(settings: Settings) -> None:
 async def _sweep(settings: Settings) -> None:
     async with (
         open_storage(settings.storage()) as storage,
-        present(storage.presence, ProcessRole.SWEEPER),
+        registered(storage.presence, ProcessRole.SWEEPER),
     ):
         await sweep(storage)

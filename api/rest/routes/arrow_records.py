@@ -10,7 +10,7 @@ from api.observability.metric_definitions import DoorMetrics
 from api.rest.routes.shards import ShardPath
 from storage.domain import limits
 from storage.domain.access.permissions import Action
-from storage.streams.arrow_reader import TableRead
+from storage.streams.arrow_reader import ArrowPage
 
 router = APIRouter(prefix="/v1/streams/{stream}", tags=["streams"])
 
@@ -80,7 +80,7 @@ async def read_table(
     return Response(found.encoded, media_type=ARROW, headers=_headers(found))
 
 
-def _headers(found: TableRead) -> dict[str, str]:
+def _headers(found: ArrowPage) -> dict[str, str]:
     headers = {
         "millstream-next-offset": str(found.next_offset),
         "millstream-start": str(found.start),

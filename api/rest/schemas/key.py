@@ -8,7 +8,7 @@ from pydantic import AwareDatetime, BaseModel, Field
 
 from api.native.fields import moment_ms, rfc3339
 from api.rest.schema_base import Config, Seconds, Time, in_seconds, merged
-from storage.access.sessions import LoggedIn
+from storage.access.sessions import NewSession
 from storage.domain import limits
 from storage.domain.access.credentials import (
     CredentialKind,
@@ -248,7 +248,7 @@ class LoggedInOut(BaseModel):
     expires_at: Time
 
     @classmethod
-    def from_domain(cls, session: LoggedIn) -> Self:
+    def from_domain(cls, session: NewSession) -> Self:
         credential = session.credential
         return cls(
             name=credential.name,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from storage.domain import limits
-from storage.domain.timeseries.rollup import Row, Span, added, begun_with, rate, widened
+from storage.domain.timeseries.rollup import Row, Span, added, encode_row, initial_bucket, rate
 from storage.domain.timeseries.samples import FINEST, RINGS, Ring, Shape, Values
 
 LONGER = RINGS[1:]
@@ -85,7 +85,7 @@ class Known:
             if self._begun[ring.nth] != ring.chunk(looked.slot):
                 additions.append(self._begin(ring, ring.chunk(looked.slot)))
             self.changed(ring, looked, before)
-        additions.append(self._added(FINEST, FINEST.slot(at_ms), widened(self.shape, values)))
+        additions.append(self._added(FINEST, FINEST.slot(at_ms), encode_row(self.shape, values)))
         if values != before:
             self.values, self.changed_ms = values, at_ms
         return additions
@@ -112,7 +112,7 @@ class Known:
         if values is None:
             return [], False
         self._spans[ring.nth] = None
-        row = steady = widened(self.shape, values)
+        row = steady = encode_row(self.shape, values)
         if span is not None:
             span.stood(values, looked.looks, looked.last_at_ms)
             row = span.row(values, looked.last_at_ms)
@@ -130,7 +130,7 @@ class Known:
         return tuple(rate(before[nth] or 0, values[nth] or 0, ms) for nth in self.shape.counts)
 
     def _begin(self, ring: Ring, chunk: int) -> Addition:
-        begin = begun_with(self._earlier(ring))
+        begin = initial_bucket(self._earlier(ring))
         self._begun[ring.nth] = chunk
         self._last[ring.nth] = None  # the chunk may exist, with rows of another process
         return Addition(ring, chunk, begin, b"")
@@ -141,7 +141,7 @@ class Known:
         if self._begun[ring.nth] == chunk:
             addition = Addition(ring, chunk, b"", added(nth, row, self._last[ring.nth]))
         else:
-            begin = begun_with(self._earlier(ring))
+            begin = initial_bucket(self._earlier(ring))
             addition = Addition(ring, chunk, begin, added(nth, row, None))
         self._begun[ring.nth], self._last[ring.nth] = chunk, row
         return addition
@@ -151,4 +151,4 @@ class Known:
         last = self._last[ring.nth]
         if last is not None:
             return last
-        return None if self.values is None else widened(self.shape, self.values)
+        return None if self.values is None else encode_row(self.shape, self.values)

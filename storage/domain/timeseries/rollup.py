@@ -45,7 +45,7 @@ def width(shape: Shape[Any]) -> int:
     return sum(2 if column.measure is Measure.PEAK else 1 for column in shape.columns)
 
 
-def widened(shape: Shape[Any], values: Values) -> Row:
+def encode_row(shape: Shape[Any], values: Values) -> Row:
     """Return the row of a slot throughout which these values held."""
     row: list[int | None] = []
     for value, column in zip(values, shape.columns, strict=True):
@@ -59,7 +59,7 @@ def widened(shape: Shape[Any], values: Values) -> Row:
     return tuple(row)
 
 
-def narrowed(shape: Shape[Any], row: Row) -> Values:
+def decode_row(shape: Shape[Any], row: Row) -> Values:
     """Return the values of a row of the finest ring, which comes from a single sample."""
     values: list[int | None] = []
     places = iter(row)
@@ -147,7 +147,7 @@ _decoder = msgspec.msgpack.Decoder(list[int | None])
 _encoder = msgspec.msgpack.Encoder()
 
 
-def begun_with(row: Row | None) -> bytes:
+def initial_bucket(row: Row | None) -> bytes:
     """Encode the beginning of a chunk: the row before it, None for no row."""
     return _packed([_NOTHING] if row is None else [_NOTHING, (1 << len(row)) - 1, *row])
 

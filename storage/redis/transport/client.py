@@ -35,7 +35,7 @@ from redis.exceptions import (
 
 from storage.domain import limits
 from storage.domain.errors import MillstreamError, StorageFull, StorageUnavailable
-from storage.settings import AddressUnusable
+from storage.settings import InvalidUrl
 
 _REFUSALS = (
     AskError,  # half of a log is being moved to another server
@@ -113,7 +113,7 @@ _OURS: dict[type[AbstractConnection], type[AbstractConnection]] = {
 def open_pool(url: str) -> ConnectionPool:
     """Open a pool whose connections never retry and have no time-out: the pipeline has one.
 
-    Raises AddressUnusable.
+    Raises InvalidUrl.
     """
     return _pool_at(url)
 
@@ -121,7 +121,7 @@ def open_pool(url: str) -> ConnectionPool:
 def open_client(url: str, *, waits: bool = False) -> Redis:
     """Open a client for uses off the hot path.
 
-    `waits`: for a subscription, which reads without end. Raises AddressUnusable.
+    `waits`: for a subscription, which reads without end. Raises InvalidUrl.
     """
     pool = _pool_at(
         url,
@@ -146,10 +146,10 @@ def _pool_at(url: str, **options: Any) -> ConnectionPool:
         pool.connection_class = _OURS[pool.connection_class]
         make_connection(pool)  # the first use of the options, so it validates them
     except ValueError as error:
-        raise AddressUnusable(f"redis_url: {error}") from None
+        raise InvalidUrl(f"redis_url: {error}") from None
     except TypeError as error:
         option = str(error).rpartition(" ")[2]
-        raise AddressUnusable(f"redis_url: invalid connection option {option}") from None
+        raise InvalidUrl(f"redis_url: invalid connection option {option}") from None
     return pool
 
 

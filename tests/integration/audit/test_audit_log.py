@@ -35,10 +35,10 @@ def asked(resource="queues/orders", **texts):
 
 
 async def test_entry_replaces_its_intent(engines, database_url):
-    intent = await engines.audit_log.intend(asked(), {"delay_ms": 0})
+    intent = await engines.audit_log.begin(asked(), {"delay_ms": 0})
     assert await engines.audit_log.page(ALL) == []
 
-    await engines.audit_log.conclude(intent, "done", {"delay_ms": 5})
+    await engines.audit_log.commit(intent, "done", {"delay_ms": 5})
 
     [entry] = await engines.audit_log.page(ALL)
     assert (entry.before, entry.after) == ({"delay_ms": 0}, {"delay_ms": 5})
@@ -47,7 +47,7 @@ async def test_entry_replaces_its_intent(engines, database_url):
 
 
 async def test_abandoned_intent_has_unknown_outcome(engines, clock):
-    intent = await engines.audit_log.intend(asked(at_ms=clock.now_ms()), {"delay_ms": 0})
+    intent = await engines.audit_log.begin(asked(at_ms=clock.now_ms()), {"delay_ms": 0})
 
     clock.advance(ms=limits.AUDIT_INTENT_MS)
     assert await engines.audit_log.close_abandoned() == 0
@@ -59,7 +59,7 @@ async def test_abandoned_intent_has_unknown_outcome(engines, clock):
     assert await engines.audit_log.close_abandoned() == 0
 
     # The process was alive after all, and records the outcome.
-    await engines.audit_log.conclude(intent, "done", {"delay_ms": 0})
+    await engines.audit_log.commit(intent, "done", {"delay_ms": 0})
     newest, _ = await engines.audit_log.page(ALL)
     assert newest.outcome == "done"
 
@@ -68,14 +68,14 @@ async def test_unwritable_intent_is_rejected(engines, database_url):
     execute(database_url, "alter table audit_pending rename to elsewhere")
 
     with pytest.raises(StorageUnavailable):
-        await engines.audit_log.intend(asked(), None)
+        await engines.audit_log.begin(asked(), None)
 
 
 async def test_unwritable_entry_leaves_its_intent(engines, database_url, clock):
-    intent = await engines.audit_log.intend(asked(at_ms=clock.now_ms()), None)
+    intent = await engines.audit_log.begin(asked(at_ms=clock.now_ms()), None)
     execute(database_url, "alter table audit rename to elsewhere")
 
-    await engines.audit_log.conclude(intent, "done", None)
+    await engines.audit_log.commit(intent, "done", None)
 
     assert count(database_url, "audit_pending") == 1
     execute(database_url, "alter table elsewhere rename to audit")

@@ -10,7 +10,7 @@ import pytest
 
 from storage.archive.verify import open_archive_check
 from storage.backup import archive_files, backup, restore
-from storage.backup.tarball import unbundled
+from storage.backup.tarball import unpack
 from storage.bootstrap import open_storage
 from storage.domain.backup_manifest import FOLDER_OF_ARCHIVE, BackupError
 from storage.domain.clock import SystemClock
@@ -73,7 +73,7 @@ async def backed_up(source, target, **options):
 
 async def restored(target, place):
     def restored_again():
-        with unbundled(place) as folder:
+        with unpack(place) as folder:
             return restore.restore(target, folder, "bundled")
 
     return await asyncio.to_thread(restored_again)

@@ -180,7 +180,7 @@ async def test_configuration_and_progress_are_restored(source, target, tmp_path)
         assert hook.secrets
         assert (fault or chain.end(), chain.seq) == (None, 1)
         assert again.message_id == token["message_id"]
-        assert await storage.credentials.proved(token["word"]) is not None
+        assert await storage.credentials.authenticate(token["word"]) is not None
         assert (done.committed, done.records) == (more.offset + 1, 0)
 
 

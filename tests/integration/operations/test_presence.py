@@ -23,7 +23,7 @@ from storage.domain.names import QueueName
 from storage.domain.presence import ProcessRole, ProcessSeen, SocketSeen
 from storage.domain.queues.message import NewMessage
 from storage.domain.queues.queue import QueueSpec
-from storage.operations.presence import Presence, present
+from storage.operations.presence import ProcessRegistry, registered
 from storage.settings import StorageSettings
 from tests.guarded import guarding
 from tests.sockets import PATIENCE_S, Server, serving
@@ -54,12 +54,12 @@ def ids(found: tuple[ProcessSeen, ...] | tuple[SocketSeen, ...]) -> list[str]:
 
 
 @pytest.fixture
-def presence(engines: Storage) -> Presence:
+def presence(engines: Storage) -> ProcessRegistry:
     return engines.presence
 
 
 async def test_process_is_listed_with_its_latest_report(presence, clock):
-    await presence.beat(process("one"))
+    await presence.heartbeat(process("one"))
     clock.advance(ms=1000)
     told = ProcessSeen(
         id="two",
@@ -72,7 +72,7 @@ async def test_process_is_listed_with_its_latest_report(presence, clock):
         sockets=3,
         sessions=4,
     )
-    await presence.beat(told)
+    await presence.heartbeat(told)
 
     first, second = await presence.processes()
 
@@ -82,9 +82,9 @@ async def test_process_is_listed_with_its_latest_report(presence, clock):
 
 
 async def test_killed_process_and_its_sockets_disappear(presence, clock):
-    await presence.beat(process("one"), [socket("s1")])
+    await presence.heartbeat(process("one"), [socket("s1")])
     clock.advance(ms=limits.PRESENCE_STALE_MS - 1)
-    await presence.beat(process("two"))
+    await presence.heartbeat(process("two"))
     before = ids(await presence.processes()), ids(await presence.sockets("default"))
 
     clock.advance(ms=1)
@@ -95,7 +95,7 @@ async def test_killed_process_and_its_sockets_disappear(presence, clock):
 
 
 async def test_ending_process_deregisters(presence):
-    async with present(presence, ProcessRole.DELIVERER) as here:
+    async with registered(presence, ProcessRole.DELIVERER) as here:
         async with asyncio.timeout(PATIENCE_S):
             while not await presence.processes():  # noqa: ASYNC110 no event tells
                 await asyncio.sleep(0.01)
@@ -106,25 +106,25 @@ async def test_ending_process_deregisters(presence):
 
 
 async def test_request_to_process_is_delivered_once(presence):
-    await presence.beat(process("one"), [socket("s1"), socket("s2")])
+    await presence.heartbeat(process("one"), [socket("s1"), socket("s2")])
     await presence.ask_to_close("default", "s1")
 
-    assert await presence.beat(process("other")) == ()
-    assert await presence.beat(process("one")) == ("s1",)
-    assert await presence.beat(process("one")) == ()
+    assert await presence.heartbeat(process("other")) == ()
+    assert await presence.heartbeat(process("one")) == ("s1",)
+    assert await presence.heartbeat(process("one")) == ()
 
 
 async def test_undelivered_request_expires(presence, clock):
-    await presence.beat(process("one"), [socket("s1")])
+    await presence.heartbeat(process("one"), [socket("s1")])
     await presence.ask_to_close("default", "s1")
     clock.advance(ms=limits.PRESENCE_STALE_MS)
-    await presence.beat(process("two"))
+    await presence.heartbeat(process("two"))
 
-    assert await presence.beat(process("one")) == ()
+    assert await presence.heartbeat(process("one")) == ()
 
 
 async def test_socket_of_another_namespace_is_not_found(presence):
-    await presence.beat(process("one"), [socket("s1", namespace="acme")])
+    await presence.heartbeat(process("one"), [socket("s1", namespace="acme")])
 
     with pytest.raises(SocketNotFound):
         await presence.ask_to_close("default", "s1")
@@ -139,7 +139,7 @@ async def test_process_with_many_sockets_reports_first_ones():
     ]
     here = SocketsHere(sessions, SystemClock())
 
-    told, count = here.sockets("one"), here.told(process("one")).sessions
+    told, count = here.sockets("one"), here.describe(process("one")).sessions
     await sessions.close()
 
     assert (len(told), count) == (limits.PRESENCE_SOCKETS_MAX, len(opened))
@@ -232,7 +232,7 @@ async def test_closing_sockets_requires_more_than_viewing(redis_url, database_ur
         viewer = await guarded.key(Rights(roles=(Role.VIEWER,)))
         producer = await guarded.key(Rights(roles=(Role.PRODUCER,)))
         root = Principal("root", "default", LOCAL_ADMINISTRATOR.policy)
-        await guarded.storage.presence.beat(process("one"), [socket("s1")])
+        await guarded.storage.presence.heartbeat(process("one"), [socket("s1")])
 
         seen = await guarded.ask("GET", "/v1/sockets", viewer)
         refused = await guarded.ask("DELETE", "/v1/sockets/s1", viewer)

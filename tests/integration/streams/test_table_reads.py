@@ -27,7 +27,7 @@ from storage.domain.streams.stream import RING_SIZE, Gap, LogRecord, ReadFrom, S
 from storage.parquet.record_schema import RECORD_SCHEMA, records_of
 from storage.redis.keys import LogAddress, log_keys
 from storage.settings import StorageSettings
-from storage.streams.arrow_reader import TableRead
+from storage.streams.arrow_reader import ArrowPage
 from tests.archiving import archive
 from tests.tiers import CLICKS, an_older_copy_comes_back, append, lose_the_hot_store, to_archive
 
@@ -51,11 +51,11 @@ async def table(
     bytes_max: int = limits.TABLE_BYTES_MAX,
     name: StreamName = CLICKS,
     shard: int = 0,
-) -> TableRead:
+) -> ArrowPage:
     return await engines.arrow_reader.read(name, shard, offset, end, bytes_max)
 
 
-def records_in(read: TableRead) -> list[LogRecord]:
+def records_in(read: ArrowPage) -> list[LogRecord]:
     with pa.ipc.open_stream(read.encoded) as reader:
         assert reader.schema.equals(RECORD_SCHEMA, check_metadata=True)
         found = [record for batch in reader for record in records_of(batch)]
@@ -63,7 +63,7 @@ def records_in(read: TableRead) -> list[LogRecord]:
     return found
 
 
-def offsets(read: TableRead) -> list[int]:
+def offsets(read: ArrowPage) -> list[int]:
     return [record.offset for record in records_in(read)]
 
 
@@ -281,4 +281,4 @@ async def test_excess_concurrent_reads_are_rejected_as_busy(engines):
 
     refused = [one for one in done if isinstance(one, BaseException)]
     assert [type(one) for one in refused] == [StorageBusy] * 3
-    assert sum(isinstance(one, TableRead) for one in done) == limits.TABLES_WAITING_MAX
+    assert sum(isinstance(one, ArrowPage) for one in done) == limits.TABLES_WAITING_MAX

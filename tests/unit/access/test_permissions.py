@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.access.authorization import Access
+from storage.access.authorization import Authorizer
 from storage.domain.access.permissions import (
     EVERYTHING,
     GRANTS_OF,
@@ -119,5 +119,5 @@ def test_other_namespace_is_forbidden_under_any_policy():
     principal = Principal("ada", "tenant-a", EVERYTHING)
 
     with pytest.raises(Forbidden):
-        Access().authorise(principal, Action.QUEUE_SEND, "tenant-b/orders")
-    Access().authorise(principal, Action.QUEUE_SEND, "tenant-a/orders")
+        Authorizer().authorise(principal, Action.QUEUE_SEND, "tenant-b/orders")
+    Authorizer().authorise(principal, Action.QUEUE_SEND, "tenant-a/orders")

@@ -31,10 +31,10 @@ def server() -> Server:
 
 async def test_calls_during_flush_are_batched(server):
     together = Batcher[int, int](server.flush)
-    first = asyncio.create_task(together.ask(1))
+    first = asyncio.create_task(together.submit(1))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
-    others = [asyncio.create_task(together.ask(number)) for number in (2, 3, 4)]
+    others = [asyncio.create_task(together.submit(number)) for number in (2, 3, 4)]
     await asyncio.sleep(0)
 
     server.may_go.set()
@@ -47,7 +47,9 @@ async def test_each_caller_gets_its_own_answer(server):
     together = Batcher[int, int](server.flush)
     server.may_go.set()
 
-    good, bad = await asyncio.gather(together.ask(1), together.ask(-1), return_exceptions=True)
+    good, bad = await asyncio.gather(
+        together.submit(1), together.submit(-1), return_exceptions=True
+    )
 
     assert good == 2
     assert isinstance(bad, ShardNotFound)
@@ -57,19 +59,19 @@ async def test_failed_flush_fails_only_its_own_callers(server):
     together = Batcher[int, int](server.flush)
     server.broken = True
     server.may_go.set()
-    failed = await asyncio.gather(together.ask(1), together.ask(2), return_exceptions=True)
+    failed = await asyncio.gather(together.submit(1), together.submit(2), return_exceptions=True)
     server.broken = False
 
     assert all(isinstance(one, StorageUnavailable) for one in failed)
-    assert await together.ask(3) == 6
+    assert await together.submit(3) == 6
 
 
 async def test_call_cancelled_before_flush_is_not_sent(server):
     together = Batcher[int, int](server.flush)
-    first = asyncio.create_task(together.ask(1))
+    first = asyncio.create_task(together.submit(1))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
-    second, third = asyncio.create_task(together.ask(2)), asyncio.create_task(together.ask(3))
+    second, third = asyncio.create_task(together.submit(2)), asyncio.create_task(together.submit(3))
     await asyncio.sleep(0)
     second.cancel()
     await asyncio.sleep(0)
@@ -85,10 +87,10 @@ async def test_flush_size_and_backlog_are_limited(server):
     together = Batcher[int, int](
         server.flush, asks_max=2, backlog_max=3, when_idle=lambda: idle.append(True)
     )
-    tasks = [asyncio.create_task(together.ask(number)) for number in range(3)]
+    tasks = [asyncio.create_task(together.submit(number)) for number in range(3)]
     await asyncio.sleep(0)
     with pytest.raises(StorageBusy):
-        await together.ask(9)
+        await together.submit(9)
 
     server.may_go.set()
     await asyncio.gather(*tasks)
@@ -100,7 +102,7 @@ async def test_flush_size_and_backlog_are_limited(server):
 
 async def test_closing_cancels_waiting_callers(server):
     together = Batcher[int, int](server.flush)
-    tasks = [asyncio.create_task(together.ask(number)) for number in range(3)]
+    tasks = [asyncio.create_task(together.submit(number)) for number in range(3)]
     await asyncio.sleep(0)
 
     await together.close()

@@ -7,7 +7,7 @@ import pytest
 from api.config.settings import Settings
 from storage.parquet.object_store import open_root
 from storage.redis.transport.client import open_client, open_pool
-from storage.settings import AddressUnusable
+from storage.settings import InvalidUrl
 from tests.commands import millstream
 
 REDIS, POSTGRES = "redis://127.0.0.1:1/0", "postgresql://ada:lovelace@127.0.0.1:1/mill"
@@ -158,7 +158,7 @@ def test_unknown_postgres_option_is_reported_in_one_line(monkeypatch, command):
 )
 @pytest.mark.parametrize("opening", [open_pool, open_client])
 async def test_unknown_redis_option_is_reported(opening, option, said):
-    with pytest.raises(AddressUnusable, match=f"redis_url: {re.escape(said)}"):
+    with pytest.raises(InvalidUrl, match=f"redis_url: {re.escape(said)}"):
         opening(f"{REDIS}?{option}")
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.backup.tarball import bundle, unbundled
+from storage.backup.tarball import pack, unpack
 from storage.domain.backup_manifest import MANIFEST, BackupError
 
 
@@ -35,9 +35,9 @@ def test_files_and_folders_round_trip(tmp_path):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content)
 
-    bundle(folder, tmp_path / "backup.tar")
+    pack(folder, tmp_path / "backup.tar")
 
-    with unbundled(tmp_path / "backup.tar") as found:
+    with unpack(tmp_path / "backup.tar") as found:
         assert {
             place.relative_to(found).as_posix(): place.read_bytes()
             for place in found.rglob("*")
@@ -60,7 +60,7 @@ def test_files_and_folders_round_trip(tmp_path):
 def test_unsafe_tar_member_is_rejected(tmp_path, member):
     source = tar_of(tmp_path / "backup.tar", a_file(MANIFEST), member)
 
-    with pytest.raises(BackupError, match="is not a file of a backup"), unbundled(source):
+    with pytest.raises(BackupError, match="is not a file of a backup"), unpack(source):
         pass
 
     assert not (tmp_path / "outside").exists()
@@ -71,8 +71,8 @@ def test_truncated_tar_is_rejected(tmp_path):
     folder.mkdir()
     (folder / MANIFEST).write_bytes(b"x" * 100_000)
     whole = tmp_path / "backup.tar"
-    bundle(folder, whole)
+    pack(folder, whole)
     whole.write_bytes(whole.read_bytes()[:50_000])
 
-    with pytest.raises(BackupError), unbundled(whole):
+    with pytest.raises(BackupError), unpack(whole):
         pass

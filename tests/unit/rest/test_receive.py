@@ -11,7 +11,7 @@ from starlette.types import Message
 from api.app import create_app
 from api.config.settings import Settings
 from api.native.messages import ReceivedMessageOut
-from storage.access.authorization import Access
+from storage.access.authorization import Authorizer
 from storage.domain.queues.message import ReceivedMessage
 from storage.settings import Durability
 
@@ -21,10 +21,10 @@ MESSAGE = ReceivedMessage("id", 0, b"a", (), "", "", "", "handle", 0, 0, 0, 1, 0
 class NoQuotas:
     """Quotas without limits."""
 
-    def spend(self, *asked: Any, **cost: Any) -> None:
+    def acquire(self, *asked: Any, **cost: Any) -> None:
         return None
 
-    def low_standings(self, *asked: Any) -> tuple[()]:
+    def near_limit(self, *asked: Any) -> tuple[()]:
         return ()
 
 
@@ -47,7 +47,7 @@ async def receive_over(
     """Receive a message, and return the ASGI messages sent back."""
     storage: Any = SimpleNamespace(
         queues=queues,
-        access=Access(),
+        authorizer=Authorizer(),
         quotas=NoQuotas(),
         health=None,
         streams=None,

@@ -10,14 +10,14 @@ from storage.domain.timeseries.changes import LONGER, Known, Looked
 from storage.domain.timeseries.rollup import (
     Tick,
     added,
-    begun_with,
     chart,
+    decode_row,
+    encode_row,
+    initial_bucket,
     looked_at,
-    narrowed,
     rate,
     read_chunk,
     rows_of,
-    widened,
     width,
 )
 from storage.domain.timeseries.samples import (
@@ -44,7 +44,7 @@ rows = st.lists(st.tuples(COUNTS | st.none(), COUNTS, st.integers(-5, 5)), min_s
 
 @given(rows, st.none() | st.tuples(COUNTS, COUNTS, COUNTS))
 def test_chunk_round_trips(told, before):
-    packed = begun_with(before)
+    packed = initial_bucket(before)
     last = before
     for nth, row in enumerate(told):
         packed += added(nth, row, last if nth % 7 else None)
@@ -57,20 +57,20 @@ def test_chunk_round_trips(told, before):
 
 
 def test_column_missing_in_older_chunk_is_unknown():
-    chunk = read_chunk(begun_with((1, 2)) + added(0, (3, 4), (1, 2)), 0, 3)
+    chunk = read_chunk(initial_bucket((1, 2)) + added(0, (3, 4), (1, 2)), 0, 3)
 
     assert chunk.begins == (1, 2, None)
     assert chunk.rows == {0: (3, 4, None)}
 
 
 def test_column_of_newer_version_is_ignored():
-    chunk = read_chunk(begun_with(None) + added(0, (3, 4, 5), None), 0, 2)
+    chunk = read_chunk(initial_bucket(None) + added(0, (3, 4, 5), None), 0, 2)
 
     assert chunk.rows == {0: (3, 4)}
 
 
 def test_last_sample_of_a_slot_counts():
-    packed = begun_with(None) + added(3, (1,), None) + added(3, (2,), None)
+    packed = initial_bucket(None) + added(3, (1,), None) + added(3, (2,), None)
 
     assert read_chunk(packed, 0, 1).rows == {3: (2,)}
 
@@ -79,10 +79,10 @@ def test_last_sample_of_a_slot_counts():
 def test_row_of_finest_ring_round_trips_as_sample(shape, data):
     values = tuple(data.draw(st.none() | COUNTS) for _ in shape.names)
 
-    row = widened(shape, values)
+    row = encode_row(shape, values)
 
     assert len(row) == width(shape)
-    assert narrowed(shape, row) == values
+    assert decode_row(shape, row) == values
 
 
 def test_measures_of_columns_are_consistent():
@@ -187,7 +187,7 @@ def test_rings_match_a_list_of_all_samples(told, begin):
         if last < first:
             continue
         assert known.values is not None
-        stood = widened(GROUP, known.values)
+        stood = encode_row(GROUP, known.values)
         within = {
             slot: [by_slot[at] for at in range(slot * per, slot * per + per) if at in by_slot]
             for slot in range(first, last + 1)

@@ -9,7 +9,7 @@ import pytest
 
 from storage.access.credentials import Credentials
 from storage.access.secret_box import SecretBox, new_key
-from storage.access.sessions import LoggedIn
+from storage.access.sessions import NewSession
 from storage.domain.access.credentials import CredentialRequest, Rights
 from storage.domain.access.permissions import LOCAL_ADMINISTRATOR, Policy, Principal, Role
 from storage.domain.clock import ManualClock
@@ -98,7 +98,7 @@ async def ticket_for(credentials: Credentials, by: Principal) -> tuple[str, int]
     return made
 
 
-async def session_of(credentials: Credentials, word: str) -> LoggedIn:
+async def session_of(credentials: Credentials, word: str) -> NewSession:
     """Log in with an API key."""
     made = await credentials.log_in(word)
     assert made is not None

@@ -138,7 +138,7 @@ async def test_deployment_starts_with_one_administrator(credentials, other):
     made = await asyncio.gather(*(engine.create_first() for engine in (credentials, other) * 3))
 
     [secret] = [one for one in made if one is not None]
-    found = await credentials.proved(secret.word)
+    found = await credentials.authenticate(secret.word)
     assert found is not None
     assert found.everywhere
     assert found.principal("default").policy.allows(Action.ADMIN_NAMESPACES, "*")

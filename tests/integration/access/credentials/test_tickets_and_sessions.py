@@ -51,7 +51,7 @@ async def test_ticket_expires_after_thirty_seconds(credentials, clock):
 
 async def test_ticket_ends_with_its_key(credentials):
     issued, secret = await credentials.create(ADMIN, CREATED)
-    asker = await credentials.proved(secret.word)
+    asker = await credentials.authenticate(secret.word)
     assert asker is not None
     word, _ = await ticket_for(credentials, asker.principal("default"))
 
@@ -76,7 +76,7 @@ async def test_ticket_is_bound_to_its_namespace(credentials, database_url):
     await make_namespace(database_url, "acme")
     request = CredentialRequest(name="root", rights=Rights(roles=(Role.ADMIN,)), everywhere=True)
     _, secret = await credentials.create(ADMIN, request)
-    asker = await credentials.proved(secret.word)
+    asker = await credentials.authenticate(secret.word)
     assert asker is not None
 
     word, _ = await ticket_for(credentials, asker.principal("acme"))
