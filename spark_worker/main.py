@@ -12,9 +12,9 @@ from typing import Any
 
 from spark_worker.runtime import fault_points
 from spark_worker.runtime.java import find_java
-from spark_worker.runtime.job_context import Handler, Work
+from spark_worker.runtime.job_context import Handler, JobContext
 from spark_worker.runtime.runner import OnEnd, Runner
-from spark_worker.runtime.session_pool import SharedSpark
+from spark_worker.runtime.session_pool import SessionPool
 from spark_worker.runtime.spark_session import open_session, tidy_scratch
 from spark_worker.settings import WorkerSettings
 from storage.bootstrap import open_storage
@@ -24,19 +24,19 @@ from storage.domain.presence import ProcessRole
 from storage.operations.presence import registered
 
 
-def _archive(work: Work) -> Mapping[str, Any] | None:
+def _archive(work: JobContext) -> Mapping[str, Any] | None:
     from spark_worker.jobs.archive import archive
 
     return archive(work)
 
 
-def _compact(work: Work) -> Mapping[str, Any] | None:
+def _compact(work: JobContext) -> Mapping[str, Any] | None:
     from spark_worker.jobs.compact import compact
 
     return compact(work)
 
 
-def _replay(work: Work) -> Mapping[str, Any] | None:
+def _replay(work: JobContext) -> Mapping[str, Any] | None:
     from spark_worker.jobs.replay import run
 
     return run(work)
@@ -70,7 +70,7 @@ async def work(
     fault_points.fault("worker.start")
     find_java()
     tidy_scratch(settings.scratch)
-    sparks = SharedSpark(partial(open_session, settings), settings.jobs_per_session)
+    sparks = SessionPool(partial(open_session, settings), settings.jobs_per_session)
     async with open_storage(settings.storage, limits=limits) as storage:
         runner = Runner(worker_name(), storage, settings, handlers, sparks, limits, on_end)
         async with registered(storage.presence, ProcessRole.WORKER):

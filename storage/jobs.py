@@ -11,15 +11,15 @@ from storage.domain import jobs as rules
 from storage.domain import limits
 from storage.domain.errors import JobNotFound, JobRefused, ValidationFailed
 from storage.domain.jobs import (
-    Claim,
     Job,
     JobCommand,
     JobKind,
+    JobLease,
     JobPart,
     JobState,
+    JobStatus,
     Outcome,
-    Standing,
-    Wish,
+    RequestedState,
 )
 from storage.domain.limits import Limits
 from storage.postgres.database import Database
@@ -111,32 +111,32 @@ class Jobs:
 
         Raises JobNotFound; JobRefused where the job is over or being cancelled.
         """
-        return await self._say(job_id, JobCommand.PAUSE)
+        return await self._command(job_id, JobCommand.PAUSE)
 
     async def resume(self, job_id: str) -> Job:
         """Resume a paused job, or withdraw the pending request.
 
         Raises as `pause` does.
         """
-        return await self._say(job_id, JobCommand.RESUME)
+        return await self._command(job_id, JobCommand.RESUME)
 
     async def cancel(self, job_id: str) -> Job:
         """Cancel a job; its results so far stay.
 
         Raises JobNotFound; JobRefused where it is done or has failed.
         """
-        return await self._say(job_id, JobCommand.CANCEL)
+        return await self._command(job_id, JobCommand.CANCEL)
 
     async def retry(self, job_id: str) -> Job:
         """Restart a failed job at its current position.
 
         Raises JobNotFound; JobRefused where it has not failed, or another of its kind, namespace and subject is open.
         """
-        return await self._say(job_id, JobCommand.RETRY)
+        return await self._command(job_id, JobCommand.RETRY)
 
-    async def _say(self, job_id: str, word: JobCommand) -> Job:
-        def decide(job: Job, is_leased: bool) -> Standing:
-            return rules.after_word(word, Standing(job.state, job.wish), is_leased=is_leased)
+    async def _command(self, job_id: str, word: JobCommand) -> Job:
+        def decide(job: Job, is_leased: bool) -> JobStatus:
+            return rules.apply_command(word, JobStatus(job.state, job.wish), is_leased=is_leased)
 
         return await self._rows.change(job_id, decide)
 
@@ -144,7 +144,7 @@ class Jobs:
         """Return the progress of a job's parts, by name."""
         return {part.part: part for part in await self._rows.parts(job_id)}
 
-    async def forget_old(self) -> int:
+    async def delete_old(self) -> int:
         """Delete jobs that were over long ago, a bounded number; return how many."""
         return await self._rows.forget(limits.JOB_KEPT_MS, limits.JOBS_FORGOTTEN_PER_CALL)
 
@@ -157,7 +157,9 @@ class Jobs:
         """
         return await self._rows.claim(worker, kinds, self._limits.job_lease_ms)
 
-    async def heartbeat(self, claim: Claim, progress: Mapping[str, Any] | None = None) -> Wish:
+    async def heartbeat(
+        self, claim: JobLease, progress: Mapping[str, Any] | None = None
+    ) -> RequestedState:
         """Renew the lease, and store the progress unless None; return the owner's request.
 
         Raises LeaseLost.
@@ -166,7 +168,7 @@ class Jobs:
 
     async def finish(
         self,
-        claim: Claim,
+        claim: JobLease,
         state: JobState = JobState.DONE,
         progress: Mapping[str, Any] | None = None,
         failure: str = "",
@@ -179,16 +181,16 @@ class Jobs:
             claim, progress, lambda _: Outcome(state=state, failure=failure)
         )
 
-    async def give_back(self, claim: Claim, progress: Mapping[str, Any] | None = None) -> JobState:
+    async def release(self, claim: JobLease, progress: Mapping[str, Any] | None = None) -> JobState:
         """Stop before the end: the job is paused, cancelled, or queued again.
 
         Paused or cancelled if its owner requested that. Returns its state, as `finish` does. Raises LeaseLost.
         """
-        return await self._rows.let_go(claim, progress, rules.given_back)
+        return await self._rows.let_go(claim, progress, rules.released)
 
     async def fail(
         self,
-        claim: Claim,
+        claim: JobLease,
         failure: str,
         *,
         retry: bool = True,
@@ -207,11 +209,11 @@ class Jobs:
         """Return the outcome for a job whose attempt ended in an error, by the rules of `fail`."""
         return rules.failed(job, failure, retry=retry, first_wait_ms=self._limits.job_backoff_ms)
 
-    def once_more(self) -> Outcome:
+    def requeue(self) -> Outcome:
         """Return the outcome for a job that did not fail, and runs again in case work is left."""
         return Outcome(state=JobState.QUEUED, wait_ms=self._limits.job_backoff_ms)
 
-    async def save_parts(self, claim: Claim, parts: Sequence[JobPart]) -> None:
+    async def save_parts(self, claim: JobLease, parts: Sequence[JobPart]) -> None:
         """Store the progress of parts of the job, all of them or none.
 
         Raises LeaseLost, ValidationFailed.

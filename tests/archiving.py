@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from storage.archive.copy_task import open_copying
 from storage.bootstrap import Storage
-from storage.domain.archive import ArchivedFile, Copied, LogRange
+from storage.domain.archive import ArchivedFile, CopyResult, LogRange
 from storage.domain.jobs import Job, JobKind
 from storage.domain.limits import Limits
 from storage.domain.log.record_batch import Record
@@ -19,7 +19,7 @@ from storage.settings import StorageSettings
 AT_ONCE = replace(Limits(), job_backoff_ms=0)
 """Limits without back-off: a failed job is retried immediately."""
 
-Meanwhile = Callable[[Sequence[Copied]], Sequence[Copied]]
+Meanwhile = Callable[[Sequence[CopyResult]], Sequence[CopyResult]]
 
 
 async def archive(
@@ -44,7 +44,7 @@ async def archive(
     return await storage.jobs.get(asked.job_id)
 
 
-async def copy(settings: StorageSettings, ranges: Sequence[LogRange]) -> list[Copied]:
+async def copy(settings: StorageSettings, ranges: Sequence[LogRange]) -> list[CopyResult]:
     """Copy ranges, as a task does."""
     async with open_copying(settings) as copying:
         return await copying.copy(ranges)

@@ -10,7 +10,7 @@ from storage.domain.limits import HOUR_MS
 from storage.domain.log.record_batch import Record
 from storage.domain.names import QueueName, StreamName
 from storage.domain.queues.queue import QueueSpec
-from storage.domain.replays.replay import Replaying, ReplayRequest, ReplaySpec, Target, waves
+from storage.domain.replays.replay import PartProgress, ReplayRequest, ReplaySpec, Target, waves
 from storage.domain.streams.stream import LogRecord, StreamSpec
 from storage.replays.engine import spec_of
 
@@ -18,7 +18,7 @@ SOURCE, TARGET, WORK = StreamName("source"), StreamName("target"), QueueName("wo
 KEYS = ["", *(f"key {number}" for number in range(12))]
 KEEP = StreamSpec(retention_ms=1_000 * HOUR_MS, shards=2)
 
-Begun = tuple[Job, ReplaySpec, list[Replaying]]
+Begun = tuple[Job, ReplaySpec, list[PartProgress]]
 
 
 async def put_places(storage: Storage) -> None:
@@ -74,7 +74,7 @@ async def send(storage: Storage, job: Job, spec: ReplaySpec, **more) -> TaskEnd:
 
 async def replay(
     storage: Storage, request: ReplayRequest, replay_id: str | None = None
-) -> list[Replaying]:
+) -> list[PartProgress]:
     """Run a replay from submission to completion, and return its parts."""
     asked = await storage.replays.submit("default", request, replay_id)
     job, spec, _ = await begin(storage)

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from consumers.feeds.blocks import Block
 
 
-class Shelf:
+class ShardBlocks:
     """The cached blocks of one shard, by their first offset."""
 
     __slots__ = ("blocks", "firsts")
@@ -39,42 +39,42 @@ class Shelf:
         del self.firsts[number], self.blocks[number]
 
 
-class Recent:
+class BlockCache:
     """LRU cache of blocks."""
 
     def __init__(self, bytes_max: int) -> None:
         self._bytes_max = bytes_max
-        self._shelves: OrderedDict[Block, Shelf] = OrderedDict()
+        self._shelves: OrderedDict[Block, ShardBlocks] = OrderedDict()
         self.size_bytes = 0
 
-    def find(self, shelf: Shelf, offset: int) -> Block | None:
+    def find(self, shelf: ShardBlocks, offset: int) -> Block | None:
         """Return the block of a shard in which this offset lies."""
         block = shelf.find(offset)
         if block is not None:
             self._shelves.move_to_end(block)
         return block
 
-    def keep(self, shelf: Shelf, block: Block) -> None:
+    def keep(self, shelf: ShardBlocks, block: Block) -> None:
         """Cache a block."""
         before = shelf.put(block)
         if before is not None:
-            self._let_go(before)
+            self._release(before)
         self._shelves[block] = shelf
         self.size_bytes += block.size_bytes
         self._shrink()
 
-    def grew(self, block: Block, count: int) -> None:
+    def resize(self, block: Block, count: int) -> None:
         """Add `count` bytes to the size of a block, after it was encoded."""
         if block in self._shelves:
             self.size_bytes += count
             self._shrink()
 
-    def drop_below(self, shelf: Shelf, offset: int) -> None:
+    def drop_below(self, shelf: ShardBlocks, offset: int) -> None:
         """Remove blocks before an offset, which are no longer readable."""
         while shelf.blocks and shelf.blocks[0].next <= offset:
             self._drop(shelf, shelf.blocks[0])
 
-    def drop_all(self, shelf: Shelf) -> None:
+    def drop_all(self, shelf: ShardBlocks) -> None:
         """Remove all blocks of a shard."""
         while shelf.blocks:
             self._drop(shelf, shelf.blocks[-1])
@@ -84,10 +84,10 @@ class Recent:
             block, shelf = next(iter(self._shelves.items()))
             self._drop(shelf, block)
 
-    def _drop(self, shelf: Shelf, block: Block) -> None:
+    def _drop(self, shelf: ShardBlocks, block: Block) -> None:
         shelf.remove(block)
-        self._let_go(block)
+        self._release(block)
 
-    def _let_go(self, block: Block) -> None:
+    def _release(self, block: Block) -> None:
         del self._shelves[block]
         self.size_bytes -= block.size_bytes

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from consumers.feeds.block_cache import Recent, Shelf
+from consumers.feeds.block_cache import BlockCache, ShardBlocks
 from consumers.feeds.blocks import Block, Chunk, Format
 from storage.catalog.catalog import Catalog
 from storage.concurrency.tasks import end, give
@@ -51,7 +51,7 @@ class Feeds:
         self._streams = streams
         self._catalog = catalog
         self._formats = formats
-        self._recent = Recent(bytes_max)
+        self._recent = BlockCache(bytes_max)
         self._feeds: dict[_Key, Feed] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._readers = 0
@@ -123,13 +123,13 @@ class Feeds:
 
     # For a feed
 
-    def find(self, shelf: Shelf, offset: int) -> Block | None:
+    def find(self, shelf: ShardBlocks, offset: int) -> Block | None:
         """Return a cached block in which this offset lies."""
         return self._recent.find(shelf, offset)
 
-    def keep(self, shelf: Shelf, offset: int, read: ShardRead) -> Block:
+    def keep(self, shelf: ShardBlocks, offset: int, read: ShardRead) -> Block:
         """Make a block of a read from `offset`, and cache it unless it is empty."""
-        block = Block(offset, read, self._formats, self._recent.grew)
+        block = Block(offset, read, self._formats, self._recent.resize)
         if block.next > block.first:
             self._recent.keep(shelf, block)
         self._recent.drop_below(shelf, read.start)
@@ -206,7 +206,7 @@ class Feed:
         self._feeds = feeds
         self._name = name
         self.key = key
-        self.shelf = Shelf()
+        self.shelf = ShardBlocks()
         self.readers = 0
         self._start = 0  # offsets below are no longer readable, as far as is known
         self._tip = 0
@@ -235,7 +235,7 @@ class Feed:
         try:
             block = await read.wait(wait_ms, until_drain)
         finally:
-            self._left(read)
+            self._detach(read)
         if block is None:
             return self._nothing(offset)
         return block.chunk(offset, max(self._tip, block.next))
@@ -258,7 +258,7 @@ class Feed:
             self._feeds.run(read, self)
         return read
 
-    def _left(self, read: "_SharedRead") -> None:
+    def _detach(self, read: "_SharedRead") -> None:
         """Cancel a read when its last waiter has left."""
         if not read.waiters:
             self.forget(read)

@@ -15,7 +15,7 @@ from storage.domain.webhooks import Attempt, Outcome
 _LATE_MS = 10
 
 
-class Gate:
+class CircuitBreaker:
     """The rules of one webhook."""
 
     def __init__(self, rate: float | None) -> None:
@@ -42,7 +42,7 @@ class Gate:
         until_ms = max(self._next_ms, self._shut_until_ms)
         return max(0, math.ceil(until_ms - now_ms))
 
-    def went(self, now_ms: int) -> None:
+    def record_start(self, now_ms: int) -> None:
         """Record that a delivery goes.
 
         A clock that ticks in milliseconds, and a late event loop, do not reduce the rate.
@@ -50,7 +50,7 @@ class Gate:
         self._next_ms = max(self._next_ms, now_ms - _LATE_MS) + self._gap_ms
         self._probing = self._openings > 0
 
-    def came_back(self, attempt: Attempt | None, now_ms: int) -> None:
+    def record_result(self, attempt: Attempt | None, now_ms: int) -> None:
         """Record the outcome of a delivery; None if it says nothing about the receiver."""
         self._probing = False
         if attempt is None:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import httpx
 
-from consumers.webhooks.delivery_log import Journal
+from consumers.webhooks.delivery_log import DeliveryLogWriter
 from consumers.webhooks.endpoint import DeliveryMetrics, Endpoint
 from consumers.webhooks.group_source import GroupSource
 from consumers.webhooks.http_sender import Sender, Tracing
@@ -46,11 +46,11 @@ def source_of(endpoint: Endpoint, storage: Storage) -> QueueSource | GroupSource
     return GroupSource(endpoint, storage)
 
 
-class Serving:
+class WebhookServer:
     """One webhook while it is served."""
 
     def __init__(self, served: Served, endpoint: Endpoint, storage: Storage) -> None:
-        self.served = served
+        self.leased = served
         self.endpoint = endpoint
         self._storage = storage
         self.task = asyncio.create_task(self._serve())
@@ -60,10 +60,10 @@ class Serving:
             try:
                 await source_of(self.endpoint, self._storage).run()
             except StaleGeneration:
-                logger.info("webhook_lease_lost", extra={"webhook": str(self.served.webhook.name)})
+                logger.info("webhook_lease_lost", extra={"webhook": str(self.leased.webhook.name)})
                 return
             except Exception:
-                logger.exception("webhook_failed", extra={"webhook": str(self.served.webhook.name)})
+                logger.exception("webhook_failed", extra={"webhook": str(self.leased.webhook.name)})
                 await asyncio.sleep(limits.WEBHOOK_SOURCE_RETRY_MS / limits.SECOND_MS)
 
     async def stop(self) -> None:
@@ -93,7 +93,7 @@ class Deliverer:
     ) -> None:
         self._tracing = tracing
         self.name = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
-        self.journal = Journal(storage.deliveries)
+        self.delivery_log = DeliveryLogWriter(storage.deliveries)
         self._storage = storage
         self._egress = Egress.of(allow)
         self._metrics = metrics
@@ -101,22 +101,22 @@ class Deliverer:
         self._resolver = resolver
         self._chance = chance
         self._tls = httpx.create_ssl_context()
-        self._serving: dict[str, Serving] = {}
+        self._serving: dict[str, WebhookServer] = {}
         self._ending: dict[str, asyncio.Task[None]] = {}
         self._lease_until = 0.0
 
     @property
     def served(self) -> list[str]:
         """The names of the webhooks that it serves now."""
-        return sorted(one.served.webhook.name.name for one in self._serving.values())
+        return sorted(one.leased.webhook.name.name for one in self._serving.values())
 
     async def run(self) -> None:
         """Serve until cancelled; then release everything."""
-        writing = asyncio.create_task(self.journal.run())
+        writing = asyncio.create_task(self.delivery_log.run())
         try:
             while True:
                 try:
-                    await self.beat()
+                    await self.heartbeat()
                 except MillstreamError as error:
                     logger.warning("heartbeat_failed", extra={"reason": error.detail})
                     await self._stop_what_has_run_out()
@@ -125,7 +125,7 @@ class Deliverer:
             await end(writing)
             await self._leave()
 
-    async def beat(self) -> None:
+    async def heartbeat(self) -> None:
         """Run one round: renew, stop, claim or release.
 
         Raises StorageUnavailable.
@@ -133,15 +133,15 @@ class Deliverer:
         loop = asyncio.get_running_loop()
         asked_at = loop.time()
         leased = {
-            one.lease.webhook_id: one for one in await self._storage.deliveries.beat(self.name)
+            one.lease.webhook_id: one for one in await self._storage.deliveries.heartbeat(self.name)
         }
         self._lease_until = asked_at + _LEASE_S
         changed = [
             webhook_id
             for webhook_id, one in self._serving.items()
             if webhook_id not in leased
-            or leased[webhook_id].lease != one.served.lease
-            or leased[webhook_id].version != one.served.webhook.version
+            or leased[webhook_id].lease != one.leased.lease
+            or leased[webhook_id].version != one.leased.webhook.version
             or one.endpoint.to_disable is not None
             or one.task.done()
         ]
@@ -166,13 +166,13 @@ class Deliverer:
         endpoint = Endpoint(
             served,
             sender,
-            self.journal,
+            self.delivery_log,
             self._clock,
             self._metrics,
             self._chance,
             self._lease_lasts,
         )
-        self._serving[served.webhook.webhook_id] = Serving(served, endpoint, self._storage)
+        self._serving[served.webhook.webhook_id] = WebhookServer(served, endpoint, self._storage)
 
     def _lease_lasts(self) -> bool:
         """Return whether the leases are certain to last.
@@ -190,7 +190,7 @@ class Deliverer:
         if self._ending:
             await asyncio.wait(list(self._ending.values()), timeout=_BEAT_S)
 
-    async def _end(self, serving: Serving) -> None:
+    async def _end(self, serving: WebhookServer) -> None:
         await serving.stop()
         endpoint = serving.endpoint
         try:
@@ -201,9 +201,9 @@ class Deliverer:
                 }
                 logger.warning("webhook_disabled", extra=extra)
                 await self._storage.deliveries.disable(
-                    serving.served.lease, endpoint.to_disable, endpoint.health
+                    serving.leased.lease, endpoint.to_disable, endpoint.health
                 )
-            await self._storage.deliveries.release(self.name, [serving.served.lease.webhook_id])
+            await self._storage.deliveries.release(self.name, [serving.leased.lease.webhook_id])
         except MillstreamError as error:
             facts = {"webhook": str(endpoint.webhook.name), "reason": error.detail}
             logger.warning("webhook_release_failed", extra=facts)
@@ -216,7 +216,7 @@ class Deliverer:
         try:
             await self._stop(list(self._serving))
             await asyncio.gather(*self._ending.values())
-            await self.journal.flush()
-            await self._storage.deliveries.leave(self.name)
+            await self.delivery_log.flush()
+            await self._storage.deliveries.deregister(self.name)
         except MillstreamError as error:
             logger.warning("deregister_failed", extra={"reason": error.detail})

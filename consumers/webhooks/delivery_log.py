@@ -17,36 +17,36 @@ logger = logging.getLogger(__name__)
 _HEALTH_EVERY_S = 1.0
 
 
-class Journal:
+class DeliveryLogWriter:
     """Write-behind log of entries, until it is closed."""
 
     def __init__(self, deliveries: Deliveries) -> None:
         self._deliveries = deliveries
         self._waiting: list[Logged] = []
         self._healths: dict[str, tuple[Lease, Health]] = {}
-        self._some = asyncio.Event()
-        self._room = asyncio.Event()
-        self._room.set()
+        self._pending = asyncio.Event()
+        self._capacity = asyncio.Event()
+        self._capacity.set()
 
-    async def note(self, webhook: Webhook, entry: LogEntry) -> None:
+    async def append(self, webhook: Webhook, entry: LogEntry) -> None:
         """Add to the log; waits while the backlog is too large."""
-        await self._room.wait()
+        await self._capacity.wait()
         self._waiting.append(Logged(webhook.webhook_id, webhook.spec.log_ms, entry))
-        self._some.set()
+        self._pending.set()
         if len(self._waiting) >= limits.WEBHOOK_LOG_BACKLOG_MAX:
-            self._room.clear()
+            self._capacity.clear()
 
-    def tell(self, lease: Lease, health: Health) -> None:
+    def record_health(self, lease: Lease, health: Health) -> None:
         """Record the current health of a webhook."""
         self._healths[lease.webhook_id] = (lease, health)
-        self._some.set()
+        self._pending.set()
 
     async def run(self) -> None:
         """Write until cancelled."""
         loop = asyncio.get_running_loop()
         told_at = 0.0
         while True:
-            await self._some.wait()
+            await self._pending.wait()
             await asyncio.sleep(limits.WEBHOOK_LOG_FLUSH_MS / limits.SECOND_MS)
             try:
                 while self._waiting:
@@ -58,7 +58,7 @@ class Journal:
                 logger.warning("delivery_log_deferred", extra={"reason": error.detail})
                 await asyncio.sleep(_HEALTH_EVERY_S)
             if not self._waiting and not self._healths:
-                self._some.clear()
+                self._pending.clear()
 
     async def flush(self) -> None:
         """Write everything that waits now.
@@ -88,7 +88,7 @@ class Journal:
         except Exception:
             logger.exception("delivery_log_failed", extra={"count": len(batch)})
         if len(self._waiting) < limits.WEBHOOK_LOG_BACKLOG_MAX:
-            self._room.set()
+            self._capacity.set()
 
     async def _write_healths(self) -> None:
         healths, self._healths = self._healths, {}

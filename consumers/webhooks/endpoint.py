@@ -8,8 +8,8 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
-from consumers.webhooks.circuit_breaker import Gate
-from consumers.webhooks.delivery_log import Journal
+from consumers.webhooks.circuit_breaker import CircuitBreaker
+from consumers.webhooks.delivery_log import DeliveryLogWriter
 from consumers.webhooks.http_sender import Sender
 from storage.domain import limits
 from storage.domain.clock import Clock
@@ -37,7 +37,7 @@ class DeliveryMetrics(Protocol):
     def disabled(self, count: int) -> None: ...
 
 
-class NotNow(Exception):
+class EndpointUnavailable(Exception):
     """Nothing was sent: the receiver is left alone for a while, or another deliverer has it."""
 
 
@@ -51,7 +51,7 @@ class Endpoint:
         self,
         served: Served,
         sender: Sender,
-        journal: Journal,
+        delivery_log: DeliveryLogWriter,
         clock: Clock,
         metrics: DeliveryMetrics,
         chance: Callable[[], float],
@@ -62,13 +62,13 @@ class Endpoint:
         self.spec = served.webhook.spec
         self.clock = clock
         self.chance = chance
-        self.journal = journal
+        self.delivery_log = delivery_log
         self.health: Health = served.webhook.health
         self.to_disable: DisabledBecause | None = None
         self._sender = sender
         self._metrics = metrics
         self._may_send = may_send
-        self._gate = Gate(self.spec.rate)
+        self._gate = CircuitBreaker(self.spec.rate)
         self._slots = asyncio.Semaphore(self.spec.in_flight_max)
         self._back = asyncio.Event()
         self.over = asyncio.Event()
@@ -89,7 +89,7 @@ class Endpoint:
         return self._may_send()
 
     @property
-    def room(self) -> int:
+    def capacity(self) -> int:
         """Number of deliveries to prefetch.
 
         Enough to be busy, and few to release when it cannot be.
@@ -101,7 +101,7 @@ class Endpoint:
             most = min(most, max(1, round(2 * self.spec.rate)))
         return most
 
-    async def opens(self) -> None:
+    async def wait_until_closed(self) -> None:
         """Wait until a delivery may begin, but not for long: the state may change."""
         wait_ms = self.wait_ms
         most = limits.WEBHOOK_BEAT_MS if wait_ms is None else wait_ms
@@ -110,7 +110,7 @@ class Endpoint:
     async def attempt(self, event: Event, number: int) -> Attempt:
         """Send an event for the `number`th time, when it is its turn.
 
-        Raises NotNow.
+        Raises EndpointUnavailable.
         """
         async with self._turn():
             attempt = await self._sender.post(event, number)
@@ -122,11 +122,11 @@ class Endpoint:
         async with self._slots:
             while wait_ms := self._wait_or_refuse():
                 await self._something_or(wait_ms)
-            self._gate.went(self.clock.now_ms())
+            self._gate.record_start(self.clock.now_ms())
             try:
                 yield
             except BaseException:
-                self._gate.came_back(None, self.clock.now_ms())
+                self._gate.record_result(None, self.clock.now_ms())
                 raise
             finally:
                 self._back.set()
@@ -134,7 +134,7 @@ class Endpoint:
     def _wait_or_refuse(self) -> int:
         wait_ms = self.wait_ms
         if wait_ms is None or wait_ms > _PATIENCE_MS:
-            raise NotNow
+            raise EndpointUnavailable
         return wait_ms
 
     async def _something_or(self, wait_ms: int) -> None:
@@ -148,10 +148,10 @@ class Endpoint:
 
     def _judge(self, attempt: Attempt) -> None:
         now_ms = self.clock.now_ms()
-        self._gate.came_back(attempt, now_ms)
+        self._gate.record_result(attempt, now_ms)
         self._metrics.attempted(self.spec.source.kind, attempt.outcome)
         if attempt.succeeded:
-            self._tell(
+            self._report_health(
                 replace(
                     self.health,
                     delivered=self.health.delivered + 1,
@@ -162,7 +162,7 @@ class Endpoint:
             return
         since_ms = self.health.failing_since_ms
         since_ms = attempt.at_ms if since_ms is None else since_ms
-        self._tell(
+        self._report_health(
             replace(
                 self.health,
                 failed=self.health.failed + 1,
@@ -188,33 +188,35 @@ class Endpoint:
             },
         )
 
-    def trouble(self, detail: str) -> None:
+    def report_trouble(self, detail: str) -> None:
         """Show a failure that is not the receiver's, and does not count as one."""
         if self.health.last_failure != detail:
             now_ms = self.clock.now_ms()
-            self._tell(replace(self.health, last_failure=detail, last_failure_at_ms=now_ms))
+            self._report_health(
+                replace(self.health, last_failure=detail, last_failure_at_ms=now_ms)
+            )
 
     def blocked(self, shard: int, failure: str | None) -> None:
         """Record that a shard waits for its first record; None: it no longer does."""
         if self.health.blocked.get(shard) == failure:
             return
         others = {one: word for one, word in self.health.blocked.items() if one != shard}
-        self._tell(
+        self._report_health(
             replace(self.health, blocked=others if failure is None else {**others, shard: failure})
         )
 
-    def _tell(self, health: Health) -> None:
+    def _report_health(self, health: Health) -> None:
         self.health = health
-        self.journal.tell(self.served.lease, health)
+        self.delivery_log.record_health(self.served.lease, health)
 
     def _end(self, because: DisabledBecause) -> None:
         if self.to_disable is None:
             self.to_disable = because
             self.over.set()
 
-    async def note(self, entry: LogEntry) -> None:
+    async def log(self, entry: LogEntry) -> None:
         """Add to the webhook's log."""
-        await self.journal.note(self.webhook, entry)
+        await self.delivery_log.append(self.webhook, entry)
 
     async def close(self) -> None:
         """Close the connections to the receiver."""

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Sequence
 from contextlib import suppress
 
-from consumers.webhooks.endpoint import Endpoint, NotNow
+from consumers.webhooks.endpoint import Endpoint, EndpointUnavailable
 from consumers.webhooks.settlement_batcher import SettlementBatcher
 from storage.bootstrap import Storage
 from storage.concurrency.tasks import end
@@ -75,13 +75,13 @@ class QueueSource:
         while self._endpoint.wait_ms != 0 or not self._wanted():
             self._room.clear()
             if self._endpoint.wait_ms != 0:
-                await self._endpoint.opens()
+                await self._endpoint.wait_until_closed()
             else:
                 await self._room.wait()
 
     def _wanted(self) -> int:
         """Return how many more messages to receive; few at a time would cost a call each."""
-        room = self._endpoint.room
+        room = self._endpoint.capacity
         count = min(room - len(self._held), limits.WEBHOOK_RECEIVE_MAX)
         return count if count >= min(room, limits.WEBHOOK_RECEIVE_MAX) / 4 else 0
 
@@ -89,7 +89,7 @@ class QueueSource:
         try:
             await self._take(wait_ms=limits.WAIT_MS_MAX)
         except MillstreamError as error:
-            self._endpoint.trouble(error.detail)
+            self._endpoint.report_trouble(error.detail)
             await asyncio.sleep(limits.WEBHOOK_SOURCE_RETRY_MS / limits.SECOND_MS)
 
     async def _take(self, wait_ms: int) -> int:
@@ -138,12 +138,12 @@ class QueueSource:
         failures = message.failures + message.crashes
         try:
             attempt = await self._endpoint.attempt(self._event(message), failures + 1)
-        except NotNow:
+        except EndpointUnavailable:
             await self._settle(message, SettleAction.RELEASE)
             return False
         action, delay_ms = verdict(self._endpoint.spec, attempt, failures, self._endpoint.chance())
         settled = await self._settle(message, action, delay_ms, attempt.error)
-        await self._endpoint.note(self._entry(message, attempt, action, delay_ms))
+        await self._endpoint.log(self._entry(message, attempt, action, delay_ms))
         return attempt.succeeded and settled
 
     async def _settle(
@@ -162,7 +162,7 @@ class QueueSource:
         try:
             counts = (await self._settler.settle(settlement)).error is None
         except MillstreamError as error:
-            self._endpoint.trouble(error.detail)
+            self._endpoint.report_trouble(error.detail)
         self._held.pop(message.receipt_handle, None)
         self._room.set()
         return counts

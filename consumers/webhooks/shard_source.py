@@ -10,7 +10,7 @@ A killed deliverer's successor begins at the last commit: records delivered sinc
 import asyncio
 from collections import deque
 
-from consumers.webhooks.endpoint import Endpoint, NotNow
+from consumers.webhooks.endpoint import Endpoint, EndpointUnavailable
 from storage.bootstrap import Storage
 from storage.domain import limits
 from storage.domain.errors import MillstreamError
@@ -120,7 +120,7 @@ class ShardSource:
                 wait_ms=wait_ms,
             )
         except MillstreamError as error:
-            self._endpoint.trouble(error.detail)
+            self._endpoint.report_trouble(error.detail)
             return limits.WEBHOOK_SOURCE_RETRY_MS
         finally:
             self.is_reading = False
@@ -141,8 +141,8 @@ class ShardSource:
         """Log a gap, so that no record is skipped silently."""
         now_ms = self._endpoint.clock.now_ms()
         detail = f"Records {gap.first} to {gap.next - 1} of shard {self._shard} were unavailable for delivery: {gap.reason}."
-        self._endpoint.trouble(detail)
-        await self._endpoint.note(
+        self._endpoint.report_trouble(detail)
+        await self._endpoint.log(
             LogEntry(
                 event_id=f"{self._stream.stream_id}-{self._shard}-gap-{gap.first}",
                 status=DeliveryStatus.GAP,
@@ -163,7 +163,7 @@ class ShardSource:
             return  # as an earlier deliverer had decided
         try:
             attempt = await self._endpoint.attempt(event, failures + 1)
-        except NotNow:
+        except EndpointUnavailable:
             return
         if attempt.succeeded:
             await self._note(event, record, attempt, DeliveryStatus.DELIVERED)
@@ -273,7 +273,7 @@ class ShardSource:
         status: DeliveryStatus,
         next_at_ms: int | None = None,
     ) -> None:
-        await self._endpoint.note(
+        await self._endpoint.log(
             LogEntry(
                 event_id=event.event_id,
                 status=status,

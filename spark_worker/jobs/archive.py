@@ -13,14 +13,14 @@ import uvloop
 
 from spark_worker.jobs.spark_tasks import batch_of, items_of, run_tasks, task_count
 from spark_worker.runtime.fault_points import fault
-from spark_worker.runtime.job_context import Work
+from spark_worker.runtime.job_context import JobContext
 from spark_worker.settings import storage_of_task
 from storage.archive.copy_task import open_copying
-from storage.domain.archive import Copied, LogRange
+from storage.domain.archive import CopyResult, LogRange
 from storage.settings import StorageSettings
 
 _ranges = msgspec.json.Decoder(LogRange)
-_copied = msgspec.json.Decoder(Copied)
+_copied = msgspec.json.Decoder(CopyResult)
 
 
 class ArchiveSpec(msgspec.Struct, frozen=True):
@@ -30,7 +30,7 @@ class ArchiveSpec(msgspec.Struct, frozen=True):
     stream: str | None = None
 
 
-def archive(work: Work) -> Mapping[str, Any]:
+def archive(work: JobContext) -> Mapping[str, Any]:
     """Copy the ranges that are due now into files, and commit them."""
     spec, planner = work.spec(ArchiveSpec), work.storage.archive_planner
     ranges = work.call(planner.due(work.job.namespace, lane=spec.lane, stream=spec.stream))
@@ -52,6 +52,6 @@ def _copy_ranges(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield batch_of(copied)
 
 
-async def _copy(settings: StorageSettings, ranges: Sequence[LogRange]) -> list[Copied]:
+async def _copy(settings: StorageSettings, ranges: Sequence[LogRange]) -> list[CopyResult]:
     async with open_copying(settings) as copying:
         return await copying.copy(ranges)

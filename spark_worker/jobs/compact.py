@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from spark_worker.jobs.spark_tasks import batch_of, items_of, run_tasks, task_count
 from spark_worker.runtime.fault_points import fault
-from spark_worker.runtime.job_context import Work
+from spark_worker.runtime.job_context import JobContext
 from spark_worker.settings import storage_of_task
-from storage.archive.compact_task import join
+from storage.archive.compact_task import compact_files
 from storage.domain.archive import ArchivedFile
 from storage.parquet.object_store import open_root
 
@@ -22,7 +22,7 @@ _runs = msgspec.json.Decoder(tuple[ArchivedFile, ...])
 _joined = msgspec.json.Decoder(ArchivedFile)
 
 
-def compact(work: Work) -> Mapping[str, Any]:
+def compact(work: JobContext) -> Mapping[str, Any]:
     """Compact each run of small adjacent files into one, and commit them."""
     runs = work.call(work.storage.archive_planner.to_compact(work.job.namespace))
     tasks = task_count(len(runs), sum(file.records for run in runs for file in run))
@@ -41,4 +41,4 @@ def _compact_runs(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]
     root = open_root(storage_of_task().archive_url or "")
     for items in items_of(batches):
         runs = [_runs.decode(one) for one in items]
-        yield batch_of([join(root, run[0].path.split("/", 1)[0], run) for run in runs])
+        yield batch_of([compact_files(root, run[0].path.split("/", 1)[0], run) for run in runs])

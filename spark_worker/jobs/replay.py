@@ -16,21 +16,27 @@ import msgspec
 
 from spark_worker.jobs.replay_sender import SendParts, TaskEnd, send_parts
 from spark_worker.runtime.fault_points import fault
-from spark_worker.runtime.job_context import GiveUp, Stopped, StopReason, TryAgain, Work
+from spark_worker.runtime.job_context import (
+    JobContext,
+    JobStopped,
+    PermanentFailure,
+    StopReason,
+    TransientFailure,
+)
 from spark_worker.settings import storage_of_task
 from storage.bootstrap import open_storage
 from storage.domain.clock import SystemClock
 from storage.domain.errors import MillstreamError
-from storage.domain.jobs import Wish
+from storage.domain.jobs import RequestedState
 from storage.domain.names import StreamName
 from storage.domain.replays.pacing import ReplaySpeed
-from storage.domain.replays.replay import Order, Replaying, ReplaySpec, progress_of, waves
+from storage.domain.replays.replay import Order, PartProgress, ReplaySpec, progress_of, waves
 
 _TASK_CONNECTIONS = 2  # to Postgres: one saves, one looks
 _WAIT_S = 0.2
 
 
-def run(work: Work) -> Mapping[str, Any]:
+def run(work: JobContext) -> Mapping[str, Any]:
     """Run a replay; return its progress at the end."""
     spec = work.spec(ReplaySpec)
     try:
@@ -38,7 +44,7 @@ def run(work: Work) -> Mapping[str, Any]:
         fault("replay.prepared")
         for wave in _waves(work, spec, parts):
             _send_all(work, spec, wave)
-    except Stopped:
+    except JobStopped:
         if work.stop_reason is StopReason.CANCEL:
             work.call(work.storage.replays.forget(work.job, spec))
         raise
@@ -48,32 +54,36 @@ def run(work: Work) -> Mapping[str, Any]:
     return progress_of(_parts(work))
 
 
-def _waves(work: Work, spec: ReplaySpec, parts: Sequence[Replaying]) -> list[list[str]]:
+def _waves(work: JobContext, spec: ReplaySpec, parts: Sequence[PartProgress]) -> list[list[str]]:
     name = StreamName(spec.request.stream, work.job.namespace)
     source = work.call(work.storage.catalog.stream(name))
     return waves(parts, source.shards, spec.request.order)
 
 
-def _parts(work: Work) -> list[Replaying]:
+def _parts(work: JobContext) -> list[PartProgress]:
     return work.call(work.storage.replays.parts(work.job.job_id))
 
 
-def _send_all(work: Work, spec: ReplaySpec, wave: Sequence[str]) -> None:
+def _send_all(work: JobContext, spec: ReplaySpec, wave: Sequence[str]) -> None:
     """Send the parts of a wave until all are done.
 
-    Raises Stopped.
+    Raises JobStopped.
     """
     while left := [part for part in _parts(work) if part.part in wave and not part.done]:
         ends = _on_spark(work, _tasks(work, spec, left))
         work.check()
         for task_end in ends:
             if task_end.failure:
-                raise TryAgain(task_end.failure) if task_end.retry else GiveUp(task_end.failure)
+                raise (
+                    TransientFailure(task_end.failure)
+                    if task_end.retry
+                    else PermanentFailure(task_end.failure)
+                )
         if any(task_end.halted for task_end in ends):
             _wait_for_word(work)
 
 
-def _tasks(work: Work, spec: ReplaySpec, left: Sequence[Replaying]) -> list[SendParts]:
+def _tasks(work: JobContext, spec: ReplaySpec, left: Sequence[PartProgress]) -> list[SendParts]:
     """Return one task for one writer, and otherwise as many as Spark runs in parallel."""
     names = [part.part for part in left]
     most, rhythm = spec.request.max_records, _rhythm(work, spec, left)
@@ -85,7 +95,7 @@ def _tasks(work: Work, spec: ReplaySpec, left: Sequence[Replaying]) -> list[Send
     return [SendParts(work.claim, tuple(names[nth::hands]), rhythm) for nth in range(hands)]
 
 
-def _rhythm(work: Work, spec: ReplaySpec, left: Sequence[Replaying]) -> ReplaySpeed | None:
+def _rhythm(work: JobContext, spec: ReplaySpec, left: Sequence[PartProgress]) -> ReplaySpeed | None:
     """Return the replay speed from now on, beginning with the oldest record that is left."""
     speed = spec.request.pacing.speed
     if speed is None:
@@ -94,7 +104,7 @@ def _rhythm(work: Work, spec: ReplaySpec, left: Sequence[Replaying]) -> ReplaySp
     return None if arrived is None else ReplaySpeed(arrived, SystemClock().now_ms(), speed)
 
 
-def _on_spark(work: Work, tasks: Sequence[SendParts]) -> list[TaskEnd]:
+def _on_spark(work: JobContext, tasks: Sequence[SendParts]) -> list[TaskEnd]:
     encoded = [msgspec.json.encode(task) for task in tasks]
     try:
         ended = work.spark.sparkContext.parallelize(encoded, len(encoded)).map(_task).collect()
@@ -118,13 +128,13 @@ async def _sent(task: SendParts) -> TaskEnd:
         return TaskEnd(failure=error.detail, retry=error.code.retryable)
 
 
-def _wait_for_word(work: Work) -> None:
+def _wait_for_word(work: JobContext) -> None:
     """Wait for the request to stop, or the lost lease, that a task saw before this process.
 
-    Raises Stopped, unless the request was withdrawn.
+    Raises JobStopped, unless the request was withdrawn.
     """
     while True:
         work.sleep(_WAIT_S)
         job = work.call(work.storage.jobs.get(work.job.job_id))
-        if job.claim == work.claim and job.wish is Wish.NONE:
+        if job.claim == work.claim and job.wish is RequestedState.NONE:
             return

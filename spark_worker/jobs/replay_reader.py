@@ -15,13 +15,13 @@ import msgspec
 from storage.domain import limits
 from storage.domain.errors import StorageUnavailable
 from storage.domain.names import StreamName
-from storage.domain.replays.replay import Replaying
+from storage.domain.replays.replay import PartProgress
 from storage.domain.streams.record_filter import Selects
 from storage.domain.streams.stream import LogRecord, ShardRead
 from storage.streams.engine import Streams
 
 
-class Taken(msgspec.Struct, frozen=True, gc=False):
+class SelectedRecord(msgspec.Struct, frozen=True, gc=False):
     """A record that is to be sent, and its part."""
 
     part: str
@@ -29,20 +29,20 @@ class Taken(msgspec.Struct, frozen=True, gc=False):
     at: LogRecord
 
 
-class Batch(msgspec.Struct, frozen=True):
+class SendBatch(msgspec.Struct, frozen=True):
     """Records that are sent together, and the progress of their parts after that."""
 
-    records: Sequence[Taken]
+    records: Sequence[SelectedRecord]
     size_bytes: int
-    after: Sequence[Replaying]
+    after: Sequence[PartProgress]
 
 
-class _Line:
+class _PartCursor:
     """One part and its read position."""
 
-    def __init__(self, part: Replaying) -> None:
+    def __init__(self, part: PartProgress) -> None:
         self.part = part
-        self.held: deque[LogRecord] = deque()
+        self.buffered: deque[LogRecord] = deque()
         self.next = part.position
         self.expired = part.expired
         self.read = part.read
@@ -50,16 +50,16 @@ class _Line:
         self.position = part.position
 
     @property
-    def wants_more(self) -> bool:
+    def needs_read(self) -> bool:
         """Return whether there is more to read, and no record left of the last read."""
-        return not self.held and self.next < self.part.reach.end
+        return not self.buffered and self.next < self.part.reach.end
 
     def add(self, read: ShardRead) -> None:
         """Keep the records of a read that lie within the part."""
         end = self.part.reach.end
         if read.gap is not None and read.gap.reason == "expired":
             self.expired += max(0, min(read.gap.next, end) - self.next)
-        self.held.extend(at for at in read.records if at.offset < end)
+        self.buffered.extend(at for at in read.records if at.offset < end)
         self.next = min(read.next_offset, end)
 
     def end(self) -> None:
@@ -69,14 +69,14 @@ class _Line:
 
     def pop(self) -> LogRecord:
         """Return the next record; from here on it counts as done."""
-        record = self.held.popleft()
+        record = self.buffered.popleft()
         self.read += 1
         self.position = record.offset + 1
         return record
 
-    def state(self) -> Replaying:
+    def state(self) -> PartProgress:
         """Return the part's progress, without the counts of what was sent."""
-        position = self.position if self.held else self.next
+        position = self.position if self.buffered else self.next
         return msgspec.structs.replace(
             self.part,
             position=position,
@@ -87,7 +87,7 @@ class _Line:
         )
 
 
-class Lane:
+class OrderedReader:
     """The parts of one writer.
 
     `records_max`: how many records it may still select.
@@ -97,35 +97,35 @@ class Lane:
         self,
         streams: Streams,
         source: StreamName,
-        parts: Sequence[Replaying],
+        parts: Sequence[PartProgress],
         is_meant: Selects,
         records_max: int | None = None,
     ) -> None:
         self._streams = streams
         self._source = source
-        self._is_meant = is_meant
+        self._matches = is_meant
         self._left = records_max
-        self._lines = {part.part: _Line(part) for part in parts if not part.done}
+        self._cursors = {part.part: _PartCursor(part) for part in parts if not part.done}
         self._bytes = max(limits.REPLAY_READ_BYTES_MIN, limits.REPLAY_LANE_BYTES // len(parts))
 
-    async def fill(self) -> bool:
+    async def prefetch(self) -> bool:
         """Read more in every part without records; return whether there is anything to take."""
-        wanting = [line for line in self._lines.values() if line.wants_more]
+        wanting = [line for line in self._cursors.values() if line.needs_read]
         for nth in range(0, len(wanting), _READS_AT_ONCE):
             batch = wanting[nth : nth + _READS_AT_ONCE]
             read = await asyncio.gather(*map(self._read, batch), return_exceptions=True)
             for error in read:  # when all have ended, since the caller reads again after an error
                 if error is not None:
                     raise error
-        return any(line.held for line in self._lines.values()) or bool(self._unfinished())
+        return any(line.buffered for line in self._cursors.values()) or bool(self._unfinished())
 
-    def _unfinished(self) -> list[_Line]:
-        return [line for line in self._lines.values() if line.state() != line.part]
+    def _unfinished(self) -> list[_PartCursor]:
+        return [line for line in self._cursors.values() if line.state() != line.part]
 
-    async def _read(self, line: _Line) -> None:
+    async def _read(self, line: _PartCursor) -> None:
         shard = line.part.reach.shard
         most = min(limits.REPLAY_READ_BYTES, self._bytes)
-        while line.wants_more:
+        while line.needs_read:
             reads = await self._streams.read_shards(
                 self._source,
                 {shard: line.next},
@@ -146,68 +146,68 @@ class Lane:
         records_max: int,
         bytes_max: int,
         is_due: Callable[[LogRecord], bool] = lambda _: True,
-    ) -> Batch:
+    ) -> SendBatch:
         """Return the next records to send, without those that are not due.
 
         Up to `records_max` and `bytes_max`, or one larger record. There may be none, when no record that was looked at was
         selected.
         """
-        batch: list[Taken] = []
+        batch: list[SelectedRecord] = []
         size = looked = 0
-        order = [self._rank(line) for line in self._lines.values() if line.held]
+        order = [self._rank(line) for line in self._cursors.values() if line.buffered]
         heapq.heapify(order)
         while order and len(batch) < records_max and looked < limits.REPLAY_READ_RECORDS:
             *_, name = order[0]
-            line = self._lines[name]
-            record = line.held[0]
+            line = self._cursors[name]
+            record = line.buffered[0]
             if self._left == 0:
                 self._stop()
                 break
-            is_meant = self._is_meant(line.part.reach.shard, record)
+            is_meant = self._matches(line.part.reach.shard, record)
             fits = not batch or size + record.record.size_bytes <= bytes_max
             if is_meant and not (fits and is_due(record)):
                 break
             line.pop()
             looked += 1
             if is_meant:
-                batch.append(Taken(name, line.part.reach.shard, record))
+                batch.append(SelectedRecord(name, line.part.reach.shard, record))
                 size += record.record.size_bytes
                 line.selected += 1
                 self._left = None if self._left is None else self._left - 1
-            if line.held:
+            if line.buffered:
                 heapq.heapreplace(order, self._rank(line))
-            elif line.wants_more:
+            elif line.needs_read:
                 break  # the part's next records may have arrived before the others'
             else:
                 heapq.heappop(order)
         if self._left == 0:
             self._stop()
-        return Batch(batch, size, [line.state() for line in self._unfinished()])
+        return SendBatch(batch, size, [line.state() for line in self._unfinished()])
 
     def peek(self) -> LogRecord | None:
         """Return the next record to look at, of those that were read."""
-        order = [self._rank(line) for line in self._lines.values() if line.held]
-        return self._lines[min(order)[-1]].held[0] if order else None
+        order = [self._rank(line) for line in self._cursors.values() if line.buffered]
+        return self._cursors[min(order)[-1]].buffered[0] if order else None
 
-    def done(self, after: Sequence[Replaying]) -> None:
+    def done(self, after: Sequence[PartProgress]) -> None:
         """Store the progress of parts; those that are done are left out from now on."""
         for part in after:
             if part.done:
-                del self._lines[part.part]
+                del self._cursors[part.part]
             else:
-                self._lines[part.part].part = part
+                self._cursors[part.part].part = part
 
     def _stop(self) -> None:
         """End the window here: the maximum number of records is selected."""
-        for line in self._lines.values():
-            position = line.position if line.held else line.next
+        for line in self._cursors.values():
+            position = line.position if line.buffered else line.next
             reach = msgspec.structs.replace(line.part.reach, end=position)
             line.part = msgspec.structs.replace(line.part, reach=reach)
-            line.held.clear()
+            line.buffered.clear()
             line.next = position
 
-    def _rank(self, line: _Line) -> tuple[int, int, int, str]:
-        record = line.held[0]
+    def _rank(self, line: _PartCursor) -> tuple[int, int, int, str]:
+        record = line.buffered[0]
         return record.arrival_ms, line.part.reach.shard, record.offset, line.part.part
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from spark_worker.jobs.replay_reader import Batch, Lane
+from spark_worker.jobs.replay_reader import OrderedReader, SendBatch
 from spark_worker.jobs.replay_targets import QueueTarget, StreamTarget
 from spark_worker.jobs.replay_throttle import ReplayHalted, ReplayThrottle
 from spark_worker.runtime.fault_points import fault
@@ -21,13 +21,13 @@ from storage.concurrency.tasks import end
 from storage.domain import limits
 from storage.domain.clock import Clock, SystemClock
 from storage.domain.errors import MillstreamError
-from storage.domain.jobs import Claim, Job, LeaseLost, Wish
+from storage.domain.jobs import Job, JobLease, LeaseLost, RequestedState
 from storage.domain.names import QueueName, StreamName
 from storage.domain.queues.queue import QueueType
 from storage.domain.replays.pacing import ReplaySpeed
 from storage.domain.replays.replay import (
     Order,
-    Replaying,
+    PartProgress,
     ReplaySpec,
     ShardMode,
 )
@@ -44,7 +44,7 @@ class SendParts(msgspec.Struct, frozen=True):
     `records_max`: how many records it may select; then the parts are sent one after another.
     """
 
-    claim: Claim
+    claim: JobLease
     parts: tuple[str, ...]
     rhythm: ReplaySpeed | None = None
     records_max: int | None = None
@@ -109,11 +109,11 @@ class _ReplaySender:
         self._task = task
         self._target = target
         self._throttle = ReplayThrottle(task.rhythm, clock)
-        self._unsaved: dict[str, Replaying] = {}
+        self._unsaved: dict[str, PartProgress] = {}
         self._is_meant = selects(spec.request.filter)
         self._source = StreamName(spec.request.stream, job.namespace)
 
-    async def run(self, parts: Sequence[Replaying]) -> TaskEnd:
+    async def run(self, parts: Sequence[PartProgress]) -> TaskEnd:
         """Send all lanes."""
         saving = asyncio.create_task(self._keep_saving())
         try:
@@ -138,7 +138,7 @@ class _ReplaySender:
             return ended if ended.failure else TaskEnd(failure=error.detail)
         return ended
 
-    async def _all(self, parts: Sequence[Replaying]) -> None:
+    async def _all(self, parts: Sequence[PartProgress]) -> None:
         left = self._task.records_max
         if self._spec.request.order is Order.TIME:
             await self._lane(parts, left)
@@ -148,12 +148,12 @@ class _ReplaySender:
         else:
             await self._concurrently(parts)
 
-    async def _concurrently(self, parts: Sequence[Replaying]) -> None:
+    async def _concurrently(self, parts: Sequence[PartProgress]) -> None:
         """Send parts concurrently, a limited number; all of them if each record has its time."""
         most = len(parts) if self._task.rhythm else limits.REPLAY_PARTS_AT_ONCE
         turns = asyncio.Semaphore(max(1, most))
 
-        async def one(part: Replaying) -> None:
+        async def one(part: PartProgress) -> None:
             async with turns:
                 await self._lane([part], None)
 
@@ -168,13 +168,13 @@ class _ReplaySender:
         finally:
             await end(*lanes)
 
-    async def _lane(self, parts: Sequence[Replaying], left: int | None) -> int:
+    async def _lane(self, parts: Sequence[PartProgress], left: int | None) -> int:
         """Send one lane; return how many records were selected."""
         if not parts:
             return 0
         selected, pacing = 0, self._spec.request.pacing
-        lane = Lane(self._storage.streams, self._source, parts, self._is_meant, left)
-        while await self._throttle.retry(lane.fill):
+        lane = OrderedReader(self._storage.streams, self._source, parts, self._is_meant, left)
+        while await self._throttle.retry(lane.prefetch):
             await self._throttle.wait_for_readers()
             batch = lane.take(
                 pacing.batch_records_max, pacing.batch_bytes_max, self._throttle.is_due
@@ -190,7 +190,7 @@ class _ReplaySender:
             self._unsaved |= {part.part: part for part in after}
         return selected
 
-    async def _send(self, batch: Batch) -> Sequence[Replaying]:
+    async def _send(self, batch: SendBatch) -> Sequence[PartProgress]:
         """Send a batch, retrying until it is answered; return the progress of its parts."""
         pacing = self._spec.request.pacing
         if pacing.records_per_second is not None or pacing.bytes_per_second is not None:
@@ -206,7 +206,7 @@ class _ReplaySender:
         await self._throttle.pause()
         return _counted(batch, counts)
 
-    async def _append(self, batch: Batch) -> AppendCounts:
+    async def _append(self, batch: SendBatch) -> AppendCounts:
         await self._storage.replays.check_target(self._job.namespace, self._spec)
         return await self._throttle.measure(self._target(batch.records))
 
@@ -237,14 +237,14 @@ class _ReplaySender:
     async def _look(self) -> None:
         """Read the owner's request, and whether the target's readers keep up."""
         job = await self._storage.jobs.get(self._job.job_id)
-        if job.wish is not Wish.NONE or job.claim != self._task.claim:
+        if job.wish is not RequestedState.NONE or job.claim != self._task.claim:
             self._throttle.halt()
         self._throttle.is_lagging = await self._storage.replays.is_lagging(
             self._job.namespace, self._spec
         )
 
 
-def _counted(batch: Batch, counts: AppendCounts) -> list[Replaying]:
+def _counted(batch: SendBatch, counts: AppendCounts) -> list[PartProgress]:
     """Return the parts with the counts of a sent batch added.
 
     The duplicates of a batch are taken to be its beginning.

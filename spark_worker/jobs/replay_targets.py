@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from spark_worker.jobs.replay_reader import Taken
+from spark_worker.jobs.replay_reader import SelectedRecord
 from storage.bootstrap import Storage
 from storage.domain.jobs import Job
 from storage.domain.log.record_batch import CONTENT_TYPE, Record
@@ -35,14 +35,14 @@ class StreamTarget:
         self._spec = spec
         self._hash_keys = hash_keys
 
-    async def __call__(self, records: Sequence[Taken]) -> AppendCounts:
+    async def __call__(self, records: Sequence[SelectedRecord]) -> AppendCounts:
         batch = _batch_of(self._job_id, records)
         sent = [self._record(one) for one in records]
         return await self._streams.append_rising_together(
             self._name, batch, sent, own=OWN_OF_REPLAYS
         )
 
-    def _record(self, item: Taken) -> Record:
+    def _record(self, item: SelectedRecord) -> Record:
         record = item.at.record
         own, content_type = own_headers(record.headers)
         if content_type:
@@ -68,13 +68,13 @@ class QueueTarget:
         self._spec = spec
         self._is_fifo = is_fifo
 
-    async def __call__(self, records: Sequence[Taken]) -> AppendCounts:
+    async def __call__(self, records: Sequence[SelectedRecord]) -> AppendCounts:
         batch = _batch_of(self._job_id, records)
         return await self._queues.send_rising_together(
             self._name, batch, [self._message(one) for one in records]
         )
 
-    def _message(self, item: Taken) -> NewMessage:
+    def _message(self, item: SelectedRecord) -> NewMessage:
         record, producer = item.at.record, producer_of(self._job_id, item.part)
         own, content_type = own_headers(record.headers)
         return NewMessage(
@@ -87,6 +87,6 @@ class QueueTarget:
         )
 
 
-def _batch_of(job_id: str, records: Sequence[Taken]) -> SequencedBatch:
+def _batch_of(job_id: str, records: Sequence[SelectedRecord]) -> SequencedBatch:
     names = {part: producer_of(job_id, part) for part in {one.part for one in records}}
     return SequencedBatch([names[one.part] for one in records], [one.at.offset for one in records])

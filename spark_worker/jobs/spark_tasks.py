@@ -6,9 +6,9 @@ from typing import TypeVar
 import msgspec
 import pyarrow as pa
 
-from spark_worker.runtime.job_context import Work
+from spark_worker.runtime.job_context import JobContext
 from storage.domain import limits
-from storage.domain.archive import ArchivedFile, Copied
+from storage.domain.archive import ArchivedFile, CopyResult
 
 Item = TypeVar("Item")
 
@@ -23,7 +23,7 @@ def task_count(items: int, records: int) -> int:
 
 
 def run_tasks(
-    work: Work,
+    work: JobContext,
     items: Sequence[Item],
     task: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]],
     tasks: int,
@@ -43,6 +43,6 @@ def items_of(batches: Iterable[pa.RecordBatch]) -> Iterator[list[str]]:
             yield batch.column(0).to_pylist()
 
 
-def batch_of(results: Sequence[Copied] | Sequence[ArchivedFile]) -> pa.RecordBatch:
+def batch_of(results: Sequence[CopyResult] | Sequence[ArchivedFile]) -> pa.RecordBatch:
     encoded = [msgspec.json.encode(one).decode() for one in results]
     return pa.RecordBatch.from_arrays([pa.array(encoded, pa.string())], [_COLUMN])

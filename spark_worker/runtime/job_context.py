@@ -8,7 +8,7 @@ A handler is an ordinary function in its own thread:
         work.check()
         return work.call(work.storage.archive_committer.commit(work.claim, files))
 
-Its return value is the job's progress at its end. It raises GiveUp where another attempt would not succeed either.
+Its return value is the job's progress at its end. It raises PermanentFailure where another attempt would not succeed either.
 When it must stop, its Spark jobs are cancelled and `check` raises Stopped; whatever it raises then, the job is
 returned, to continue where its parts are. A thread of the handler's own that uses Spark is a
 `pyspark.InheritableThread`.
@@ -24,7 +24,7 @@ import msgspec
 
 from spark_worker.settings import WorkerSettings
 from storage.bootstrap import Storage
-from storage.domain.jobs import Claim, Job, Wish
+from storage.domain.jobs import Job, JobLease, RequestedState
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,18 +33,18 @@ Answer = TypeVar("Answer")
 Spec = TypeVar("Spec")
 
 
-class GiveUp(Exception):
+class PermanentFailure(Exception):
     """The job cannot be done, and another attempt would fail too; the text is its failure."""
 
 
-class TryAgain(Exception):
+class TransientFailure(Exception):
     """A dependency of the job is unavailable, and another attempt may succeed.
 
     The text is this attempt's failure.
     """
 
 
-class Stopped(Exception):
+class JobStopped(Exception):
     """The handler was requested to stop."""
 
 
@@ -58,31 +58,31 @@ class StopReason(StrEnum):
     """The worker ends."""
 
     @classmethod
-    def of(cls, wish: Wish) -> "StopReason | None":
+    def of(cls, wish: RequestedState) -> "StopReason | None":
         """Return the stop reason for an owner's request."""
         match wish:
-            case Wish.NONE:
+            case RequestedState.NONE:
                 return None
-            case Wish.PAUSE:
+            case RequestedState.PAUSE:
                 return cls.PAUSE
-            case Wish.CANCEL:
+            case RequestedState.CANCEL:
                 return cls.CANCEL
 
 
-class Sparks(Protocol):
+class SessionProvider(Protocol):
     """Provider of a handler's Spark session."""
 
     async def get(self) -> "SparkSession": ...
 
 
-class Work:
+class JobContext:
     """One attempt at a job, as its handler sees it.
 
     Its methods are for the handler's threads.
     """
 
     def __init__(
-        self, job: Job, storage: Storage, settings: WorkerSettings, sparks: Sparks
+        self, job: Job, storage: Storage, settings: WorkerSettings, sparks: SessionProvider
     ) -> None:
         self.job = job
         self.storage = storage
@@ -95,7 +95,7 @@ class Work:
         self._stop = threading.Event()
 
     @property
-    def claim(self) -> Claim:
+    def claim(self) -> JobLease:
         """The claim that this attempt's writes need."""
         return self.job.claim
 
@@ -107,12 +107,12 @@ class Work:
     def spec(self, kind: type[Spec]) -> Spec:
         """Return the job's specification.
 
-        Raises GiveUp where it is of another kind.
+        Raises PermanentFailure where it is of another kind.
         """
         try:
             return msgspec.convert(self.job.spec, kind)
         except msgspec.ValidationError as error:
-            raise GiveUp(f"Invalid job specification: {error}") from None
+            raise PermanentFailure(f"Invalid job specification: {error}") from None
 
     @property
     def spark(self) -> "SparkSession":
@@ -144,12 +144,12 @@ class Work:
     def check(self) -> None:
         """Raise Stopped when it is time to stop."""
         if self._stop.is_set():
-            raise Stopped(self.stop_reason)
+            raise JobStopped(self.stop_reason)
 
     def sleep(self, seconds: float) -> None:
         """Wait, but no longer than until it is time to stop.
 
-        Raises Stopped.
+        Raises JobStopped.
         """
         self._stop.wait(seconds)
         self.check()
@@ -161,5 +161,5 @@ class Work:
         self._stop.set()
 
 
-Handler = Callable[[Work], Mapping[str, Any] | None]
+Handler = Callable[[JobContext], Mapping[str, Any] | None]
 """Runs a job of one kind; see the module's docstring."""

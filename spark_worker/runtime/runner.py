@@ -17,8 +17,15 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from spark_worker.runtime.job_context import GiveUp, Handler, Stopped, StopReason, TryAgain, Work
-from spark_worker.runtime.session_pool import SharedSpark
+from spark_worker.runtime.job_context import (
+    Handler,
+    JobContext,
+    JobStopped,
+    PermanentFailure,
+    StopReason,
+    TransientFailure,
+)
+from spark_worker.runtime.session_pool import SessionPool
 from spark_worker.settings import WorkerSettings
 from storage.bootstrap import Storage
 from storage.concurrency.tasks import end
@@ -33,7 +40,7 @@ STOP_S = (
 )
 SAY_S = 1.0  # between attempts to store the end of a job
 
-_SAID = (Stopped, GiveUp, TryAgain, MillstreamError)
+_SAID = (JobStopped, PermanentFailure, TransientFailure, MillstreamError)
 """Expected ends of a handler: the job's failure has the reason, and the log needs no traceback."""
 
 OnEnd = Callable[[JobKind, JobState, float, Mapping[str, int]], object]
@@ -57,7 +64,7 @@ class Runner:
         storage: Storage,
         settings: WorkerSettings,
         handlers: Mapping[JobKind, Handler],
-        sparks: SharedSpark,
+        sparks: SessionPool,
         limits: Limits,
         on_end: OnEnd = _tell_nobody,
     ) -> None:
@@ -65,11 +72,11 @@ class Runner:
         self._storage = storage
         self._settings = settings
         self._handlers = handlers
-        self._sparks = sparks
+        self._session_pool = sparks
         self._limits = limits
         self._on_end = on_end
-        self._works: dict[asyncio.Task[None], Work] = {}
-        self._away = False
+        self._contexts: dict[asyncio.Task[None], JobContext] = {}
+        self._is_unavailable = False
 
     async def run(self) -> None:
         """Run jobs until cancelled; then return unfinished ones, and end Spark."""
@@ -82,16 +89,16 @@ class Runner:
 
     async def _take_one(self) -> bool:
         """Start a job if there is capacity and one is due; return whether to try again at once."""
-        if self._sparks.worn and not self._works:
-            await self._sparks.close()
-        if len(self._works) >= self._settings.jobs_at_once or self._sparks.worn:
+        if self._session_pool.needs_recycling and not self._contexts:
+            await self._session_pool.close()
+        if len(self._contexts) >= self._settings.jobs_at_once or self._session_pool.needs_recycling:
             return False
         try:
             job = await self._storage.jobs.claim(self._worker, list(self._handlers))
         except MillstreamError as error:
             self._note_outage(error)
             return False
-        self._away = False
+        self._is_unavailable = False
         if job is None:
             return False
         self._begin(job)
@@ -99,41 +106,41 @@ class Runner:
 
     def _note_outage(self, error: MillstreamError) -> None:
         """Log an outage once."""
-        if not self._away:
+        if not self._is_unavailable:
             logger.warning("job_claim_failed", extra={"reason": error.detail})
-        self._away = True
+        self._is_unavailable = True
 
     async def _wait(self) -> None:
         """Wait until a job has ended, or it is time to poll again."""
         pause_s = self._limits.job_poll_ms / SECOND_MS
-        if self._works:
-            await asyncio.wait(self._works, timeout=pause_s, return_when=asyncio.FIRST_COMPLETED)
+        if self._contexts:
+            await asyncio.wait(self._contexts, timeout=pause_s, return_when=asyncio.FIRST_COMPLETED)
         else:
             await asyncio.sleep(pause_s)
 
     def _begin(self, job: Job) -> None:
-        work = Work(job, self._storage, self._settings, self._sparks)
+        work = JobContext(job, self._storage, self._settings, self._session_pool)
         task = asyncio.create_task(self._do(work), name=job.job_id)
-        self._works[task] = work
-        task.add_done_callback(self._works.pop)
+        self._contexts[task] = work
+        task.add_done_callback(self._contexts.pop)
 
-    async def _do(self, work: Work) -> None:
+    async def _do(self, work: JobContext) -> None:
         started = time.monotonic()
-        beats = asyncio.create_task(self._beat(work))
+        beats = asyncio.create_task(self._renew_lease(work))
         try:
             ended = await _in_thread(self._handlers[work.job.kind], work)
         finally:
             await end(beats)
         if work.used_spark:
-            self._sparks.count_job()
-        state = await self._say(work, ended)
+            self._session_pool.count_job()
+        state = await self._report_outcome(work, ended)
         if state is not None:
             gained = _gained(work.job.progress, ended.progress or work.progress)
             self._on_end(work.job.kind, state, time.monotonic() - started, gained)
 
     # The lease
 
-    async def _beat(self, work: Work) -> None:
+    async def _renew_lease(self, work: JobContext) -> None:
         """Renew the lease until cancelled.
 
         Stops the handler when the lease is lost, or at its owner's request.
@@ -156,18 +163,18 @@ class Runner:
             if (reason := StopReason.of(wish)) is not None:
                 await self._stop(work, reason)
 
-    async def _stop(self, work: Work, reason: StopReason) -> None:
+    async def _stop(self, work: JobContext, reason: StopReason) -> None:
         work.stop(reason)
         if work.used_spark:
-            await self._sparks.cancel(work.group)
+            await self._session_pool.cancel(work.group)
 
     # The end of an attempt
 
-    async def _say(self, work: Work, ended: "_Ended") -> JobState | None:
+    async def _report_outcome(self, work: JobContext, ended: "_Ended") -> JobState | None:
         """Store the end of an attempt, retrying until it succeeds; None if the lease is lost."""
         while work.stop_reason is not StopReason.LEASE_LOST:
             try:
-                return await self._say_once(work, ended)
+                return await self._report_once(work, ended)
             except LeaseLost:
                 break
             except MillstreamError as error:
@@ -177,12 +184,12 @@ class Runner:
         logger.warning("job_lease_lost", extra=_facts(work))
         return None
 
-    async def _say_once(self, work: Work, ended: "_Ended") -> JobState:
+    async def _report_once(self, work: JobContext, ended: "_Ended") -> JobState:
         jobs, claim = self._storage.jobs, work.claim
         if ended.error is None:
             return await jobs.finish(claim, progress=ended.progress or work.progress)
         if work.stopping:
-            return await jobs.give_back(claim, work.progress)
+            return await jobs.release(claim, work.progress)
         failure, retry = self._describe(ended.error), _may_help(ended.error)
         state = await jobs.fail(claim, failure, retry=retry, progress=work.progress)
         facts = {**_facts(work), "state": state.value, "reason": failure}
@@ -192,25 +199,29 @@ class Runner:
     def _describe(self, error: BaseException) -> str:
         if isinstance(error, MillstreamError):
             return error.detail
-        if isinstance(error, GiveUp | TryAgain):
+        if isinstance(error, PermanentFailure | TransientFailure):
             return str(error)
         said = str(error).strip().splitlines() or [""]
-        ended = "" if self._sparks.jvm_pid is None or self._sparks.running else "The JVM ended. "
+        ended = (
+            ""
+            if self._session_pool.jvm_pid is None or self._session_pool.running
+            else "The JVM ended. "
+        )
         return f"{ended}{type(error).__name__}: {said[0]}"
 
     # The worker's end
 
     async def _end(self) -> None:
         """Stop every handler, return their jobs immediately, and end Spark."""
-        works = dict(self._works)
+        works = dict(self._contexts)
         await asyncio.gather(*(self._stop(work, StopReason.ENDING) for work in works.values()))
         if works:
             _, late = await asyncio.wait(works, timeout=STOP_S)
             await end(*late)
             for task in late:
                 with suppress(LeaseLost, MillstreamError):
-                    await self._storage.jobs.give_back(works[task].claim, works[task].progress)
-        await self._sparks.close()
+                    await self._storage.jobs.release(works[task].claim, works[task].progress)
+        await self._session_pool.close()
 
 
 class _Ended:
@@ -223,7 +234,7 @@ class _Ended:
         self.error = error
 
 
-async def _in_thread(handler: Handler, work: Work) -> _Ended:
+async def _in_thread(handler: Handler, work: JobContext) -> _Ended:
     """Run a handler in its own thread, which does not keep the process from ending."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[_Ended] = loop.create_future()
@@ -260,9 +271,9 @@ def _may_help(error: BaseException) -> bool:
     """Return whether another attempt may succeed."""
     if isinstance(error, MillstreamError):
         return error.code.retryable
-    return not isinstance(error, GiveUp)
+    return not isinstance(error, PermanentFailure)
 
 
-def _facts(work: Work) -> dict[str, str | int]:
+def _facts(work: JobContext) -> dict[str, str | int]:
     """Return the fields of a job's log events."""
     return {"job": work.job.job_id, "kind": work.job.kind.value, "attempt": work.job.attempt}

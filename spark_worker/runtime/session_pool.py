@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 OpenSession = Callable[[], Coroutine[Any, Any, Session]]
 
 
-class SharedSpark:
+class SessionPool:
     """Provider of the session.
 
     `jobs_max`: the number of jobs after which it is worn, because of what a JVM leaks in a long life.
@@ -40,7 +40,7 @@ class SharedSpark:
         return None if self._session is None else self._session.jvm_pid
 
     @property
-    def worn(self) -> bool:
+    def needs_recycling(self) -> bool:
         """Return whether the session should be replaced once it is idle."""
         return self._session is not None and self._jobs >= self._jobs_max
 

@@ -15,13 +15,13 @@ from storage.catalog.catalog import Catalog
 from storage.domain import limits
 from storage.domain.archive import (
     ArchivedFile,
-    Copied,
+    CopyResult,
     LogRange,
     unexplained,
 )
 from storage.domain.clock import Clock
 from storage.domain.errors import StreamNotFound
-from storage.domain.jobs import Claim, Job, JobState, Outcome
+from storage.domain.jobs import Job, JobLease, JobState, Outcome
 from storage.domain.names import StreamName
 from storage.jobs import Jobs
 from storage.postgres.repositories.archive_manifest import Advance, ArchiveRows
@@ -47,7 +47,10 @@ class ArchiveCommitter:
         self._clock = clock
 
     async def commit(
-        self, claim: Claim, copied: Sequence[Copied], progress: Mapping[str, Any] | None = None
+        self,
+        claim: JobLease,
+        copied: Sequence[CopyResult],
+        progress: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         """Commit the job's files to the archive and end its attempt; return the job's progress.
 
@@ -73,7 +76,7 @@ class ArchiveCommitter:
             if job.spec.get("stream") is None or not (failures or late):
                 return Outcome(state=JobState.DONE)
             if not failures:
-                return self._jobs.once_more()  # another job was quicker, perhaps with less
+                return self._jobs.requeue()  # another job was quicker, perhaps with less
             got_on = job if len(late) == len(advances) else replace(job, failures=0)
             return self._jobs.after_failure(got_on, next(iter(failures.values())))
 
@@ -83,7 +86,7 @@ class ArchiveCommitter:
         await self._trim_hot(one.range for one in copied if one.range.stream_id in moved)
         return result
 
-    async def _failures(self, copied: Sequence[Copied]) -> dict[LogRange, str]:
+    async def _failures(self, copied: Sequence[CopyResult]) -> dict[LogRange, str]:
         """Return the ranges that cannot be committed, and the reasons."""
         failures = {copy.range: copy.failure for copy in copied if copy.failure}
         lacking = [
@@ -116,7 +119,7 @@ class ArchiveCommitter:
 
     async def commit_compaction(
         self,
-        claim: Claim,
+        claim: JobLease,
         swaps: Sequence[tuple[Sequence[ArchivedFile], ArchivedFile]],
         progress: Mapping[str, Any],
     ) -> None:
@@ -143,12 +146,12 @@ def _by_reason(failures: Mapping[LogRange, str]) -> dict[str, list[LogRange]]:
     return by_reason
 
 
-def _advances(copied: Sequence[Copied], failures: Mapping[LogRange, str]) -> list[Advance]:
+def _advances(copied: Sequence[CopyResult], failures: Mapping[LogRange, str]) -> list[Advance]:
     """Return how far each shard advances: up to its first range that failed."""
     advances: list[Advance] = []
     ordered = sorted(copied, key=lambda copy: (*_shard_of(copy), copy.range.first))
     for (stream_id, shard), of_shard in groupby(ordered, _shard_of):
-        good: list[Copied] = []
+        good: list[CopyResult] = []
         for copy in of_shard:
             if copy.range in failures or (good and good[-1].range.next != copy.range.first):
                 break
@@ -160,5 +163,5 @@ def _advances(copied: Sequence[Copied], failures: Mapping[LogRange, str]) -> lis
     return advances
 
 
-def _shard_of(copied: Copied) -> tuple[str, int]:
+def _shard_of(copied: CopyResult) -> tuple[str, int]:
     return copied.range.stream_id, copied.range.shard

@@ -18,7 +18,7 @@ from storage.parquet.paths import file_path, new_attempt
 from storage.parquet.record_schema import SCHEMA
 
 
-def join(root: Root, namespace: str, run: Sequence[ArchivedFile]) -> ArchivedFile:
+def compact_files(root: Root, namespace: str, run: Sequence[ArchivedFile]) -> ArchivedFile:
     """Write one file from adjacent files of a shard and hour, given by offset.
 
     Each is read whole and checked against its digests before any of it is written. Blocks. Raises ArchiveDamaged, and

@@ -12,7 +12,7 @@ from contextlib import ExitStack, asynccontextmanager
 import msgspec
 
 from storage.domain import limits
-from storage.domain.archive import ArchivedFile, Copied, LogRange, Span, hour_of
+from storage.domain.archive import ArchivedFile, CopyResult, LogRange, Span, hour_of
 from storage.domain.errors import MillstreamError, StorageUnavailable
 from storage.domain.fault_points import fault
 from storage.domain.limits import Limits
@@ -38,41 +38,41 @@ class ArchiveCopyTask:
         self._logs = logs
         self._root = root
 
-    async def copy(self, ranges: Sequence[LogRange]) -> list[Copied]:
+    async def copy(self, ranges: Sequence[LogRange]) -> list[CopyResult]:
         """Copy each range; return the results in order.
 
         A range that fails has its failure as its result, and the others continue.
         """
         turns = asyncio.Semaphore(limits.ARCHIVE_COPIES_AT_ONCE)
 
-        async def one(log: LogRange) -> Copied:
+        async def one(log: LogRange) -> CopyResult:
             async with turns:
                 return await self._copy_or_say(log)
 
         return await asyncio.gather(*map(one, ranges))
 
-    async def _copy_or_say(self, log_range: LogRange) -> Copied:
+    async def _copy_or_say(self, log_range: LogRange) -> CopyResult:
         try:
             return await self._copy(log_range)
         except MillstreamError as error:
-            return Copied(log_range, failure=error.detail)
+            return CopyResult(log_range, failure=error.detail)
         except LogNotReady as problem:
-            return Copied(log_range, failure=f"The log is unreadable: {problem}.")
+            return CopyResult(log_range, failure=f"The log is unreadable: {problem}.")
         except ValueError as error:  # not a valid batch
-            return Copied(log_range, failure=f"The log contains an unreadable entry: {error}.")
+            return CopyResult(log_range, failure=f"The log contains an unreadable entry: {error}.")
 
-    async def _copy(self, log_range: LogRange) -> Copied:
+    async def _copy(self, log_range: LogRange) -> CopyResult:
         log = LogAddress(log_range.namespace, log_range.log_id, log_range.view)
         epoch = (await self._logs.extent(log)).log_epoch
         missing: list[Span] = []
-        with _Files(self._root, log_range, epoch) as files:
+        with _SegmentWriter(self._root, log_range, epoch) as files:
             async for part in self._parts(log, log_range):
                 missing += part.missing
                 await asyncio.to_thread(files.add, part)
             await asyncio.to_thread(files.finish)
-        return Copied(log_range, tuple(files.finished), tuple(_joined(missing)))
+        return CopyResult(log_range, tuple(files.finished), tuple(_joined(missing)))
 
-    async def _parts(self, log: LogAddress, log_range: LogRange) -> AsyncGenerator["_Part"]:
+    async def _parts(self, log: LogAddress, log_range: LogRange) -> AsyncGenerator["_LogChunk"]:
         """Yield the range in bounded parts; the next one is read while the last is written."""
         offset = log_range.first
         reading = self._read(log, offset, log_range.next)
@@ -84,7 +84,7 @@ class ArchiveCopyTask:
                         f"The log ends at {entry_range.next}, before {log_range.next}."
                     )
                 reading = self._read(log, entry_range.go_on, log_range.next)
-                yield _Part(offset, entry_range.go_on, entry_range.entries)
+                yield _LogChunk(offset, entry_range.go_on, entry_range.entries)
                 offset = entry_range.go_on
         finally:
             reading.cancel()
@@ -112,7 +112,7 @@ async def _nothing() -> None:
     """Do nothing on connect: a process that only reads need not know the store's epoch."""
 
 
-class _Part(msgspec.Struct, frozen=True):
+class _LogChunk(msgspec.Struct, frozen=True):
     """The entries with offsets [first, next) of a log."""
 
     first: int
@@ -131,7 +131,7 @@ class _Part(msgspec.Struct, frozen=True):
             yield edge, self.next
 
 
-class _Files:
+class _SegmentWriter:
     """Files of one range: a new one is started for each hour, and when one is full."""
 
     def __init__(self, root: Root, log_range: LogRange, epoch: int) -> None:
@@ -144,13 +144,13 @@ class _Files:
         self._bytes = 0
         self.finished: list[ArchivedFile] = []
 
-    def __enter__(self) -> "_Files":
+    def __enter__(self) -> "_SegmentWriter":
         return self
 
     def __exit__(self, *_: object) -> None:
         self._open.close()  # an unfinished file does not become visible
 
-    def add(self, part: _Part) -> None:
+    def add(self, part: _LogChunk) -> None:
         for hour, entries in _by_hour(part.entries):
             if hour != self._hour or self._bytes >= limits.ARCHIVE_FILE_BYTES:
                 self.finish()

@@ -129,7 +129,7 @@ Span = tuple[int, int]
 """Offsets [first, next)."""
 
 
-class Copied(msgspec.Struct, frozen=True):
+class CopyResult(msgspec.Struct, frozen=True):
     """Result of archiving a range.
 
     Its files, by offset, and the offsets of it that the log did not have; or the reason for its failure.

@@ -49,7 +49,7 @@ class JobState(StrEnum):
         return self in (JobState.DONE, JobState.FAILED, JobState.CANCELLED)
 
 
-class Wish(StrEnum):
+class RequestedState(StrEnum):
     """Action requested by a running job's owner; its worker sees it at its next heartbeat."""
 
     NONE = "none"
@@ -57,7 +57,7 @@ class Wish(StrEnum):
     CANCEL = "cancel"
 
 
-class Claim(msgspec.Struct, frozen=True):
+class JobLease(msgspec.Struct, frozen=True):
     """A worker's claim to a job: valid while the job's row still has this attempt."""
 
     job_id: str
@@ -80,7 +80,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     subject: str
     spec: dict[str, Any]
     state: JobState
-    wish: Wish
+    wish: RequestedState
     attempt: int
     failures: int
     attempts_max: int
@@ -93,10 +93,10 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     ended_at_ms: int | None
 
     @property
-    def claim(self) -> Claim:
+    def claim(self) -> JobLease:
         """Claim of the worker that was given this job."""
         assert self.worker is not None
-        return Claim(self.job_id, self.attempt, self.worker)
+        return JobLease(self.job_id, self.attempt, self.worker)
 
 
 class JobPart(msgspec.Struct, frozen=True):
@@ -124,14 +124,14 @@ class JobCommand(StrEnum):
     RETRY = "retry"
 
 
-class Standing(msgspec.Struct, frozen=True):
+class JobStatus(msgspec.Struct, frozen=True):
     """A job's state and its pending action."""
 
     state: JobState
-    wish: Wish = Wish.NONE
+    wish: RequestedState = RequestedState.NONE
 
 
-def after_word(command: JobCommand, now: Standing, *, is_leased: bool) -> Standing:
+def apply_command(command: JobCommand, now: JobStatus, *, is_leased: bool) -> JobStatus:
     """Return the state of a job after its owner's command. Raises JobRefused.
 
     `is_leased`: a worker holds it, and will see the requested action; a job without a worker changes immediately. A
@@ -148,34 +148,42 @@ def after_word(command: JobCommand, now: Standing, *, is_leased: bool) -> Standi
             return _after_retry(now)
 
 
-def _after_pause(now: Standing, is_leased: bool) -> Standing:
-    if now.state.is_over or now.wish is Wish.CANCEL:
+def _after_pause(now: JobStatus, is_leased: bool) -> JobStatus:
+    if now.state.is_over or now.wish is RequestedState.CANCEL:
         raise _refusal("paused", now)
-    return Standing(JobState.RUNNING, Wish.PAUSE) if is_leased else Standing(JobState.PAUSED)
+    return (
+        JobStatus(JobState.RUNNING, RequestedState.PAUSE)
+        if is_leased
+        else JobStatus(JobState.PAUSED)
+    )
 
 
-def _after_resume(now: Standing) -> Standing:
-    if now.state.is_over or now.wish is Wish.CANCEL:
+def _after_resume(now: JobStatus) -> JobStatus:
+    if now.state.is_over or now.wish is RequestedState.CANCEL:
         raise _refusal("resumed", now)
-    return Standing(JobState.QUEUED if now.state is JobState.PAUSED else now.state)
+    return JobStatus(JobState.QUEUED if now.state is JobState.PAUSED else now.state)
 
 
-def _after_cancel(now: Standing, is_leased: bool) -> Standing:
+def _after_cancel(now: JobStatus, is_leased: bool) -> JobStatus:
     if now.state is JobState.CANCELLED:
         return now
     if now.state.is_over:
         raise _refusal("cancelled", now)
-    return Standing(JobState.RUNNING, Wish.CANCEL) if is_leased else Standing(JobState.CANCELLED)
+    return (
+        JobStatus(JobState.RUNNING, RequestedState.CANCEL)
+        if is_leased
+        else JobStatus(JobState.CANCELLED)
+    )
 
 
-def _after_retry(now: Standing) -> Standing:
+def _after_retry(now: JobStatus) -> JobStatus:
     if now.state is not JobState.FAILED:
         raise _refusal("retried", now)
-    return Standing(JobState.QUEUED)
+    return JobStatus(JobState.QUEUED)
 
 
-def _refusal(what: str, now: Standing) -> JobRefused:
-    being = "being cancelled" if now.wish is Wish.CANCEL else now.state.value
+def _refusal(what: str, now: JobStatus) -> JobRefused:
+    being = "being cancelled" if now.wish is RequestedState.CANCEL else now.state.value
     return JobRefused(f"The job cannot be {what} because it is {being}.", reason=now.state.value)
 
 
@@ -188,7 +196,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     failure: str = ""
 
 
-def given_back(job: Job) -> Outcome:
+def released(job: Job) -> Outcome:
     """Return the outcome of a job whose worker stopped properly before the end.
 
     Either the owner requested it, or the worker had to stop.
@@ -212,13 +220,13 @@ def failed(job: Job, failure: str, *, retry: bool, first_wait_ms: int) -> Outcom
     )
 
 
-def _as_wished(wish: Wish) -> JobState:
+def _as_wished(wish: RequestedState) -> JobState:
     match wish:
-        case Wish.NONE:
+        case RequestedState.NONE:
             return JobState.QUEUED
-        case Wish.PAUSE:
+        case RequestedState.PAUSE:
             return JobState.PAUSED
-        case Wish.CANCEL:
+        case RequestedState.CANCEL:
             return JobState.CANCELLED
 
 

@@ -13,11 +13,11 @@ import msgspec
 from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.errors import GroupNotFound, JobNotFound, JobRefused, ValidationFailed
-from storage.domain.jobs import Claim, Job, JobKind, JobPart, JobState
+from storage.domain.jobs import Job, JobKind, JobLease, JobPart, JobState
 from storage.domain.names import GroupName, QueueName, StreamName, check_name
 from storage.domain.replays.replay import (
     PLANNED,
-    Replaying,
+    PartProgress,
     ReplayRequest,
     ReplaySpec,
     parts_of,
@@ -41,7 +41,7 @@ class Replay(msgspec.Struct, frozen=True):
 
     job: Job
     spec: ReplaySpec
-    parts: tuple[Replaying, ...] = ()
+    parts: tuple[PartProgress, ...] = ()
 
 
 class Replays:
@@ -151,21 +151,21 @@ class Replays:
 
         Raises JobRefused where it is over or being cancelled.
         """
-        return await self._say(namespace, replay_id, self._jobs.pause)
+        return await self._command(namespace, replay_id, self._jobs.pause)
 
     async def resume(self, namespace: str, replay_id: str) -> Replay:
         """Resume a paused replay.
 
         Raises as `pause`.
         """
-        return await self._say(namespace, replay_id, self._jobs.resume)
+        return await self._command(namespace, replay_id, self._jobs.resume)
 
     async def cancel(self, namespace: str, replay_id: str) -> Replay:
         """Cancel a replay; records that it has sent stay.
 
         Raises JobRefused where it is done or has failed.
         """
-        replay = await self._say(namespace, replay_id, self._jobs.cancel)
+        replay = await self._command(namespace, replay_id, self._jobs.cancel)
         if replay.job.state is JobState.CANCELLED:
             await self.forget(replay.job, replay.spec)
         return replay
@@ -175,9 +175,9 @@ class Replays:
 
         Raises JobRefused where it has not failed.
         """
-        return await self._say(namespace, replay_id, self._jobs.retry)
+        return await self._command(namespace, replay_id, self._jobs.retry)
 
-    async def _say(
+    async def _command(
         self, namespace: str, replay_id: str, say: Callable[[str], Awaitable[Job]]
     ) -> Replay:
         replay = await self.get(namespace, replay_id)
@@ -185,7 +185,7 @@ class Replays:
 
     # Worker's calls
 
-    async def prepare(self, claim: Claim, job: Job, spec: ReplaySpec) -> list[Replaying]:
+    async def prepare(self, claim: JobLease, job: Job, spec: ReplaySpec) -> list[PartProgress]:
         """Return the parts of a replay, after its first attempt has fixed the window.
 
         Nothing is sent before all of the window is stored. Raises LeaseLost, StreamNotFound where source or target are not the
@@ -202,16 +202,16 @@ class Replays:
                 await self._jobs.save_parts(claim, portion)
         return await self.parts(job.job_id)
 
-    async def parts(self, job_id: str) -> list[Replaying]:
+    async def parts(self, job_id: str) -> list[PartProgress]:
         """Return a replay's parts, by shard; empty before its window is fixed."""
         stored = await self._jobs.parts(job_id)
         if PLANNED not in stored:
             return []
         return [
-            Replaying.from_job(part) for name, part in sorted(stored.items()) if name != PLANNED
+            PartProgress.from_job(part) for name, part in sorted(stored.items()) if name != PLANNED
         ]
 
-    async def save(self, claim: Claim, parts: Sequence[Replaying]) -> None:
+    async def save(self, claim: JobLease, parts: Sequence[PartProgress]) -> None:
         """Store the progress of parts, in one call if they fit.
 
         Raises LeaseLost.
@@ -220,7 +220,7 @@ class Replays:
             await self._jobs.save_parts(claim, portion)
 
     async def oldest_arrival(
-        self, namespace: str, spec: ReplaySpec, parts: Sequence[Replaying]
+        self, namespace: str, spec: ReplaySpec, parts: Sequence[PartProgress]
     ) -> int | None:
         """Return the arrival time in ms of the oldest record left to read; None for none."""
         name = StreamName(spec.request.stream, namespace)
@@ -278,7 +278,7 @@ class Replays:
 
     # For the sweep
 
-    async def tidy(self) -> int:
+    async def sweep(self) -> int:
         """Forget replays that ended without a worker; return their number.
 
         They were cancelled while no worker had them, or failed and were never retried.

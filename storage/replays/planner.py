@@ -9,7 +9,7 @@ from storage.domain import limits
 from storage.domain.errors import ValidationFailed
 from storage.domain.groups.group import without_holes
 from storage.domain.names import LogId, StreamName
-from storage.domain.replays.replay import Reach, ReplayRequest
+from storage.domain.replays.replay import OffsetRange, ReplayRequest
 from storage.domain.streams.record_filter import Selects, selects
 from storage.domain.streams.stream import LogRecord, Stream
 from storage.postgres.repositories.archive_manifest import ArchiveRows
@@ -26,7 +26,7 @@ class Estimate(msgspec.Struct, frozen=True):
     exact: bool
 
 
-class Found(msgspec.Struct, frozen=True):
+class SampleRecord(msgspec.Struct, frozen=True):
     """A record that would be sent, and its shard."""
 
     shard: int
@@ -40,15 +40,15 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     `expired` of the window's records no longer exist.
     """
 
-    reaches: tuple[Reach, ...]
+    reaches: tuple[OffsetRange, ...]
     records: Estimate
     bytes: Estimate
     expired: int
     seconds: float
-    sample: tuple[Found, ...]
+    sample: tuple[SampleRecord, ...]
 
 
-class _Looked(msgspec.Struct):
+class _Sampled(msgspec.Struct):
     """Observations of the window's records."""
 
     records: int = 0
@@ -56,7 +56,7 @@ class _Looked(msgspec.Struct):
     bytes: int = 0
     first_ms: int | None = None
     last_ms: int | None = None
-    found: list[Found] = []
+    found: list[SampleRecord] = []
 
     def add(self, shard: int, record: LogRecord, is_meant: Selects) -> None:
         """Count one more record."""
@@ -68,7 +68,7 @@ class _Looked(msgspec.Struct):
         if is_meant(shard, record):
             self.selected += 1
             self.bytes += record.record.size_bytes
-            self.found.append(Found(shard, record))
+            self.found.append(SampleRecord(shard, record))
 
 
 class ReplayPlanner:
@@ -92,7 +92,7 @@ class ReplayPlanner:
         looked = await self._look(source, reaches, request, existing, whole=exact)
         return _plan(request, reaches, existing, expired, looked)
 
-    async def _held(self, source: Stream, reaches: Sequence[Reach]) -> tuple[int, int]:
+    async def _held(self, source: Stream, reaches: Sequence[OffsetRange]) -> tuple[int, int]:
         """Return how many records of the window exist, and how many no longer do."""
         states = {state.shard.index: state for state in await self._streams.shards(source.name)}
         holes: Holes = await self._rows.holes([state.shard.log_id for state in states.values()])
@@ -107,16 +107,16 @@ class ReplayPlanner:
     async def _look(
         self,
         source: Stream,
-        reaches: Sequence[Reach],
+        reaches: Sequence[OffsetRange],
         request: ReplayRequest,
         existing: int,
         *,
         whole: bool,
-    ) -> _Looked:
+    ) -> _Sampled:
         if whole and not request.filter.takes_all and existing > limits.REPLAY_SCAN_RECORDS_MAX:
             detail = f"The range has {existing} records; at most {limits.REPLAY_SCAN_RECORDS_MAX} can be counted exactly"
             raise ValidationFailed.at("/exact", detail, "too_many")
-        looked, is_meant = _Looked(), selects(request.filter)
+        looked, is_meant = _Sampled(), selects(request.filter)
         places = list(reaches) if whole and not request.filter.takes_all else _places(reaches)
         for batch in _in_turn(places):
             await asyncio.gather(
@@ -125,12 +125,12 @@ class ReplayPlanner:
         return looked
 
     async def _look_at(
-        self, name: StreamName, place: Reach, looked: _Looked, is_meant: Selects
+        self, name: StreamName, place: OffsetRange, looked: _Sampled, is_meant: Selects
     ) -> None:
         async for record in self._records(name, place):
             looked.add(place.shard, record, is_meant)
 
-    async def _records(self, name: StreamName, place: Reach) -> AsyncIterator[LogRecord]:
+    async def _records(self, name: StreamName, place: OffsetRange) -> AsyncIterator[LogRecord]:
         offset = place.first
         while offset < place.end:
             most = min(limits.READ_RECORDS_MAX, place.end - offset)
@@ -148,11 +148,11 @@ class ReplayPlanner:
 _AT_ONCE = 8  # ranges that are read
 
 
-def _in_turn(places: Sequence[Reach]) -> list[Sequence[Reach]]:
+def _in_turn(places: Sequence[OffsetRange]) -> list[Sequence[OffsetRange]]:
     return [places[nth : nth + _AT_ONCE] for nth in range(0, len(places), _AT_ONCE)]
 
 
-def _places(reaches: Sequence[Reach]) -> list[Reach]:
+def _places(reaches: Sequence[OffsetRange]) -> list[OffsetRange]:
     """Return the ranges to read for an estimate.
 
     All of a small shard, or a few ranges that lie apart; only of some shards, if there are many.
@@ -166,12 +166,16 @@ def _places(reaches: Sequence[Reach]) -> list[Reach]:
             places.append(reach)
             continue
         firsts = (reach.first + (whole - step) * nth // (per_shard - 1) for nth in range(per_shard))
-        places += [Reach(reach.shard, first, first + step) for first in firsts]
+        places += [OffsetRange(reach.shard, first, first + step) for first in firsts]
     return places
 
 
 def _plan(
-    request: ReplayRequest, reaches: Sequence[Reach], existing: int, expired: int, looked: _Looked
+    request: ReplayRequest,
+    reaches: Sequence[OffsetRange],
+    existing: int,
+    expired: int,
+    looked: _Sampled,
 ) -> Plan:
     saw_all = looked.records >= existing
     share = looked.selected / looked.records if looked.records else 0.0
@@ -199,7 +203,7 @@ def _plan(
     )
 
 
-def _spread(records: Sequence[Found]) -> Sequence[Found]:
+def _spread(records: Sequence[SampleRecord]) -> Sequence[SampleRecord]:
     """Return an evenly spread sample of the records."""
     most = limits.REPLAY_SAMPLE_MAX
     if len(records) <= most:

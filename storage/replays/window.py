@@ -12,7 +12,7 @@ from storage.domain.errors import (
     ValidationFailed,
 )
 from storage.domain.names import GroupName, LogId, QueueName, StreamName
-from storage.domain.replays.replay import Bound, Reach, ReplayRequest
+from storage.domain.replays.replay import Bound, OffsetRange, ReplayRequest
 from storage.domain.streams.stream import ReadFrom, ShardState, Stream
 from storage.groups.engine import Groups
 from storage.streams.engine import Streams
@@ -49,7 +49,7 @@ class WindowResolver:
             raise ValidationFailed.at("/target/stream", detail, "read_only")
         return stream.stream_id
 
-    async def reaches(self, source: Stream, request: ReplayRequest) -> list[Reach]:
+    async def reaches(self, source: Stream, request: ReplayRequest) -> list[OffsetRange]:
         """Return the range of offsets of each shard, by shard, without empty ones.
 
         Raises ShardNotFound, GroupNotFound, BookmarkNotFound, and ValidationFailed for a bookmark in another stream.
@@ -59,7 +59,9 @@ class WindowResolver:
         tips = {state.shard.index: state.next for state in states}
         firsts = await self._edges(source, request.start, states, starts, "/from")
         ends = await self._edges(source, request.end, states, tips, "/to")
-        ranges = [Reach(index, firsts[index], min(ends[index], tip)) for index, tip in tips.items()]
+        ranges = [
+            OffsetRange(index, firsts[index], min(ends[index], tip)) for index, tip in tips.items()
+        ]
         return [reach for reach in ranges if reach.first < reach.end]
 
     async def _edges(

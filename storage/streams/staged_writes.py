@@ -176,7 +176,7 @@ class StagedWrites:
                 await self._append_some(await self._catalog.stream(name), write)
         return len(open_writes)
 
-    async def forget_old(self) -> int:
+    async def delete_old(self) -> int:
         """Delete the records of batches that were done long ago; return their number."""
         return await self._rows.forget(self._clock.now_ms() - limits.WRITES_KEPT_MS)
 

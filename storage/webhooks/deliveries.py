@@ -75,7 +75,7 @@ class Deliveries:
 
     # Leases
 
-    async def beat(self, deliverer: str) -> list[Held]:
+    async def heartbeat(self, deliverer: str) -> list[Held]:
         """Send a deliverer's heartbeat and renew its leases; return those that it still holds."""
         return await self._rows.beat(deliverer, limits.WEBHOOK_LEASE_MS, self._now())
 
@@ -107,7 +107,7 @@ class Deliveries:
         """Release the leases of these webhooks, so that other deliverers may serve them."""
         await self._rows.release(deliverer, webhook_ids)
 
-    async def leave(self, deliverer: str) -> None:
+    async def deregister(self, deliverer: str) -> None:
         """Remove a deliverer permanently, after it released its leases."""
         await self._rows.forget_deliverer(deliverer, limits.DAY_MS)
 
@@ -161,7 +161,7 @@ class Deliveries:
             limit=limit,
         )
 
-    async def forget_old(self) -> int:
+    async def delete_old(self) -> int:
         """Run one bounded round of log retention, for the sweeper; return the deleted entries."""
         return await self._rows.forget(self._clock.now_ms(), limits.WEBHOOK_LOG_DELETES)
 

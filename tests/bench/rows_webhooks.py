@@ -85,7 +85,7 @@ async def _deliver(house: House, url: str, count: int) -> float:
         serving = asyncio.create_task(deliverer.run())
         async with asyncio.timeout(PATIENCE_S):
             await counted.done.wait()
-            await deliverer.journal.flush()
+            await deliverer.delivery_log.flush()
         took = monotonic() - begun
         serving.cancel()
         await asyncio.gather(serving, return_exceptions=True)

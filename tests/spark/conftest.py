@@ -11,7 +11,7 @@ import pytest
 
 from spark_worker.runtime.job_context import Handler
 from spark_worker.runtime.runner import Runner
-from spark_worker.runtime.session_pool import SharedSpark
+from spark_worker.runtime.session_pool import SessionPool
 from storage.bootstrap import open_storage
 from storage.domain.jobs import JobKind, JobState
 from storage.postgres.database import conninfo
@@ -48,9 +48,9 @@ def stores(redis_url, database_url, tmp_path) -> StorageSettings:
 
 
 @pytest.fixture
-def sparks(spark_of_the_run, stores) -> SharedSpark:
+def sparks(spark_of_the_run, stores) -> SessionPool:
     """The shared Spark session, whose tasks use the test's stores."""
-    return SharedSpark(spark_of_the_run.lender(stores), jobs_max=1_000_000)
+    return SessionPool(spark_of_the_run.lender(stores), jobs_max=1_000_000)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from spark_worker.runtime.job_context import GiveUp, TryAgain
+from spark_worker.runtime.job_context import PermanentFailure, TransientFailure
 from storage.domain.errors import StreamNotFound
 from storage.domain.jobs import JobKind, JobPart, JobState
 from tests.acceptance.deployment import all_gone, command_line, descendants
@@ -121,8 +121,8 @@ async def test_two_workers_run_every_job_once(storage, working, ended):
     ("error", "failures", "failure"),
     [
         (RuntimeError("no luck\nat all"), 10, "RuntimeError: no luck"),
-        (TryAgain("Postgres is away"), 10, "Postgres is away"),
-        (GiveUp("no such range"), 1, "no such range"),
+        (TransientFailure("Postgres is away"), 10, "Postgres is away"),
+        (PermanentFailure("no such range"), 1, "no such range"),
         (StreamNotFound(), 1, "The stream does not exist."),
     ],
 )
@@ -144,7 +144,7 @@ async def test_transient_failure_is_retried_and_permanent_is_not(
 
 
 @pytest.mark.parametrize(
-    ("error", "told"), [(RuntimeError("no luck"), 1), (TryAgain("Postgres is away"), 0)]
+    ("error", "told"), [(RuntimeError("no luck"), 1), (TransientFailure("Postgres is away"), 0)]
 )
 async def test_only_unexpected_errors_are_logged_with_traceback(
     storage, working, ended, caplog, error, told

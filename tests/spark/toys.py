@@ -8,7 +8,7 @@ import msgspec
 import pyarrow as pa
 
 from spark_worker.runtime.fault_points import fault
-from spark_worker.runtime.job_context import Handler, Work
+from spark_worker.runtime.job_context import Handler, JobContext
 from storage.domain.jobs import JobKind, JobPart
 
 
@@ -30,7 +30,7 @@ def resting(seconds: float) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.
     return rest
 
 
-def count(work: Work) -> Mapping[str, Any]:
+def count(work: JobContext) -> Mapping[str, Any]:
     """Count, continuing after the last saved step."""
     spec = work.spec(Toy)
     spark = work.spark
@@ -46,7 +46,7 @@ def count(work: Work) -> Mapping[str, Any]:
     return {"steps": spec.steps, "attempt": work.job.attempt}
 
 
-def once(work: Work) -> None:
+def once(work: JobContext) -> None:
     """Save a part, without Spark."""
     work.call(work.storage.jobs.save_parts(work.claim, [JobPart("once", 1, True, {})]))
     fault("toy.after_save")

@@ -23,7 +23,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from storage.archive.compact_task import join
+from storage.archive.compact_task import compact_files
 from storage.bootstrap import Storage, open_storage
 from storage.domain import limits
 from storage.domain.clock import ManualClock
@@ -187,7 +187,7 @@ class TiersMachine(RuleBasedStateMachine):
             return
         root = open_root(self.tiers.stores.archive_url or "")
         runs = self.run(planner.to_compact("default"))
-        swaps = [(run, join(root, "default", run)) for run in runs]
+        swaps = [(run, compact_files(root, "default", run)) for run in runs]
         self.run(self.tiers.storage.archive_committer.commit_compaction(claimed.claim, swaps, {}))
 
     @rule()

@@ -13,7 +13,7 @@ from storage.domain import limits
 from storage.domain.access.permissions import Action
 from storage.domain.clock import SystemClock
 from storage.domain.errors import JobNotFound
-from storage.domain.jobs import JobState, Wish
+from storage.domain.jobs import JobState, RequestedState
 from storage.domain.replays.replay import progress_of
 from storage.replays.engine import Replay
 
@@ -102,7 +102,7 @@ async def show_replay(
         raise JobNotFound(f"Replay '{replay}' does not exist.")
     told = progress_of(found.parts)
     job = found.job
-    settled = job.state.is_over or job.wish is Wish.CANCEL
+    settled = job.state.is_over or job.wish is RequestedState.CANCEL
     return render(
         request,
         "replay/show.html",
@@ -113,8 +113,11 @@ async def show_replay(
         asked=found.spec.request,
         told=told,
         progress=Progress.of(found, told, _CLOCK.now_ms()),
-        can_pause=not settled and job.state is not JobState.PAUSED and job.wish is Wish.NONE,
-        can_resume=not settled and (job.state is JobState.PAUSED or job.wish is Wish.PAUSE),
+        can_pause=not settled
+        and job.state is not JobState.PAUSED
+        and job.wish is RequestedState.NONE,
+        can_resume=not settled
+        and (job.state is JobState.PAUSED or job.wish is RequestedState.PAUSE),
         can_cancel=not settled,
         can_retry=job.state is JobState.FAILED,
     )

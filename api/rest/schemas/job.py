@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 
 from api.native.fields import rfc3339
 from api.rest.schema_base import Time
-from storage.domain.jobs import Job, JobKind, JobPart, JobState, Wish
+from storage.domain.jobs import Job, JobKind, JobPart, JobState, RequestedState
 
 
 class JobOut(BaseModel):
@@ -19,7 +19,7 @@ class JobOut(BaseModel):
         str, Field(description="At most one job of a type and subject is open at a time.")
     ]
     state: JobState
-    wish: Annotated[Wish, Field(description="Pending action.")]
+    wish: Annotated[RequestedState, Field(description="Pending action.")]
     attempt: Annotated[int, Field(description="Number of times the job was started.")]
     failures: Annotated[int, Field(description="Consecutive failed attempts without progress.")]
     attempts_max: int

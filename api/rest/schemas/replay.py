@@ -10,12 +10,12 @@ from api.native.fields import moment_ms, rfc3339
 from api.native.records import RecordOut
 from api.rest.schema_base import Config, Time
 from storage.domain import limits
-from storage.domain.jobs import JobState, Wish
+from storage.domain.jobs import JobState, RequestedState
 from storage.domain.replays.pacing import Pacing
 from storage.domain.replays.replay import (
     Bound,
     Order,
-    Replaying,
+    PartProgress,
     ReplayRequest,
     ShardMode,
     Target,
@@ -284,7 +284,7 @@ class ReplayShardOut(CountsOut):
     done: bool
 
     @classmethod
-    def from_domain(cls, part: Replaying) -> Self:
+    def from_domain(cls, part: PartProgress) -> Self:
         reach = part.reach
         return cls(
             shard=reach.shard,
@@ -309,7 +309,7 @@ class ReplayOut(BaseModel):
     target: TargetConfig
     order: Order
     state: JobState
-    wish: Annotated[Wish, Field(description="Pending action.")]
+    wish: Annotated[RequestedState, Field(description="Pending action.")]
     attempt: int
     failure: Annotated[
         str, Field(description="Error of the last failed attempt; empty if none failed.")

@@ -23,7 +23,7 @@ async def _expire_files(storage: Storage) -> int:
 
 
 async def _finish_writes(storage: Storage) -> int:
-    return await storage.staged_writes.finish() + await storage.staged_writes.forget_old()
+    return await storage.staged_writes.finish() + await storage.staged_writes.delete_old()
 
 
 async def _collect_orphans(storage: Storage) -> int:

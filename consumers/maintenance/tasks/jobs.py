@@ -6,7 +6,7 @@ from storage.domain import limits
 
 
 async def _delete_old_jobs(storage: Storage) -> int:
-    return await drain(storage.jobs.forget_old)
+    return await drain(storage.jobs.delete_old)
 
 
 TASKS = (MaintenanceTask("jobs", limits.HOUR_MS, _delete_old_jobs),)

@@ -6,7 +6,7 @@ from storage.domain import limits
 
 
 async def _sweep_replays(storage: Storage) -> int:
-    return await storage.replays.tidy()
+    return await storage.replays.sweep()
 
 
 TASKS = (MaintenanceTask("replays", 10 * limits.MINUTE_MS, _sweep_replays),)

@@ -6,7 +6,7 @@ from storage.domain import limits
 
 
 async def _delete_old_deliveries(storage: Storage) -> int:
-    return await drain(storage.deliveries.forget_old)
+    return await drain(storage.deliveries.delete_old)
 
 
 TASKS = (MaintenanceTask("deliveries", limits.MINUTE_MS, _delete_old_deliveries),)

@@ -163,7 +163,7 @@ class ReplaySpec(msgspec.Struct, frozen=True, kw_only=True):
     target_id: LogId
 
 
-class Reach(msgspec.Struct, frozen=True):
+class OffsetRange(msgspec.Struct, frozen=True):
     """Offsets [first, end) of a shard."""
 
     shard: int
@@ -171,7 +171,7 @@ class Reach(msgspec.Struct, frozen=True):
     end: int
 
 
-class Replaying(msgspec.Struct, frozen=True, kw_only=True):
+class PartProgress(msgspec.Struct, frozen=True, kw_only=True):
     """A part of a replay and its progress: `position` is the next offset to read.
 
     Of the records `read`, `selected` matched the filter; `sent` are new in the target, `duplicates` had been sent
@@ -179,7 +179,7 @@ class Replaying(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     part: str
-    reach: Reach
+    reach: OffsetRange
     position: int
     done: bool = False
     read: int = 0
@@ -204,12 +204,12 @@ class Replaying(msgspec.Struct, frozen=True, kw_only=True):
         return JobPart(self.part, self.position, self.done, self.counts)
 
     @classmethod
-    def from_job(cls, stored: JobPart) -> "Replaying":
+    def from_job(cls, stored: JobPart) -> "PartProgress":
         """Convert from the part that a job stored."""
         counts = stored.counts
         return cls(
             part=stored.part,
-            reach=Reach(counts["shard"], counts["first"], counts["end"]),
+            reach=OffsetRange(counts["shard"], counts["first"], counts["end"]),
             position=stored.position,
             done=stored.done,
             **{name: counts.get(name, 0) for name in _COUNTS},
@@ -222,7 +222,7 @@ PLANNED = "planned"
 """Part that marks the plan as complete: all other parts exist, and the window is fixed."""
 
 
-def parts_of(reaches: Sequence[Reach], order: Order) -> list[Replaying]:
+def parts_of(reaches: Sequence[OffsetRange], order: Order) -> list[PartProgress]:
     """Return the parts of a replay before its start."""
     if order is not Order.NONE:
         return [_part(f"shard {one.shard:06d}", one) for one in reaches]
@@ -234,11 +234,11 @@ def parts_of(reaches: Sequence[Reach], order: Order) -> list[Replaying]:
     ]
 
 
-def _part(name: str, reach: Reach) -> Replaying:
-    return Replaying(part=name, reach=reach, position=reach.first)
+def _part(name: str, reach: OffsetRange) -> PartProgress:
+    return PartProgress(part=name, reach=reach, position=reach.first)
 
 
-def _step(reaches: Sequence[Reach]) -> int:
+def _step(reaches: Sequence[OffsetRange]) -> int:
     """Return the number of records of a range.
 
     Large enough to bound the number of parts, because a target keeps state for each.
@@ -248,9 +248,9 @@ def _step(reaches: Sequence[Reach]) -> int:
     return max(limits.REPLAY_RANGE_RECORDS, -(-whole // ranges_max))
 
 
-def _cut(reach: Reach, step: int) -> list[Reach]:
+def _cut(reach: OffsetRange, step: int) -> list[OffsetRange]:
     firsts = range(reach.first, reach.end, step)
-    return [Reach(reach.shard, first, min(first + step, reach.end)) for first in firsts]
+    return [OffsetRange(reach.shard, first, min(first + step, reach.end)) for first in firsts]
 
 
 def producer_of(job_id: str, part: str) -> str:
@@ -259,7 +259,7 @@ def producer_of(job_id: str, part: str) -> str:
     return f"replay:{digest}:{part}"
 
 
-def waves(parts: Sequence[Replaying], shards: Sequence[Shard], order: Order) -> list[list[str]]:
+def waves(parts: Sequence[PartProgress], shards: Sequence[Shard], order: Order) -> list[list[str]]:
     """Return the parts by name, in groups that may run in parallel, one group after another."""
     if order is not Order.KEY:
         return [[part.part for part in parts]] if parts else []
@@ -313,7 +313,7 @@ def group_for(key: str, shard: int, *, fifo: bool) -> str:
     return hashlib.sha256(key.encode()).hexdigest()
 
 
-def progress_of(parts: Iterable[Replaying]) -> dict[str, Any]:
+def progress_of(parts: Iterable[PartProgress]) -> dict[str, Any]:
     """Return the progress of a replay as a whole."""
     replayed = list(parts)
     total: dict[str, Any] = {

@@ -17,7 +17,7 @@ from storage.domain import limits
 from storage.domain.archive import ArchivedFile, ArchiveState, LogRange, Span, hour_of
 from storage.domain.errors import StorageUnavailable
 from storage.domain.fault_points import fault
-from storage.domain.jobs import Claim, Job, JobState, Outcome
+from storage.domain.jobs import Job, JobLease, JobState, Outcome
 from storage.domain.names import LogId
 from storage.postgres.database import Database
 from storage.postgres.queries import query
@@ -105,7 +105,7 @@ class ArchiveRows:
 
     async def commit(
         self,
-        claim: Claim,
+        claim: JobLease,
         advances: Sequence[Advance],
         progress: dict[str, Any],
         now_ms: int,
@@ -196,7 +196,7 @@ class ArchiveRows:
 
     async def replace(
         self,
-        claim: Claim,
+        claim: JobLease,
         swaps: Sequence[tuple[Sequence[ArchivedFile], ArchivedFile]],
         progress: dict[str, Any],
         now_ms: int,

@@ -12,15 +12,15 @@ from sqlmodel import col
 from storage.domain import limits
 from storage.domain.errors import JobNotFound, JobRefused, NamespaceNotFound, StorageUnavailable
 from storage.domain.jobs import (
-    Claim,
     Job,
     JobKind,
+    JobLease,
     JobPart,
     JobState,
+    JobStatus,
     LeaseLost,
     Outcome,
-    Standing,
-    Wish,
+    RequestedState,
 )
 from storage.postgres.database import Database
 from storage.postgres.queries import query
@@ -125,8 +125,8 @@ class JobRows:
             return None if row is None else _job(row)
 
     async def heartbeat(
-        self, claim: Claim, progress: Mapping[str, Any] | None, lease_ms: int
-    ) -> Wish:
+        self, claim: JobLease, progress: Mapping[str, Any] | None, lease_ms: int
+    ) -> RequestedState:
         """Renew the lease, store the job's progress, and return the requested action.
 
         Raises LeaseLost.
@@ -139,9 +139,9 @@ class JobRows:
             wish = await session.scalar(query("renew_lease"), values)
         if wish is None:
             raise LeaseLost
-        return Wish(wish)
+        return RequestedState(wish)
 
-    async def change(self, job_id: str, decide: Callable[[Job, bool], Standing]) -> Job:
+    async def change(self, job_id: str, decide: Callable[[Job, bool], JobStatus]) -> Job:
         """Change a job's state as `decide` returns, under a lock on its row.
 
         `decide` is given the job and whether a worker holds it. Raises JobNotFound, errors of `decide`, and JobRefused where
@@ -160,7 +160,7 @@ class JobRows:
             ) from error
 
     async def let_go(
-        self, claim: Claim, progress: Mapping[str, Any] | None, decide: Callable[[Job], Outcome]
+        self, claim: JobLease, progress: Mapping[str, Any] | None, decide: Callable[[Job], Outcome]
     ) -> JobState:
         """End an attempt as `decide` returns; return the job's state.
 
@@ -182,7 +182,7 @@ class JobRows:
                 for row in await session.execute(statement)
             ]
 
-    async def save_parts(self, claim: Claim, parts: Sequence[JobPart]) -> None:
+    async def save_parts(self, claim: JobLease, parts: Sequence[JobPart]) -> None:
         """Store the progress of parts, all or none. Raises LeaseLost."""
         async with self._database.writing(unknown=StorageUnavailable) as session:
             locked = await session.scalar(query("hold_claim"), msgspec.structs.asdict(claim))
@@ -211,7 +211,7 @@ class JobRows:
             return [_job(row) for row in await session.execute(statement)]
 
 
-async def ended(session: AsyncSession, claim: Claim) -> JobState | None:
+async def ended(session: AsyncSession, claim: JobLease) -> JobState | None:
     """Return the state in which an attempt ended, None while it runs.
 
     The state is locked until the caller's transaction ends. For a caller whose commit was not answered: the attempt ends
@@ -223,7 +223,7 @@ async def ended(session: AsyncSession, claim: Claim) -> JobState | None:
 
 async def let_go(
     session: AsyncSession,
-    claim: Claim,
+    claim: JobLease,
     progress: Mapping[str, Any] | None,
     decide: Callable[[Job], Outcome],
 ) -> JobState:
@@ -243,7 +243,7 @@ async def let_go(
     return outcome.state
 
 
-async def _hold_claimed(session: AsyncSession, claim: Claim) -> Row[Any]:
+async def _hold_claimed(session: AsyncSession, claim: JobLease) -> Row[Any]:
     row = await _hold(session, claim.job_id)
     if row is None or (row.attempt, row.worker) != (claim.attempt, claim.worker):
         raise LeaseLost
@@ -264,7 +264,7 @@ async def _put(session: AsyncSession, row: Row[Any], values: dict[str, Any]) -> 
     return _job((await session.execute(changed)).one())
 
 
-def _standing(row: Row[Any], standing: Standing) -> dict[str, Any]:
+def _standing(row: Row[Any], standing: JobStatus) -> dict[str, Any]:
     """Return the columns that an owner's command changes.
 
     A job that leaves its worker this way has no worker: no attempt can write.
@@ -288,7 +288,7 @@ def _outcome(row: Row[Any], outcome: Outcome) -> dict[str, Any]:
     """
     return {
         "state": outcome.state.value,
-        "wish": Wish.NONE.value,
+        "wish": RequestedState.NONE.value,
         "failures": outcome.failures,
         "failure": outcome.failure[: limits.JOB_FAILURE_CHARACTERS_MAX],
         "run_after_ms": row.now_ms + outcome.wait_ms,
@@ -305,7 +305,7 @@ def _job(row: Row[Any]) -> Job:
         subject=row.subject,
         spec=row.spec,
         state=JobState(row.state),
-        wish=Wish(row.wish),
+        wish=RequestedState(row.wish),
         attempt=row.attempt,
         failures=row.failures,
         attempts_max=row.attempts_max,

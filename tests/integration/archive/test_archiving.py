@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from storage.archive.compact_task import join
+from storage.archive.compact_task import compact_files
 from storage.archive.verify import open_archive_check
 from storage.bootstrap import open_storage
 from storage.domain import limits
@@ -258,7 +258,7 @@ async def test_small_files_of_same_hour_are_compacted(engines, settings, root, c
     claim = (await engines.jobs.claim("test", [JobKind.COMPACT])).claim
     [run] = await engines.archive_planner.to_compact(DEFAULT_NAMESPACE)
 
-    joined = join(root, DEFAULT_NAMESPACE, run)
+    joined = compact_files(root, DEFAULT_NAMESPACE, run)
     await engines.archive_committer.commit_compaction(claim, [(run, joined)], {})
 
     assert await files_of(engines, CLICKS) == [joined]
@@ -276,7 +276,7 @@ async def test_compaction_does_not_replace_deleted_files(engines, settings, root
     await engines.archive_planner.plan_compaction()
     claim = (await engines.jobs.claim("test", [JobKind.COMPACT])).claim
     [run] = await engines.archive_planner.to_compact(DEFAULT_NAMESPACE)
-    joined = join(root, DEFAULT_NAMESPACE, run)
+    joined = compact_files(root, DEFAULT_NAMESPACE, run)
     clock.advance(ms=2 * HOUR)
     await engines.archive_garbage_collector.retire()
 

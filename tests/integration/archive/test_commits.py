@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from storage.bootstrap import open_storage
-from storage.domain.archive import Copied
+from storage.domain.archive import CopyResult
 from storage.domain.jobs import JobKind, JobState, LeaseLost
 from storage.domain.names import DEFAULT_NAMESPACE, StreamName
 from storage.domain.streams.stream import StreamSpec
@@ -48,7 +48,7 @@ async def test_worker_that_lost_its_job_commits_nothing(engines, settings):
     await engines.streams.append(CLICKS, numbered(0, 10))
     await engines.archive_admin.flush(CLICKS)
     lost = (await engines.jobs.claim("slow", [JobKind.ARCHIVE])).claim
-    await engines.jobs.give_back(lost)
+    await engines.jobs.release(lost)
     taken = (await engines.jobs.claim("quick", [JobKind.ARCHIVE])).claim
     copied = await copy(
         settings, await engines.archive_planner.due(DEFAULT_NAMESPACE, stream="clicks")
@@ -109,7 +109,7 @@ async def test_failed_range_blocks_later_ranges_of_its_shard(engines, settings):
     claim = (await engines.jobs.claim("test", [JobKind.ARCHIVE])).claim
 
     await engines.archive_committer.commit(
-        claim, [third, Copied(parts[1], failure="no room"), first]
+        claim, [third, CopyResult(parts[1], failure="no room"), first]
     )
 
     assert [file.next_offset for file in await files_of(engines, CLICKS)] == [10]
@@ -125,7 +125,7 @@ async def test_flush_job_is_requeued_until_everything_is_archived(engines, setti
     for refused in (2, 1, 0):
         claimed = await engines.jobs.claim("test", [JobKind.ARCHIVE])
         ranges = await engines.archive_planner.due(DEFAULT_NAMESPACE, stream="clicks")
-        copied = [Copied(log, failure="no way there") for log in ranges[:refused]]
+        copied = [CopyResult(log, failure="no way there") for log in ranges[:refused]]
         copied += await copy(settings, ranges[refused:])
         await engines.archive_committer.commit(claimed.claim, copied)
         job = await engines.jobs.get(asked.job_id)
@@ -146,7 +146,7 @@ async def test_failures_are_logged_once_per_reason(engines, caplog):
     ranges = await engines.archive_planner.due(DEFAULT_NAMESPACE, stream="clicks")
 
     reasons = ["no way there", "no room", "no way there"]
-    copied = [Copied(log, failure=why) for log, why in zip(ranges, reasons, strict=True)]
+    copied = [CopyResult(log, failure=why) for log, why in zip(ranges, reasons, strict=True)]
     await engines.archive_committer.commit(claimed.claim, copied)
 
     told = [(record.reason, record.ranges) for record in caplog.records if "ranges" in vars(record)]
@@ -163,7 +163,7 @@ async def test_range_committed_by_another_job_is_not_failure(engines, settings):
     quick = await engines.jobs.claim("quick", [JobKind.ARCHIVE])
     await engines.archive_committer.commit(quick.claim, await copy(settings, [log]))
 
-    gone = Copied(log, missing=((0, 10),))  # it left the hot store when it was archived
+    gone = CopyResult(log, missing=((0, 10),))  # it left the hot store when it was archived
     told = await engines.archive_committer.commit(slow.claim, [gone])
     begun_again = await engines.jobs.get(asked.job_id)
     last = await engines.jobs.claim("slow", [JobKind.ARCHIVE])

@@ -7,7 +7,15 @@ import pytest
 
 from storage.bootstrap import open_storage
 from storage.domain.errors import JobNotFound, JobRefused, NamespaceNotFound, ValidationFailed
-from storage.domain.jobs import Claim, JobKind, JobPart, JobState, LeaseLost, Outcome, Wish
+from storage.domain.jobs import (
+    JobKind,
+    JobLease,
+    JobPart,
+    JobState,
+    LeaseLost,
+    Outcome,
+    RequestedState,
+)
 from storage.postgres.database import conninfo, open_database
 from storage.postgres.repositories.jobs import ended, let_go
 from storage.settings import StorageSettings
@@ -48,7 +56,7 @@ async def test_job_is_queued_and_claimed(jobs):
 
     assert (made.state, made.attempt, made.spec) == (JobState.QUEUED, 0, {"n": 1})
     assert (claimed.state, claimed.job_id) == (JobState.RUNNING, made.job_id)
-    assert claimed.claim == Claim(made.job_id, 1, "w1")
+    assert claimed.claim == JobLease(made.job_id, 1, "w1")
     assert claimed.started_at_ms >= made.created_at_ms
     assert await jobs.claim("w2", KINDS) is None
 
@@ -147,7 +155,7 @@ async def test_job_with_expired_lease_restarts_and_fences_old_claim(jobs, later)
         jobs.heartbeat(stale, {"n": 9}),
         jobs.finish(stale),
         jobs.fail(stale, "no"),
-        jobs.give_back(stale),
+        jobs.release(stale),
         jobs.save_parts(stale, [JobPart("0", 5, False, {})]),
     ):
         with pytest.raises(LeaseLost):
@@ -175,7 +183,7 @@ async def test_heartbeat_renews_lease_and_stores_progress(jobs, later):
     wish = await jobs.heartbeat(claimed.claim, {"records": 7})
     later(50_000)
 
-    assert wish is Wish.NONE
+    assert wish is RequestedState.NONE
     assert await jobs.claim("w2", KINDS) is None
     assert (await jobs.get(claimed.job_id)).progress == {"records": 7}
 
@@ -269,7 +277,7 @@ async def test_failed_job_can_be_retried_unless_replaced(jobs):
 async def test_ending_attempt_is_idempotent(jobs):
     for say in (
         lambda claim: jobs.finish(claim),
-        lambda claim: jobs.give_back(claim),
+        lambda claim: jobs.release(claim),
         lambda claim: jobs.fail(claim, "no"),
     ):
         made = await submit(jobs)
@@ -295,7 +303,10 @@ async def test_queued_job_is_paused_resumed_and_cancelled_immediately(jobs):
 
 @pytest.mark.parametrize(
     ("word", "wish", "state"),
-    [("pause", Wish.PAUSE, JobState.PAUSED), ("cancel", Wish.CANCEL, JobState.CANCELLED)],
+    [
+        ("pause", RequestedState.PAUSE, JobState.PAUSED),
+        ("cancel", RequestedState.CANCEL, JobState.CANCELLED),
+    ],
 )
 async def test_running_job_stops_as_requested_by_its_owner(jobs, word, wish, state):
     made = await submit(jobs)
@@ -303,11 +314,11 @@ async def test_running_job_stops_as_requested_by_its_owner(jobs, word, wish, sta
 
     told = await getattr(jobs, word)(made.job_id)
     seen = await jobs.heartbeat(claimed.claim)
-    stopped = await jobs.give_back(claimed.claim, {"records": 4})
+    stopped = await jobs.release(claimed.claim, {"records": 4})
 
     assert (told.state, told.wish, seen, stopped) == (JobState.RUNNING, wish, wish, state)
     found = await jobs.get(made.job_id)
-    assert (found.wish, found.progress) == (Wish.NONE, {"records": 4})
+    assert (found.wish, found.progress) == (RequestedState.NONE, {"records": 4})
 
 
 async def test_resume_before_worker_stops_requeues_job(jobs):
@@ -318,7 +329,7 @@ async def test_resume_before_worker_stops_requeues_job(jobs):
 
     await jobs.resume(made.job_id)
 
-    assert await jobs.give_back(claimed.claim) is JobState.QUEUED
+    assert await jobs.release(claimed.claim) is JobState.QUEUED
     assert (await jobs.claim("w2", KINDS)).attempt == 2
 
 
@@ -332,7 +343,7 @@ async def test_pause_request_survives_loss_of_worker(jobs, later):
 
     assert (await jobs.get(made.job_id)).state is JobState.PAUSED
     with pytest.raises(LeaseLost):
-        await jobs.give_back(claimed.claim)
+        await jobs.release(claimed.claim)
 
 
 async def test_job_of_lost_worker_is_cancelled_immediately(jobs, later):
@@ -392,10 +403,10 @@ async def test_old_ended_jobs_are_deleted_with_their_parts(jobs, later):
     await jobs.finish(claimed.claim)
     open_one = await submit(jobs)
 
-    assert await jobs.forget_old() == 0
+    assert await jobs.delete_old() == 0
     later(31 * 24 * 3_600_000)
 
-    assert await jobs.forget_old() == 1
+    assert await jobs.delete_old() == 1
     with pytest.raises(JobNotFound):
         await jobs.get(made.job_id)
     assert await jobs.parts(made.job_id) == {}

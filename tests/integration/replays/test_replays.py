@@ -354,11 +354,11 @@ async def test_maintenance_forgets_producers_of_ended_replays(
     job, spec, _ = await begin(storage)
     await send(storage, job, spec)
     await storage.replays.pause("default", "r")
-    await storage.jobs.give_back(job.claim)
+    await storage.jobs.release(job.claim)
     await storage.jobs.cancel(job.job_id)
 
-    assert await storage.replays.tidy() == 1
-    assert await storage.replays.tidy() == 0  # once is enough
+    assert await storage.replays.sweep() == 1
+    assert await storage.replays.sweep() == 0  # once is enough
 
     risen = [await storage.streams._rising.known(at) for at in await _logs(storage)]
     assert {known for known, _ in risen} == {False}

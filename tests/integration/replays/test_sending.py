@@ -112,7 +112,7 @@ async def test_new_attempt_stops_previous_one(storage, clock):
     await fill(storage, 20)
     await storage.replays.submit("default", wanted())
     job, spec, _ = await begin(storage)
-    await storage.jobs.give_back(job.claim)
+    await storage.jobs.release(job.claim)
     again, _, _ = await begin(storage, "other")
 
     assert await send(storage, job, spec) == TaskEnd(halted=True)
@@ -145,7 +145,7 @@ async def test_task_stops_on_request_and_saves_progress(storage, word, state, mo
     assert ended == TaskEnd(halted=True)
     parts = await storage.replays.parts(asked.job.job_id)
     assert sum(part.sent for part in parts) == len(await everything(storage)) < 200
-    assert await storage.jobs.give_back(job.claim) == JobState(state)
+    assert await storage.jobs.release(job.claim) == JobState(state)
 
 
 async def test_sends_in_progress_count_when_another_part_halts(storage, monkeypatch):

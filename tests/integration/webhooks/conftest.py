@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from consumers.webhooks.deliverer import Deliverer, source_of
-from consumers.webhooks.delivery_log import Journal
+from consumers.webhooks.delivery_log import DeliveryLogWriter
 from consumers.webhooks.endpoint import Endpoint
 from consumers.webhooks.group_source import GroupSource
 from consumers.webhooks.http_sender import Sender, Tracing
@@ -92,7 +92,7 @@ class Bench:
         self.clock = clock
         self.counters = counters
         self.url = url
-        self.journal = Journal(storage.deliveries)
+        self.delivery_log = DeliveryLogWriter(storage.deliveries)
         self.endpoints: list[Endpoint] = []
 
     async def queue_hook(self, spec: QueueSpec | None = None, **more: object) -> Webhook:
@@ -115,7 +115,7 @@ class Bench:
     ) -> Endpoint:
         """Claim the webhook as a new deliverer, and return its endpoint."""
         deliverer = f"deliverer-{len(self.endpoints)}"
-        await self.storage.deliveries.beat(deliverer)
+        await self.storage.deliveries.heartbeat(deliverer)
         [served] = await self.storage.deliveries.claim(deliverer, 10)
         return self.endpoint_of(served, resolver, allow, tracing)
 
@@ -130,7 +130,7 @@ class Bench:
         tls = httpx.create_ssl_context()
         sender = Sender(served, Egress.of(allow), self.clock, tls, resolver, tracing)
         endpoint = Endpoint(
-            served, sender, self.journal, self.clock, self.counters, lambda: 0.5, lambda: True
+            served, sender, self.delivery_log, self.clock, self.counters, lambda: 0.5, lambda: True
         )
         self.endpoints.append(endpoint)
         return endpoint
@@ -150,7 +150,7 @@ class Bench:
 
     async def deliveries(self):
         """Return the log, the oldest first."""
-        await self.journal.flush()
+        await self.delivery_log.flush()
         webhook = await self.storage.webhooks.get(HOOK)
         return (await self.storage.deliveries.page(webhook))[::-1]
 

@@ -47,17 +47,17 @@ async def test_two_deliverers_share_webhooks(bench, storage, receiver):
     await many_hooks(bench, storage, 5)
     one, other = bench.deliverer(), bench.deliverer()
 
-    await one.beat()
+    await one.heartbeat()
     alone = len(one.served)
-    await other.beat()
-    await one.beat()
-    await other.beat()
+    await other.heartbeat()
+    await one.heartbeat()
+    await other.heartbeat()
     shared = sorted([*one.served, *other.served])
     for number in range(5):
         await send(storage, b"hello", queue=QueueName(f"q{number}"))
     await receiver.until(5)
     await one._leave()
-    await other.beat()
+    await other.heartbeat()
     heir = len(other.served)
     await other._leave()
 
@@ -70,14 +70,14 @@ async def test_two_deliverers_share_webhooks(bench, storage, receiver):
 async def test_webhooks_of_silent_deliverer_move_when_its_lease_ends(bench, storage, clock):
     await many_hooks(bench, storage, 1)
     silent, other = bench.deliverer(), bench.deliverer()
-    await silent.beat()
+    await silent.heartbeat()
 
     clock.advance(10 * SECOND_MS - 1)
-    await other.beat()
+    await other.heartbeat()
     early = other.served
     clock.advance(1)
-    await other.beat()
-    await silent.beat()
+    await other.heartbeat()
+    await silent.heartbeat()
 
     assert (early, other.served, silent.served) == ([], ["hook0"], [])
     await silent._leave()
@@ -87,13 +87,13 @@ async def test_webhooks_of_silent_deliverer_move_when_its_lease_ends(bench, stor
 async def test_deliverer_without_renewed_lease_stops_sending(bench, storage, receiver, monkeypatch):
     await bench.queue_hook()
     deliverer = bench.deliverer()
-    await deliverer.beat()
+    await deliverer.heartbeat()
 
     monkeypatch.setattr(deliverer, "_lease_until", 0.0)
     await send(storage, b"hello")
     await asyncio.sleep(0.3)
     unsent = len(receiver.got)
-    await deliverer.beat()
+    await deliverer.heartbeat()
     await receiver.until(1)
     await deliverer._leave()
 
@@ -103,14 +103,14 @@ async def test_deliverer_without_renewed_lease_stops_sending(bench, storage, rec
 async def test_changed_webhook_is_served_with_new_configuration(bench, storage, receiver):
     await bench.queue_hook()
     deliverer = bench.deliverer()
-    await deliverer.beat()
+    await deliverer.heartbeat()
 
     await bench.hook("queue:orders", headers=(("x-new", "1"),))
-    await deliverer.beat()
+    await deliverer.heartbeat()
     await send(storage, b"hello")
     [got] = await receiver.until(1)
     await storage.webhooks.delete(HOOK)
-    await deliverer.beat()
+    await deliverer.heartbeat()
 
     assert got.headers["x-new"] == "1"
     assert deliverer.served == []
@@ -120,7 +120,7 @@ async def test_changed_webhook_is_served_with_new_configuration(bench, storage, 
 async def test_stopping_deliverer_finishes_current_deliveries(bench, storage, receiver):
     await bench.queue_hook(in_flight_max=1)
     deliverer = bench.deliverer()
-    await deliverer.beat()
+    await deliverer.heartbeat()
 
     async def after_a_while(writer):
         await asyncio.sleep(1.2)
@@ -140,10 +140,10 @@ async def test_webhook_of_deleted_queue_reports_it(bench, storage):
     await bench.queue_hook()
     deliverer = bench.deliverer()
     await storage.catalog.delete_queue(ORDERS)
-    await deliverer.beat()
+    await deliverer.heartbeat()
     async with asyncio.timeout(5):
         while "orders" not in (await storage.webhooks.get(HOOK)).health.last_failure:
-            await deliverer.journal.flush()
+            await deliverer.delivery_log.flush()
             await asyncio.sleep(0.02)
     await deliverer._leave()
 
@@ -157,13 +157,13 @@ async def test_log_has_row_per_message_with_its_attempts(bench, storage, receive
     receiver.behaviours = [answer(500, b"no room"), answer(500, b"no room")]
     source = await bench.queue_source()
     await source.round()
-    await bench.journal.flush()
+    await bench.delivery_log.flush()
     begun_ms = clock.now_ms()
     clock.advance(5 * SECOND_MS)
     await source.round()
     [third] = await send(storage, b"three")
     await source.round()
-    await bench.journal.flush()
+    await bench.delivery_log.flush()
     webhook = await storage.webhooks.get(HOOK)
     page = storage.deliveries.page
 
@@ -202,13 +202,13 @@ async def test_log_entries_expire(bench, storage, receiver, clock):
     await bench.queue_hook(log_ms=HOUR_MS)
     await send(storage, b"hello")
     await (await bench.queue_source()).round()
-    await bench.journal.flush()
+    await bench.delivery_log.flush()
 
     clock.advance(HOUR_MS - 1)
-    early = await storage.deliveries.forget_old()
+    early = await storage.deliveries.delete_old()
     clock.advance(1)
 
-    assert (early, await storage.deliveries.forget_old()) == (0, 1)
+    assert (early, await storage.deliveries.delete_old()) == (0, 1)
 
 
 async def test_webhook_deleted_while_logged_does_not_affect_others(bench, storage, receiver):
@@ -217,7 +217,7 @@ async def test_webhook_deleted_while_logged_does_not_affect_others(bench, storag
     await send(storage, b"one")
     await send(storage, b"two", queue=QueueName("q0"))
     deliverer = bench.deliverer()
-    await deliverer.beat()
+    await deliverer.heartbeat()
     await receiver.until(2)
     await storage.webhooks.delete(HOOK)
     await deliverer._leave()
@@ -242,7 +242,7 @@ async def test_failing_log_write_does_not_stop_log(bench, storage, receiver, mon
         await send(storage, body)
         await source.round()
         with suppress(StorageUnavailable):
-            await bench.journal.flush()
+            await bench.delivery_log.flush()
 
     [delivery] = await bench.deliveries()
     assert receiver.bodies == [b"lost", b"kept"]
@@ -263,7 +263,7 @@ async def test_delivery_is_resent_under_its_id_even_after_success(
     await bench.queue_hook()
     [message_id] = await send(storage, b"hello")
     await (await bench.queue_source()).round()
-    await bench.journal.flush()
+    await bench.delivery_log.flush()
 
     attempt = await requested.resend(HOOK, message_id)
     receiver.behaviours = [answer(500)]
@@ -284,7 +284,7 @@ async def test_waiting_message_is_acknowledged_by_successful_resend(
     receiver.behaviours = [answer(500)]
     source = await bench.queue_source()
     await source.round()
-    await bench.journal.flush()
+    await bench.delivery_log.flush()
 
     await requested.resend(HOOK, message_id)
     clock.advance(HOUR_MS)
@@ -301,7 +301,7 @@ async def test_dead_letter_can_be_resent(bench, storage, receiver, requested):
     [message_id] = await send(storage, b"hello")
     receiver.behaviours = [answer(500)]
     await (await bench.queue_source()).round()
-    await bench.journal.flush()
+    await bench.delivery_log.flush()
 
     await requested.resend(HOOK, message_id)
 
@@ -316,7 +316,7 @@ async def test_deleted_message_too_large_to_log_cannot_be_resent(
     await bench.queue_hook()
     [message_id] = await send(storage, b"x" * (KEPT_BYTES + 1))
     await (await bench.queue_source()).round()
-    await bench.journal.flush()
+    await bench.delivery_log.flush()
 
     with pytest.raises(PayloadGone):
         await requested.resend(HOOK, message_id)
@@ -431,8 +431,8 @@ async def test_deliverer_without_secret_key_leaves_webhook_to_others(
     told = hook_settings.model_copy(update={"secret_keys": ()})
     async with open_storage(told, clock=clock) as without:
         blind, seeing = bench.deliverer(without), bench.deliverer()
-        await blind.beat()
-        await seeing.beat()
+        await blind.heartbeat()
+        await seeing.heartbeat()
 
         assert (blind.served, seeing.served) == ([], ["hook"])
         await blind._leave()

@@ -106,11 +106,11 @@ async def test_record_blocks_its_shard_visibly_after_last_retry(bench, storage, 
     for _ in range(2):
         clock.advance(MINUTE_MS)
         await source.round()
-    await bench.journal.flush()
+    await bench.delivery_log.flush()
     blocked = (await storage.webhooks.get(HOOK)).health.blocked
     clock.advance(MINUTE_MS)
     await source.round()
-    await bench.journal.flush()
+    await bench.delivery_log.flush()
 
     assert blocked == {0: "offset 0: 500"}
     assert receiver.bodies == [b"bad"] * 4 + [b"behind"]
@@ -165,7 +165,7 @@ async def test_next_deliverer_continues_retry_schedule(bench, storage, receiver,
     await append(storage, b"bad", b"behind")
     receiver.behaviours = [answer(500), answer(500)]
     await (await bench.group_source()).round()
-    await bench.journal.flush()
+    await bench.delivery_log.flush()
 
     clock.advance(11 * SECOND_MS)  # its lease has expired
     heir = await bench.group_source()
@@ -186,7 +186,7 @@ async def test_enabling_webhook_retries_immediately(bench, storage, receiver, cl
     await source.round()
     clock.advance(5 * SECOND_MS)
     await source.round()
-    await bench.journal.flush()
+    await bench.delivery_log.flush()
 
     clock.advance(11 * SECOND_MS)
     await storage.webhooks.enable(HOOK)

@@ -235,16 +235,16 @@ async def test_410_disables_webhook_and_keeps_message(bench, storage, receiver, 
     await send(storage, b"hello")
     receiver.behaviours = [answer(410)]
     deliverer = bench.deliverer()
-    await deliverer.beat()
+    await deliverer.heartbeat()
     await receiver.until(1)
     await bench.counters.until(Outcome.GONE)
 
-    await deliverer.beat()
+    await deliverer.heartbeat()
     disabled = await storage.webhooks.get(HOOK)
     stats = await storage.queues.stats(ORDERS)
-    await deliverer.beat()
+    await deliverer.heartbeat()
     enabled = await storage.webhooks.enable(HOOK)
-    await deliverer.beat()
+    await deliverer.heartbeat()
     await receiver.until(2)
     await deliverer._leave()
 

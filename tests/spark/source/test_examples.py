@@ -15,7 +15,7 @@ import pytest
 
 from spark_worker.main import HANDLERS
 from spark_worker.runtime.runner import Runner
-from spark_worker.runtime.session_pool import SharedSpark
+from spark_worker.runtime.session_pool import SessionPool
 from storage.bootstrap import open_storage
 from storage.postgres.database import conninfo
 from storage.settings import StorageSettings
@@ -160,7 +160,7 @@ def told(dsn: str) -> dict[str, int]:
 @asynccontextmanager
 async def a_worker(lending: SparkOfTheRun, settings: StorageSettings) -> AsyncIterator[None]:
     """A worker of the service, on the shared session."""
-    sparks = SharedSpark(lending.lender(settings), jobs_max=1_000_000)
+    sparks = SessionPool(lending.lender(settings), jobs_max=1_000_000)
     async with open_storage(settings, limits=QUICK) as storage:
         runner = Runner(
             "w", storage, worker_settings(settings), HANDLERS, sparks, QUICK, lambda *_: None

@@ -12,11 +12,11 @@ from storage.domain.jobs import (
     JobCommand,
     JobKind,
     JobState,
-    Standing,
-    Wish,
-    after_word,
+    JobStatus,
+    RequestedState,
+    apply_command,
     failed,
-    given_back,
+    released,
     wait_after_ms,
 )
 
@@ -30,7 +30,7 @@ JOB = Job(
     subject="",
     spec={},
     state=RUNNING,
-    wish=Wish.NONE,
+    wish=RequestedState.NONE,
     attempt=1,
     failures=0,
     attempts_max=3,
@@ -47,69 +47,78 @@ JOB = Job(
 @pytest.mark.parametrize(
     ("word", "now", "after"),
     [
-        (JobCommand.PAUSE, Standing(QUEUED), Standing(PAUSED)),
-        (JobCommand.PAUSE, Standing(PAUSED), Standing(PAUSED)),
-        (JobCommand.PAUSE, Standing(RUNNING), Standing(RUNNING, Wish.PAUSE)),
-        (JobCommand.RESUME, Standing(PAUSED), Standing(QUEUED)),
-        (JobCommand.RESUME, Standing(QUEUED), Standing(QUEUED)),
-        (JobCommand.RESUME, Standing(RUNNING, Wish.PAUSE), Standing(RUNNING)),
-        (JobCommand.CANCEL, Standing(QUEUED), Standing(CANCELLED)),
-        (JobCommand.CANCEL, Standing(PAUSED), Standing(CANCELLED)),
-        (JobCommand.CANCEL, Standing(CANCELLED), Standing(CANCELLED)),
-        (JobCommand.CANCEL, Standing(RUNNING, Wish.PAUSE), Standing(RUNNING, Wish.CANCEL)),
-        (JobCommand.RETRY, Standing(FAILED), Standing(QUEUED)),
+        (JobCommand.PAUSE, JobStatus(QUEUED), JobStatus(PAUSED)),
+        (JobCommand.PAUSE, JobStatus(PAUSED), JobStatus(PAUSED)),
+        (JobCommand.PAUSE, JobStatus(RUNNING), JobStatus(RUNNING, RequestedState.PAUSE)),
+        (JobCommand.RESUME, JobStatus(PAUSED), JobStatus(QUEUED)),
+        (JobCommand.RESUME, JobStatus(QUEUED), JobStatus(QUEUED)),
+        (JobCommand.RESUME, JobStatus(RUNNING, RequestedState.PAUSE), JobStatus(RUNNING)),
+        (JobCommand.CANCEL, JobStatus(QUEUED), JobStatus(CANCELLED)),
+        (JobCommand.CANCEL, JobStatus(PAUSED), JobStatus(CANCELLED)),
+        (JobCommand.CANCEL, JobStatus(CANCELLED), JobStatus(CANCELLED)),
+        (
+            JobCommand.CANCEL,
+            JobStatus(RUNNING, RequestedState.PAUSE),
+            JobStatus(RUNNING, RequestedState.CANCEL),
+        ),
+        (JobCommand.RETRY, JobStatus(FAILED), JobStatus(QUEUED)),
     ],
 )
 def test_command_changes_idle_job_or_is_noted_for_running_job(word, now, after):
-    assert after_word(word, now, is_leased=now.state is RUNNING) == after
+    assert apply_command(word, now, is_leased=now.state is RUNNING) == after
 
 
 @pytest.mark.parametrize(
     ("word", "now"),
     [
-        *((word, Standing(DONE)) for word in JobCommand),
-        (JobCommand.PAUSE, Standing(FAILED)),
-        (JobCommand.RESUME, Standing(CANCELLED)),
-        (JobCommand.CANCEL, Standing(FAILED)),
-        (JobCommand.RETRY, Standing(RUNNING)),
-        (JobCommand.RETRY, Standing(CANCELLED)),
-        (JobCommand.PAUSE, Standing(RUNNING, Wish.CANCEL)),
-        (JobCommand.RESUME, Standing(RUNNING, Wish.CANCEL)),
+        *((word, JobStatus(DONE)) for word in JobCommand),
+        (JobCommand.PAUSE, JobStatus(FAILED)),
+        (JobCommand.RESUME, JobStatus(CANCELLED)),
+        (JobCommand.CANCEL, JobStatus(FAILED)),
+        (JobCommand.RETRY, JobStatus(RUNNING)),
+        (JobCommand.RETRY, JobStatus(CANCELLED)),
+        (JobCommand.PAUSE, JobStatus(RUNNING, RequestedState.CANCEL)),
+        (JobCommand.RESUME, JobStatus(RUNNING, RequestedState.CANCEL)),
     ],
 )
 def test_invalid_command_is_rejected(word, now):
     with pytest.raises(JobRefused):
-        after_word(word, now, is_leased=True)
+        apply_command(word, now, is_leased=True)
 
 
 @pytest.mark.parametrize(
     ("word", "after"), [(JobCommand.PAUSE, PAUSED), (JobCommand.CANCEL, CANCELLED)]
 )
 def test_running_job_with_expired_lease_stops_immediately(word, after):
-    assert after_word(word, Standing(RUNNING), is_leased=False) == Standing(after)
+    assert apply_command(word, JobStatus(RUNNING), is_leased=False) == JobStatus(after)
 
 
 @given(
-    now=st.builds(Standing, st.sampled_from(JobState), st.sampled_from(Wish)),
+    now=st.builds(JobStatus, st.sampled_from(JobState), st.sampled_from(RequestedState)),
     word=st.sampled_from(JobCommand),
     held=st.booleans(),
 )
 def test_commands_are_idempotent(now, word, held):
     try:
-        once = after_word(word, now, is_leased=held)
+        once = apply_command(word, now, is_leased=held)
     except JobRefused:
         return
     if word is JobCommand.RETRY:
         return  # the job is queued then, not failed
 
-    assert after_word(word, once, is_leased=held) == once
+    assert apply_command(word, once, is_leased=held) == once
 
 
 @pytest.mark.parametrize(
-    ("wish", "state"), [(Wish.NONE, QUEUED), (Wish.PAUSE, PAUSED), (Wish.CANCEL, CANCELLED)]
+    ("wish", "state"),
+    [
+        (RequestedState.NONE, QUEUED),
+        (RequestedState.PAUSE, PAUSED),
+        (RequestedState.CANCEL, CANCELLED),
+    ],
 )
 def test_released_job_follows_the_wish_without_a_failure(wish, state):
-    outcome = given_back(replace(JOB, wish=wish, failures=2))
+    outcome = released(replace(JOB, wish=wish, failures=2))
 
     assert (outcome.state, outcome.failures, outcome.wait_ms) == (state, 2, 0)
 
@@ -129,7 +138,7 @@ def test_permanent_failure_is_not_retried():
 
 
 def test_failed_attempt_is_not_retried_when_cancelled():
-    outcome = failed(replace(JOB, wish=Wish.CANCEL), "no", retry=True, first_wait_ms=100)
+    outcome = failed(replace(JOB, wish=RequestedState.CANCEL), "no", retry=True, first_wait_ms=100)
 
     assert outcome.state is CANCELLED
 

@@ -15,9 +15,9 @@ from storage.domain.limits import (
 from storage.domain.log.record_batch import Record
 from storage.domain.replays.replay import (
     Bound,
+    OffsetRange,
     Order,
-    Reach,
-    Replaying,
+    PartProgress,
     ReplayRequest,
     Target,
     group_for,
@@ -34,7 +34,9 @@ from storage.domain.streams.stream import LogRecord, Shard
 REACHES = st.lists(
     st.tuples(st.integers(0, 10**9), st.integers(1, 10**9)), min_size=1, max_size=50
 ).map(
-    lambda spans: [Reach(shard, first, first + size) for shard, (first, size) in enumerate(spans)]
+    lambda spans: [
+        OffsetRange(shard, first, first + size) for shard, (first, size) in enumerate(spans)
+    ]
 )
 
 
@@ -53,7 +55,7 @@ def test_parts_cover_the_window_without_gap_or_overlap(reaches, order):
 
 
 def test_shard_is_divided_only_without_ordering():
-    reach = Reach(0, 5, 3 * REPLAY_RANGE_RECORDS)
+    reach = OffsetRange(0, 5, 3 * REPLAY_RANGE_RECORDS)
 
     assert len(parts_of([reach], Order.SHARD)) == 1
     assert len(parts_of([reach], Order.NONE)) == 3
@@ -67,7 +69,7 @@ def test_key_order_replays_parents_before_children():
         Shard(3, "d", 1, 1, 1, parents=(0,)),
         Shard(4, "e", 1, 3, 2, parents=(3, 1)),
     ]
-    parts = parts_of([Reach(shard.index, 0, 1) for shard in shards], Order.KEY)
+    parts = parts_of([OffsetRange(shard.index, 0, 1) for shard in shards], Order.KEY)
     names = {part.reach.shard: part.part for part in parts}
 
     assert waves(parts, shards, Order.KEY) == [
@@ -80,11 +82,11 @@ def test_key_order_replays_parents_before_children():
 
 
 def test_part_round_trips_through_job_storage():
-    part = Replaying(
-        part="shard 000003", reach=Reach(3, 5, 9), position=7, read=2, selected=2, sent=1
+    part = PartProgress(
+        part="shard 000003", reach=OffsetRange(3, 5, 9), position=7, read=2, selected=2, sent=1
     )
 
-    assert Replaying.from_job(part.to_job()) == part
+    assert PartProgress.from_job(part.to_job()) == part
     assert progress_of([part, part])["records"] == 8
 
 

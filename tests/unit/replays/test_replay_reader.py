@@ -8,11 +8,11 @@ from contextlib import suppress
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_worker.jobs.replay_reader import Lane
+from spark_worker.jobs.replay_reader import OrderedReader
 from storage.domain.errors import StorageUnavailable
 from storage.domain.log.record_batch import Record
 from storage.domain.names import StreamName
-from storage.domain.replays.replay import Reach, Replaying
+from storage.domain.replays.replay import OffsetRange, PartProgress
 from storage.domain.streams.record_filter import Filter, selects
 from storage.domain.streams.stream import Gap, LogRecord, ShardRead
 
@@ -58,17 +58,17 @@ def drawn(seed: int, shards: int) -> dict[int, list[LogRecord]]:
     return found
 
 
-async def filled(lane: Lane) -> bool:
+async def filled(lane: OrderedReader) -> bool:
     """Fill the lane, repeating failed reads."""
     while True:
         with suppress(StorageUnavailable):
-            return await lane.fill()
+            return await lane.prefetch()
 
 
-async def taken(lane: Lane, chance: random.Random, batches: int = 1_000):
+async def taken(lane: OrderedReader, chance: random.Random, batches: int = 1_000):
     """Return the records of a lane and its parts after the given number of batches."""
     found: list[tuple[int, int, int]] = []
-    after: dict[str, Replaying] = {}
+    after: dict[str, PartProgress] = {}
     while batches and await filled(lane):
         batch = lane.take(chance.randint(1, 6), chance.randint(1, 30))
         found += [(one.at.arrival_ms, one.shard, one.at.offset) for one in batch.records]
@@ -78,9 +78,10 @@ async def taken(lane: Lane, chance: random.Random, batches: int = 1_000):
     return found, after
 
 
-def parts(shards: int) -> list[Replaying]:
+def parts(shards: int) -> list[PartProgress]:
     return [
-        Replaying(part=str(shard), reach=Reach(shard, 0, 50), position=0) for shard in range(shards)
+        PartProgress(part=str(shard), reach=OffsetRange(shard, 0, 50), position=0)
+        for shard in range(shards)
     ]
 
 
@@ -104,14 +105,14 @@ def test_lane_yields_selected_records_by_arrival_and_resumes(seed, shards, stop,
     async def run():
         reader = Logs(logs, chance)
         first, before = await taken(
-            Lane(reader, SOURCE, parts(shards), is_meant, most),  # type: ignore[arg-type]  # it reads
+            OrderedReader(reader, SOURCE, parts(shards), is_meant, most),  # type: ignore[arg-type]  # it reads
             chance,
             stop,
         )
         stored = {part.part: part for part in parts(shards)} | before
         left = None if most is None else most - sum(part.selected for part in stored.values())
         second, after = await taken(
-            Lane(reader, SOURCE, [*stored.values()], is_meant, left),  # type: ignore[arg-type]  # as well
+            OrderedReader(reader, SOURCE, [*stored.values()], is_meant, left),  # type: ignore[arg-type]  # as well
             chance,
         )
         return first + second, stored | after
@@ -127,11 +128,11 @@ def test_records_not_yet_due_stay_in_the_lane():
     logs = {0: [LogRecord(n, n * 10, Record(b"x")) for n in range(5)]}
 
     async def run():
-        lane = Lane(Logs(logs, random.Random(1), 0), SOURCE, parts(1), selects(Filter()))  # type: ignore[arg-type]  # it reads
-        await lane.fill()
+        lane = OrderedReader(Logs(logs, random.Random(1), 0), SOURCE, parts(1), selects(Filter()))  # type: ignore[arg-type]  # it reads
+        await lane.prefetch()
         batch = lane.take(10, 1_000, lambda at: at.arrival_ms < 10)
         lane.done(batch.after)
-        await lane.fill()
+        await lane.prefetch()
         return len(batch.records), lane.take(10, 1_000, lambda _: False), lane.peek()
 
     count, nothing, following = asyncio.run(run())

@@ -13,7 +13,7 @@ from typing import Any, cast
 import pytest
 from py4j.java_gateway import GatewayClient  # type: ignore[import-untyped]
 
-from spark_worker.runtime.session_pool import SharedSpark
+from spark_worker.runtime.session_pool import SessionPool
 from spark_worker.runtime.spark_session import Session, options, quieten_py4j, tidy_scratch
 from spark_worker.settings import WorkerSettings, storage_of_task, tell_tasks
 from storage.settings import StorageSettings
@@ -56,7 +56,7 @@ def opening() -> Opening:
 
 
 async def test_concurrent_requests_open_one_session(opening):
-    sparks = SharedSpark(opening, jobs_max=10)
+    sparks = SessionPool(opening, jobs_max=10)
 
     got = await asyncio.gather(*(sparks.get() for _ in range(5)))
 
@@ -65,7 +65,7 @@ async def test_concurrent_requests_open_one_session(opening):
 
 
 async def test_session_of_ended_jvm_is_replaced(opening):
-    sparks = SharedSpark(opening, jobs_max=10)
+    sparks = SessionPool(opening, jobs_max=10)
     await sparks.get()
     opening.opened[0].alive = False
 
@@ -76,16 +76,16 @@ async def test_session_of_ended_jvm_is_replaced(opening):
 
 
 async def test_session_is_worn_after_job_limit_and_fresh_after_close(opening):
-    sparks = SharedSpark(opening, jobs_max=2)
+    sparks = SessionPool(opening, jobs_max=2)
     await sparks.get()
 
     sparks.count_job()
-    worn_after_one = sparks.worn
+    worn_after_one = sparks.needs_recycling
     sparks.count_job()
-    worn_after_two = sparks.worn
+    worn_after_two = sparks.needs_recycling
     await sparks.close()
 
-    assert (worn_after_one, worn_after_two, sparks.worn) == (False, True, False)
+    assert (worn_after_one, worn_after_two, sparks.needs_recycling) == (False, True, False)
     assert opening.opened[0].closed
 
 
@@ -96,7 +96,7 @@ async def test_close_cancels_session_that_is_being_opened():
         begun.set()
         await asyncio.sleep(60)
 
-    sparks = SharedSpark(slowly, jobs_max=2)
+    sparks = SessionPool(slowly, jobs_max=2)
     asking = asyncio.create_task(sparks.get())
     await begun.wait()
 

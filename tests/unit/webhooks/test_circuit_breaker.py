@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from consumers.webhooks.circuit_breaker import Gate
+from consumers.webhooks.circuit_breaker import CircuitBreaker
 from consumers.webhooks.queue_source import verdict
 from storage.domain.errors import ValidationFailed
 from storage.domain.limits import MINUTE_MS, SECOND_MS
@@ -25,73 +25,73 @@ DONE, FAILED = attempt(Outcome.DELIVERED), attempt(Outcome.SERVER_ERROR)
 
 @given(st.floats(0.5, 500), st.integers(1, 20))
 def test_deliveries_stay_within_the_rate(rate, seconds):
-    gate, now_ms, went = Gate(rate), NOW, 0
+    gate, now_ms, went = CircuitBreaker(rate), NOW, 0
     while now_ms < NOW + seconds * SECOND_MS:
         wait_ms = gate.wait_ms(now_ms)
         assert wait_ms is not None
         if wait_ms:
             now_ms += wait_ms
             continue
-        gate.went(now_ms)
-        gate.came_back(DONE, now_ms)
+        gate.record_start(now_ms)
+        gate.record_result(DONE, now_ms)
         went += 1
 
     assert rate * seconds * 0.95 - 1 <= went <= rate * (seconds + 0.02) + 2
 
 
 def test_ten_consecutive_failures_open_breaker_and_allow_probe():
-    gate = Gate(None)
+    gate = CircuitBreaker(None)
     for _ in range(9):
-        gate.came_back(FAILED, NOW)
+        gate.record_result(FAILED, NOW)
     closed = gate.wait_ms(NOW)
-    gate.came_back(FAILED, NOW)
+    gate.record_result(FAILED, NOW)
     opened = gate.wait_ms(NOW)
 
     later = NOW + 10 * SECOND_MS
-    gate.went(later)
+    gate.record_start(later)
     probing = gate.wait_ms(later)
-    gate.came_back(FAILED, later)
+    gate.record_result(FAILED, later)
 
     assert (closed, opened, probing) == (0, 10 * SECOND_MS, None)
     assert gate.wait_ms(later) == 20 * SECOND_MS
 
 
 def test_successful_probe_closes_breaker():
-    gate = Gate(None)
+    gate = CircuitBreaker(None)
     for _ in range(10):
-        gate.came_back(FAILED, NOW)
+        gate.record_result(FAILED, NOW)
     later = NOW + 10 * SECOND_MS
 
-    gate.went(later)
-    gate.came_back(DONE, later)
+    gate.record_start(later)
+    gate.record_result(DONE, later)
 
     assert (gate.wait_ms(later), gate.is_half_open) == (0, False)
 
 
 def test_unsent_probe_allows_another():
-    gate = Gate(None)
+    gate = CircuitBreaker(None)
     for _ in range(10):
-        gate.came_back(FAILED, NOW)
+        gate.record_result(FAILED, NOW)
     later = NOW + 10 * SECOND_MS
 
-    gate.went(later)
-    gate.came_back(None, later)
+    gate.record_start(later)
+    gate.record_result(None, later)
 
     assert gate.wait_ms(later) == 0
 
 
 def test_failures_in_flight_count_as_one_opening():
-    gate = Gate(None)
+    gate = CircuitBreaker(None)
     for _ in range(60):
-        gate.came_back(FAILED, NOW)
+        gate.record_result(FAILED, NOW)
 
     assert gate.wait_ms(NOW) == 10 * SECOND_MS
 
 
 def test_throttled_receiver_backs_off_exponentially():
-    gate, now_ms, waits = Gate(None), NOW, []
+    gate, now_ms, waits = CircuitBreaker(None), NOW, []
     for _ in range(9):
-        gate.came_back(attempt(Outcome.THROTTLED), now_ms)
+        gate.record_result(attempt(Outcome.THROTTLED), now_ms)
         wait_ms = gate.wait_ms(now_ms)
         assert wait_ms is not None
         waits.append(wait_ms)
@@ -101,9 +101,9 @@ def test_throttled_receiver_backs_off_exponentially():
 
 
 def test_throttle_honours_retry_after():
-    gate = Gate(None)
+    gate = CircuitBreaker(None)
 
-    gate.came_back(attempt(Outcome.THROTTLED, 5 * MINUTE_MS), NOW)
+    gate.record_result(attempt(Outcome.THROTTLED, 5 * MINUTE_MS), NOW)
 
     assert gate.wait_ms(NOW) == 5 * MINUTE_MS
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.archive.compact_task import join
+from storage.archive.compact_task import compact_files
 from storage.bootstrap import open_storage
 from storage.domain.errors import ArchiveDamaged
 from storage.domain.jobs import JobKind
@@ -99,7 +99,7 @@ async def test_compacted_files_are_read_like_their_parts(engines, settings, cloc
     [run] = await engines.archive_planner.to_compact("default")
     await engines.archive_planner.plan_compaction()
     claimed = await engines.jobs.claim("test", [JobKind.COMPACT])
-    joined = join(root, "default", run)
+    joined = compact_files(root, "default", run)
     await engines.archive_committer.commit_compaction(claimed.claim, [(run, joined)], {})
 
     rest = await read(engines, ReadFrom(offset=first.next_offset))
