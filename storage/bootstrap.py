@@ -31,7 +31,7 @@ from storage.log.provisioner import LogProvisioner
 from storage.log.queue_executor import QueueExecutor
 from storage.log.store_epoch import StoreEpoch
 from storage.log.stream_executor import StreamExecutor
-from storage.operations.health import Health
+from storage.operations.health import HealthChecks
 from storage.operations.maintenance import Maintenance
 from storage.operations.presence import ProcessRegistry
 from storage.operations.store_metrics import StoreMetrics
@@ -84,7 +84,7 @@ from storage.streams.staged_writes import StagedWrites
 from storage.timeseries.collector import ResourceCollector
 from storage.timeseries.query import TimeSeriesQuery
 from storage.timeseries.sampler import Sampler
-from storage.webhooks.deliveries import Deliveries
+from storage.webhooks.deliveries import WebhookDeliveries
 from storage.webhooks.engine import Webhooks
 from storage.webhooks.secrets import WebhookSecrets
 
@@ -106,7 +106,7 @@ class Storage:
     moves: Moves
     groups: Groups
     webhooks: Webhooks
-    deliveries: Deliveries
+    deliveries: WebhookDeliveries
     catalog: Catalog
     search: CatalogSearch
     namespaces: Namespaces
@@ -131,7 +131,7 @@ class Storage:
     staged_writes: StagedWrites
     time_series: TimeSeriesQuery
     store_metrics: StoreMetrics
-    health: Health
+    health: HealthChecks
     maintenance: Maintenance
 
 
@@ -246,7 +246,7 @@ async def open_storage(
             moves=moves,
             groups=groups,
             webhooks=webhooks,
-            deliveries=Deliveries(
+            deliveries=WebhookDeliveries(
                 database, inspector, dead_letters, streams, groups, WebhookSecrets(box), clock
             ),
             catalog=catalog,
@@ -277,7 +277,7 @@ async def open_storage(
             staged_writes=StagedWrites(writes, root, catalog, streams, clock),
             time_series=TimeSeriesQuery(hot_series, sampler, catalog, groups, clock),
             store_metrics=StoreMetrics(pipeline, database),
-            health=Health(store, database, clock, settings),
+            health=HealthChecks(store, database, clock, settings),
             maintenance=Maintenance(logs, store, identities, catalog, database),
         )
 

@@ -17,7 +17,7 @@ from api.observability.logging import get_logger
 from api.types import RequestHeaders
 from storage.bootstrap import Storage
 from storage.domain import limits
-from storage.domain.access.audit import DONE, LOG_IN, Asked, Door, Shown, outcome, outcome_of
+from storage.domain.access.audit import DONE, LOG_IN, AuditedCall, Door, Shown, outcome, outcome_of
 from storage.domain.access.credentials import PAIR_PREFIX, CredentialKind
 from storage.domain.access.permissions import LOCAL_ADMINISTRATOR, Action, Principal
 from storage.domain.errors import Forbidden, MillstreamError
@@ -94,7 +94,7 @@ class Auditing:
         await storage.audit_log.commit(intent, DONE, after, describe_result(answer))
         return answer
 
-    async def _check(self, caller: Caller, about: About, entry: Asked) -> None:
+    async def _check(self, caller: Caller, about: About, entry: AuditedCall) -> None:
         """Refuse a call without permission before anything is written for it. Raises Forbidden."""
         principal, storage = caller.principal, self._storage()
         try:
@@ -133,7 +133,7 @@ class Auditing:
         `result`: the outcome of the error, where the protocol has its own error codes.
         """
         storage = self._storage()
-        entry = Asked.of(
+        entry = AuditedCall.of(
             at_ms=storage.audit_log.now_ms(),
             namespace="",
             principal="",
@@ -154,7 +154,7 @@ class Auditing:
         """Wait until all entries recorded in the background are written."""
         await asyncio.gather(*self._notes, return_exceptions=True)
 
-    async def _note(self, entry: Asked, result: str) -> None:
+    async def _note(self, entry: AuditedCall, result: str) -> None:
         """Record a refusal within the rate limit, so that repeated attempts cannot fill the disk."""
         left_out = self._ration.take(entry.at_ms)
         if left_out is None:
@@ -165,9 +165,9 @@ class Auditing:
         except MillstreamError as error:
             _log.warning("audit_refusal_not_written", reason=error.detail)
 
-    def _asked(self, caller: Caller, about: About, now_ms: int) -> Asked:
+    def _asked(self, caller: Caller, about: About, now_ms: int) -> AuditedCall:
         principal = caller.principal
-        return Asked.of(
+        return AuditedCall.of(
             at_ms=now_ms,
             namespace=principal.namespace,
             principal=principal.name,

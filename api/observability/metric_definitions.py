@@ -18,7 +18,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from storage.domain.errors import ErrorCode
 from storage.domain.histogram import STORE_SECONDS
 from storage.domain.queues.message import ReceivedMessage, SettleAction
-from storage.domain.webhooks import Outcome, SourceKind
+from storage.domain.webhooks import AttemptOutcome, SourceKind
 from storage.operations.store_metrics import StoreMetrics
 from storage.settings import Durability
 
@@ -401,13 +401,15 @@ class DeliveryMetrics:
     """Metrics of a webhook deliverer."""
 
     def __init__(self) -> None:
-        self._attempts = {outcome: WEBHOOK_ATTEMPTS.labels(outcome.value) for outcome in Outcome}
+        self._attempts = {
+            outcome: WEBHOOK_ATTEMPTS.labels(outcome.value) for outcome in AttemptOutcome
+        }
         self._delivered = {
             kind: MESSAGES_DELIVERED.labels(noun, "webhook", "manual")
             for kind, noun in _NOUNS.items()
         }
 
-    def attempted(self, kind: SourceKind, outcome: Outcome) -> None:
+    def attempted(self, kind: SourceKind, outcome: AttemptOutcome) -> None:
         """Count a finished request to a receiver."""
         self._attempts[outcome].inc()
         self._delivered[kind].inc()

@@ -21,7 +21,7 @@ from api.websocket.codec import Wire
 from api.websocket.connection import Connection, SocketGone
 from api.websocket.frames import Mode, Publish, ServerFrame
 from api.websocket.serial_batcher import SerialBatcher
-from consumers.subscriptions.credit import Credit
+from consumers.subscriptions.credit import SubscriptionCredit
 from storage.domain import limits
 from storage.domain.access.permissions import Principal
 
@@ -59,7 +59,7 @@ class Subscription(Protocol):
         ...
 
     @property
-    def credit(self) -> Credit:
+    def credit(self) -> SubscriptionCredit:
         """The credit that the client has granted."""
         ...
 

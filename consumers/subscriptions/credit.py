@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from storage.domain import limits
 
 
-class Credit:
+class SubscriptionCredit:
     """Credit granted by the subscriber, and spent by what is sent to it.
 
     While there is some of both, one message more may be sent, also a large one: then its bytes are owed, and

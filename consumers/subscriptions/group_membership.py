@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import msgspec
 
 from storage.domain.errors import MemberUnknown, StaleGeneration
-from storage.domain.groups.group import Group, Membership, Place
+from storage.domain.groups.group import Group, MemberShard, Membership
 from storage.domain.names import GroupName
 from storage.groups.engine import Groups
 
@@ -22,7 +22,7 @@ class Changes(msgspec.Struct, frozen=True):
 
     revoked: tuple[int, ...] = ()
     revoking: tuple[int, ...] = ()
-    assigned: tuple[Place, ...] = ()
+    assigned: tuple[MemberShard, ...] = ()
 
 
 class Member:
@@ -32,7 +32,7 @@ class Member:
         self._groups = groups
         self.name = name
         self.member_id = member_id
-        self.held: dict[int, Place] = {}
+        self.held: dict[int, MemberShard] = {}
         self.revoking: set[int] = set()
         self._given_up: set[int] = set()
         self._membership: Membership | None = None
@@ -92,7 +92,7 @@ class Member:
         self.held.update({place.shard: place for place in new})
         return Changes(revoked, revoking, new)
 
-    def _is_gone(self, shard: int, assigned: dict[int, Place], to_give_up: set[int]) -> bool:
+    def _is_gone(self, shard: int, assigned: dict[int, MemberShard], to_give_up: set[int]) -> bool:
         if shard in to_give_up:
             return False
         now = assigned.get(shard)

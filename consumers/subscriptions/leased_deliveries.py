@@ -10,7 +10,7 @@ from storage.domain.queues.message import ReceivedMessage
 Kept = TypeVar("Kept")
 
 
-class Delivery(msgspec.Struct, Generic[Kept]):
+class LeasedDelivery(msgspec.Struct, Generic[Kept]):
     """One leased delivery.
 
     `seq`: the frame it was sent in. `kept`: its representation, until its arrival is confirmed.
@@ -22,13 +22,13 @@ class Delivery(msgspec.Struct, Generic[Kept]):
     kept: Kept | None
 
 
-class Deliveries(Generic[Kept]):
+class LeasedDeliveries(Generic[Kept]):
     """Unsettled deliveries by receipt handle, in the order in which they were sent."""
 
     __slots__ = ("_held",)
 
     def __init__(self) -> None:
-        self._held: dict[str, Delivery[Kept]] = {}
+        self._held: dict[str, LeasedDelivery[Kept]] = {}
 
     def __len__(self) -> int:
         return len(self._held)
@@ -46,7 +46,7 @@ class Deliveries(Generic[Kept]):
     ) -> None:
         """Add messages that were sent in frame `seq`."""
         for message in messages:
-            self._held[message.receipt_handle] = Delivery(
+            self._held[message.receipt_handle] = LeasedDelivery(
                 seq, message.visible_at_ms, len(message.body), represent(message)
             )
 

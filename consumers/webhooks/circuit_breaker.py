@@ -10,7 +10,7 @@ breaker    closed ──10 failures in a row──▶ open for 10 s … 10 min �
 import math
 
 from storage.domain import limits
-from storage.domain.webhooks import Attempt, Outcome
+from storage.domain.webhooks import Attempt, AttemptOutcome
 
 _LATE_MS = 10
 
@@ -59,7 +59,7 @@ class CircuitBreaker:
             self._throttles = self._failures = self._openings = 0
             return
         self._failures += 1
-        if attempt.outcome is Outcome.THROTTLED or attempt.wait_ms:
+        if attempt.outcome is AttemptOutcome.THROTTLED or attempt.wait_ms:
             self._throttle(attempt.wait_ms, now_ms)
         if self._failures >= limits.WEBHOOK_BREAKER_FAILURES or self._openings:
             self._open(now_ms)

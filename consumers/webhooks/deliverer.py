@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Sequence
 import httpx
 
 from consumers.webhooks.delivery_log import DeliveryLogWriter
-from consumers.webhooks.endpoint import DeliveryMetrics, Endpoint
+from consumers.webhooks.endpoint import DeliveryObserver, Endpoint
 from consumers.webhooks.group_source import GroupSource
 from consumers.webhooks.http_sender import Sender, Tracing
 from consumers.webhooks.queue_source import QueueSource
@@ -29,7 +29,7 @@ from storage.domain import limits
 from storage.domain.access.egress import Egress
 from storage.domain.clock import Clock, SystemClock
 from storage.domain.errors import MillstreamError, StaleGeneration
-from storage.domain.webhooks import Served, SourceKind
+from storage.domain.webhooks import LeasedWebhook, SourceKind
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ def source_of(endpoint: Endpoint, storage: Storage) -> QueueSource | GroupSource
 class WebhookServer:
     """One webhook while it is served."""
 
-    def __init__(self, served: Served, endpoint: Endpoint, storage: Storage) -> None:
+    def __init__(self, served: LeasedWebhook, endpoint: Endpoint, storage: Storage) -> None:
         self.leased = served
         self.endpoint = endpoint
         self._storage = storage
@@ -84,7 +84,7 @@ class Deliverer:
         self,
         storage: Storage,
         allow: Iterable[str],
-        metrics: DeliveryMetrics,
+        metrics: DeliveryObserver,
         *,
         clock: Clock = _CLOCK,
         resolver: Resolve = resolve,
@@ -161,7 +161,7 @@ class Deliverer:
             for served in await self._storage.deliveries.claim(self.name, missing):
                 self._begin(served)
 
-    def _begin(self, served: Served) -> None:
+    def _begin(self, served: LeasedWebhook) -> None:
         sender = Sender(served, self._egress, self._clock, self._tls, self._resolver, self._tracing)
         endpoint = Endpoint(
             served,

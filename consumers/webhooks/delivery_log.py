@@ -9,8 +9,14 @@ import logging
 
 from storage.domain import limits
 from storage.domain.errors import MillstreamError
-from storage.domain.webhooks import Health, Lease, LogEntry, Logged, Webhook
-from storage.webhooks.deliveries import Deliveries
+from storage.domain.webhooks import (
+    DeliveryHealth,
+    DeliveryLogEntry,
+    LoggedDelivery,
+    Webhook,
+    WebhookLease,
+)
+from storage.webhooks.deliveries import WebhookDeliveries
 
 logger = logging.getLogger(__name__)
 
@@ -20,23 +26,23 @@ _HEALTH_EVERY_S = 1.0
 class DeliveryLogWriter:
     """Write-behind log of entries, until it is closed."""
 
-    def __init__(self, deliveries: Deliveries) -> None:
+    def __init__(self, deliveries: WebhookDeliveries) -> None:
         self._deliveries = deliveries
-        self._waiting: list[Logged] = []
-        self._healths: dict[str, tuple[Lease, Health]] = {}
+        self._waiting: list[LoggedDelivery] = []
+        self._healths: dict[str, tuple[WebhookLease, DeliveryHealth]] = {}
         self._pending = asyncio.Event()
         self._capacity = asyncio.Event()
         self._capacity.set()
 
-    async def append(self, webhook: Webhook, entry: LogEntry) -> None:
+    async def append(self, webhook: Webhook, entry: DeliveryLogEntry) -> None:
         """Add to the log; waits while the backlog is too large."""
         await self._capacity.wait()
-        self._waiting.append(Logged(webhook.webhook_id, webhook.spec.log_ms, entry))
+        self._waiting.append(LoggedDelivery(webhook.webhook_id, webhook.spec.log_ms, entry))
         self._pending.set()
         if len(self._waiting) >= limits.WEBHOOK_LOG_BACKLOG_MAX:
             self._capacity.clear()
 
-    def record_health(self, lease: Lease, health: Health) -> None:
+    def record_health(self, lease: WebhookLease, health: DeliveryHealth) -> None:
         """Record the current health of a webhook."""
         self._healths[lease.webhook_id] = (lease, health)
         self._pending.set()
@@ -71,8 +77,8 @@ class DeliveryLogWriter:
 
     async def _write_some(self) -> None:
         """Write one statement's entries; an event that occurs twice waits for the next statement."""
-        batch: dict[tuple[str, str], Logged] = {}
-        left: list[Logged] = []
+        batch: dict[tuple[str, str], LoggedDelivery] = {}
+        left: list[LoggedDelivery] = []
         for logged in self._waiting:
             place = (logged.webhook_id, logged.entry.event_id)
             if len(batch) < limits.WEBHOOK_LOG_FLUSH_ROWS and place not in batch:

@@ -15,12 +15,12 @@ from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.webhooks import (
     Attempt,
+    AttemptOutcome,
+    DeliveryHealth,
+    DeliveryLogEntry,
     DisabledBecause,
     Event,
-    Health,
-    LogEntry,
-    Outcome,
-    Served,
+    LeasedWebhook,
     SourceKind,
 )
 
@@ -29,10 +29,10 @@ logger = logging.getLogger(__name__)
 _PATIENCE_MS = 2_000  # for the circuit breaker, while a message is held
 
 
-class DeliveryMetrics(Protocol):
+class DeliveryObserver(Protocol):
     """Metrics of a deliverer."""
 
-    def attempted(self, kind: SourceKind, outcome: Outcome) -> None: ...
+    def attempted(self, kind: SourceKind, outcome: AttemptOutcome) -> None: ...
 
     def disabled(self, count: int) -> None: ...
 
@@ -49,11 +49,11 @@ class Endpoint:
 
     def __init__(
         self,
-        served: Served,
+        served: LeasedWebhook,
         sender: Sender,
         delivery_log: DeliveryLogWriter,
         clock: Clock,
-        metrics: DeliveryMetrics,
+        metrics: DeliveryObserver,
         chance: Callable[[], float],
         may_send: Callable[[], bool] = lambda: True,
     ) -> None:
@@ -63,7 +63,7 @@ class Endpoint:
         self.clock = clock
         self.chance = chance
         self.delivery_log = delivery_log
-        self.health: Health = served.webhook.health
+        self.health: DeliveryHealth = served.webhook.health
         self.to_disable: DisabledBecause | None = None
         self._sender = sender
         self._metrics = metrics
@@ -172,7 +172,7 @@ class Endpoint:
             )
         )
         self._log_failure(attempt)
-        if attempt.outcome is Outcome.GONE:
+        if attempt.outcome is AttemptOutcome.GONE:
             self._end(DisabledBecause.GONE)
         elif now_ms - since_ms >= self.spec.disable_after_ms:
             self._end(DisabledBecause.FAILING)
@@ -205,7 +205,7 @@ class Endpoint:
             replace(self.health, blocked=others if failure is None else {**others, shard: failure})
         )
 
-    def _report_health(self, health: Health) -> None:
+    def _report_health(self, health: DeliveryHealth) -> None:
         self.health = health
         self.delivery_log.record_health(self.served.lease, health)
 
@@ -214,7 +214,7 @@ class Endpoint:
             self.to_disable = because
             self.over.set()
 
-    async def log(self, entry: LogEntry) -> None:
+    async def log(self, entry: DeliveryLogEntry) -> None:
         """Add to the webhook's log."""
         await self.delivery_log.append(self.webhook, entry)
 

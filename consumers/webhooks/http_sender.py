@@ -19,7 +19,7 @@ from storage.domain import limits
 from storage.domain.access.egress import Egress
 from storage.domain.clock import Clock
 from storage.domain.trace_context import context_of
-from storage.domain.webhooks import Attempt, Event, Outcome, Served
+from storage.domain.webhooks import Attempt, AttemptOutcome, Event, LeasedWebhook
 
 _THROTTLES = frozenset({429, 502, 503, 504})
 _GONE = 410
@@ -65,7 +65,7 @@ class Sender:
 
     def __init__(
         self,
-        served: Served,
+        served: LeasedWebhook,
         egress: Egress,
         clock: Clock,
         tls: ssl.SSLContext,
@@ -114,14 +114,14 @@ class Sender:
         self, event: Event, number: int, context: bytes, *, resent: bool = False
     ) -> Attempt:
         at_ms, started = self._clock.now_ms(), time.perf_counter()
-        answer, outcome, error = _Answer(), Outcome.CONNECTION, ""
+        answer, outcome, error = _Answer(), AttemptOutcome.CONNECTION, ""
         try:
             async with asyncio.timeout(self._webhook.spec.timeout_ms / limits.SECOND_MS):
                 await self._exchange(self._request(event, number, at_ms, context), answer)
         except TimeoutError:
-            outcome, error = Outcome.TIMEOUT, "timed out"
+            outcome, error = AttemptOutcome.TIMEOUT, "timed out"
         except AddressRefused as refused:
-            outcome, error = Outcome.BLOCKED, str(refused)
+            outcome, error = AttemptOutcome.BLOCKED, str(refused)
         except (*_FAILURES, OSError) as failed:
             outcome, error = _of_failure(failed)
         if answer.status is not None:
@@ -197,23 +197,25 @@ def _header(response: httpcore.Response, name: bytes) -> str:
     return values[0].decode("latin-1") if values else ""
 
 
-def _of_status(status: int) -> tuple[Outcome, str]:
+def _of_status(status: int) -> tuple[AttemptOutcome, str]:
     if 200 <= status < 300:
-        return Outcome.DELIVERED, ""
+        return AttemptOutcome.DELIVERED, ""
     if 300 <= status < 400:
-        return Outcome.REDIRECT, f"{status}: redirects are not followed"
+        return AttemptOutcome.REDIRECT, f"{status}: redirects are not followed"
     if status == _GONE:
-        return Outcome.GONE, "410: the endpoint no longer accepts deliveries"
+        return AttemptOutcome.GONE, "410: the endpoint no longer accepts deliveries"
     if status in _THROTTLES:
-        return Outcome.THROTTLED, f"{status}: the endpoint is throttling"
-    return (Outcome.CLIENT_ERROR if status < 500 else Outcome.SERVER_ERROR), str(status)
+        return AttemptOutcome.THROTTLED, f"{status}: the endpoint is throttling"
+    return (AttemptOutcome.CLIENT_ERROR if status < 500 else AttemptOutcome.SERVER_ERROR), str(
+        status
+    )
 
 
-def _of_failure(failed: Exception) -> tuple[Outcome, str]:
+def _of_failure(failed: Exception) -> tuple[AttemptOutcome, str]:
     cause: BaseException | None = failed
     while cause is not None:
         if isinstance(cause, ssl.SSLError):
-            return Outcome.TLS, str(cause)
+            return AttemptOutcome.TLS, str(cause)
         cause = cause.__cause__ or cause.__context__
     kinds: dict[type[Exception], str] = {
         httpcore.ConnectError: "no connection",
@@ -222,4 +224,4 @@ def _of_failure(failed: Exception) -> tuple[Outcome, str]:
         httpcore.WriteError: "connection lost",
     }
     kind = kinds.get(type(failed), type(failed).__name__)
-    return Outcome.CONNECTION, f"{kind}: {failed}" if str(failed) else kind
+    return AttemptOutcome.CONNECTION, f"{kind}: {failed}" if str(failed) else kind

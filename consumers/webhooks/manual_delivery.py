@@ -20,14 +20,14 @@ from storage.domain.errors import MillstreamError, WebhookBusy
 from storage.domain.names import QueueName, WebhookName
 from storage.domain.webhooks import (
     Attempt,
-    Delivery,
+    DeliveryLogEntry,
     DeliveryStatus,
     Event,
-    LogEntry,
-    Logged,
-    Served,
+    LeasedWebhook,
+    LoggedDelivery,
     SourceKind,
     Webhook,
+    WebhookDelivery,
 )
 
 _CLOCK = SystemClock()
@@ -87,8 +87,8 @@ class Requested:
             await self._end_retries(webhook, delivery)
         return attempt
 
-    async def _log(self, webhook: Webhook, delivery: Delivery, attempt: Attempt) -> None:
-        entry = LogEntry(
+    async def _log(self, webhook: Webhook, delivery: WebhookDelivery, attempt: Attempt) -> None:
+        entry = DeliveryLogEntry(
             event_id=delivery.event_id,
             status=DeliveryStatus.DELIVERED if attempt.succeeded else delivery.status,
             attempts=1,
@@ -96,9 +96,11 @@ class Requested:
             at_ms=attempt.at_ms,
             next_at_ms=None if attempt.succeeded else delivery.next_at_ms,
         )
-        await self._storage.deliveries.log([Logged(webhook.webhook_id, webhook.spec.log_ms, entry)])
+        await self._storage.deliveries.log(
+            [LoggedDelivery(webhook.webhook_id, webhook.spec.log_ms, entry)]
+        )
 
-    async def _end_retries(self, webhook: Webhook, delivery: Delivery) -> None:
+    async def _end_retries(self, webhook: Webhook, delivery: WebhookDelivery) -> None:
         """Delete a message that waits for its next attempt; one being delivered now stays."""
         if webhook.spec.source.kind is SourceKind.QUEUE and delivery.place is not None:
             queue = QueueName(webhook.spec.source.name, webhook.name.namespace)
@@ -106,7 +108,7 @@ class Requested:
                 await self._storage.inspector.drop(queue, delivery.event_id)
 
     @asynccontextmanager
-    async def _sender(self, served: Served) -> AsyncGenerator[Sender]:
+    async def _sender(self, served: LeasedWebhook) -> AsyncGenerator[Sender]:
         if self._under_way >= limits.WEBHOOK_SENDS_AT_ONCE:
             raise WebhookBusy
         self._under_way += 1

@@ -23,12 +23,12 @@ from storage.domain.queues.queue import QueueSpec, QueueType
 from storage.domain.trace_context import with_noted
 from storage.domain.webhooks import (
     Attempt,
+    AttemptOutcome,
+    DeliveryLogEntry,
     DeliveryStatus,
     Event,
-    LogEntry,
-    Outcome,
     Payload,
-    Place,
+    PayloadLocation,
     WebhookSpec,
 )
 
@@ -176,13 +176,13 @@ class QueueSource:
             content_type=message.content_type,
             headers=with_noted(message.headers, message.system),
             at_ms=message.sent_at_ms,
-            place=Place(message.offset),
+            place=PayloadLocation(message.offset),
             group=message.group,
         )
 
     def _entry(
         self, message: ReceivedMessage, attempt: Attempt, action: SettleAction, delay_ms: int | None
-    ) -> LogEntry:
+    ) -> DeliveryLogEntry:
         payload = Payload(
             message.body, message.content_type, with_noted(message.headers, message.system)
         )
@@ -192,14 +192,14 @@ class QueueSource:
         status = _STATUS[action]
         if action is SettleAction.NACK and gives_up(self._spec, message):
             status, delay_ms = DeliveryStatus.FAILED, None
-        return LogEntry(
+        return DeliveryLogEntry(
             event_id=message.message_id,
             status=status,
             attempts=1,
             attempt=attempt,
             at_ms=attempt.at_ms,
             next_at_ms=None if delay_ms is None else self._endpoint.clock.now_ms() + delay_ms,
-            place=Place(message.offset),
+            place=PayloadLocation(message.offset),
             event_at_ms=message.sent_at_ms,
             group=message.group,
             payload=payload if keeps else None,
@@ -275,7 +275,7 @@ def verdict(
     """
     if attempt.succeeded:
         return SettleAction.ACK, None
-    if attempt.outcome is Outcome.GONE:
+    if attempt.outcome is AttemptOutcome.GONE:
         return SettleAction.RELEASE, None
     delay_ms = spec.retry_delay_ms(failures + 1, chance)
     if delay_ms is None:

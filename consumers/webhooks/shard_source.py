@@ -23,11 +23,11 @@ from storage.domain.replays.replay import SOURCE_OFFSET, SOURCE_SHARD, SOURCE_ST
 from storage.domain.streams.stream import Gap, LogRecord, Stream
 from storage.domain.webhooks import (
     Attempt,
+    DeliveryLogEntry,
     DeliveryStatus,
     Event,
-    LogEntry,
     OnFailure,
-    Place,
+    PayloadLocation,
 )
 from storage.webhooks.deliveries import without_own
 
@@ -143,13 +143,13 @@ class ShardSource:
         detail = f"Records {gap.first} to {gap.next - 1} of shard {self._shard} were unavailable for delivery: {gap.reason}."
         self._endpoint.report_trouble(detail)
         await self._endpoint.log(
-            LogEntry(
+            DeliveryLogEntry(
                 event_id=f"{self._stream.stream_id}-{self._shard}-gap-{gap.first}",
                 status=DeliveryStatus.GAP,
                 attempts=0,
                 attempt=None,
                 at_ms=now_ms,
-                place=Place(gap.first, self._shard),
+                place=PayloadLocation(gap.first, self._shard),
                 event_at_ms=now_ms,
             )
         )
@@ -260,7 +260,7 @@ class ShardSource:
             content_type=content_type,
             headers=headers,
             at_ms=record.arrival_ms,
-            place=Place(record.offset, self._shard),
+            place=PayloadLocation(record.offset, self._shard),
             key=record.record.key,
             stream=self._stream.name.name,
         )
@@ -274,7 +274,7 @@ class ShardSource:
         next_at_ms: int | None = None,
     ) -> None:
         await self._endpoint.log(
-            LogEntry(
+            DeliveryLogEntry(
                 event_id=event.event_id,
                 status=status,
                 attempts=1,

@@ -12,7 +12,7 @@ from storage.postgres.repositories.manifest_cache import ManifestCache
 
 if TYPE_CHECKING:  # they import pyarrow: see storage.archive.cache
     from storage.parquet.footer import Footer
-    from storage.parquet.row_group_slice import Part
+    from storage.parquet.row_group_slice import RowGroupSlice
 
 
 class RowGroupScanner:
@@ -28,14 +28,14 @@ class RowGroupScanner:
 
     async def parts(
         self, key: ShardKey, offset: int, records_max: int, bytes_max: int
-    ) -> "Sequence[Part]":
+    ) -> "Sequence[RowGroupSlice]":
         """Return the archive's records from the first one at or after an offset, up to a hole.
 
         At most `bytes_max` bytes of data, or else one record; in all at most TABLE_BYTES_MAX and a row group in memory. For a
         reader that continues, the next row group is fetched ahead.
         """
         goes_on = (key, offset) in self._followed
-        parts: list[Part] = []
+        parts: list[RowGroupSlice] = []
         position, records_left, bytes_left = offset, records_max, bytes_max
         while records_left > 0 and bytes_left > 0 and _size(parts) < limits.TABLE_BYTES_MAX:
             file = await self._manifest.file_at(key, position)
@@ -76,5 +76,5 @@ class RowGroupScanner:
         self._followed[key, position] = None
 
 
-def _size(parts: "Sequence[Part]") -> int:
+def _size(parts: "Sequence[RowGroupSlice]") -> int:
     return sum(part.bytes for part in parts)

@@ -31,7 +31,7 @@ from storage.postgres.repositories.manifest_reads import ArchiveExtent
 from storage.redis.streams.logs import HotRead
 
 if TYPE_CHECKING:  # it imports pyarrow: see storage.archive.cache
-    from storage.parquet.row_group_slice import Part
+    from storage.parquet.row_group_slice import RowGroupSlice
 
 
 class TierRead(msgspec.Struct, frozen=True):
@@ -84,12 +84,12 @@ class Archived(msgspec.Struct, frozen=True):
     """
 
     start_at: int
-    parts: "Sequence[Part]"
+    parts: "Sequence[RowGroupSlice]"
     end: int
     reason: str = "hole"
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class TierDecision(msgspec.Struct, frozen=True):
     """The decision which tier serves a read.
 
     `start`: the oldest readable offset of both; `start_at`: the offset at which the read begins.
@@ -100,7 +100,7 @@ class Verdict(msgspec.Struct, frozen=True):
     archived: Archived | None = None
 
 
-class Asked(msgspec.Struct, frozen=True):
+class ReadRequest(msgspec.Struct, frozen=True):
     """A read request as sent to the hot store.
 
     `how` is from an 'offset', a 'time' in ms, or the last records ('tail').
@@ -122,7 +122,7 @@ class TieredReader:
         self._following = RowGroupScanner(manifest, cache)
 
     async def read(
-        self, stream: Stream, shard: Shard, request: Asked, hot_read: HotRead
+        self, stream: Stream, shard: Shard, request: ReadRequest, hot_read: HotRead
     ) -> TierRead:
         """Complete a read of the hot store with the archive's records.
 
@@ -139,7 +139,9 @@ class TieredReader:
             return replace(as_hot(hot_read), start=verdict.start, start_at=verdict.start_at)
         return _archived(hot_read, verdict.start, verdict.archived)
 
-    async def look(self, stream: Stream, shard: Shard, request: Asked, hot: Hot) -> Verdict:
+    async def look(
+        self, stream: Stream, shard: Shard, request: ReadRequest, hot: Hot
+    ) -> TierDecision:
         """Decide which tier serves the request, and return the archive's records for it.
 
         Raises what `read` does.
@@ -152,12 +154,12 @@ class TieredReader:
         if _is_amiss(hot):
             return await self._in_place_of(key, request, hot)
         if hot.start == 0:
-            return Verdict(0, hot.start_at)
+            return TierDecision(0, hot.start_at)
         return _beginning(hot, await self._manifest.glimpse(key))
 
     async def _reaching_below(
-        self, stream: Stream, shard: Shard, request: Asked, hot: Hot
-    ) -> Verdict | None:
+        self, stream: Stream, shard: Shard, request: ReadRequest, hot: Hot
+    ) -> TierDecision | None:
         """Decide a read of a log whose beginning has left the hot store.
 
         None when the read does not begin there, or the archive has nothing.
@@ -184,7 +186,7 @@ class TieredReader:
             return await self._manifest.extent_now(key)
         return extent
 
-    async def _in_place_of(self, key: ShardKey, request: Asked, hot: Hot) -> Verdict:
+    async def _in_place_of(self, key: ShardKey, request: ReadRequest, hot: Hot) -> TierDecision:
         """Serve a read from the archive where the hot store has a hole or ends before it.
 
         Otherwise the hot store's result stands.
@@ -206,7 +208,7 @@ class TieredReader:
         return verdict
 
     async def _offset(
-        self, key: ShardKey, request: Asked, hot: Hot, start: int, archive_start: int
+        self, key: ShardKey, request: ReadRequest, hot: Hot, start: int, archive_start: int
     ) -> int | None:
         """Return the offset at which a read begins below the hot start; None when it does not."""
         match request.how:
@@ -229,7 +231,7 @@ class TieredReader:
         return max(start, group.offset_since(time_ms))
 
     async def _below(
-        self, stream: Stream, shard: Shard, request: Asked, hot: Hot, offset: int
+        self, stream: Stream, shard: Shard, request: ReadRequest, hot: Hot, offset: int
     ) -> Archived:
         """Return the archive's records from an offset that the hot store no longer has."""
         parts = await self._parts(_key(stream, shard), offset, request)
@@ -238,7 +240,9 @@ class TieredReader:
             return Archived(offset, parts, end)
         return Archived(offset, parts, end, await self._reason(stream, shard, offset, first))
 
-    async def _parts(self, key: ShardKey, offset: int, request: Asked) -> "Sequence[Part]":
+    async def _parts(
+        self, key: ShardKey, offset: int, request: ReadRequest
+    ) -> "Sequence[RowGroupSlice]":
         return await self._following.parts(key, offset, request.records_max, request.bytes_max)
 
     async def _reason(self, stream: Stream, shard: Shard, first: int, edge: int) -> str:
@@ -273,7 +277,7 @@ def _key(stream: Stream, shard: Shard) -> ShardKey:
     return stream.stream_id, shard.index
 
 
-def _is_cut(request: Asked, hot: Hot) -> bool:
+def _is_cut(request: ReadRequest, hot: Hot) -> bool:
     """Return whether the requested records may begin below the hot start."""
     match request.how:
         case "offset":
@@ -294,8 +298,8 @@ def _is_amiss(hot: Hot) -> bool:
     return hot.first is None or hot.first > hot.start_at
 
 
-def _beginning(hot: Hot, extent: ArchiveExtent | None) -> Verdict:
-    return Verdict(_oldest(hot.start, extent), hot.start_at)
+def _beginning(hot: Hot, extent: ArchiveExtent | None) -> TierDecision:
+    return TierDecision(_oldest(hot.start, extent), hot.start_at)
 
 
 def _oldest(hot_start: int, extent: ArchiveExtent | None) -> int:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from functools import partial
 
-from storage.domain.archive import Bounds, hot_bounds, unarchived_bytes_max
+from storage.domain.archive import LogBounds, hot_bounds, unarchived_bytes_max
 from storage.domain.clock import Clock
 from storage.domain.streams.stream import Shard, Stream
 from storage.log.stream_executor import StreamExecutor
@@ -51,7 +51,7 @@ class HotTrimmer:
         self,
         stream: Stream,
         shard: Shard,
-        bounds: Bounds,
+        bounds: LogBounds,
         archived: Mapping[int, int] | None,
         entries_max: int,
     ) -> int:

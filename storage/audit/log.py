@@ -7,7 +7,14 @@ import logging
 import uuid
 
 from storage.domain import limits
-from storage.domain.access.audit import UNKNOWN, Asked, Entry, Shown, Wanted, changes
+from storage.domain.access.audit import (
+    UNKNOWN,
+    AuditedCall,
+    AuditFilter,
+    AuditRecord,
+    Shown,
+    changes,
+)
 from storage.domain.clock import Clock
 from storage.domain.errors import MillstreamError
 from storage.postgres.database import Database
@@ -30,7 +37,7 @@ class AuditLog:
         """Return the time used for entries, in milliseconds."""
         return self._clock.now_ms()
 
-    async def begin(self, request: Asked, before: Shown | None) -> Intent:
+    async def begin(self, request: AuditedCall, before: Shown | None) -> Intent:
         """Record that a call begins: a call that cannot be recorded is not executed.
 
         Raises StorageUnavailable, StorageBusy.
@@ -62,7 +69,9 @@ class AuditLog:
         """
         await self._rows.withdraw(intent.intent_id)
 
-    async def record(self, request: Asked, outcome: str, after: Shown | None = None) -> Entry:
+    async def record(
+        self, request: AuditedCall, outcome: str, after: Shown | None = None
+    ) -> AuditRecord:
         """Append a call without an intent: one that was rejected before it began.
 
         Raises StorageUnavailable.
@@ -78,12 +87,12 @@ class AuditLog:
 
     async def page(
         self,
-        query: Wanted,
+        query: AuditFilter,
         *,
         after: int | None = None,
         limit: int = limits.PAGE_ITEMS_DEFAULT,
         oldest_first: bool = False,
-    ) -> list[Entry]:
+    ) -> list[AuditRecord]:
         """Return entries strictly beyond the number `after`.
 
         Below it, or above it if the oldest come first.

@@ -14,7 +14,12 @@ from storage.domain.names import QueueName, StreamName
 from storage.domain.queues.queue import Queue, QueueSpec
 from storage.domain.streams.stream import Stream, StreamSpec
 from storage.postgres.listener import Listener
-from storage.postgres.repositories.definitions import EVERY_ONE, Definitions, Held, Which
+from storage.postgres.repositories.definitions import (
+    EVERY_ONE,
+    Definitions,
+    LockedDefinition,
+    Which,
+)
 
 N = TypeVar("N", bound=QueueName | StreamName)
 S = TypeVar("S", bound=QueueSpec | StreamSpec)
@@ -76,7 +81,7 @@ class Shelf(Generic[N, S, D]):
                 return current
 
     @asynccontextmanager
-    async def changing(self, name: N) -> AsyncGenerator[tuple[Held[D], D]]:
+    async def changing(self, name: N) -> AsyncGenerator[tuple[LockedDefinition[D], D]]:
         """Lock a name and yield its definition, for changes beside the specification."""
         with self._dropping(name):
             async with self._definitions.held(name) as locked:
@@ -109,17 +114,17 @@ class Shelf(Generic[N, S, D]):
             raise self._rules.not_found(name)
         return definition
 
-    def _existing(self, locked: Held[D], name: N) -> D:
+    def _existing(self, locked: LockedDefinition[D], name: N) -> D:
         if locked.definition is None:
             raise self._rules.not_found(name)
         return locked.definition
 
-    async def _insert(self, locked: Held[D], name: N, spec: S) -> D:
+    async def _insert(self, locked: LockedDefinition[D], name: N, spec: S) -> D:
         created = self._rules.create(name, spec, self._clock.now_ms())
         await locked.insert(created)
         return created
 
-    async def _update(self, locked: Held[D], current: D, spec: S) -> D:
+    async def _update(self, locked: LockedDefinition[D], current: D, spec: S) -> D:
         """Store the next version, unless it is equal to the current one."""
         spec.check()
         self._rules.refuse_change(cast("S", current.spec), spec)

@@ -160,7 +160,7 @@ def unexplained(missing: Iterable[Span], holes: Sequence[Span]) -> list[Span]:
     return left
 
 
-class Bounds(msgspec.Struct, frozen=True):
+class LogBounds(msgspec.Struct, frozen=True):
     """Bounds of a log: age, bytes and records; None is no bound."""
 
     ms: int | None
@@ -168,11 +168,11 @@ class Bounds(msgspec.Struct, frozen=True):
     records: int | None
 
 
-def hot_bounds(spec: StreamSpec, *, archived: bool) -> Bounds:
+def hot_bounds(spec: StreamSpec, *, archived: bool) -> LogBounds:
     """Return the bounds of a shard in the hot store."""
     if not archived:
-        return Bounds(spec.retention_ms, spec.retention_bytes, spec.retention_records)
-    return Bounds(
+        return LogBounds(spec.retention_ms, spec.retention_bytes, spec.retention_records)
+    return LogBounds(
         _least(spec.hot_retention_ms, spec.retention_ms),
         _least(spec.hot_bytes_max, spec.retention_bytes),
         spec.retention_records,

@@ -223,7 +223,7 @@ class DisabledBecause(StrEnum):
     FAILING = "failing"
 
 
-class Health(msgspec.Struct, frozen=True, kw_only=True):
+class DeliveryHealth(msgspec.Struct, frozen=True, kw_only=True):
     """Health of a webhook. `failing_since_ms`: no attempt has succeeded since then.
 
     `blocked`: by shard, the last error of its record that cannot be delivered.
@@ -252,7 +252,7 @@ class Webhook(msgspec.Struct, frozen=True, kw_only=True):
     changed_at_ms: int
     disabled_at_ms: int | None = None
     disabled_because: DisabledBecause | None = None
-    health: Health = Health()
+    health: DeliveryHealth = DeliveryHealth()
 
     @property
     def is_active(self) -> bool:
@@ -271,7 +271,7 @@ class Secret(msgspec.Struct, frozen=True):
     expires_at_ms: int | None = None
 
 
-class Lease(msgspec.Struct, frozen=True):
+class WebhookLease(msgspec.Struct, frozen=True):
     """A deliverer's lease of a webhook.
 
     `epoch` rises with each holder and fences the previous one.
@@ -281,15 +281,15 @@ class Lease(msgspec.Struct, frozen=True):
     epoch: int
 
 
-class Served(msgspec.Struct, frozen=True):
+class LeasedWebhook(msgspec.Struct, frozen=True):
     """A webhook leased by a deliverer, with everything needed to serve it."""
 
     webhook: Webhook
-    lease: Lease
+    lease: WebhookLease
     secrets: tuple[Secret, ...]
 
 
-class Place(msgspec.Struct, frozen=True):
+class PayloadLocation(msgspec.Struct, frozen=True):
     """Location of a delivery's payload: an offset of a queue, or of a shard of a stream."""
 
     offset: int
@@ -309,13 +309,13 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     content_type: str = ""
     headers: Headers = ()
     at_ms: int = 0
-    place: Place | None = None
+    place: PayloadLocation | None = None
     key: str = ""
     group: str = ""
     stream: str = ""
 
 
-class Outcome(StrEnum):
+class AttemptOutcome(StrEnum):
     """Outcome of an attempt: delivered, or the reason for its failure."""
 
     DELIVERED = "delivered"
@@ -336,7 +336,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     `response` is the beginning of the response body; `wait_ms` the delay requested by its Retry-After.
     """
 
-    outcome: Outcome
+    outcome: AttemptOutcome
     at_ms: int
     duration_ms: int
     status: int | None = None
@@ -348,7 +348,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def succeeded(self) -> bool:
         """True if the receiver accepted it."""
-        return self.outcome is Outcome.DELIVERED
+        return self.outcome is AttemptOutcome.DELIVERED
 
     def told(self) -> dict[str, Any]:
         """Return the attempt as the log stores it.
@@ -385,7 +385,7 @@ class Payload(msgspec.Struct, frozen=True):
     headers: Headers
 
 
-class LogEntry(msgspec.Struct, frozen=True, kw_only=True):
+class DeliveryLogEntry(msgspec.Struct, frozen=True, kw_only=True):
     """Log entry of one attempt."""
 
     event_id: str
@@ -394,22 +394,22 @@ class LogEntry(msgspec.Struct, frozen=True, kw_only=True):
     attempt: Attempt | None
     at_ms: int
     next_at_ms: int | None = None
-    place: Place | None = None
+    place: PayloadLocation | None = None
     event_at_ms: int = 0
     key: str = ""
     group: str = ""
     payload: Payload | None = None
 
 
-class Logged(msgspec.Struct, frozen=True):
+class LoggedDelivery(msgspec.Struct, frozen=True):
     """An entry for the log of a webhook, which keeps it for `kept_ms`."""
 
     webhook_id: str
     kept_ms: int
-    entry: LogEntry
+    entry: DeliveryLogEntry
 
 
-class Delivery(msgspec.Struct, frozen=True, kw_only=True):
+class WebhookDelivery(msgspec.Struct, frozen=True, kw_only=True):
     """A row of the log: one message or record, and its attempts.
 
     `attempts` counts all of them; `kept` are the last ones.
@@ -422,7 +422,7 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     first_at_ms: int
     last_at_ms: int
     next_at_ms: int | None
-    place: Place | None
+    place: PayloadLocation | None
     event_at_ms: int = 0
     key: str = ""
     group: str = ""

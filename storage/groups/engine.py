@@ -34,8 +34,8 @@ from storage.domain.groups.group import (
     Fetched,
     Group,
     GroupSpec,
+    MemberShard,
     Membership,
-    Place,
     ResetSpec,
     ShardLag,
     ShardReset,
@@ -255,7 +255,7 @@ class Groups:
             is_there=is_there,
         )
 
-    async def position(self, group: Group, place: Place) -> int:
+    async def position(self, group: Group, place: MemberShard) -> int:
         """Return the offset at which reading a shard that the group assigned begins.
 
         Raises ShardNotFound, StreamNotFound.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from storage.domain import limits
 from storage.domain.errors import OffsetOutOfRange, ValidationFailed
 from storage.domain.groups.assignment import Link, MemberId, eligible
-from storage.domain.groups.group import Commit, Fetched, Group, GroupKind, Membership, Place
+from storage.domain.groups.group import Commit, Fetched, Group, GroupKind, MemberShard, Membership
 from storage.domain.names import GroupName
 from storage.domain.streams.stream import Gap, ShardRead
 from storage.groups.membership import GroupMembership
@@ -114,7 +114,7 @@ class GroupFetcher:
         ]
 
     async def _starts(
-        self, group: Group, places: Sequence[Place], ahead: Mapping[int, int]
+        self, group: Group, places: Sequence[MemberShard], ahead: Mapping[int, int]
     ) -> dict[int, int | None]:
         """Return the offset at which each shard is read; None for its oldest record."""
         starts: dict[int, int | None] = {}
@@ -167,7 +167,7 @@ class GroupFetcher:
         return await self._streams.read_shards(group.stream, lower)
 
     async def _finish_ended(
-        self, membership: Membership, places: Sequence[Place], reads: Sequence[ShardRead]
+        self, membership: Membership, places: Sequence[MemberShard], reads: Sequence[ShardRead]
     ) -> bool:
         """Finish closed shards that were empty, or committed to their end before they were closed.
 
@@ -193,7 +193,7 @@ class GroupFetcher:
 
 
 def _of_this_lease(
-    places: Sequence[Place], positions: Mapping[int, int], generation: int
+    places: Sequence[MemberShard], positions: Mapping[int, int], generation: int
 ) -> dict[int, int]:
     """Return the positions of shards that have been the member's since that generation."""
     return {
@@ -203,10 +203,10 @@ def _of_this_lease(
     }
 
 
-def _place(shard: int, state: GroupShard | None) -> Place:
+def _place(shard: int, state: GroupShard | None) -> MemberShard:
     if state is None:
-        return Place(shard, 0, None)
-    return Place(shard, state.lease.generation, state.committed)
+        return MemberShard(shard, 0, None)
+    return MemberShard(shard, state.lease.generation, state.committed)
 
 
 def _gone(shard: int, offset: int) -> ShardRead:

@@ -23,7 +23,7 @@ from storage.domain.errors import (
     StreamNotFound,
     ValidationFailed,
 )
-from storage.domain.groups.group import Commit, CommitResult, Committed, Group
+from storage.domain.groups.group import Commit, CommitResult, Group, GroupOffset
 from storage.domain.names import GroupName, LogId
 from storage.domain.streams.stream import ReadFrom, Stream
 from storage.groups.coordinator import GroupCoordinator, MembershipChange, reevaluate
@@ -210,7 +210,7 @@ def _result(group: Group, commit: Commit, moved: MovedTo | None) -> CommitResult
     if moved is None or moved.stream_id != group.stream_id:
         raise _GroupRecreated
     if moved.offset is not None:
-        return Committed(commit.shard, moved.offset)
+        return GroupOffset(commit.shard, moved.offset)
     if not moved.has_shard:
         return ShardNotFound(f"The group does not read shard {commit.shard}.")
     if moved.simple:

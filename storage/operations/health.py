@@ -38,7 +38,7 @@ class Diagnostic(msgspec.Struct, frozen=True):
     hint: str = ""
 
 
-class Health:
+class HealthChecks:
     """Checks of the two stores."""
 
     def __init__(

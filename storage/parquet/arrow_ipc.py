@@ -6,10 +6,12 @@ import pyarrow as pa
 
 from storage.domain.log.entry import LogEntry
 from storage.parquet.record_schema import RECORD_SCHEMA, record_batch_of
-from storage.parquet.row_group_slice import Part, part_from
+from storage.parquet.row_group_slice import RowGroupSlice, part_from
 
 
-def part_of(entries: Sequence[LogEntry], first: int, end: int, bytes_max: int) -> Part | None:
+def part_of(
+    entries: Sequence[LogEntry], first: int, end: int, bytes_max: int
+) -> RowGroupSlice | None:
     """Return the entries' records with offsets in [first, end), up to the first hole.
 
     The part has up to `bytes_max` bytes of data, or else one record. None when the entries have none of these offsets.
@@ -19,7 +21,7 @@ def part_of(entries: Sequence[LogEntry], first: int, end: int, bytes_max: int) -
     return part_from(batch, first, batch.num_rows, bytes_max) if batch.num_rows else None
 
 
-def encode_parts(parts: Sequence[Part]) -> bytes:
+def encode_parts(parts: Sequence[RowGroupSlice]) -> bytes:
     """Encode the parts as an Arrow IPC stream of `RECORD_SCHEMA`, with a batch for each part."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, RECORD_SCHEMA) as writer:

@@ -24,7 +24,7 @@ if (
     TYPE_CHECKING
 ):  # pyarrow is loaded with the first file: it takes time and memory, and most processes read none
     from storage.parquet.footer import Footer
-    from storage.parquet.row_group_slice import Group
+    from storage.parquet.row_group_slice import RowGroup
 
 logger = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ class ArchiveCache:
         self._footers: _Loaded[str, Footer] = _Loaded(
             limits.ARCHIVE_FOOTERS_BYTES, lambda footer: footer.bytes_held
         )
-        self._groups: _Loaded[GroupKey, Group] = _Loaded(
+        self._groups: _Loaded[GroupKey, RowGroup] = _Loaded(
             deployment_limits.archive_cache_bytes, _group_bytes
         )
 
@@ -63,7 +63,7 @@ class ArchiveCache:
         load = partial(_read_footer, self._root, file)
         return await self._footers.get(file.file_id, partial(self._in_thread, load))
 
-    async def group(self, file: ArchivedFile, footer: "Footer", number: int) -> "Group":
+    async def group(self, file: ArchivedFile, footer: "Footer", number: int) -> "RowGroup":
         """Return a row group of a file."""
         load = partial(_read_group, self._root, footer, number)
         return await self._groups.get((file.file_id, number), partial(self._in_thread, load))
@@ -73,7 +73,7 @@ class ArchiveCache:
         if not self._groups.under_way:
             self._groups.begin((file.file_id, number), partial(self._ahead, file, number))
 
-    async def _ahead(self, file: ArchivedFile, number: int) -> "Group":
+    async def _ahead(self, file: ArchivedFile, number: int) -> "RowGroup":
         footer = await self.footer(file)
         return await self._in_thread(partial(_read_group, self._root, footer, number))
 
@@ -91,15 +91,15 @@ class ArchiveCache:
             self._in_threads -= 1
 
 
-def _group_bytes(group: "Group") -> int:
+def _group_bytes(group: "RowGroup") -> int:
     return limits.ARCHIVE_GROUP_BYTES + group.bytes
 
 
-def _read_group(root: Root, footer: "Footer", number: int) -> "Group":
+def _read_group(root: Root, footer: "Footer", number: int) -> "RowGroup":
     from storage.parquet.file_reader import read_group
-    from storage.parquet.row_group_slice import Group
+    from storage.parquet.row_group_slice import RowGroup
 
-    return Group(read_group(root, footer, number))
+    return RowGroup(read_group(root, footer, number))
 
 
 def _read_footer(root: Root, file: ArchivedFile) -> "Footer":

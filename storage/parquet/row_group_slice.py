@@ -9,7 +9,7 @@ from storage.domain.streams.stream import LogRecord
 from storage.parquet.record_schema import US_PER_MS, records_of
 
 
-class Group(msgspec.Struct, frozen=True):
+class RowGroup(msgspec.Struct, frozen=True):
     """A decoded row group, with the fields of `storage.parquet.record_schema.RECORD_FIELDS`."""
 
     batch: pa.RecordBatch
@@ -18,7 +18,7 @@ class Group(msgspec.Struct, frozen=True):
     def bytes(self) -> int:
         return int(self.batch.get_total_buffer_size())
 
-    def part_from(self, offset: int, records_max: int, bytes_max: int) -> "Part":
+    def part_from(self, offset: int, records_max: int, bytes_max: int) -> "RowGroupSlice":
         return part_from(self.batch, offset, records_max, bytes_max)
 
     def offset_since(self, time_ms: int) -> int:
@@ -30,7 +30,7 @@ class Group(msgspec.Struct, frozen=True):
         return _words(self.batch.column("offset"))[nth]
 
 
-class Part(msgspec.Struct, frozen=True):
+class RowGroupSlice(msgspec.Struct, frozen=True):
     """Records with offsets [first, next), without holes.
 
     `data_bytes` is the size of their data alone, `bytes` their size in memory.
@@ -55,14 +55,16 @@ class Part(msgspec.Struct, frozen=True):
         """Return the part as records."""
         return records_of(self.batch)
 
-    def before(self, end: int) -> "Part":
+    def before(self, end: int) -> "RowGroupSlice":
         """Return the records below an offset; at least one exists."""
         if self.next <= end:
             return self
         return part_from(self.batch, self.first, end - self.first, self.data_bytes)
 
 
-def part_from(batch: pa.RecordBatch, offset: int, records_max: int, bytes_max: int) -> Part:
+def part_from(
+    batch: pa.RecordBatch, offset: int, records_max: int, bytes_max: int
+) -> RowGroupSlice:
     """Return consecutive records from the first one at or behind an offset on.
 
     No more than `records_max` and `bytes_max`, but at least one, up to the first hole between two of them. Raises
@@ -75,7 +77,7 @@ def part_from(batch: pa.RecordBatch, offset: int, records_max: int, bytes_max: i
     high = max(low + 1, min(low + records_max, fitting, len(offsets)))
     ahead = offsets[low] - low
     unbroken = bisect_right(range(low, high), ahead, key=lambda nth: offsets[nth] - nth)
-    return Part(batch.slice(low, unbroken), offsets[low], ends[low + unbroken] - ends[low])
+    return RowGroupSlice(batch.slice(low, unbroken), offsets[low], ends[low + unbroken] - ends[low])
 
 
 def _words(column: pa.Array) -> memoryview:

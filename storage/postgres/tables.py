@@ -494,7 +494,7 @@ class WebhookSecretRow(SQLModel, table=True):
 
 
 class WebhookDeliveryRow(SQLModel, table=True):
-    """A `storage.domain.webhooks.Delivery`; `payload` is a `Payload` in MessagePack."""
+    """A `storage.domain.webhooks.WebhookDelivery`; `payload` is a `Payload` in MessagePack."""
 
     __tablename__ = "webhook_deliveries"
     __table_args__ = (
@@ -522,7 +522,7 @@ class WebhookDeliveryRow(SQLModel, table=True):
 
 
 class AuditRow(SQLModel, table=True):
-    """A `storage.domain.access.audit.Entry`; `before` and `after` are JSON."""
+    """A `storage.domain.access.audit.AuditRecord`; `before` and `after` are JSON."""
 
     __tablename__ = "audit"
     __table_args__ = (
@@ -551,7 +551,7 @@ class AuditRow(SQLModel, table=True):
 
 
 class AuditPendingRow(SQLModel, table=True):
-    """Intent: a `storage.domain.access.audit.Asked` as JSON, and the definition before it."""
+    """Intent: a `storage.domain.access.audit.AuditedCall` as JSON, and the definition before it."""
 
     __tablename__ = "audit_pending"
     __table_args__ = (Index("audit_pending_at", "at_ms"),)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from storage.archive.tiered_reader import Archived, Asked, Hot, TieredReader
+from storage.archive.tiered_reader import Archived, Hot, ReadRequest, TieredReader
 from storage.domain import limits
 from storage.domain.errors import (
     OffsetExpired,
@@ -28,7 +28,7 @@ from storage.redis.keys import LogAddress
 from storage.redis.streams.range_reader import EntryRange, HotRanges
 
 if TYPE_CHECKING:  # it imports pyarrow: see storage.archive.cache
-    from storage.parquet.row_group_slice import Part
+    from storage.parquet.row_group_slice import RowGroupSlice
 
 
 class ArrowPage(msgspec.Struct, frozen=True):
@@ -143,14 +143,14 @@ class ArrowReader:
         if self._archive is None:
             return hot_range.start, None
         first = max(offset, hot_range.entries[0].first) if hot_range.entries else None
-        request = Asked("offset", offset, end - offset, bytes_max)
+        request = ReadRequest("offset", offset, end - offset, bytes_max)
         hot = Hot(hot_range.start, hot_range.next, offset, first)
         verdict = await self._archive.look(stream, shard, request, hot)
         return verdict.start, verdict.archived
 
     async def _parts(
         self, hot_range: EntryRange, offset: int, end: int, bytes_max: int
-    ) -> "list[Part]":
+    ) -> "list[RowGroupSlice]":
         try:
             part = await asyncio.to_thread(_part, hot_range.entries, offset, end, bytes_max)
         except ValueError as error:
@@ -158,13 +158,15 @@ class ArrowReader:
         return [part] if part else []
 
 
-def _part(entries: Sequence[LogEntry], first: int, end: int, bytes_max: int) -> "Part | None":
+def _part(
+    entries: Sequence[LogEntry], first: int, end: int, bytes_max: int
+) -> "RowGroupSlice | None":
     from storage.parquet.arrow_ipc import part_of
 
     return part_of(entries, first, end, bytes_max)
 
 
-def _encode(parts: "Sequence[Part]") -> bytes:
+def _encode(parts: "Sequence[RowGroupSlice]") -> bytes:
     from storage.parquet.arrow_ipc import encode_parts
 
     return encode_parts(parts)

@@ -6,7 +6,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from storage.archive.tiered_reader import Asked, TieredReader, TierRead, as_hot
+from storage.archive.tiered_reader import ReadRequest, TieredReader, TierRead, as_hot
 from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.errors import OffsetExpired, OffsetOutOfRange, RecordNotFound, ValidationFailed
@@ -336,14 +336,14 @@ def _check_read(records_max: int, bytes_max: int, wait_ms: int) -> None:
         raise ValidationFailed.at("/wait_seconds", "must be 0 to 20", "out_of_range")
 
 
-def _spelled(where: ReadFrom, records_max: int, bytes_max: int) -> Asked:
+def _spelled(where: ReadFrom, records_max: int, bytes_max: int) -> ReadRequest:
     match where:
         case ReadFrom(offset=int(offset), time_ms=None, tail=None):
-            return Asked("offset", offset, records_max, bytes_max)
+            return ReadRequest("offset", offset, records_max, bytes_max)
         case ReadFrom(offset=None, time_ms=int(time_ms), tail=None):
-            return Asked("time", time_ms, records_max, bytes_max)
+            return ReadRequest("time", time_ms, records_max, bytes_max)
         case ReadFrom(offset=None, time_ms=None, tail=int(tail)):
-            return Asked("tail", tail, records_max, bytes_max)
+            return ReadRequest("tail", tail, records_max, bytes_max)
         case _:
             raise ValidationFailed.at(
                 "/offset", "Specify exactly one of offset, time and tail", "exclusive"

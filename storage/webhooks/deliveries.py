@@ -23,21 +23,26 @@ from storage.domain.log.record_batch import CONTENT_TYPE, Headers
 from storage.domain.names import GroupName, QueueName, StreamName
 from storage.domain.streams.stream import ReadFrom
 from storage.domain.webhooks import (
-    Delivery,
+    DeliveryHealth,
     DeliveryStatus,
     DisabledBecause,
     Event,
-    Health,
-    Lease,
-    Logged,
+    LeasedWebhook,
+    LoggedDelivery,
     Payload,
-    Served,
     SourceKind,
     Webhook,
+    WebhookDelivery,
+    WebhookLease,
 )
 from storage.groups.engine import Groups
 from storage.postgres.database import Database
-from storage.postgres.repositories.webhook_deliveries import DeliveryRows, Held, Seen, Shares
+from storage.postgres.repositories.webhook_deliveries import (
+    DeliveryRows,
+    RenewedLease,
+    Seen,
+    Shares,
+)
 from storage.queues.dead_letters import QueueDeadLetters
 from storage.queues.inspection import QueueInspector
 from storage.streams.engine import Streams
@@ -49,7 +54,7 @@ KINDS = {SourceKind.QUEUE: "queue.message", SourceKind.GROUP: "stream.record"}
 """Event types by source."""
 
 
-class Deliveries:
+class WebhookDeliveries:
     """Deliverers' calls, and the delivery log.
 
     Every method raises StorageUnavailable or StorageBusy, and may then be repeated.
@@ -75,7 +80,7 @@ class Deliveries:
 
     # Leases
 
-    async def heartbeat(self, deliverer: str) -> list[Held]:
+    async def heartbeat(self, deliverer: str) -> list[RenewedLease]:
         """Send a deliverer's heartbeat and renew its leases; return those that it still holds."""
         return await self._rows.beat(deliverer, limits.WEBHOOK_LEASE_MS, self._now())
 
@@ -83,7 +88,7 @@ class Deliveries:
         """Return the number of deliverers and the number of webhooks to share among them."""
         return await self._rows.shares(limits.WEBHOOK_LEASE_MS, self._now())
 
-    async def claim(self, deliverer: str, count: int) -> list[Served]:
+    async def claim(self, deliverer: str, count: int) -> list[LeasedWebhook]:
         """Claim up to `count` webhooks that no deliverer serves.
 
         One whose secrets cannot be read here is released again, so that another process may try.
@@ -118,21 +123,23 @@ class Deliveries:
 
     # Reports of lease holders
 
-    async def disable(self, lease: Lease, because: DisabledBecause, health: Health) -> bool:
+    async def disable(
+        self, lease: WebhookLease, because: DisabledBecause, health: DeliveryHealth
+    ) -> bool:
         """Disable a webhook; return False if another deliverer has its lease by now."""
         return await self._rows.disable(lease, because, health, self._clock.now_ms())
 
-    async def store_health(self, reports: Sequence[tuple[Lease, Health]]) -> None:
+    async def store_health(self, reports: Sequence[tuple[WebhookLease, DeliveryHealth]]) -> None:
         """Store the health of webhooks."""
         await self._rows.store_health(reports)
 
-    async def log(self, entries: Sequence[Logged]) -> None:
+    async def log(self, entries: Sequence[LoggedDelivery]) -> None:
         """Add to the log: each event of a webhook at most once in a call."""
         await self._rows.log(entries)
 
     # Delivery log
 
-    async def find(self, webhook: Webhook, event_id: str) -> Delivery | None:
+    async def find(self, webhook: Webhook, event_id: str) -> WebhookDelivery | None:
         """Return a delivery of the log, or None."""
         return await self._rows.find(webhook.webhook_id, event_id)
 
@@ -146,7 +153,7 @@ class Deliveries:
         to_ms: int | None = None,
         after: Seen | None = None,
         limit: int = limits.PAGE_ITEMS_DEFAULT,
-    ) -> list[Delivery]:
+    ) -> list[WebhookDelivery]:
         """Return deliveries, the newest first, strictly after `after`.
 
         `after` is (first_at_ms, event id) of the last one seen.
@@ -165,7 +172,7 @@ class Deliveries:
         """Run one bounded round of log retention, for the sweeper; return the deleted entries."""
         return await self._rows.forget(self._clock.now_ms(), limits.WEBHOOK_LOG_DELETES)
 
-    async def event(self, webhook: Webhook, event_id: str) -> tuple[Delivery, Event]:
+    async def event(self, webhook: Webhook, event_id: str) -> tuple[WebhookDelivery, Event]:
         """Return a delivery and its event, with the payload from its source or from the log.
 
         Raises DeliveryNotFound, PayloadGone.
@@ -201,7 +208,9 @@ class Deliveries:
         except MillstreamError:
             return ""
 
-    async def _payload(self, webhook: Webhook, delivery: Delivery, stream: str) -> Payload | None:
+    async def _payload(
+        self, webhook: Webhook, delivery: WebhookDelivery, stream: str
+    ) -> Payload | None:
         if delivery.place is None:
             return None
         if webhook.spec.source.kind is SourceKind.QUEUE:

@@ -23,7 +23,7 @@ from storage.domain.errors import (
 )
 from storage.domain.groups.group import GroupKind
 from storage.domain.names import GroupName, QueueName, WebhookName, new_log_id
-from storage.domain.webhooks import Secret, Served, SourceKind, Webhook, WebhookSpec
+from storage.domain.webhooks import LeasedWebhook, Secret, SourceKind, Webhook, WebhookSpec
 from storage.groups.engine import Groups
 from storage.postgres.database import Database
 from storage.postgres.repositories.webhooks import (
@@ -220,7 +220,7 @@ class Webhooks:
             await named.update(enabled, stored.sealed_headers)
             return enabled
 
-    async def opened(self, name: WebhookName) -> Served:
+    async def opened(self, name: WebhookName) -> LeasedWebhook:
         """Return the webhook with its header values and secrets, to send an event on request.
 
         It has no lease.

@@ -6,8 +6,7 @@ import msgspec
 from msgspec.structs import replace
 
 from storage.access.secret_box import SecretBox
-from storage.domain.webhooks import Lease as WebhookLease
-from storage.domain.webhooks import Secret, Served, Webhook
+from storage.domain.webhooks import LeasedWebhook, Secret, Webhook, WebhookLease
 from storage.postgres.repositories.webhooks import (
     SealedSecret,
     StoredWebhook,
@@ -39,7 +38,7 @@ class WebhookSecrets:
         headers = msgspec.msgpack.decode(packed, type=tuple[tuple[str, str], ...])
         return replace(stored.webhook, spec=replace(stored.webhook.spec, headers=headers))
 
-    def decrypt(self, stored: StoredWebhook, secrets: Sequence[SealedSecret]) -> Served:
+    def decrypt(self, stored: StoredWebhook, secrets: Sequence[SealedSecret]) -> LeasedWebhook:
         """Return the webhook with all that is needed to serve it, the newest secret first."""
         webhook_id = stored.webhook.webhook_id
         opened = tuple(
@@ -50,6 +49,6 @@ class WebhookSecrets:
             )
             for one in secrets
         )
-        return Served(
+        return LeasedWebhook(
             self.decrypt_headers(stored), WebhookLease(webhook_id, stored.lease_epoch), opened
         )

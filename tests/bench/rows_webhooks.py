@@ -18,7 +18,7 @@ from storage.bootstrap import Storage, open_storage
 from storage.domain.names import QueueName, WebhookName
 from storage.domain.queues.message import NewMessage
 from storage.domain.queues.queue import QueueSpec
-from storage.domain.webhooks import Outcome, Source, SourceKind, WebhookSpec
+from storage.domain.webhooks import AttemptOutcome, Source, SourceKind, WebhookSpec
 from tests.bench.plan import WEBHOOKS, Plan
 from tests.bench.ratios import Measured, Row
 from tests.bench.rounds import Contestant, interleave
@@ -64,8 +64,8 @@ class _Counted:
         self._left = count
         self.done = asyncio.Event()
 
-    def attempted(self, kind: SourceKind, outcome: Outcome) -> None:
-        self._left -= outcome is Outcome.DELIVERED
+    def attempted(self, kind: SourceKind, outcome: AttemptOutcome) -> None:
+        self._left -= outcome is AttemptOutcome.DELIVERED
         if self._left <= 0:
             self.done.set()
 

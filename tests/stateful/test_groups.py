@@ -24,7 +24,14 @@ from hypothesis.stateful import (
 
 from storage.bootstrap import Storage, open_storage
 from storage.domain.errors import MemberUnknown, OffsetOutOfRange, StaleGeneration
-from storage.domain.groups.group import Commit, Committed, GroupSpec, Membership, ResetSpec, ResetTo
+from storage.domain.groups.group import (
+    Commit,
+    GroupOffset,
+    GroupSpec,
+    Membership,
+    ResetSpec,
+    ResetTo,
+)
 from storage.domain.limits import Limits
 from storage.domain.log.record_batch import Record
 from storage.domain.names import GroupName, StreamName
@@ -243,7 +250,7 @@ class GroupMachine(RuleBasedStateMachine):
             self.look()  # an unknown shard makes the group settle first
         if commit.offset > len(shard.records):
             assert isinstance(result, OffsetOutOfRange)  # G3
-        elif isinstance(result, Committed):
+        elif isinstance(result, GroupOffset):
             others = [at for at, owner in shard.owners.items() if owner != commit.member_id]
             assert max(others, default=0) <= generation  # G2
             assert shard.fenced_before <= generation  # G2

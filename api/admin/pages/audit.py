@@ -9,7 +9,7 @@ from api.admin.lists import PAGE_ROWS, Words
 from api.admin.rendering import render
 from api.native.dependencies import PrincipalDep, StorageDep, may_all
 from storage.domain import limits
-from storage.domain.access.audit import Entry, Wanted
+from storage.domain.access.audit import AuditFilter, AuditRecord
 from storage.domain.access.permissions import Action
 from storage.domain.clock import SystemClock
 
@@ -35,7 +35,7 @@ async def list_entries(
 ) -> Response:
     """Entries, the newest first."""
     everywhere = all_namespaces and principal.everywhere
-    wanted = Wanted(
+    wanted = AuditFilter(
         namespace=None if everywhere else principal.namespace,
         principal=who or None,
         action=action or None,
@@ -56,7 +56,7 @@ async def list_entries(
     )
 
 
-def differences(entry: Entry) -> list[tuple[str, Any, Any]]:
+def differences(entry: AuditRecord) -> list[tuple[str, Any, Any]]:
     """What the call made different, by field: what it was, and what it is; None where there was nothing."""
     before, after = entry.before or {}, entry.after or {}
     names = dict.fromkeys((*before, *after))

@@ -14,7 +14,7 @@ from api.cli.shell.options import Most, moment
 from api.cli.shell.output import Row, table
 from api.cli.shell.terminal import Terminal, noun, parsed_by, verb
 from storage.domain import limits
-from storage.domain.access.audit import Chain, Fault, Wanted
+from storage.domain.access.audit import AuditFault, AuditFilter, Chain
 
 audit = noun("Audit log of administrative calls.")
 
@@ -115,7 +115,7 @@ def _sentence(chain: Chain) -> str:
     return f"Audit log verified. Last entry: {chain.seq}:{chain.hash}"
 
 
-def _verify(cli: Terminal, known: tuple[int, str] | None) -> tuple[Chain, Fault | None]:
+def _verify(cli: Terminal, known: tuple[int, str] | None) -> tuple[Chain, AuditFault | None]:
     chain: Chain | None = None
     for page in _pages(cli, {"order": "oldest"}):
         chain = chain or Chain(whole=page["whole"], recorded=known)
@@ -141,13 +141,13 @@ def _as_sent(answer: Any) -> Any:
     return answer.json()
 
 
-async def _verify_local(known: tuple[int, str] | None) -> tuple[Chain, Fault | None]:
+async def _verify_local(known: tuple[int, str] | None) -> tuple[Chain, AuditFault | None]:
     from storage.bootstrap import open_storage
 
     chain = Chain(whole=True, recorded=known)
     async with open_storage(with_stores(settings_said()).storage()) as storage:
         while found := await storage.audit_log.page(
-            Wanted(), after=chain.seq, limit=limits.PAGE_ITEMS_MAX, oldest_first=True
+            AuditFilter(), after=chain.seq, limit=limits.PAGE_ITEMS_MAX, oldest_first=True
         ):
             if fault := chain.look(entry.fields() for entry in found):
                 return chain, fault

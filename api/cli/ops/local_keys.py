@@ -17,7 +17,7 @@ from api.config.settings import Settings
 from api.rest.schemas.key import KeyConfig, KeyCreated
 from storage.audit.log import AuditLog
 from storage.bootstrap import open_audit, open_credentials
-from storage.domain.access.audit import DONE, Asked, Door, outcome_of
+from storage.domain.access.audit import DONE, AuditedCall, Door, outcome_of
 from storage.domain.access.permissions import LOCAL_ADMINISTRATOR, Action
 from storage.domain.errors import MillstreamError
 from storage.embedded.postgres import PostgresServer
@@ -70,9 +70,9 @@ def create_first() -> str | None:
     return asyncio.run(make())
 
 
-def _asked(audit: AuditLog, operation: str) -> Asked:
+def _asked(audit: AuditLog, operation: str) -> AuditedCall:
     """Return the audited call of a local command, which needs no credential but is audited."""
-    return Asked.of(
+    return AuditedCall.of(
         at_ms=audit.now_ms(),
         door=Door.CLI,
         namespace=LOCAL_ADMINISTRATOR.namespace,

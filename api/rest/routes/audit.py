@@ -11,7 +11,7 @@ from api.native.dependencies import Cursor, Limit, PrincipalDep, StorageDep, may
 from api.native.fields import moment_ms
 from api.rest.schemas.audit import AuditEntry, AuditOrder, AuditPage
 from storage.domain import limits
-from storage.domain.access.audit import Wanted, canonical
+from storage.domain.access.audit import AuditFilter, canonical
 from storage.domain.access.permissions import Action, Principal
 
 router = APIRouter(prefix="/v1/audit", tags=["audit"])
@@ -47,7 +47,7 @@ async def list_audit_entries(
     Administrators of all namespaces see all entries. With `Accept: application/x-ndjson`, the response has one line per
     entry and a last line of type `end`.
     """
-    wanted = Wanted(
+    wanted = AuditFilter(
         namespace=_namespace(principal, namespace),
         principal=principal_,
         action=action,
@@ -66,7 +66,7 @@ async def list_audit_entries(
     answer = AuditPage(
         items=[AuditEntry.from_domain(entry) for entry in page],
         next_cursor=encode_cursor(about, page[-1].seq) if more else None,
-        whole=wanted == Wanted(),
+        whole=wanted == AuditFilter(),
     )
     if answer_type(dict(request.scope["headers"])) == NDJSON:
         return Response(_lines(answer), media_type=NDJSON)

@@ -21,7 +21,14 @@ from api.native.records import RECORDS_DEFAULT, BytesMax, Count, GapOut, RecordO
 from storage.domain import limits
 from storage.domain.access.permissions import Action
 from storage.domain.errors import MillstreamError, ValidationFailed
-from storage.domain.groups.group import Commit, CommitResult, Committed, Fetched, Membership, Place
+from storage.domain.groups.group import (
+    Commit,
+    CommitResult,
+    Fetched,
+    GroupOffset,
+    MemberShard,
+    Membership,
+)
 from storage.domain.names import GroupName
 from storage.domain.streams.stream import Tier, slowest
 
@@ -253,7 +260,7 @@ def _commits(call: Call[CommitIn]) -> Sequence[Commit]:
 
 
 def _committed_out(commit: Commit, result: CommitResult) -> CommittedOut:
-    if isinstance(result, Committed):
+    if isinstance(result, GroupOffset):
         return CommittedOut(shard=result.shard, offset=result.offset)
     return CommittedOut(shard=commit.shard, error=item_error(result))
 
@@ -282,5 +289,5 @@ async def send_heartbeat(call: Call[HeartbeatIn]) -> Heartbeat:
     )
 
 
-def _assigned(place: Place) -> AssignedShard:
+def _assigned(place: MemberShard) -> AssignedShard:
     return AssignedShard(place.shard, place.committed)

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 
-from storage.operations.health import Health
+from storage.operations.health import HealthChecks
 
 LIVE_PATH = "/livez"
 READY_PATH = "/readyz"
@@ -37,7 +37,7 @@ class ReadyOut(BaseModel):
 class Readiness:
     """Readiness checks of the stores, run at most once per second."""
 
-    def __init__(self, health: Health) -> None:
+    def __init__(self, health: HealthChecks) -> None:
         self._health = health
         self._lock = asyncio.Lock()
         self._checks: dict[str, str] = {}

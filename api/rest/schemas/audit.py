@@ -6,7 +6,7 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, Field
 
 from api.rest.schema_base import Time
-from storage.domain.access.audit import Door, Entry
+from storage.domain.access.audit import AuditRecord, Door
 
 
 class AuditOrder(StrEnum):
@@ -61,7 +61,7 @@ class AuditEntry(BaseModel):
     ]
 
     @classmethod
-    def from_domain(cls, entry: Entry) -> Self:
+    def from_domain(cls, entry: AuditRecord) -> Self:
         return cls(**entry.fields())
 
 

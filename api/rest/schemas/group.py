@@ -15,8 +15,8 @@ from storage.domain.groups.group import (
     Group,
     GroupKind,
     GroupSpec,
+    MemberShard,
     Membership,
-    Place,
     ResetSpec,
     ResetTo,
     ShardLag,
@@ -213,7 +213,7 @@ class PlaceOut(BaseModel):
     ]
 
     @classmethod
-    def from_domain(cls, place: Place) -> Self:
+    def from_domain(cls, place: MemberShard) -> Self:
         return cls(shard=place.shard, committed=place.committed)
 
 

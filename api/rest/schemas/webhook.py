@@ -9,16 +9,16 @@ from api.rest.schema_base import Config, Seconds, Time, in_seconds
 from storage.domain import limits
 from storage.domain.webhooks import (
     Attempt,
+    AttemptOutcome,
     BodyFormat,
-    Delivery,
+    DeliveryHealth,
     DeliveryStatus,
     DisabledBecause,
-    Health,
     OnFailure,
-    Outcome,
     Secret,
     Source,
     Webhook,
+    WebhookDelivery,
     WebhookSpec,
 )
 
@@ -154,7 +154,7 @@ class WebhookHealth(BaseModel):
         )
 
 
-def _state(webhook: Webhook, health: Health) -> str:
+def _state(webhook: Webhook, health: DeliveryHealth) -> str:
     if not webhook.is_active:
         return "disabled"
     return "active" if health.failing_since_ms is None else "failing"
@@ -255,7 +255,7 @@ class AttemptOut(BaseModel):
     """
 
     at: Time
-    outcome: Outcome
+    outcome: AttemptOutcome
     status: int | None
     duration_seconds: Seconds
     error: str
@@ -293,7 +293,7 @@ class DeliveryOut(BaseModel):
     offset: int | None
 
     @classmethod
-    def from_domain(cls, delivery: Delivery) -> Self:
+    def from_domain(cls, delivery: WebhookDelivery) -> Self:
         place = delivery.place
         return cls(
             id=delivery.event_id,

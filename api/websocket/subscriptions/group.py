@@ -32,7 +32,7 @@ from storage.domain.errors import (
     ShardNotFound,
     ValidationFailed,
 )
-from storage.domain.groups.group import Commit, CommitResult, Committed, Place
+from storage.domain.groups.group import Commit, CommitResult, GroupOffset, MemberShard
 from storage.domain.names import StreamName
 from storage.groups.engine import Groups
 
@@ -128,7 +128,7 @@ class Share(ShardReaders):
         patience_s = self._member.group.spec.revoke_timeout_ms / limits.SECOND_MS
         await self._session.send(Revoking(self.name, list(shards), patience_s))
 
-    async def _add(self, places: Sequence[Place]) -> None:
+    async def _add(self, places: Sequence[MemberShard]) -> None:
         for place in places:
             offset = await self._groups.position(self._member.group, place)
             self._positions[place.shard] = offset
@@ -273,7 +273,7 @@ class Share(ShardReaders):
         return results
 
     def _note(self, shard: int, result: CommitResult) -> None:
-        if not isinstance(result, Committed):
+        if not isinstance(result, GroupOffset):
             if result.code in (ErrorCode.STALE_GENERATION, ErrorCode.MEMBER_UNKNOWN):
                 self._beat_now.set()  # the heartbeat reports the change
             return

@@ -29,8 +29,8 @@ from api.websocket.frames import (
 from api.websocket.serial_batcher import SerialBatcher
 from api.websocket.session import Session
 from api.websocket.subscriptions.backoff import QUEUE, STORAGE, RetryBackoff
-from consumers.subscriptions.credit import Credit
-from consumers.subscriptions.leased_deliveries import Deliveries
+from consumers.subscriptions.credit import SubscriptionCredit
+from consumers.subscriptions.leased_deliveries import LeasedDeliveries
 from storage.catalog.catalog import Catalog
 from storage.concurrency.tasks import end
 from storage.domain import limits
@@ -85,13 +85,13 @@ class Work:
         self, session: Session, request: Subscribe, queue: QueueName, engine: WorkEngine
     ) -> None:
         self.name = request.sub
-        self.credit = Credit(request.credit.messages, request.credit.bytes)
+        self.credit = SubscriptionCredit(request.credit.messages, request.credit.bytes)
         self._session = session
         self._queue = queue
         self._engine = engine
         self._visibility_timeout_ms = optional_ms(request.visibility_timeout_seconds)
         self._auto_extend = request.auto_extend
-        self._held = Deliveries[ReceivedMessageOut]()
+        self._held = LeasedDeliveries[ReceivedMessageOut]()
         self._again: Sequence[Sequence[str]] = ()  # frames that a broken socket lost
         self._verdicts: SerialBatcher[Settling] | None = None
         self._outages = RetryBackoff(session, self.name)

@@ -18,7 +18,7 @@ from api.websocket.session import Session
 from api.websocket.subscriptions.backoff import RetryBackoff
 from consumers.feeds.blocks import Chunk
 from consumers.feeds.feed import Feeds
-from consumers.subscriptions.credit import Credit
+from consumers.subscriptions.credit import SubscriptionCredit
 from storage.catalog.catalog import Catalog
 from storage.concurrency.tasks import end
 from storage.domain import limits
@@ -77,7 +77,7 @@ class ShardReaders:
         count: DoorMetrics,
     ) -> None:
         self.name = request.sub
-        self.credit = Credit(request.credit.messages, request.credit.bytes)
+        self.credit = SubscriptionCredit(request.credit.messages, request.credit.bytes)
         self._session = session
         self._stream = stream
         self._feeds = feeds

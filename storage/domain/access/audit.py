@@ -70,7 +70,7 @@ class Door(StrEnum):
     CLI = "cli"
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class AuditedCall(msgspec.Struct, frozen=True, kw_only=True):
     """An audited call: the caller, the operation, and the address it came from.
 
     Texts from callers are truncated, and stripped of unprintable characters. `authenticated`: how the caller was
@@ -90,19 +90,19 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     request_id: str
 
     @classmethod
-    def of(cls, *, at_ms: int, door: Door, **texts: str) -> "Asked":
+    def of(cls, *, at_ms: int, door: Door, **texts: str) -> "AuditedCall":
         """Build the call from these texts."""
         return cls(at_ms=at_ms, door=door, **{name: _plain(text) for name, text in texts.items()})
 
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True):
+class AuditRecord(msgspec.Struct, frozen=True, kw_only=True):
     """One entry of the log.
 
     `before`, `after`: the part of a definition that the call changed; None: no definition.
     """
 
     seq: int
-    asked: Asked
+    asked: AuditedCall
     outcome: str
     before: Shown | None
     after: Shown | None
@@ -125,7 +125,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
         }
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+class AuditFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Filter of entries. `resource` includes everything below it; `until_ms` is exclusive."""
 
     namespace: str | None = None
@@ -143,13 +143,13 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 def sealed(
     seq: int,
     prev_hash: str,
-    call: Asked,
+    call: AuditedCall,
     outcome: str,
     before: Shown | None,
     after: Shown | None,
-) -> Entry:
+) -> AuditRecord:
     """Return the entry that follows the one with `prev_hash`."""
-    entry = Entry(
+    entry = AuditRecord(
         seq=seq,
         asked=call,
         outcome=outcome,
@@ -172,7 +172,7 @@ def canonical(value: Any) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
-class Fault(msgspec.Struct, frozen=True):
+class AuditFault(msgspec.Struct, frozen=True):
     """First entry that was altered, and the evidence for it."""
 
     seq: int
@@ -194,7 +194,7 @@ class Chain:
         self.hash = FIRST_HASH
         """Its hash."""
 
-    def look(self, entries: Iterable[Mapping[str, Any]]) -> Fault | None:
+    def look(self, entries: Iterable[Mapping[str, Any]]) -> AuditFault | None:
         """Check the next entries and return the first fault, if any."""
         for fields in entries:
             if fault := self._fault(fields):
@@ -202,26 +202,28 @@ class Chain:
             self.seq, self.hash = fields["seq"], fields["hash"]
         return None
 
-    def end(self) -> Fault | None:
+    def end(self) -> AuditFault | None:
         """Return a fault if the log ends before the entry that was recorded elsewhere."""
         if self._known is not None and self.seq < self._known[0]:
-            return Fault(
+            return AuditFault(
                 self.seq + 1, f"is missing: the log previously had an entry {self._known[0]}"
             )
         return None
 
-    def _fault(self, fields: Mapping[str, Any]) -> Fault | None:
+    def _fault(self, fields: Mapping[str, Any]) -> AuditFault | None:
         seq = fields["seq"]
         if self.whole and seq != self.seq + 1:
             if seq <= self.seq:
-                return Fault(seq, "is duplicated or out of order")
-            return Fault(self.seq + 1, f"is missing: entry {seq} follows entry {self.seq}")
+                return AuditFault(seq, "is duplicated or out of order")
+            return AuditFault(self.seq + 1, f"is missing: entry {seq} follows entry {self.seq}")
         if self.whole and fields["prev_hash"] != self.hash:
-            return Fault(seq, "does not match the hash of the previous entry, which was altered")
+            return AuditFault(
+                seq, "does not match the hash of the previous entry, which was altered"
+            )
         if hash_of(fields) != fields["hash"]:
-            return Fault(seq, "was altered: its hash does not match its content")
+            return AuditFault(seq, "was altered: its hash does not match its content")
         if self._known and seq == self._known[0] and fields["hash"] != self._known[1]:
-            return Fault(seq, "does not match the recorded entry: the log was rewritten")
+            return AuditFault(seq, "does not match the recorded entry: the log was rewritten")
         return None
 
 

@@ -72,7 +72,7 @@ def is_public(address: Address) -> bool:
     )
 
 
-class Entry(msgspec.Struct, frozen=True):
+class EgressRule(msgspec.Struct, frozen=True):
     """One allowed destination. `network` None: the host of that name."""
 
     host: str
@@ -87,7 +87,7 @@ class Entry(msgspec.Struct, frozen=True):
 class Egress(msgspec.Struct, frozen=True):
     """Egress rule of a deployment."""
 
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[EgressRule, ...] = ()
 
     @classmethod
     def of(cls, words: Iterable[str]) -> "Egress":
@@ -100,7 +100,7 @@ class Egress(msgspec.Struct, frozen=True):
             return True
         return any(self._names(entry, host, address, port) for entry in self.entries)
 
-    def _names(self, entry: Entry, host: str, address: Address, port: int) -> bool:
+    def _names(self, entry: EgressRule, host: str, address: Address, port: int) -> bool:
         if not entry.allows_port(port):
             return False
         if entry.network is None:
@@ -180,7 +180,7 @@ def _refused(detail: str) -> ValidationFailed:
     return ValidationFailed.at("/url", detail, "not_allowed")
 
 
-def _entry(word: str) -> Entry:
+def _entry(word: str) -> EgressRule:
     host, port = _without_port(word.strip())
     try:
         network: Network | None = ipaddress.ip_network(host, strict=False)
@@ -189,7 +189,7 @@ def _entry(word: str) -> Entry:
     plain = host.replace("-", "").replace(".", "").replace("_", "")
     if network is None and not (plain.isascii() and plain.isalnum()):
         raise ValueError(f"{word!r} is not a host, address or network")
-    return Entry(host.lower().rstrip("."), network, port)
+    return EgressRule(host.lower().rstrip("."), network, port)
 
 
 def _without_port(word: str) -> tuple[str, int | None]:

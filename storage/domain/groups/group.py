@@ -104,7 +104,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
         return StreamName(self.spec.stream, self.name.namespace)
 
 
-class Place(msgspec.Struct, frozen=True, gc=False):
+class MemberShard(msgspec.Struct, frozen=True, gc=False):
     """A shard assigned to a member, its lease's generation, and the group's committed offset.
 
     `committed` is None if nothing was committed.
@@ -120,8 +120,8 @@ class Membership(msgspec.Struct, frozen=True, kw_only=True):
 
     group: Group
     member_id: MemberId
-    assigned: tuple[Place, ...]
-    revoked: tuple[Place, ...]
+    assigned: tuple[MemberShard, ...]
+    revoked: tuple[MemberShard, ...]
 
     @property
     def generation(self) -> int:
@@ -141,14 +141,14 @@ class Commit(msgspec.Struct, frozen=True, gc=False):
     generation: int | None = None
 
 
-class Committed(msgspec.Struct, frozen=True, gc=False):
+class GroupOffset(msgspec.Struct, frozen=True, gc=False):
     """The group's offset in a shard after a commit: never below an offset committed earlier."""
 
     shard: int
     offset: int
 
 
-CommitResult = Committed | MillstreamError
+CommitResult = GroupOffset | MillstreamError
 
 
 class Fetched(msgspec.Struct, frozen=True, kw_only=True):

@@ -20,7 +20,7 @@ IS_OVER = -2
 """Answer of a log for a producer whose state was retired."""
 
 
-class Claim(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class SequenceRange(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Sequence range of a producer's records in a batch: from `first` to `last`."""
 
     producer_id: str
@@ -104,7 +104,7 @@ class SequencedBatch(msgspec.Struct, frozen=True, gc=False):
                 )
             lasts[producer_id] = sequence
 
-    def claims(self, numbers: Iterable[int]) -> tuple[Claim, ...]:
+    def claims(self, numbers: Iterable[int]) -> tuple[SequenceRange, ...]:
         """Return the sequence ranges of these items: one claim for each producer.
 
         `numbers` are the items' numbers in ascending order.
@@ -114,7 +114,7 @@ class SequencedBatch(msgspec.Struct, frozen=True, gc=False):
             producer_id, sequence = self.producer_ids[number], self.sequences[number]
             first, _ = ends.get(producer_id, (sequence, sequence))
             ends[producer_id] = first, sequence
-        return tuple(Claim(producer_id, *span) for producer_id, span in ends.items())
+        return tuple(SequenceRange(producer_id, *span) for producer_id, span in ends.items())
 
     def above(self, numbers: Iterable[int], lasts: Mapping[str, int]) -> list[int]:
         """Return the items above their producers' last sequences."""
@@ -125,6 +125,6 @@ class SequencedBatch(msgspec.Struct, frozen=True, gc=False):
         ]
 
 
-def lasts_of(claims: Iterable[Claim], lasts: Iterable[int]) -> dict[str, int]:
+def lasts_of(claims: Iterable[SequenceRange], lasts: Iterable[int]) -> dict[str, int]:
     """Return a log's answer to the claims, by producer."""
     return {claim.producer_id: last for claim, last in zip(claims, lasts, strict=True)}

@@ -8,7 +8,14 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from storage.domain import limits
-from storage.domain.timeseries.rollup import Row, Span, added, encode_row, initial_bucket, rate
+from storage.domain.timeseries.rollup import (
+    Row,
+    SlotAccumulator,
+    added,
+    encode_row,
+    initial_bucket,
+    rate,
+)
 from storage.domain.timeseries.samples import FINEST, RINGS, Ring, Shape, Values
 
 LONGER = RINGS[1:]
@@ -58,7 +65,7 @@ class Known:
         self.behind: tuple[tuple[int, ...], ...] = ()
         self.changed_ms = 0
         self.seen_ms = 0
-        self._spans: list[Span | None] = [None] * len(RINGS)
+        self._spans: list[SlotAccumulator | None] = [None] * len(RINGS)
         self._begun = [-1] * len(RINGS)  # the chunk that certainly exists
         self._last: list[Row | None] = [None] * len(RINGS)  # that chunk's last row, if it is known
 
@@ -97,7 +104,7 @@ class Known:
         """
         span = self._spans[ring.nth]
         if span is None:
-            span = self._spans[ring.nth] = Span(
+            span = self._spans[ring.nth] = SlotAccumulator(
                 self.shape.columns, looked.looks if before is None else 0
             )
         if before is not None:

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from storage.domain import limits
-from storage.domain.timeseries.samples import Column, Measure, Ring, Samples, Shape, Values
+from storage.domain.timeseries.samples import Measure, Ring, SampleColumn, Samples, Shape, Values
 
 HUNDREDTHS = 100
 
@@ -79,7 +79,7 @@ def _hundredths(value: int | None) -> int | None:
     return None if value is None else value * HUNDREDTHS
 
 
-class Span:
+class SlotAccumulator:
     """Accumulator of a resource's values over the samples of one slot of a longer step.
 
     It is updated only when values change. Samples are numbered from 0; `begins` is the first one that includes the
@@ -88,7 +88,7 @@ class Span:
 
     __slots__ = ("_columns", "_longest", "_most", "_sums", "_upto", "_weights")
 
-    def __init__(self, columns: Sequence[Column], begins: int = 0) -> None:
+    def __init__(self, columns: Sequence[SampleColumn], begins: int = 0) -> None:
         self._columns = columns
         self._upto = begins
         self._sums = [0] * len(columns)
@@ -168,7 +168,7 @@ def _packed(entry: list[int | None]) -> bytes:
     return len(packed).to_bytes(2, "little") + packed
 
 
-class Chunk(msgspec.Struct, frozen=True):
+class SeriesChunk(msgspec.Struct, frozen=True):
     """The row before a chunk's first row, and its rows by slot.
 
     The later row of a slot that was written twice counts.
@@ -178,7 +178,7 @@ class Chunk(msgspec.Struct, frozen=True):
     rows: Mapping[int, Row]
 
 
-def read_chunk(packed: bytes, first_slot: int, wide: int) -> Chunk:
+def read_chunk(packed: bytes, first_slot: int, wide: int) -> SeriesChunk:
     """Decode a chunk that begins at that slot, with rows of `wide` numbers.
 
     A column that the chunk does not have is None.
@@ -196,7 +196,7 @@ def read_chunk(packed: bytes, first_slot: int, wide: int) -> Chunk:
             begins = tuple(now) if values else None
         else:
             rows[first_slot + nth] = tuple(now)
-    return Chunk(begins, rows)
+    return SeriesChunk(begins, rows)
 
 
 def _entries(packed: bytes) -> Iterator[tuple[int, int, list[int | None]]]:
@@ -214,7 +214,7 @@ def _entries(packed: bytes) -> Iterator[tuple[int, int, list[int | None]]]:
 
 
 def rows_of(
-    chunks: Mapping[int, Chunk], ring: Ring, first: int, last: int, otherwise: Row | None
+    chunks: Mapping[int, SeriesChunk], ring: Ring, first: int, last: int, otherwise: Row | None
 ) -> list[Row | None]:
     """Return a row for each slot from `first` to `last`.
 

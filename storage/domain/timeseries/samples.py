@@ -36,7 +36,7 @@ class Measure(Enum):
     LAST = auto()
 
 
-class Column(NamedTuple):
+class SampleColumn(NamedTuple):
     """One number of a sample, and its name in charts."""
 
     name: str
@@ -301,7 +301,7 @@ class Shape(Generic[S]):
         fields = sample.__struct_fields__
         rated = [name.removesuffix(_RATE) for name in fields if name.endswith(_RATE)]
         named = [name for name in fields if not name.endswith(_RATE)]
-        self.columns = tuple(Column(name, *_how(name, name in rated)) for name in named)
+        self.columns = tuple(SampleColumn(name, *_how(name, name in rated)) for name in named)
         self.names = tuple(named)
         self.counts = tuple(nth for nth, name in enumerate(named) if name in rated)
         self.still = (0.0,) * len(self.counts)

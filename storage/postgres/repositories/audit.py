@@ -12,11 +12,11 @@ from sqlmodel import col
 from storage.domain import limits
 from storage.domain.access.audit import (
     FIRST_HASH,
-    Asked,
+    AuditedCall,
+    AuditFilter,
+    AuditRecord,
     Door,
-    Entry,
     Shown,
-    Wanted,
     canonical,
     sealed,
 )
@@ -43,7 +43,7 @@ class Intent(msgspec.Struct, frozen=True):
     """A call that has started. `before`: the definition before it."""
 
     intent_id: str
-    asked: Asked
+    asked: AuditedCall
     before: Shown | None
 
 
@@ -70,11 +70,11 @@ class AuditRows:
     async def conclude(
         self,
         intent_id: str | None,
-        call: Asked,
+        call: AuditedCall,
         outcome: str,
         before: Shown | None,
         after: Shown | None,
-    ) -> Entry:
+    ) -> AuditRecord:
         """Append the outcome of a call, and delete its intent, if there was one; both or neither."""
         async with self._database.writing(
             unknown=StorageUnavailable, limit_ms=limits.AUDIT_ENTRY_MS_MAX
@@ -100,7 +100,7 @@ class AuditRows:
             pending = (await session.execute(statement)).first()
             if pending is None:
                 return False
-            call = msgspec.json.decode(pending.asked, type=Asked)
+            call = msgspec.json.decode(pending.asked, type=AuditedCall)
             await _forget(session, intent_id)
             await _append(session, call, outcome, _shown(pending.before), None)
             return True
@@ -118,8 +118,8 @@ class AuditRows:
             return list(await session.scalars(statement))
 
     async def page(
-        self, filter_: Wanted, after: int | None, limit: int, *, oldest_first: bool
-    ) -> list[Entry]:
+        self, filter_: AuditFilter, after: int | None, limit: int, *, oldest_first: bool
+    ) -> list[AuditRecord]:
         """Return entries, the newest first unless `oldest_first`, strictly beyond number `after`."""
         seq = col(AuditRow.seq)
         statement = select(AuditRow.__table__).where(*_conditions(filter_))  # type: ignore[attr-defined]
@@ -131,8 +131,12 @@ class AuditRows:
 
 
 async def _append(
-    session: AsyncSession, call: Asked, outcome: str, before: Shown | None, after: Shown | None
-) -> Entry:
+    session: AsyncSession,
+    call: AuditedCall,
+    outcome: str,
+    before: Shown | None,
+    after: Shown | None,
+) -> AuditRecord:
     """Append an entry; the caller has acquired its turn."""
     last = select(col(AuditRow.seq), col(AuditRow.hash)).order_by(col(AuditRow.seq).desc()).limit(1)
     last_entry = (await session.execute(last)).first()
@@ -157,7 +161,7 @@ async def _forget(session: AsyncSession, intent_id: str) -> None:
     )
 
 
-def _conditions(filter_: Wanted) -> Sequence[ColumnElement[bool]]:
+def _conditions(filter_: AuditFilter) -> Sequence[ColumnElement[bool]]:
     row = AuditRow
     same = (
         (col(getattr(row, name)), getattr(filter_, name)) for name in ("namespace", "principal")
@@ -176,13 +180,13 @@ def _conditions(filter_: Wanted) -> Sequence[ColumnElement[bool]]:
     return conditions
 
 
-def _entry(row: Row[Any]) -> Entry:
-    call = Asked(
+def _entry(row: Row[Any]) -> AuditRecord:
+    call = AuditedCall(
         at_ms=row.at_ms,
         door=Door(row.door),
         **{name: getattr(row, name) for name in _TEXTS},
     )
-    return Entry(
+    return AuditRecord(
         seq=row.seq,
         asked=call,
         outcome=row.outcome,

@@ -205,7 +205,7 @@ def shard_values(stream: Stream, shards: Iterable[Shard]) -> list[dict[str, Any]
     ]
 
 
-class Held(Generic[D]):
+class LockedDefinition(Generic[D]):
     """A name locked against writes by others, and its present `definition`, or None.
 
     `session` is the transaction that holds the lock.
@@ -373,14 +373,14 @@ class Definitions(Generic[N, D]):
             return [self._rows.definition(row) for row in await session.execute(statement)]
 
     @asynccontextmanager
-    async def held(self, name: N) -> AsyncGenerator[Held[D]]:
+    async def held(self, name: N) -> AsyncGenerator[LockedDefinition[D]]:
         """Lock the name until the block ends, which commits unless it raises.
 
         Raises OutcomeUnknown when the commit was not answered.
         """
         async with self._database.writing() as session:
             await session.execute(query("hold_name"), {"name": f"{self.kind}:{name}"})
-            yield Held(session, self._rows, name, await self._find(session, name))
+            yield LockedDefinition(session, self._rows, name, await self._find(session, name))
 
 
 class DeletedDefinitions:

@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
 from storage.domain.groups.assignment import Assignment, Link, Member, MemberId
-from storage.domain.groups.group import Group, Place
+from storage.domain.groups.group import Group, MemberShard
 from storage.domain.names import GroupName
 from storage.postgres.repositories.group_mapping import (
     GroupShard,
@@ -54,10 +54,10 @@ class LockedGroup:
         """Next offset of each shard that the group has; None before its first commit."""
         return {shard: found.committed for shard, found in self._shards.items()}
 
-    def places(self, member_id: MemberId, *, revoked: bool) -> tuple[Place, ...]:
+    def places(self, member_id: MemberId, *, revoked: bool) -> tuple[MemberShard, ...]:
         """Return the member's shards that are being revoked, or the others."""
         return tuple(
-            Place(lease.shard, lease.generation, self.committed.get(lease.shard))
+            MemberShard(lease.shard, lease.generation, self.committed.get(lease.shard))
             for lease in self.assignment.leases
             if lease.owner == member_id and (lease.revoke_by_ms is not None) == revoked
         )

@@ -17,7 +17,7 @@ from sqlmodel import col
 from storage.domain import limits
 from storage.domain.errors import GroupNotFound, StorageUnavailable
 from storage.domain.groups.assignment import Member, MemberId
-from storage.domain.groups.group import Bookmark, Commit, Group, Place
+from storage.domain.groups.group import Bookmark, Commit, Group, MemberShard
 from storage.domain.names import GroupName, LogId
 from storage.postgres.database import Database
 from storage.postgres.queries import query
@@ -54,8 +54,8 @@ class HeartbeatResult(msgspec.Struct, frozen=True, kw_only=True):
     counts: bool
     known: bool
     unsettled: bool
-    places: tuple[Place, ...]
-    revoked: tuple[Place, ...]
+    places: tuple[MemberShard, ...]
+    revoked: tuple[MemberShard, ...]
 
 
 class PendingCommit(msgspec.Struct, frozen=True, gc=False):
@@ -311,7 +311,7 @@ class GroupRows:
 
 def _beaten(row: Row[Any]) -> HeartbeatResult:
     places = [
-        (Place(shard, generation, committed), revoked)
+        (MemberShard(shard, generation, committed), revoked)
         for shard, generation, committed, revoked in row.places or ()
     ]
     return HeartbeatResult(

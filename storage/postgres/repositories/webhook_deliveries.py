@@ -14,15 +14,15 @@ from storage.domain import limits
 from storage.domain.errors import StorageUnavailable
 from storage.domain.webhooks import (
     Attempt,
-    Delivery,
+    DeliveryHealth,
+    DeliveryLogEntry,
     DeliveryStatus,
     DisabledBecause,
-    Health,
-    Lease,
-    LogEntry,
-    Logged,
+    LoggedDelivery,
     Payload,
-    Place,
+    PayloadLocation,
+    WebhookDelivery,
+    WebhookLease,
 )
 from storage.postgres.database import Database
 from storage.postgres.queries import query
@@ -43,10 +43,10 @@ _json = msgspec.json.Encoder()
 _unpack = msgspec.msgpack.Decoder(Payload)
 
 
-class Held(msgspec.Struct, frozen=True):
+class RenewedLease(msgspec.Struct, frozen=True):
     """A renewed lease, and the version of its webhook."""
 
-    lease: Lease
+    lease: WebhookLease
     version: int
 
 
@@ -69,12 +69,15 @@ class DeliveryRows:
 
     # Leases
 
-    async def beat(self, deliverer: str, lease_ms: int, now_ms: int | None) -> list[Held]:
+    async def beat(self, deliverer: str, lease_ms: int, now_ms: int | None) -> list[RenewedLease]:
         """Renew the deliverer's leases, and return them."""
         parameters = {"deliverer": deliverer, "lease_ms": lease_ms, "now_ms": now_ms}
         async with self._database.writing(unknown=StorageUnavailable) as session:
             rows = await session.execute(query("beat_deliverer"), parameters)
-            return [Held(Lease(row.webhook_id, row.lease_epoch), row.version) for row in rows]
+            return [
+                RenewedLease(WebhookLease(row.webhook_id, row.lease_epoch), row.version)
+                for row in rows
+            ]
 
     async def shares(self, lease_ms: int, now_ms: int | None) -> Shares:
         """Return the numbers of deliverers and of webhooks to share among them."""
@@ -114,7 +117,7 @@ class DeliveryRows:
     # Reports of a holder
 
     async def disable(
-        self, lease: Lease, because: DisabledBecause, health: Health, now_ms: int
+        self, lease: WebhookLease, because: DisabledBecause, health: DeliveryHealth, now_ms: int
     ) -> bool:
         """Disable the webhook; False if another deliverer has the lease."""
         parameters = {
@@ -127,7 +130,7 @@ class DeliveryRows:
         async with self._database.writing(unknown=StorageUnavailable) as session:
             return bool((await session.execute(query("disable_webhook"), parameters)).rowcount)  # type: ignore[attr-defined]
 
-    async def store_health(self, reports: Sequence[tuple[Lease, Health]]) -> None:
+    async def store_health(self, reports: Sequence[tuple[WebhookLease, DeliveryHealth]]) -> None:
         """Store the health of webhooks; reports of former holders are ignored."""
         parameters = {
             "webhook_ids": [lease.webhook_id for lease, _ in reports],
@@ -139,7 +142,7 @@ class DeliveryRows:
 
     # The log
 
-    async def log(self, logged: Sequence[Logged]) -> None:
+    async def log(self, logged: Sequence[LoggedDelivery]) -> None:
         """Add entries, each event of a webhook at most once, in one statement."""
         entries = [item.entry for item in logged]
         places = [entry.place for entry in entries]
@@ -165,7 +168,7 @@ class DeliveryRows:
         async with self._database.writing(unknown=StorageUnavailable) as session:
             await session.execute(query("log_deliveries"), parameters)
 
-    async def find(self, webhook_id: str, event_id: str) -> Delivery | None:
+    async def find(self, webhook_id: str, event_id: str) -> WebhookDelivery | None:
         """Return one delivery, or None."""
         deliveries = await self._select(
             col(WebhookDeliveryRow.webhook_id) == webhook_id,
@@ -184,7 +187,7 @@ class DeliveryRows:
         to_ms: int | None,
         after: Seen | None,
         limit: int,
-    ) -> list[Delivery]:
+    ) -> list[WebhookDelivery]:
         """Return deliveries, the newest first, strictly after `after`; None disables a filter."""
         row = WebhookDeliveryRow
         conditions = [col(row.webhook_id) == webhook_id]
@@ -208,7 +211,7 @@ class DeliveryRows:
             )
             return int(deleted.rowcount)  # type: ignore[attr-defined]
 
-    async def _select(self, *conditions: Any, limit: int) -> list[Delivery]:
+    async def _select(self, *conditions: Any, limit: int) -> list[WebhookDelivery]:
         row = WebhookDeliveryRow
         newest_first = (col(row.first_at_ms).desc(), col(row.event_id).desc())
         statement = (
@@ -221,7 +224,7 @@ class DeliveryRows:
             return [_delivery(record) for record in await session.execute(statement)]
 
 
-def _kept(entry: LogEntry) -> str:
+def _kept(entry: DeliveryLogEntry) -> str:
     if entry.attempt is None:
         return "[]"
     return _json.encode([entry.attempt.told()]).decode().replace("\\u0000", "\\ufffd")
@@ -231,8 +234,8 @@ def _plain(text: str) -> str:
     return text.replace("\0", "\ufffd")  # Postgres stores no NUL
 
 
-def _delivery(row: Row[Any]) -> Delivery:
-    return Delivery(
+def _delivery(row: Row[Any]) -> WebhookDelivery:
+    return WebhookDelivery(
         event_id=row.event_id,
         status=DeliveryStatus(row.status),
         attempts=row.attempts,
@@ -240,7 +243,7 @@ def _delivery(row: Row[Any]) -> Delivery:
         first_at_ms=row.first_at_ms,
         last_at_ms=row.last_at_ms,
         next_at_ms=row.next_at_ms,
-        place=None if row.place is None else Place(row.place, row.shard),
+        place=None if row.place is None else PayloadLocation(row.place, row.shard),
         event_at_ms=row.event_at_ms,
         key=row.event_key,
         group=row.event_group,

@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
 from storage.domain.names import WebhookName
-from storage.domain.webhooks import DisabledBecause, Health, Source, Webhook, WebhookSpec
+from storage.domain.webhooks import DeliveryHealth, DisabledBecause, Source, Webhook, WebhookSpec
 from storage.postgres.database import Database
 from storage.postgres.queries import query
 from storage.postgres.tables import WebhookRow, WebhookSecretRow
@@ -190,6 +190,6 @@ def stored_of(row: Row[Any]) -> StoredWebhook:
         changed_at_ms=row.changed_at_ms,
         disabled_at_ms=row.disabled_at_ms,
         disabled_because=None if because is None else DisabledBecause(because),
-        health=msgspec.convert(row.health, Health, str_keys=True),
+        health=msgspec.convert(row.health, DeliveryHealth, str_keys=True),
     )
     return StoredWebhook(webhook, row.sealed_headers, row.lease_epoch)

@@ -26,7 +26,7 @@ from storage.domain.log.record_batch import (
 from storage.domain.names import LogId
 from storage.domain.queues.message import NewMessage, SentMessage, message_id
 from storage.domain.queues.queue import DedupScope, Queue, QueueType
-from storage.domain.streams.idempotence import Claim, PartialDuplicate
+from storage.domain.streams.idempotence import PartialDuplicate, SequenceRange
 from storage.redis.queues.script_args import (
     QueueCoalescingKey,
     fifo_word,
@@ -55,7 +55,7 @@ class SendPart(msgspec.Struct, frozen=True, gc=False):
     encoded: Sequence[tuple[bytes, bytes]]
     idempotency_key: str = ""
     fingerprint: str = ""
-    claims: tuple[Claim, ...] = ()
+    claims: tuple[SequenceRange, ...] = ()
 
     @property
     def size_bytes(self) -> int:

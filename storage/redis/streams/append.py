@@ -21,7 +21,7 @@ from storage.domain.errors import (
 from storage.domain.limits import Limits
 from storage.domain.log.record_batch import Record, encode_batch
 from storage.domain.streams.columnar_batch import PackedColumns, encode_columns
-from storage.domain.streams.idempotence import Claim, PartialDuplicate
+from storage.domain.streams.idempotence import PartialDuplicate, SequenceRange
 from storage.domain.streams.lineage import ShardClosedTo, unpack_children
 from storage.domain.streams.producers import Inherited
 from storage.domain.streams.stream import UNCONDITIONAL, AppendCondition
@@ -50,7 +50,7 @@ class AppendPart(msgspec.Struct, frozen=True, gc=False):
     size_bytes: int = 0
     inherited: Inherited | None = None
     ask_parents: bool = False
-    claims: tuple[Claim, ...] = ()
+    claims: tuple[SequenceRange, ...] = ()
 
     @property
     def is_plain(self) -> bool:

@@ -62,7 +62,7 @@ class CoalescingKey:
         self.alike: Hashable = (type(self), *arguments)
 
 
-class Call:
+class CoalescedCall:
     """One command and the caller that waits for its answer."""
 
     __slots__ = ("command", "done", "store")
@@ -85,7 +85,7 @@ class Call:
             give(self.done, reply)
 
 
-class Redirected(Call):
+class Redirected(CoalescedCall):
     """A command redirected here by another server of a cluster. It is not redirected again."""
 
     __slots__ = ()
@@ -137,14 +137,16 @@ class CoalescedBatch:
                 self.gatherer.abandoned(part, answer)
 
 
-Work = Call | CoalescedBatch
+Work = CoalescedCall | CoalescedBatch
 """Unit of a flush."""
 
 
 def fail(works: Sequence[Work], error: Exception) -> None:
     """Pass an error to every caller of these calls."""
     for work in works:
-        futures = [work.done] if isinstance(work, Call) else [done for _, done in work.parts]
+        futures = (
+            [work.done] if isinstance(work, CoalescedCall) else [done for _, done in work.parts]
+        )
         for done in futures:
             give(done, error)
 

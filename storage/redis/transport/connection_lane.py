@@ -38,8 +38,8 @@ from storage.domain.limits import (
 from storage.redis.scripts import script, script_names
 from storage.redis.transport.client import Reply, kind_of, make_connection, refused, unreachable
 from storage.redis.transport.coalescing import (
-    Call,
     CoalescedBatch,
+    CoalescedCall,
     Coalescer,
     Redirected,
     Store,
@@ -110,7 +110,7 @@ class Lane:
     def call(self, command: Command) -> "asyncio.Future[Reply]":
         """Queue one command. Raises StorageBusy."""
         done = self._admit(COMMAND_WEIGHT)
-        self._waiting.append(Call(command, done, self.link.store))
+        self._waiting.append(CoalescedCall(command, done, self.link.store))
         return done
 
     def redirect(self, command: Command, store: Store) -> "asyncio.Future[Reply]":

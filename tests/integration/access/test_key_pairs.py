@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from api.auth.credentials import KeyGate
 from api.auth.jwt import JwtIssuers
-from storage.domain.access.audit import Wanted
+from storage.domain.access.audit import AuditFilter
 from storage.domain.access.credentials import CredentialKind, NewSecret, Rights
 from storage.domain.access.permissions import LOCAL_ADMINISTRATOR, Effect, Grant
 from storage.domain.clock import ManualClock, SystemClock
@@ -142,7 +142,7 @@ async def _refusals(guarded: Guarded) -> list[Any]:
     """Wait for the log entries of rejected logins, which are written in the background."""
     async with asyncio.timeout(SOON_S):
         while True:
-            page = await guarded.storage.audit_log.page(Wanted())
+            page = await guarded.storage.audit_log.page(AuditFilter())
             found = [entry for entry in page if entry.asked.operation == "log_in"]
             if found:
                 return found

@@ -20,7 +20,7 @@ from api.app import create_app
 from api.cli.up.programs import PROTOCOLS
 from api.config.settings import Settings
 from storage.domain import limits
-from storage.domain.access.audit import Wanted
+from storage.domain.access.audit import AuditFilter
 from storage.domain.access.credentials import Rights
 from storage.domain.access.permissions import EVERYTHING, Effect, Grant, Principal, Role
 from storage.domain.limits import Limits
@@ -306,7 +306,7 @@ async def entries(
 ) -> Any:
     """Wait for the newest log entries with an outcome; some are written in the background."""
     for _ in range(500):
-        found = await guarded.storage.audit_log.page(Wanted(resource=resource))
+        found = await guarded.storage.audit_log.page(AuditFilter(resource=resource))
         if told := [entry for entry in found if outcome in (None, entry.outcome)]:
             return told
         await asyncio.sleep(0.02)

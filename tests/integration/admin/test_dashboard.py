@@ -6,7 +6,7 @@ import re
 import pytest
 
 from api.admin.rendering import CONTENT_SECURITY_POLICY
-from storage.domain.access.audit import Wanted
+from storage.domain.access.audit import AuditFilter
 from storage.domain.access.credentials import Rights
 from storage.domain.access.permissions import Effect, Grant, Role
 from storage.domain.names import QueueName
@@ -104,11 +104,11 @@ async def test_failing_page_hides_cause(service, monkeypatch):
 
 async def test_only_ended_sessions_are_audited_as_login_attempts(service):
     await service.ask("GET", "/ui")
-    before = await service.storage.audit_log.page(Wanted())
+    before = await service.storage.audit_log.page(AuditFilter())
     await service.ask("GET", "/ui", headers={"cookie": "ms_session=mss_" + "a" * 49})
 
     for _ in range(500):  # it is recorded in the background
-        told = await service.storage.audit_log.page(Wanted())
+        told = await service.storage.audit_log.page(AuditFilter())
         if told != before:
             break
         await asyncio.sleep(0.01)

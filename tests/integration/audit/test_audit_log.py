@@ -7,7 +7,7 @@ import pytest
 
 from storage.audit.snapshots import shown
 from storage.domain import limits
-from storage.domain.access.audit import Asked, Chain, Door, Wanted
+from storage.domain.access.audit import AuditedCall, AuditFilter, Chain, Door
 from storage.domain.access.permissions import LOCAL_ADMINISTRATOR
 from storage.domain.errors import StorageUnavailable
 from storage.domain.names import QueueName
@@ -16,7 +16,7 @@ from storage.domain.webhooks import Source, SourceKind, WebhookSpec
 
 pytestmark = pytest.mark.one_store
 
-ALL = Wanted()
+ALL = AuditFilter()
 
 
 def asked(resource="queues/orders", **texts):
@@ -31,7 +31,7 @@ def asked(resource="queues/orders", **texts):
         "request_id": "r1",
     }
     at_ms = texts.pop("at_ms", 1_700_000_000_000)
-    return Asked.of(at_ms=at_ms, door=Door.REST, resource=resource, **(said | texts))
+    return AuditedCall.of(at_ms=at_ms, door=Door.REST, resource=resource, **(said | texts))
 
 
 async def test_entry_replaces_its_intent(engines, database_url):
@@ -144,7 +144,7 @@ async def test_entries_are_filtered_by_field(engines):
     await say(asked("streams/clicks", action="stream:manage", at_ms=4_000), "done")
 
     async def seqs(**wanted):
-        return [entry.seq for entry in await engines.audit_log.page(Wanted(**wanted))]
+        return [entry.seq for entry in await engines.audit_log.page(AuditFilter(**wanted))]
 
     assert await seqs() == [4, 3, 2, 1]
     assert await seqs(resource="queues/orders") == [2, 1]

@@ -10,7 +10,7 @@ from api.app import create_app
 from api.auth.audit import About, Auditing, Caller, Ration, claimed_id
 from api.config.settings import Settings
 from storage.domain import limits
-from storage.domain.access.audit import Door, Wanted
+from storage.domain.access.audit import AuditFilter, Door
 from storage.domain.access.permissions import GRANTS_OF, Action, Policy, Principal, Role
 from storage.domain.errors import Forbidden, StorageUnavailable, Unauthenticated
 from storage.domain.names import QueueName
@@ -36,7 +36,7 @@ async def auditing(engines):
 
 
 async def outcomes(engines):
-    found = await engines.audit_log.page(Wanted(), oldest_first=True)
+    found = await engines.audit_log.page(AuditFilter(), oldest_first=True)
     return [(entry.asked.principal, entry.asked.operation, entry.outcome) for entry in found]
 
 
@@ -76,7 +76,7 @@ async def test_refusals_per_minute_are_bounded_and_counted(auditing, engines, cl
     clock.advance(ms=limits.MINUTE_MS)
     await try_in_vain()
 
-    [newest] = await engines.audit_log.page(Wanted(), limit=1)
+    [newest] = await engines.audit_log.page(AuditFilter(), limit=1)
     assert newest.after == {"refusals_left_out": 7}
 
 
@@ -133,7 +133,7 @@ async def test_unauthenticated_caller_is_recorded_in_background(auditing, engine
     auditing.note_stranger(Unauthenticated(), Door.WS, ("10.0.0.7", 5), headers, b"r1")
     await auditing.settled()
 
-    [entry] = await engines.audit_log.page(Wanted())
+    [entry] = await engines.audit_log.page(AuditFilter())
     assert (entry.asked.operation, entry.outcome) == ("log_in", "refused:unauthenticated")
     assert (entry.asked.address, entry.asked.door) == ("10.0.0.7", Door.WS)
     assert entry.asked.credential == "i" * 12
@@ -183,7 +183,7 @@ async def test_key_is_recorded_by_rights_and_never_by_secret(engines):
         await app.control.state.auditing.settled()
 
     created, changed, renewed, revoked, stranger = await engines.audit_log.page(
-        Wanted(), oldest_first=True
+        AuditFilter(), oldest_first=True
     )
     assert (created.before, created.after["id"], created.after["roles"]) == (
         None,

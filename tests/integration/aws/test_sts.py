@@ -10,7 +10,7 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 from botocore.exceptions import ClientError
 
-from storage.domain.access.audit import Door, Wanted
+from storage.domain.access.audit import AuditFilter, Door
 from storage.domain.access.credentials import CredentialKind, Rights
 from storage.domain.access.permissions import EVERYTHING, Effect, Grant, Principal, Role
 from storage.domain.quotas import NO_QUOTAS
@@ -97,7 +97,7 @@ async def test_invalid_credentials_are_rejected_and_audited(guarded: Guarded):
     ]
 
     async def doors() -> set[Door]:
-        page = await guarded.storage.audit_log.page(Wanted())
+        page = await guarded.storage.audit_log.page(AuditFilter())
         return {entry.asked.door for entry in page if entry.asked.operation == "log_in"}
 
     await eventually(doors, {Door.STS})

@@ -14,7 +14,7 @@ from alembic import command
 from storage.access.secret_box import new_key
 from storage.backup import backup, restore
 from storage.bootstrap import open_storage
-from storage.domain.access.audit import Asked, Chain, Door, Wanted
+from storage.domain.access.audit import AuditedCall, AuditFilter, Chain, Door
 from storage.domain.access.credentials import CredentialRequest, Rights
 from storage.domain.access.permissions import LOCAL_ADMINISTRATOR, Role
 from storage.domain.backup_manifest import (
@@ -168,7 +168,7 @@ async def test_configuration_and_progress_are_restored(source, target, tmp_path)
         stats = await storage.queues.stats(LATER)
         hook = await storage.webhooks.opened(HOOK)
         chain = Chain(whole=True)
-        fault = chain.look([one.fields() for one in await storage.audit_log.page(Wanted())])
+        fault = chain.look([one.fields() for one in await storage.audit_log.page(AuditFilter())])
         [again] = await storage.queues.send(LATER, [NewMessage(b"once")], idempotency_key="k")
         [more] = await storage.streams.append_to_shard(CLICKS, 0, [Record(b"more")])
         await storage.groups.commit(READERS, [Commit(0, more.offset + 1)])
@@ -206,7 +206,7 @@ async def made(storage):
 
 
 def asked():
-    return Asked.of(
+    return AuditedCall.of(
         at_ms=1_700_000_000_000,
         door=Door.REST,
         namespace="default",

@@ -8,7 +8,7 @@ import pytest
 
 from storage.bootstrap import Storage, open_storage
 from storage.domain.errors import MemberUnknown, MillstreamError, StaleGeneration
-from storage.domain.groups.group import Commit, Committed, GroupSpec, ResetSpec, ResetTo
+from storage.domain.groups.group import Commit, GroupOffset, GroupSpec, ResetSpec, ResetTo
 from storage.domain.log.record_batch import Record
 from storage.domain.names import GroupName, StreamName
 from storage.domain.streams.stream import Appended, StreamSpec
@@ -54,7 +54,7 @@ class ReadLog:
             generation = fetched.membership.generation
             asked = [Commit(shard, at, name, generation) for shard, at in fetched.positions.items()]
             for result in await storage.groups.commit(READERS, asked):
-                if isinstance(result, Committed):
+                if isinstance(result, GroupOffset):
                     self.accepted[result.shard, generation].add(name)
                 else:
                     assert isinstance(result, StaleGeneration | MemberUnknown), result

@@ -9,7 +9,7 @@ import pytest
 from consumers.maintenance.tasks.groups import rebalance_groups
 from storage.bootstrap import open_storage
 from storage.domain.errors import MillstreamError, StorageUnavailable
-from storage.domain.groups.group import Commit, CommitResult, Committed, GroupSpec
+from storage.domain.groups.group import Commit, CommitResult, GroupOffset, GroupSpec
 from storage.domain.log.record_batch import Record
 from storage.domain.names import GroupName, StreamName
 from storage.domain.streams.stream import StreamSpec
@@ -91,4 +91,4 @@ async def test_outage_is_reported_and_expels_no_member(storage, faults, clock):
 
     assert {member.member_id for member in members} == {"a", "b"}
     assert isinstance(refused, StorageUnavailable)
-    assert done == Committed(0, 1)
+    assert done == GroupOffset(0, 1)

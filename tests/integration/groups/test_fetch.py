@@ -10,7 +10,7 @@ from storage.domain.errors import (
     ShardNotFound,
     ValidationFailed,
 )
-from storage.domain.groups.group import Commit, Committed
+from storage.domain.groups.group import Commit, GroupOffset
 from storage.domain.log.record_batch import Record
 from tests.integration.groups.group_reads import CLICKS, READERS, commits, data, fill
 
@@ -79,7 +79,7 @@ async def test_commit_is_answered_per_shard(storage, groups):
 
     done, past_the_end, nowhere = await groups.commit(READERS, asked)
 
-    assert done == Committed(0, 2)
+    assert done == GroupOffset(0, 2)
     assert isinstance(past_the_end, OffsetOutOfRange)
     assert isinstance(nowhere, ShardNotFound)
 
@@ -91,7 +91,7 @@ async def test_commit_never_moves_back(storage, groups):
 
     [result] = await groups.commit(READERS, [Commit(0, 1, "a", generation)])
 
-    assert result == Committed(0, 3)
+    assert result == GroupOffset(0, 3)
 
 
 async def test_concurrent_commits_are_each_answered(storage, groups):
@@ -104,7 +104,7 @@ async def test_concurrent_commits_are_each_answered(storage, groups):
 
     reached = dict.fromkeys(range(4), 0)
     for [result] in results:
-        assert isinstance(result, Committed)
+        assert isinstance(result, GroupOffset)
         reached[result.shard] = max(reached[result.shard], result.offset)
     assert set(reached.values()) == {50}
     assert isinstance(stale[0], MemberUnknown)

@@ -8,7 +8,7 @@ import pytest
 from consumers.maintenance.tasks.groups import rebalance_groups
 from storage.bootstrap import open_storage
 from storage.domain.errors import MemberUnknown, StaleGeneration
-from storage.domain.groups.group import Commit, Committed, GroupSpec
+from storage.domain.groups.group import Commit, GroupOffset, GroupSpec
 from storage.domain.streams.stream import StreamSpec
 from tests.integration.groups.group_reads import (
     CLICKS,
@@ -53,7 +53,7 @@ async def test_shard_being_released_can_still_be_committed(storage, groups):
     await groups.heartbeat(READERS, "a", owned=[])
     after = await groups.commit(READERS, [Commit(3, 3, "a", a.generation)])
 
-    assert before == [Committed(3, 2)]
+    assert before == [GroupOffset(3, 2)]
     assert isinstance(after[0], StaleGeneration)
     b = await groups.heartbeat(READERS, "b")
     assert {place.shard: place.committed for place in b.assigned}[3] == 2
@@ -139,7 +139,7 @@ async def test_late_member_keeps_shards_that_nobody_claimed(storage, groups, clo
 
     results = await groups.commit(READERS, commits(late))
 
-    assert all(isinstance(one, Committed) for one in results)
+    assert all(isinstance(one, GroupOffset) for one in results)
     assert shards_of(await groups.heartbeat(READERS, "a")) == [0, 1, 2, 3]
 
 

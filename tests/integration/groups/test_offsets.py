@@ -11,7 +11,14 @@ from storage.domain.errors import (
     StaleGeneration,
     ValidationFailed,
 )
-from storage.domain.groups.group import Commit, Committed, GroupKind, GroupSpec, ResetSpec, ResetTo
+from storage.domain.groups.group import (
+    Commit,
+    GroupKind,
+    GroupOffset,
+    GroupSpec,
+    ResetSpec,
+    ResetTo,
+)
 from storage.domain.log.record_batch import Record
 from storage.domain.names import GroupName
 from storage.redis.keys import STORE_KEY
@@ -38,7 +45,7 @@ async def test_simple_group_keeps_offsets_without_members(storage, groups):
     rest = await groups.fetch(simple)
 
     assert len(data(first)) == 12
-    assert committed == [Committed(0, 3), Committed(1, 1)]
+    assert committed == [GroupOffset(0, 3), GroupOffset(1, 1)]
     assert len(data(rest)) == 8
     with pytest.raises(ValidationFailed):
         await groups.join(simple)
@@ -178,5 +185,5 @@ async def test_members_and_commits_work_across_processes(storage, settings, cloc
         done = await storage.groups.commit(READERS, commits(b))
 
         assert not set(shards_of(a.membership)) & set(shards_of(b.membership))
-        assert all(isinstance(one, Committed) for one in [*crossed, *done])
+        assert all(isinstance(one, GroupOffset) for one in [*crossed, *done])
         assert data(await other.groups.fetch(READERS, "a")) == []

@@ -8,8 +8,8 @@ from consumers.maintenance.tasks.groups import delete_read_records, rebalance_gr
 from storage.bootstrap import open_storage
 from storage.domain.groups.group import (
     Commit,
-    Committed,
     GroupKind,
+    GroupOffset,
     GroupSpec,
     ResetSpec,
     ResetTo,
@@ -165,7 +165,7 @@ async def test_simple_group_follows_split(storage, groups):
     results = await groups.commit(simple, commits(second))
 
     assert (len(data(first)), data(second)) == (4, [b"child"])
-    assert all(isinstance(one, Committed) for one in results)
+    assert all(isinstance(one, GroupOffset) for one in results)
     assert data(await groups.fetch(simple)) == []
 
 
@@ -185,7 +185,7 @@ async def test_expired_shard_is_gap_until_children_are_committed(storage, groups
     assert shards_of(told.membership) == [1, 2, 3, 4, 5]
     assert (0, Gap(0, 0, "expired")) in told.gaps
     assert again == told
-    assert all(isinstance(one, Committed) for one in results)
+    assert all(isinstance(one, GroupOffset) for one in results)
     assert after.gaps == []
     assert [one.shard for one in await groups.lag(READERS)] == [1, 2, 3, 4, 5]
 
@@ -201,7 +201,7 @@ async def test_records_committed_by_all_groups_are_dropped(storage, groups):
 
     async def oldest_after(group: GroupName, offset: int) -> int:
         [done] = await groups.commit(group, [Commit(0, offset)])
-        assert isinstance(done, Committed)
+        assert isinstance(done, GroupOffset)
         await delete_read_records(storage)
         [state] = await storage.streams.shards(INTEREST)
         start: int = state.start

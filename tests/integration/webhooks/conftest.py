@@ -20,7 +20,14 @@ from storage.domain.access.egress import Egress
 from storage.domain.clock import ManualClock
 from storage.domain.names import QueueName, WebhookName
 from storage.domain.queues.queue import QueueSpec
-from storage.domain.webhooks import Outcome, Served, Source, SourceKind, Webhook, WebhookSpec
+from storage.domain.webhooks import (
+    AttemptOutcome,
+    LeasedWebhook,
+    Source,
+    SourceKind,
+    Webhook,
+    WebhookSpec,
+)
 from storage.settings import StorageSettings
 from tests.receiver import Receiver, receiving
 
@@ -33,15 +40,15 @@ ALLOW = ("127.0.0.1",)
 class DelivererCounters:
     """Counters of a deliverer."""
 
-    outcomes: list[Outcome] = field(default_factory=list)
+    outcomes: list[AttemptOutcome] = field(default_factory=list)
     disabled_now: int = 0
     some: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def attempted(self, kind: SourceKind, outcome: Outcome) -> None:
+    def attempted(self, kind: SourceKind, outcome: AttemptOutcome) -> None:
         self.outcomes.append(outcome)
         self.some.set()
 
-    async def until(self, outcome: Outcome) -> None:
+    async def until(self, outcome: AttemptOutcome) -> None:
         """Wait for the first attempt with this outcome, and for its consequences."""
         async with asyncio.timeout(10):
             while outcome not in self.outcomes:
@@ -121,7 +128,7 @@ class Bench:
 
     def endpoint_of(
         self,
-        served: Served,
+        served: LeasedWebhook,
         resolver: Resolve = resolve,
         allow: tuple[str, ...] = ALLOW,
         tracing: Tracing | None = None,

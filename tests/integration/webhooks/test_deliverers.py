@@ -24,7 +24,7 @@ from storage.domain.limits import WEBHOOK_PAYLOAD_KEPT_BYTES as KEPT_BYTES
 from storage.domain.names import QueueName, WebhookName
 from storage.domain.queues.message import NewMessage
 from storage.domain.queues.queue import QueueSpec
-from storage.domain.webhooks import DeliveryStatus, Outcome, Source, WebhookSpec
+from storage.domain.webhooks import AttemptOutcome, DeliveryStatus, Source, WebhookSpec
 from tests.integration.webhooks.conftest import ALLOW, HOOK, ORDERS
 from tests.receiver import answer, hang
 
@@ -270,7 +270,10 @@ async def test_delivery_is_resent_under_its_id_even_after_success(
     failed = await requested.resend(HOOK, message_id)
 
     [delivery] = await bench.deliveries()
-    assert (attempt.outcome, failed.outcome) == (Outcome.DELIVERED, Outcome.SERVER_ERROR)
+    assert (attempt.outcome, failed.outcome) == (
+        AttemptOutcome.DELIVERED,
+        AttemptOutcome.SERVER_ERROR,
+    )
     assert [(got.event_id, got.body) for got in receiver.got] == [(message_id, b"hello")] * 3
     assert (delivery.status, delivery.attempts) == (DeliveryStatus.DELIVERED, 3)
     assert [one.resent for one in delivery.kept] == [False, True, True]

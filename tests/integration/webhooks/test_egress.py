@@ -14,7 +14,7 @@ from cryptography.x509.oid import NameOID
 from consumers.webhooks.ssrf_guard import AddressRefused, Connections
 from storage.domain.access.egress import Egress
 from storage.domain.queues.message import NewMessage
-from storage.domain.webhooks import Outcome
+from storage.domain.webhooks import AttemptOutcome
 from tests.integration.webhooks.conftest import ALLOW, ORDERS
 from tests.receiver import Receiver, receiving
 
@@ -57,7 +57,7 @@ async def test_name_resolving_to_private_address_is_blocked(bench, storage, rece
     await source.round()
 
     [delivery] = await bench.deliveries()
-    assert delivery.kept[0].outcome is Outcome.BLOCKED
+    assert delivery.kept[0].outcome is AttemptOutcome.BLOCKED
     assert (delivery.kept[0].status, delivery.kept[0].response) == (None, "")
     assert receiver.got == []
 
@@ -88,7 +88,7 @@ async def test_untrusted_certificate_is_failure(bench, storage, tmp_path):
         await (await bench.queue_source()).round()
 
     [delivery] = await bench.deliveries()
-    assert delivery.kept[0].outcome is Outcome.TLS
+    assert delivery.kept[0].outcome is AttemptOutcome.TLS
     assert receiver.got == []
 
 

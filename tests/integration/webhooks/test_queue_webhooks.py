@@ -14,7 +14,7 @@ from storage.domain.limits import HOUR_MS, MINUTE_MS, SECOND_MS
 from storage.domain.queues.backoff import Backoff, BackoffKind, Jitter
 from storage.domain.queues.message import NewMessage
 from storage.domain.queues.queue import QueueSpec, QueueType
-from storage.domain.webhooks import BodyFormat, DeliveryStatus, DisabledBecause, Outcome
+from storage.domain.webhooks import AttemptOutcome, BodyFormat, DeliveryStatus, DisabledBecause
 from tests.collector import collecting, told
 from tests.integration.webhooks.conftest import HOOK, ORDERS
 from tests.receiver import answer, close, endless, hang, hang_in_the_body, nonsense, reset, slowly
@@ -138,15 +138,15 @@ async def test_envelope_has_every_field(bench, storage, receiver):
 
 
 FAILURES = [
-    (answer(500, b"no room"), Outcome.SERVER_ERROR, 500),
-    (answer(404), Outcome.CLIENT_ERROR, 404),
-    (answer(302, location="http://127.0.0.1:1/"), Outcome.REDIRECT, 302),
-    (answer(503), Outcome.THROTTLED, 503),
-    (hang, Outcome.TIMEOUT, None),
-    (slowly, Outcome.TIMEOUT, None),
-    (reset, Outcome.CONNECTION, None),
-    (close, Outcome.CONNECTION, None),
-    (nonsense, Outcome.CONNECTION, None),
+    (answer(500, b"no room"), AttemptOutcome.SERVER_ERROR, 500),
+    (answer(404), AttemptOutcome.CLIENT_ERROR, 404),
+    (answer(302, location="http://127.0.0.1:1/"), AttemptOutcome.REDIRECT, 302),
+    (answer(503), AttemptOutcome.THROTTLED, 503),
+    (hang, AttemptOutcome.TIMEOUT, None),
+    (slowly, AttemptOutcome.TIMEOUT, None),
+    (reset, AttemptOutcome.CONNECTION, None),
+    (close, AttemptOutcome.CONNECTION, None),
+    (nonsense, AttemptOutcome.CONNECTION, None),
 ]
 
 
@@ -237,7 +237,7 @@ async def test_410_disables_webhook_and_keeps_message(bench, storage, receiver, 
     deliverer = bench.deliverer()
     await deliverer.heartbeat()
     await receiver.until(1)
-    await bench.counters.until(Outcome.GONE)
+    await bench.counters.until(AttemptOutcome.GONE)
 
     await deliverer.heartbeat()
     disabled = await storage.webhooks.get(HOOK)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from storage.domain import limits
 from storage.domain.access.audit import (
     FIRST_HASH,
-    Asked,
+    AuditedCall,
     Chain,
     Door,
     canonical,
@@ -190,7 +190,7 @@ def asked_for(**texts):
         "resource": "queues/orders",
         "request_id": "r",
     }
-    return Asked.of(at_ms=1_700_000_000_123, door=Door.REST, **(said | texts))
+    return AuditedCall.of(at_ms=1_700_000_000_123, door=Door.REST, **(said | texts))
 
 
 def entries(count, **texts):

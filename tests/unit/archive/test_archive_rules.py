@@ -10,7 +10,7 @@ from storage.domain import limits
 from storage.domain.archive import (
     ArchivedFile,
     Backlog,
-    Bounds,
+    LogBounds,
     LogRange,
     hot_bounds,
     hour_of,
@@ -107,8 +107,8 @@ def test_hot_bounds_are_the_stricter_of_hot_and_total_retention():
         retention_ms=1_000, retention_bytes=None, hot_retention_ms=5_000, hot_bytes_max=70
     )
 
-    assert hot_bounds(spec, archived=True) == Bounds(1_000, 70, None)
-    assert hot_bounds(spec, archived=False) == Bounds(1_000, None, None)
+    assert hot_bounds(spec, archived=True) == LogBounds(1_000, 70, None)
+    assert hot_bounds(spec, archived=False) == LogBounds(1_000, None, None)
 
 
 def test_file_is_retired_when_entirely_past_a_bound():

@@ -23,7 +23,7 @@ from storage.parquet.cache import ArchiveCache
 from storage.parquet.file_writer import FileOf, FileWriter
 from storage.parquet.local_store import LocalRoot
 from storage.parquet.record_schema import batch_of, records_of
-from storage.parquet.row_group_slice import Group
+from storage.parquet.row_group_slice import RowGroup
 
 WHOSE = LogRange("default", "s1", 0, "l1", 0, 100)
 
@@ -257,10 +257,10 @@ def test_slice_starts_at_offset_and_ends_at_limit_or_hole(gaps, offset, most, by
     later = [one for one in held if one >= offset]
     if not later:
         with pytest.raises(IndexError):
-            Group(group).part_from(offset, most, bytes_max)
+            RowGroup(group).part_from(offset, most, bytes_max)
         return
 
-    found = Group(group).part_from(offset, most, bytes_max)
+    found = RowGroup(group).part_from(offset, most, bytes_max)
 
     got = [one.offset for one in found.records()]
     assert (found.first, found.next, len(found)) == (got[0], got[-1] + 1, len(got))
@@ -273,7 +273,7 @@ def test_slice_starts_at_offset_and_ends_at_limit_or_hole(gaps, offset, most, by
 
 
 def test_time_is_located_in_row_group():
-    group = Group(batch(range(5), range(5, 10), range(20, 25)).slice(2))
+    group = RowGroup(batch(range(5), range(5, 10), range(20, 25)).slice(2))
 
     assert [group.offset_since(at) for at in (0, 1, 10, 11, 20)] == [2, 5, 5, 20, 20]
     with pytest.raises(IndexError):

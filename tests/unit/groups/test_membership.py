@@ -6,7 +6,7 @@ import pytest
 
 from consumers.subscriptions.group_membership import Changes, Member
 from storage.domain.errors import MemberUnknown, StorageUnavailable
-from storage.domain.groups.group import Group, GroupSpec, Membership, Place
+from storage.domain.groups.group import Group, GroupSpec, MemberShard, Membership
 from storage.domain.names import GroupName
 from storage.groups.engine import Groups
 
@@ -47,7 +47,7 @@ def membership(generation: int, *shards: int) -> Membership:
         created_at_ms=0,
         changed_at_ms=0,
     )
-    places = tuple(Place(shard, generation, None) for shard in shards)
+    places = tuple(MemberShard(shard, generation, None) for shard in shards)
     return Membership(group=group, member_id="alice", assigned=places, revoked=())
 
 
@@ -78,5 +78,5 @@ async def test_lost_shards_are_reported_after_delayed_rejoin():
 
     changes = await member.beat()
 
-    assert changes == Changes(revoked=(0, 1), assigned=(Place(1, 3, None),))
+    assert changes == Changes(revoked=(0, 1), assigned=(MemberShard(1, 3, None),))
     assert (member.generation, [*member.held]) == (3, [1])

@@ -9,8 +9,8 @@ from storage.domain.limits import BATCH_RECORDS_MAX, OFFSET_MAX
 from storage.domain.streams.idempotence import (
     NOT_KNOWN,
     AncestorWatermark,
-    Claim,
     SequencedBatch,
+    SequenceRange,
     floor_at,
     lasts_of,
 )
@@ -19,8 +19,8 @@ TWO = SequencedBatch(["a", "b", "a", "b"], [3, 1, 7, 2])
 
 
 def test_claims_span_first_to_last_sequence_per_producer():
-    assert TWO.claims(range(4)) == (Claim("a", 3, 7), Claim("b", 1, 2))
-    assert TWO.claims([2]) == (Claim("a", 7, 7),)
+    assert TWO.claims(range(4)) == (SequenceRange("a", 3, 7), SequenceRange("b", 1, 2))
+    assert TWO.claims([2]) == (SequenceRange("a", 7, 7),)
 
 
 def test_appended_records_are_not_sent_again():

@@ -10,17 +10,17 @@ from consumers.webhooks.queue_source import verdict
 from storage.domain.errors import ValidationFailed
 from storage.domain.limits import MINUTE_MS, SECOND_MS
 from storage.domain.queues.message import SettleAction
-from storage.domain.webhooks import Attempt, OnFailure, Outcome, Source, WebhookSpec
+from storage.domain.webhooks import Attempt, AttemptOutcome, OnFailure, Source, WebhookSpec
 
 NOW = 1_700_000_000_000
 SPEC = WebhookSpec(source=Source.of("queue:orders"), url="https://example.com/")
 
 
-def attempt(outcome: Outcome, wait_ms: int | None = None) -> Attempt:
+def attempt(outcome: AttemptOutcome, wait_ms: int | None = None) -> Attempt:
     return Attempt(outcome=outcome, at_ms=NOW, duration_ms=1, wait_ms=wait_ms)
 
 
-DONE, FAILED = attempt(Outcome.DELIVERED), attempt(Outcome.SERVER_ERROR)
+DONE, FAILED = attempt(AttemptOutcome.DELIVERED), attempt(AttemptOutcome.SERVER_ERROR)
 
 
 @given(st.floats(0.5, 500), st.integers(1, 20))
@@ -91,7 +91,7 @@ def test_failures_in_flight_count_as_one_opening():
 def test_throttled_receiver_backs_off_exponentially():
     gate, now_ms, waits = CircuitBreaker(None), NOW, []
     for _ in range(9):
-        gate.record_result(attempt(Outcome.THROTTLED), now_ms)
+        gate.record_result(attempt(AttemptOutcome.THROTTLED), now_ms)
         wait_ms = gate.wait_ms(now_ms)
         assert wait_ms is not None
         waits.append(wait_ms)
@@ -103,7 +103,7 @@ def test_throttled_receiver_backs_off_exponentially():
 def test_throttle_honours_retry_after():
     gate = CircuitBreaker(None)
 
-    gate.record_result(attempt(Outcome.THROTTLED, 5 * MINUTE_MS), NOW)
+    gate.record_result(attempt(AttemptOutcome.THROTTLED, 5 * MINUTE_MS), NOW)
 
     assert gate.wait_ms(NOW) == 5 * MINUTE_MS
 
@@ -117,9 +117,9 @@ def test_throttle_honours_retry_after():
         (FAILED, 1, SettleAction.NACK, 5 * MINUTE_MS),
         (FAILED, 8, SettleAction.NACK, 24 * 60 * MINUTE_MS),
         (FAILED, 9, SettleAction.REJECT, None),
-        (attempt(Outcome.GONE), 0, SettleAction.RELEASE, None),
-        (attempt(Outcome.THROTTLED, MINUTE_MS), 0, SettleAction.NACK, MINUTE_MS),
-        (attempt(Outcome.THROTTLED, 1), 0, SettleAction.NACK, 5 * SECOND_MS),
+        (attempt(AttemptOutcome.GONE), 0, SettleAction.RELEASE, None),
+        (attempt(AttemptOutcome.THROTTLED, MINUTE_MS), 0, SettleAction.NACK, MINUTE_MS),
+        (attempt(AttemptOutcome.THROTTLED, 1), 0, SettleAction.NACK, 5 * SECOND_MS),
     ],
 )
 def test_attempt_outcome_determines_settlement(tried, failures, action, delay_ms):
@@ -175,7 +175,7 @@ def test_invalid_source_is_rejected(word):
 
 def test_attempt_of_zero_duration_round_trips():
     """A duration of 0 ms was omitted, and left a log row that could not be decoded."""
-    attempt = Attempt(outcome=Outcome.DELIVERED, at_ms=0, duration_ms=0, status=200)
+    attempt = Attempt(outcome=AttemptOutcome.DELIVERED, at_ms=0, duration_ms=0, status=200)
 
     told = attempt.told()
 

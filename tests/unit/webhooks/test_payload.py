@@ -14,7 +14,7 @@ from consumers.webhooks.payload import render
 from consumers.webhooks.signature import Signer
 from storage.access.secret_box import SecretBox, new_key
 from storage.domain.errors import SecretsOff, SecretUnreadable
-from storage.domain.webhooks import BodyFormat, Event, Place, Secret
+from storage.domain.webhooks import BodyFormat, Event, PayloadLocation, Secret
 
 WORD = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 STORES: dict[str, Any] = {"redis_url": "redis://none", "database_url": "postgresql://none"}
@@ -45,7 +45,7 @@ def test_headers_are_valid_http_for_any_message(payload, content_type, name, val
         content_type=content_type,
         headers=((name, "", value),),
         key=name,
-        place=Place(1, 2),
+        place=PayloadLocation(1, 2),
     )
 
     headers, body = render(event, BodyFormat.BODY, "hook", 1)

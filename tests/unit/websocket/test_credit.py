@@ -5,8 +5,8 @@ import asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from consumers.subscriptions.credit import Credit
-from consumers.subscriptions.leased_deliveries import Deliveries
+from consumers.subscriptions.credit import SubscriptionCredit
+from consumers.subscriptions.leased_deliveries import LeasedDeliveries
 from storage.domain import limits
 from storage.domain.queues.message import ReceivedMessage
 
@@ -17,7 +17,7 @@ from storage.domain.queues.message import ReceivedMessage
     st.lists(st.integers(0, 500), max_size=40),
 )
 def test_messages_within_credit_may_exceed_bytes_by_the_last(messages, bytes_, sizes):
-    credit = Credit(messages, bytes_)
+    credit = SubscriptionCredit(messages, bytes_)
 
     count = credit.covers(sizes)
 
@@ -28,7 +28,7 @@ def test_messages_within_credit_may_exceed_bytes_by_the_last(messages, bytes_, s
 
 
 def test_byte_debt_is_repaid_first():
-    credit = Credit(10, 100)
+    credit = SubscriptionCredit(10, 100)
 
     credit.take(1, 250)
     credit.grant(0, 150)
@@ -40,7 +40,7 @@ def test_byte_debt_is_repaid_first():
 
 
 def test_credit_is_capped():
-    credit = Credit(limits.CREDIT_MESSAGES_MAX, limits.CREDIT_BYTES_MAX)
+    credit = SubscriptionCredit(limits.CREDIT_MESSAGES_MAX, limits.CREDIT_BYTES_MAX)
 
     credit.grant(1, 1)
 
@@ -48,7 +48,7 @@ def test_credit_is_capped():
 
 
 async def test_grant_wakes_all_waiters():
-    credit = Credit(0, 0)
+    credit = SubscriptionCredit(0, 0)
     waiting = [asyncio.create_task(credit.wait()) for _ in range(3)]
     await asyncio.sleep(0)
 
@@ -81,7 +81,7 @@ def received(handle: str, visible_at_ms: int) -> ReceivedMessage:
 
 
 def test_delivery_is_tracked_until_settled():
-    held = Deliveries[str]()
+    held = LeasedDeliveries[str]()
     held.hold(1, [received("a", 100), received("b", 200)], lambda one: one.receipt_handle.upper())
     held.forget("a")
 
@@ -94,7 +94,7 @@ def test_delivery_is_tracked_until_settled():
 
 
 def test_received_deliveries_are_not_resent():
-    held = Deliveries[str]()
+    held = LeasedDeliveries[str]()
     held.hold(1, [received("a", 100), received("b", 200)], lambda one: one.receipt_handle.upper())
 
     held.arrived(["a"])
