@@ -1,8 +1,8 @@
-"""What the doors ask about a request for the dashboard before FastAPI sees it.
+"""Access rules for requests to the dashboard, applied before FastAPI sees them.
 
 /ui/login, /ui/static/…   for anyone
-anything else under /ui   for whoever the gate knows; others are sent to the login page
-?ns=acme                  the namespace that an administrator of all of them looks at, as a page can send no header
+anything else under /ui   for authenticated callers; others are redirected to the login page
+?ns=acme                  the namespace that an administrator of all namespaces views, as a page cannot send a header
 """
 
 from urllib.parse import parse_qs
@@ -21,12 +21,12 @@ _NAMESPACE_PARAMETER = "ns"
 
 
 def is_page(path: str) -> bool:
-    """Whether a path is the dashboard's."""
+    """Return whether a path belongs to the dashboard."""
     return path == ROOT or path.startswith("/ui/")
 
 
 def is_for_strangers(path: str) -> bool:
-    """Whether a path of the dashboard is for anyone: the login page, and what pages are drawn with."""
+    """Return whether a path of the dashboard is public: the login page and static assets."""
     return path == LOGIN_PATH or path.startswith(PREFIX)
 
 
@@ -41,7 +41,7 @@ def in_namespace(headers: RequestHeaders, query_string: bytes) -> RequestHeaders
 
 
 def page_instead(app: FastAPI, scope: Scope, error: Exception) -> Response | None:
-    """What a browser gets that asked for a page and was not let in; None where no page was asked for."""
+    """Return the page for a browser that was denied access; None if it did not request a page."""
     if scope["method"] != "GET" or not is_page(scope["path"]):
         return None
     if isinstance(error, Unauthenticated):

@@ -1,6 +1,6 @@
-"""What needs attention, and why: rules over what was last measured. The worst comes first.
+"""Alerts: rules over the latest samples, the most severe first.
 
-Each rule looks at everything of its kind and names the few that are worst; how many more there are is told too.
+Each rule looks at every resource of its kind and names the few worst; the number of the others is given too.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -37,7 +37,7 @@ BAD, WARN = "bad", "warn"
 
 
 class Concern(NamedTuple):
-    """Something to look at: what it is, why it is one, and where it is mended."""
+    """Alert: its subject, the reason, and the page where it is resolved."""
 
     level: str
     title: str
@@ -47,9 +47,10 @@ class Concern(NamedTuple):
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
-    """What the rules look at, as of `now_ms`. `died`: of some queues, how many dead letters came within the hour.
+    """Input of the rules, as of `now_ms`.
 
-    `sees_deployment`: whether its viewer may know of what is not the namespace's.
+    `died`: per queue (of some queues), the number of dead letters within the last hour.
+    `sees_deployment`: whether the viewer may know of what does not belong to the namespace.
     """
 
     now_ms: int
@@ -66,8 +67,8 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def concerns(seen: Seen) -> list[Concern]:
-    """All that needs attention, the worst first."""
-    found = [
+    """Return all alerts, the most severe first."""
+    alerts = [
         *(_of_deployment(seen) if seen.sees_deployment else ()),
         *_dead_letters(seen),
         *_waiting(seen),
@@ -76,19 +77,19 @@ def concerns(seen: Seen) -> list[Concern]:
         *_parked(seen),
         *_jobs(seen.failed_jobs),
     ]
-    return sorted(found, key=lambda concern: concern.level != BAD)
+    return sorted(alerts, key=lambda concern: concern.level != BAD)
 
 
 # Queues
 
 
 def is_stuck(queue: QueueSample, now_ms: int) -> bool:
-    """Whether messages wait for long and nothing is handed out."""
+    """Return whether messages have waited for long and none is received."""
     return queue.oldest_age_ms(now_ms) >= WAITS_LONG_MS and not queue.received_per_second
 
 
 def is_behind(queue: QueueSample, now_ms: int) -> bool:
-    """Whether messages wait for long, though some are handed out."""
+    """Return whether messages have waited for long although some are received."""
     return queue.oldest_age_ms(now_ms) >= WAITS_LONG_MS and bool(queue.received_per_second)
 
 
@@ -178,9 +179,9 @@ def _jobs(jobs: Sequence[Job]) -> Iterable[Concern]:
 
 
 def _of_deployment(seen: Seen) -> Iterable[Concern]:
-    for check, told in seen.checks.items():
-        if told != "ok":
-            yield Concern(BAD, f"{check.capitalize()} check failed", told, "/ui/system")
+    for check, result in seen.checks.items():
+        if result != "ok":
+            yield Concern(BAD, f"{check.capitalize()} check failed", result, "/ui/system")
     settled = any(seen.now_ms - one.started_at_ms >= STARTS_MS for one in seen.processes)
     roles = {process.role for process in seen.processes}
     if settled and ProcessRole.SWEEPER not in roles:

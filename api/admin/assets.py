@@ -1,4 +1,4 @@
-"""The files that pages are drawn with: read once, compressed once, kept by browsers for ever under their version."""
+"""Static assets, read and compressed once, cached by browsers forever under their version."""
 
 import gzip
 import hashlib
@@ -41,22 +41,22 @@ class Assets(NamedTuple):
 
 @cache
 def assets() -> Assets:
-    """Every file under `static`, of those kinds that browsers are given."""
-    found = dict(_walk(files("api.admin") / "static", ""))
+    """Return every file under `static` of the kinds that are served."""
+    by_path = dict(_walk(files("api.admin") / "static", ""))
     digest = hashlib.sha256()
-    for path, asset in sorted(found.items()):
+    for path, asset in sorted(by_path.items()):
         digest.update(path.encode() + b"\0" + asset.body)
-    return Assets(digest.hexdigest()[:12], found)
+    return Assets(digest.hexdigest()[:12], by_path)
 
 
 def _walk(folder: Traversable, prefix: str) -> list[tuple[str, Asset]]:
-    found = []
+    assets_found = []
     for entry in folder.iterdir():
         if entry.is_dir():
-            found += _walk(entry, f"{prefix}{entry.name}/")
+            assets_found += _walk(entry, f"{prefix}{entry.name}/")
         elif (suffix := entry.name.rpartition(".")[2]) in _KINDS:
-            found.append((prefix + entry.name, _asset(suffix, entry.read_bytes())))
-    return found
+            assets_found.append((prefix + entry.name, _asset(suffix, entry.read_bytes())))
+    return assets_found
 
 
 def _asset(suffix: str, body: bytes) -> Asset:
@@ -65,13 +65,19 @@ def _asset(suffix: str, body: bytes) -> Asset:
 
 
 def address_of(path: str) -> str:
-    """Where a file is served. Modules name one another by relative paths, so they share the version."""
+    """Return the URL path of a file.
+
+    Modules name one another by relative paths, so they share the version.
+    """
     return f"{PREFIX}{assets().version}/{path}"
 
 
 @router.get(PREFIX + "{version}/{path:path}")
 async def show_asset(version: str, path: str, request: Request) -> Response:
-    """A file; under another version than the current one too, which a page of before a restart may still name."""
+    """Serve a file.
+
+    Another version than the current one is served too: a page from before a restart may still name it.
+    """
     asset = assets().by_path.get(path)
     if asset is None:
         return Response(status_code=404)
@@ -88,5 +94,5 @@ async def show_asset(version: str, path: str, request: Request) -> Response:
 
 
 def accepts_gzip(request: Request) -> bool:
-    """Whether the browser takes answers packed."""
+    """Return whether the browser accepts gzip."""
     return "gzip" in request.headers.get("accept-encoding", "")

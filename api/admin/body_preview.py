@@ -1,7 +1,7 @@
-"""How a body is shown: as indented JSON, as text, or as bytes. It was written by a stranger.
+"""Body previews: indented JSON, text or a hex dump of untrusted bytes.
 
-What it says is data on the page, never markup: templates escape it. Characters that would change how the rest of a
-line reads are spelled out.
+A body is data on the page, never markup: templates escape it. Characters that would change how the rest of a
+line reads are shown as escapes.
 """
 
 import json
@@ -32,7 +32,7 @@ class Form(StrEnum):
 
 
 class Shown(NamedTuple):
-    """A body on a page. `forms`: those it can be shown in. `cut`: it goes on."""
+    """Body on a page. `forms`: those it can be shown in. `cut`: the body is longer than shown."""
 
     form: Form
     forms: tuple[Form, ...]
@@ -41,13 +41,13 @@ class Shown(NamedTuple):
     cut: bool
 
 
-def shown(body: bytes, wanted: str = "") -> Shown:
-    """A body as asked for, or in the form that says most of it."""
+def shown(body: bytes, preferred: str = "") -> Shown:
+    """Return a body in the preferred form, or else in the most informative one."""
     pretty, text = _pretty(body), _text(body)
-    told = {Form.JSON: pretty, Form.TEXT: text, Form.HEX: _hex(body[:_HEX_BYTES_MAX])}
-    forms = tuple(form for form, said in told.items() if said is not None)
-    form = next((one for one in forms if one == wanted), forms[0])
-    said = told[form] or ""
+    text_by_form = {Form.JSON: pretty, Form.TEXT: text, Form.HEX: _hex(body[:_HEX_BYTES_MAX])}
+    forms = tuple(form for form, said in text_by_form.items() if said is not None)
+    form = next((one for one in forms if one == preferred), forms[0])
+    said = text_by_form[form] or ""
     most = _HEX_BYTES_MAX if form is Form.HEX else SHOWN_BYTES_MAX
     return Shown(form, forms, said[:SHOWN_BYTES_MAX], len(body), max(len(body), len(said)) > most)
 
@@ -63,7 +63,7 @@ def summary(body: bytes) -> str:
 
 def spelled_out(text: str) -> str:
     """Text whose invisible characters can be seen."""
-    return _MISLEADING.sub(lambda found: f"\u27e8U+{ord(found[0]):04X}\u27e9", text)
+    return _MISLEADING.sub(lambda match: f"\u27e8U+{ord(match[0]):04X}\u27e9", text)
 
 
 def _pretty(body: bytes) -> str | None:
@@ -78,7 +78,7 @@ def _pretty(body: bytes) -> str | None:
 
 
 def _text(body: bytes) -> str | None:
-    """As UTF-8, when it is that, but for a character that the cut has halved."""
+    """Decode as UTF-8 if it is valid but for a character that was cut in half."""
     part = body[:SHOWN_BYTES_MAX]
     try:
         return spelled_out(part.decode())

@@ -1,4 +1,4 @@
-"""What a page says when it cannot be shown, and who is sent to the login page instead."""
+"""Error pages, and the redirect to the login page."""
 
 from collections.abc import Callable, Coroutine
 from functools import partial
@@ -22,7 +22,7 @@ Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 class PageRoute(APIRoute):
-    """To be named to a router. What goes wrong in its routes is told as a page."""
+    """Route class that shows errors of its routes as pages; passed to a router."""
 
     def get_route_handler(self) -> Handler:
         """FastAPI's, with refusals as pages."""
@@ -40,13 +40,13 @@ async def _told(handle: Handler, request: Request) -> Response:
 
 
 def refused(request: Request, error: Exception) -> Response:
-    """The page that says why there is no page."""
+    """Render the error page of an exception."""
     if isinstance(error, RequestValidationError):
         status, detail = 400, "The URL has invalid parameters."
     else:
         request_id = request.scope.get(REQUEST_ID_KEY, "")
-        told = problem(error, instance=request.url.path, request_id=request_id)
-        status, detail = told.status, msgspec.json.decode(told.body)["detail"]
+        response = problem(error, instance=request.url.path, request_id=request_id)
+        status, detail = response.status, msgspec.json.decode(response.body)["detail"]
     return render(request, "error.html", status, status=status, detail=detail)
 
 

@@ -1,4 +1,4 @@
-"""How numbers, sizes and times read on a page. Nothing here knows HTML."""
+"""Formatting of numbers, sizes and times for pages. Nothing here knows HTML."""
 
 from storage.domain import limits
 
@@ -20,7 +20,7 @@ def count(value: float | None) -> str:
 
 
 def rate(value: float | None) -> str:
-    """So many a second: three digits at most where there is a fraction."""
+    """Format a rate per second, with at most three digits if it has a fraction."""
     if value is None:
         return NOTHING
     if value == 0:
@@ -69,13 +69,13 @@ def seconds(value_ms: int) -> str:
 
 
 def percent(part: float | None, whole: float | None) -> str:
-    """How much of `whole` a part is."""
+    """Format the percentage that `part` is of `whole`."""
     if part is None or not whole:
         return NOTHING
     share = 100 * part / whole
     return f"{share:.0f} %" if share >= 10 or share == 0 else f"{share:.1f} %"
 
 
-def plural(number: float | None, one: str, many: str = "") -> str:
+def plural(number: float | None, singular: str, many: str = "") -> str:
     """`1 message`, `3 messages`."""
-    return f"{count(number)} {one if number == 1 else many or one + 's'}"
+    return f"{count(number)} {singular if number == 1 else many or singular + 's'}"

@@ -30,7 +30,7 @@ class Arc(NamedTuple):
 
     @property
     def has_room(self) -> bool:
-        """Whether its number fits."""
+        """Return whether the shard number fits in the arc."""
         return self.share > 0.015
 
 
@@ -43,7 +43,7 @@ def arcs(shards: Sequence[Shard]) -> list[Arc]:
 
 
 def _heights(shards: Sequence[Shard]) -> dict[int, int]:
-    """How many generations are outside of each shard: 0 for one that takes records."""
+    """Return the number of generations outside each shard: 0 for an open shard."""
     heights = {shard.index: 0 for shard in shards}
     for shard in reversed(shards):
         for parent in shard.parents:
@@ -78,6 +78,8 @@ def _point(radius: float, turn: float) -> tuple[float, float]:
 
 
 def neighbours(shards: Sequence[Shard]) -> list[tuple[Shard, Shard]]:
-    """Open shards beside one another, in the order of their hash keys: those that can be merged."""
-    ordered = sorted((one for one in shards if one.is_open), key=lambda one: one.first_hash_key)
+    """Return pairs of adjacent open shards by hash key: those that can be merged."""
+    ordered = sorted(
+        (shard for shard in shards if shard.is_open), key=lambda shard: shard.first_hash_key
+    )
     return list(itertools.pairwise(ordered))

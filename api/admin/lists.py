@@ -18,14 +18,17 @@ _TAG = "tag:"
 
 
 class Asked(NamedTuple):
-    """What was typed into a search field: a part of a name, and `tag:key=value` as often as wanted."""
+    """Search field input: a part of a name, and `tag:key=value` any number of times."""
 
     part: str
     tags: Mapping[str, str]
 
 
 def asked(words: str) -> Asked:
-    """`orders tag:team=payments` is a name with `orders` in it, of a queue that team payments tagged."""
+    """Parse a search field.
+
+    `orders tag:team=payments` matches queues with `orders` in the name that team payments tagged.
+    """
     tags, rest = {}, []
     for word in words.split():
         if word.startswith(_TAG) and "=" in word:
@@ -47,7 +50,10 @@ class Slice(NamedTuple):
 def sorted_names(
     names: Iterable[str], sort: str, keys: Mapping[str, Callable[[str], Any]]
 ) -> list[str]:
-    """Names by a column, `-column` from the largest down; by name within the same value, and for a column unknown."""
+    """Sort names by a column, `-column` in descending order.
+
+    Equal values, and an unknown column, sort by name.
+    """
     by_name = sorted(names)
     key = keys.get(sort.removeprefix("-"))
     if key is None:
@@ -56,7 +62,7 @@ def sorted_names(
 
 
 def slice_of(names: Sequence[str], start: int) -> Slice:
-    """The page that begins at `start`; the last one, when there is nothing so far down any more."""
+    """Return the page that begins at `start`; the last one, if the list is shorter by now."""
     if start >= len(names):
         start = (max(0, len(names) - 1) // PAGE_ROWS) * PAGE_ROWS
     return Slice(list(names[start : start + PAGE_ROWS]), start, len(names))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Snippet(NamedTuple):
-    """A program, and the language it is told apart by."""
+    """Program, with its language as the key."""
 
     key: str
     label: str
@@ -15,7 +15,10 @@ class Snippet(NamedTuple):
 
 
 class Reached(NamedTuple):
-    """How the caller reaches the service: its address, the namespace where it has to be named, whether it wants a key."""
+    """Connection parameters of the caller.
+
+    The base URL, the namespace where it has to be named, and whether the service requires a key.
+    """
 
     base: str
     namespace: str | None
@@ -23,7 +26,7 @@ class Reached(NamedTuple):
 
     @property
     def curl_options(self) -> str:
-        """The options of curl that say who calls, and where it acts."""
+        """Options of curl that name the caller and the namespace."""
         key = ' -H "Authorization: Bearer $MILLSTREAM_API_KEY"' if self.guarded else ""
         place = f" -H 'Millstream-Namespace: {self.namespace}'" if self.namespace else ""
         return key + place
@@ -35,12 +38,15 @@ class Reached(NamedTuple):
 
     @property
     def typescript_client(self) -> str:
-        """What `connect` is given."""
+        """Call of `connect` with its arguments."""
         key = ", apiKey: process.env.MILLSTREAM_API_KEY" if self.guarded else ""
         return f"connect({{ url: '{self.base}'{key} }})"
 
     def boto3_client(self, service: str) -> str:
-        """The lines that make an AWS client; a pair is read from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."""
+        """Return the lines that create an AWS client.
+
+        boto3 reads an access key pair from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.
+        """
         pair = "" if self.guarded else ', aws_access_key_id="any", aws_secret_access_key="any"'
         return (
             f'import boto3\n\n{service} = boto3.client("{service}", endpoint_url="{self.base}", '
@@ -48,33 +54,33 @@ class Reached(NamedTuple):
         )
 
 
-def queue_snippets(at: Reached, queue: str, *, fifo: bool) -> tuple[Snippet, ...]:
-    """Send, receive, acknowledge: once in each language."""
+def queue_snippets(endpoint: Reached, queue: str, *, fifo: bool) -> tuple[Snippet, ...]:
+    """Return a program that sends, receives and acknowledges, in each language."""
     return (
-        Snippet("curl", "curl", _curl(at, queue, fifo)),
-        Snippet("python", "Python", _python(at, queue, fifo)),
-        Snippet("typescript", "TypeScript", _typescript(at, queue, fifo)),
-        Snippet("boto3", "boto3 (SQS)", _boto3(at, queue, fifo)),
+        Snippet("curl", "curl", _curl(endpoint, queue, fifo)),
+        Snippet("python", "Python", _python(endpoint, queue, fifo)),
+        Snippet("typescript", "TypeScript", _typescript(endpoint, queue, fifo)),
+        Snippet("boto3", "boto3 (SQS)", _boto3(endpoint, queue, fifo)),
     )
 
 
-def _curl(at: Reached, queue: str, fifo: bool) -> str:
+def _curl(endpoint: Reached, queue: str, fifo: bool) -> str:
     group = ', "group": "customer-7"' if fifo else ""
     json = " -H 'content-type: application/json'"
     return f"""# Send
-curl{at.curl_options}{json} -d '{{"body": {{"order": 1}}{group}}}' {at.base}/v1/queues/{queue}/messages
+curl{endpoint.curl_options}{json} -d '{{"body": {{"order": 1}}{group}}}' {endpoint.base}/v1/queues/{queue}/messages
 
 # Receive up to ten, and wait for the first
-curl{at.curl_options}{json} -d '{{"messages_max": 10, "wait_seconds": 20}}' {at.base}/v1/queues/{queue}/receive
+curl{endpoint.curl_options}{json} -d '{{"messages_max": 10, "wait_seconds": 20}}' {endpoint.base}/v1/queues/{queue}/receive
 
 # Acknowledge what is done
-curl{at.curl_options}{json} -d '{{"settlements": [{{"receipt_handle": "…", "action": "ack"}}]}}' {at.base}/v1/queues/{queue}/settle
+curl{endpoint.curl_options}{json} -d '{{"settlements": [{{"receipt_handle": "…", "action": "ack"}}]}}' {endpoint.base}/v1/queues/{queue}/settle
 """
 
 
-def _python(at: Reached, queue: str, fifo: bool) -> str:
+def _python(endpoint: Reached, queue: str, fifo: bool) -> str:
     group = ', group="customer-7"' if fifo else ""
-    return f"""{at.python_client}
+    return f"""{endpoint.python_client}
 queue = client.queue("{queue}")
 
 queue.send({{"order": 1}}{group})
@@ -85,11 +91,11 @@ for message in queue.receive(messages_max=10, wait_seconds=20):
 """
 
 
-def _typescript(at: Reached, queue: str, fifo: bool) -> str:
+def _typescript(endpoint: Reached, queue: str, fifo: bool) -> str:
     group = ", group: 'customer-7'" if fifo else ""
     return f"""import {{ Worker, connect, sendMessages }} from 'millstream-client';
 
-const millstream = {at.typescript_client};
+const millstream = {endpoint.typescript_client};
 const {{ client }} = millstream;
 
 await sendMessages({{
@@ -104,9 +110,9 @@ await worker.run();  // what returns is acknowledged, what throws comes again
 """
 
 
-def _boto3(at: Reached, queue: str, fifo: bool) -> str:
+def _boto3(endpoint: Reached, queue: str, fifo: bool) -> str:
     group = ', MessageGroupId="customer-7", MessageDeduplicationId="order-1"' if fifo else ""
-    return f"""{at.boto3_client("sqs")}
+    return f"""{endpoint.boto3_client("sqs")}
 url = sqs.get_queue_url(QueueName="{queue}")["QueueUrl"]
 
 sqs.send_message(QueueUrl=url, MessageBody='{{"order": 1}}'{group})

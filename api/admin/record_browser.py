@@ -1,8 +1,8 @@
-"""Looking through a stream's records: from where, through which shards, for what; a page at a time.
+"""Paged browsing and search of a stream's records.
 
-A place is a position in each of some shards, as every reader of a stream has it; where it is spelled in an address,
-it is a cursor that `GET /v1/streams/{stream}/records` takes too. A search looks at `LOOKED_AT_MAX` records and says
-where it stopped, so that no page reads a stream to its end.
+A position is an offset in each of some shards, as every reader of a stream has it; in a URL it is a cursor that
+`GET /v1/streams/{stream}/records` takes too. A search scans `LOOKED_AT_MAX` records and reports where it stopped, so
+that no page reads a stream to its end.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -41,7 +41,7 @@ Positions = Mapping[int, int]
 
 
 class From(StrEnum):
-    """Where looking begins. live: at what comes next, which is told as it comes."""
+    """Start of browsing. live: at the next records, which are shown as they arrive."""
 
     LATEST = "latest"
     EARLIEST = "earliest"
@@ -59,8 +59,11 @@ class At(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A page of records, by arrival. `after`: where the next page begins; None where there is no more now.
-    `looked_at`: so many were looked at to find these."""
+    """Page of records, by arrival.
+
+    `after`: the start of the next page; None where no more records exist now.
+    `looked_at`: the number of records that were scanned to find these.
+    """
 
     records: list[At]
     after: Positions | None
@@ -70,32 +73,35 @@ class Found(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a page begins. `shard`: that one is read and no other; else all are, children after their parents."""
+    """Start of a page.
+
+    `shard`: only that one is read; otherwise all are, children after their parents.
+    """
 
     positions: Positions
     shard: int | None
 
 
 async def look(
-    storage: Storage, name: StreamName, place: Place, wanted: Wanted | None, rows: int = ROWS
+    storage: Storage, name: StreamName, place: Place, predicate: Wanted | None, rows: int = ROWS
 ) -> Found:
-    """The first records from a place on that are wanted."""
-    at, found, gaps = place, list[At](), list[tuple[int, Gap]]()
+    """Return the first records from a position on that match."""
+    position, records, gaps = place, list[At](), list[tuple[int, Gap]]()
     tier, looked_at, size = Tier.HOT, 0, 0
-    while len(found) < rows and looked_at < LOOKED_AT_MAX and size < _LOOKED_AT_BYTES_MAX:
-        most = _READ_RECORDS if wanted else rows - len(found)
-        reads, after = await _read(storage, name, at, most)
+    while len(records) < rows and looked_at < LOOKED_AT_MAX and size < _LOOKED_AT_BYTES_MAX:
+        most = _READ_RECORDS if predicate else rows - len(records)
+        reads, after = await _read(storage, name, position, most)
         came = [At(read.shard, record) for read in reads for record in read.records]
         gaps += [(read.shard, read.gap) for read in reads if read.gap]
         tier = Tier.ARCHIVE if slowest(reads) is Tier.ARCHIVE else tier
-        if not came and after.positions == at.positions:
-            return Found(_by_arrival(found), None, looked_at, gaps, tier)
-        meant = [one for one in came if wanted is None or wanted(one.record)]
-        taken, at = _cut(meant, after, rows - len(found))
-        found += taken
+        if not came and after.positions == position.positions:
+            return Found(_by_arrival(records), None, looked_at, gaps, tier)
+        meant = [one for one in came if predicate is None or predicate(one.record)]
+        selected, position = _cut(meant, after, rows - len(records))
+        records += selected
         looked_at += len(came)
         size += sum(len(one.record.record.data) for one in came)
-    return Found(_by_arrival(found), at.positions, looked_at, gaps, tier)
+    return Found(_by_arrival(records), position.positions, looked_at, gaps, tier)
 
 
 async def _read(
@@ -121,9 +127,12 @@ def _cut(meant: Sequence[At], after: Place, room: int) -> tuple[list[At], Place]
     return taken, after._replace(positions={**after.positions, **back})
 
 
-def _by_arrival(found: Sequence[At]) -> list[At]:
-    """Arrivals of a shard never fall and the sort is stable: each shard keeps its order."""
-    return sorted(found, key=lambda one: one.record.arrival_ms)
+def _by_arrival(records: Sequence[At]) -> list[At]:
+    """Sort by arrival; each shard keeps its order.
+
+    Arrivals of a shard never decrease and the sort is stable.
+    """
+    return sorted(records, key=lambda record: record.record.arrival_ms)
 
 
 async def place_at(
@@ -136,7 +145,10 @@ async def place_at(
     time_ms: int = 0,
     back: int = ROWS,
 ) -> Place:
-    """Where looking begins. `back`: so many records before the end, of all shards together."""
+    """Return the position where browsing begins.
+
+    `back`: the number of records before the end, of all shards together.
+    """
     name = stream.name
     states = await storage.streams.shards(name)
     chosen = [state for state in states if shard is None or state.shard.index == shard]
@@ -165,18 +177,21 @@ async def place_at(
 
 
 def _within(state: ShardState, offset: int) -> int:
-    """The nearest offset to the one that was asked for which can be read."""
+    """Return the readable offset nearest to the requested one."""
     return min(max(offset, state.start), state.next)
 
 
 def wants(text: str, key: str = "") -> Wanted | None:
-    """Which records are meant: those with `text` in body, key or a header, whatever its case, and of that key."""
+    """Return a predicate for records, or None if all match.
+
+    It matches records of that key that have `text` in the body, key or a header, ignoring case.
+    """
     if not text and not key:
         return None
     sought = text.lower().encode()
 
-    def wanted(at: LogRecord) -> bool:
-        record = at.record
+    def wanted(log_record: LogRecord) -> bool:
+        record = log_record.record
         if key and record.key != key:
             return False
         return (
@@ -193,11 +208,11 @@ def wants(text: str, key: str = "") -> Wanted | None:
 
 
 def moment(text: str) -> int:
-    """Milliseconds since 1970 of what was typed: a time, UTC unless it says otherwise. Raises ValidationFailed."""
+    """Parse a typed time, UTC by default, to milliseconds since 1970. Raises ValidationFailed."""
     try:
-        told = datetime.fromisoformat(text.strip())
+        parsed = datetime.fromisoformat(text.strip())
     except ValueError:
         raise ValidationFailed.at(
             "/time", "Expected a time such as 2026-01-31 12:00:00", "invalid"
         ) from None
-    return moment_ms(told if told.tzinfo else told.replace(tzinfo=UTC))
+    return moment_ms(parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC))

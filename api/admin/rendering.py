@@ -1,4 +1,4 @@
-"""From values to a page: the templates, what each of them can say, and the headers that pages leave with."""
+"""Page rendering: templates, their filters and globals, and the response headers of pages."""
 
 import gzip
 from collections.abc import Mapping
@@ -52,7 +52,7 @@ class Tab(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """What every template may ask about the request it is drawn for."""
+    """Request context of every template."""
 
     principal: Principal | None
     path: str
@@ -63,12 +63,12 @@ class Frame(NamedTuple):
 
     @property
     def namespace(self) -> str:
-        """Where the caller acts."""
+        """Namespace of the caller."""
         return self.principal.namespace if self.principal else DEFAULT_NAMESPACE
 
     @property
     def url(self) -> str:
-        """The page's own address, to be asked for again."""
+        """URL of the page, to be requested again."""
         return f"{self.path}?{self.query}" if self.query else self.path
 
     def link(self, path: str, **parameters: object) -> str:
@@ -79,18 +79,18 @@ class Frame(NamedTuple):
         return f"{path}?{urlencode(kept)}" if kept else path
 
     def may(self, action: str, name: str = "*") -> bool:
-        """Whether the caller may do this, so that a page offers only what would be done."""
+        """Return whether the caller may do this, so that a page offers only permitted actions."""
         if self.principal is None:
             return False
-        wanted = Action(action)
+        permission = Action(action)
         if name == "*":
-            return self.principal.policy.allows_somewhere(wanted)
-        return self.principal.policy.allows(wanted, name)
+            return self.principal.policy.allows_somewhere(permission)
+        return self.principal.policy.allows(permission, name)
 
 
 @cache
 def environment() -> Environment:
-    """The templates. Everything they say is escaped."""
+    """Return the environment of the templates. All output is escaped."""
     made = Environment(
         loader=PackageLoader("api.admin"),
         autoescape=True,
@@ -136,10 +136,10 @@ def render(
 
 
 def _frame(request: Request) -> Frame:
-    known = request.scope.get(PRINCIPAL_KEY) is not None
+    authenticated = request.scope.get(PRINCIPAL_KEY) is not None
     state: Mapping[str, Any] = request.app.state._state
     return Frame(
-        principal_of(request) if known else None,
+        principal_of(request) if authenticated else None,
         request.url.path,
         request.url.query,
         cast(bool, state.get("guarded", False)),
@@ -150,7 +150,7 @@ def _frame(request: Request) -> Frame:
 
 
 def reached(request: Request, principal: Principal) -> Reached:
-    """How whoever looks reaches the service from a program."""
+    """Return the caller's connection parameters for programs."""
     elsewhere = principal.everywhere and principal.namespace != DEFAULT_NAMESPACE
     frame = _frame(request)
     return Reached(frame.base, principal.namespace if elsewhere else None, frame.guarded)

@@ -34,7 +34,7 @@ rest = APIRouter(include_in_schema=False, route_class=PageRoute)
 
 @entry.get(LOGIN_PATH)
 async def show_login(request: Request) -> Response:
-    """Where an API key is exchanged for a session."""
+    """Show the login page, which exchanges an API key for a session."""
     if not request.app.state.guarded:
         return RedirectResponse("/ui", 303)
     return render(request, "login.html")
@@ -42,10 +42,10 @@ async def show_login(request: Request) -> Response:
 
 @rest.get("/ui/{path:path}")
 async def show_nothing(request: Request, path: str) -> Response:
-    """What no page is at; a page's path with a slash behind it leads there."""
+    """Answer paths without a page; redirect a page's path with a trailing slash to the page."""
     if path.endswith("/") or not path:
-        there = f"/ui/{path}".rstrip("/")
-        return RedirectResponse(f"{there}?{request.url.query}".rstrip("?"), 307)
+        target = f"/ui/{path}".rstrip("/")
+        return RedirectResponse(f"{target}?{request.url.query}".rstrip("?"), 307)
     raise Refusal(HttpErrorCode.NOT_FOUND, f"Page /ui/{path} does not exist.")
 
 

@@ -1,4 +1,4 @@
-"""A chart as small as a word: the path of an SVG polyline through what was measured, with gaps where nothing was."""
+"""Sparklines: the path of an SVG polyline through samples, with gaps where there are none."""
 
 from collections.abc import Sequence
 
@@ -10,12 +10,12 @@ _TOP = 2.0  # room for the line's own width
 
 
 def spark(values: Sequence[float | None], width: int = WIDTH, height: int = HEIGHT) -> str:
-    """The `d` of a path, empty where nothing was measured. Zero is at the bottom."""
+    """Return the `d` of a path, empty where nothing was measured. Zero is at the bottom."""
     values = _thinned(values)
-    known = [value for value in values if value is not None]
-    if not known:
+    present = [value for value in values if value is not None]
+    if not present:
         return ""
-    top = max(known) or 1.0
+    top = max(present) or 1.0
     step = width / max(1, len(values) - 1)
     pieces, pen = [], "M"
     for index, value in enumerate(values):
@@ -36,5 +36,5 @@ def _thinned(values: Sequence[float | None]) -> Sequence[float | None]:
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None
+    present = [value for value in values if value is not None]
+    return sum(present) / len(present) if present else None

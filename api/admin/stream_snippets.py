@@ -3,31 +3,31 @@
 from api.admin.queue_snippets import Reached, Snippet
 
 
-def stream_snippets(at: Reached, stream: str) -> tuple[Snippet, ...]:
-    """Append and read: once in each language."""
+def stream_snippets(endpoint: Reached, stream: str) -> tuple[Snippet, ...]:
+    """Return a program that appends and reads, in each language."""
     return (
-        Snippet("curl", "curl", _curl(at, stream)),
-        Snippet("python", "Python", _python(at, stream)),
-        Snippet("typescript", "TypeScript", _typescript(at, stream)),
-        Snippet("boto3", "boto3 (Kinesis)", _boto3(at, stream)),
+        Snippet("curl", "curl", _curl(endpoint, stream)),
+        Snippet("python", "Python", _python(endpoint, stream)),
+        Snippet("typescript", "TypeScript", _typescript(endpoint, stream)),
+        Snippet("boto3", "boto3 (Kinesis)", _boto3(endpoint, stream)),
     )
 
 
-def _curl(at: Reached, stream: str) -> str:
+def _curl(endpoint: Reached, stream: str) -> str:
     json = " -H 'content-type: application/json'"
     return f"""# Append; records of one key keep their order
-curl{at.curl_options}{json} -d '{{"key": "ann", "data": {{"page": "/"}}}}' {at.base}/v1/streams/{stream}/records
+curl{endpoint.curl_options}{json} -d '{{"key": "ann", "data": {{"page": "/"}}}}' {endpoint.base}/v1/streams/{stream}/records
 
 # Read from the oldest record on
-curl{at.curl_options} '{at.base}/v1/streams/{stream}/records?limit=10'
+curl{endpoint.curl_options} '{endpoint.base}/v1/streams/{stream}/records?limit=10'
 
 # See what comes, as it comes
-curl{at.curl_options} -N -H 'accept: application/jsonl' '{at.base}/v1/streams/{stream}/events?from=latest&follow=true'
+curl{endpoint.curl_options} -N -H 'accept: application/jsonl' '{endpoint.base}/v1/streams/{stream}/events?from=latest&follow=true'
 """
 
 
-def _python(at: Reached, stream: str) -> str:
-    return f"""{at.python_client}
+def _python(endpoint: Reached, stream: str) -> str:
+    return f"""{endpoint.python_client}
 stream = client.stream("{stream}")
 
 stream.put({{"page": "/"}}, key="ann")
@@ -37,10 +37,10 @@ for record in stream.read():  # from the oldest on; "latest", follow=True waits 
 """
 
 
-def _typescript(at: Reached, stream: str) -> str:
+def _typescript(endpoint: Reached, stream: str) -> str:
     return f"""import {{ appendRecords, connect, subscribeToStream }} from 'millstream-client';
 
-const millstream = {at.typescript_client};
+const millstream = {endpoint.typescript_client};
 const {{ client }} = millstream;
 
 await appendRecords({{
@@ -54,8 +54,8 @@ for await (const record of subscribeToStream(millstream, '{stream}')) console.lo
 """
 
 
-def _boto3(at: Reached, stream: str) -> str:
-    return f"""{at.boto3_client("kinesis")}
+def _boto3(endpoint: Reached, stream: str) -> str:
+    return f"""{endpoint.boto3_client("kinesis")}
 
 kinesis.put_record(StreamName="{stream}", PartitionKey="ann", Data=b'{{"page": "/"}}')
 

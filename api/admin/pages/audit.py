@@ -1,4 +1,4 @@
-"""Who did what, when, from where, and what was different afterwards."""
+"""Audit log page: actor, action, time, origin and changed values."""
 
 from typing import Annotated, Any
 
@@ -33,17 +33,17 @@ async def list_entries(
     all_namespaces: Annotated[bool, Query(alias="all")] = False,
     after: Seq = None,
 ) -> Response:
-    """Entries, the newest first."""
+    """List entries, the newest first."""
     everywhere = all_namespaces and principal.everywhere
-    wanted = AuditFilter(
+    query = AuditFilter(
         namespace=None if everywhere else principal.namespace,
         principal=who or None,
         action=action or None,
         resource=about or None,
         since_ms=None if within is None else _CLOCK.now_ms() - within * limits.SECOND_MS,
     )
-    found = await storage.audit_log.page(wanted, after=after, limit=PAGE_ROWS + 1)
-    rows = found[:PAGE_ROWS]
+    entries = await storage.audit_log.page(query, after=after, limit=PAGE_ROWS + 1)
+    rows = entries[:PAGE_ROWS]
     return render(
         request,
         "audit.html",
@@ -52,7 +52,7 @@ async def list_entries(
         asked={"who": who, "action": action, "about": about, "within": within},
         everywhere=everywhere,
         after=after,
-        more=rows[-1].seq if len(found) > PAGE_ROWS else None,
+        more=rows[-1].seq if len(entries) > PAGE_ROWS else None,
     )
 
 

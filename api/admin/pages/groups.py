@@ -64,7 +64,7 @@ def _keys(samples: Mapping[str, GroupSample]) -> dict[str, Callable[[str], Any]]
 async def show_stream_groups(
     request: Request, stream: StreamPath, storage: StorageDep, principal: PrincipalDep
 ) -> Response:
-    """Who reads a stream."""
+    """Show the consumer groups of a stream."""
     stored = await storage.catalog.fresh_stream(stream)
     rows = [Row(*one) for one in await groups_of(storage, principal, stored)]
     return render(
@@ -83,7 +83,7 @@ async def show_stream_groups(
 async def show_group(
     request: Request, group: GroupPath, storage: StorageDep, principal: PrincipalDep
 ) -> Response:
-    """Where a group is in every shard, as of now; who reads what; and how to take it elsewhere."""
+    """Show a group: its current position in every shard, assignments, and how to move it."""
     stored, members, shards = await storage.groups.describe(group)
     lags = await storage.groups.lag(group)
     owned = {

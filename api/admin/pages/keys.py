@@ -27,17 +27,17 @@ async def list_keys(
     q: Words = "",
     cursor: Cursor = "",
 ) -> Response:
-    """All credentials that the caller may manage, by name."""
+    """List the credentials that the caller may manage, by name."""
     about = ("ui", "keys", principal.namespace, q)
     after = decode_cursor(cursor, about, tuple[str, str]) if cursor else None
-    found, rest = await storage.credentials.page(
+    keys, rest = await storage.credentials.page(
         principal, name=q or None, after=after, limit=PAGE_ROWS
     )
     now_ms = _CLOCK.now_ms()
     return render(
         request,
         "keys.html",
-        rows=[(key, _state(key.is_live(now_ms), key.revoked_at_ms)) for key in found],
+        rows=[(key, _state(key.is_live(now_ms), key.revoked_at_ms)) for key in keys],
         roles=list(Role),
         q=q,
         cursor=cursor,
@@ -46,7 +46,7 @@ async def list_keys(
 
 
 def _state(live: bool, revoked_at_ms: int | None) -> tuple[str, str]:
-    """How a credential stands: the level to show it in, and a word."""
+    """Return a credential's state: the level to show it in, and its label."""
     if live:
         return "ok", "Active"
     return ("quiet", "Revoked") if revoked_at_ms is not None else ("quiet", "Expired")
@@ -56,14 +56,14 @@ def _state(live: bool, revoked_at_ms: int | None) -> tuple[str, str]:
 async def show_key(
     request: Request, key: str, storage: StorageDep, principal: PrincipalDep
 ) -> Response:
-    """One credential, and what becomes of it."""
-    found = await storage.credentials.get(principal, key)
-    live = found.is_live(_CLOCK.now_ms())
+    """Show a credential and its state."""
+    credential = await storage.credentials.get(principal, key)
+    live = credential.is_live(_CLOCK.now_ms())
     return render(
         request,
         "key.html",
-        key=found,
+        key=credential,
         live_key=live,
-        state=_state(live, found.revoked_at_ms),
+        state=_state(live, credential.revoked_at_ms),
         roles=list(Role),
     )

@@ -22,15 +22,15 @@ async def list_namespaces(
     q: Words = "",
     after: Words = "",
 ) -> Response:
-    """All namespaces, for who may look at all of them."""
+    """List all namespaces, for administrators of all of them."""
     if not principal.everywhere:
         raise Forbidden("Only administrators of all namespaces can view namespaces.")
-    found = await storage.namespaces.list(prefix=q, after=after, limit=PAGE_ROWS + 1)
+    namespaces = await storage.namespaces.list(prefix=q, after=after, limit=PAGE_ROWS + 1)
     return render(
         request,
         "namespaces.html",
-        rows=found[:PAGE_ROWS],
-        more=found[PAGE_ROWS - 1].name if len(found) > PAGE_ROWS else None,
+        rows=namespaces[:PAGE_ROWS],
+        more=namespaces[PAGE_ROWS - 1].name if len(namespaces) > PAGE_ROWS else None,
         q=q,
         after=after,
         manages=True,

@@ -1,4 +1,4 @@
-"""What is wrong, and how much goes through: the first page."""
+"""First page: alerts and throughput."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -100,9 +100,12 @@ async def _died(
 
 
 def _growth(chart: Samples, column: str) -> int:
-    """From the least that was measured to the last; what was measured first is new where nothing was before it."""
-    known = [value for value in chart.columns.get(column, ()) if value is not None]
-    return round(known[-1] - min(known)) if known else 0
+    """Return the growth from the lowest sample to the last one.
+
+    The first sample counts as growth where nothing was before it.
+    """
+    values = [value for value in chart.columns.get(column, ()) if value is not None]
+    return round(values[-1] - min(values)) if values else 0
 
 
 def _last(chart: Samples) -> dict[str, float]:

@@ -1,4 +1,7 @@
-"""One queue: how it fares, how it is set, and programs that use it. What it holds is in `queue_contents`."""
+"""Pages of a queue: overview, settings and code snippets.
+
+The contents are in `queue_contents`.
+"""
 
 import asyncio
 from typing import Any
@@ -19,8 +22,8 @@ SEE = Depends(may(Action.QUEUE_LIST))
 
 @router.get("", dependencies=[SEE])
 async def show_queue(request: Request, queue: QueuePath, storage: StorageDep) -> Response:
-    """How the queue fares."""
-    found, stats, moves = await asyncio.gather(
+    """Show the overview of a queue."""
+    stored, stats, moves = await asyncio.gather(
         storage.catalog.fresh_queue(queue),
         storage.queues.stats(queue),
         storage.moves.list(queue, 4),
@@ -29,7 +32,7 @@ async def show_queue(request: Request, queue: QueuePath, storage: StorageDep) ->
         request,
         "overview",
         "overview",
-        found,
+        stored,
         stats,
         live=True,
         moves=moves,
@@ -62,10 +65,10 @@ def queue_page(
 
 def _tabs(queue: Queue, stats: QueueStats) -> list[Tab]:
     path = f"/ui/queues/{queue.name.name}"
-    held = stats.ready + stats.delayed + stats.in_flight + stats.parked
+    messages = stats.ready + stats.delayed + stats.in_flight + stats.parked
     tabs = [
         Tab("overview", "Overview", path),
-        Tab("messages", "Messages", f"{path}/messages", held),
+        Tab("messages", "Messages", f"{path}/messages", messages),
         Tab("dead", "Dead letters", f"{path}/dead-letters", stats.dead_lettered),
     ]
     if queue.spec.type is QueueType.FIFO or stats.parked:
@@ -79,18 +82,18 @@ def _tabs(queue: Queue, stats: QueueStats) -> list[Tab]:
 
 @router.get("/settings", dependencies=[SEE])
 async def show_settings(request: Request, queue: QueuePath, storage: StorageDep) -> Response:
-    """How it is set."""
-    found, stats = await asyncio.gather(
+    """Show the settings of a queue."""
+    stored, stats = await asyncio.gather(
         storage.catalog.fresh_queue(queue), storage.queues.stats(queue)
     )
     return queue_page(
         request,
         "settings",
         "settings",
-        found,
+        stored,
         stats,
         live=False,
-        spec=found.spec,
+        spec=stored.spec,
     )
 
 
@@ -98,16 +101,16 @@ async def show_settings(request: Request, queue: QueuePath, storage: StorageDep)
 async def show_code(
     request: Request, queue: QueuePath, storage: StorageDep, principal: PrincipalDep
 ) -> Response:
-    """Programs that use it."""
-    found, stats = await asyncio.gather(
+    """Show programs that use a queue."""
+    stored, stats = await asyncio.gather(
         storage.catalog.fresh_queue(queue), storage.queues.stats(queue)
     )
-    fifo = found.spec.type is QueueType.FIFO
+    fifo = stored.spec.type is QueueType.FIFO
     return queue_page(
         request,
         "code",
         "code",
-        found,
+        stored,
         stats,
         live=False,
         snippets=queue_snippets(reached(request, principal), queue.name, fifo=fifo),

@@ -43,8 +43,8 @@ async def browse(
     q: Words = "",
     after: After = -1,
 ) -> Response:
-    """The messages it holds, without taking any."""
-    found, stats, (rows, more) = await asyncio.gather(
+    """Show the messages of a queue without receiving any."""
+    stored, stats, (rows, next_offset) = await asyncio.gather(
         storage.catalog.fresh_queue(queue),
         storage.queues.stats(queue),
         _browse(storage, queue, state, q, after),
@@ -53,11 +53,11 @@ async def browse(
         request,
         "messages",
         "messages",
-        found,
+        stored,
         stats,
         live=True,
         rows=[(row, summary(row.body)) for row in rows],
-        more=more,
+        more=next_offset,
         state=state,
         states=list(MessageState),
         q=q,
@@ -80,23 +80,26 @@ async def _browse(
 
 async def _look_through(
     look: Callable[[int, int], Awaitable[tuple[list[M], int | None]]],
-    wanted: Callable[[M], bool],
+    matches: Callable[[M], bool],
     after: int,
     chosen: bool,
 ) -> tuple[list[M], int | None]:
-    """A page of those wanted, and the offset to go on after. Where few may be wanted (`chosen`) it looks at many, but
-    not at all: a page may be short, or empty, and yet not be the last."""
+    """Return a page of matching messages, and the offset after which the next page begins.
+
+    With a filter (`chosen`) few may match: it scans many messages, but not all of them, so a page may be short or empty
+    and yet not be the last.
+    """
     rows: list[M] = []
     for _ in range(_LOOKS_MAX):
         most = limits.BATCH_MESSAGES_MAX if chosen else PAGE_ROWS - len(rows)
-        some, more = await look(after, most)
-        for one in filter(wanted, some):
-            rows.append(one)
-            if len(rows) == PAGE_ROWS and one is not some[-1]:
-                return rows, one.offset
-        if more is None or len(rows) == PAGE_ROWS:
-            return rows, more
-        after = more
+        messages, next_offset = await look(after, most)
+        for message in filter(matches, messages):
+            rows.append(message)
+            if len(rows) == PAGE_ROWS and message is not messages[-1]:
+                return rows, message.offset
+        if next_offset is None or len(rows) == PAGE_ROWS:
+            return rows, next_offset
+        after = next_offset
     return rows, after
 
 
@@ -115,26 +118,26 @@ def _contains(message: BrowsedMessage | DeadLetter, words: str) -> bool:
 async def show_message(
     request: Request, queue: QueuePath, message: str, storage: StorageDep, form: Words = ""
 ) -> Response:
-    """One message, dead or alive, and what has happened to it; only that, once it is gone."""
-    found, stats, history = await asyncio.gather(
+    """Show a message or dead letter with its history; only the history, once it is gone."""
+    stored, stats, history = await asyncio.gather(
         storage.catalog.fresh_queue(queue),
         storage.queues.stats(queue),
         storage.inspector.history(queue, message),
     )
-    one = await _message_or_none(storage, queue, message)
-    dead = isinstance(one, DeadLetter)
+    entry = await _message_or_none(storage, queue, message)
+    dead = isinstance(entry, DeadLetter)
     return queue_page(
         request,
         "message",
         "dead" if dead else "messages",
-        found,
+        stored,
         stats,
         live=False,
         word=message,
-        one=one,
+        one=entry,
         dead=dead,
         history=history,
-        body=None if one is None else shown(one.body, form),
+        body=None if entry is None else shown(entry.body, form),
     )
 
 
@@ -156,9 +159,9 @@ async def _message(storage: Storage, queue: QueueName, word: str) -> BrowsedMess
 
 @router.get("/messages/{message}/body", dependencies=[PEEK])
 async def download(queue: QueuePath, message: str, storage: StorageDep) -> Response:
-    """Its bytes, as a file."""
-    one = await _message(storage, queue, message)
-    return as_file(one.body, f"{queue.name}-{one.offset}.bin")
+    """Download the body as a file."""
+    entry = await _message(storage, queue, message)
+    return as_file(entry.body, f"{queue.name}-{entry.offset}.bin")
 
 
 @router.get("/dead-letters", dependencies=[PEEK])
@@ -170,8 +173,8 @@ async def list_dead_letters(
     q: Words = "",
     after: After = -1,
 ) -> Response:
-    """What it gave up on, by reason."""
-    found, stats, moves, (rows, more) = await asyncio.gather(
+    """List dead letters, by reason."""
+    stored, stats, moves, (rows, next_offset) = await asyncio.gather(
         storage.catalog.fresh_queue(queue),
         storage.queues.stats(queue),
         storage.moves.list(queue, _MOVES_SHOWN),
@@ -185,7 +188,7 @@ async def list_dead_letters(
         request,
         "dead_letters",
         "dead",
-        found,
+        stored,
         stats,
         live=True,
         reasons=reasons,
@@ -195,7 +198,7 @@ async def list_dead_letters(
         sources=sources,
         rate_max=limits.MOVE_RATE_MAX,
         rows=[(row, summary(row.body)) for row in rows],
-        more=more,
+        more=next_offset,
         q=q,
         after=after,
     )
@@ -219,8 +222,8 @@ async def _dead(
 async def list_groups(
     request: Request, queue: QueuePath, storage: StorageDep, after: Words = ""
 ) -> Response:
-    """Groups of which nothing is delivered until they are resumed."""
-    found, stats, groups = await asyncio.gather(
+    """List the parked groups: nothing of them is delivered until they are resumed."""
+    stored, stats, groups = await asyncio.gather(
         storage.catalog.fresh_queue(queue),
         storage.queues.stats(queue),
         storage.parked_groups.browse(queue, after=after, groups_max=PAGE_ROWS + 1),
@@ -229,7 +232,7 @@ async def list_groups(
         request,
         "groups",
         "groups",
-        found,
+        stored,
         stats,
         live=True,
         groups=groups[:PAGE_ROWS],

@@ -28,7 +28,7 @@ _CLOCK = SystemClock()
 
 
 class State(NamedTuple):
-    """A word that the list can be narrowed down to."""
+    """State that the list can be filtered by."""
 
     key: str
     label: str
@@ -64,9 +64,9 @@ async def list_queues(
     sort: Words = "name",
     start: Start = 0,
 ) -> Response:
-    """All queues of the namespace that the caller may see.
+    """List the queues of the namespace that the caller may see.
 
-    One statement for names, one read for what was measured of all, and then what its own page takes.
+    One statement for the names, one read for all samples, and then what this page alone needs.
     """
     part, tags = asked(q)
     names, latest = await asyncio.gather(
@@ -75,8 +75,8 @@ async def list_queues(
     )
     now_ms = _CLOCK.now_ms()
     seen = [name for name in names if principal.policy.allows(Action.QUEUE_LIST, name)]
-    if wanted := next((one for one in STATES if one.key == state), None):
-        seen = [name for name in seen if wanted.holds(latest.get(name, _UNMEASURED), now_ms)]
+    if selected := next((one for one in STATES if one.key == state), None):
+        seen = [name for name in seen if selected.holds(latest.get(name, _UNMEASURED), now_ms)]
     page = slice_of(sorted_names(seen, sort, _keys(latest, now_ms)), start)
     return render(
         request,
@@ -90,7 +90,7 @@ async def list_queues(
 
 
 def _keys(latest: Mapping[str, QueueSample], now_ms: int) -> dict[str, Callable[[str], Any]]:
-    """What columns sort by."""
+    """Return the sort keys by column."""
 
     def by(value: Callable[[QueueSample], Any]) -> Callable[[str], Any]:
         return lambda name: value(latest.get(name, _UNMEASURED)) or 0
@@ -110,20 +110,20 @@ async def _rows(
     storage: Storage, namespace: str, page: Slice, latest: Mapping[str, QueueSample]
 ) -> list[Row]:
     queues = await storage.search.queues(namespace, page.names)
-    there = [queues[name] for name in page.names if name in queues]
+    present = [queues[name] for name in page.names if name in queues]
     counted, charts = await asyncio.gather(
-        asyncio.gather(*(_counted(storage, queue.name) for queue in there)),
-        _charts(storage, [queue.name for queue in there]),
+        asyncio.gather(*(_counted(storage, queue.name) for queue in present)),
+        _charts(storage, [queue.name for queue in present]),
     )
     return [
         Row(queue, stats, latest.get(queue.name.name, _UNMEASURED), charts.get(queue.name, ()))
-        for queue, stats in zip(there, counted, strict=True)
+        for queue, stats in zip(present, counted, strict=True)
         if stats is not None
     ]
 
 
 async def _counted(storage: Storage, queue: QueueName) -> QueueStats | None:
-    """None where it is deleted meanwhile."""
+    """Return a queue's statistics; None if it was deleted in the meantime."""
     try:
         return await storage.queues.stats(queue)
     except QueueNotFound:
@@ -133,6 +133,6 @@ async def _counted(storage: Storage, queue: QueueName) -> QueueStats | None:
 async def _charts(
     storage: Storage, queues: Sequence[QueueName]
 ) -> dict[QueueName, tuple[float | None, ...]]:
-    """What came in within the last hour."""
+    """Return the send rates of the last hour."""
     charts = await storage.time_series.of_queues(queues, limits.HOUR_MS)
     return {queue: chart.columns.get("sent_per_second", ()) for queue, chart in charts.items()}

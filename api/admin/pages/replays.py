@@ -1,4 +1,4 @@
-"""Replays: all of them, how far one is, and beginning one after a look at what it would do."""
+"""Pages of replays: the list, the progress of one, and creating one after a preview."""
 
 from typing import Annotated, Any, NamedTuple
 
@@ -25,7 +25,10 @@ _CLOCK = SystemClock()
 
 
 class Progress(NamedTuple):
-    """How far a replay is. `done` of `whole` offsets; the rate since it began, None where nothing can be said."""
+    """Progress of a replay: `done` of `whole` offsets.
+
+    `per_second` is the rate since it started; None where it is unknown.
+    """
 
     done: int
     whole: int
@@ -34,18 +37,18 @@ class Progress(NamedTuple):
     left_ms: float | None
 
     @classmethod
-    def of(cls, replay: Replay, told: dict[str, Any], now_ms: int) -> "Progress":
-        """What its parts, or its worker's last word, say of it."""
+    def of(cls, replay: Replay, counts: dict[str, Any], now_ms: int) -> "Progress":
+        """Compute the progress from its parts, or from its worker's last report."""
         job = replay.job
-        whole = told.get("records", 0)
-        done = min(whole, told.get("read", 0) + told.get("expired", 0))
+        whole = counts.get("records", 0)
+        done = min(whole, counts.get("read", 0) + counts.get("expired", 0))
         if job.started_at_ms is None:
-            return cls(done, whole, told.get("sent", 0), None, None)
+            return cls(done, whole, counts.get("sent", 0), None, None)
         took_ms = max(1, (job.ended_at_ms or now_ms) - job.started_at_ms)
         rate = done * limits.SECOND_MS / took_ms
         runs = job.state is JobState.RUNNING and rate > 0
         left_ms = (whole - done) * limits.SECOND_MS / rate if runs else None
-        return cls(done, whole, told.get("sent", 0), rate, left_ms)
+        return cls(done, whole, counts.get("sent", 0), rate, left_ms)
 
 
 class Row(NamedTuple):
@@ -64,25 +67,25 @@ async def list_replays(
     cursor: Cursor = "",
     stream: Words = "",
 ) -> Response:
-    """Replays, the newest first. `stream` is what a new one would send again."""
+    """List replays, the newest first. `stream` is the source for a new replay."""
     about = ("replays", principal.namespace, state or "")
     after = decode_cursor(cursor, about, tuple[int, str]) if cursor else None
-    found = await storage.replays.page(
+    replays = await storage.replays.page(
         principal.namespace, state=state, after=after, limit=PAGE_ROWS + 1
     )
     page = page_of(
-        found,
+        replays,
         PAGE_ROWS,
         about,
-        lambda one: (one.job.created_at_ms, one.job.job_id),
-        lambda one: principal.policy.allows(Action.REPLAY_LIST, one.spec.request.stream),
+        lambda item: (item.job.created_at_ms, item.job.job_id),
+        lambda item: principal.policy.allows(Action.REPLAY_LIST, item.spec.request.stream),
     )
     now_ms = _CLOCK.now_ms()
     return render(
         request,
         "replay/list.html",
         live=True,
-        rows=[Row(one, Progress.of(one, one.job.progress, now_ms)) for one in page.items],
+        rows=[Row(item, Progress.of(item, item.job.progress, now_ms)) for item in page.items],
         after=page.next_cursor,
         state=state,
         states=list(JobState),

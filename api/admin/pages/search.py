@@ -1,4 +1,4 @@
-"""What the palette finds: pages, and whatever has a name like what is typed."""
+"""Search of the command palette: pages, and resources by name."""
 
 import asyncio
 from typing import NamedTuple
@@ -71,9 +71,9 @@ async def _named(storage: Storage, principal: Principal, part: str) -> list[Foun
         ("stream", Action.STREAM_LIST, streams),
         ("group", Action.GROUP_LIST, [group.name.name for group in groups]),
     )
-    found = []
+    hits = []
     for kind, action, names in kinds:
         seen = [name for name in names if principal.policy.allows(action, name)]
         best = sorted(seen, key=lambda name: (not name.startswith(part), name))
-        found += [Found(kind, name, f"/ui/{kind}s/{name}") for name in best[:_OF_EACH_KIND]]
-    return found
+        hits += [Found(kind, name, f"/ui/{kind}s/{name}") for name in best[:_OF_EACH_KIND]]
+    return hits

@@ -1,4 +1,4 @@
-"""Who is connected over WebSocket, and how much they still want."""
+"""Open WebSockets and their remaining credit."""
 
 from fastapi import APIRouter, Depends, Request, Response
 
@@ -28,6 +28,6 @@ async def list_sockets(
 
 
 def _mentions(socket: SocketSeen, words: str) -> bool:
-    """Whether a socket's caller, address or subscriptions have these words in them."""
+    """Return whether a socket's caller, address or subscriptions contain the text."""
     sources = (one.source for one in socket.subscriptions)
     return any(words in text for text in (socket.id, socket.principal, socket.address, *sources))

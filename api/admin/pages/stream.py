@@ -1,4 +1,4 @@
-"""A stream: how it does, what it is made of, what its owner asked of it, and how to speak to it."""
+"""Pages of a stream: overview, settings and code snippets."""
 
 from fastapi import APIRouter, Depends, Request, Response
 
@@ -18,7 +18,7 @@ SEE = Depends(may(Action.STREAM_LIST))
 
 
 def tabs(stream: Stream) -> list[Tab]:
-    """The pages about a stream. A queue's view has no shards, groups or settings of its own."""
+    """Return the tabs of a stream. A queue's view has no shards, groups or settings pages."""
     path = f"/ui/streams/{stream.name.name}"
     all_ = [
         Tab("overview", "Overview", path),
@@ -37,7 +37,7 @@ def tabs(stream: Stream) -> list[Tab]:
 async def show_stream(
     request: Request, stream: StreamPath, storage: StorageDep, principal: PrincipalDep
 ) -> Response:
-    """How much goes through, how much is there, and who is behind."""
+    """Show the throughput, size and consumer groups of a stream."""
     stored = await storage.catalog.fresh_stream(stream)
     samples = await storage.time_series.latest_streams(stream.namespace)
     return render(
@@ -70,7 +70,7 @@ async def groups_of(
 
 @router.get("/settings", dependencies=[SEE])
 async def show_settings(request: Request, stream: StreamPath, storage: StorageDep) -> Response:
-    """What its owner asked of it."""
+    """Show the settings of a stream."""
     stored = await storage.catalog.fresh_stream(stream)
     states = await storage.streams.shards(stream)
     return render(

@@ -1,4 +1,4 @@
-"""What of a stream lies in the archive: how far each shard is, its files, and archiving the rest now."""
+"""Archive of a stream: the progress of each shard, its files, and archiving the rest now."""
 
 from typing import Annotated, NamedTuple
 
@@ -36,12 +36,12 @@ class Row(NamedTuple):
     file_bytes: int
 
     @classmethod
-    def of(cls, one: ShardArchive) -> "Row":
-        """The row of a shard."""
-        state, hot = one.state, one.hot
+    def of(cls, archive: ShardArchive) -> "Row":
+        """Return the row of a shard."""
+        state, hot = archive.state, archive.hot
         first = max(hot.start, state.archived if state else 0) if hot else 0
         return cls(
-            one.shard.index,
+            archive.shard.index,
             state.start if state else None,
             state.archived if state else None,
             hot.next if hot else None,
@@ -89,11 +89,11 @@ async def show_archive(
 
 
 async def _jobs(storage: Storage, principal: Principal, archive: StreamArchive) -> list[Job]:
-    """The last jobs that archived this stream alone, for those who may see jobs."""
+    """Return the last archive jobs of this stream alone, for callers who may see jobs."""
     if not principal.policy.allows(Action.JOB_LIST, "*"):
         return []
-    found = await storage.jobs.list(
+    jobs = await storage.jobs.list(
         namespace=principal.namespace, kind=JobKind.ARCHIVE, limit=limits.PAGE_ITEMS_DEFAULT
     )
     subject = f"stream {archive.stream.stream_id}"
-    return [job for job in found if job.subject == subject][:_JOBS_SHOWN]
+    return [job for job in jobs if job.subject == subject][:_JOBS_SHOWN]

@@ -1,4 +1,4 @@
-"""Browsing a stream: its records from anywhere on, one of them looked into, and those that come."""
+"""Stream browser: records from any position, one record in detail, and a live view."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any, NamedTuple
@@ -34,7 +34,10 @@ Shard = Annotated[str, Query(pattern="^[0-9]{0,9}$")]
 
 
 class Asked(NamedTuple):
-    """What an address says of where to look, and for what; `cursor`: where a page goes on, in place of `begin`."""
+    """Query of the stream browser, from the URL.
+
+    `cursor`: the position where a page continues, in place of `begin`.
+    """
 
     begin: From
     shard: int | None
@@ -46,7 +49,7 @@ class Asked(NamedTuple):
 
     @property
     def kept(self) -> dict[str, Any]:
-        """What links to the same view carry along."""
+        """Parameters for links to the same view."""
         return {
             "at": self.begin.value,
             "shard": self.shard,
@@ -67,7 +70,7 @@ def asked_from(
     q: Words = "",
     cursor: Annotated[str, Query(max_length=8_000)] = "",
 ) -> Asked:
-    """The address, read."""
+    """Parse the URL's parameters."""
     return Asked(at, int(shard) if shard else None, offset, time, key, q, cursor)
 
 
@@ -87,7 +90,7 @@ class Line(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """A record that is looked into."""
+    """Record shown in detail."""
 
     shard: int
     at: LogRecord
@@ -101,19 +104,19 @@ async def browse(
     request: Request,
     stream: StreamPath,
     storage: StorageDep,
-    asked: AskedDep,
+    query: AskedDep,
     see: Annotated[str, Query(pattern="^([0-9]{1,9}:[0-9]{1,16})?$")] = "",
     form: Words = "",
 ) -> Response:
-    """Records of a stream, and what one of them says."""
+    """Show records of a stream, and one of them in detail."""
     stored = await storage.catalog.fresh_stream(stream)
-    found, trouble = _NOTHING, ""
-    if asked.begin is not From.LIVE:
+    page, trouble = _NOTHING, ""
+    if query.begin is not From.LIVE:
         try:
-            found = await _found(storage, stored, asked)
+            page = await _found(storage, stored, query)
         except MillstreamError as error:
             trouble = str(error)
-    newest_first = asked.begin is From.LATEST and not asked.cursor
+    newest_first = query.begin is From.LATEST and not query.cursor
     return render(
         request,
         "stream/browse.html",
@@ -121,13 +124,13 @@ async def browse(
         name=stream.name,
         tabs=tabs(stored),
         here="browse",
-        asked=asked,
-        kept=asked.kept,
-        lines=[_line(one) for one in (found.records[::-1] if newest_first else found.records)],
+        asked=query,
+        kept=query.kept,
+        lines=[_line(one) for one in (page.records[::-1] if newest_first else page.records)],
         newest_first=newest_first,
-        found=found,
-        after=_after(stored, asked, found),
-        older=_older(asked, found),
+        found=page,
+        after=_after(stored, query, page),
+        older=_older(query, page),
         trouble=trouble,
         see=see,
         seen=await _seen(storage, stream, see, form) if see else None,
@@ -135,13 +138,13 @@ async def browse(
 
 
 @router.get("/records.ndjson", dependencies=[READ])
-async def export(stream: StreamPath, storage: StorageDep, asked: AskedDep) -> Response:
-    """The records of a view from its beginning on, a line of JSON each, as a file."""
+async def export(stream: StreamPath, storage: StorageDep, query: AskedDep) -> Response:
+    """Download the records of a view from its start, as NDJSON."""
     stored = await storage.catalog.fresh_stream(stream)
-    found = await _found(storage, stored, asked, rows=EXPORTED_RECORDS_MAX)
+    page = await _found(storage, stored, query, rows=EXPORTED_RECORDS_MAX)
     lines = [
         msgspec.json.encode(RecordOut.from_domain(one.record, False, one.shard))
-        for one in found.records
+        for one in page.records
     ]
     body = b"".join(line + b"\n" for line in lines)
     return as_file(body, f"{stream.name}.ndjson")
@@ -149,9 +152,9 @@ async def export(stream: StreamPath, storage: StorageDep, asked: AskedDep) -> Re
 
 @router.get("/shards/{shard}/records/{offset}/body", dependencies=[READ])
 async def download(stream: StreamPath, shard: int, offset: int, storage: StorageDep) -> Response:
-    """A record's body as it is, which no browser takes for anything but a file."""
-    at = await _record(storage, stream, shard, offset)
-    return as_file(at.record.data, f"{stream.name}-{shard}-{offset}.bin")
+    """Download a record's raw body, with headers that keep browsers from showing it."""
+    record = await _record(storage, stream, shard, offset)
+    return as_file(record.record.data, f"{stream.name}-{shard}-{offset}.bin")
 
 
 async def _found(storage: Storage, stream: Stream, asked: Asked, rows: int = ROWS) -> Found:
@@ -185,29 +188,29 @@ def _about(stream: Stream) -> tuple[str, str]:
     return ("records", stream.stream_id)
 
 
-def _after(stream: Stream, asked: Asked, found: Found) -> dict[str, Any] | None:
-    """What the link to the next page says."""
-    if found.after is None:
+def _after(stream: Stream, query: Asked, page: Found) -> dict[str, Any] | None:
+    """Return the parameters of the link to the next page."""
+    if page.after is None:
         return None
-    return asked.kept | {"cursor": encode_cursor(_about(stream), found.after)}
+    return query.kept | {"cursor": encode_cursor(_about(stream), page.after)}
 
 
-def _older(asked: Asked, found: Found) -> dict[str, Any] | None:
-    """What the link to the page before says, in one shard that is not searched."""
-    if asked.shard is None or not found.records or asked.text or asked.key:
+def _older(query: Asked, page: Found) -> dict[str, Any] | None:
+    """Return the parameters of the link to the previous page, in one shard without a search."""
+    if query.shard is None or not page.records or query.text or query.key:
         return None
-    first = found.records[0].record.offset
+    first = page.records[0].record.offset
     if not first:
         return None
-    return {"at": From.OFFSET.value, "shard": asked.shard, "offset": max(0, first - ROWS) or None}
+    return {"at": From.OFFSET.value, "shard": query.shard, "offset": max(0, first - ROWS) or None}
 
 
-def _line(one: At) -> Line:
-    record = one.record.record
+def _line(entry: At) -> Line:
+    record = entry.record.record
     return Line(
-        one.shard,
-        one.record.offset,
-        one.record.arrival_ms,
+        entry.shard,
+        entry.record.offset,
+        entry.record.arrival_ms,
         spelled_out(record.key),
         len(record.data),
         len(own_headers(record.headers)[0]),
@@ -218,12 +221,12 @@ def _line(one: At) -> Line:
 async def _seen(storage: Storage, name: StreamName, see: str, form: str) -> Seen | None:
     shard, offset = map(int, see.split(":"))
     try:
-        at = await _record(storage, name, shard, offset)
+        entry = await _record(storage, name, shard, offset)
     except MillstreamError:
         return None
-    record = at.record
+    record = entry.record
     headers = [(spelled_out(key), spelled_out(_text(value))) for key, _, value in record.headers]
-    return Seen(shard, at, shown(record.data, form), spelled_out(record.key), headers)
+    return Seen(shard, entry, shown(record.data, form), spelled_out(record.key), headers)
 
 
 async def _record(storage: Storage, name: StreamName, shard: int, offset: int) -> LogRecord:

@@ -26,12 +26,12 @@ class Row(NamedTuple):
 
     @property
     def first(self) -> str:
-        """Where its keys begin, in the short form of a hash key: its first eight hex digits."""
+        """First hash key, in its short form: the first eight hex digits."""
         return f"{self.state.shard.first_hash_key:032x}"[:8]
 
     @property
     def last(self) -> str:
-        """Where they end."""
+        """Last hash key, in the same short form."""
         return f"{self.state.shard.last_hash_key:032x}"[:8]
 
 

@@ -1,4 +1,4 @@
-"""What it all runs on: processes, the two stores, Spark jobs, settings; and what is wrong with them."""
+"""System pages: processes, the two stores, Spark jobs, settings, and their problems."""
 
 import asyncio
 from typing import Annotated
@@ -56,7 +56,7 @@ async def show_health(request: Request, storage: StorageDep) -> Response:
 
 
 async def _findings(storage: Storage) -> list[Diagnostic]:
-    """As `millstream doctor` has them, of the stores."""
+    """Return the findings of `millstream doctor` about the stores."""
     try:
         return await storage.health.diagnose(_PINGS)
     except MillstreamError as error:
@@ -71,16 +71,16 @@ async def list_jobs(
     state: Annotated[JobState | None, Query()] = None,
     cursor: Cursor = "",
 ) -> Response:
-    """What the Spark workers do, did and are to do."""
+    """List the jobs of the Spark workers: running, finished and queued."""
     about = ("ui", "jobs", principal.namespace, state or "")
-    found = await storage.jobs.list(
+    jobs = await storage.jobs.list(
         namespace=principal.namespace,
         state=state,
         after=decode_cursor(cursor, about, tuple[int, str]) if cursor else None,
         limit=PAGE_ROWS + 1,
     )
-    rows = found[:PAGE_ROWS]
-    last = (rows[-1].created_at_ms, rows[-1].job_id) if len(found) > PAGE_ROWS else None
+    rows = jobs[:PAGE_ROWS]
+    last = (rows[-1].created_at_ms, rows[-1].job_id) if len(jobs) > PAGE_ROWS else None
     return render(
         request,
         "system/jobs.html",
@@ -97,7 +97,7 @@ async def list_jobs(
 
 @router.get("/settings", dependencies=[SEE])
 async def show_settings(request: Request, principal: PrincipalDep) -> Response:
-    """The settings of this process, and who said them."""
+    """Show the settings of this process and the source of each."""
     if not principal.everywhere:
         raise Forbidden("Only administrators of all namespaces can view the deployment's settings.")
     return render(

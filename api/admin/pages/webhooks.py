@@ -1,4 +1,4 @@
-"""Webhooks: whether their receivers have what they should, every attempt, and sending again."""
+"""Pages of webhooks: delivery state, every attempt, and redelivery."""
 
 from typing import Annotated
 
@@ -19,7 +19,7 @@ Cursor = Annotated[str, Query()]
 
 
 def state_of(webhook: Webhook) -> tuple[str, str]:
-    """How a webhook does: the level to show it in, and a word."""
+    """Return a webhook's state: the level to show it in, and its label."""
     if webhook.disabled_at_ms is not None:
         return "bad", "Disabled"
     if not webhook.spec.enabled:
@@ -37,17 +37,17 @@ async def list_webhooks(
     q: Words = "",
     after: Words = "",
 ) -> Response:
-    """All webhooks of the namespace that the caller may see."""
-    found = await storage.webhooks.list_webhooks(
+    """List the webhooks of the namespace that the caller may see."""
+    webhooks = await storage.webhooks.list_webhooks(
         principal.namespace, prefix=q, after=after, limit=PAGE_ROWS + 1
     )
     seen = [
         (webhook, state_of(webhook))
-        for webhook in found[:PAGE_ROWS]
+        for webhook in webhooks[:PAGE_ROWS]
         if principal.policy.allows(Action.WEBHOOK_LIST, webhook.name.name)
     ]
-    more = found[PAGE_ROWS - 1].name.name if len(found) > PAGE_ROWS else None
-    return render(request, "webhooks.html", live=True, rows=seen, q=q, after=after, more=more)
+    next_name = webhooks[PAGE_ROWS - 1].name.name if len(webhooks) > PAGE_ROWS else None
+    return render(request, "webhooks.html", live=True, rows=seen, q=q, after=after, more=next_name)
 
 
 @router.get("/{webhook}", dependencies=[SEE])
@@ -58,13 +58,15 @@ async def show_webhook(
     status: Annotated[DeliveryStatus | None, Query()] = None,
     cursor: Cursor = "",
 ) -> Response:
-    """How it does, and its deliveries with every attempt."""
+    """Show a webhook's state, and its deliveries with every attempt."""
     stored = await storage.webhooks.get(webhook)
     about = ("ui", "deliveries", stored.webhook_id, status or "")
     after = decode_cursor(cursor, about, tuple[int, str]) if cursor else None
-    found = await storage.deliveries.page(stored, status=status, after=after, limit=PAGE_ROWS + 1)
-    page = found[:PAGE_ROWS]
-    last = (page[-1].first_at_ms, page[-1].event_id) if len(found) > PAGE_ROWS else None
+    deliveries = await storage.deliveries.page(
+        stored, status=status, after=after, limit=PAGE_ROWS + 1
+    )
+    page = deliveries[:PAGE_ROWS]
+    last = (page[-1].first_at_ms, page[-1].event_id) if len(deliveries) > PAGE_ROWS else None
     return render(
         request,
         "webhook.html",

@@ -15,7 +15,7 @@ END_S = 60.0
 
 @pytest.mark.parametrize(
     ("state", "code", "said"),
-    [("done", 0, "is archived."), ("failed", 1, "is not wholly archived.")],
+    [("done", 0, "is archived."), ("failed", 1, "is not completely archived.")],
 )
 def test_flush_reports_failures_and_result(
     service_url: str, service_database_url: str, client: httpx.Client, name: str, state, code, said
@@ -29,7 +29,7 @@ def test_flush_reports_failures_and_result(
         until(lambda: _set(database, name, "queued", "no way there"))
         assert process.stderr is not None
         assert process.stdout is not None
-        assert process.stderr.readline().decode().strip().endswith("made again: no way there")
+        assert process.stderr.readline().decode().strip().endswith("will be retried: no way there")
         _set(database, name, state, "" if state == "done" else "no way there")
 
         assert process.wait(END_S) == code

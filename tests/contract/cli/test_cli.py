@@ -71,7 +71,7 @@ def test_processes_and_sockets_are_listed_and_socket_is_closed(show_socket):
 
     assert {"api"} == {one["role"] for one in processes}
     assert [one["principal"] for one in sockets if one["process"] == "walked"] == ["shop"]
-    assert closed == Ran(0, "Socket 5b1f9c22e07a4d36 is being closed.\n", "")
+    assert closed == Ran(0, "Closing socket 5b1f9c22e07a4d36.\n", "")
     assert missing.code == 3
 
 
@@ -107,7 +107,7 @@ def test_kept_message_is_settled_by_its_handle(orders):
 
     assert [one["status"] for one in both.json] == ["settled", "refused"]
     assert (both.code, alone.code) == (5, 1)
-    assert "1 of 2 were refused" in both.err
+    assert "1 of 2 were rejected" in both.err
 
 
 def test_rejected_message_is_listed_and_redriven(orders):
@@ -136,7 +136,7 @@ def test_destructive_command_asks_for_confirmation(orders, client):
 
     assert asked.code == 2
     assert asked.err == (
-        f"millstream: 2 messages of queue {orders} will be dropped for good. Pass --yes to confirm.\n"
+        f"millstream: 2 messages of queue {orders} will be permanently deleted. Pass --yes to confirm.\n"
     )
     assert done.json == {"purged": 2}
     assert millstream("queue", "rm", orders).code == 2
@@ -199,7 +199,7 @@ def test_records_are_put_and_read_in_every_format(clicks):
     told = millstream("stream", "read", clicks, "-o", "ndjson")
     again = millstream("stream", "put", clicks, "--records", stdin=told.out.encode())
 
-    assert put.out == f"2 put into stream {clicks}.\n"
+    assert put.out == f"2 appended to stream {clicks}.\n"
     assert values.code == 0
     assert read.out == 'a\nb\n{"k":"k"}\n'
     assert [(one["data"], one["key"]) for one in told.lines] == [
@@ -207,7 +207,7 @@ def test_records_are_put_and_read_in_every_format(clicks):
         ("b", "k"),
         ({"k": "k"}, "k"),
     ]
-    assert again.out == f"3 put into stream {clicks}.\n"
+    assert again.out == f"3 appended to stream {clicks}.\n"
     last = millstream("stream", "tail", clicks, "-n", "1", "-o", "json").json
     assert last[0]["data"] == {"k": "k"}
 
@@ -216,7 +216,7 @@ def test_invalid_line_is_reported_after_earlier_ones_are_put(clicks):
     put = millstream("stream", "put", clicks, "--json", stdin=b"1\n2\n{\n4\n")
 
     assert put.code == 5
-    assert put.err.startswith("millstream: 2 were taken, then: line 3: it is not JSON")
+    assert put.err.startswith("millstream: 2 were accepted, then: line 3: invalid JSON")
     assert millstream("stream", "read", clicks).out == "1\n2\n"
 
 
@@ -231,7 +231,7 @@ def test_offset_requires_shard(clicks):
     )
 
     assert whose.code == 2
-    assert "say whose offset with --shard" in whose.err
+    assert "specify the offset's shard with --shard" in whose.err
     assert re.fullmatch(rf"\S+ {shard}:1 k b\n", read.out)
     assert millstream("stream", "read", clicks, "--from", "1h").out == "a\nb\nc\n"
     assert millstream("stream", "read", clicks, "--from", "latest").out == ""
@@ -290,13 +290,13 @@ def test_unreachable_service_is_reported_with_hint():
     [
         (["queue", "ls", "--bogus"], "No such option: --bogus"),
         (["queue", "create", "a", "--delay", "soon"], "'soon' is not a duration: use 30s"),
-        (["queue", "create", "a", "--set", "x"], "'x' is not a setting: say name=value"),
-        (["queue", "create", "a b"], "/name: A name is 1 to 80 of"),
+        (["queue", "create", "a", "--set", "x"], "'x' is not a setting: use name=value"),
+        (["queue", "create", "a b"], "/name: A name must be 1 to 80"),
         (["queue", "create", "a", "--set", "delay_second=1"], "delay_second"),
         (["stream", "read", "a", "--from", "noon"], "'noon' is not a position"),
         (["group", "reset", "a", "--to", "0=x"], "'0=x' are not offsets"),
         (["replay", "start", "a"], "specify one of --to-stream and --to-queue"),
-        (["queue", "ls", "--profile", "x"], "there is no profile 'x'"),
+        (["queue", "ls", "--profile", "x"], "unknown profile 'x'"),
     ],
 )
 def test_usage_error_is_one_line_with_exit_code_2(words, said):
@@ -322,7 +322,7 @@ def test_terminal_user_must_type_name(orders, client, monkeypatch, typed, code):
     ran = millstream("queue", "purge", orders, stdin=typed.format(name=orders).encode())
 
     assert ran.code == code
-    assert f"1 messages of queue {orders} will be dropped for good." in ran.err
+    assert f"1 messages of queue {orders} will be permanently deleted." in ran.err
     assert stats(client, orders)["ready"] == (0 if code == 0 else 1)
 
 

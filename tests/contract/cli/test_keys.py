@@ -72,9 +72,9 @@ def test_key_is_rotated_and_revoked(name):
 
     assert (second["family"], second["name"]) == (first["id"], name)
     assert third.code == 1
-    assert "revoke one first" in third.err
+    assert "Revoke one of them" in third.err
     assert asked.code == 2
-    assert done.out == f"Key {first['id']} of {name} is revoked.\n"
+    assert done.out == f"Revoked key {first['id']} of {name}.\n"
     [old] = [
         one
         for one in millstream("key", "ls", "--name", name, "-o", "json").json

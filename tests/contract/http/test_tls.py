@@ -115,14 +115,14 @@ def test_client_certificates_can_be_required(stores, certificates):
 @pytest.mark.parametrize(
     ("said", "sentence"),
     [
-        ({"ssl_keyfile": "server_key"}, "ssl_certfile is missing"),
+        ({"ssl_keyfile": "server_key"}, "ssl_certfile is required"),
         (
             {"ssl_certfile": "server", "ssl_keyfile": "server_key", "ssl_cert_reqs": "required"},
-            "say ssl_ca_certs",
+            "set ssl_ca_certs",
         ),
-        ({"ssl_certfile": "server", "ssl_keyfile": "ca"}, "cannot be used"),
-        ({"ssl_certfile": "server", "ssl_keyfile": "sealed_key"}, "cannot be used"),
-        ({"ssl_certfile": "nothing"}, "cannot be used"),
+        ({"ssl_certfile": "server", "ssl_keyfile": "ca"}, "cannot use ssl_certfile"),
+        ({"ssl_certfile": "server", "ssl_keyfile": "sealed_key"}, "cannot use ssl_certfile"),
+        ({"ssl_certfile": "nothing"}, "cannot use ssl_certfile"),
     ],
 )
 def test_invalid_tls_settings_are_rejected_before_start(certificates, said, sentence):

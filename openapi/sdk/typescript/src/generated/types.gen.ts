@@ -217,7 +217,7 @@ export type AttemptOut = {
      * At
      */
     at: string;
-    outcome: Outcome;
+    outcome: AttemptOutcome;
     /**
      * Status
      */
@@ -241,6 +241,13 @@ export type AttemptOut = {
      */
     resent: boolean;
 };
+
+/**
+ * AttemptOutcome
+ *
+ * Outcome of an attempt: delivered, or the reason for its failure.
+ */
+export type AttemptOutcome = 'delivered' | 'redirect' | 'client_error' | 'server_error' | 'throttled' | 'gone' | 'timeout' | 'connection' | 'tls' | 'blocked';
 
 /**
  * AuditEntry
@@ -1362,7 +1369,7 @@ export type JobDetail = {
     /**
      * Pending action.
      */
-    wish: Wish;
+    wish: RequestedState;
     /**
      * Attempt
      *
@@ -1445,7 +1452,7 @@ export type JobOut = {
     /**
      * Pending action.
      */
-    wish: Wish;
+    wish: RequestedState;
     /**
      * Attempt
      *
@@ -2330,13 +2337,6 @@ export type OnFailure = 'block' | 'dead_letter';
  * Order that a replay preserves: within a shard, within a key, by arrival time, or none.
  */
 export type Order = 'shard' | 'key' | 'time' | 'none';
-
-/**
- * Outcome
- *
- * Outcome of an attempt: delivered, or the reason for its failure.
- */
-export type Outcome = 'delivered' | 'redirect' | 'client_error' | 'server_error' | 'throttled' | 'gone' | 'timeout' | 'connection' | 'tls' | 'blocked';
 
 /**
  * Overflow
@@ -3396,7 +3396,7 @@ export type ReplayDetail = {
     /**
      * Pending action.
      */
-    wish: Wish;
+    wish: RequestedState;
     /**
      * Attempt
      */
@@ -3452,7 +3452,7 @@ export type ReplayOut = {
     /**
      * Pending action.
      */
-    wish: Wish;
+    wish: RequestedState;
     /**
      * Attempt
      */
@@ -3594,6 +3594,13 @@ export type ReplayShardOut = {
      */
     done: boolean;
 };
+
+/**
+ * RequestedState
+ *
+ * Action requested by a running job's owner; its worker sees it at its next heartbeat.
+ */
+export type RequestedState = 'none' | 'pause' | 'cancel';
 
 /**
  * ResetIn
@@ -5004,13 +5011,6 @@ export type WhoamiOut = {
      */
     expires_at: string | null;
 };
-
-/**
- * Wish
- *
- * Action requested by a running job's owner; its worker sees it at its next heartbeat.
- */
-export type Wish = 'none' | 'pause' | 'cancel';
 
 export type CheckLiveData = {
     body?: never;

@@ -7,7 +7,7 @@ from typing import Any, TypeVar, cast
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
 
-from ..models.outcome import Outcome
+from ..models.attempt_outcome import AttemptOutcome
 
 T = TypeVar("T", bound="AttemptOut")
 
@@ -20,7 +20,7 @@ class AttemptOut:
 
         Attributes:
             at (datetime.datetime):
-            outcome (Outcome): Outcome of an attempt: delivered, or the reason for its failure.
+            outcome (AttemptOutcome): Outcome of an attempt: delivered, or the reason for its failure.
             status (int | None):
             duration_seconds (float):
             error (str):
@@ -29,7 +29,7 @@ class AttemptOut:
     """
 
     at: datetime.datetime
-    outcome: Outcome
+    outcome: AttemptOutcome
     status: int | None
     duration_seconds: float
     error: str
@@ -74,7 +74,7 @@ class AttemptOut:
         d = dict(src_dict)
         at = datetime.datetime.fromisoformat(d.pop("at"))
 
-        outcome = Outcome(d.pop("outcome"))
+        outcome = AttemptOutcome(d.pop("outcome"))
 
         def _parse_status(data: object) -> int | None:
             if data is None:

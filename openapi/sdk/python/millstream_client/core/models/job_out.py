@@ -9,7 +9,7 @@ from attrs import field as _attrs_field
 
 from ..models.job_kind import JobKind
 from ..models.job_state import JobState
-from ..models.wish import Wish
+from ..models.requested_state import RequestedState
 
 if TYPE_CHECKING:
     from ..models.job_out_progress import JobOutProgress
@@ -27,7 +27,7 @@ class JobOut:
         kind (JobKind): Type of a job.
         subject (str): At most one job of a type and subject is open at a time.
         state (JobState): State of a job.
-        wish (Wish): Action requested by a running job's owner; its worker sees it at its next heartbeat.
+        wish (RequestedState): Action requested by a running job's owner; its worker sees it at its next heartbeat.
         attempt (int): Number of times the job was started.
         failures (int): Consecutive failed attempts without progress.
         attempts_max (int):
@@ -43,7 +43,7 @@ class JobOut:
     kind: JobKind
     subject: str
     state: JobState
-    wish: Wish
+    wish: RequestedState
     attempt: int
     failures: int
     attempts_max: int
@@ -128,7 +128,7 @@ class JobOut:
 
         state = JobState(d.pop("state"))
 
-        wish = Wish(d.pop("wish"))
+        wish = RequestedState(d.pop("wish"))
 
         attempt = d.pop("attempt")
 

@@ -9,7 +9,7 @@ from attrs import field as _attrs_field
 
 from ..models.job_state import JobState
 from ..models.order import Order
-from ..models.wish import Wish
+from ..models.requested_state import RequestedState
 
 if TYPE_CHECKING:
     from ..models.target_config import TargetConfig
@@ -28,7 +28,7 @@ class ReplayOut:
         target (TargetConfig): Target of the records: exactly one of the two.
         order (Order): Order that a replay preserves: within a shard, within a key, by arrival time, or none.
         state (JobState): State of a job.
-        wish (Wish): Action requested by a running job's owner; its worker sees it at its next heartbeat.
+        wish (RequestedState): Action requested by a running job's owner; its worker sees it at its next heartbeat.
         attempt (int):
         failure (str): Error of the last failed attempt; empty if none failed.
         created_at (datetime.datetime):
@@ -41,7 +41,7 @@ class ReplayOut:
     target: TargetConfig
     order: Order
     state: JobState
-    wish: Wish
+    wish: RequestedState
     attempt: int
     failure: str
     created_at: datetime.datetime
@@ -115,7 +115,7 @@ class ReplayOut:
 
         state = JobState(d.pop("state"))
 
-        wish = Wish(d.pop("wish"))
+        wish = RequestedState(d.pop("wish"))
 
         attempt = d.pop("attempt")
 

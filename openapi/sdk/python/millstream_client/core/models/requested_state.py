@@ -1,7 +1,7 @@
 from enum import StrEnum
 
 
-class Wish(StrEnum):
+class RequestedState(StrEnum):
     CANCEL = "cancel"
     NONE = "none"
     PAUSE = "pause"

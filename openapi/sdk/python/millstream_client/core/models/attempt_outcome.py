@@ -1,7 +1,7 @@
 from enum import StrEnum
 
 
-class Outcome(StrEnum):
+class AttemptOutcome(StrEnum):
     BLOCKED = "blocked"
     CLIENT_ERROR = "client_error"
     CONNECTION = "connection"
