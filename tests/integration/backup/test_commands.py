@@ -78,12 +78,12 @@ def test_backup_by_url_is_restored_into_data_directory(named, place, monkeypatch
 
     assert [by_url.code, to_data.code, of_stopped.code, of_running.code] == [0, 0, 0, 0]
     assert by_url.json["rows"] == of_stopped.json["rows"] == of_running.json["rows"]
-    assert "by-url is restored" in to_data.out
+    assert "Restored by-url" in to_data.out
     assert received == [b"one"]
     for refused, why in (
         (back_to_the_same, "the database is not empty"),
-        (again, "has a Millstream in it"),
-        (in_use, "a Millstream runs on"),
+        (again, "already contains Millstream data"),
+        (in_use, "a Millstream is running on"),
     ):
         assert (refused.code, refused.out) == (1, "")
         assert why in refused.err
@@ -94,8 +94,8 @@ def test_errors_are_one_line_and_create_nothing(place):
     no_backup = millstream("restore", ".", "--data", "new")
 
     assert (nowhere.code, no_backup.code) == (4, 1)
-    assert "there is no Millstream in nothing" in nowhere.err
-    assert ". is no backup" in no_backup.err
+    assert "no Millstream data in nothing" in nowhere.err
+    assert ". is not a complete backup" in no_backup.err
     assert list(place.iterdir()) == []
 
 
@@ -103,7 +103,9 @@ def test_archive_verify_creates_nothing_when_none_is_found(place):
     nowhere = millstream("archive", "verify", "--data", "nothing")
 
     assert (nowhere.code, nowhere.out) == (4, "")
-    assert nowhere.err.startswith("millstream: no Millstream runs on nothing: start it, say --data")
+    assert nowhere.err.startswith(
+        "millstream: no Millstream is running on nothing: start it, specify --data"
+    )
     assert list(place.iterdir()) == []
 
 

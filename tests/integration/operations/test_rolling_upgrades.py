@@ -37,7 +37,7 @@ async def test_running_process_stays_ready_and_new_one_waits(settings, at_anothe
             during = [(await one.health.check())["migrations"] for one in (old, late)]
 
     assert before["migrations"] == "ok"
-    assert during == ["ok", f"the database is at 9999, this version needs {head()}"]
+    assert during == ["ok", f"the database is at revision 9999; this version requires {head()}"]
 
 
 async def test_downgraded_schema_is_not_ready(settings, at_another_revision):
@@ -46,7 +46,7 @@ async def test_downgraded_schema_is_not_ready(settings, at_another_revision):
         at_another_revision("0001")
 
         assert (await storage.health.check())["migrations"] != "ok"
-    assert "at 0001" in schema_fault(settings)
+    assert "at revision 0001" in schema_fault(settings)
 
 
 def test_doctor_reports_older_schema(redis_url, empty_database_url, monkeypatch):

@@ -377,26 +377,26 @@ async def test_connections_are_counted_across_processes(three):
     for one in (second, third):
         await one.namespaces.read_again()
 
-    await first.places.acquire("acme")
-    await second.places.acquire("acme")
-    await second.places.acquire("acme")
+    await first.connection_slots.acquire("acme")
+    await second.connection_slots.acquire("acme")
+    await second.connection_slots.acquire("acme")
     with pytest.raises(QuotaExceeded) as refused:
-        await third.places.acquire("acme")
-    second.places.release("acme")
-    await second.places.publish()
+        await third.connection_slots.acquire("acme")
+    second.connection_slots.release("acme")
+    await second.connection_slots.publish()
 
     assert refused.value.facts["policy"] == "connections"
-    await third.places.acquire("acme")
+    await third.connection_slots.acquire("acme")
 
 
 async def test_connections_of_killed_process_are_released(three, clock):
     killed, other, _ = three
     await killed.namespaces.put("acme", Quotas(connections_max=1))
     await other.namespaces.read_again()
-    await killed.places.acquire("acme")
+    await killed.connection_slots.acquire("acme")
 
     with pytest.raises(QuotaExceeded):
-        await other.places.acquire("acme")
+        await other.connection_slots.acquire("acme")
     clock.advance(ms=limits.PLACES_MS)
 
-    await other.places.acquire("acme")
+    await other.connection_slots.acquire("acme")

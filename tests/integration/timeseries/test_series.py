@@ -113,7 +113,7 @@ async def test_first_rate_after_long_gap_is_unknown(storage, clock):
 
 
 async def test_concurrent_samplers_sample_once(storage, other, clock):
-    first, second = await storage.time_series.sample(), await other.series.sample()
+    first, second = await storage.time_series.sample(), await other.time_series.sample()
     third = await tick(other, clock)
 
     assert (first, second, third) == (1, 0, 1)
@@ -303,11 +303,11 @@ async def test_rings_match_reference_model_across_samplers(
                 raise StorageUnavailable
 
             with monkeypatch.context() as patched:
-                patched.setattr(looker.series._sampler._store, "memory", away)
+                patched.setattr(looker.time_series._sampler._store, "memory", away)
                 with pytest.raises(StorageUnavailable):
-                    await looker.series.sample()
+                    await looker.time_series.sample()
         elif chance.random() < 0.9:
-            assert await looker.series.sample()
+            assert await looker.time_series.sample()
             model.look(clock.now_ms(), ready, sent)
         clock.advance(ms=chance.choice([STEP_MS] * 20 + [STEP_MS * 7]))
     clock.advance(ms=-STEP_MS)
@@ -317,7 +317,7 @@ async def test_rings_match_reference_model_across_samplers(
         (limits.DAY_MS, limits.MINUTE_MS),
         (14 * limits.DAY_MS, 15 * limits.MINUTE_MS),
     ):
-        chart = await other.series.of_queue(ORDERS, window_ms)
+        chart = await other.time_series.of_queue(ORDERS, window_ms)
         length = len(chart.columns["ready"])
         now_ms = clock.now_ms()
         if step_ms == STEP_MS and now_ms // STEP_MS not in model.looks:

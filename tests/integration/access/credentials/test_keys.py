@@ -211,7 +211,7 @@ async def test_at_most_two_keys_of_family_are_live(credentials, clock):
     second, _ = await credentials.rotate(ADMIN, first.id)
 
     for credential_id in (first.id, second.id):
-        with pytest.raises(KeyRefused, match="revoke one"):
+        with pytest.raises(KeyRefused, match="Revoke one"):
             await credentials.rotate(ADMIN, credential_id)
     third, _ = await credentials.rotate(ADMIN, second.id, overlap_ms=0)
     await credentials.revoke(ADMIN, first.id)

@@ -121,7 +121,7 @@ async def test_keys_of_another_namespace_are_not_found(credentials, database_url
 async def test_deployment_wide_keys_require_deployment_wide_rights(credentials, database_url):
     await make_namespace(database_url, "acme")
     request = CredentialRequest(name="root", rights=Rights(roles=(Role.ADMIN,)), everywhere=True)
-    with pytest.raises(Forbidden, match="everywhere"):
+    with pytest.raises(Forbidden, match="all namespaces"):
         await credentials.create(TENANT_ADMIN, request)
     issued, _ = await credentials.create(replace(ADMIN, namespace="acme"), request)
 
