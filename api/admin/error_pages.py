@@ -51,6 +51,6 @@ def refused(request: Request, error: Exception) -> Response:
 
 
 def to_login(path: str, query: bytes) -> Response:
-    """Where whoever is not known goes, to come back to where they wanted to be."""
-    wanted = f"{path}?{query.decode('latin-1')}" if query else path
-    return RedirectResponse(f"{LOGIN_PATH}?next={quote(wanted, safe='')}", 303)
+    """Redirect to the login page, which leads back to the requested page."""
+    target = f"{path}?{query.decode('latin-1')}" if query else path
+    return RedirectResponse(f"{LOGIN_PATH}?next={quote(target, safe='')}", 303)

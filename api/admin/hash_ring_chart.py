@@ -1,6 +1,6 @@
-"""The hash ring as a picture: each shard is an arc over the keys it takes, children outside of their parents.
+"""Hash ring chart: each shard is an arc over its hash keys, children outside parents.
 
- ╭──── 4 ────╮          outermost: the shards that take records
+ ╭──── 4 ────╮          outermost: the open shards
 ╭── 1 ──╮ 2 │           each ring further in: what they were split or merged from
 """
 

@@ -1,6 +1,6 @@
-"""Programs for one queue, to be copied and run as they are; for streams see `stream_snippets`.
+"""Code snippets for a queue, to be copied and run as they are.
 
-A key is never in them: they read it from the environment.
+They never contain a key: they read it from the environment. `stream_snippets` has those for streams.
 """
 
 from typing import NamedTuple

@@ -116,15 +116,18 @@ async def _read(
 
 
 def _cut(meant: Sequence[At], after: Place, room: int) -> tuple[list[At], Place]:
-    """So many of them as there is room for, and where the others begin. All, where a shard of them has ended."""
+    """Return as many records as fit, and the position of the others.
+
+    All are returned where a shard has ended.
+    """
     ordered = _by_arrival(meant)
-    taken, left = ordered[:room], ordered[room:]
+    selected, left = ordered[:room], ordered[room:]
     back: dict[int, int] = {}
-    for one in left:
-        back.setdefault(one.shard, one.record.offset)
+    for record in left:
+        back.setdefault(record.shard, record.record.offset)
     if any(after.positions.get(shard, FULLY_READ) == FULLY_READ for shard in back):
         return ordered, after
-    return taken, after._replace(positions={**after.positions, **back})
+    return selected, after._replace(positions={**after.positions, **back})
 
 
 def _by_arrival(records: Sequence[At]) -> list[At]:

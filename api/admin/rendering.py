@@ -72,11 +72,11 @@ class Frame(NamedTuple):
         return f"{self.path}?{self.query}" if self.query else self.path
 
     def link(self, path: str, **parameters: object) -> str:
-        """An address of the dashboard in the same namespace; parameters that are None or empty are left out."""
-        kept = {name: value for name, value in parameters.items() if value not in (None, "")}
+        """Return a URL of the dashboard in the same namespace, without empty or None parameters."""
+        present = {name: value for name, value in parameters.items() if value not in (None, "")}
         if self.principal and self.principal.everywhere and self.namespace != DEFAULT_NAMESPACE:
-            kept.setdefault("ns", self.namespace)
-        return f"{path}?{urlencode(kept)}" if kept else path
+            present.setdefault("ns", self.namespace)
+        return f"{path}?{urlencode(present)}" if present else path
 
     def may(self, action: str, name: str = "*") -> bool:
         """Return whether the caller may do this, so that a page offers only permitted actions."""
@@ -118,7 +118,7 @@ def environment() -> Environment:
 def render(
     request: Request, template: str, status_code: int = 200, *, live: bool = False, **values: Any
 ) -> Response:
-    """A page. `live`: what it shows moves, so it is asked for again while someone looks."""
+    """Render a page. `live`: its content changes, so it is reloaded while it is visible."""
     frame = _frame(request)
     html = (
         environment()
@@ -157,9 +157,9 @@ def reached(request: Request, principal: Principal) -> Reached:
 
 
 def as_file(body: bytes, name: str) -> Response:
-    """Bytes that strangers wrote, to be kept under this name: never something that a browser would show."""
-    told = {"content-disposition": f'attachment; filename="{name}"'}
-    return Response(body, headers=_OF_A_FILE | told, media_type="application/octet-stream")
+    """Return untrusted bytes as a download of this name: never shown by a browser."""
+    disposition = {"content-disposition": f'attachment; filename="{name}"'}
+    return Response(body, headers=_OF_A_FILE | disposition, media_type="application/octet-stream")
 
 
 def _answer(request: Request, body: bytes, status: int) -> Response:

@@ -57,7 +57,7 @@ async def list_entries(
 
 
 def differences(entry: AuditRecord) -> list[tuple[str, Any, Any]]:
-    """What the call made different, by field: what it was, and what it is; None where there was nothing."""
+    """Return the changed fields with their values before and after; None for no value."""
     before, after = entry.before or {}, entry.after or {}
     names = dict.fromkeys((*before, *after))
     changed = [(name, before.get(name), after.get(name)) for name in names]

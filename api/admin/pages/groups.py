@@ -37,7 +37,7 @@ async def list_groups(
     sort: Words = "-lag",
     start: Start = 0,
 ) -> Response:
-    """All groups of the namespace that the caller may see, those first that are furthest behind."""
+    """List the groups of the namespace that the caller may see, by default by lag."""
     namespace = principal.namespace
     names = await storage.groups.names(namespace, q.strip())
     samples = await storage.time_series.latest_groups(namespace)

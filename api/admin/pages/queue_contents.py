@@ -1,4 +1,4 @@
-"""What one queue holds: messages, dead letters, parked groups; and one message with what happened to it."""
+"""Contents of a queue: messages, dead letters, parked groups, and one message's history."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -68,7 +68,7 @@ async def browse(
 async def _browse(
     storage: Storage, queue: QueueName, state: MessageState | None, words: str, after: int
 ) -> tuple[list[BrowsedMessage], int | None]:
-    """A page of messages that contain the words, and where the next begins."""
+    """Return a page of messages that contain the text, and where the next page begins."""
 
     async def look(after: int, rows: int) -> tuple[list[BrowsedMessage], int | None]:
         return await storage.inspector.browse(
@@ -207,7 +207,7 @@ async def list_dead_letters(
 async def _dead(
     storage: Storage, queue: QueueName, reason: str, words: str, after: int
 ) -> tuple[list[DeadLetter], int | None]:
-    """A page of dead letters of the reason that contain the words, and where the next begins."""
+    """Return a page of the reason's dead letters that contain the text, and the next offset."""
 
     async def look(after: int, rows: int) -> tuple[list[DeadLetter], int | None]:
         return await storage.dead_letters.browse(queue, after_offset=after, messages_max=rows)

@@ -98,24 +98,27 @@ async def list_replays(
 async def show_replay(
     request: Request, replay: str, storage: StorageDep, principal: PrincipalDep
 ) -> Response:
-    """How far one is, part by part. Raises JobNotFound, also where the caller may not see it."""
-    found = await storage.replays.get(principal.namespace, replay)
-    source = found.spec.request.stream
+    """Show a replay's progress, part by part.
+
+    Raises JobNotFound, also where the caller may not see it.
+    """
+    stored = await storage.replays.get(principal.namespace, replay)
+    source = stored.spec.request.stream
     if not principal.policy.allows(Action.REPLAY_LIST, source):
         raise JobNotFound(f"Replay '{replay}' does not exist.")
-    told = progress_of(found.parts)
-    job = found.job
+    counts = progress_of(stored.parts)
+    job = stored.job
     settled = job.state.is_over or job.wish is RequestedState.CANCEL
     return render(
         request,
         "replay/show.html",
         live=not job.state.is_over,
-        name=found.spec.replay_id,
-        replay=found,
+        name=stored.spec.replay_id,
+        replay=stored,
         job=job,
-        asked=found.spec.request,
-        told=told,
-        progress=Progress.of(found, told, _CLOCK.now_ms()),
+        asked=stored.spec.request,
+        told=counts,
+        progress=Progress.of(stored, counts, _CLOCK.now_ms()),
         can_pause=not settled
         and job.state is not JobState.PAUSED
         and job.wish is RequestedState.NONE,

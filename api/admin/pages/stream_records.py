@@ -157,31 +157,34 @@ async def download(stream: StreamPath, shard: int, offset: int, storage: Storage
     return as_file(record.record.data, f"{stream.name}-{shard}-{offset}.bin")
 
 
-async def _found(storage: Storage, stream: Stream, asked: Asked, rows: int = ROWS) -> Found:
-    """Raises ValidationFailed, InvalidCursor, and what reading does."""
-    shard = asked.shard
-    if asked.begin is From.KEY and shard is None:
-        [taking] = stream.open_shards_for([asked.key])
+async def _found(storage: Storage, stream: Stream, query: Asked, rows: int = ROWS) -> Found:
+    """Return the records of the query.
+
+    Raises ValidationFailed, InvalidCursor, and the errors of reads.
+    """
+    shard = query.shard
+    if query.begin is From.KEY and shard is None:
+        [taking] = stream.open_shards_for([query.key])
         shard = taking.index
     if shard is not None:
         stream.shard(shard)
-    if asked.begin is From.OFFSET and shard is None:
+    if query.begin is From.OFFSET and shard is None:
         raise ValidationFailed.at("/shard", "Select a shard for the offset", "required")
-    wanted = wants(asked.text, asked.key)
-    if asked.cursor:
-        positions = decode_cursor(asked.cursor, _about(stream), dict[int, int])
+    predicate = wants(query.text, query.key)
+    if query.cursor:
+        positions = decode_cursor(query.cursor, _about(stream), dict[int, int])
         place = Place(positions, shard)
     else:
         place = await place_at(
             storage,
             stream,
-            asked.begin,
+            query.begin,
             shard,
-            offset=asked.offset,
-            time_ms=moment(asked.time) if asked.time else 0,
-            back=rows if wanted is None else SEARCHED_BACK,
+            offset=query.offset,
+            time_ms=moment(query.time) if query.time else 0,
+            back=rows if predicate is None else SEARCHED_BACK,
         )
-    return await look(storage, stream.name, place, wanted, rows)
+    return await look(storage, stream.name, place, predicate, rows)
 
 
 def _about(stream: Stream) -> tuple[str, str]:
