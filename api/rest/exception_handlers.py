@@ -33,11 +33,11 @@ async def answer_problem(request: Request, error: Exception) -> Response:
     """Respond with the problem of `error`. Failed logins are recorded in the audit log."""
     if isinstance(error, Unauthenticated):
         _note(request, error)
-    told = problem(
+    response = problem(
         error, instance=request.url.path, request_id=request.scope.get(REQUEST_ID_KEY, "")
     )
-    headers = {name.decode(): value.decode() for name, value in told.headers}
-    return Response(told.body, told.status, headers, media_type=PROBLEM_JSON)
+    headers = {name.decode(): value.decode() for name, value in response.headers}
+    return Response(response.body, response.status, headers, media_type=PROBLEM_JSON)
 
 
 def _note(request: Request, error: Unauthenticated) -> None:

@@ -188,7 +188,7 @@ def _told(frame: type[msgspec.Struct]) -> tuple[str, str]:
 
 
 def _operations() -> Document:
-    """From the server's side: it receives what a client says, and sends the rest."""
+    """Return the operations of the server: it receives client frames and sends the others."""
     received = {f"receive_{_snake(frame)}": _received(frame) for frame in CLIENT_FRAMES}
     sent = {f"send_{_snake(frame)}": _operation("send", frame) for frame in SERVER_FRAMES}
     return {**received, **sent}
@@ -214,13 +214,19 @@ def _operation(action: str, frame: type[msgspec.Struct]) -> Document:
 
 
 def _snake(frame: type[msgspec.Struct]) -> str:
-    """`ServerOk` is `ok` between the two; what both sides say is told apart by its direction."""
+    """Return a frame's name in snake case, without its side.
+
+    `ServerOk` is `ok` between the two; frames of both sides differ by direction.
+    """
     name = frame.__name__.removeprefix("Client").removeprefix("Server")
     return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
 
 
 def _schemas() -> Document:
-    """The frames' schemas, with what msgspec leaves open: items that are read later, and problems."""
+    """Return the frames' schemas.
+
+    Includes what msgspec leaves open: items that are read later, and problems.
+    """
     kinds = (*CLIENT_FRAMES, *SERVER_FRAMES, MessageIn, RecordIn)
     schemas = schemas_of(kinds, _SCHEMAS)
     items = [{"$ref": _SCHEMAS.format(name=kind.__name__)} for kind in (MessageIn, RecordIn)]

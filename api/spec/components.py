@@ -1,4 +1,4 @@
-"""The parts of the OpenAPI document that are written by hand: tags, credentials, what problems and repeats mean."""
+"""Hand-written parts of the OpenAPI document: tags, credentials, problems, retry rules."""
 
 from collections.abc import Iterable
 from inspect import cleandoc
@@ -85,7 +85,7 @@ def _yes(fact: bool) -> str:
 
 
 def mark_repeats(document: Document) -> None:
-    """Say of each operation what a second call does."""
+    """Mark each operation with the effect of a second call."""
     for methods in document["paths"].values():
         for method, operation in methods.items():
             name = operation["operationId"]
@@ -96,12 +96,15 @@ def mark_repeats(document: Document) -> None:
 
 
 def schemas_of(kinds: Iterable[Any], references: str) -> dict[str, Document]:
-    """What kinds look like, by name. Their docstrings lose their indentation, which would be code in Markdown."""
-    _, found = msgspec.json.schema_components(kinds, ref_template=references)
-    for schema in found.values():
+    """Return the schemas of types by name.
+
+    Their docstrings lose their indentation, which would be code in Markdown.
+    """
+    _, schemas = msgspec.json.schema_components(kinds, ref_template=references)
+    for schema in schemas.values():
         if "description" in schema:
             schema["description"] = cleandoc(schema["description"])
-    return found
+    return schemas
 
 
 def problem_schema() -> Document:

@@ -12,7 +12,10 @@ _CURSOR = "kpSmcXVldWVzp2RlZmF1bHSgpm9yZGVycw"
 
 
 class Example(msgspec.Struct, frozen=True):
-    """A request at `path`, and its answer. `before`: (method, path, body) of what it needs first."""
+    """Request at `path`, and its response.
+
+    `before`: (method, path, body) of the requests it needs first.
+    """
 
     path: str
     request: Any = None

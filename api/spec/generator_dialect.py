@@ -15,7 +15,7 @@ _NUMBERS = [{"type": "integer", "format": "int64"}, {"type": "number"}]
 
 
 def tidied(node: Any) -> Any:
-    """The same in that form."""
+    """Return a node in that form."""
     if isinstance(node, list):
         return [tidied(item) for item in node]
     if not isinstance(node, dict):

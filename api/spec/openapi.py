@@ -1,6 +1,6 @@
-"""The OpenAPI 3.1.0 document: FastAPI's control plane, the hot routes' table, and one shape of problem.
+"""OpenAPI 3.1.0 document: FastAPI's control plane, the hot routes, and one problem schema.
 
-What FastAPI writes is put into the form that client generators read without a complaint.
+FastAPI's output is converted to the form that client generators read without warnings.
 """
 
 from collections.abc import Mapping, Sequence
@@ -78,7 +78,7 @@ def build_document(app: FastAPI, routes: Sequence[Route]) -> Document:
 
 
 def _read_better(operation: Document) -> None:
-    """The docstring's first line as summary, and parameters that are left out rather than null."""
+    """Take the docstring's first line as summary; make parameters optional, not nullable."""
     operation["summary"] = operation["description"].split("\n", 1)[0]
     for parameter in operation.get("parameters", []):
         schema = _without_null(parameter["schema"])
@@ -98,10 +98,10 @@ def _add_hot_routes(document: Document, routes: Sequence[Route]) -> None:
         operations = document["paths"].setdefault(route.path, {})
         operations[route.method.lower()] = _operation(route, schemas)
     queries = {route.query.__name__ for route in routes if route.query is not None}
-    kept = {name: schema for name, schema in schemas.items() if name not in queries}
-    shared = kept.keys() & document["components"]["schemas"].keys()
+    added = {name: schema for name, schema in schemas.items() if name not in queries}
+    shared = added.keys() & document["components"]["schemas"].keys()
     assert not shared, f"two shapes have the name {shared}"
-    document["components"]["schemas"].update(kept)
+    document["components"]["schemas"].update(added)
 
 
 def _types(route: Route) -> list[type[msgspec.Struct]]:
@@ -138,8 +138,12 @@ def _parameters(route: Route, schemas: Mapping[str, Document]) -> list[Document]
     headers = [_IDEMPOTENCY_KEY] if route.idempotent else []
     if route.query is None:
         return [*path, *headers]
-    asked = schemas[route.query.__name__]["properties"]
-    return [*path, *headers, *(_query_parameter(name, schema) for name, schema in asked.items())]
+    properties = schemas[route.query.__name__]["properties"]
+    return [
+        *path,
+        *headers,
+        *(_query_parameter(name, schema) for name, schema in properties.items()),
+    ]
 
 
 def _query_parameter(name: str, schema: Document) -> Document:
@@ -163,7 +167,10 @@ def _request_body(kind: type[msgspec.Struct]) -> Document:
 
 
 def _responses(route: Route) -> Document:
-    """The first answer of each status: one item alone has the batch's status where it has the same one."""
+    """Return the first response of each status.
+
+    A single item has the batch's status where both have the same one.
+    """
     responses: Document = {}
     for kind, status in route.answers.items():
         responses.setdefault(
@@ -177,7 +184,10 @@ def _responses(route: Route) -> Document:
 
 
 def _contents(route: Route, kind: type[msgspec.Struct]) -> Document:
-    """An answer that goes on has items; 3.1 has no word for them yet, and generators read a string."""
+    """Return the content of a response; a streaming response has items.
+
+    3.1 has no keyword for these yet, and generators read a string.
+    """
     if not route.lasting:
         return {JSON: {"schema": _ref(kind.__name__)}}
     return {

@@ -1,16 +1,18 @@
-"""What a second call does: one row for each operation. The OpenAPI tells it, and clients retry by it.
+"""Retry semantics: the effect of a second call, one row per operation.
 
-It matters where the first call's outcome is unknown: its answer was lost, or said so. A call that was refused did
-nothing, and whether it is worth repeating is in the problem's `retryable`.
+The OpenAPI document publishes it, and clients retry by it. It matters where the first call's outcome is unknown: its
+response was lost, or reported that. A rejected call did nothing, and the problem's `retryable` has whether it is worth
+repeating.
 """
 
 from enum import StrEnum
 
 
 class Repeat(StrEnum):
-    """safe: changes nothing more. keyed: the same, if both calls carry one Idempotency-Key.
+    """Effect of a second call.
 
-    guarded: the same, if the body has the field that names the call. unsafe: may do it twice.
+    safe: changes nothing more. keyed: none, if both calls have the same Idempotency-Key.
+    guarded: none, if the body has the field that identifies the call. unsafe: may do it twice.
     """
 
     SAFE = "safe"
@@ -53,7 +55,7 @@ SAFE_POSTS = frozenset(
 
 
 def repeat_of(operation: str, method: str) -> Repeat:
-    """What a repeat of an operation does."""
+    """Return the effect of repeating an operation."""
     if operation in KEYED:
         return Repeat.KEYED
     if operation in GUARDS:

@@ -34,11 +34,11 @@ async def list_archived_files(
     """List the Parquet files of a shard, by offset."""
     about = ("archived files", stream.namespace, stream.name, str(shard))
     after = decode_cursor(cursor, about, int) if cursor else -1
-    found = await storage.archive_admin.files(stream, shard, after=after, limit=limit + 1)
-    items = [ArchivedFileOut.from_domain(file) for file in found[:limit]]
-    more = len(found) > limit
+    files = await storage.archive_admin.files(stream, shard, after=after, limit=limit + 1)
+    items = [ArchivedFileOut.from_domain(file) for file in files[:limit]]
+    has_more = len(files) > limit
     return ArchivedFilePage(
-        items=items, next_cursor=encode_cursor(about, items[-1].first_offset) if more else None
+        items=items, next_cursor=encode_cursor(about, items[-1].first_offset) if has_more else None
     )
 
 

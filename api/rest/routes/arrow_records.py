@@ -75,20 +75,20 @@ async def read_table(
     For bulk reads. Response headers contain the offset to continue at and the extent of the shard. Records in the hot
     store and in the archive are read as one log.
     """
-    found = await storage.arrow_reader.read(stream, shard, offset, end, bytes_max)
-    cast(DoorMetrics, request.app.state.stream_metrics).read(found.records)
-    return Response(found.encoded, media_type=ARROW, headers=_headers(found))
+    table = await storage.arrow_reader.read(stream, shard, offset, end, bytes_max)
+    cast(DoorMetrics, request.app.state.stream_metrics).read(table.records)
+    return Response(table.encoded, media_type=ARROW, headers=_headers(table))
 
 
-def _headers(found: ArrowPage) -> dict[str, str]:
+def _headers(table: ArrowPage) -> dict[str, str]:
     headers = {
-        "millstream-next-offset": str(found.next_offset),
-        "millstream-start": str(found.start),
-        "millstream-tip": str(found.tip),
-        "millstream-records": str(found.records),
-        "millstream-tier": found.tier,
-        "millstream-ended": "true" if found.ended else "false",
+        "millstream-next-offset": str(table.next_offset),
+        "millstream-start": str(table.start),
+        "millstream-tip": str(table.tip),
+        "millstream-records": str(table.records),
+        "millstream-tier": table.tier,
+        "millstream-ended": "true" if table.ended else "false",
     }
-    if found.gap is not None:
-        headers["millstream-gap"] = f"{found.gap.first}-{found.gap.next} {found.gap.reason}"
+    if table.gap is not None:
+        headers["millstream-gap"] = f"{table.gap.first}-{table.gap.next} {table.gap.reason}"
     return headers

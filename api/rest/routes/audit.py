@@ -47,7 +47,7 @@ async def list_audit_entries(
     Administrators of all namespaces see all entries. With `Accept: application/x-ndjson`, the response has one line per
     entry and a last line of type `end`.
     """
-    wanted = AuditFilter(
+    query = AuditFilter(
         namespace=_namespace(principal, namespace),
         principal=principal_,
         action=action,
@@ -55,27 +55,27 @@ async def list_audit_entries(
         since_ms=None if from_ is None else moment_ms(from_),
         until_ms=None if to is None else moment_ms(to),
     )
-    about = ("audit", principal.namespace, order.value, *map(str, wanted.told()))
-    found = await storage.audit_log.page(
-        wanted,
+    about = ("audit", principal.namespace, order.value, *map(str, query.told()))
+    entries = await storage.audit_log.page(
+        query,
         after=decode_cursor(cursor, about, int) if cursor else None,
         limit=limit + 1,
         oldest_first=order is AuditOrder.OLDEST,
     )
-    page, more = found[:limit], len(found) > limit
+    page, has_more = entries[:limit], len(entries) > limit
     answer = AuditPage(
         items=[AuditEntry.from_domain(entry) for entry in page],
-        next_cursor=encode_cursor(about, page[-1].seq) if more else None,
-        whole=wanted == AuditFilter(),
+        next_cursor=encode_cursor(about, page[-1].seq) if has_more else None,
+        whole=query == AuditFilter(),
     )
     if answer_type(dict(request.scope["headers"])) == NDJSON:
         return Response(_lines(answer), media_type=NDJSON)
     return answer
 
 
-def _namespace(principal: Principal, asked: str | None) -> str | None:
+def _namespace(principal: Principal, requested: str | None) -> str | None:
     """Return the namespace whose entries are listed, or None for all."""
-    return asked if principal.everywhere else principal.namespace
+    return requested if principal.everywhere else principal.namespace
 
 
 def _lines(page: AuditPage) -> str:

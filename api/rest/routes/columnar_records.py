@@ -67,14 +67,14 @@ async def append_columns(call: Call[AppendColumns]) -> AppendedColumns:
     del columns  # which it packs
     ranges = await appending
     failed = duplicates = 0
-    for one in ranges:
-        if one.error is not None:
-            count_rejected(one.error.code)
-            failed += len(one.numbers)
-        elif one.duplicate:
-            duplicates += len(one.numbers)
+    for appended in ranges:
+        if appended.error is not None:
+            count_rejected(appended.error.code)
+            failed += len(appended.numbers)
+        elif appended.duplicate:
+            duplicates += len(appended.numbers)
     call.metrics.confirmed(count - failed, duplicates)
-    return AppendedColumns([_range_out(one, count) for one in ranges], failed)
+    return AppendedColumns([_range_out(appended, count) for appended in ranges], failed)
 
 
 def _taken(body: AppendColumns) -> Columns:
@@ -84,8 +84,8 @@ def _taken(body: AppendColumns) -> Columns:
     return columns
 
 
-def _range_out(one: AppendedRange, count: int) -> AppendedRangeOut:
-    numbers = UNSET if len(one.numbers) == count else [*one.numbers]
-    if one.error is not None:
-        return AppendedRangeOut(error=item_error(one.error), records=numbers)
-    return AppendedRangeOut(one.shard, one.offset, one.duplicate, records=numbers)
+def _range_out(appended: AppendedRange, count: int) -> AppendedRangeOut:
+    numbers = UNSET if len(appended.numbers) == count else [*appended.numbers]
+    if appended.error is not None:
+        return AppendedRangeOut(error=item_error(appended.error), records=numbers)
+    return AppendedRangeOut(appended.shard, appended.offset, appended.duplicate, records=numbers)

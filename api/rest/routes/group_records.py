@@ -160,36 +160,36 @@ async def fetch_records(call: Call[FetchRecords]) -> GroupRecords:
     Joins if necessary, sends a heartbeat, and reads the member's shards. Repeating the call without a commit returns the
     same records. With `wait_seconds`, the call waits for the next record. Revoked shards are released by the next call.
     """
-    asked = call.query
+    query = call.query
     about = _about(call.group)
-    told = decode_cursor(asked.after, about, Token) if asked.after else NO_TOKEN
+    previous = decode_cursor(query.after, about, Token) if query.after else NO_TOKEN
     fetched = await call.storage.groups.fetch(
         call.group,
-        asked.member,
-        positions=told.positions,
-        generation=told.generation,
-        records_max=asked.limit,
-        bytes_max=asked.bytes_max,
-        wait_ms=to_ms(asked.wait_seconds),
+        query.member,
+        positions=previous.positions,
+        generation=previous.generation,
+        records_max=query.limit,
+        bytes_max=query.bytes_max,
+        wait_ms=to_ms(query.wait_seconds),
         is_there=call.client_is_there,
     )
     call.metrics.read(sum([len(read.records) for read in fetched.reads]))
     if call.trace is not None:
         records = [at.record for read in fetched.reads for at in read.records]
         call.trace.found(contexts_of_records(records), len(records))
-    positions = {**_of_now(fetched.membership, told), **fetched.positions}
-    token = Token(asked.member, fetched.membership.generation, positions)
+    positions = {**_of_now(fetched.membership, previous), **fetched.positions}
+    token = Token(query.member, fetched.membership.generation, positions)
     binary = answer_type(call.headers) == MSGPACK
     return _records_out(fetched, encode_cursor(about, token), binary)
 
 
-def _of_now(membership: Membership, told: Token) -> dict[int, int]:
+def _of_now(membership: Membership, previous: Token) -> dict[int, int]:
     """Return the offsets of a previous token for shards that are still assigned to the member."""
     since = {place.shard: place.generation for place in membership.assigned}
     return {
         shard: offset
-        for shard, offset in told.positions.items()
-        if shard in since and told.generation >= since[shard]
+        for shard, offset in previous.positions.items()
+        if shard in since and previous.generation >= since[shard]
     }
 
 
@@ -237,25 +237,23 @@ async def commit_offsets(call: Call[CommitIn]) -> CommittedOffsets:
     refused = [result for result in results if isinstance(result, MillstreamError)]
     if len(refused) == len(results):
         raise refused[0]
-    told = zip(commits, results, strict=True)
-    return CommittedOffsets([_committed_out(*pair) for pair in told], len(refused))
+    pairs = zip(commits, results, strict=True)
+    return CommittedOffsets([_committed_out(*pair) for pair in pairs], len(refused))
 
 
 def _commits(call: Call[CommitIn]) -> Sequence[Commit]:
     """Return the requested commits. Raises InvalidCursor, ValidationFailed."""
-    asked = call.body
-    if not asked.token:
-        if not asked.offsets:
+    body = call.body
+    if not body.token:
+        if not body.offsets:
             raise ValidationFailed.at("/token", "'token' or 'offsets' is required", "required")
-        return [
-            Commit(one.shard, one.offset, asked.member, asked.generation) for one in asked.offsets
-        ]
-    if asked.offsets or asked.member or asked.generation is not None:
+        return [Commit(one.shard, one.offset, body.member, body.generation) for one in body.offsets]
+    if body.offsets or body.member or body.generation is not None:
         raise ValidationFailed.at("/token", "A commit token excludes other fields", "conflict")
-    told = decode_cursor(asked.token, _about(call.group), Token)
+    token = decode_cursor(body.token, _about(call.group), Token)
     return [
-        Commit(shard, offset, told.member, told.generation)
-        for shard, offset in told.positions.items()
+        Commit(shard, offset, token.member, token.generation)
+        for shard, offset in token.positions.items()
     ]
 
 

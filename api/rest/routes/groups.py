@@ -128,11 +128,11 @@ async def list_consumer_groups(
     """List groups by name."""
     about = ("groups", principal.namespace, prefix)
     after = decode_cursor(cursor, about, str) if cursor else ""
-    found = await storage.groups.list_groups(
+    groups = await storage.groups.list_groups(
         principal.namespace, prefix=prefix, after=after, limit=limit + 1
     )
     page = page_of(
-        found,
+        groups,
         limit,
         about,
         lambda group: group.name.name,
@@ -147,14 +147,14 @@ async def list_consumer_groups(
 async def join_group(
     group: GroupPath,
     storage: StorageDep,
-    asked: Annotated[JoinIn, Body(default_factory=JoinIn)],
+    join: Annotated[JoinIn, Body(default_factory=JoinIn)],
 ) -> MembershipOut:
     """Join a group. Rejoining with the same name fences the previous instance.
 
     Members then send heartbeats, read their shards and commit. `GET …/records` does all of that except the commit.
     """
     joined = await storage.groups.join(
-        group, member_id=asked.member or "", instance_id=asked.instance_id or ""
+        group, member_id=join.member or "", instance_id=join.instance_id or ""
     )
     return MembershipOut.from_domain(joined)
 
@@ -173,14 +173,14 @@ async def leave_group(
 
 
 @router.post("/{group}/reset", dependencies=[RESET, JSON_ONLY])
-async def reset_group(group: GroupPath, storage: StorageDep, asked: ResetIn) -> ResetOut:
+async def reset_group(group: GroupPath, storage: StorageDep, reset: ResetIn) -> ResetOut:
     """Reset the offsets of a group, even while members are active.
 
     Reads before the reset are discarded: their commits are rejected as stale.
     """
-    done = await storage.groups.reset(group, asked.to_domain(), dry_run=asked.dry_run)
+    done = await storage.groups.reset(group, reset.to_domain(), dry_run=reset.dry_run)
     return ResetOut(
-        dry_run=asked.dry_run, shards=[ShardResetOut.from_domain(shard) for shard in done]
+        dry_run=reset.dry_run, shards=[ShardResetOut.from_domain(shard) for shard in done]
     )
 
 
@@ -195,11 +195,11 @@ async def put_bookmark(
     group: GroupPath,
     bookmark: NamePart,
     storage: StorageDep,
-    asked: Annotated[BookmarkIn, Body(default_factory=BookmarkIn)],
+    body: Annotated[BookmarkIn, Body(default_factory=BookmarkIn)],
 ) -> BookmarkOut:
     """Save the group's current offsets, or other offsets, as a bookmark."""
-    told = asked.positions
-    positions = None if told is None else positions_from(told, "/positions")
+    offsets = body.positions
+    positions = None if offsets is None else positions_from(offsets, "/positions")
     saved = await storage.groups.save_bookmark(group, bookmark, positions)
     return BookmarkOut.from_domain(saved)
 
@@ -207,8 +207,8 @@ async def put_bookmark(
 @router.get("/{group}/bookmarks", dependencies=[SEE])
 async def list_bookmarks(group: GroupPath, storage: StorageDep) -> BookmarkList:
     """List a group's bookmarks by name."""
-    found = await storage.groups.bookmarks(group)
-    return BookmarkList(items=[BookmarkOut.from_domain(bookmark) for bookmark in found])
+    bookmarks = await storage.groups.bookmarks(group)
+    return BookmarkList(items=[BookmarkOut.from_domain(bookmark) for bookmark in bookmarks])
 
 
 @router.delete("/{group}/bookmarks/{bookmark}", dependencies=[MANAGE], status_code=204)

@@ -49,14 +49,14 @@ async def log_in(
     request: Request,
     storage: StorageDep,
     response: Response,
-    asked: Annotated[LogIn, Body(default_factory=LogIn)],
+    login: Annotated[LogIn, Body(default_factory=LogIn)],
 ) -> LoggedInOut:
     """Log a browser in with an API key.
 
     The response sets the session cookie. The session ends when the key does, or after one day.
     """
     headers = dict(request.scope["headers"])
-    session = await storage.credentials.log_in(asked.api_key or _shown_key(request))
+    session = await storage.credentials.log_in(login.api_key or _shown_key(request))
     if session is None:
         raise Unauthenticated("Invalid or expired API key.")
     if (former := session_word(headers)) is not None:

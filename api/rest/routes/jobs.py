@@ -32,10 +32,10 @@ async def list_jobs(
     """List jobs, newest first. Finished jobs are listed for 30 days."""
     about = ("jobs", principal.namespace, kind or "", state or "")
     after = decode_cursor(cursor, about, tuple[int, str]) if cursor else None
-    found = await storage.jobs.list(
+    jobs = await storage.jobs.list(
         namespace=principal.namespace, kind=kind, state=state, after=after, limit=limit + 1
     )
-    page = page_of(found, limit, about, lambda job: (job.created_at_ms, job.job_id))
+    page = page_of(jobs, limit, about, lambda job: (job.created_at_ms, job.job_id))
     return JobPage(
         items=[JobOut.from_domain(job) for job in page.items], next_cursor=page.next_cursor
     )
@@ -44,8 +44,8 @@ async def list_jobs(
 @router.get("/{job}", dependencies=[SEE])
 async def get_job(job: JobId, storage: StorageDep, principal: PrincipalDep) -> JobDetail:
     """Show the progress of a job."""
-    found = await _job_of(storage, principal, job)
-    return JobDetail.of(found, await storage.jobs.parts(found.job_id))
+    stored = await _job_of(storage, principal, job)
+    return JobDetail.of(stored, await storage.jobs.parts(stored.job_id))
 
 
 @router.post("/{job}/cancel", dependencies=[MANAGE])
@@ -54,20 +54,20 @@ async def cancel_job(job: JobId, storage: StorageDep, principal: PrincipalDep) -
 
     A running job ends within seconds; until then its `wish` is 'cancel'.
     """
-    found = await _job_of(storage, principal, job)
-    return JobOut.from_domain(await storage.jobs.cancel(found.job_id))
+    stored = await _job_of(storage, principal, job)
+    return JobOut.from_domain(await storage.jobs.cancel(stored.job_id))
 
 
 @router.post("/{job}/retry", dependencies=[MANAGE])
 async def retry_job(job: JobId, storage: StorageDep, principal: PrincipalDep) -> JobOut:
     """Retry a failed job from where it stopped."""
-    found = await _job_of(storage, principal, job)
-    return JobOut.from_domain(await storage.jobs.retry(found.job_id))
+    stored = await _job_of(storage, principal, job)
+    return JobOut.from_domain(await storage.jobs.retry(stored.job_id))
 
 
 async def _job_of(storage: StorageDep, principal: Principal, job_id: str) -> Job:
     """Return the job of the caller's namespace. Raises JobNotFound."""
-    found = await storage.jobs.get(job_id)
-    if found.namespace != principal.namespace:
+    job = await storage.jobs.get(job_id)
+    if job.namespace != principal.namespace:
         raise JobNotFound
-    return found
+    return job

@@ -46,9 +46,11 @@ async def list_keys(
     """List credentials by name, including those that ended within the last 90 days."""
     about = ("keys", principal.namespace, name or "")
     after = decode_cursor(cursor, about, tuple[str, str]) if cursor else None
-    found, rest = await storage.credentials.page(principal, name=name, after=after, limit=limit)
+    credentials, rest = await storage.credentials.page(
+        principal, name=name, after=after, limit=limit
+    )
     return KeyPage(
-        items=[KeyOut.from_domain(issued) for issued in found],
+        items=[KeyOut.from_domain(issued) for issued in credentials],
         next_cursor=None if rest is None else encode_cursor(about, rest),
     )
 
@@ -103,14 +105,14 @@ async def rotate_key(
     storage: StorageDep,
     principal: PrincipalDep,
     response: Response,
-    asked: Annotated[KeyRotation, Body(default_factory=KeyRotation)],
+    rotation: Annotated[KeyRotation, Body(default_factory=KeyRotation)],
 ) -> KeyCreated:
     """Create a new credential with the same name and permissions.
 
     The previous one stays valid for the overlap period. At most two credentials of a family are active: revoke one before
     you create a third.
     """
-    made = await storage.credentials.rotate(principal, key, to_ms(asked.overlap_seconds))
+    made = await storage.credentials.rotate(principal, key, to_ms(rotation.overlap_seconds))
     return _made(*made, response)
 
 

@@ -114,16 +114,16 @@ async def receive_messages(call: Call[Receive]) -> ReceivedMessages:
     Each message is hidden from other consumers until its visibility timeout expires: settle it before then. With
     `wait_seconds`, the call waits for the first message; an empty list means that none arrived.
     """
-    asked = call.body
+    receive = call.body
     messages = await call.storage.queues.receive(
         call.queue,
-        messages_max=asked.messages_max,
-        visibility_timeout_ms=optional_ms(asked.visibility_timeout_seconds),
-        wait_ms=optional_ms(asked.wait_seconds),
-        attempt_id=asked.attempt_id,
+        messages_max=receive.messages_max,
+        visibility_timeout_ms=optional_ms(receive.visibility_timeout_seconds),
+        wait_ms=optional_ms(receive.wait_seconds),
+        attempt_id=receive.attempt_id,
         is_client_connected=call.client_is_there,
     )
-    if messages or asked.wait_seconds != 0:
+    if messages or receive.wait_seconds != 0:
         await _release_if_gone(call, messages)
     call.metrics.delivered(messages)
     if call.trace is not None:
@@ -164,16 +164,16 @@ async def settle_messages(call: Call[Items[Settlement]]) -> SettleResults:
 )
 async def browse_messages(call: Call[BrowseQuery]) -> BrowsedMessages:
     """Browse the messages of a queue without receiving them."""
-    asked = call.query
+    query = call.query
     queue = await call.storage.catalog.queue(call.queue)
-    about = ("messages", queue.log_id, asked.state or "")
-    after = decode_cursor(asked.cursor, about, int) if asked.cursor else -1
-    found, last = await call.storage.inspector.browse(
-        call.queue, after_offset=after, messages_max=asked.limit, state=asked.state
+    about = ("messages", queue.log_id, query.state or "")
+    after = decode_cursor(query.cursor, about, int) if query.cursor else -1
+    messages, last = await call.storage.inspector.browse(
+        call.queue, after_offset=after, messages_max=query.limit, state=query.state
     )
     binary = answer_type(call.headers) == MSGPACK
     return BrowsedMessages(
-        [BrowsedMessageOut.from_domain(message, binary) for message in found],
+        [BrowsedMessageOut.from_domain(message, binary) for message in messages],
         None if last is None else encode_cursor(about, last),
     )
 
@@ -186,12 +186,12 @@ async def browse_messages(call: Call[BrowseQuery]) -> BrowsedMessages:
 )
 async def list_dead_letters(call: Call[PageQuery]) -> DeadLetters:
     """List the dead letters of a queue, oldest first."""
-    asked = call.query
+    query = call.query
     queue = await call.storage.catalog.queue(call.queue)
     about = ("dead-letters", queue.log_id)
-    after = decode_cursor(asked.cursor, about, int) if asked.cursor else -1
+    after = decode_cursor(query.cursor, about, int) if query.cursor else -1
     letters, last = await call.storage.dead_letters.browse(
-        call.queue, after_offset=after, messages_max=asked.limit
+        call.queue, after_offset=after, messages_max=query.limit
     )
     binary = answer_type(call.headers) == MSGPACK
     return DeadLetters(

@@ -65,13 +65,13 @@ async def change_move(
     """Cancel a move: `{"state": "cancelled"}`."""
     if change.state is not MoveState.CANCELLED:
         raise ValidationFailed.at("/state", "A move can only be cancelled", "not_supported")
-    found = await _move_of(storage, queue, move)
-    return MoveOut.from_domain(await storage.moves.cancel(found.move_id))
+    stored = await _move_of(storage, queue, move)
+    return MoveOut.from_domain(await storage.moves.cancel(stored.move_id))
 
 
 async def _move_of(storage: StorageDep, queue: QueueName, move_id: str) -> Move:
     """Return the move from this queue. Raises MoveNotFound."""
-    found = await storage.moves.get(move_id)
-    if found.source != queue:
+    move = await storage.moves.get(move_id)
+    if move.source != queue:
         raise MoveNotFound
-    return found
+    return move

@@ -105,11 +105,11 @@ async def list_namespaces(
     """List namespaces by name."""
     about = ("namespaces", prefix)
     after = decode_cursor(cursor, about, str) if cursor else ""
-    found = await storage.namespaces.list(prefix=prefix, after=after, limit=limit + 1)
-    items = [NamespaceOut.from_domain(namespace) for namespace in found[:limit]]
-    more = len(found) > limit
+    namespaces = await storage.namespaces.list(prefix=prefix, after=after, limit=limit + 1)
+    items = [NamespaceOut.from_domain(namespace) for namespace in namespaces[:limit]]
+    has_more = len(namespaces) > limit
     return NamespacePage(
-        items=items, next_cursor=encode_cursor(about, items[-1].name) if more else None
+        items=items, next_cursor=encode_cursor(about, items[-1].name) if has_more else None
     )
 
 

@@ -76,8 +76,8 @@ async def get_message_history(
 
     Requires a queue with `history` enabled.
     """
-    found = await storage.inspector.history(queue, message)
-    return MessageHistoryOut.from_domain(message, found)
+    history = await storage.inspector.history(queue, message)
+    return MessageHistoryOut.from_domain(message, history)
 
 
 @router.patch(
@@ -116,8 +116,8 @@ async def delete_message(queue: QueuePath, message: MessagePath, storage: Storag
 @router.get("/{queue}/dead-letters/reasons", dependencies=[SEE])
 async def list_death_reasons(queue: QueuePath, storage: StorageDep) -> DeathReasons:
     """Count the dead letters of a queue by reason, most frequent first."""
-    found = await storage.dead_letters.reasons(queue)
-    return DeathReasons(items=[DeathReasonOut.from_domain(one) for one in found])
+    reasons = await storage.dead_letters.reasons(queue)
+    return DeathReasons(items=[DeathReasonOut.from_domain(one) for one in reasons])
 
 
 @router.post(
@@ -164,11 +164,11 @@ async def list_parked_groups(
     """List the parked groups of a queue by name. They are not delivered until resumed."""
     about = ("groups", (await storage.catalog.queue(queue)).log_id, state)
     after = decode_cursor(cursor, about, str) if cursor else ""
-    found = await storage.parked_groups.browse(queue, after=after, groups_max=limit + 1)
-    items = [ParkedGroupOut.from_domain(group) for group in found[:limit]]
-    more = len(found) > limit
+    groups = await storage.parked_groups.browse(queue, after=after, groups_max=limit + 1)
+    items = [ParkedGroupOut.from_domain(group) for group in groups[:limit]]
+    has_more = len(groups) > limit
     return ParkedGroups(
-        items=items, next_cursor=encode_cursor(about, items[-1].group) if more else None
+        items=items, next_cursor=encode_cursor(about, items[-1].group) if has_more else None
     )
 
 

@@ -147,11 +147,11 @@ async def list_queues(
     """List queues by name."""
     about = ("queues", principal.namespace, prefix)
     after = decode_cursor(cursor, about, str) if cursor else ""
-    found = await storage.catalog.list_queues(
+    queues = await storage.catalog.list_queues(
         principal.namespace, prefix=prefix, after=after, limit=limit + 1
     )
     page = page_of(
-        found,
+        queues,
         limit,
         about,
         lambda queue: queue.name.name,

@@ -159,54 +159,54 @@ async def read_shard(call: Call[ReadShard]) -> ShardRecords:
     Continue at `next_offset` until the shard has `ended`; its `children` follow. Expired records and holes are reported
     as a `gap`. With `wait_seconds`, the call waits at the end of the shard for the next record.
     """
-    asked = call.query
-    found = await call.storage.streams.read_shard(
+    query = call.query
+    read = await call.storage.streams.read_shard(
         call.stream,
         call.shard,
-        _start_of(asked),
-        records_max=asked.limit,
-        bytes_max=asked.bytes_max,
-        wait_ms=to_ms(asked.wait_seconds),
+        _start_of(query),
+        records_max=query.limit,
+        bytes_max=query.bytes_max,
+        wait_ms=to_ms(query.wait_seconds),
     )
-    call.metrics.read(len(found.records))
+    call.metrics.read(len(read.records))
     if call.trace is not None:
-        made = contexts_of_records(at.record for at in found.records)
-        call.trace.found(made, len(found.records))
-    return _shard_records(found, binary=answer_type(call.headers) == MSGPACK)
+        made = contexts_of_records(at.record for at in read.records)
+        call.trace.found(made, len(read.records))
+    return _shard_records(read, binary=answer_type(call.headers) == MSGPACK)
 
 
-def _start_of(asked: ReadShard) -> ReadFrom:
-    if sum([asked.offset is not None, asked.time is not None, asked.tail is not None]) > 1:
+def _start_of(query: ReadShard) -> ReadFrom:
+    if sum([query.offset is not None, query.time is not None, query.tail is not None]) > 1:
         raise ValidationFailed.at(
             "/offset", "Specify only one of 'offset', 'time' and 'tail'", "conflict"
         )
-    if asked.time is not None:
-        return ReadFrom(time_ms=moment_ms(asked.time))
-    if asked.tail is not None:
-        return ReadFrom(tail=asked.tail)
-    if asked.offset is not None:
-        return ReadFrom(offset=asked.offset)
+    if query.time is not None:
+        return ReadFrom(time_ms=moment_ms(query.time))
+    if query.tail is not None:
+        return ReadFrom(tail=query.tail)
+    if query.offset is not None:
+        return ReadFrom(offset=query.offset)
     return ReadFrom(time_ms=0)
 
 
-def _shard_records(found: ShardRead, binary: bool) -> ShardRecords:
+def _shard_records(read: ShardRead, binary: bool) -> ShardRecords:
     return ShardRecords(
-        records=[RecordOut.from_domain(record, binary) for record in found.records],
-        next_offset=found.next_offset,
-        start=found.start,
-        tip=found.tip,
-        behind_seconds=to_seconds(found.behind_ms),
-        tier=found.tier,
-        ended=found.ended,
-        gap=msgspec.UNSET if found.gap is None else _gap_out(found.gap),
-        children=_children_out(found),
+        records=[RecordOut.from_domain(record, binary) for record in read.records],
+        next_offset=read.next_offset,
+        start=read.start,
+        tip=read.tip,
+        behind_seconds=to_seconds(read.behind_ms),
+        tier=read.tier,
+        ended=read.ended,
+        gap=msgspec.UNSET if read.gap is None else _gap_out(read.gap),
+        children=_children_out(read),
     )
 
 
-def _children_out(found: ShardRead) -> list[ChildOut] | msgspec.UnsetType:
-    if not found.ended:
+def _children_out(read: ShardRead) -> list[ChildOut] | msgspec.UnsetType:
+    if not read.ended:
         return msgspec.UNSET
-    return [ChildOut.from_domain(child) for child in found.children]
+    return [ChildOut.from_domain(child) for child in read.children]
 
 
 def _gap_out(gap: Gap, shard: int | msgspec.UnsetType = msgspec.UNSET) -> GapOut:
@@ -228,15 +228,15 @@ async def read_stream(call: Call[ReadStream]) -> StreamRecords:
     Continue at `next_cursor`, which is also returned if no records were found. Without a cursor, the read starts at the
     oldest record, with `from=latest` at new records only, or at a `time`.
     """
-    asked = call.query
+    query = call.query
     about = ("records", (await call.storage.catalog.stream(call.stream)).stream_id)
     positions = await _positions(call, about)
     read = await call.storage.streams.read(
         call.stream,
         positions,
-        records_max=asked.limit,
-        bytes_max=asked.bytes_max,
-        wait_ms=to_ms(asked.wait_seconds),
+        records_max=query.limit,
+        bytes_max=query.bytes_max,
+        wait_ms=to_ms(query.wait_seconds),
     )
     call.metrics.read(sum([len(shard.records) for shard in read.shards]))
     if call.trace is not None:
@@ -248,35 +248,38 @@ async def read_stream(call: Call[ReadStream]) -> StreamRecords:
 
 async def _positions(call: Call[ReadStream], about: Sequence[str]) -> Mapping[int, int]:
     """Return the requested next offset of each shard. Raises InvalidCursor, ValidationFailed."""
-    asked = call.query
-    if asked.time is not None:
-        if asked.cursor:
+    query = call.query
+    if query.time is not None:
+        if query.cursor:
             raise ValidationFailed.at(
                 "/time", "Specify only one of 'cursor' and 'time'", "conflict"
             )
         storage = call.storage
-        time_ms = moment_ms(asked.time)
+        time_ms = moment_ms(query.time)
         return await positions_since(storage.streams, storage.catalog, call.stream, time_ms)
-    if asked.cursor:
-        return decode_cursor(asked.cursor, about, dict[int, int])
-    if asked.start is Start.LATEST:
+    if query.cursor:
+        return decode_cursor(query.cursor, about, dict[int, int])
+    if query.start is Start.LATEST:
         shards = await call.storage.streams.shards(call.stream)
         return {state.shard.index: state.next for state in shards if state.shard.is_open}
     return {}
 
 
-def _stream_records(found: Sequence[ShardRead], cursor: str, binary: bool) -> StreamRecords:
+def _stream_records(reads: Sequence[ShardRead], cursor: str, binary: bool) -> StreamRecords:
     return StreamRecords(
-        records=_by_arrival(found, binary),
+        records=_by_arrival(reads, binary),
         next_cursor=cursor,
-        behind_seconds=to_seconds(max([read.behind_ms for read in found], default=0)),
-        tier=slowest(found),
-        gaps=[_gap_out(read.gap, read.shard) for read in found if read.gap is not None],
+        behind_seconds=to_seconds(max([read.behind_ms for read in reads], default=0)),
+        tier=slowest(reads),
+        gaps=[_gap_out(read.gap, read.shard) for read in reads if read.gap is not None],
     )
 
 
-def _by_arrival(found: Iterable[ShardRead], binary: bool) -> list[RecordOut]:
-    """Arrival times of a shard never fall and the sort is stable: each shard keeps its order."""
-    records = [(read.shard, record) for read in found for record in read.records]
+def _by_arrival(reads: Iterable[ShardRead], binary: bool) -> list[RecordOut]:
+    """Sort records by arrival; each shard keeps its order.
+
+    Arrival times of a shard never decrease and the sort is stable.
+    """
+    records = [(read.shard, record) for read in reads for record in read.records]
     records.sort(key=lambda pair: pair[1].arrival_ms)
     return [RecordOut.from_domain(record, binary, shard) for shard, record in records]

@@ -46,8 +46,8 @@ async def start_replay(
     namespace = principal.namespace
     if config.dry_run:
         plan = await storage.replays.plan(namespace, request, exact=config.exact)
-        told = PlanOut.from_domain(plan).model_dump_json()
-        return Response(told, media_type="application/json")
+        body = PlanOut.from_domain(plan).model_dump_json()
+        return Response(body, media_type="application/json")
     replay = await storage.replays.submit(namespace, request, config.id)
     response.headers["location"] = f"/v1/replays/{replay.spec.replay_id}"
     return ReplayOut.from_domain(replay)
@@ -75,11 +75,11 @@ async def list_replays(
     """List replays, newest first. Finished replays are listed for 30 days."""
     about = ("replays", principal.namespace, state or "")
     after = decode_cursor(cursor, about, tuple[int, str]) if cursor else None
-    found = await storage.replays.page(
+    replays = await storage.replays.page(
         principal.namespace, state=state, after=after, limit=limit + 1
     )
     page = page_of(
-        found,
+        replays,
         limit,
         about,
         lambda replay: (replay.job.created_at_ms, replay.job.job_id),

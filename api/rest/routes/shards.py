@@ -54,8 +54,10 @@ async def reshard_stream(stream: StreamPath, storage: StorageDep, change: Reshar
         case Reshard(shards=None, split=None, merge=(first, second)):
             await streams.merge(stream, first, second)
         case Reshard(shards=None, split=split, merge=None) if split is not None:
-            at = split.at() if split.at_hash_key else await _middle(storage, stream, split.shard)
-            await streams.split(stream, split.shard, at)
+            hash_key = (
+                split.at() if split.at_hash_key else await _middle(storage, stream, split.shard)
+            )
+            await streams.split(stream, split.shard, hash_key)
         case _:
             raise ValidationFailed.at(
                 "/shards", "Specify exactly one of shards, split and merge", "exclusive"
@@ -72,8 +74,8 @@ async def _shards(storage: Storage, stream: StreamName) -> Shards:
 
 
 async def _middle(storage: Storage, stream: StreamName, shard: int) -> int:
-    found = (await storage.catalog.fresh_stream(stream)).shard(shard)
-    return (found.first_hash_key + found.last_hash_key + 1) // 2
+    parent = (await storage.catalog.fresh_stream(stream)).shard(shard)
+    return (parent.first_hash_key + parent.last_hash_key + 1) // 2
 
 
 @router.get(
@@ -88,8 +90,8 @@ async def get_latest_record(stream: StreamPath, key: KeyPath, storage: StorageDe
     The index covers records routed by their key since it was enabled.
     """
     shard, record = await storage.streams.latest_of_key(stream, key)
-    found = RecordOut.from_domain(record, False, shard)
-    return Response(msgspec.json.encode(found), media_type=JSON)
+    latest = RecordOut.from_domain(record, False, shard)
+    return Response(msgspec.json.encode(latest), media_type=JSON)
 
 
 @router.put("/shards/{shard}/fence", dependencies=[MANAGE, JSON_ONLY])

@@ -32,8 +32,8 @@ async def list_sockets(
     about = ("sockets", principal.namespace)
     after = decode_cursor(cursor, about, str) if cursor else ""
     seen = await storage.presence.sockets(principal.namespace)
-    found = [socket for socket in seen if socket.id > after]
-    page = page_of(found, limit, about, lambda socket: socket.id)
+    sockets = [socket for socket in seen if socket.id > after]
+    page = page_of(sockets, limit, about, lambda socket: socket.id)
     return SocketPage(
         items=[SocketOut.from_domain(socket) for socket in page.items],
         next_cursor=page.next_cursor,

@@ -75,7 +75,7 @@ async def discard_staged(stream: StreamPath, storage: StorageDep, staged: Staged
 
 @router.post("/commits", dependencies=[PUT, Depends(require_json)])
 async def commit_staged(
-    stream: StreamPath, storage: StorageDep, asked: Annotated[StagedCommit, Body()]
+    stream: StreamPath, storage: StorageDep, commit: Annotated[StagedCommit, Body()]
 ) -> CommitOut:
     """Append staged records as one batch of a writer, each record once.
 
@@ -83,6 +83,6 @@ async def commit_staged(
     that the repeated call lists are discarded.
     """
     write = await storage.staged_writes.commit(
-        stream, asked.writer_id, asked.batch_id, asked.staged
+        stream, commit.writer_id, commit.batch_id, commit.staged
     )
     return CommitOut(done=write.done, records=write.records, staged=list(write.staged))

@@ -122,11 +122,11 @@ async def list_streams(
     """List streams by name."""
     about = ("streams", principal.namespace, prefix)
     after = decode_cursor(cursor, about, str) if cursor else ""
-    found = await storage.catalog.list_streams(
+    streams = await storage.catalog.list_streams(
         principal.namespace, prefix=prefix, after=after, limit=limit + 1
     )
     page = page_of(
-        found,
+        streams,
         limit,
         about,
         lambda stream: stream.name.name,

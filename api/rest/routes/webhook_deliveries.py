@@ -56,7 +56,7 @@ async def list_deliveries(
     stored = await storage.webhooks.get(webhook)
     about = ("deliveries", stored.webhook_id, status or "", message or "")
     after = decode_cursor(cursor, about, tuple[int, str]) if cursor else None
-    found = await storage.deliveries.page(
+    deliveries = await storage.deliveries.page(
         stored,
         status=status,
         event_id=message,
@@ -65,8 +65,8 @@ async def list_deliveries(
         after=after,
         limit=limit + 1,
     )
-    page, more = found[:limit], len(found) > limit
-    last = (page[-1].first_at_ms, page[-1].event_id) if more else None
+    page, has_more = deliveries[:limit], len(deliveries) > limit
+    last = (page[-1].first_at_ms, page[-1].event_id) if has_more else None
     return DeliveryPage(
         items=[DeliveryOut.from_domain(delivery) for delivery in page],
         next_cursor=None if last is None else encode_cursor(about, last),

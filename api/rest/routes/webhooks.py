@@ -127,11 +127,11 @@ async def list_webhooks(
     """List webhooks by name."""
     about = ("webhooks", principal.namespace, prefix)
     after = decode_cursor(cursor, about, str) if cursor else ""
-    found = await storage.webhooks.list_webhooks(
+    webhooks = await storage.webhooks.list_webhooks(
         principal.namespace, prefix=prefix, after=after, limit=limit + 1
     )
     page = page_of(
-        found,
+        webhooks,
         limit,
         about,
         lambda webhook: webhook.name.name,
@@ -147,13 +147,13 @@ async def list_webhooks(
 async def rotate_webhook_secret(
     webhook: WebhookPath,
     storage: StorageDep,
-    asked: Annotated[RotateIn, Body(default_factory=RotateIn)],
+    rotation: Annotated[RotateIn, Body(default_factory=RotateIn)],
 ) -> SecretOut:
     """Create a new signing secret.
 
     The previous secret also signs deliveries for the overlap period, so that no delivery is rejected.
     """
-    secret, old_until_ms = await storage.webhooks.rotate(webhook, to_ms(asked.overlap_seconds))
+    secret, old_until_ms = await storage.webhooks.rotate(webhook, to_ms(rotation.overlap_seconds))
     return SecretOut(
         secret=secret.word,
         created_at=rfc3339(secret.created_at_ms),

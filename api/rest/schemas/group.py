@@ -376,9 +376,9 @@ class GroupLag(BaseModel):
         )
 
 
-def positions_from(told: dict[str, int], pointer: str) -> dict[int, int]:
+def positions_from(offsets: dict[str, int], pointer: str) -> dict[int, int]:
     """Parse offsets by shard, whose number is a string in JSON. Raises ValidationFailed."""
-    for shard in told:
+    for shard in offsets:
         if not (shard.isascii() and shard.isdecimal() and len(shard) <= 9):
             raise ValidationFailed.at(f"{pointer}/{shard[:80]}", "is not a shard number")
-    return {int(shard): offset for shard, offset in told.items()}
+    return {int(shard): offset for shard, offset in offsets.items()}

@@ -84,12 +84,12 @@ class DeathReasonOut(BaseModel):
     last_died_at: Time
 
     @classmethod
-    def from_domain(cls, found: DeathReason) -> Self:
+    def from_domain(cls, reason: DeathReason) -> Self:
         return cls(
-            reason=found.reason,
-            count=found.count,
-            first_died_at=rfc3339(found.first_died_at_ms),
-            last_died_at=rfc3339(found.last_died_at_ms),
+            reason=reason.reason,
+            count=reason.count,
+            first_died_at=rfc3339(reason.first_died_at_ms),
+            last_died_at=rfc3339(reason.last_died_at_ms),
         )
 
 
@@ -114,14 +114,14 @@ class ParkedGroupOut(BaseModel):
     first_offset: Annotated[int | None, Field(description="The first of the waiting messages.")]
 
     @classmethod
-    def from_domain(cls, found: ParkedGroup) -> Self:
+    def from_domain(cls, group: ParkedGroup) -> Self:
         return cls(
-            group=found.group,
-            parked_at=rfc3339(found.parked_at_ms),
-            reason=found.reason,
-            poison_offset=found.poison_offset,
-            messages=found.messages,
-            first_offset=found.first_offset,
+            group=group.group,
+            parked_at=rfc3339(group.parked_at_ms),
+            reason=group.reason,
+            poison_offset=group.poison_offset,
+            messages=group.messages,
+            first_offset=group.first_offset,
         )
 
 
@@ -194,11 +194,11 @@ class MessageHistoryOut(BaseModel):
     events: list[MessageEventOut]
 
     @classmethod
-    def from_domain(cls, word: str, found: MessageHistory) -> Self:
+    def from_domain(cls, word: str, history: MessageHistory) -> Self:
         return cls(
             id=word,
-            offset=found.offset,
-            state=found.state,
-            truncated=found.truncated,
-            events=[MessageEventOut.from_domain(event) for event in found.events],
+            offset=history.offset,
+            state=history.state,
+            truncated=history.truncated,
+            events=[MessageEventOut.from_domain(event) for event in history.events],
         )

@@ -377,15 +377,15 @@ def _fields(replay: Replay) -> dict[str, Any]:
 
 def _request(request: ReplayRequest) -> dict[str, Any]:
     """Return the request in the form in which it is made."""
-    told: dict[str, Any] = msgspec.to_builtins(request)
+    fields: dict[str, Any] = msgspec.to_builtins(request)
     for name, word, bound in (("start", "from", request.start), ("end", "to", request.end)):
-        del told[name]
-        told[word] = (
+        del fields[name]
+        fields[word] = (
             None
             if bound is None
             else BoundConfig.from_domain(bound).model_dump(mode="json", exclude_none=True)
         )
-    return told
+    return fields
 
 
 def _time(at_ms: int | None) -> str | None:

@@ -49,8 +49,8 @@ def _on_the_wire(name: str, values: tuple[float | None, ...]) -> tuple[str, Valu
 def _chosen(measured: dict[str, Values], names: list[str]) -> dict[str, Values]:
     for name in names:
         if name not in measured:
-            known = ", ".join(measured)
+            columns = ", ".join(measured)
             raise ValidationFailed.at(
-                "/columns", f"Unknown column '{name}'; the columns are {known}", "invalid"
+                "/columns", f"Unknown column '{name}'; the columns are {columns}", "invalid"
             )
     return {name: measured[name] for name in names}
