@@ -119,8 +119,8 @@ def _until_over(cli: Terminal, name: str, job: str) -> Row:
     return status
 
 
-def _waiting(found: Row) -> int:
-    return sum(shard["waiting_records"] for shard in found["shards"])
+def _waiting(archive: Row) -> int:
+    return sum(shard["waiting_records"] for shard in archive["shards"])
 
 
 @archive.command()
@@ -136,10 +136,10 @@ def verify(
     from api.cli.up.running_stores import with_found_stores
 
     settings = settings_said(data=data)
-    if (told := with_found_stores(settings)) is None:
+    if (stores := with_found_stores(settings)) is None:
         raise CliError(
             f"no Millstream is running on {settings.data}: start it, specify --data, or set REDIS_URL and DATABASE_URL",
             ExitCode.UNAVAILABLE,
         )
-    if not run(told, stream):
+    if not run(stores, stream):
         raise typer.Exit(ExitCode.ERROR)

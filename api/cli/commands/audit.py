@@ -61,7 +61,7 @@ def list_entries(
     most: Most = 50,
 ) -> None:
     """List audit entries, newest first."""
-    asked = {
+    options = {
         "principal": principal,
         "action": action,
         "resource": resource,
@@ -69,8 +69,8 @@ def list_entries(
         "from": since.isoformat() if since else None,
         "to": until.isoformat() if until else None,
     }
-    said = {name: value for name, value in asked.items() if value is not None}
-    entries = (entry for page in _pages(cli, said) for entry in page["items"])
+    params = {name: value for name, value in options.items() if value is not None}
+    entries = (entry for page in _pages(cli, params) for entry in page["items"])
     cli.out.rows(islice(entries, most), ENTRIES)
 
 
@@ -84,7 +84,7 @@ def verify(
     local: Annotated[
         bool, typer.Option("--local", help="Read the database at DATABASE_URL directly.")
     ] = False,
-    known: Annotated[
+    recorded: Annotated[
         Any,
         typer.Option(
             "--known",
@@ -100,13 +100,13 @@ def verify(
     with --known.
     """
     if local:
-        chain, fault = asyncio.run(_verify_local(known))
+        chain, fault = asyncio.run(_verify_local(recorded))
     else:
-        chain, fault = _verify(cli, known)
+        chain, fault = _verify(cli, recorded)
     if fault := fault or chain.end():
         raise CliError(f"audit log verification failed: entry {fault.seq} {fault.detail}")
-    told = {"entries": chain.seq, "last": f"{chain.seq}:{chain.hash}", "whole": chain.whole}
-    cli.out.done(_sentence(chain), told)
+    summary = {"entries": chain.seq, "last": f"{chain.seq}:{chain.hash}", "whole": chain.whole}
+    cli.out.done(_sentence(chain), summary)
 
 
 def _sentence(chain: Chain) -> str:
@@ -115,23 +115,23 @@ def _sentence(chain: Chain) -> str:
     return f"Audit log verified. Last entry: {chain.seq}:{chain.hash}"
 
 
-def _verify(cli: Terminal, known: tuple[int, str] | None) -> tuple[Chain, AuditFault | None]:
+def _verify(cli: Terminal, recorded: tuple[int, str] | None) -> tuple[Chain, AuditFault | None]:
     chain: Chain | None = None
     for page in _pages(cli, {"order": "oldest"}):
-        chain = chain or Chain(whole=page["whole"], recorded=known)
+        chain = chain or Chain(whole=page["whole"], recorded=recorded)
         if fault := chain.look(page["items"]):
             return chain, fault
     assert chain is not None, "there is a first page"
     return chain, None
 
 
-def _pages(cli: Terminal, asked: Shown) -> Iterator[Row]:
+def _pages(cli: Terminal, query: Shown) -> Iterator[Row]:
     """Yield pages as received, since the hash covers the received form."""
     from millstream_client.core.api.audit.list_audit_entries import list_audit_entries
 
     call, cursor = list_audit_entries(), ""
     while cursor is not None:
-        params = {**asked, "limit": limits.PAGE_ITEMS_MAX, "cursor": cursor}
+        params = {**query, "limit": limits.PAGE_ITEMS_MAX, "cursor": cursor}
         page: Row = cli.client.call(replace(call, params=params, read=_as_sent))  # type: ignore[arg-type]
         yield page
         cursor = page["next_cursor"]
@@ -141,14 +141,14 @@ def _as_sent(answer: Any) -> Any:
     return answer.json()
 
 
-async def _verify_local(known: tuple[int, str] | None) -> tuple[Chain, AuditFault | None]:
+async def _verify_local(recorded: tuple[int, str] | None) -> tuple[Chain, AuditFault | None]:
     from storage.bootstrap import open_storage
 
-    chain = Chain(whole=True, recorded=known)
+    chain = Chain(whole=True, recorded=recorded)
     async with open_storage(with_stores(settings_said()).storage()) as storage:
-        while found := await storage.audit_log.page(
+        while entries := await storage.audit_log.page(
             AuditFilter(), after=chain.seq, limit=limits.PAGE_ITEMS_MAX, oldest_first=True
         ):
-            if fault := chain.look(entry.fields() for entry in found):
+            if fault := chain.look(entry.fields() for entry in entries):
                 return chain, fault
     return chain, None

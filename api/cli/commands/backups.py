@@ -73,7 +73,7 @@ def restore(
 
 def _tell(sentence: str, place: Path, manifest: Manifest, *, as_json: bool) -> None:
     if as_json:
-        told = {
+        result = {
             "path": str(place),
             "millstream": manifest.millstream,
             "began_at_ms": manifest.began_at_ms,
@@ -82,6 +82,6 @@ def _tell(sentence: str, place: Path, manifest: Manifest, *, as_json: bool) -> N
             "archived_files": manifest.archived,
             "rows": sum(table.rows for table in manifest.tables),
         }
-        typer.echo(msgspec.json.encode(told).decode())
+        typer.echo(msgspec.json.encode(result).decode())
     else:
         typer.echo(sentence.format(place=place, manifest=manifest))

@@ -64,15 +64,15 @@ def measure(
     before = read_result(compare) if compare else None
     pace = Pace(rate, seconds, warm_up, clients)
     load = Load(what, pace, size, batch, protocol, over)
-    told = _run(cli, load)
+    result = _run(cli, load)
     if before is None:
-        cli.out.show(told, latency_ms=None, asked=None, machine=None)
+        cli.out.show(result, latency_ms=None, asked=None, machine=None)
     else:
-        for difference in differences(before, told):
+        for difference in differences(before, result):
             cli.say(f"The runs differ: {difference}.")
-        _show_both(cli, before, told)
-    if told["failed"]:
-        raise CliError(f"{told['failed']} failed: {told['failures']}", ExitCode.PARTIAL)
+        _show_both(cli, before, result)
+    if result["failed"]:
+        raise CliError(f"{result['failed']} failed: {result['failures']}", ExitCode.PARTIAL)
 
 
 def _run(cli: Terminal, load: "Load") -> Row:
@@ -87,10 +87,10 @@ def _run(cli: Terminal, load: "Load") -> Row:
     return result(load, tally, target.url.value)
 
 
-def _show_both(cli: Terminal, before: Row, told: Row) -> None:
+def _show_both(cli: Terminal, before: Row, result: Row) -> None:
     from api.cli.bench.report import COMPARED, comparison
 
     if cli.out.for_people:
-        cli.out.rows(comparison(before, told), COMPARED)
+        cli.out.rows(comparison(before, result), COMPARED)
     else:
-        cli.out.show({**told, "comparison": comparison(before, told)})
+        cli.out.show({**result, "comparison": comparison(before, result)})

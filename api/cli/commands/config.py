@@ -53,11 +53,11 @@ def _redacted(secret: Said) -> Said:
 @verb(config, "check", examples=["millstream config check"])
 def check(cli: Terminal) -> None:
     """Find unknown settings and invalid values."""
-    found = faults(Path.cwd())
-    for fault in found:
+    problems = faults(Path.cwd())
+    for fault in problems:
         typer.echo(fault, err=True)
-    if found:
-        raise CliError(f"{len(found)} settings are invalid (see above)", ExitCode.ERROR)
+    if problems:
+        raise CliError(f"{len(problems)} settings are invalid (see above)", ExitCode.ERROR)
     cli.out.done("All settings are valid.", {"faults": []})
 
 

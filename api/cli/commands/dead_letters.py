@@ -78,8 +78,8 @@ def redrive(
     """Redrive dead letters: all of them, or those that match all options."""
     from millstream_client.core.models.move_out import MoveOut
 
-    asked = fields(None, messages=ids or None, reason=reason, group=group, per_second=rate)
-    done = cli.client.queue(name).redrive(**asked)
+    selection = fields(None, messages=ids or None, reason=reason, group=group, per_second=rate)
+    done = cli.client.queue(name).redrive(**selection)
     if isinstance(done, MoveOut):
         _follow_move(cli, name, done, wait=wait)
     else:

@@ -131,14 +131,14 @@ def reset(
     yes: Yes = False,
 ) -> None:
     """Reset the offsets of a group. Active members' uncommitted reads are discarded."""
-    found = cli.client.group(name)
-    plan = found.reset(**to, shards=shards or None, dry_run=True)
+    handle = cli.client.group(name)
+    plan = handle.reset(**to, shards=shards or None, dry_run=True)
     if dry_run:
         cli.out.show(to_row(plan), shards=RESETS)
         return
     moved = sum(1 for shard in plan.shards if shard.before != shard.after)
     confirm(cli, f"Group {name} will read from other offsets in {moved} shards.", name, yes=yes)
-    done = found.reset(**to, shards=shards or None)
+    done = handle.reset(**to, shards=shards or None)
     cli.out.show(to_row(done), shards=RESETS)
 
 

@@ -246,13 +246,13 @@ def peek(
     most: Most = 20,
 ) -> None:
     """Browse messages without receiving them."""
-    found = cli.client.queue(name).browse(state)
-    cli.out.rows(with_text(cli, islice(found, most)), MESSAGES)
+    browsed = cli.client.queue(name).browse(state)
+    cli.out.rows(with_text(cli, islice(browsed, most)), MESSAGES)
 
 
-def with_text(cli: Terminal, found: Iterable[Any]) -> Iterator[Row]:
+def with_text(cli: Terminal, messages: Iterable[Any]) -> Iterator[Row]:
     """Return rows, for people with the body as one line of text."""
     from api.cli.io.rows import payload_text
 
-    for row in map(to_row, found):
+    for row in map(to_row, messages):
         yield {**row, "text": payload_text(row, "body")} if cli.out.for_people else row

@@ -128,11 +128,11 @@ def list_queues(
     ] = False,
 ) -> None:
     """List queues."""
-    found = map(to_row, cli.client.queues(prefix))
+    queues = map(to_row, cli.client.queues(prefix))
     if counts:
-        cli.out.rows((_counted(cli, row) for row in found), COUNTS)
+        cli.out.rows((_counted(cli, row) for row in queues), COUNTS)
     else:
-        cli.out.rows(found, QUEUES)
+        cli.out.rows(queues, QUEUES)
 
 
 def _counted(cli: Terminal, row: Row) -> Row:
@@ -149,8 +149,8 @@ def _counted(cli: Terminal, row: Row) -> Row:
 )
 def show(cli: Terminal, name: QueueName) -> None:
     """Show a queue's configuration and message counts."""
-    found = cli.client.queue(name)
-    cli.out.show({**to_row(found.config()), "stats": to_row(found.stats())}, stats=None)
+    handle = cli.client.queue(name)
+    cli.out.show({**to_row(handle.config()), "stats": to_row(handle.stats())}, stats=None)
 
 
 @verb(
@@ -172,9 +172,14 @@ def remove(cli: Terminal, names: QueueNames, yes: Yes = False) -> None:
     """Delete queues and their messages."""
     for name in names:
         stats = cli.client.queue(name).stats()
-        held = stats.ready + stats.delayed + stats.in_flight + stats.parked + stats.dead_lettered
+        messages = (
+            stats.ready + stats.delayed + stats.in_flight + stats.parked + stats.dead_lettered
+        )
         confirm(
-            cli, f"Queue {name} and its {held} messages will be permanently deleted.", name, yes=yes
+            cli,
+            f"Queue {name} and its {messages} messages will be permanently deleted.",
+            name,
+            yes=yes,
         )
         cli.client.queue(name).delete()
         cli.out.done(f"Deleted queue {name}.", {"name": name, "deleted": True})

@@ -142,11 +142,11 @@ def tail(
     from api.cli.io.stream_reader import Writer, follow_on, last_records
 
     writer = Writer(cli, long=long)
-    found, offsets = last_records(cli.client.stream(name), last, shard)
+    tail_records, offsets = last_records(cli.client.stream(name), last, shard)
     if not follow:
-        writer.all(found)
+        writer.all(tail_records)
         return
-    for record in found:
+    for record in tail_records:
         writer.one(record)
     follow_on(cli.connect(FOR_EVER_S).stream(name), offsets, shard, writer)
 

@@ -110,8 +110,8 @@ def list_replays(
     most: Most = 50,
 ) -> None:
     """List replays, newest first."""
-    found = map(to_row, islice(cli.client.all_replays(state), most))
-    cli.out.rows(map(_with_target, found) if cli.out.for_people else found, REPLAYS)
+    replays = map(to_row, islice(cli.client.all_replays(state), most))
+    cli.out.rows(map(_with_target, replays) if cli.out.for_people else replays, REPLAYS)
 
 
 def _with_target(row: Row) -> Row:
@@ -169,12 +169,12 @@ def _watch(cli: Terminal, name: str) -> None:
         raise CliError(f"replay {name} was cancelled after {sent} records", ExitCode.PARTIAL)
 
 
-def _until_over(cli: Terminal, found: "Replay") -> Row:
+def _until_over(cli: Terminal, replay: "Replay") -> Row:
     from millstream_client.sync.replays import OVER
 
     setbacks = Setbacks(cli.say)
     with progress(cli, "replayed:") as shown:
-        for status in found.watch():
+        for status in replay.watch():
             shown.to(status.progress.read, status.progress.records or None)
             if status.state not in OVER:
                 setbacks.tell(status.failure)

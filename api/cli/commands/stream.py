@@ -81,9 +81,9 @@ def list_streams(cli: Terminal, prefix: Prefix = "") -> None:
 )
 def show(cli: Terminal, name: StreamName) -> None:
     """Show a stream's configuration and its shards."""
-    found = cli.client.stream(name)
-    shards = [to_row(shard) for shard in found.shards()]
-    cli.out.show({**to_row(found.config()), "shard_list": shards}, shard_list=SHARDS)
+    handle = cli.client.stream(name)
+    shards = [to_row(shard) for shard in handle.shards()]
+    cli.out.show({**to_row(handle.config()), "shard_list": shards}, shard_list=SHARDS)
 
 
 @verb(
@@ -121,9 +121,12 @@ def reshard(
 def remove(cli: Terminal, names: StreamNames, yes: Yes = False) -> None:
     """Delete streams and their records."""
     for name in names:
-        held = sum(shard.next_ - shard.start for shard in cli.client.stream(name).shards())
+        records = sum(shard.next_ - shard.start for shard in cli.client.stream(name).shards())
         confirm(
-            cli, f"Stream {name} and its {held} records will be permanently deleted.", name, yes=yes
+            cli,
+            f"Stream {name} and its {records} records will be permanently deleted.",
+            name,
+            yes=yes,
         )
         cli.client.stream(name).delete()
         cli.out.done(f"Deleted stream {name}.", {"name": name, "deleted": True})

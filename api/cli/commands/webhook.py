@@ -113,10 +113,10 @@ def deliveries(
     from millstream_client.core.models.delivery_status import DeliveryStatus
     from millstream_client.core.types import UNSET
 
-    wanted = DeliveryStatus(status) if status else UNSET
+    status_filter = DeliveryStatus(status) if status else UNSET
 
     def ask(cursor: str) -> Any:
-        return list_deliveries(name, status=wanted, cursor=cursor)
+        return list_deliveries(name, status=status_filter, cursor=cursor)
 
     cli.out.rows(islice(_pages(cli, ask), most), DELIVERIES)
 
