@@ -102,7 +102,7 @@ def violations() -> Counter[Violation]:
 
 def _catalogue_imports(file: str, tree: ast.Module) -> Iterator[str]:
     folder = Path(file).parent
-    if folder.name in CATALOGUES:
+    if folder.name in CATALOGUES and Path(file).name != "__init__.py":  # it gathers the others
         package = ".".join(folder.parts) + "."
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(package):

@@ -2,24 +2,76 @@
 
 import ast
 import inspect
-import re
 from collections.abc import Iterator
+from types import ModuleType
 from typing import Any, NamedTuple
 
 from api.cli.reference.markdown import code, page, table
-from storage.domain import limits
+from storage.domain.limits import (
+    archive,
+    audit,
+    backups,
+    catalog,
+    credentials,
+    feeds,
+    groups,
+    hot_store,
+    http,
+    idempotency,
+    jobs,
+    logs,
+    maintenance,
+    messages,
+    names,
+    postgres,
+    presence,
+    queues,
+    quotas,
+    replays,
+    streams,
+    timeseries,
+    tracing,
+    webhooks,
+    websocket,
+)
 
 INTRO = """\
 The limits you are most likely to meet: 1 MiB per message; 1 MiB per record (10 MiB if its stream allows it); 1,000 messages or records and 16 MiB per call; 80 characters per name. A receive returns up to 1,000 messages and waits up to 20 seconds; a visibility timeout is up to
 12 hours, a delay up to ten years. A stream has up to 1,024 shards. The number of queues and streams is limited only by memory.
 
-Below are all limits as defined in `storage/domain/limits.py`, with the reason where there is one. `_DEFAULT` is the value used if you specify none, `_MAX` the maximum you can specify. Many limits are internal: they bound the work of one step and cannot be changed. You can
+Below are all limits as defined in `storage/domain/limits/`, with the reason where there is one. `_DEFAULT` is the value used if you specify none, `_MAX` the maximum you can specify. Many limits are internal: they bound the work of one step and cannot be changed. You can
 change [settings](settings.md) for a deployment and [quotas](../how-to/quotas.md) for a tenant.
 """
 DURATIONS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"), (1, "ms"))
 SIZES = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B"))
 RING = 1 << 128  # of hash keys
-_UNITS = re.compile(r"^(?:SECOND|MINUTE|HOUR|DAY)_MS$|^[KM]IB$")
+MODULES = (  # in the order of the page
+    names,
+    messages,
+    queues,
+    streams,
+    groups,
+    idempotency,
+    archive,
+    replays,
+    jobs,
+    websocket,
+    feeds,
+    webhooks,
+    http,
+    credentials,
+    audit,
+    quotas,
+    timeseries,
+    logs,
+    catalog,
+    hot_store,
+    postgres,
+    maintenance,
+    backups,
+    presence,
+    tracing,
+)
 
 
 class Limit(NamedTuple):
@@ -46,19 +98,21 @@ def limits_page() -> str:
 
 
 def all_limits() -> Iterator[Limit]:
-    """Yield the limits in the order in which they are declared."""
-    source = inspect.getsource(limits)
-    lines, seen = source.splitlines(), set()
+    """Yield the limits module by module, in the order in which they are declared."""
+    for module in MODULES:
+        yield from _limits_of(module)
+
+
+def _limits_of(module: ModuleType) -> Iterator[Limit]:
+    source = inspect.getsource(module)
+    lines = source.splitlines()
     for node in ast.parse(source).body:
         if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Name):
             continue
         name = node.targets[0].id
-        if _UNITS.match(name) or name in seen:
-            continue
-        seen.add(name)
         declared = "\n".join(lines[node.lineno - 1 : node.end_lineno])
         _, _, why = declared.partition("# ")
-        yield Limit(_heading(lines, node.lineno), name, getattr(limits, name), _sentence(why))
+        yield Limit(_heading(lines, node.lineno), name, getattr(module, name), _sentence(why))
 
 
 def _heading(lines: list[str], line: int) -> str:

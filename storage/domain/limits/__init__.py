@@ -1,0 +1,65 @@
+"""Limits by name, each with its reason.
+
+Suffixes carry the unit. A limit that a queue or stream may lower is the ceiling of that setting.
+"""
+
+import msgspec
+
+from storage.domain.limits.archive import *
+from storage.domain.limits.audit import *
+from storage.domain.limits.backups import *
+from storage.domain.limits.catalog import *
+from storage.domain.limits.credentials import *
+from storage.domain.limits.feeds import *
+from storage.domain.limits.groups import *
+from storage.domain.limits.hot_store import *
+from storage.domain.limits.http import *
+from storage.domain.limits.idempotency import *
+from storage.domain.limits.jobs import *
+from storage.domain.limits.logs import *
+from storage.domain.limits.maintenance import *
+from storage.domain.limits.messages import *
+from storage.domain.limits.names import *
+from storage.domain.limits.postgres import *
+from storage.domain.limits.presence import *
+from storage.domain.limits.queues import *
+from storage.domain.limits.quotas import *
+from storage.domain.limits.replays import *
+from storage.domain.limits.streams import *
+from storage.domain.limits.timeseries import *
+from storage.domain.limits.tracing import *
+from storage.domain.limits.webhooks import *
+from storage.domain.limits.websocket import *
+from storage.domain.units import *
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """The limits a deployment or a test may change; the engines take them as a value."""
+
+    pipeline_backlog_max: int = PIPELINE_BACKLOG_MAX
+    write_hands: int = WRITE_HANDS
+    redis_reply_ms_max: int = REDIS_REPLY_MS_MAX
+    reservation_offsets_min: int = RESERVATION_OFFSETS_MIN
+    waiters_max: int = WAITERS_MAX
+    hello_ms_max: int = HELLO_MS_MAX
+    push_heartbeat_ms: int = PUSH_HEARTBEAT_MS
+    push_pong_ms_max: int = PUSH_PONG_MS_MAX
+    push_tick_ms: int = PUSH_TICK_MS
+    presence_beat_ms: int = PRESENCE_BEAT_MS
+    push_kept_bytes: int = PUSH_KEPT_BYTES
+    resume_ms: int = RESUME_MS
+    slow_consumer_ms: int = SLOW_CONSUMER_MS
+    sockets_max: int = SOCKETS_MAX
+    waiter_recheck_ms: int = WAITER_RECHECK_MS
+    due_moves_per_call: int = DUE_MOVES_PER_CALL
+    expired_per_call: int = EXPIRED_PER_CALL
+    skips_per_call: int = SKIPS_PER_CALL
+    idempotency_keys_max: int = IDEMPOTENCY_KEYS_MAX
+    producers_max: int = PRODUCERS_MAX
+    rising_producers_max: int = RISING_PRODUCERS_MAX
+    outage_ms: int = OUTAGE_MS
+    archive_cache_bytes: int = ARCHIVE_CACHE_BYTES
+    job_lease_ms: int = JOB_LEASE_MS
+    job_heartbeat_ms: int = JOB_HEARTBEAT_MS
+    job_backoff_ms: int = JOB_BACKOFF_MS_MIN
+    job_poll_ms: int = JOB_POLL_MS
