@@ -36,7 +36,7 @@ class StoreInUse(BackupError):
 
 
 class RestoreUnfinished(StorageUnavailable):
-    """A restore into these stores is running, or broke off: then empty both and restore again."""
+    """A restore into these stores is in progress or was interrupted: empty both, then retry."""
 
 
 class Table(msgspec.Struct, frozen=True):
