@@ -173,7 +173,7 @@ SAID = {
     ),
     "docs/tutorials/from-sqs.md": ("done: resize 9.png", "resize 10.png", "resize 11.png"),
     "docs/tutorials/from-kinesis.md": ("page 5", '"OpenShardCount": 2', '"member"'),
-    "docs/how-to/backup-and-upgrade.md": ("archive files: 0.", "is restored"),
+    "docs/how-to/backup-and-upgrade.md": ("archive files: 0.", "Restored "),
     "docs/how-to/replay.md": (
         '"count":2,"exact":true',
         '"sent":2',

@@ -38,5 +38,5 @@ def test_first_start_prints_key_and_local_user_can_create_more(tmp_path, monkeyp
         assert millstream("key", "whoami", "-o", "json", "--url", url).json["name"] == "root"
 
         looked = millstream("doctor", *beyond, "--port", url.rsplit(":")[-1])
-        assert "asks everyone for a key" in looked.out
+        assert "requires keys" in looked.out
         assert "2 of administrators everywhere are live" in looked.out

@@ -168,7 +168,7 @@ async def test_job_with_invalid_specification_fails(storage, working, ended):
         over = await ended(job.job_id)
 
     assert (over.state, over.failures) == (JobState.FAILED, 1)
-    assert "cannot be read" in over.failure
+    assert "Invalid job specification" in over.failure
 
 
 async def test_handler_cannot_write_after_lease_is_lost(storage, working, ended, rewrite):

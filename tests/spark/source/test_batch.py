@@ -154,7 +154,7 @@ def test_expired_records_fail_batch_unless_loss_is_allowed(spark, stream):
     strict = read(spark, stream, startingOffsets='{"0": 2}')
     lenient = read(spark, stream, startingOffsets='{"0": 2}', failOnDataLoss="false")
 
-    with pytest.raises(PySparkException, match="no records from 2 to 3 any more"):
+    with pytest.raises(PySparkException, match="no longer has the records from 2 to 3"):
         strict.collect()
     assert places(lenient.where("shard = 0")) == [(0, nth) for nth in range(4, ends[0])]
     assert places(read(spark, stream).where("shard = 0")) == places(lenient.where("shard = 0"))
@@ -190,9 +190,9 @@ def test_plan_does_not_show_the_key(spark, stream, capfd):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"startingOffset": "earliest"}, "there is no option 'startingoffset'"),
+        ({"startingOffset": "earliest"}, "unknown option 'startingoffset'"),
         ({"stream": "nowhere-to-be-found"}, "Stream 'nowhere-to-be-found' does not exist"),
-        ({"startingOffsets": '{"9": 1}'}, "there is no shard 9"),
+        ({"startingOffsets": '{"9": 1}'}, "shard 9 does not exist"),
         ({"endingOffsets": '{"0": 100}'}, "shard 0 ends at offset"),
     ],
 )

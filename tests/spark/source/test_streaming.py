@@ -122,7 +122,7 @@ def test_expired_records_end_query_unless_loss_is_allowed(spark, stream, checkpo
     (_, end) = stream.extents[0]
     stream.http.post(f"/v1/streams/{stream.name}/shards/0/truncate", json={"before": end - 1})
 
-    with pytest.raises(StreamingQueryException, match="any more"):
+    with pytest.raises(StreamingQueryException, match="no longer has"):
         run(spark, stream, checkpoint)
     lenient = run(spark, stream, checkpoint, failOnDataLoss="false")
 

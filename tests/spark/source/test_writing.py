@@ -85,11 +85,11 @@ def test_failed_write_appends_nothing(spark, target, settings):
 @pytest.mark.parametrize(
     ("columns", "mode", "said"),
     [
-        ("id", "append", "a record needs the column 'data'"),
-        ("cast(id as string) data, id page", "append", "a record has no column 'page'"),
-        ("id data", "append", "the column 'data' is binary or a string, not bigint"),
-        ("cast(id as string) data", "overwrite", "records are appended, never overwritten"),
-        ("cast(null as string) data", "append", "may be empty, but not null"),
+        ("id", "append", "column 'data' is required"),
+        ("cast(id as string) data, id page", "append", "unknown column 'page'"),
+        ("id data", "append", "column 'data' must be binary or a string, not bigint"),
+        ("cast(id as string) data", "overwrite", "records can only be appended"),
+        ("cast(null as string) data", "append", "can be empty but not null"),
     ],
 )
 def test_invalid_write_is_reported_in_one_line(spark, target, columns, mode, said):
