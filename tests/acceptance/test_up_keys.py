@@ -39,4 +39,4 @@ def test_first_start_prints_key_and_local_user_can_create_more(tmp_path, monkeyp
 
         looked = millstream("doctor", *beyond, "--port", url.rsplit(":")[-1])
         assert "requires keys" in looked.out
-        assert "2 of administrators everywhere are live" in looked.out
+        assert "2 active keys of administrators of all namespaces" in looked.out
