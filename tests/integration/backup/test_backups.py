@@ -407,7 +407,7 @@ def test_failing_tables_leave_both_stores_empty(backup_of_little, target, monkey
 def test_interrupted_backup_leaves_nothing(source, tmp_path, monkeypatch):
     def broken(_):
         yield b"REDIS"
-        raise BackupError("the store broke off")
+        raise BackupError("the store was interrupted")
 
     monkeypatch.setattr(backup, "snapshot_of", broken)
     with pytest.raises(BackupError, match="interrupted"):

@@ -402,7 +402,7 @@ async def test_source_must_exist_and_cannot_change(bench, storage):
         await bench.hook("queue:other")
     with pytest.raises(ValidationFailed, match="does not exist"):
         await bench.hook("queue:none")
-    with pytest.raises(ValidationFailed, match="no group"):
+    with pytest.raises(ValidationFailed, match="does not exist"):
         await bench.hook("group:none")
 
 
