@@ -222,7 +222,7 @@ def test_commands_that_need_stores_report_missing_settings():
         done = command(name)
 
         assert done.returncode == 2
-        assert "REDIS_URL and DATABASE_URL must be set" in done.stderr
+        assert "set REDIS_URL and DATABASE_URL" in done.stderr
 
 
 def send(url: str, queue: str, body: str) -> str:
