@@ -115,7 +115,7 @@ BY_HAND = frozenset({"__init__.py", "waiting.py", "work.py", "subscriptions.py"}
 
 
 def synchronous(text: str) -> str:
-    """The same program without `async` and `await`, with names to match."""
+    """Translate a module to its synchronous form, with matching names."""
     lines = text.splitlines(keepends=True)
     for token in reversed(list(_changed(text))):
         (row, start), (_, end) = token.start, token.end

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 UNPACKED = Path(sys.prefix) / ".debian" / "usr"
-"""Where `make test` unpacks servers that would start if they were installed."""
+"""Directory for servers that would start by themselves if they were installed."""
 
 
 def debian_program(package: str, *names: str) -> str:

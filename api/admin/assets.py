@@ -10,7 +10,7 @@ from typing import NamedTuple
 from fastapi import APIRouter, Request, Response
 
 PREFIX = "/ui/static/"
-"""Where they are; nobody need be known there."""
+"""URL prefix of the assets, which need no authentication."""
 
 _KINDS = {
     "css": "text/css; charset=utf-8",

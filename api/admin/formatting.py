@@ -3,7 +3,7 @@
 from storage.domain import limits
 
 NOTHING = "\u2013"
-"""Where there is no value."""
+"""Placeholder for a missing value."""
 
 _SIZES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _STEPS = (

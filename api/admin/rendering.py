@@ -34,7 +34,7 @@ HEADERS = {
     "cache-control": "no-store",
     "vary": "accept-encoding",
 }
-"""What every page leaves with."""
+"""Headers of every page."""
 
 _OF_A_FILE = {**HEADERS, "content-security-policy": "default-src 'none'; sandbox"}
 

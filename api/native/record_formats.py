@@ -10,10 +10,10 @@ from consumers.feeds.blocks import Encode, Format, Formats
 from storage.domain.streams.stream import LogRecord
 
 JSON = "json"
-"""As in a `records` frame of `millstream.v1.json`; the frame names the shard."""
+"""Format of a `records` frame of `millstream.v1.json`, in which the frame names the shard."""
 
 MSGPACK = "msgpack"
-"""As in a `records` frame of `millstream.v1.msgpack`."""
+"""Format of a `records` frame of `millstream.v1.msgpack`."""
 
 JSON_OF_SHARD = "json_of_shard"
 """With its shard, where records of several shards are mixed: events, and JSON Lines."""

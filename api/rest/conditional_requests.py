@@ -14,7 +14,7 @@ IfNoneMatch = Annotated[str | None, Header(description="`*` on PUT: create only,
 
 ANY = "*"
 NO_VERSION = 0
-"""What no stored version is: versions count from 1."""
+"""A version that no definition has: versions count from 1."""
 
 _ETAG = re.compile(r'"v([1-9][0-9]{0,17})"')
 

@@ -54,7 +54,7 @@ SECURITY: list[Document] = [{}, {"bearer": []}, {"api_key": []}]
 """None is needed in open mode, which answers on loopback only."""
 
 OPEN: list[Document] = []
-"""What health checks need."""
+"""Security of health checks: none."""
 
 DESCRIPTION = """\
 Queues and streams over HTTP. Names are 1 to 80 characters from `A-Z a-z 0-9 _ . -`; durations are in seconds

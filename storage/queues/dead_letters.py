@@ -83,7 +83,7 @@ class QueueDeadLetters:
         """Count the dead letters by reason, with caching, for pages that poll.
 
         `dead_letters` is the queue's number of them. If that is more than DEATH_REASONS_COUNTED_MAX, the counts may be
-        DEATH_REASONS_KNOWN_MS old.
+        DEATH_REASONS_TTL_MS old.
         """
         if dead_letters <= limits.DEATH_REASONS_COUNTED_MAX:
             return await self.reasons(name)

@@ -96,6 +96,18 @@ def test_generated_pages_are_current():
         assert (folder / name).read_text() == text, name
 
 
+REPOSITORY_PATH = re.compile(
+    r"`((?:api|storage|consumers|spark_worker|pyspark_millstream|openapi|tests)/[\w./-]+?)(?:::\w+)?`"
+)
+
+
+def test_pages_name_existing_files():
+    pages_ = [*pages(), ROOT / "CONTRIBUTING.md"]
+    named = {path for page in pages_ for path in REPOSITORY_PATH.findall(page.read_text())}
+
+    assert sorted(path for path in named if not (ROOT / path).exists()) == []
+
+
 def test_troubleshooting_quotes_existing_messages():
     """Checks the first table; `…` stands for inserted text."""
     page = (DOCS / "how-to" / "troubleshoot.md").read_text()

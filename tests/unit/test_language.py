@@ -61,6 +61,16 @@ def _docstring_faults(tree: ast.Module) -> Iterator[str]:
                 yield "docstring-period"
 
 
+def _attribute_docstring_faults(tree: ast.Module) -> Iterator[str]:
+    """Check the strings below constants and fields, which document them."""
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        for statement in body[1:] if isinstance(body, list) else ():
+            match statement:
+                case ast.Expr(value=ast.Constant(value=str(text))) if OPENERS.match(text):
+                    yield "docstring-opener"
+
+
 def _vague_names(tree: ast.Module) -> Iterator[str]:
     looped = {
         id(name)
@@ -87,6 +97,7 @@ def violations() -> Counter[Violation]:
             counts["module-name", file] += 1
         for rule in (
             *_docstring_faults(tree),
+            *_attribute_docstring_faults(tree),
             *_vague_names(tree),
             *_catalogue_imports(file, tree),
         ):
@@ -131,6 +142,30 @@ def test_baseline_shrinks_with_the_violations():
     assert json.loads(BASELINE.read_text()) == _as_json(violations()), (
         "fewer than before: write it again"
     )
+
+
+CONSTANT = re.compile(r"\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b")
+FOREIGN = re.compile(r"NUM_BATCHES_TO_RETAIN|(AWS|MILLSTREAM|OTEL|XDG)_\w+")
+"""Environment variables, and constants of other software, that docstrings cite."""
+
+
+def test_docstrings_cite_existing_constants():
+    cited: dict[str, str] = {}
+    used: set[str] = set()
+    for file, tree in _parsed():
+        source = (ROOT / file).read_text()
+        for node in ast.walk(tree):
+            match node:
+                case ast.Expr(value=ast.Constant(value=str(text))):
+                    cited |= dict.fromkeys(CONSTANT.findall(text), file)
+                    source = source.replace(text, "")
+        used.update(CONSTANT.findall(source))
+    lua = " ".join(path.read_text() for path in (ROOT / "storage").rglob("*.lua"))
+    used.update(CONSTANT.findall(lua))
+
+    assert {
+        name: file for name, file in cited.items() if name not in used and not FOREIGN.match(name)
+    } == {}
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from storage.domain.errors import Unauthenticated
 router = APIRouter(prefix="/v1", tags=["keys"])
 
 SESSIONS_PATH = "/v1/sessions"
-"""Where nobody need be known yet."""
+"""Path of the log-in, which needs no authentication."""
 
 JSON_ONLY = Depends(require_json)
 _BEARER = "bearer "

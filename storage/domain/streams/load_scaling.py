@@ -4,8 +4,8 @@
 
     0 ─────────────── 0.2 ────────────── 0.4 ─────────────────────────── 0.8 ─────────────▶
       quiet: merged                      two whose loads add up to       hot: split in its
-      after COLD_MS, if                  less than this may merge        middle
-      the neighbour is
+      after ON_DEMAND_COLD_MS,           less than this may merge        middle
+      if the neighbour is
 
 Two shards that were merged have at most half of the load that would split them again, and a shard that
 was split is measured for a whole new window; so the number of shards converges under a steady load.

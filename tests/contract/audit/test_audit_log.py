@@ -195,7 +195,7 @@ def test_every_administrative_route_is_audited():
 
 DATA_PLANE = {"join_group", "leave_group", "stage_records", "discard_staged", "commit_staged"}
 OF_CALLERS = {"log_in", "log_out", "make_ticket"}
-"""What callers do for themselves; a failed login is recorded."""
+"""Calls about the caller itself are not recorded; a failed login is."""
 
 
 def test_no_hot_route_is_administrative():

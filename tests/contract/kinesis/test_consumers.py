@@ -289,7 +289,7 @@ def test_ten_subscribers_see_every_record_in_order(service_url, kinesis, name):
 
 
 def test_request_on_slow_http_path_gets_same_answer(service_url):
-    """It takes the long path through the server instead of the short one."""
+    """The call takes the ASGI path instead of the fast path."""
     with httpx.Client(base_url=service_url) as client:
         headers = {"x-amz-target": "Kinesis_20131202.SubscribeToShard", "expect": "100-continue"}
         answer = client.post("/", content=b"{}", headers=headers)

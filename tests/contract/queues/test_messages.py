@@ -96,7 +96,7 @@ def test_binary_body_is_base64(client, queue):
 
 
 def test_raw_body_becomes_message(client, queue):
-    """As `curl -d hello` sends it, which labels every body as a form."""
+    """`curl -d hello` labels every body as a form."""
     headers = {"content-type": "application/x-www-form-urlencoded"}
 
     answer = client.post(f"{queue}/messages", content=b"hello", headers=headers)

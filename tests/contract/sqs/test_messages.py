@@ -115,7 +115,7 @@ def test_system_attributes_are_returned_on_request(sqs, url):
 
 
 def test_trace_header_of_request_is_default_attribute(sqs, url):
-    """As X-Ray tools send it with every call."""
+    """X-Ray tools send the header with every call."""
     header = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1"
     own = {"AWSTraceHeader": {"DataType": "String", "StringValue": "Root=1-5759e988-bd862e3f"}}
 

@@ -72,7 +72,7 @@ def test_unknown_operation_is_rejected(client, target):
 
 
 def test_form_is_query_protocol_despite_target_header(client):
-    """As Perl's Amazon::SQS::Simple sends it."""
+    """Perl's Amazon::SQS::Simple sends this form."""
     headers = {"x-amz-target": "AmazonSQSv20121105.ListQueues"}
     answer = client.post("/", data={"Action": "ListQueues"}, headers=headers)
 

@@ -48,7 +48,7 @@ async def catalog(process: OpenCatalog) -> AsyncIterator[Catalog]:
 
 @pytest.fixture
 async def other(process: OpenCatalog) -> AsyncIterator[Catalog]:
-    """The same deployment's catalog in another process."""
+    """Catalog of the same deployment, as in another process."""
     async with process() as catalog:
         yield catalog
 

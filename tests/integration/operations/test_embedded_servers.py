@@ -138,7 +138,7 @@ def test_pid_file_naming_another_program_is_ignored(tmp_path):
 
 @pytest.mark.parametrize("waited_for", [True, False])
 def test_postgres_starts_while_sessions_of_killed_one_end(tmp_path, waited_for):
-    """It leaves lock files, shared memory in use and, when nobody reaps it, its process id."""
+    """A killed server leaves lock files, shared memory in use and, when nobody reaps it, its process id."""
     server = PostgresServer(tmp_path, fsync=False)
     server.prepare()
     before = start(server)

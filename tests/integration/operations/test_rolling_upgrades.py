@@ -50,7 +50,7 @@ async def test_downgraded_schema_is_not_ready(settings, at_another_revision):
 
 
 def test_doctor_reports_older_schema(redis_url, empty_database_url, monkeypatch):
-    """It queried tables of the newer version, and ended in a traceback during an upgrade."""
+    """The command queried tables of the newer version, and ended in a traceback during an upgrade."""
     monkeypatch.setenv("REDIS_URL", redis_url)
     monkeypatch.setenv("DATABASE_URL", empty_database_url)
 

@@ -61,7 +61,7 @@ def test_unix_socket_connection_has_larger_write_buffer(valkey_url):
 
 
 def test_write_to_reset_connection_reports_loss(redis_url):
-    """It was a RuntimeError: callers got 500 instead of 503 or 504."""
+    """The error was a RuntimeError: callers got 500 instead of 503 or 504."""
 
     async def work() -> None:
         connection = make_connection(open_pool(redis_url))
@@ -75,7 +75,7 @@ def test_write_to_reset_connection_reports_loss(redis_url):
 
 
 def test_client_with_reset_connection_fails_once_and_recovers(redis_url, monkeypatch):
-    """It was a RuntimeError, which ended the memory guard for the lifetime of the process."""
+    """The error was a RuntimeError, which ended the memory guard for the lifetime of the process."""
 
     async def work() -> None:
         async with open_client(redis_url) as client:

@@ -117,7 +117,7 @@ async def test_retries_add_nothing_during_reshards(streams, redis_url, database_
 
 
 async def test_producer_follows_shard_through_splits_and_merges(streams, redis_url, database_url):
-    """It retries every batch at its first address, follows redirects, and keeps its sequence."""
+    """The writer retries every batch at its first address, follows redirects, and keeps its sequence."""
     settings = StorageSettings(redis_url=redis_url, database_url=database_url)
     done = asyncio.Event()
     written: list[bytes] = []
