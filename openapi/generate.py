@@ -175,7 +175,7 @@ def _typescript_tables(document: dict[str, Any]) -> str:
     lines = "".join(f"  {json.dumps(row)},\n" for row in rows)
     return (
         "// Generated from openapi.json by `make sdk`; changes are lost.\n\n"
-        "/** What a second call does: method, path, repeat, and the fields of which one guards it. */\n"
+        "/** Effect of a repeated call: method, path, repeat, and the fields of which one guards it. */\n"
         "export const REPEATS: readonly (readonly [string, string, string, readonly string[]])[] = [\n"
         f"{lines}];\n"
     )

@@ -263,7 +263,7 @@ async def test_source_is_named_by_kind(asynchronous, orders, clicks):
         pass
 
     assert record.text == "hello"
-    with pytest.raises(ValueError, match="neither"):
+    with pytest.raises(ValueError, match="must start with"):
         asynchronous.subscribe("orders")
 
 

@@ -1,4 +1,4 @@
-"""Millstream: queues and streams over plain HTTP and WebSocket.
+"""Millstream: queues and streams over HTTP and WebSocket.
 
 from millstream_client import Millstream
 

@@ -1,4 +1,4 @@
-"""Many items in as few calls as the service takes them in."""
+"""Many items in as few calls as the limits allow."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 def batches(items: Iterable[T], size_of: Callable[[T], int]) -> Iterator[list[T]]:
-    """The items in their order, in parts that fit into a call; an item that is too large goes alone."""
+    """Yield the items in order, in batches that fit into a call; a too large item is alone."""
     batch: list[T] = []
     size = 0
     for item in items:

@@ -1,8 +1,8 @@
-"""Bodies: what a program hands over, and what lies in a queue or a stream.
+"""Bodies: Python values and their stored form.
 
-handed over     kept                        content type
-bytes           as they are                 none, unless said
-str             UTF-8                       none, unless said
+value           stored as                   content type
+bytes           as they are                 none, unless specified
+str             UTF-8                       none, unless specified
 anything else   compact JSON                application/json
 """
 
@@ -15,7 +15,10 @@ MSGPACK = "application/msgpack"
 
 
 def encode_body(body: Any, content_type: str = "") -> tuple[bytes, str]:
-    """The bytes and the content type of a body. Raises TypeError for what has no JSON form."""
+    """Return the bytes and the content type of a body.
+
+    Raises TypeError for values without a JSON form.
+    """
     if isinstance(body, bytes):
         return body, content_type
     if isinstance(body, bytearray | memoryview):
@@ -26,7 +29,7 @@ def encode_body(body: Any, content_type: str = "") -> tuple[bytes, str]:
 
 
 def decode_json(body: bytes) -> Any:
-    """The JSON value of a body. Raises ValueError when it is none."""
+    """Return the JSON value of a body. Raises ValueError for invalid JSON."""
     try:
         return msgspec.json.decode(body)
     except msgspec.DecodeError as error:

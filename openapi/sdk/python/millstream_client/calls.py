@@ -1,6 +1,6 @@
-"""One call of the service: what is asked, how its answer is read, and what a repeat of it does. Nothing is sent here.
+"""One API call: its request, how its response is decoded, and the effect of a repeat.
 
-The generated core makes these, one function for each operation; a client sends them:
+Nothing is sent here. The generated core has one function per operation that returns a call; a client sends it:
 
     from millstream_client.core.api.queues.get_queue_stats import get_queue_stats
 
@@ -22,10 +22,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Call(Generic[T]):
-    """A call. `read` makes its result of an answer of status 2xx.
+    """A call. `read` decodes a response with a 2xx status.
 
-    Bodies are `json`, anything that JSON can say, or `content`. `wait_s` is how long the server waits for something to
-    happen, and `guarded` says that the body names the call, where neither can be seen in `json` or `params`.
+    The body is `json`, any value with a JSON form, or `content`. `wait_s` is how long the server waits for something to
+    happen, and `guarded` marks a body that identifies the call, if neither is visible in `json` or `params`.
     """
 
     operation: str
@@ -45,7 +45,7 @@ class Call(Generic[T]):
 
     @property
     def may_repeat(self) -> bool:
-        """Whether a second one changes nothing more: then it may follow one whose outcome is unknown."""
+        """Return whether a repeat has no further effect, so that it may follow an unknown outcome."""
         repeat = REPEATS[self.operation]
         if repeat == "keyed":
             return bool(self.headers.get(IDEMPOTENCY_KEY))
@@ -55,7 +55,7 @@ class Call(Generic[T]):
 
     @property
     def patience_s(self) -> float:
-        """How long the server may wait before it answers."""
+        """Return how long the server may wait before it responds."""
         told = self.params.get("wait_seconds") or self._said("wait_seconds")
         return self.wait_s or float(told or 0)
 

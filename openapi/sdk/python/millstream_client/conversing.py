@@ -1,9 +1,9 @@
-"""One subscription's side of `millstream.v1`, without a socket: frames go in, frames and deliveries come out.
+"""The client's side of `millstream.v1` for one subscription, without I/O.
 
-    connected() ──▶ hello ─▶ welcome ──resumed──▶ goes on: verdicts and credit that may not have arrived are said again
-                                    └──new─────▶ subscribe, from where the last record was
+    connected() ──▶ hello ─▶ welcome ──resumed──▶ continue: send verdicts and credit again that may not have arrived
+                                    └──new─────▶ subscribe, after the last record
 
-A delivery counts as arrived once it is in `arrived`; credit is given again as its owner takes deliveries from there.
+A delivery counts as arrived once it is in `arrived`; credit is returned as its owner takes deliveries from there.
 """
 
 from collections import deque
@@ -31,7 +31,10 @@ Item = Delivery | Record | Gap
 
 @dataclass(frozen=True)
 class Ask:
-    """What is subscribed to. `positions`: by shard, the next offset wanted; `extra`: more fields of the frame."""
+    """A subscription request.
+
+    `positions`: next offset by shard; `extra`: further fields of the frame.
+    """
 
     source: str
     group: str = ""
@@ -43,14 +46,14 @@ class Ask:
 
 @dataclass
 class Arrived:
-    """Something for the subscriber, and what it costs of the credit."""
+    """An item for the subscriber, and its cost in credit."""
 
     item: Item
     size: int
 
 
 class Refusal(Exception):
-    """The service refused the subscription, or ended it. `error` says why."""
+    """The service rejected the subscription, or ended it. `error` has the reason."""
 
     def __init__(self, error: MillstreamError) -> None:
         self.error = error
@@ -58,7 +61,7 @@ class Refusal(Exception):
 
 
 class Conversation:
-    """See above. `answers` are the results of verdicts and commits by their id: what the service said of each."""
+    """State of one subscription. `answers` holds the results of settlements and commits by id."""
 
     def __init__(self, ask: Ask, client: str = "python", token: str = "") -> None:
         self._ask = ask
@@ -83,7 +86,7 @@ class Conversation:
     # ── Connecting ──
 
     def connected(self) -> list[Said]:
-        """The first frame over a new socket."""
+        """Return the first frame for a new connection."""
         self.bye = None
         self.is_on = False
         hello: Said = {"type": "hello", "client": self._client}
@@ -94,7 +97,7 @@ class Conversation:
         return [hello]
 
     def hear(self, payload: bytes) -> list[Said]:
-        """What a message of the service is answered with at once. Raises Refusal."""
+        """Process a message of the service; return the immediate reply. Raises Refusal."""
         return [said for frame in frames.decode_frames(payload) for said in self._hear(frame)]
 
     def _hear(self, frame: frames.ServerFrame) -> Iterable[Said]:
@@ -180,12 +183,15 @@ class Conversation:
                 pass  # its position stays: from there the service goes on with its children
 
     def done(self) -> list[Said]:
-        """The owner is done with what was taken last: what to say then."""
+        """Mark the last taken delivery as processed; return the frames to send."""
         self._in_hand = -1
         return self._given_up()
 
     def take(self) -> tuple[Item, list[Said]]:
-        """The next delivery, for its owner, and what to say for it: new credit once half of it is used."""
+        """Take the next delivery; return it with the frames to send.
+
+        New credit is given once half of it is used.
+        """
         one = self.arrived.popleft()
         if not isinstance(one.item, Gap):
             self._taken_messages += 1
@@ -208,12 +214,15 @@ class Conversation:
         return self._credit(messages, size)
 
     def _credit(self, messages: int, size: int) -> list[Said]:
-        """Credit, and a question whose answer says that it has arrived."""
+        """Return a credit frame with an id, whose answer confirms its arrival."""
         credit = {"type": "credit", "sub": SUB, "messages": messages, "bytes": size}
         return [{**credit, "seq": self._seq}, {"type": "ping"}]
 
     def _granted_again(self) -> list[Said]:
-        """What a broken socket may have swallowed; no more than there is room for beside what waits here."""
+        """Return the credit that a lost connection may have swallowed.
+
+        It is not more than the space that remains beside the deliveries waiting here.
+        """
         waiting = sum(one.size for one in self.arrived)
         messages = min(
             sum(one for one, _ in self._granted), max(0, self._ask.messages - len(self.arrived))
@@ -228,8 +237,11 @@ class Conversation:
     # ── Verdicts and commits ──
 
     def settle(self, settlement: Settlement) -> tuple[str, list[Said]]:
-        """The id of a verdict's answer, and what to say. It is said again over the next socket when none came: then
-        one that is refused as expired may be done."""
+        """Return the id of a settlement's answer, and the frames to send.
+
+        Without an answer, the settlement is sent again over the next connection; if it is then rejected as expired, the first one
+        may have taken effect.
+        """
         said: Said = {"receipt_handles": [settlement.receipt_handle]}
         match settlement.action:
             case Verdict.NACK if settlement.delay_seconds is not None:
@@ -243,7 +255,10 @@ class Conversation:
         return self._asked(str(settlement.action), said)
 
     def commit(self, shard: int, up_to: int) -> tuple[str, list[Said]]:
-        """The id of a commit's answer, and what to say: everything of a shard before `up_to` is done."""
+        """Return the id of a commit's answer, and the frames to send.
+
+        The commit covers everything in a shard before `up_to`.
+        """
         return self._asked("ack", {"shard": shard, "up_to": up_to})
 
     def _asked(self, kind: str, fields: Said) -> tuple[str, list[Said]]:
@@ -259,7 +274,7 @@ class Conversation:
             self.answers[id_] = answer
 
     def result(self, id_: str) -> None:
-        """Forget an answer that came. Raises what it says went wrong."""
+        """Remove an answer that arrived. Raises the error that it contains."""
         answer = self.answers.pop(id_)
         again = id_ in self._said_again
         self._said_again.discard(id_)
@@ -280,7 +295,7 @@ class Conversation:
     # ── Groups ──
 
     def _given_up(self) -> list[Said]:
-        """Shards that are to be given up, and of which nothing is here any more."""
+        """Return the revoked shards that have no more deliveries here."""
         if not self._revoking:
             return []
         waiting = {one.item.shard for one in self.arrived if not isinstance(one.item, Delivery)}

@@ -1,19 +1,19 @@
-"""What goes wrong, as classes.
+"""Exceptions of the client.
 
 MillstreamError
-├── ConnectionFailed          the service cannot be reached: nothing happened
-├── OutcomeUnknown            no answer came: it may have happened, and repeating it is not safe
-├── Refused                   the service answered with a problem
-│   ├── BadRequest            400, 405, 413, 415, 422: the call says something that is not allowed
+├── ConnectionFailed          the service is unreachable: nothing happened
+├── OutcomeUnknown            no response: the call may have taken effect, and a repeat is not safe
+├── Refused                   the service responded with a problem
+│   ├── BadRequest            400, 405, 413, 415, 422: the request is invalid
 │   ├── Unauthenticated 401   ├── Forbidden 403   ├── NotFound 404
-│   ├── Conflict 409          it is not in the state for that
-│   ├── Gone 410, 416         the offset is not there any more, or not yet
+│   ├── Conflict 409          the state of the resource does not allow the call
+│   ├── Gone 410, 416         the offset has expired, or does not exist yet
 │   ├── PreconditionFailed 412
-│   ├── Limited 429           too much at once: later
-│   ├── ServerFailed 5xx      and Unavailable 503, which is worth another try
-│   └── TimedOut 504          it may have happened
-├── PartlyRefused             some items of a batch were refused
-└── Lost                      a subscription cannot go on
+│   ├── Limited 429           over a limit: retry later
+│   ├── ServerFailed 5xx      and Unavailable 503, which can be retried
+│   └── TimedOut 504          the call may have taken effect
+├── PartlyRefused             some items of a batch were rejected
+└── Lost                      a subscription cannot continue
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ RETRY_AFTER = "retry-after"
 
 
 class MillstreamError(Exception):
-    """Something went wrong. `outcome_unknown`: what was asked may have happened."""
+    """The call failed. `outcome_unknown`: it may have taken effect."""
 
     outcome_unknown = False
     retryable = False
@@ -35,19 +35,19 @@ class MillstreamError(Exception):
 
 
 class ConnectionFailed(MillstreamError):
-    """The service cannot be reached. Nothing happened."""
+    """The service is unreachable. Nothing happened."""
 
     retryable = True
 
 
 class NotAnAddress(ConnectionFailed):
-    """The URL is not one of HTTP."""
+    """The URL is not an HTTP URL."""
 
     retryable = False
 
 
 class OutcomeUnknown(MillstreamError):
-    """The call was sent and no answer came: it may have happened."""
+    """The call was sent but got no response: it may have taken effect."""
 
     outcome_unknown = True
     retryable = True
@@ -55,7 +55,7 @@ class OutcomeUnknown(MillstreamError):
 
 @dataclass(frozen=True)
 class Fault:
-    """One fault of an input: where it is (a JSON Pointer), what is wrong, and its code."""
+    """A fault of the input: its location (a JSON Pointer), a description, and its code."""
 
     pointer: str
     detail: str
@@ -63,9 +63,10 @@ class Fault:
 
 
 class Refused(MillstreamError):
-    """The service answered with a problem, or with a status that is none of its own.
+    """The service responded with a problem, or with an unexpected status.
 
-    `code` is its stable word, `status` the HTTP status, `errors` the faults of an input, `members` all it said.
+    `code` is the stable error code, `status` the HTTP status, `errors` the faults of the input, `members` all members of the
+    problem.
     """
 
     def __init__(self, status: int, members: dict[str, Any], retry_after_s: float = 0.0) -> None:
@@ -99,35 +100,35 @@ def _faults(told: Any) -> list[Fault]:
 
 
 class BadRequest(Refused):
-    """The call says something that is not allowed."""
+    """The request is invalid."""
 
 
 class Unauthenticated(Refused):
-    """There is no credential, or it is not accepted."""
+    """The credential is missing or invalid."""
 
 
 class Forbidden(Refused):
-    """The credential does not allow it."""
+    """The credential does not have the required permission."""
 
 
 class NotFound(Refused):
-    """There is no such thing."""
+    """The resource does not exist."""
 
 
 class Conflict(Refused):
-    """It is not in the state for that."""
+    """The state of the resource does not allow the call."""
 
 
 class Gone(Refused):
-    """The offset is not there any more, or not yet."""
+    """The offset has expired, or does not exist yet."""
 
 
 class PreconditionFailed(Refused):
-    """A condition of the call does not hold."""
+    """A precondition of the call does not hold."""
 
 
 class Limited(Refused):
-    """Too much at once."""
+    """A limit is exceeded."""
 
 
 class ServerFailed(Refused):
@@ -135,11 +136,11 @@ class ServerFailed(Refused):
 
 
 class Unavailable(ServerFailed):
-    """The service, or a store of it, is away."""
+    """The service or one of its stores is unavailable."""
 
 
 class TimedOut(ServerFailed):
-    """The service did not hear from its store: it may have happened."""
+    """The service's store timed out: the call may have taken effect."""
 
 
 _FAMILIES: dict[int, type[Refused]] = {
@@ -162,13 +163,13 @@ _FAMILIES: dict[int, type[Refused]] = {
 
 
 def refused(response: httpx.Response) -> Refused:
-    """The error of an answer that is none of the 2xx."""
+    """Return the error for a response outside 2xx."""
     status = response.status_code
     return refusal(status, _members(response, status), retry_after_s(response))
 
 
 def refusal(status: int, members: dict[str, Any], retry_after: float = 0.0) -> Refused:
-    """The error of a problem's members."""
+    """Return the error for the members of a problem."""
     kind = _FAMILIES.get(status, ServerFailed if status >= 500 else Refused)
     return kind(status, members, retry_after)
 
@@ -184,7 +185,7 @@ def _members(response: httpx.Response, status: int) -> dict[str, Any]:
 
 
 def _from_elsewhere(status: int) -> dict[str, Any]:
-    """Of an answer that is not the service's, but of something in front of it."""
+    """Return the error for a response that a proxy made, not the service."""
     if status == 429:
         return {"retryable": True}
     if status in (502, 503, 504):
@@ -193,7 +194,7 @@ def _from_elsewhere(status: int) -> dict[str, Any]:
 
 
 def retry_after_s(response: httpx.Response) -> float:
-    """The seconds of Retry-After; 0 where there are none."""
+    """Return the seconds of Retry-After, or 0 without one."""
     try:
         return max(0.0, float(response.headers.get(RETRY_AFTER, 0)))
     except ValueError:  # a date: nobody sends one here
@@ -201,17 +202,20 @@ def retry_after_s(response: httpx.Response) -> float:
 
 
 def unsent_or_unknown(error: httpx.TransportError, url: str) -> MillstreamError:
-    """What an error of the connection means: only before the connection stood nothing was sent."""
+    """Classify a connection error.
+
+    Nothing was sent only if the connection was not yet established.
+    """
     kind = type(error).__name__
     if isinstance(error, httpx.UnsupportedProtocol):
         return NotAnAddress(f"{url} is not the URL of a service: {error}")
     if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.PoolTimeout):
-        return ConnectionFailed(f"{url} cannot be reached: {str(error) or kind}")
+        return ConnectionFailed(f"{url} is unreachable: {str(error) or kind}")
     return OutcomeUnknown(f"No answer came from {url}: {str(error) or kind}")
 
 
 class ItemRefused(MillstreamError):
-    """One item of a batch was refused."""
+    """One item of a batch was rejected."""
 
     def __init__(self, code: str, detail: str, retryable: bool) -> None:
         self.code = code
@@ -221,7 +225,10 @@ class ItemRefused(MillstreamError):
 
 
 class PartlyRefused(MillstreamError):
-    """Some items of a batch were refused; `results` has one for each, in their order: a result or an ItemRefused."""
+    """Some items of a batch were rejected.
+
+    `results` has one entry per item, in order: a result or an ItemRefused.
+    """
 
     def __init__(self, results: Sequence[Any]) -> None:
         self.results = tuple(results)
@@ -233,7 +240,7 @@ class PartlyRefused(MillstreamError):
 
 
 class Lost(MillstreamError):
-    """A subscription cannot go on. `code` is what its WebSocket was closed with."""
+    """The subscription cannot continue. `code` is the close code of its WebSocket."""
 
     def __init__(self, code: int, reason: str) -> None:
         self.code = code

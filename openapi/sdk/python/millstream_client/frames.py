@@ -1,4 +1,4 @@
-"""The frames of `millstream.v1.msgpack`, as the service sends them."""
+"""Frames of `millstream.v1.msgpack` that the service sends."""
 
 from typing import Any
 
@@ -11,11 +11,11 @@ PROTOCOL = "millstream.v1.msgpack"
 
 
 class Frame(msgspec.Struct, tag_field="type"):
-    """What the service says."""
+    """A frame of the service."""
 
 
 class Welcome(Frame, tag="welcome"):
-    """The answer to `hello`."""
+    """Answer to `hello`."""
 
     session: str
     resumed: bool
@@ -24,14 +24,14 @@ class Welcome(Frame, tag="welcome"):
 
 
 class Ok(Frame, tag="ok"):
-    """Done: one result for each item, where there are items."""
+    """Success, with one result per item if there are items."""
 
     id: str
     results: list[dict[str, Any]] = []
 
 
 class Error(Frame, tag="error"):
-    """Refused, or failed."""
+    """A request was rejected or failed."""
 
     problem: dict[str, Any]
     id: str = ""
@@ -59,7 +59,7 @@ class Records(Frame, tag="records"):
 
 
 class GapTold(Frame, tag="gap"):
-    """Offsets [first, next) that will not come."""
+    """Offsets [first, next) that will not be delivered."""
 
     sub: str
     seq: int
@@ -70,7 +70,7 @@ class GapTold(Frame, tag="gap"):
 
 
 class ShardEnded(Frame, tag="shard_ended"):
-    """All of a shard was delivered."""
+    """All records of a shard were delivered."""
 
     sub: str
     seq: int
@@ -79,14 +79,14 @@ class ShardEnded(Frame, tag="shard_ended"):
 
 
 class AssignedPlace(msgspec.Struct):
-    """A shard, and where its records begin."""
+    """An assigned shard, and the first offset of its records."""
 
     shard: int
     offset: int
 
 
 class Assigned(Frame, tag="assigned"):
-    """Shards that are ours from now on."""
+    """Shards that are assigned to this client from now on."""
 
     sub: str
     generation: int
@@ -94,7 +94,7 @@ class Assigned(Frame, tag="assigned"):
 
 
 class Revoking(Frame, tag="revoking"):
-    """Shards to be given up."""
+    """Shards to release."""
 
     sub: str
     shards: list[int]
@@ -102,31 +102,31 @@ class Revoking(Frame, tag="revoking"):
 
 
 class Revoked(Frame, tag="revoked"):
-    """Shards that are ours no more."""
+    """Shards that are no longer assigned to this client."""
 
     sub: str
     shards: list[int]
 
 
 class Paused(Frame, tag="paused"):
-    """Nothing comes for now."""
+    """Delivery is paused."""
 
     sub: str
     reason: str
 
 
 class Resumed(Frame, tag="resumed"):
-    """It goes on."""
+    """Delivery has resumed."""
 
     sub: str
 
 
 class Ping(Frame, tag="ping"):
-    """Is anybody there?"""
+    """Liveness check of the client."""
 
 
 class Pong(Frame, tag="pong"):
-    """Yes."""
+    """Answer to a ping."""
 
 
 class Bye(Frame, tag="bye"):
@@ -162,7 +162,7 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 def decode_frames(payload: bytes) -> list[ServerFrame]:
-    """The frames of one message; those of a type that is newer than this client are left out."""
+    """Decode the frames of one message; types that this client does not know are left out."""
     try:
         found = _frames.decode(payload)
         return found if isinstance(found, list) else [found]
@@ -186,5 +186,5 @@ TYPES = frozenset(str(kind.__struct_config__.tag) for kind in Frame.__subclasses
 
 
 def encode_frame(frame: dict[str, Any]) -> bytes:
-    """What the client says, as one message."""
+    """Encode a frame of the client as one message."""
     return _encode(frame)

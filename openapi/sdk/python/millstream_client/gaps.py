@@ -1,4 +1,4 @@
-"""What becomes of offsets that are gone: never nothing."""
+"""Handling of offsets that are no longer available, which is never silent."""
 
 import logging
 from collections.abc import Callable
@@ -12,14 +12,14 @@ OnGap = Callable[[Gap], Any]
 
 
 def warn_of(gap: Gap) -> None:
-    """What is done where nobody else is asked."""
+    """Log a warning, the default handler of gaps."""
     log.warning(
         "offsets %d to %d of shard %d are gone: %s", gap.first, gap.next - 1, gap.shard, gap.reason
     )
 
 
 def gaps_of(page: StreamRead | ShardRead) -> list[Gap]:
-    """What a page says is gone."""
+    """Return the gaps of a page."""
     if isinstance(page, StreamRead):
         return page.gaps
     return [] if page.gap is None else [page.gap]

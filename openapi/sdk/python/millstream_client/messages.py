@@ -1,4 +1,4 @@
-"""Messages of a queue, as they go over the wire in MessagePack, where a body is its bytes."""
+"""Messages of a queue in MessagePack, where a body is its bytes."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ _encode = msgspec.msgpack.Encoder().encode
 
 @dataclass(frozen=True)
 class NewMessage:
-    """A message to send. `body`: bytes, text, or anything that JSON can say."""
+    """A message to send. `body`: bytes, text, or any value with a JSON form."""
 
     body: Any
     headers: dict[str, str] | None = None
@@ -35,7 +35,7 @@ class NewMessage:
 
 
 class OutMessage(msgspec.Struct, omit_defaults=True):
-    """A message on its way to the service."""
+    """A message in the form in which it is sent."""
 
     body: bytes
     headers: dict[str, str] = {}
@@ -48,7 +48,10 @@ class OutMessage(msgspec.Struct, omit_defaults=True):
 
 
 def outgoing(message: Any) -> OutMessage:
-    """A message to send, or the body of one. Raises TypeError for a body that has no JSON form."""
+    """Return the message to send for a NewMessage or a body.
+
+    Raises TypeError for a body without a JSON form.
+    """
     asked = message if isinstance(message, NewMessage) else NewMessage(message)
     body, content_type = encode_body(asked.body, asked.content_type)
     return OutMessage(
@@ -64,7 +67,10 @@ def outgoing(message: Any) -> OutMessage:
 
 
 class Sent(msgspec.Struct, frozen=True):
-    """Where a message went. `duplicate`: it had been sent before, and nothing was added."""
+    """Id and offset of a sent message.
+
+    `duplicate`: it had been sent before, and nothing was added.
+    """
 
     id: str
     offset: int
@@ -72,7 +78,7 @@ class Sent(msgspec.Struct, frozen=True):
 
 
 class Delivery(msgspec.Struct, frozen=True, kw_only=True):
-    """One delivery of a message; it is its receiver's until `visible_at`."""
+    """One delivery of a message, leased to its receiver until `visible_at`."""
 
     id: str
     body: bytes
@@ -93,23 +99,23 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Body:
-    """What messages and records have alike: `body` in three forms."""
+    """Common part of messages and records: `body` in three forms."""
 
     __slots__ = ()
     body: bytes
 
     @property
     def text(self) -> str:
-        """The body as text. Raises UnicodeDecodeError, a ValueError, when it is none."""
+        """The body as text. Raises UnicodeDecodeError, a ValueError, if it is not UTF-8."""
         return self.body.decode()
 
     def json(self) -> Any:
-        """The body as a JSON value. Raises ValueError when it is none."""
+        """The body as a JSON value. Raises ValueError if it is not JSON."""
         return decode_json(self.body)
 
 
 class Received(Body):
-    """A message at its receiver. Whatever it holds is as it was when it was received."""
+    """A received message. Its fields are as of when it was received."""
 
     __slots__ = ("delivery",)
 
@@ -118,52 +124,52 @@ class Received(Body):
 
     @property
     def id(self) -> str:
-        """The message's, in whichever queue it is."""
+        """Id of the message, the same in every queue."""
         return self.delivery.id
 
     @property
     def body(self) -> bytes:  # type: ignore[override]
-        """As it was sent."""
+        """Body as sent."""
         return self.delivery.body
 
     @property
     def content_type(self) -> str:
-        """Of the body; empty when nobody said."""
+        """Content type of the body; empty if none was set."""
         return self.delivery.content_type
 
     @property
     def headers(self) -> dict[str, str]:
-        """Those that are text."""
+        """Headers with text values."""
         return self.delivery.headers
 
     @property
     def group(self) -> str:
-        """Its message group; empty without one."""
+        """Message group; empty if it has none."""
         return self.delivery.group
 
     @property
     def receives(self) -> int:
-        """Deliveries so far, with this one."""
+        """Receive count, including this delivery."""
         return self.delivery.receives
 
     @property
     def failures(self) -> int:
-        """How many of them were negatively acknowledged."""
+        """Number of deliveries that were negatively acknowledged."""
         return self.delivery.failures
 
     @property
     def sent_at(self) -> datetime:
-        """When it was sent."""
+        """Time at which the message was sent."""
         return self.delivery.sent_at
 
     @property
     def visible_at(self) -> datetime:
-        """When others get it, unless it is settled or extended before."""
+        """Time at which it is redelivered, unless it is settled or extended before."""
         return self.delivery.visible_at
 
     @property
     def receipt_handle(self) -> str:
-        """Names this delivery."""
+        """Receipt handle of this delivery."""
         return self.delivery.receipt_handle
 
     def __repr__(self) -> str:
@@ -171,7 +177,7 @@ class Received(Body):
 
 
 class Verdict(StrEnum):
-    """How a delivery went. extend: still at work."""
+    """Outcome of a delivery. extend: still processing."""
 
     ACK = "ack"
     NACK = "nack"
@@ -181,7 +187,7 @@ class Verdict(StrEnum):
 
 
 class Settlement(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A verdict on one delivery."""
+    """Settlement of one delivery."""
 
     receipt_handle: str
     action: Verdict
@@ -200,7 +206,7 @@ class _Error(msgspec.Struct):
 
 
 class Settled(msgspec.Struct):
-    """A verdict that was taken. `visible_at`: when the message comes back."""
+    """A settlement that was accepted. `visible_at`: when the message is redelivered."""
 
     visible_at: datetime | None = None
 
@@ -230,7 +236,7 @@ class _SettleResults(msgspec.Struct):
 
 
 def reading(kind: type[T]) -> Callable[[httpx.Response], T]:
-    """How an answer in MessagePack is read."""
+    """Return the decoder of a response in MessagePack."""
     decoder = msgspec.msgpack.Decoder(kind)
     return lambda response: decoder.decode(response.content)
 
@@ -241,12 +247,12 @@ _read_results = reading(_SettleResults)
 
 
 def path(*words: str | int) -> str:
-    """A path below /v1 of words that may have any characters."""
+    """Return a path below /v1 whose segments may have any characters."""
     return "/v1/" + "/".join(quote(str(word), safe="") for word in words)
 
 
 def send(queue: str, messages: Sequence[OutMessage], idempotency_key: str) -> Call[list[Sent]]:
-    """Add messages, all of them or none."""
+    """Send messages, all of them or none."""
     return Call(
         "send_messages",
         "POST",
@@ -264,8 +270,11 @@ def receive(
     visibility_timeout_seconds: float | None,
     attempt_id: str,
 ) -> Call[list[Delivery]]:
-    """Take messages. A repeat gets a fifo queue's again; a standard queue's come back at their timeout, as after a
-    consumer that died, and the repeat gets others."""
+    """Receive messages.
+
+    A repeat returns the same messages of a FIFO queue. Those of a standard queue are redelivered after their visibility
+    timeout, as after a crash of the consumer, and the repeat returns others.
+    """
     asked: dict[str, Any] = {"messages_max": messages_max, "attempt_id": attempt_id}
     if wait_seconds is not None:
         asked["wait_seconds"] = wait_seconds
@@ -284,7 +293,7 @@ def receive(
 
 
 def settle(queue: str, settlements: Iterable[Settlement]) -> Call[list[Settled | ItemRefused]]:
-    """Give verdicts, each answered for itself."""
+    """Settle deliveries, each with its own result."""
     return Call(
         "settle_messages",
         "POST",
@@ -296,7 +305,7 @@ def settle(queue: str, settlements: Iterable[Settlement]) -> Call[list[Settled |
 
 
 def only(results: Sequence[T | ItemRefused]) -> T:
-    """The result of the only item. Raises ItemRefused."""
+    """Return the result of the only item. Raises ItemRefused."""
     [result] = results
     if isinstance(result, ItemRefused):
         raise result

@@ -1,4 +1,4 @@
-"""Records of a stream, as they go over the wire in MessagePack, where data are their bytes."""
+"""Records of a stream in MessagePack, where data are their bytes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,12 +16,15 @@ _encode = msgspec.msgpack.Encoder().encode
 _ACCEPT = {"accept": PACKED["accept"]}
 
 Start = str | datetime
-"""Where a read begins: "earliest", "latest", or the records that arrived then or later."""
+"""Start of a read: "earliest", "latest", or a time, for records that arrived at or after it."""
 
 
 @dataclass(frozen=True)
 class NewRecord:
-    """A record to append. `data`: bytes, text, or anything that JSON can say. Records of one key keep their order."""
+    """A record to append. `data`: bytes, text, or any value with a JSON form.
+
+    Records with the same key stay in order.
+    """
 
     data: Any
     key: str = ""
@@ -31,7 +34,7 @@ class NewRecord:
 
 
 class OutRecord(msgspec.Struct, omit_defaults=True):
-    """A record on its way to the service."""
+    """A record in the form in which it is sent."""
 
     data: bytes
     key: str = ""
@@ -41,7 +44,10 @@ class OutRecord(msgspec.Struct, omit_defaults=True):
 
 
 def outgoing(record: Any) -> OutRecord:
-    """A record to append, or its data. Raises TypeError for data that has no JSON form."""
+    """Return the record to append for a NewRecord or data.
+
+    Raises TypeError for data without a JSON form.
+    """
     asked = record if isinstance(record, NewRecord) else NewRecord(record)
     data, content_type = encode_body(asked.data, asked.content_type)
     moment = None if asked.event_time is None else moment_text(asked.event_time)
@@ -49,12 +55,15 @@ def outgoing(record: Any) -> OutRecord:
 
 
 def moment_text(moment: datetime) -> str:
-    """RFC 3339; a time without a zone is this machine's."""
+    """Format a time as RFC 3339; a time without a zone is in this machine's."""
     return moment.astimezone().isoformat()
 
 
 class Appended(msgspec.Struct, frozen=True):
-    """Where a record went. `duplicate`: it had been appended before."""
+    """Shard and offset of a record.
+
+    `duplicate`: it had been appended before.
+    """
 
     shard: int
     offset: int
@@ -62,7 +71,7 @@ class Appended(msgspec.Struct, frozen=True):
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """A record at its place. `shard` is -1 where only one is read."""
+    """A record with its offset. `shard` is -1 if only one shard is read."""
 
     shard: int = -1
     offset: int
@@ -76,16 +85,19 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """The data as text. Raises UnicodeDecodeError, a ValueError, when it is none."""
+        """The data as text. Raises UnicodeDecodeError, a ValueError, if it is not UTF-8."""
         return self.data.decode()
 
     def json(self) -> Any:
-        """The data as a JSON value. Raises ValueError when it is none."""
+        """The data as a JSON value. Raises ValueError if it is not JSON."""
         return decode_json(self.data)
 
 
 class Gap(msgspec.Struct, frozen=True, kw_only=True):
-    """Offsets [first, next) of a shard that cannot be read: 'expired' by retention, or a 'hole' never filled."""
+    """Offsets [first, next) of a shard that are not available.
+
+    `reason`: 'expired' by retention, or a 'hole' that was never filled.
+    """
 
     shard: int = -1
     first: int
@@ -94,7 +106,7 @@ class Gap(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Child(msgspec.Struct, frozen=True):
-    """A shard that goes on where its parents were closed."""
+    """A shard that continues where its parents were closed."""
 
     shard: int
     first_hash_key: str
@@ -103,7 +115,7 @@ class Child(msgspec.Struct, frozen=True):
 
 
 class ShardRead(msgspec.Struct, frozen=True, kw_only=True):
-    """What a read of one shard found; `next_offset` is where to go on until it has `ended`."""
+    """Records of one shard; continue at `next_offset` until it has `ended`."""
 
     records: list[Record]
     next_offset: int
@@ -117,7 +129,7 @@ class ShardRead(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StreamRead(msgspec.Struct, frozen=True, kw_only=True):
-    """What a read of all shards found, by arrival; `next_cursor` is where to go on."""
+    """Records of all shards, by arrival; continue at `next_cursor`."""
 
     records: list[Record]
     next_cursor: str
@@ -127,7 +139,7 @@ class StreamRead(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GroupRead(msgspec.Struct, frozen=True, kw_only=True):
-    """What a member of a group read of its shards; `token` commits it."""
+    """Records of a member's shards; `token` commits them."""
 
     records: list[Record]
     member: str
@@ -174,7 +186,7 @@ _read_group = reading(GroupRead)
 def append(
     stream: str, records: Sequence[OutRecord], idempotency_key: str
 ) -> Call[list[Appended | ItemRefused]]:
-    """Append records, each answered for itself."""
+    """Append records, each with its own result."""
     return Call(
         "append_records",
         "POST",
@@ -188,7 +200,10 @@ def append(
 def append_to_shard(
     stream: str, shard: int, records: Sequence[OutRecord], conditions: Mapping[str, Any]
 ) -> Call[list[Appended | ItemRefused]]:
-    """Append records to one shard, all of them or none. A repeat is safe with a producer or an expected offset."""
+    """Append records to one shard, all of them or none.
+
+    A repeat is safe with a producer or an expected offset.
+    """
     said = {name: value for name, value in conditions.items() if value is not None}
     return Call(
         "append_records_to_shard",
@@ -214,7 +229,7 @@ def read_shard(stream: str, shard: int, query: Mapping[str, Any]) -> Call[ShardR
 
 
 def read_stream(stream: str, query: Mapping[str, Any]) -> Call[StreamRead]:
-    """Read all shards, by arrival."""
+    """Read all shards by arrival."""
     return Call(
         "read_stream",
         "GET",
@@ -226,7 +241,7 @@ def read_stream(stream: str, query: Mapping[str, Any]) -> Call[StreamRead]:
 
 
 def fetch(group: str, query: Mapping[str, Any]) -> Call[GroupRead]:
-    """Read as a member of a group."""
+    """Read records as a member of a group."""
     return Call(
         "fetch_records",
         "GET",

@@ -1,4 +1,4 @@
-"""Whether what was refused of a batch is tried again, and when: as `retries` has it for whole calls."""
+"""Retries of rejected items of a batch, by the rules of `retries` for whole calls."""
 
 import random
 import time
@@ -23,7 +23,7 @@ class Remaining:
         self._attempts = Attempts(call, retries, now, chance)
 
     def pause_after(self, results: Sequence[Any]) -> float | None:
-        """Seconds until the whole batch is sent again; None when the results are final."""
+        """Return the seconds until the batch is sent again, or None if the results are final."""
         refused = [one for one in results if isinstance(one, ItemRefused)]
         if not any(one.retryable for one in refused):
             return None
@@ -34,7 +34,7 @@ class Remaining:
 
 
 class _ForNow(PartlyRefused):
-    """Some items were refused for now."""
+    """Some items were rejected temporarily."""
 
     def __init__(self, results: Sequence[Any]) -> None:
         super().__init__(results)

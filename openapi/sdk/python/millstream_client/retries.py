@@ -1,9 +1,9 @@
-"""Whether a call that failed is made again, and when. Pure: it is told what happened, and sleeps nowhere.
+"""Retry decisions for failed calls, without I/O or sleeping.
 
-refused, retryable                          again, after Retry-After or a while
-never sent                                  again
-unknown: no answer, or outcome 'unknown'    again only where a repeat changes nothing more
-anything else                               raised
+rejected, retryable                         retry, after Retry-After or a delay
+never sent                                  retry
+unknown: no response, or outcome 'unknown'  retry only if a repeat has no further effect
+anything else                               raise
 """
 
 import random
@@ -18,20 +18,26 @@ from millstream_client.errors import MillstreamError, OutcomeUnknown, Refused
 
 @dataclass(frozen=True)
 class Retries:
-    """How long to go on, and how fast. `seconds` is from the first failure on; 0 tries once."""
+    """Time limit and speed of retries.
+
+    `seconds` counts from the first failure; 0: one attempt.
+    """
 
     seconds: float = 60.0
     first_pause_s: float = 0.1
     longest_pause_s: float = 5.0
 
     def pause_s(self, failures: int, at_least_s: float, chance: float) -> float:
-        """Exponential with full jitter, and never sooner than the service asked for. `chance`: from 0 to 1."""
+        """Return an exponential delay with full jitter, not shorter than the service requested.
+
+        `chance`: a random number from 0 to 1.
+        """
         most = min(self.longest_pause_s, self.first_pause_s * 2.0 ** min(failures, 16))
         return at_least_s + most * chance
 
 
 class Attempts:
-    """One logical call. `pause_after` is told each failure."""
+    """Attempts of one logical call, which are told each failure by `pause_after`."""
 
     def __init__(
         self,
@@ -49,7 +55,7 @@ class Attempts:
         self._may_have_happened = False
 
     def pause_after(self, failure: MillstreamError) -> float:
-        """Seconds until the next attempt. Raises the failure where there is none."""
+        """Return the seconds until the next attempt. Raises the failure if there is none."""
         now = self._now()
         if not self._failures:
             self._first_failure_at = now
@@ -63,7 +69,10 @@ class Attempts:
         return pause
 
     def _last(self, failure: MillstreamError) -> MillstreamError:
-        """A refusal now does not say what an attempt before it did, and may come of that one."""
+        """Return the error to raise: a rejection now does not show what an earlier attempt did.
+
+        The rejection may even be a consequence of that attempt.
+        """
         if self._may_have_happened and not failure.outcome_unknown and self._call.method != "GET":
             unknown = OutcomeUnknown(
                 f"An earlier attempt may have happened; the last one: {failure}"
@@ -73,5 +82,5 @@ class Attempts:
         return failure
 
     def has_happened_before(self, failure: Refused) -> bool:
-        """Whether a delete that finds nothing is the repeat of one that was done."""
+        """Return whether a delete that finds nothing repeats one that succeeded."""
         return self._may_have_happened and self._call.method == "DELETE" and failure.status == 404

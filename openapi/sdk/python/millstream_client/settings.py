@@ -1,4 +1,4 @@
-"""Where the service is and who calls: arguments first, then the environment, then this machine."""
+"""Address and credentials: from arguments, then the environment, then this machine."""
 
 import os
 import ssl
@@ -18,9 +18,10 @@ ApiKey = str | Callable[[], str]
 
 @dataclass(frozen=True)
 class Options:
-    """How a client calls. `timeout_s` is for an answer, beyond what the call itself waits for.
+    """Options of a client.
 
-    `ca_file`: who signs the service's certificate, in PEM; None: whom the machine trusts.
+    `timeout_s` limits a response, beyond the wait that a call requests. `ca_file`: PEM file of the CA that signed the service's
+    certificate; None: the CAs that the machine trusts.
     """
 
     url: str
@@ -30,14 +31,17 @@ class Options:
     ca_file: str | None = None
 
     def trust(self) -> ssl.SSLContext | None:
-        """What a certificate of the service is checked with; None for http. Raises OSError for a file that is none."""
+        """Return the trust store for the service's certificate; None for http.
+
+        Raises OSError for an invalid file.
+        """
         if not self.url.startswith("https"):
             return None
         return ssl.create_default_context(cafile=self.ca_file)
 
     @property
     def headers(self) -> dict[str, str]:
-        """What goes with every call."""
+        """Return the headers of every call."""
         headers = {"user-agent": f"millstream-client/{_version()}"}
         key = self.api_key() if callable(self.api_key) else self.api_key
         if key:
@@ -52,7 +56,10 @@ def read_options(
     retries: Retries,
     ca_file: str | None = None,
 ) -> Options:
-    """The options of a client: `MILLSTREAM_URL`, `MILLSTREAM_API_KEY` and `MILLSTREAM_CA_FILE` for what is not said."""
+    """Return the options of a client.
+
+    `MILLSTREAM_URL`, `MILLSTREAM_API_KEY` and `MILLSTREAM_CA_FILE` are the defaults of omitted arguments.
+    """
     return Options(
         (url or os.environ.get("MILLSTREAM_URL") or URL).rstrip("/"),
         os.environ.get("MILLSTREAM_API_KEY", "") if api_key is None else api_key,

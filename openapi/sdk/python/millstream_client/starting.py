@@ -1,4 +1,7 @@
-"""What a subscription is to be, and where it begins: at offsets, so that it goes on without a gap over any socket."""
+"""Subscription plans: source and start.
+
+The start is resolved to offsets, so that any connection can continue without a gap.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,7 +20,7 @@ from millstream_client.records import ShardRead, Start
 class Plan:
     """One of: a `queue`; a `stream`, from `start` or `offsets`; a `group`.
 
-    `messages` and `bytes` are the most that is under way to its owner or waits for it.
+    `messages` and `bytes` limit the prefetch.
     """
 
     queue: str = ""
@@ -34,7 +37,7 @@ class Plan:
 
 
 async def resolve(transport: AsyncTransport, plan: Plan) -> Ask:
-    """What to say for it. Raises MillstreamError."""
+    """Return the subscription request of a plan. Raises MillstreamError."""
     if plan.queue:
         extra: dict[str, Any] = {"mode": "work", "auto_extend": plan.auto_extend}
         if plan.visibility_timeout_seconds is not None:
@@ -55,7 +58,7 @@ def _ask(plan: Plan, source: str, **more: Any) -> Ask:
 
 
 async def _positions(transport: AsyncTransport, plan: Plan) -> dict[int, int]:
-    """The next offset of each shard that a reader begins with; none for the oldest of all."""
+    """Return the next offset of each shard for a reader; none for the oldest records."""
     if plan.start == "earliest":
         return {}
     shards = (await transport.call(list_shards(plan.stream))).items
@@ -73,8 +76,10 @@ async def _positions(transport: AsyncTransport, plan: Plan) -> dict[int, int]:
 
 
 async def _since(transport: AsyncTransport, plan: Plan, roots: list[int]) -> dict[int, int]:
-    """From the oldest shards on: one that ended before that time is followed by its children, once all their parents
-    have."""
+    """Return the offsets from a time, starting with the oldest shards.
+
+    A shard that ended before that time is followed by its children, once all their parents have ended.
+    """
     ended: set[int] = set()
     found: dict[int, int] = {}
     looking = list(roots)

@@ -1,4 +1,4 @@
-"""The context of traces, where the program has OpenTelemetry; nothing at all where it has not."""
+"""Trace context, if the program uses OpenTelemetry."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -12,9 +12,9 @@ with suppress(ImportError):
 
 
 def trace_headers() -> dict[str, str]:
-    """The headers of a call that say in which span it is made: `traceparent`, and what else the program propagates.
+    """Return the headers that identify the span of a call.
 
-    The service puts the context into what the call sends.
+    `traceparent`, and others that the program propagates. The service puts the context into what the call sends.
     """
     headers: dict[str, str] = {}
     if propagate is not None:
@@ -23,6 +23,8 @@ def trace_headers() -> dict[str, str]:
 
 
 def context_of(headers: Mapping[str, str]) -> Any:
-    """The context in which a message or record was made, of its `headers`, as OpenTelemetry has it: for a span's
-    parent or its links. None without OpenTelemetry."""
+    """Return the context in `headers` of a message or record, for a span's parent or links.
+
+    None without OpenTelemetry.
+    """
     return None if propagate is None else propagate.extract(headers)

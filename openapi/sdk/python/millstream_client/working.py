@@ -1,14 +1,14 @@
-"""Working on a queue: so many messages at once, each kept hidden while it is in hand, settled when it is done.
+"""Queue workers: concurrent handlers whose messages stay hidden until they are settled.
 
-    receive as many as there is room for ─▶ handler ─┬─ returns ───────────▶ ack
-              ▲                                      ├─ raises Retry ──────▶ nack, after its delay
-              │ room                                 ├─ raises Reject ─────▶ reject: to the dead letters
-              └──────────────────────────────────────┴─ raises ────────────▶ nack, as the queue's back-off says
+    receive as many as there is capacity for ─▶ handler ─┬─ returns ──────▶ ack
+              ▲                                          ├─ raises Retry ─▶ nack, after its delay
+              │ capacity                                 ├─ raises Reject ▶ reject: dead-lettered
+              └──────────────────────────────────────────┴─ raises ───────▶ nack, with the queue's back-off
 
-    every third of the lease: extend all in hand, in one call
+    every third of the lease: extend all messages in progress, in one call
 
-What is in hand when the worker dies comes back when its lease is over. A handler may see a message twice, as
-everybody may who works on a queue.
+Messages in progress when the worker dies are redelivered after their lease. A handler can see a message twice, as any
+consumer of a queue can.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ REASON_CHARACTERS_MAX = 1_024
 
 
 class Retry(Exception):
-    """Raised by a handler: it failed, and is to be tried again after `delay_seconds`."""
+    """Raised by a handler to retry the message after `delay_seconds`."""
 
     def __init__(self, delay_seconds: float | None = None, reason: str = "") -> None:
         self.delay_seconds = delay_seconds
@@ -46,7 +46,10 @@ class Retry(Exception):
 
 
 class Reject(Exception):
-    """Raised by a handler: it will never work. The message goes to the dead letters, with the reason."""
+    """Raised by a handler for a permanent failure.
+
+    The message is dead-lettered with the reason.
+    """
 
     def __init__(self, reason: str = "") -> None:
         self.reason = reason
@@ -59,10 +62,10 @@ Handle = Callable[[Delivery], Awaitable[bool]]
 
 @dataclass(frozen=True)
 class Pace:
-    """How a worker works.
+    """Settings of a worker.
 
-    `concurrency`: messages in hand at most. `lease_seconds`: for how long one stays hidden without news of the worker.
-    `grace_seconds`: how long what is in hand may take once the worker is to stop; then it is released.
+    `concurrency`: maximum messages in progress. `lease_seconds`: how long a message stays hidden without an extension.
+    `grace_seconds`: how long messages in progress may take once the worker is stopped; then they are released.
     """
 
     concurrency: int = 1
@@ -71,7 +74,7 @@ class Pace:
 
 
 class Work:
-    """One worker's loop. It runs once."""
+    """One worker's loop. It can run once."""
 
     def __init__(self, transport: AsyncTransport, queue: str, handle: Handle, pace: Pace) -> None:
         self._transport = transport
@@ -84,11 +87,11 @@ class Work:
         self._verdicts = _Verdicts(transport, queue)
 
     def stop(self) -> None:
-        """Take no more, finish what is in hand, and end."""
+        """Stop receiving, finish the messages in progress, and end."""
         self._stopping.set()
 
     async def run(self) -> None:
-        """Work until stopped. Raises MillstreamError when the queue is gone, or may not be read."""
+        """Work until stopped. Raises MillstreamError if the queue was deleted or cannot be read."""
         keeping = asyncio.create_task(self._keep_leases())
         settling = asyncio.create_task(self._verdicts.run())
         try:
@@ -130,7 +133,7 @@ class Work:
             return []
 
     async def _unless_stopped(self, waiting: Awaitable[T]) -> T | None:
-        """What it gives; or None when the worker is to stop, and it did not come to an end soon after."""
+        """Return the result, or None if the worker is stopped and the result does not follow soon."""
         task = asyncio.ensure_future(waiting)
         stopping = asyncio.ensure_future(self._stopping.wait())
         try:
@@ -178,7 +181,7 @@ class Work:
         return None if settled else Settlement(handle, Verdict.ACK)
 
     async def _keep_leases(self) -> None:
-        """Extend what is in hand; a delivery that is over is the handler's alone to end."""
+        """Extend the messages in progress; only the handler ends a delivery that is over."""
         lease_s = self._pace.lease_seconds
         while True:
             await asyncio.sleep(lease_s / 3)
@@ -193,10 +196,10 @@ class Work:
                 try:
                     await self._transport.call(call, Retries(seconds=lease_s / 3))
                 except MillstreamError as error:
-                    log.warning("leases of %s were not extended: %s", self._queue, error)
+                    log.warning("extending leases of %s failed: %s", self._queue, error)
 
     async def _finish(self) -> None:
-        """Wait for what is in hand, and release what takes too long."""
+        """Wait for the messages in progress, and release those that take too long."""
         if self._hands:
             await asyncio.wait([*self._hands], timeout=self._pace.grace_seconds)
         unfinished = [*self._hands]
@@ -206,7 +209,7 @@ class Work:
 
 
 class _Verdicts:
-    """Gives verdicts: all that come while a call is under way leave together in the next."""
+    """Batcher of settlements: those that arrive during a call leave together in the next."""
 
     def __init__(self, transport: AsyncTransport, queue: str) -> None:
         self._transport = transport
@@ -216,14 +219,14 @@ class _Verdicts:
         self._ended = False
 
     async def give(self, verdict: Settlement) -> None:
-        """Have it given; returns once that is over, well or not."""
+        """Submit a settlement; return when it has been sent, successfully or not."""
         given = asyncio.get_running_loop().create_future()
         self._waiting.append((verdict, given))
         self._news.set()
         await given
 
     def end(self) -> None:
-        """Give what is waiting, and end."""
+        """Send the waiting settlements, and end."""
         self._ended = True
         self._news.set()
 
@@ -245,7 +248,7 @@ class _Verdicts:
         try:
             results = await self._transport.call(settle(self._queue, verdicts))
         except MillstreamError as error:
-            log.error("%d verdicts on %s were not given: %s", len(verdicts), self._queue, error)
+            log.error("%d settlements on %s failed: %s", len(verdicts), self._queue, error)
             return
         for verdict, result in zip(verdicts, results, strict=True):
             if isinstance(result, ItemRefused):
@@ -263,7 +266,7 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 @asynccontextmanager
 async def stopped_by_signals(stop: Callable[[], None], wanted: bool) -> AsyncGenerator[None]:
-    """SIGTERM and SIGINT call `stop` meanwhile, where this is the main thread."""
+    """Call `stop` on SIGTERM and SIGINT inside the block, if this is the main thread."""
     loop = asyncio.get_running_loop()
     heard: list[signal.Signals] = []
     if wanted and threading.current_thread() is threading.main_thread():

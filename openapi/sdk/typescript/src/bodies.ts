@@ -1,4 +1,4 @@
-/** Bodies and data, as JSON tells them: text, a JSON value, or base64. */
+/** Bodies and data in JSON: text, a JSON value, or base64. */
 
 const JSON_TYPE = 'application/json';
 
@@ -13,24 +13,24 @@ export class Body {
     this.contentType = contentType ?? '';
   }
 
-  /** Its bytes. */
+  /** The bytes of the body. */
   get bytes(): Uint8Array {
     if (this.#base64 === undefined) return new TextEncoder().encode(this.text);
     return Uint8Array.from(atob(this.#base64), (character) => character.charCodeAt(0));
   }
 
-  /** It as text; bytes that are none become replacement characters. */
+  /** The body as text; invalid UTF-8 becomes replacement characters. */
   get text(): string {
     if (this.#base64 !== undefined) return new TextDecoder().decode(this.bytes);
     return this.#isJson ? JSON.stringify(this.#value) : String(this.#value);
   }
 
-  /** It as a JSON value. Throws SyntaxError when it is none. */
+  /** The body as a JSON value. Throws SyntaxError for invalid JSON. */
   json<T = unknown>(): T {
     return (this.#isJson ? this.#value : JSON.parse(this.text)) as T;
   }
 
-  /** How many bytes its credit counts; of a JSON value that was sent with other white space or digits, nearly. */
+  /** Size in bytes for credit; approximate for a JSON value that was sent with other white space or digits. */
   get size(): number {
     if (this.#base64 !== undefined) return Math.ceil((this.#base64.length * 3) / 4);
     return new TextEncoder().encode(this.text).length;

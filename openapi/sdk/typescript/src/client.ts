@@ -1,20 +1,20 @@
-/** One client of a service: what the generated functions and the subscriptions need. */
+/** Client of a service, for the generated functions and for subscriptions. */
 
 import { type Client, createClient } from './generated/client/index.js';
 import { type RetryOptions, retrying } from './retries.js';
 
-/** A WebSocket as browsers have it; Node has one from version 22 on, and `ws` and `undici` have others. */
+/** A WebSocket with the browser API. Node has one from version 22; `ws` and `undici` provide others. */
 export type WebSocketLike = Pick<
   WebSocket,
   'send' | 'close' | 'readyState' | 'addEventListener' | 'protocol'
 >;
 export type WebSocketClass = new (url: string, protocols: string[]) => WebSocketLike;
 
-/** A key or a token, or what gives the one that is good now: it is asked before each call and each connection. */
+/** A key or a token, or a function that returns the current one, called before each request and connection. */
 export type ApiKey = string | (() => string | Promise<string>);
 
 export interface Options {
-  /** Where the service is; in a browser the page's own place unless said. */
+  /** URL of the service; default in a browser: the origin of the page. */
   url?: string;
   apiKey?: ApiKey;
   retries?: RetryOptions;
@@ -24,7 +24,7 @@ export interface Options {
 
 export interface Millstream {
   readonly url: string;
-  /** The key or token that is good now; empty where there is none. */
+  /** The current key or token; empty if there is none. */
   readonly apiKey: () => Promise<string>;
   /** For the generated functions: `sendMessages({ client: millstream.client, path: { queue }, body })`. */
   readonly client: Client;
@@ -33,7 +33,7 @@ export interface Millstream {
 
 const URL_DEFAULT = 'http://127.0.0.1:8080';
 
-/** A client of the service at `url`. Nothing is sent yet. */
+/** Create a client of the service at `url`, without sending anything. */
 export function connect(options: Options = {}): Millstream {
   const url = (options.url ?? pageOrigin() ?? URL_DEFAULT).replace(/\/+$/, '');
   const given = options.apiKey ?? '';
@@ -56,7 +56,7 @@ function platformWebSocket(): WebSocketClass {
     (globalThis as { WebSocket?: WebSocketClass }).WebSocket ??
     class {
       constructor() {
-        throw new Error('This platform has no WebSocket: pass one to connect({ WebSocket }).');
+        throw new Error('This platform has no WebSocket; pass one to connect({ WebSocket }).');
       }
     } as unknown as WebSocketClass
   );

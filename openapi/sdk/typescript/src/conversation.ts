@@ -1,8 +1,8 @@
 /**
- * One subscription's side of `millstream.v1`, without a socket: frames go in, frames and deliveries come out.
+ * The client's side of `millstream.v1` for one subscription, without I/O.
  *
- *   connected() ──▶ hello ─▶ welcome ──resumed──▶ goes on: verdicts and credit that may be lost are said again
- *                                   └──new─────▶ subscribe, from where the last record was
+ *   connected() ──▶ hello ─▶ welcome ──resumed──▶ continue: send verdicts and credit again that may be lost
+ *                                   └──new─────▶ subscribe, after the last record
  */
 
 import { type Gap, Message, type Settling, StreamRecord, type Verdict } from './deliveries.js';
@@ -16,7 +16,7 @@ const EXPIRED = 'receipt_handle_expired';
 export interface Ask {
   source: string;
   group: string;
-  /** By shard, the next offset wanted; empty for the oldest of all. */
+  /** Next offset by shard; empty for the oldest records. */
   positions: Map<number, number>;
   messages: number;
   bytes: number;
@@ -36,15 +36,15 @@ interface Waiting {
 }
 
 export class Conversation {
-  /** Deliveries that nobody has taken yet. */
+  /** Deliveries that were not taken yet. */
   readonly arrived: Arrived[] = [];
-  /** Whether the service delivers over the socket that is there now. */
+  /** Whether the service delivers over the current connection. */
   isOn = false;
-  /** What says who we are, over the next socket. */
+  /** Credential for the next connection. */
   token = '';
-  /** A service that is silent for so long is not there. */
+  /** Time without frames after which the service counts as unreachable. */
   silenceSeconds = 60;
-  /** Why the service closes. */
+  /** Reason for the close by the service. */
   bye: Extract<Frame, { type: 'bye' }> | undefined;
 
   readonly #ask: Ask;
@@ -64,7 +64,7 @@ export class Conversation {
     this.#settling = settling;
   }
 
-  /** The first frame over a new socket. */
+  /** Return the first frame for a new connection. */
   connected(): Said[] {
     this.bye = undefined;
     this.isOn = false;
@@ -74,7 +74,7 @@ export class Conversation {
     return [hello];
   }
 
-  /** What a message of the service is answered with at once. Throws where the subscription is over. */
+  /** Process a message of the service and return the immediate reply. Throws if the subscription has ended. */
   hear(text: string): Said[] {
     return framesOf(text).flatMap((frame) => this.#hear(frame));
   }
@@ -154,7 +154,7 @@ export class Conversation {
     this.#granted = [];
     this.#takenMessages = this.#takenBytes = 0;
     if (this.#ask.group) {
-      // its shards may be another's now: what was not looked at comes again
+      // its shards may be reassigned: deliveries that were not taken are delivered again
       this.arrived.length = 0;
       this.#revoking.clear();
     }
@@ -176,13 +176,13 @@ export class Conversation {
 
   // Deliveries
 
-  /** The owner is done with what was taken last: what to say then. */
+  /** Mark the last taken delivery as processed; return the frames to send. */
   done(): Said[] {
     this.#inHand = -1;
     return this.#givenUp();
   }
 
-  /** The next delivery, and what to say for it: new credit once half of it is used. */
+  /** Take the next delivery; return it with the frames to send. New credit is given once half of it is used. */
   take(): { arrived: Arrived; said: Said[] } | undefined {
     const arrived = this.arrived.shift();
     if (arrived === undefined) return undefined;
@@ -198,19 +198,19 @@ export class Conversation {
     const { messages, bytes } = this.#ask;
     const enough = 2 * this.#takenMessages >= messages || 2 * this.#takenBytes >= bytes;
     if (!enough || !this.isOn) return [];
-    // a JSON value may have had more bytes where it lay: where there is room, there is credit
+    // a stored JSON value may have had more bytes: free space is given as credit
     const room = this.arrived.length === 0 ? Math.floor(bytes / 2) : 0;
     return this.#credit(this.#takenMessages, Math.max(this.#takenBytes, room));
   }
 
-  /** Credit, and a question whose answer says that it has arrived. */
+  /** A credit frame with an id, whose answer confirms its arrival. */
   #credit(messages: number, bytes: number): Said[] {
     this.#takenMessages = this.#takenBytes = 0;
     this.#granted.push({ messages, bytes });
     return [{ type: 'credit', sub: SUB, messages, bytes, seq: this.#seq }, { type: 'ping' }];
   }
 
-  /** What a broken socket may have swallowed; no more than there is room for beside what waits here. */
+  /** Credit that a lost connection may have swallowed, within the space that remains beside waiting deliveries. */
   #grantedAgain(): Said[] {
     const granted = this.#granted;
     this.#granted = [];
@@ -233,12 +233,12 @@ export class Conversation {
 
   // Verdicts and commits
 
-  /** What to say for a verdict, and when it was taken. It is said again over the next socket when no answer came. */
+  /** Send a settlement, which resolves once it is accepted. Without an answer, it is sent again over the next connection. */
   settle(verdict: Verdict): { said: Said[]; taken: Promise<void> } {
     return this.#asked({ ...verdict });
   }
 
-  /** The same for a commit: everything of a shard before `upTo` is done. */
+  /** Commit everything in a shard before `upTo`. */
   commit(shard: number, upTo: number): { said: Said[]; taken: Promise<void> } {
     return this.#asked({ type: 'ack', shard, up_to: upTo });
   }
@@ -276,7 +276,7 @@ export class Conversation {
     }
   }
 
-  /** It is over: nothing more will be answered. */
+  /** End the conversation: nothing more will be answered. */
   end(error: Error): void {
     for (const waiting of this.#waiting.values()) waiting.failed(error);
     this.#waiting.clear();
@@ -284,7 +284,7 @@ export class Conversation {
 
   // Groups
 
-  /** Shards that are to be given up, and of which nothing is here any more. */
+  /** Revoked shards that have no more deliveries here. */
   #givenUp(): Said[] {
     if (this.#revoking.size === 0) return [];
     const here = new Set([this.#inHand]);

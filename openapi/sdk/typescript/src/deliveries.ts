@@ -1,4 +1,4 @@
-/** What a subscription hands over. */
+/** Deliveries of a subscription. */
 
 import { Body } from './bodies.js';
 import type { ReceivedMessageOut, RecordOut } from './generated/types.gen.js';
@@ -11,12 +11,12 @@ export interface Verdict {
   reason?: string;
 }
 
-/** Where verdicts go. */
+/** Receiver of settlements. */
 export interface Settling {
   settle(verdict: Verdict): Promise<void>;
 }
 
-/** A message that was received. Settle it: otherwise others get it when its time is over. */
+/** A received message. Settle it; otherwise it is redelivered after its visibility timeout. */
 export class Message extends Body {
   readonly id: string;
   readonly headers: Record<string, string>;
@@ -40,17 +40,17 @@ export class Message extends Body {
     this.#source = source;
   }
 
-  /** Whether it was acknowledged, or given back. */
+  /** Whether the message was settled. */
   get settled(): boolean {
     return this.#settled;
   }
 
-  /** It is done, and gone. */
+  /** Acknowledge the message, which deletes it. */
   ack(): Promise<void> {
     return this.#end({ type: 'ack', receipt_handles: [this.receiptHandle] });
   }
 
-  /** It failed: again after a delay, or as the queue's back-off says. */
+  /** Report a failed attempt: redelivered after a delay or the queue's back-off. */
   nack(delaySeconds?: number): Promise<void> {
     return this.#end({
       type: 'nack',
@@ -59,17 +59,17 @@ export class Message extends Body {
     });
   }
 
-  /** It was not tried: back at once. */
+  /** Return the message without counting an attempt; it is ready immediately. */
   release(): Promise<void> {
     return this.#end({ type: 'release', receipt_handles: [this.receiptHandle] });
   }
 
-  /** Never again: to the dead letters. */
+  /** Reject the message permanently; it is dead-lettered. */
   reject(reason = ''): Promise<void> {
     return this.#end({ type: 'reject', receipt_handles: [this.receiptHandle], reason });
   }
 
-  /** Still at work: hide it for so long from now. */
+  /** Extend the visibility timeout, counted from now. */
   extend(seconds: number): Promise<void> {
     return this.#source.settle({
       type: 'extend',
@@ -84,7 +84,7 @@ export class Message extends Body {
   }
 }
 
-/** A record at its place in a stream. */
+/** A record with its offset. */
 export class StreamRecord extends Body {
   readonly shard: number;
   readonly offset: number;
@@ -104,7 +104,7 @@ export class StreamRecord extends Body {
   }
 }
 
-/** Offsets [first, next) of a shard that are gone: 'expired' by retention, or a 'hole' never filled. */
+/** Offsets [first, next) of a shard that are not available: 'expired' by retention, or a 'hole' that was never filled. */
 export interface Gap {
   shard: number;
   first: number;

@@ -1,6 +1,6 @@
-/** What goes wrong. */
+/** Errors of the client. */
 
-/** A problem (RFC 9457), as the service tells it. */
+/** A problem (RFC 9457) returned by the service. */
 export interface Problem {
   status?: number;
   code?: string;
@@ -10,7 +10,7 @@ export interface Problem {
   outcome?: string;
 }
 
-/** The service refused, or failed. */
+/** The service rejected the call or failed. */
 export class MillstreamError extends Error {
   readonly code: string;
   readonly status: number;
@@ -29,7 +29,7 @@ export class MillstreamError extends Error {
   }
 }
 
-/** A subscription was closed, and does not come back. `code`: what its WebSocket was closed with. */
+/** A subscription was closed permanently. `code`: the close code of its WebSocket. */
 export class Closed extends Error {
   readonly code: number;
 
@@ -40,7 +40,7 @@ export class Closed extends Error {
   }
 }
 
-/** The error of what a call of the generated client gave in `error`. */
+/** Return the error for the `error` of a call of the generated client. */
 export function errorOf(told: unknown): Error {
   if (told instanceof Error) return told;
   return new MillstreamError(typeof told === 'object' && told !== null ? (told as Problem) : {});

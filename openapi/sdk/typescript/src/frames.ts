@@ -1,4 +1,4 @@
-/** The frames of `millstream.v1.json`, as the service sends them. */
+/** Frames of `millstream.v1.json` that the service sends. */
 
 import type { ReceivedMessageOut, RecordOut } from './generated/types.gen.js';
 import type { Problem } from './errors.js';
@@ -22,16 +22,16 @@ export type Frame =
   | { type: 'pong' }
   | { type: 'bye'; code: number; reason: string; reconnect: boolean; after_seconds?: number };
 
-/** What became of one item of a settlement. */
+/** Result of one item of a settlement. */
 export interface Result {
   status?: string;
   error?: { code: string; detail: string; retryable: boolean };
 }
 
-/** What the client says. */
+/** A frame of the client. */
 export type Said = { type: string } & Record<string, unknown>;
 
-/** The frames of one message. Those of a type that is newer than this client mean nothing to it. */
+/** Decode the frames of one message. Types that this client does not know are ignored. */
 export function framesOf(text: string): Frame[] {
   const told = JSON.parse(text) as Frame | Frame[];
   return Array.isArray(told) ? told : [told];

@@ -1,9 +1,9 @@
 /**
- * Calls again where that is safe.
+ * Retries where they are safe.
  *
- *   refused, retryable                        again, after Retry-After or a while
- *   no answer, or its outcome is 'unknown'    again only where a repeat changes nothing more
- *   anything else                             for the caller
+ *   rejected, retryable                       retry, after Retry-After or a delay
+ *   no response, or outcome 'unknown'         retry only if a repeat has no further effect
+ *   anything else                             return to the caller
  *
  * A call that takes an Idempotency-Key gets one, the same for each attempt.
  */
@@ -12,7 +12,7 @@ import type { Problem } from './errors.js';
 import { REPEATS } from './tables.js';
 
 export interface RetryOptions {
-  /** For how long to go on, from the first failure; 0 tries once. */
+  /** Time limit for retries, from the first failure; 0: one attempt. */
   seconds?: number;
   firstPauseSeconds?: number;
   longestPauseSeconds?: number;
@@ -21,7 +21,7 @@ export interface RetryOptions {
 const KEY = 'Idempotency-Key';
 const GATEWAYS = new Set([502, 503, 504]);
 
-/** A `fetch` that calls again. */
+/** A `fetch` with retries. */
 export function retrying(send: typeof fetch = fetch, options: RetryOptions = {}): typeof fetch {
   const seconds = options.seconds ?? 60;
   const first = options.firstPauseSeconds ?? 0.1;
@@ -79,7 +79,7 @@ async function judged(response: Response): Promise<Attempt> {
   const after = Math.max(0, Number(response.headers.get('retry-after')) || 0);
   const problem = await problemOf(response.clone());
   if (problem === undefined) {
-    // it comes from something in front of the service, which may have been reached
+    // the response is a proxy's; the service may have been reached
     const unknown = GATEWAYS.has(response.status);
     return { response, retryable: unknown || response.status === 429, unknown, after };
   }

@@ -1,4 +1,4 @@
-/** Where a subscription to a stream begins: at offsets, so that it goes on without a gap over any socket. */
+/** Start of a subscription to a stream, as offsets, so that any connection can continue without a gap. */
 
 import type { Millstream } from './client.js';
 import { errorOf } from './errors.js';
@@ -6,14 +6,14 @@ import { getConsumerGroup, listShards, readShard } from './generated/sdk.gen.js'
 
 export type Start = 'earliest' | 'latest' | Date;
 
-/** The stream that a group reads. */
+/** Return the stream that a group reads. */
 export async function streamOf(millstream: Millstream, group: string): Promise<string> {
   const { data, error } = await getConsumerGroup({ client: millstream.client, path: { group } });
   if (data === undefined) throw errorOf(error);
   return data.stream;
 }
 
-/** The next offset of each shard that a reader begins with; none for the oldest of all. */
+/** Return the next offset of each shard for a reader; none for the oldest records. */
 export async function positionsOf(
   millstream: Millstream,
   stream: string,
@@ -32,7 +32,7 @@ export async function positionsOf(
   return since(millstream, stream, start, shard === undefined ? roots.map((one) => one.index) : [shard]);
 }
 
-/** From the oldest shards on: one that ended before that time is followed by its children, once all parents have. */
+/** Return the offsets from a time. A shard that ended before it is followed by its children, once all parents have ended. */
 async function since(
   millstream: Millstream,
   stream: string,

@@ -1,4 +1,4 @@
-/** Subscriptions over a WebSocket, over one connection after another. */
+/** Subscriptions over a WebSocket, which survive lost connections. */
 
 import type { Millstream, WebSocketLike } from './client.js';
 import { type Arrived, type Ask, Conversation } from './conversation.js';
@@ -18,20 +18,20 @@ const FIRST_WORD_S = 20; // for a connection and the welcome
 const NO_CLOSE_S = 0.25;
 
 interface Credit {
-  /** At most so many are under way, or wait to be taken. */
+  /** Prefetch limit. */
   messages?: number;
   bytes?: number;
 }
 
 export interface QueueOptions extends Credit {
   visibilityTimeoutSeconds?: number;
-  /** Keep messages hidden for as long as the socket lives; yes, unless said. */
+  /** Extend the visibility timeout while the connection is open; default: true. */
   autoExtend?: boolean;
 }
 
 export interface StreamOptions extends Credit {
   start?: Start;
-  /** By shard, the next offset wanted; instead of `start`. */
+  /** Next offset by shard; instead of `start`. */
   offsets?: Record<number, number>;
   shard?: number;
   filter?: Record<string, unknown>;
@@ -42,7 +42,7 @@ export interface GroupOptions extends Credit {
   onGap?: (gap: Gap) => void;
 }
 
-/** The messages of a queue as they come. Settle each of them. */
+/** Subscribe to the messages of a queue. Settle each of them. */
 export function subscribeToQueue(
   millstream: Millstream,
   queue: string,
@@ -56,7 +56,7 @@ export function subscribeToQueue(
   return new Subscription<Message>(millstream, () => Promise.resolve(ask));
 }
 
-/** The records of a stream, from the latest on unless said. */
+/** Subscribe to the records of a stream, by default new records only. */
 export function subscribeToStream(
   millstream: Millstream,
   stream: string,
@@ -76,7 +76,7 @@ export function subscribeToStream(
   return new Subscription<StreamRecord>(millstream, prepare, options.onGap);
 }
 
-/** The records of the shards that a group gives to this member; `commit` says how far it is. */
+/** Subscribe as a member of a group, to the records of its assigned shards; `commit` commits them. */
 export function subscribeToGroup(
   millstream: Millstream,
   group: string,
@@ -100,10 +100,10 @@ function askOf(source: string, credit: Credit, more: Partial<Ask>): Ask {
 }
 
 /**
- * Deliveries as they come: `for await (const message of subscription)`.
+ * Deliveries as they arrive: `for await (const message of subscription)`.
  *
- * A connection that breaks is opened again, and nothing is skipped. The iteration throws MillstreamError or Closed where
- * it cannot go on; it ends after `close()`, and leaving it closes. `next()` is for those who want to come back.
+ * A lost connection is reopened without skipping anything. The iteration throws MillstreamError or Closed if it cannot
+ * continue; it ends after `close()`, and leaving the loop closes the subscription. Use `next()` to keep it open.
  */
 export class Subscription<Item extends Message | StreamRecord> implements AsyncIterable<Item>, Settling {
   readonly #millstream: Millstream;
@@ -134,7 +134,7 @@ export class Subscription<Item extends Message | StreamRecord> implements AsyncI
     return this;
   }
 
-  /** Close it: what was delivered and not settled is released at once. */
+  /** Close the subscription; unsettled deliveries are released immediately. */
   async close(): Promise<void> {
     this.#closing = true;
     this.#socket?.close(NORMAL);
@@ -155,7 +155,7 @@ export class Subscription<Item extends Message | StreamRecord> implements AsyncI
     }
   }
 
-  /** The next delivery; undefined once it is closed. */
+  /** Return the next delivery; undefined once the subscription is closed. */
   async next(): Promise<Item | undefined> {
     const talk = this.#talking();
     this.#say(talk.done());
@@ -174,14 +174,14 @@ export class Subscription<Item extends Message | StreamRecord> implements AsyncI
     }
   }
 
-  /** Give a verdict on a message. Throws MillstreamError. */
+  /** Settle a message. Throws MillstreamError. */
   async settle(verdict: Verdict): Promise<void> {
     const { said, taken } = this.#talking().settle(verdict);
     this.#say(said);
     await taken;
   }
 
-  /** Of a group: this record, and what came before it in its shard, is done. Throws MillstreamError. */
+  /** Commit a record of a group, and everything before it in its shard. Throws MillstreamError. */
   async commit(record: StreamRecord): Promise<void> {
     const { said, taken } = this.#talking().commit(record.shard, record.offset + 1);
     this.#say(said);
@@ -189,7 +189,7 @@ export class Subscription<Item extends Message | StreamRecord> implements AsyncI
   }
 
   #talking(): Conversation {
-    if (this.#talk === undefined) throw new Error('A subscription is opened first.');
+    if (this.#talk === undefined) throw new Error('The subscription is not open.');
     if (this.#failure !== undefined && this.#talk.arrived.length === 0 && !this.#closing) throw this.#failure;
     return this.#talk;
   }
@@ -220,7 +220,7 @@ export class Subscription<Item extends Message | StreamRecord> implements AsyncI
     }
   }
 
-  /** Talk over one connection; seconds to wait before the next. Throws where it has ended for good. */
+  /** Use one connection; return the seconds to wait before the next. Throws if it has ended permanently. */
   #converse(talk: Conversation): Promise<number> {
     const url = this.#millstream.url.replace(/^http/, 'ws') + PATH;
     const socket = new this.#millstream.WebSocket(url, [PROTOCOL]);
@@ -286,7 +286,7 @@ export class Subscription<Item extends Message | StreamRecord> implements AsyncI
     for (const one of wake) one();
   }
 
-  /** Wait until a fact is so. Throws what has ended the subscription, if that was first. */
+  /** Wait until a condition holds. Throws the error that ended the subscription, if that is first. */
   async #until(fact: () => boolean): Promise<void> {
     while (!fact()) {
       if (this.#failure !== undefined) throw this.#failure;
@@ -300,5 +300,5 @@ function isGap(arrived: Arrived): arrived is Extract<Arrived, { kind: 'gap' }> {
 }
 
 function warnOf(gap: Gap): void {
-  console.warn(`millstream: offsets ${gap.first} to ${gap.next - 1} of shard ${gap.shard} are gone: ${gap.reason}`);
+  console.warn(`millstream: offsets ${gap.first} to ${gap.next - 1} of shard ${gap.shard} are not available: ${gap.reason}`);
 }

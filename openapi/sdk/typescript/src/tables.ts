@@ -1,6 +1,6 @@
 // Generated from openapi.json by `make sdk`; changes are lost.
 
-/** What a second call does: method, path, repeat, and the fields of which one guards it. */
+/** Effect of a repeated call: method, path, repeat, and the fields of which one guards it. */
 export const REPEATS: readonly (readonly [string, string, string, readonly string[]])[] = [
   ["GET", "/livez", "safe", []],
   ["GET", "/readyz", "safe", []],

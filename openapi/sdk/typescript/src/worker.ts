@@ -1,10 +1,10 @@
-/** Working on a queue: so many messages at once, each kept hidden while it is in hand, settled when it is done. */
+/** Queue workers: concurrent handlers whose messages stay hidden until they are settled. */
 
 import type { Millstream } from './client.js';
 import type { Message } from './deliveries.js';
 import { type QueueOptions, type Subscription, subscribeToQueue } from './subscription.js';
 
-/** Thrown by a handler: it failed, and is to be tried again after so long, or as the queue's back-off says. */
+/** Thrown by a handler to retry the message after a delay, or after the queue's back-off. */
 export class Retry extends Error {
   readonly delaySeconds: number | undefined;
 
@@ -14,21 +14,21 @@ export class Retry extends Error {
   }
 }
 
-/** Thrown by a handler: it will never work. The message goes to the dead letters, with the reason. */
+/** Thrown by a handler for a permanent failure. The message is dead-lettered with the reason. */
 export class Reject extends Error {}
 
 export interface WorkOptions extends Pick<QueueOptions, 'visibilityTimeoutSeconds'> {
-  /** Messages in hand at most; 1 unless said. */
+  /** Maximum messages in progress; default: 1. */
   concurrency?: number;
-  /** How long what is in hand may take once the worker is to stop; then it is released. 25 unless said. */
+  /** Time for messages in progress once the worker is stopped; then they are released. Default: 25. */
   graceSeconds?: number;
-  /** Hears of what a handler threw, and of verdicts that were refused. */
+  /** Called for errors that a handler threw, and for rejected settlements. */
   onError?: (error: unknown, message: Message) => void;
 }
 
 export type Handler = (message: Message) => unknown;
 
-/** Hands messages to a handler: acknowledges one when it returns, negatively when it throws. It runs once. */
+/** Passes messages to a handler, acknowledging each when it returns and negatively when it throws. Runs once. */
 export class Worker {
   readonly #subscription: Subscription<Message>;
   readonly #handler: Handler;
@@ -60,7 +60,7 @@ export class Worker {
     });
   }
 
-  /** Work until stopped. Throws where the queue is gone, or may not be read. */
+  /** Work until stopped. Throws if the queue was deleted or cannot be read. */
   async run(): Promise<void> {
     await this.#subscription.open();
     try {
@@ -77,7 +77,7 @@ export class Worker {
     }
   }
 
-  /** Take no more, finish what is in hand, and end. */
+  /** Stop receiving, finish the messages in progress, and end. */
   stop(): void {
     this.#stopping = true;
     this.#stopped();
@@ -101,7 +101,7 @@ export class Worker {
       await this.#handler(message);
       return undefined;
     } catch (error) {
-      return error ?? new Error('it threw nothing');
+      return error ?? new Error('the handler threw no error');
     }
   }
 

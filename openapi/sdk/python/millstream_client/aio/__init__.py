@@ -1,1 +1,1 @@
-"""The asynchronous client."""
+"""Asynchronous client."""

@@ -1,4 +1,4 @@
-"""The client: one of it for a service, and everything else comes from it."""
+"""Client of a service: create one per service, and get everything else from it."""
 
 from collections.abc import AsyncIterator
 from typing import Any, TypeVar
@@ -40,12 +40,12 @@ PAGE = 1_000
 
 
 class AsyncMillstream:
-    """A client of one service, for as many tasks or threads as there are; close it, or use it `with`.
+    """Client of one service, safe to share between tasks or threads.
 
-    Without arguments it calls what `MILLSTREAM_URL` names, with the key in `MILLSTREAM_API_KEY`, or else this machine.
-    `api_key` may be a function, asked before each call, that gives a token which is renewed elsewhere.
-    `ca_file`: who signs the service's certificate, in PEM, or `MILLSTREAM_CA_FILE`. `http`: a client of httpx to use,
-    with certificates or proxies of your own.
+    Close it, or use it `with`. Without arguments it uses the service at `MILLSTREAM_URL` and the key in
+    `MILLSTREAM_API_KEY`; the default URL is this machine. `api_key` may be a function, called before each request, that
+    returns a token which is renewed elsewhere. `ca_file`: PEM file of the CA that signed the service's certificate;
+    default: `MILLSTREAM_CA_FILE`. `http`: an httpx client to use, with certificates or proxies of your own.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class AsyncMillstream:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Close its connections."""
+        """Close the connections."""
         await self.transport.aclose()
 
     async def call(self, call: Call[T]) -> T:
@@ -77,31 +77,37 @@ class AsyncMillstream:
         return await self.transport.call(call)
 
     async def ready(self) -> ReadyOut:
-        """Whether the service can serve, and each check it made. Raises Unavailable when it cannot."""
+        """Return whether the service is ready, and the result of each check.
+
+        Raises Unavailable if it is not ready.
+        """
         return await self.transport.call(check_ready(), Retries(seconds=0))
 
     def queue(self, name: str) -> AsyncQueue:
-        """A queue, there or not."""
+        """Return a queue, whether it exists or not."""
         return AsyncQueue(self.transport, name)
 
     def stream(self, name: str) -> AsyncStream:
-        """A stream, there or not."""
+        """Return a stream, whether it exists or not."""
         return AsyncStream(self.transport, name)
 
     def group(self, name: str) -> AsyncGroup:
-        """A consumer group, there or not."""
+        """Return a consumer group, whether it exists or not."""
         return AsyncGroup(self.transport, name)
 
     def replay(self, name: str) -> AsyncReplay:
-        """A replay, there or not; `replays.start` begins one."""
+        """Return a replay, whether it exists or not; `replays.start` starts one."""
         return AsyncReplay(self.transport, name)
 
     def job(self, name: str) -> AsyncJob:
-        """A job, there or not."""
+        """Return a job, whether it exists or not."""
         return AsyncJob(self.transport, name)
 
     def subscribe(self, source: str, **options: Any) -> AsyncSubscription:
-        """What comes of "queue:orders", "stream:clicks" or "group:readers": see `subscribe` of each."""
+        """Subscribe to "queue:orders", "stream:clicks" or "group:readers".
+
+        See `subscribe` of each.
+        """
         kind, _, name = source.partition(":")
         if kind == "queue":
             return self.queue(name).subscribe(**options)
@@ -109,12 +115,12 @@ class AsyncMillstream:
             return self.group(name).subscribe(**options)
         if kind == "stream":
             return self.stream(name).subscribe(**options)
-        raise ValueError(f"{source!r} is neither of queue:, stream: and group:")
+        raise ValueError(f"{source!r} must start with queue:, stream: or group:")
 
     # ── Lists ──
 
     async def queues(self, prefix: str = "") -> AsyncIterator[QueueOut]:
-        """Its queues by name."""
+        """List queues by name."""
 
         def ask(cursor: str) -> Any:
             return list_queues(prefix=prefix, limit=PAGE, cursor=cursor or UNSET)
@@ -123,7 +129,7 @@ class AsyncMillstream:
             yield queue
 
     async def streams(self, prefix: str = "") -> AsyncIterator[StreamOut]:
-        """Its streams by name."""
+        """List streams by name."""
 
         def ask(cursor: str) -> Any:
             return list_streams(prefix=prefix, limit=PAGE, cursor=cursor or UNSET)
@@ -132,7 +138,7 @@ class AsyncMillstream:
             yield stream
 
     async def groups(self, prefix: str = "") -> AsyncIterator[GroupOut]:
-        """Its consumer groups by name."""
+        """List consumer groups by name."""
 
         def ask(cursor: str) -> Any:
             return list_consumer_groups(prefix=prefix, limit=PAGE, cursor=cursor or UNSET)
@@ -141,7 +147,7 @@ class AsyncMillstream:
             yield group
 
     async def all_replays(self, state: str | None = None) -> AsyncIterator[ReplayOut]:
-        """Its replays, the newest first."""
+        """List replays, newest first."""
         wanted = UNSET if state is None else JobState(state)
 
         def ask(cursor: str) -> Any:
@@ -153,7 +159,7 @@ class AsyncMillstream:
     async def jobs(
         self, kind: str | None = None, state: str | None = None
     ) -> AsyncIterator[JobOut]:
-        """Its jobs, the newest first."""
+        """List jobs, newest first."""
         of_kind = UNSET if kind is None else JobKind(kind)
         in_state = UNSET if state is None else JobState(state)
 
@@ -164,7 +170,7 @@ class AsyncMillstream:
             yield job
 
     async def archived_files(self, stream: str) -> AsyncIterator[ArchivedFileOut]:
-        """The Parquet files that hold a stream's records."""
+        """List the Parquet files of a stream."""
 
         def ask(cursor: str) -> Any:
             return list_archived_files(stream, limit=PAGE, cursor=cursor or UNSET)

@@ -1,4 +1,4 @@
-"""Reading a stream to its end, or for ever."""
+"""Reading a stream to its end, or indefinitely."""
 
 from collections.abc import AsyncIterator
 from datetime import datetime
@@ -13,7 +13,7 @@ WAIT_S = 20.0
 
 
 class AsyncFollowing:
-    """What a stream has for reading on."""
+    """Continuous reads of a stream."""
 
     transport: AsyncTransport
     name: str
@@ -29,10 +29,11 @@ class AsyncFollowing:
         limit: int = 1000,
         on_gap: OnGap = warn_of,
     ) -> AsyncIterator[Record]:
-        """Records from the earliest or the latest, from a time or a cursor; of one shard also from an offset.
+        """Yield records from the earliest or latest, from a time or a cursor.
 
-        Ends where there are no more for now, unless it is to `follow`: then it waits for the next ones. Of one shard
-        records come in order; of all by arrival, and those of a key in order. `on_gap` hears of what is gone.
+        A read of one shard can also start at an offset. Ends at the current end of the stream. With `follow`, it waits for new
+        records instead. Records of one shard are in order; records of all shards are ordered by arrival, and records with the same
+        key stay in order. `on_gap` is called for offsets that are no longer available.
         """
         pages = self.pages(
             start, shard=shard, offset=offset, cursor=cursor, follow=follow, limit=limit
@@ -53,7 +54,10 @@ class AsyncFollowing:
         follow: bool = False,
         limit: int = 1000,
     ) -> AsyncIterator[StreamRead | ShardRead]:
-        """As `read`, in pages: each says where to go on, how far behind it is, and what is missing."""
+        """Yield pages, each with the position to continue at, its lag, and its gaps.
+
+        Otherwise like `read`.
+        """
         if shard is None:
             async for page in self._all_shards(start, cursor, follow, limit):
                 yield page

@@ -1,4 +1,4 @@
-"""A consumer group: readers that share a stream, and how far they are."""
+"""Consumer groups: members, offsets and bookmarks."""
 
 import uuid
 from collections.abc import AsyncIterator, Mapping
@@ -40,7 +40,7 @@ WAIT_S = 20.0
 
 
 class AsyncGroup:
-    """A group of the service, there or not. Raises MillstreamError."""
+    """A consumer group, whether it exists or not. Raises MillstreamError."""
 
     def __init__(self, transport: AsyncTransport, name: str) -> None:
         self.transport = transport
@@ -52,28 +52,34 @@ class AsyncGroup:
     # ── Configuration ──
 
     async def create(self, stream: str, *, only_new: bool = False, **config: Any) -> GroupOut:
-        """Create it, or change its timeouts; with `only_new` raises PreconditionFailed when it is there."""
+        """Create the group, or change its timeouts.
+
+        With `only_new`, raises PreconditionFailed if it exists.
+        """
         call = put_consumer_group(
             self.name, body=GroupConfig(stream), if_none_match="*" if only_new else UNSET
         )
         return await self.transport.call(replace(call, json={"stream": stream, **config}))
 
     async def details(self) -> GroupDetail:
-        """Its configuration, its members, and which shard each of them reads."""
+        """Return the configuration, the members, and the shards of each member."""
         return await self.transport.call(get_consumer_group(self.name))
 
     async def delete(self) -> None:
-        """Delete it, its offsets and its bookmarks."""
+        """Delete the group, its offsets and its bookmarks."""
         await self.transport.call(delete_consumer_group(self.name))
 
     async def lag(self) -> GroupLag:
-        """How far behind it is, in records and in time."""
+        """Return the lag in records and in time."""
         return await self.transport.call(get_group_lag(self.name))
 
     # ── Reading as a member ──
 
     def member(self, name: str | None = None) -> "AsyncMember":
-        """One of its readers. Members that share a name are one: the default is a name of its own."""
+        """Return a member of the group.
+
+        Members with the same name are one member; the default is a unique name.
+        """
         return AsyncMember(self, f"member-{uuid.uuid4().hex[:12]}" if name is None else name)
 
     def subscribe(
@@ -83,12 +89,15 @@ class AsyncGroup:
         messages: int = MESSAGES_DEFAULT,
         bytes: int = BYTES_DEFAULT,
     ) -> AsyncSubscription:
-        """As a member over a WebSocket: the records of its shards; `commit` says how far it is."""
+        """Subscribe as a member over a WebSocket.
+
+        Yields the records of the member's shards; `commit` commits them.
+        """
         plan = Plan(group=self.name, messages=messages, bytes=bytes)
         return AsyncSubscription(self.transport, plan, on_gap)
 
     async def commit_positions(self, positions: Mapping[int, int]) -> None:
-        """Of a group of kind `simple`: the next offset to read, by shard."""
+        """Commit the next offset to read of each shard, for a group of kind `simple`."""
         offsets = [{"shard": shard, "offset": offset} for shard, offset in positions.items()]
         await self._commit({"offsets": offsets})
 
@@ -111,7 +120,7 @@ class AsyncGroup:
         shards: list[int] | None = None,
         dry_run: bool = False,
     ) -> ResetOut:
-        """Take it elsewhere: to `earliest`, `latest`, a `time`, `offsets` or a `bookmark`."""
+        """Reset the offsets to `earliest`, `latest`, a `time`, `offsets` or a `bookmark`."""
         asked: dict[str, Any] = {"to": to, "dry_run": dry_run, "shards": shards}
         asked |= {"time": None if time is None else moment_text(time), "bookmark": bookmark}
         asked |= {"offsets": None if offsets is None else _by_name(offsets)}
@@ -120,16 +129,16 @@ class AsyncGroup:
         return await self.transport.call(replace(call, json=said))
 
     async def bookmark(self, name: str, positions: Mapping[int, int] | None = None) -> BookmarkOut:
-        """Keep where it is now, or other positions, under a name to come back to."""
+        """Save the current offsets, or others, as a bookmark."""
         asked = {} if positions is None else {"positions": _by_name(positions)}
         return await self.transport.call(replace(put_bookmark(self.name, name), json=asked))
 
     async def bookmarks(self) -> list[BookmarkOut]:
-        """Its bookmarks by name."""
+        """List the bookmarks by name."""
         return (await self.transport.call(list_bookmarks(self.name))).items
 
     async def delete_bookmark(self, name: str) -> None:
-        """Forget a bookmark."""
+        """Delete a bookmark."""
         await self.transport.call(delete_bookmark(self.name, name))
 
 
@@ -144,10 +153,10 @@ def _by_name(positions: Mapping[int, int]) -> dict[str, int]:
 
 
 class AsyncMember:
-    """One reader of a group. It is a member from its first fetch on, and as long as it goes on fetching.
+    """One member of a group, from its first fetch for as long as it keeps fetching.
 
-    Its records are of shards that no other member reads meanwhile. What it commits counts; without a commit the same
-    records come again, to it or to whoever reads its shards next.
+    Its records are of shards that no other member reads at the same time. Records that it does not commit are delivered
+    again, to it or to the next member that reads their shards.
     """
 
     def __init__(self, group: AsyncGroup, name: str) -> None:
@@ -163,22 +172,28 @@ class AsyncMember:
         wait_seconds: float = WAIT_S,
         after: str = "",
     ) -> GroupRead:
-        """The next records of its shards; the same call again gives the same. `after`: a token to read on behind."""
+        """Fetch the next records of the member's shards; a repeated call returns the same.
+
+        `after`: a token to continue after, before it is committed.
+        """
         query = {"member": self.name, "after": after, "limit": limit, "bytes_max": bytes_max}
         query |= {"wait_seconds": wait_seconds or None}
         return await self.group.transport.call(wire.fetch(self.group.name, query))
 
     async def commit(self, read: GroupRead) -> None:
-        """What was read is done. Raises PartlyRefused, with `stale_generation` where its shards are another's now."""
+        """Commit the records that were read.
+
+        Raises PartlyRefused, with `stale_generation` for shards that were reassigned.
+        """
         await self.group._commit({"token": read.token})
 
     async def batches(
         self, *, limit: int = 1000, wait_seconds: float = WAIT_S, until_empty: bool = False
     ) -> AsyncIterator[GroupRead]:
-        """Records as they come, in batches, each committed once the next one is asked for.
+        """Yield records in batches, and commit each batch when the next one is requested.
 
-        Ends when nothing comes within `wait_seconds`, if it is to end. A commit that is refused because the shards
-        went to another member is no error here: the records come again there.
+        With `wait_seconds`, ends if nothing arrives within that time. A commit that is rejected because its shards were
+        reassigned raises no error here: the new owner receives the records again.
         """
         while True:
             read = await self.fetch(limit=limit, wait_seconds=wait_seconds)
@@ -200,7 +215,7 @@ class AsyncMember:
                 raise
 
     async def leave(self) -> None:
-        """Leave the group: its shards go to others at once."""
+        """Leave the group. The member's shards are reassigned immediately."""
         await self.group.transport.call(leave_group(self.group.name, self.name))
 
     async def __aenter__(self) -> "AsyncMember":

@@ -1,4 +1,4 @@
-"""Jobs: the long work that a worker does."""
+"""Spark jobs."""
 
 from millstream_client.aio.transport import AsyncTransport
 from millstream_client.core.api.jobs.cancel_job import cancel_job
@@ -9,20 +9,20 @@ from millstream_client.core.models.job_out import JobOut
 
 
 class AsyncJob:
-    """A job of the service, there or not. Raises MillstreamError."""
+    """A job, whether it exists or not. Raises MillstreamError."""
 
     def __init__(self, transport: AsyncTransport, name: str) -> None:
         self.transport = transport
         self.name = name
 
     async def status(self) -> JobDetail:
-        """How far it is."""
+        """Return the progress."""
         return await self.transport.call(get_job(self.name))
 
     async def cancel(self) -> JobOut:
-        """End it; what it has done stays."""
+        """Cancel the job; completed work is kept."""
         return await self.transport.call(cancel_job(self.name))
 
     async def retry(self) -> JobOut:
-        """Begin a failed one again, where it left off."""
+        """Retry a failed job from where it stopped."""
         return await self.transport.call(retry_job(self.name))

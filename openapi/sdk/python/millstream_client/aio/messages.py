@@ -1,4 +1,4 @@
-"""A message at its receiver, and what can be done with it."""
+"""Received messages and their settlement."""
 
 from typing import Protocol
 
@@ -6,15 +6,15 @@ from millstream_client.messages import Delivery, Received, Settled, Settlement, 
 
 
 class AsyncSettling(Protocol):
-    """Where verdicts go."""
+    """Receiver of settlements."""
 
     async def settle_one(self, settlement: Settlement) -> Settled: ...
 
 
 class AsyncMessage(Received):
-    """A message that was received. Settle it before `visible_at`: then others get it.
+    """A received message. Settle it before `visible_at`; after that it is redelivered.
 
-    Raises ItemRefused, with `receipt_handle_expired` when the delivery is over.
+    Raises ItemRefused, with `receipt_handle_expired` if the delivery has ended.
     """
 
     __slots__ = ("_source", "settled")
@@ -25,23 +25,26 @@ class AsyncMessage(Received):
         self.settled = False
 
     async def ack(self) -> None:
-        """It is done, and gone."""
+        """Acknowledge the message, which deletes it."""
         await self._end(Verdict.ACK)
 
     async def nack(self, delay_seconds: float | None = None, reason: str = "") -> None:
-        """It failed: again after a delay, or as the queue's back-off says; to the dead letters after the last attempt."""
+        """Report a failed attempt; the message is redelivered later.
+
+        The delay is `delay_seconds`, or the queue's back-off. After its last attempt the message is dead-lettered.
+        """
         await self._end(Verdict.NACK, delay_seconds=delay_seconds, reason=reason)
 
     async def release(self) -> None:
-        """It was not tried: back at once."""
+        """Return the message without counting an attempt; it is ready immediately."""
         await self._end(Verdict.RELEASE)
 
     async def reject(self, reason: str = "") -> None:
-        """Never again: to the dead letters."""
+        """Reject the message permanently; it is dead-lettered."""
         await self._end(Verdict.REJECT, reason=reason)
 
     async def extend(self, visibility_timeout_seconds: float) -> None:
-        """Still at work: hide it for so long from now."""
+        """Extend the visibility timeout, counted from now."""
         await self._source.settle_one(
             Settlement(
                 self.receipt_handle,

@@ -1,4 +1,4 @@
-"""Lists that come in pages."""
+"""Lists in pages."""
 
 from collections.abc import AsyncIterator, Callable
 from typing import Any, Protocol, TypeVar
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class Page(Protocol[T]):
-    """A part of a list, and where the next one begins; null on the last."""
+    """A page of a list; the cursor of the next one is null on the last page."""
 
     items: list[T]
     next_cursor: Any
@@ -19,7 +19,10 @@ class Page(Protocol[T]):
 async def all_pages(
     transport: AsyncTransport, ask: Callable[[str], Call[Any]]
 ) -> AsyncIterator[Any]:
-    """The items of all pages. `ask` makes the call of the page at a cursor; the first one's is empty."""
+    """Yield the items of all pages.
+
+    `ask` makes the call for the page at a cursor; the first cursor is empty.
+    """
     cursor = ""
     while True:
         page: Page[Any] = await transport.call(ask(cursor))

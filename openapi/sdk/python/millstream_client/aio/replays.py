@@ -1,4 +1,4 @@
-"""Replays: sending records of a stream again, to another stream or to a queue."""
+"""Replays of stream records to another stream or to a queue."""
 
 import uuid
 from collections.abc import AsyncIterator, Mapping
@@ -23,7 +23,7 @@ LOOK_S = 0.5
 
 
 class AsyncReplay:
-    """A replay of the service, there or not. Raises MillstreamError."""
+    """A replay, whether it exists or not. Raises MillstreamError."""
 
     def __init__(self, transport: AsyncTransport, name: str) -> None:
         self.transport = transport
@@ -33,11 +33,11 @@ class AsyncReplay:
         return f"<{type(self).__name__} {self.name}>"
 
     async def status(self) -> ReplayDetail:
-        """How far it is, by shard."""
+        """Return the progress, by shard."""
         return await self.transport.call(get_replay(self.name))
 
     async def watch(self, every_seconds: float = LOOK_S) -> AsyncIterator[ReplayDetail]:
-        """How far it is, again and again until it is over."""
+        """Yield the progress repeatedly until the replay has ended."""
         while True:
             status = await self.status()
             yield status
@@ -46,24 +46,27 @@ class AsyncReplay:
             await self.transport.sleep(every_seconds)
 
     async def pause(self) -> ReplayOut:
-        """Stop it where it is."""
+        """Pause the replay."""
         return await self.transport.call(pause_replay(self.name))
 
     async def resume(self) -> ReplayOut:
-        """Let it go on."""
+        """Resume the replay."""
         return await self.transport.call(resume_replay(self.name))
 
     async def cancel(self) -> ReplayOut:
-        """End it; what it has sent stays."""
+        """Cancel the replay; records already sent are kept."""
         return await self.transport.call(cancel_replay(self.name))
 
     async def retry(self) -> ReplayOut:
-        """Let one that failed go on where it is."""
+        """Retry a failed replay from its current position."""
         return await self.transport.call(retry_replay(self.name))
 
 
 class AsyncReplays:
-    """Starting replays. Fields are those of the REST API: `filter`, `order`, `pacing`, …"""
+    """Access to replays.
+
+    Fields have the names of the REST API: `filter`, `order`, `pacing`, …
+    """
 
     def __init__(self, transport: AsyncTransport) -> None:
         self.transport = transport
@@ -71,14 +74,17 @@ class AsyncReplays:
     async def start(
         self, stream: str, target: Mapping[str, Any], *, id: str | None = None, **config: Any
     ) -> AsyncReplay:
-        """Begin one: `target` is {"stream": …} or {"queue": …}. With an `id` it is begun once, however often it is asked for."""
+        """Start a replay to `target`, {"stream": …} or {"queue": …}.
+
+        With an `id`, repeated calls start it only once.
+        """
         asked = {"id": id or f"replay-{uuid.uuid4().hex[:16]}"}
         started = await self._ask({**asked, "stream": stream, "target": dict(target), **config})
         assert isinstance(started, ReplayOut), "that is the answer unless a dry run was asked for"
         return AsyncReplay(self.transport, started.id)
 
     async def plan(self, stream: str, target: Mapping[str, Any], **config: Any) -> PlanOut:
-        """What a replay would do; it does nothing."""
+        """Return what a replay would do, without starting it."""
         planned = await self._ask(
             {"dry_run": True, "stream": stream, "target": dict(target), **config}
         )

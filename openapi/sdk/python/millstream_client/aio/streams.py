@@ -1,4 +1,4 @@
-"""A stream: its configuration, its records, and its shards."""
+"""Streams: configuration, records, and shards."""
 
 import uuid
 from collections.abc import Iterable, Mapping
@@ -40,9 +40,9 @@ from millstream_client.starting import Plan
 
 
 class AsyncStream(AsyncFollowing):
-    """A stream of the service, there or not. Raises MillstreamError.
+    """A stream, whether it exists or not. Raises MillstreamError.
 
-    Fields of its configuration are those of the REST API: `shards`, `retention_seconds`, …
+    Fields of the configuration have the names of the REST API: `shards`, `retention_seconds`, …
     """
 
     def __init__(self, transport: AsyncTransport, name: str) -> None:
@@ -55,21 +55,24 @@ class AsyncStream(AsyncFollowing):
     # ── Configuration ──
 
     async def create(self, *, only_new: bool = False, **config: Any) -> StreamOut:
-        """Create it, or replace its configuration; with `only_new` raises PreconditionFailed when it is there."""
+        """Create the stream, or replace its configuration.
+
+        With `only_new`, raises PreconditionFailed if it exists.
+        """
         call = put_stream(self.name, if_none_match="*" if only_new else UNSET)
         return await self.transport.call(replace(call, json=config))
 
     async def config(self) -> StreamOut:
-        """Its configuration."""
+        """Return the configuration."""
         return await self.transport.call(get_stream(self.name))
 
     async def change(self, **config: Any) -> StreamOut:
-        """Change some of its configuration; None takes a field back to its default."""
+        """Change fields of the configuration; None resets a field to its default."""
         call = change_stream(self.name, body=StreamPatch())
         return await self.transport.call(replace(call, json=config))
 
     async def delete(self) -> None:
-        """Delete it and its records."""
+        """Delete the stream and its records."""
         await self.transport.call(delete_stream(self.name))
 
     # ── Putting ──
@@ -84,15 +87,18 @@ class AsyncStream(AsyncFollowing):
         event_time: datetime | None = None,
         idempotency_key: str | None = None,
     ) -> Appended:
-        """Append one record. `data`: bytes, text, or anything that JSON can say. Raises ItemRefused."""
+        """Append one record. Raises ItemRefused.
+
+        `data`: bytes, text, or any value with a JSON form.
+        """
         record = wire.outgoing(NewRecord(data, key, headers, content_type, event_time))
         return only(await self._append([record], idempotency_key))
 
     async def put_many(self, records: Iterable[Any], *, key: str = "") -> list[Appended]:
-        """Append data, or NewRecords; `key` is for bare data. Gives where each went, in their order.
+        """Append data or NewRecords; return the shard and offset of each, in order.
 
-        So many that one call cannot carry them go in several. Raises PartlyRefused when some were refused; what
-        comes behind the call with the first of those was not sent.
+        `key` applies to plain data. If the records do not fit into one call, they are sent in several. Raises PartlyRefused if
+        some were rejected; calls after the first one with a rejected record are not sent.
         """
         named = (one if isinstance(one, NewRecord) else NewRecord(one, key) for one in records)
         done: list[Appended] = []
@@ -106,7 +112,7 @@ class AsyncStream(AsyncFollowing):
     async def _append(
         self, batch: list[wire.OutRecord], key: str | None
     ) -> list[Appended | ItemRefused]:
-        """Append a batch; what was refused for now is tried again with the same key, which adds nothing twice."""
+        """Append a batch; retry temporary rejections with the same key, which adds nothing twice."""
         call = wire.append(self.name, batch, key or uuid.uuid4().hex)
         remaining = Remaining(call, self.transport.options.retries)
         while True:
@@ -125,8 +131,10 @@ class AsyncStream(AsyncFollowing):
         expected_offset: int | None = None,
         fence: str | None = None,
     ) -> list[Appended]:
-        """Append to one shard, all of them or none. Only with a `producer` {id, epoch, sequence}, or an expected
-        offset, is it made again when no answer came."""
+        """Append to one shard, all records or none.
+
+        The call is retried after an unknown outcome only with a `producer` {id, epoch, sequence} or an expected offset.
+        """
         conditions = {"producer": producer, "expected_offset": expected_offset, "fence": fence}
         batch = [wire.outgoing(record) for record in records]
         results = await self.transport.call(
@@ -145,7 +153,7 @@ class AsyncStream(AsyncFollowing):
         bytes_max: int | None = None,
         wait_seconds: float = 0,
     ) -> StreamRead:
-        """Records of all shards, by arrival; `next_cursor` is where to go on."""
+        """Read records of all shards by arrival; continue at `next_cursor`."""
         query: dict[str, Any] = {"cursor": cursor, "limit": limit, "bytes_max": bytes_max}
         query |= {"wait_seconds": wait_seconds or None, "from": None if cursor else start}
         return await self.transport.call(wire.read_stream(self.name, query))
@@ -161,7 +169,7 @@ class AsyncStream(AsyncFollowing):
         bytes_max: int | None = None,
         wait_seconds: float = 0,
     ) -> ShardRead:
-        """Records of one shard from an offset, a time, or its last ones; `next_offset` is where to go on."""
+        """Read one shard from an offset, a time, or its last records; continue at `next_offset`."""
         query: dict[str, Any] = {"offset": offset, "time": time, "tail": tail, "limit": limit}
         query |= {"bytes_max": bytes_max, "wait_seconds": wait_seconds or None}
         return await self.transport.call(wire.read_shard(self.name, shard, query))
@@ -177,8 +185,10 @@ class AsyncStream(AsyncFollowing):
         messages: int = MESSAGES_DEFAULT,
         bytes: int = BYTES_DEFAULT,
     ) -> AsyncSubscription:
-        """Its records over a WebSocket, from the earliest or the latest, a time, or offsets by shard; `filter` as a
-        replay has it. At most so many at once are under way or wait."""
+        """Subscribe to the stream's records over a WebSocket, with a prefetch limit.
+
+        Starts at the earliest or latest record, at a time, or at offsets by shard. `filter` has the form of a replay's filter.
+        """
         plan = Plan(
             stream=self.name,
             start=start,
@@ -191,13 +201,13 @@ class AsyncStream(AsyncFollowing):
         return AsyncSubscription(self.transport, plan, on_gap)
 
     async def latest(self, key: str) -> RecordOut:
-        """The newest record of a key, if the stream has a `key_index`. Raises NotFound."""
+        """Return the latest record of a key, if the stream has a `key_index`. Raises NotFound."""
         return await self.transport.call(get_latest_record(self.name, key))
 
     # ── Shards ──
 
     async def shards(self) -> list[ShardOut]:
-        """Its shards, open and closed, and how far they reach."""
+        """List the shards, open and closed, with their extents."""
         return (await self.transport.call(list_shards(self.name))).items
 
     async def reshard(
@@ -208,7 +218,10 @@ class AsyncStream(AsyncFollowing):
         at_hash_key: int | None = None,
         merge: tuple[int, int] | None = None,
     ) -> list[ShardOut]:
-        """To so many equal shards; or split one, in its middle or at a hash key; or merge two neighbours."""
+        """Reshard to a number of equal shards, split one shard, or merge two adjacent ones.
+
+        A split is at the middle of the shard, or at a hash key.
+        """
         asked: dict[str, Any] = {"shards": shards, "merge": merge}
         if split is not None:
             place = None if at_hash_key is None else str(at_hash_key)
@@ -218,21 +231,24 @@ class AsyncStream(AsyncFollowing):
         return (await self.transport.call(call)).items
 
     async def truncate(self, shard: int, before: int) -> int:
-        """Forget a shard's records before an offset, for good; gives its oldest offset."""
+        """Permanently delete a shard's records before an offset; return its oldest offset."""
         call = truncate_shard(self.name, shard, body=Truncate(before))
         return (await self.transport.call(call)).start
 
     async def fence(self, shard: int, token: str, expected: str | None = None) -> bool:
-        """Give a shard to one writer: appends must carry this token. An empty one gives it back to all."""
+        """Set the fencing token of a shard, which appends must then carry.
+
+        An empty token removes the fence.
+        """
         asked = FenceConfig(token, UNSET if expected is None else expected)
         return (await self.transport.call(put_fence(self.name, shard, body=asked))).fenced
 
     # ── Archive ──
 
     async def archive(self) -> Any:
-        """What of it lies in Parquet files, by shard."""
+        """Return the archive state, by shard."""
         return await self.transport.call(get_archive(self.name))
 
     async def flush_archive(self) -> str:
-        """Archive all there is now; gives the id of the job."""
+        """Archive all records now; return the id of the job."""
         return (await self.transport.call(flush_archive(self.name))).job

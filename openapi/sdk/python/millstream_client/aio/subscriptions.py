@@ -1,4 +1,4 @@
-"""A subscription over a WebSocket: what comes is handed over as it comes, over one connection after another."""
+"""Subscriptions over a WebSocket, which survive lost connections."""
 
 import asyncio
 import logging
@@ -34,11 +34,12 @@ RECONNECTING = Retries(first_pause_s=0.1, longest_pause_s=10.0)
 
 
 class AsyncSubscription:
-    """Deliveries as they come: AsyncMessages of a queue, Records of a stream. Use it `async with`, once.
+    """Deliveries as they arrive: AsyncMessages of a queue, Records of a stream.
 
-    A connection that breaks is opened again, and nothing is skipped: what the service still knows goes on, otherwise
-    records begin where the last one was, and messages come again when their time is over. `on_gap` hears of offsets
-    that are gone for good. The iteration ends when it is closed. Raises MillstreamError where it cannot go on: Lost for what a server closed for good.
+    Use it once, `async with`. A lost connection is reopened without skipping anything: a session that the service still has is
+    resumed; otherwise records continue after the last one, and messages are redelivered after their visibility timeout.
+    `on_gap` is called for offsets that are permanently lost. The iteration ends when the subscription is closed. Raises
+    MillstreamError if it cannot continue, and Lost if the server closed it permanently.
     """
 
     def __init__(self, transport: AsyncTransport, plan: Plan, on_gap: OnGap | None = None) -> None:
@@ -67,7 +68,7 @@ class AsyncSubscription:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Close it: what was delivered and not settled is released at once."""
+        """Close the subscription; unsettled deliveries are released immediately."""
         task, self._task = self._task, None
         if task is None:
             return
@@ -107,19 +108,21 @@ class AsyncSubscription:
             raise
 
     async def settle_one(self, settlement: Settlement) -> Settled:
-        """Give a verdict on a message. Raises ItemRefused."""
+        """Settle a message. Raises ItemRefused."""
         await self._answered(*self._talking.settle(settlement))
         return Settled()
 
     async def commit(self, record: Record) -> None:
-        """Of a group: this record, and what came before it in its shard, is done. Raises Conflict where the shard is
-        another member's now."""
+        """Commit a record of a group, and everything before it in its shard.
+
+        Raises Conflict if the shard was reassigned.
+        """
         await self._answered(*self._talking.commit(record.shard, record.offset + 1))
 
     @property
     def _talking(self) -> Conversation:
         if self._talk is None:
-            raise RuntimeError("A subscription is used `async with`.")
+            raise RuntimeError("Use the subscription `async with`.")
         return self._talk
 
     async def _answered(self, id_: str, said: Iterable[Said]) -> None:
@@ -129,14 +132,14 @@ class AsyncSubscription:
         talk.result(id_)
 
     async def _until(self, fact: Callable[[], bool]) -> None:
-        """Wait until a fact is so. Raises what has ended the subscription, if that was first."""
+        """Wait until a condition holds. Raises the error that ends the subscription before."""
         async with self._news:
             await self._news.wait_for(lambda: fact() or self._failure is not None)
         if self._failure is not None and not fact():
             raise self._failure
 
     async def _say(self, said: Iterable[Said]) -> None:
-        """Say it, if there is anybody to hear it; what matters is said again when there is."""
+        """Send a frame if a connection is open; frames that matter are sent again on the next one."""
         socket = self._socket
         if socket is not None:
             with suppress(OSError, ConnectionClosed):
@@ -165,12 +168,15 @@ class AsyncSubscription:
             await asyncio.sleep(pause_s)
 
     def _gives_up(self, started: float) -> bool:
-        """Whether a service that was never reached has been tried for long enough."""
+        """Return whether to stop trying a service that was never reached."""
         waited_s = asyncio.get_running_loop().time() - started
         return not self._was_on and waited_s > self._options.retries.seconds
 
     async def _converse(self, talk: Conversation) -> float:
-        """Talk over one connection; seconds to wait before the next. Raises Refusal, MillstreamError."""
+        """Use one connection; return the seconds to wait before the next.
+
+        Raises Refusal, MillstreamError.
+        """
         async with self._connected() as socket:
             self._socket = socket
             try:
@@ -205,7 +211,7 @@ class AsyncSubscription:
                 httpx.Response(answer.status_code, content=bytes(answer.body or b""))
             ) from denied
         except (OSError, TimeoutError, InvalidHandshake, ssl.SSLError) as error:
-            raise ConnectionFailed(f"{url} cannot be reached: {error}") from error
+            raise ConnectionFailed(f"{url} is unreachable: {error}") from error
         try:
             yield socket
         finally:
@@ -226,7 +232,10 @@ def _bytes(payload: str | bytes) -> bytes:
 
 
 def _pause_of(talk: Conversation, closed_with: int | None) -> float:
-    """Seconds to wait after a connection has ended. Raises Refusal when it has ended for good."""
+    """Return the seconds to wait after a connection has ended.
+
+    Raises Refusal if it has ended permanently.
+    """
     code = talk.bye.code if talk.bye is not None else closed_with
     if code is not None and (code == NORMAL or code >= FOR_GOOD):
         raise Refusal(Lost(code, talk.bye.reason if talk.bye is not None else ""))

@@ -1,4 +1,4 @@
-"""Sends calls, again where that is safe."""
+"""HTTP transport with retries where they are safe."""
 
 import time
 from collections.abc import Callable
@@ -21,7 +21,7 @@ CONNECTIONS_MAX = 200
 
 
 class AsyncTransport:
-    """A pool of connections to one service. Raises MillstreamError."""
+    """Connection pool of one service. Raises MillstreamError."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class AsyncTransport:
         self._now = now
 
     async def call(self, call: Call[T], retries: Retries | None = None) -> T:
-        """The call's result, after as many attempts as its retries allow."""
+        """Return the call's result, after as many attempts as its retries allow."""
         attempts = Attempts(call, retries or self.options.retries, self._now)
         while True:
             try:
@@ -71,6 +71,6 @@ class AsyncTransport:
         )
 
     async def aclose(self) -> None:
-        """Close the connections, unless they were handed in."""
+        """Close the connections, unless the caller provided them."""
         if self._is_ours:
             await self._http.aclose()

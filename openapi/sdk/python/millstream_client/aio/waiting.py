@@ -1,4 +1,4 @@
-"""How to wait."""
+"""Waiting."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,4 @@
-"""Working on a queue with a coroutine."""
+"""Queue workers with coroutines."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -12,7 +12,7 @@ AsyncHandler = Callable[[AsyncMessage], Awaitable[Any]]
 
 
 class AsyncWorker:
-    """Works on a queue while it runs; it runs once."""
+    """Worker of a queue. It can run once."""
 
     def __init__(self, queue: "AsyncWorking", handler: AsyncHandler, pace: Pace) -> None:
         self._queue = queue
@@ -20,13 +20,15 @@ class AsyncWorker:
         self._work = Work(queue.transport, queue.name, self._handle, pace)
 
     async def run(self, *, signals: bool = True) -> None:
-        """Work until it is stopped, by SIGTERM or SIGINT too if `signals`. Raises MillstreamError when the queue is
-        gone, or may not be read."""
+        """Work until the worker is stopped, also by SIGTERM or SIGINT if `signals` is set.
+
+        Raises MillstreamError if the queue was deleted or cannot be read.
+        """
         async with stopped_by_signals(self.stop, signals):
             await self._work.run()
 
     def stop(self) -> None:
-        """Take no more, finish what is in hand, and end."""
+        """Stop receiving, finish the messages in progress, and end."""
         self._work.stop()
 
     async def _handle(self, delivery: Delivery) -> bool:
@@ -36,13 +38,13 @@ class AsyncWorker:
 
 
 class AsyncWorking:
-    """What a queue has for working on it."""
+    """Worker methods of a queue."""
 
     transport: AsyncTransport
     name: str
 
     async def settle_one(self, settlement: Settlement) -> Settled:
-        """Give a verdict. Raises ItemRefused."""
+        """Settle one delivery. Raises ItemRefused."""
         raise NotImplementedError
 
     def worker(
@@ -53,7 +55,7 @@ class AsyncWorking:
         lease_seconds: float = 30.0,
         grace_seconds: float = 25.0,
     ) -> AsyncWorker:
-        """A worker that is not running yet: see `work`."""
+        """Return a worker that is not running yet: see `work`."""
         return AsyncWorker(self, handler, Pace(concurrency, lease_seconds, grace_seconds))
 
     async def work(
@@ -65,10 +67,10 @@ class AsyncWorking:
         grace_seconds: float = 25.0,
         signals: bool = True,
     ) -> None:
-        """Hand messages to `handler` until SIGTERM or SIGINT, so many at once.
+        """Pass messages to `handler`, a limited number concurrently, until SIGTERM or SIGINT.
 
-        A message is acknowledged when the handler returns, and negatively when it raises: `Retry(delay_seconds)` and
-        `Reject(reason)` say more. While it works the message stays hidden, `lease_seconds` beyond the worker's end.
+        A message is acknowledged when the handler returns and negatively acknowledged when it raises; `Retry(delay_seconds)` and
+        `Reject(reason)` give more control. Messages in progress stay hidden, up to `lease_seconds` after the worker ends.
         """
         worker = self.worker(
             handler,

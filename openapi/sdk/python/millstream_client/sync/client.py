@@ -1,5 +1,5 @@
 # Generated from aio/client.py by `make sdk`; changes are lost.
-"""The client: one of it for a service, and everything else comes from it."""
+"""Client of a service: create one per service, and get everything else from it."""
 
 from collections.abc import Iterator
 from typing import Any, TypeVar
@@ -41,12 +41,12 @@ PAGE = 1_000
 
 
 class Millstream:
-    """A client of one service, for as many tasks or threads as there are; close it, or use it `with`.
+    """Client of one service, safe to share between tasks or threads.
 
-    Without arguments it calls what `MILLSTREAM_URL` names, with the key in `MILLSTREAM_API_KEY`, or else this machine.
-    `api_key` may be a function, asked before each call, that gives a token which is renewed elsewhere.
-    `ca_file`: who signs the service's certificate, in PEM, or `MILLSTREAM_CA_FILE`. `http`: a client of httpx to use,
-    with certificates or proxies of your own.
+    Close it, or use it `with`. Without arguments it uses the service at `MILLSTREAM_URL` and the key in
+    `MILLSTREAM_API_KEY`; the default URL is this machine. `api_key` may be a function, called before each request, that
+    returns a token which is renewed elsewhere. `ca_file`: PEM file of the CA that signed the service's certificate;
+    default: `MILLSTREAM_CA_FILE`. `http`: an httpx client to use, with certificates or proxies of your own.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Millstream:
         self.close()
 
     def close(self) -> None:
-        """Close its connections."""
+        """Close the connections."""
         self.transport.close()
 
     def call(self, call: Call[T]) -> T:
@@ -78,31 +78,37 @@ class Millstream:
         return self.transport.call(call)
 
     def ready(self) -> ReadyOut:
-        """Whether the service can serve, and each check it made. Raises Unavailable when it cannot."""
+        """Return whether the service is ready, and the result of each check.
+
+        Raises Unavailable if it is not ready.
+        """
         return self.transport.call(check_ready(), Retries(seconds=0))
 
     def queue(self, name: str) -> Queue:
-        """A queue, there or not."""
+        """Return a queue, whether it exists or not."""
         return Queue(self.transport, name)
 
     def stream(self, name: str) -> Stream:
-        """A stream, there or not."""
+        """Return a stream, whether it exists or not."""
         return Stream(self.transport, name)
 
     def group(self, name: str) -> Group:
-        """A consumer group, there or not."""
+        """Return a consumer group, whether it exists or not."""
         return Group(self.transport, name)
 
     def replay(self, name: str) -> Replay:
-        """A replay, there or not; `replays.start` begins one."""
+        """Return a replay, whether it exists or not; `replays.start` starts one."""
         return Replay(self.transport, name)
 
     def job(self, name: str) -> Job:
-        """A job, there or not."""
+        """Return a job, whether it exists or not."""
         return Job(self.transport, name)
 
     def subscribe(self, source: str, **options: Any) -> Subscription:
-        """What comes of "queue:orders", "stream:clicks" or "group:readers": see `subscribe` of each."""
+        """Subscribe to "queue:orders", "stream:clicks" or "group:readers".
+
+        See `subscribe` of each.
+        """
         kind, _, name = source.partition(":")
         if kind == "queue":
             return self.queue(name).subscribe(**options)
@@ -110,12 +116,12 @@ class Millstream:
             return self.group(name).subscribe(**options)
         if kind == "stream":
             return self.stream(name).subscribe(**options)
-        raise ValueError(f"{source!r} is neither of queue:, stream: and group:")
+        raise ValueError(f"{source!r} must start with queue:, stream: or group:")
 
     # ── Lists ──
 
     def queues(self, prefix: str = "") -> Iterator[QueueOut]:
-        """Its queues by name."""
+        """List queues by name."""
 
         def ask(cursor: str) -> Any:
             return list_queues(prefix=prefix, limit=PAGE, cursor=cursor or UNSET)
@@ -124,7 +130,7 @@ class Millstream:
             yield queue
 
     def streams(self, prefix: str = "") -> Iterator[StreamOut]:
-        """Its streams by name."""
+        """List streams by name."""
 
         def ask(cursor: str) -> Any:
             return list_streams(prefix=prefix, limit=PAGE, cursor=cursor or UNSET)
@@ -133,7 +139,7 @@ class Millstream:
             yield stream
 
     def groups(self, prefix: str = "") -> Iterator[GroupOut]:
-        """Its consumer groups by name."""
+        """List consumer groups by name."""
 
         def ask(cursor: str) -> Any:
             return list_consumer_groups(prefix=prefix, limit=PAGE, cursor=cursor or UNSET)
@@ -142,7 +148,7 @@ class Millstream:
             yield group
 
     def all_replays(self, state: str | None = None) -> Iterator[ReplayOut]:
-        """Its replays, the newest first."""
+        """List replays, newest first."""
         wanted = UNSET if state is None else JobState(state)
 
         def ask(cursor: str) -> Any:
@@ -152,7 +158,7 @@ class Millstream:
             yield replay
 
     def jobs(self, kind: str | None = None, state: str | None = None) -> Iterator[JobOut]:
-        """Its jobs, the newest first."""
+        """List jobs, newest first."""
         of_kind = UNSET if kind is None else JobKind(kind)
         in_state = UNSET if state is None else JobState(state)
 
@@ -163,7 +169,7 @@ class Millstream:
             yield job
 
     def archived_files(self, stream: str) -> Iterator[ArchivedFileOut]:
-        """The Parquet files that hold a stream's records."""
+        """List the Parquet files of a stream."""
 
         def ask(cursor: str) -> Any:
             return list_archived_files(stream, limit=PAGE, cursor=cursor or UNSET)

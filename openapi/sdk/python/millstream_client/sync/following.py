@@ -1,5 +1,5 @@
 # Generated from aio/following.py by `make sdk`; changes are lost.
-"""Reading a stream to its end, or for ever."""
+"""Reading a stream to its end, or indefinitely."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -14,7 +14,7 @@ WAIT_S = 20.0
 
 
 class Following:
-    """What a stream has for reading on."""
+    """Continuous reads of a stream."""
 
     transport: Transport
     name: str
@@ -30,10 +30,11 @@ class Following:
         limit: int = 1000,
         on_gap: OnGap = warn_of,
     ) -> Iterator[Record]:
-        """Records from the earliest or the latest, from a time or a cursor; of one shard also from an offset.
+        """Yield records from the earliest or latest, from a time or a cursor.
 
-        Ends where there are no more for now, unless it is to `follow`: then it waits for the next ones. Of one shard
-        records come in order; of all by arrival, and those of a key in order. `on_gap` hears of what is gone.
+        A read of one shard can also start at an offset. Ends at the current end of the stream. With `follow`, it waits for new
+        records instead. Records of one shard are in order; records of all shards are ordered by arrival, and records with the same
+        key stay in order. `on_gap` is called for offsets that are no longer available.
         """
         pages = self.pages(
             start, shard=shard, offset=offset, cursor=cursor, follow=follow, limit=limit
@@ -54,7 +55,10 @@ class Following:
         follow: bool = False,
         limit: int = 1000,
     ) -> Iterator[StreamRead | ShardRead]:
-        """As `read`, in pages: each says where to go on, how far behind it is, and what is missing."""
+        """Yield pages, each with the position to continue at, its lag, and its gaps.
+
+        Otherwise like `read`.
+        """
         if shard is None:
             for page in self._all_shards(start, cursor, follow, limit):
                 yield page

@@ -1,5 +1,5 @@
 # Generated from aio/jobs.py by `make sdk`; changes are lost.
-"""Jobs: the long work that a worker does."""
+"""Spark jobs."""
 
 from millstream_client.core.api.jobs.cancel_job import cancel_job
 from millstream_client.core.api.jobs.get_job import get_job
@@ -10,20 +10,20 @@ from millstream_client.sync.transport import Transport
 
 
 class Job:
-    """A job of the service, there or not. Raises MillstreamError."""
+    """A job, whether it exists or not. Raises MillstreamError."""
 
     def __init__(self, transport: Transport, name: str) -> None:
         self.transport = transport
         self.name = name
 
     def status(self) -> JobDetail:
-        """How far it is."""
+        """Return the progress."""
         return self.transport.call(get_job(self.name))
 
     def cancel(self) -> JobOut:
-        """End it; what it has done stays."""
+        """Cancel the job; completed work is kept."""
         return self.transport.call(cancel_job(self.name))
 
     def retry(self) -> JobOut:
-        """Begin a failed one again, where it left off."""
+        """Retry a failed job from where it stopped."""
         return self.transport.call(retry_job(self.name))

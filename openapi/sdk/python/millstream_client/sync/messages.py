@@ -1,5 +1,5 @@
 # Generated from aio/messages.py by `make sdk`; changes are lost.
-"""A message at its receiver, and what can be done with it."""
+"""Received messages and their settlement."""
 
 from typing import Protocol
 
@@ -7,15 +7,15 @@ from millstream_client.messages import Delivery, Received, Settled, Settlement, 
 
 
 class Settling(Protocol):
-    """Where verdicts go."""
+    """Receiver of settlements."""
 
     def settle_one(self, settlement: Settlement) -> Settled: ...
 
 
 class Message(Received):
-    """A message that was received. Settle it before `visible_at`: then others get it.
+    """A received message. Settle it before `visible_at`; after that it is redelivered.
 
-    Raises ItemRefused, with `receipt_handle_expired` when the delivery is over.
+    Raises ItemRefused, with `receipt_handle_expired` if the delivery has ended.
     """
 
     __slots__ = ("_source", "settled")
@@ -26,23 +26,26 @@ class Message(Received):
         self.settled = False
 
     def ack(self) -> None:
-        """It is done, and gone."""
+        """Acknowledge the message, which deletes it."""
         self._end(Verdict.ACK)
 
     def nack(self, delay_seconds: float | None = None, reason: str = "") -> None:
-        """It failed: again after a delay, or as the queue's back-off says; to the dead letters after the last attempt."""
+        """Report a failed attempt; the message is redelivered later.
+
+        The delay is `delay_seconds`, or the queue's back-off. After its last attempt the message is dead-lettered.
+        """
         self._end(Verdict.NACK, delay_seconds=delay_seconds, reason=reason)
 
     def release(self) -> None:
-        """It was not tried: back at once."""
+        """Return the message without counting an attempt; it is ready immediately."""
         self._end(Verdict.RELEASE)
 
     def reject(self, reason: str = "") -> None:
-        """Never again: to the dead letters."""
+        """Reject the message permanently; it is dead-lettered."""
         self._end(Verdict.REJECT, reason=reason)
 
     def extend(self, visibility_timeout_seconds: float) -> None:
-        """Still at work: hide it for so long from now."""
+        """Extend the visibility timeout, counted from now."""
         self._source.settle_one(
             Settlement(
                 self.receipt_handle,

@@ -1,5 +1,5 @@
 # Generated from aio/pages.py by `make sdk`; changes are lost.
-"""Lists that come in pages."""
+"""Lists in pages."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol, TypeVar
@@ -11,14 +11,17 @@ T = TypeVar("T")
 
 
 class Page(Protocol[T]):
-    """A part of a list, and where the next one begins; null on the last."""
+    """A page of a list; the cursor of the next one is null on the last page."""
 
     items: list[T]
     next_cursor: Any
 
 
 def all_pages(transport: Transport, ask: Callable[[str], Call[Any]]) -> Iterator[Any]:
-    """The items of all pages. `ask` makes the call of the page at a cursor; the first one's is empty."""
+    """Yield the items of all pages.
+
+    `ask` makes the call for the page at a cursor; the first cursor is empty.
+    """
     cursor = ""
     while True:
         page: Page[Any] = transport.call(ask(cursor))

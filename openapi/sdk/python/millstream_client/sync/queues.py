@@ -1,5 +1,5 @@
 # Generated from aio/queues.py by `make sdk`; changes are lost.
-"""A queue: its configuration, its messages, and its dead letters."""
+"""Queues: configuration, messages, and dead letters."""
 
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
@@ -53,9 +53,9 @@ from millstream_client.sync.work import Working
 
 
 class Queue(Working):
-    """A queue of the service, there or not. Raises MillstreamError.
+    """A queue, whether it exists or not. Raises MillstreamError.
 
-    Fields of its configuration are those of the REST API: `visibility_timeout_seconds`, `attempts_max`, …
+    Fields of the configuration have the names of the REST API: `visibility_timeout_seconds`, `attempts_max`, …
     """
 
     def __init__(self, transport: Transport, name: str) -> None:
@@ -68,25 +68,28 @@ class Queue(Working):
     # ── Configuration ──
 
     def create(self, *, only_new: bool = False, **config: Any) -> QueueOut:
-        """Create it, or replace its configuration; with `only_new` raises PreconditionFailed when it is there."""
+        """Create the queue, or replace its configuration.
+
+        With `only_new`, raises PreconditionFailed if it exists.
+        """
         call = put_queue(self.name, if_none_match="*" if only_new else UNSET)
         return self.transport.call(replace(call, json=config))
 
     def config(self) -> QueueOut:
-        """Its configuration."""
+        """Return the configuration."""
         return self.transport.call(get_queue(self.name))
 
     def change(self, **config: Any) -> QueueOut:
-        """Change some of its configuration; None takes a field back to its default."""
+        """Change fields of the configuration; None resets a field to its default."""
         call = change_queue(self.name, body=QueuePatch())
         return self.transport.call(replace(call, json=config))
 
     def delete(self) -> None:
-        """Delete it and its messages."""
+        """Delete the queue and its messages."""
         self.transport.call(delete_queue(self.name))
 
     def stats(self) -> QueueStatsOut:
-        """Its messages by state, exactly."""
+        """Return exact message counts by state."""
         return self.transport.call(get_queue_stats(self.name))
 
     # ── Sending ──
@@ -104,7 +107,7 @@ class Queue(Working):
         priority: int = 0,
         idempotency_key: str | None = None,
     ) -> Sent:
-        """Send one message. `body`: bytes, text, or anything that JSON can say."""
+        """Send one message. `body`: bytes, text, or any value with a JSON form."""
         message = NewMessage(
             body, headers, content_type, group, dedup_id, delay_seconds, ttl_seconds, priority
         )
@@ -112,7 +115,10 @@ class Queue(Working):
         return sent
 
     def send_many(self, messages: Iterable[Any]) -> list[Sent]:
-        """Send bodies, or NewMessages. So many that one call cannot carry them go in several: each all or nothing."""
+        """Send bodies or NewMessages.
+
+        If they do not fit into one call, they are sent in several calls, each all or nothing.
+        """
         out = map(wire.outgoing, messages)
         sent: list[Sent] = []
         for batch in batches(out, lambda message: len(message.body)):
@@ -131,7 +137,7 @@ class Queue(Working):
         wait_seconds: float | None = None,
         visibility_timeout_seconds: float | None = None,
     ) -> list[Message]:
-        """Take messages, waiting for the first; none says that none came."""
+        """Receive messages, waiting for the first; an empty list means that none arrived."""
         call = wire.receive(
             self.name, messages_max, wait_seconds, visibility_timeout_seconds, uuid.uuid4().hex
         )
@@ -145,9 +151,10 @@ class Queue(Working):
         visibility_timeout_seconds: float | None = None,
         until_empty: bool = False,
     ) -> Iterator[Message]:
-        """Messages as they come, for ever, or until none comes within `wait_seconds`. Settle each of them.
+        """Yield messages indefinitely, or until none arrives within `wait_seconds`.
 
-        `messages_max` are taken at once; those that were not looked at are released when the iteration ends.
+        Settle each of them. `messages_max` messages are received at a time; those not yet yielded are released when the iteration
+        ends.
         """
         while True:
             batch = self.receive(
@@ -178,8 +185,10 @@ class Queue(Working):
         visibility_timeout_seconds: float | None = None,
         auto_extend: bool = True,
     ) -> Subscription:
-        """Its messages over a WebSocket, at most so many at once; with `auto_extend` they stay hidden as long as the
-        socket lives."""
+        """Subscribe to the queue's messages over a WebSocket, with a prefetch limit.
+
+        With `auto_extend`, messages stay hidden while the connection is open.
+        """
         plan = Plan(
             queue=self.name,
             messages=messages,
@@ -192,7 +201,7 @@ class Queue(Working):
     # ── Settling ──
 
     def settle(self, settlements: Iterable[Settlement]) -> list[Settled | ItemRefused]:
-        """Give verdicts on deliveries; a result for each, in their order."""
+        """Settle deliveries; return one result for each, in order."""
         results: list[Settled | ItemRefused] = []
         for batch in batches(settlements, lambda one: len(one.receipt_handle)):
             given = self.transport.call(wire.settle(self.name, batch))
@@ -200,15 +209,15 @@ class Queue(Working):
         return results
 
     def settle_one(self, settlement: Settlement) -> Settled:
-        """Give a verdict. Raises ItemRefused."""
+        """Settle one delivery. Raises ItemRefused."""
         return wire.only(self.settle([settlement]))
 
     def ack(self, messages: Iterable[Message]) -> list[Settled | ItemRefused]:
-        """They are done, and gone."""
+        """Acknowledge messages, which deletes them."""
         return self.settle(Settlement(message.receipt_handle, Verdict.ACK) for message in messages)
 
     def release(self, messages: Iterable[Message]) -> list[Settled | ItemRefused]:
-        """They were not tried: back at once."""
+        """Return messages without counting an attempt; they are ready immediately."""
         return self.settle(
             Settlement(message.receipt_handle, Verdict.RELEASE) for message in messages
         )
@@ -216,7 +225,7 @@ class Queue(Working):
     # ── Looking ──
 
     def browse(self, state: str | None = None) -> Iterator[BrowsedMessageOut]:
-        """Its messages without taking any: all, or those in a state."""
+        """List messages without receiving them: all, or those in a state."""
         wanted = UNSET if state is None else MessageState(state)
 
         def ask(cursor: str) -> Any:
@@ -226,21 +235,24 @@ class Queue(Working):
             yield message
 
     def message(self, message: str | int) -> BrowsedMessageOut | DeadLetterOut:
-        """One message, dead or alive, by its id or its offset."""
+        """Return one message or dead letter by id or offset."""
         return self.transport.call(get_message(self.name, str(message)))
 
     def delete_message(self, message: str | int) -> None:
-        """Drop one message, by its id or its offset, whatever its state."""
+        """Delete one message by id or offset, in any state."""
         self.transport.call(delete_message(self.name, str(message)))
 
     def purge(self) -> int:
-        """Drop all its messages, those in flight too; gives how many. Dead letters stay."""
+        """Delete all messages, including those in flight; return their number.
+
+        Dead letters are kept.
+        """
         return (self.transport.call(purge_queue(self.name))).purged
 
     # ── Dead letters ──
 
     def dead_letters(self) -> Iterator[DeadLetterOut]:
-        """The messages that it gave up on, oldest first."""
+        """List the dead letters, oldest first."""
 
         def ask(cursor: str) -> Any:
             return list_dead_letters(self.name, cursor=cursor or UNSET)
@@ -249,37 +261,39 @@ class Queue(Working):
             yield letter
 
     def death_reasons(self) -> list[DeathReasonOut]:
-        """Its dead letters counted by reason."""
+        """Count the dead letters by reason."""
         return (self.transport.call(list_death_reasons(self.name))).items
 
     def redrive(self, **which: Any) -> Redriven | MoveOut:
-        """Make dead letters ready again: all, or those of a `reason`, a `group`, or `messages`; with `per_second` in
-        the background."""
+        """Redrive dead letters: all, or those of a `reason`, a `group`, or `messages`.
+
+        With `per_second`, the redrive runs in the background.
+        """
         return self.transport.call(replace(redrive_queue(self.name), json=which))
 
     def move(self, destination: str | None = None, per_second: int | None = None) -> MoveOut:
-        """Of a dead-letter queue: begin to move its messages where they came from, or to another queue."""
+        """Start moving messages of a dead-letter queue to their source queues, or to another one."""
         asked = {"destination": destination, "per_second": per_second}
         said = {name: value for name, value in asked.items() if value is not None}
         return self.transport.call(replace(start_move(self.name), json=said))
 
     def moves(self) -> list[MoveOut]:
-        """The moves from it, the newest first."""
+        """List the moves from the queue, newest first."""
         return (self.transport.call(list_moves(self.name))).items
 
     def move_status(self, move: str) -> MoveOut:
-        """How far a move is."""
+        """Return the progress of a move."""
         return self.transport.call(get_move(self.name, move))
 
     def cancel_move(self, move: str) -> MoveOut:
-        """End a move."""
+        """Cancel a move."""
         call = change_move(self.name, move, body=MoveChange(state=MoveState.CANCELLED))
         return self.transport.call(call)
 
     # ── Groups ──
 
     def parked_groups(self) -> Iterator[ParkedGroupOut]:
-        """The groups of which nothing is delivered until they are resumed."""
+        """List the parked groups. They are not delivered until resumed."""
 
         def ask(cursor: str) -> Any:
             return list_parked_groups(self.name, cursor=cursor or UNSET)
@@ -288,9 +302,9 @@ class Queue(Working):
             yield group
 
     def pause_group(self, group: str, reason: str = "paused") -> None:
-        """Deliver nothing of a group until it is resumed."""
+        """Pause delivery of a group until it is resumed."""
         self.transport.call(replace(pause_group(self.name, group), json={"reason": reason}))
 
     def resume_group(self, group: str) -> int:
-        """Deliver a parked group again; gives how many of its messages were parked."""
+        """Resume delivery of a parked group; return the number of its messages that were parked."""
         return (self.transport.call(resume_group(self.name, group))).resumed

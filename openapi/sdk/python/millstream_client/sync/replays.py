@@ -1,5 +1,5 @@
 # Generated from aio/replays.py by `make sdk`; changes are lost.
-"""Replays: sending records of a stream again, to another stream or to a queue."""
+"""Replays of stream records to another stream or to a queue."""
 
 import uuid
 from collections.abc import Iterator, Mapping
@@ -24,7 +24,7 @@ LOOK_S = 0.5
 
 
 class Replay:
-    """A replay of the service, there or not. Raises MillstreamError."""
+    """A replay, whether it exists or not. Raises MillstreamError."""
 
     def __init__(self, transport: Transport, name: str) -> None:
         self.transport = transport
@@ -34,11 +34,11 @@ class Replay:
         return f"<{type(self).__name__} {self.name}>"
 
     def status(self) -> ReplayDetail:
-        """How far it is, by shard."""
+        """Return the progress, by shard."""
         return self.transport.call(get_replay(self.name))
 
     def watch(self, every_seconds: float = LOOK_S) -> Iterator[ReplayDetail]:
-        """How far it is, again and again until it is over."""
+        """Yield the progress repeatedly until the replay has ended."""
         while True:
             status = self.status()
             yield status
@@ -47,24 +47,27 @@ class Replay:
             self.transport.sleep(every_seconds)
 
     def pause(self) -> ReplayOut:
-        """Stop it where it is."""
+        """Pause the replay."""
         return self.transport.call(pause_replay(self.name))
 
     def resume(self) -> ReplayOut:
-        """Let it go on."""
+        """Resume the replay."""
         return self.transport.call(resume_replay(self.name))
 
     def cancel(self) -> ReplayOut:
-        """End it; what it has sent stays."""
+        """Cancel the replay; records already sent are kept."""
         return self.transport.call(cancel_replay(self.name))
 
     def retry(self) -> ReplayOut:
-        """Let one that failed go on where it is."""
+        """Retry a failed replay from its current position."""
         return self.transport.call(retry_replay(self.name))
 
 
 class Replays:
-    """Starting replays. Fields are those of the REST API: `filter`, `order`, `pacing`, …"""
+    """Access to replays.
+
+    Fields have the names of the REST API: `filter`, `order`, `pacing`, …
+    """
 
     def __init__(self, transport: Transport) -> None:
         self.transport = transport
@@ -72,14 +75,17 @@ class Replays:
     def start(
         self, stream: str, target: Mapping[str, Any], *, id: str | None = None, **config: Any
     ) -> Replay:
-        """Begin one: `target` is {"stream": …} or {"queue": …}. With an `id` it is begun once, however often it is asked for."""
+        """Start a replay to `target`, {"stream": …} or {"queue": …}.
+
+        With an `id`, repeated calls start it only once.
+        """
         asked = {"id": id or f"replay-{uuid.uuid4().hex[:16]}"}
         started = self._ask({**asked, "stream": stream, "target": dict(target), **config})
         assert isinstance(started, ReplayOut), "that is the answer unless a dry run was asked for"
         return Replay(self.transport, started.id)
 
     def plan(self, stream: str, target: Mapping[str, Any], **config: Any) -> PlanOut:
-        """What a replay would do; it does nothing."""
+        """Return what a replay would do, without starting it."""
         planned = self._ask({"dry_run": True, "stream": stream, "target": dict(target), **config})
         assert isinstance(planned, PlanOut), "that is the answer to a dry run"
         return planned

@@ -1,5 +1,5 @@
 # Generated from aio/transport.py by `make sdk`; changes are lost.
-"""Sends calls, again where that is safe."""
+"""HTTP transport with retries where they are safe."""
 
 import time
 from collections.abc import Callable
@@ -22,7 +22,7 @@ CONNECTIONS_MAX = 200
 
 
 class Transport:
-    """A pool of connections to one service. Raises MillstreamError."""
+    """Connection pool of one service. Raises MillstreamError."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class Transport:
         self._now = now
 
     def call(self, call: Call[T], retries: Retries | None = None) -> T:
-        """The call's result, after as many attempts as its retries allow."""
+        """Return the call's result, after as many attempts as its retries allow."""
         attempts = Attempts(call, retries or self.options.retries, self._now)
         while True:
             try:
@@ -72,6 +72,6 @@ class Transport:
         )
 
     def close(self) -> None:
-        """Close the connections, unless they were handed in."""
+        """Close the connections, unless the caller provided them."""
         if self._is_ours:
             self._http.close()
