@@ -33,7 +33,7 @@ from api.aws.sqs.service import SQS
 from api.aws.sts.service import STS
 from api.config.settings import Settings, read_settings
 from api.http.responses import AccessLog
-from api.http.routing import Dispatcher, Opened
+from api.http.routing import AppContext, Dispatcher
 from api.native.record_formats import FORMATS
 from api.observability.logging import configure_logs
 from api.observability.metric_definitions import (
@@ -248,7 +248,7 @@ def _control_plane(
 def _serve_from(app: FastAPI, storage: Storage, settings: Settings) -> None:
     app.state.storage = storage
     app.state.feeds = Feeds(storage.streams, storage.catalog, FORMATS)
-    app.state.opened = Opened(storage, app.state.feeds)
+    app.state.context = AppContext(storage, app.state.feeds)
     app.state.requested = Requested(storage, settings.webhook_allow_words())
     app.state.readiness = health.Readiness(storage.health)
     app.state.state_metrics = StateMetrics(storage, app.version)

@@ -21,7 +21,7 @@ class HttpErrorCode(StrEnum):
     INTERNAL_ERROR = "internal_error"
 
 
-class Refusal(Exception):
+class HttpError(Exception):
     """A request that no route accepts. `headers` are added to the response."""
 
     def __init__(

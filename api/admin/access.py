@@ -25,7 +25,7 @@ def is_page(path: str) -> bool:
     return path == ROOT or path.startswith("/ui/")
 
 
-def is_for_strangers(path: str) -> bool:
+def is_public(path: str) -> bool:
     """Return whether a path of the dashboard is public: the login page and static assets."""
     return path == LOGIN_PATH or path.startswith(PREFIX)
 

@@ -26,7 +26,7 @@ from api.admin.pages import (
     webhooks,
 )
 from api.admin.rendering import render
-from api.errors import HttpErrorCode, Refusal
+from api.errors import HttpError, HttpErrorCode
 
 entry = APIRouter(include_in_schema=False, route_class=PageRoute)
 rest = APIRouter(include_in_schema=False, route_class=PageRoute)
@@ -46,7 +46,7 @@ async def show_nothing(request: Request, path: str) -> Response:
     if path.endswith("/") or not path:
         target = f"/ui/{path}".rstrip("/")
         return RedirectResponse(f"{target}?{request.url.query}".rstrip("?"), 307)
-    raise Refusal(HttpErrorCode.NOT_FOUND, f"Page /ui/{path} does not exist.")
+    raise HttpError(HttpErrorCode.NOT_FOUND, f"Page /ui/{path} does not exist.")
 
 
 ROUTERS = (

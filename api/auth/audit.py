@@ -12,7 +12,7 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from api.errors import Refusal
+from api.errors import HttpError
 from api.observability.logging import get_logger
 from api.types import RequestHeaders
 from storage.bootstrap import Storage
@@ -233,6 +233,6 @@ def claimed_id(headers: RequestHeaders) -> str:
 
 def spelled(error: Exception) -> str:
     """Return the outcome of a failed call, with the native API's error code."""
-    if isinstance(error, Refusal):
+    if isinstance(error, HttpError):
         return outcome("refused", error.code.value)
     return outcome_of(error)

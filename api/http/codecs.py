@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import msgspec
 
-from api.errors import HttpErrorCode, Refusal
+from api.errors import HttpError, HttpErrorCode
 from api.http.item_limits import check_json, check_msgpack
 from api.http.validation_errors import from_msgspec
 from api.types import RequestHeaders
@@ -63,7 +63,7 @@ class Codec(Protocol[In_co]):
 class StructBody(Generic[In]):
     """Codec of a body that is one struct, as JSON or MessagePack.
 
-    An empty body is the struct of defaults. Raises Refusal for malformed bytes and other media types, ValidationFailed for
+    An empty body is the struct of defaults. Raises HttpError for malformed bytes and other media types, ValidationFailed for
     wrong content.
     """
 
@@ -191,10 +191,10 @@ def within(place: str, error: ValidationFailed) -> ValidationFailed:
     return ValidationFailed(error.detail, *faults)
 
 
-def unsupported(kind: str, expected: str = f"{JSON} (curl --json)") -> Refusal:
+def unsupported(kind: str, expected: str = f"{JSON} (curl --json)") -> HttpError:
     """Return the refusal of a media type that a route does not accept."""
     named = f"'{kind}'" if kind else "The body has no Content-Type"
-    return Refusal(
+    return HttpError(
         HttpErrorCode.UNSUPPORTED_MEDIA_TYPE,
         f"Content type {named} is not supported; send {expected}.",
     )
@@ -203,14 +203,14 @@ def unsupported(kind: str, expected: str = f"{JSON} (curl --json)") -> Refusal:
 def decoding(decode: Callable[[bytes], In], payload: bytes, code: HttpErrorCode) -> In:
     """Return `decode(payload)`.
 
-    Raises ValidationFailed if the content is wrong, Refusal if the bytes are.
+    Raises ValidationFailed if the content is wrong, HttpError if the bytes are.
     """
     try:
         return decode(payload)
     except msgspec.ValidationError as error:
         raise from_msgspec(error, _kind_of(decode)) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Refusal(code, f"The body cannot be parsed: {error}.") from None
+        raise HttpError(code, f"The body cannot be parsed: {error}.") from None
 
 
 def _kind_of(decode: Callable[[bytes], Any]) -> Any:
@@ -269,13 +269,13 @@ def _one_line(item: Any) -> bytes:
 
 
 def check_request_bytes(count: int) -> None:
-    """Raise Refusal when a request's body is larger than any request may be."""
+    """Raise HttpError when a request's body is larger than any request may be."""
     if count > limits.REQUEST_BYTES_MAX:
         raise too_large(limits.REQUEST_BYTES_MAX)
 
 
-def too_large(bytes_max: int) -> Refusal:
+def too_large(bytes_max: int) -> HttpError:
     """Return the refusal of a body larger than `bytes_max`."""
-    return Refusal(
+    return HttpError(
         HttpErrorCode.REQUEST_TOO_LARGE, f"The request body can have at most {bytes_max} bytes."
     )

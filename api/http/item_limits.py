@@ -8,14 +8,14 @@ MessagePack, CBOR    counts items, by a walk over their heads that skips strings
 
 from collections.abc import Callable
 
-from api.errors import HttpErrorCode, Refusal
+from api.errors import HttpError, HttpErrorCode
 from storage.domain import limits
 
 _ITEMS_MAX = 100_000  # of MessagePack or CBOR; a batch of 1000 messages has about ten each
 
 
 def check_json(payload: bytes) -> None:
-    """Raise Refusal when a large body has more braces and brackets than any batch needs."""
+    """Raise HttpError when a large body has more braces and brackets than any batch needs."""
     if len(payload) <= limits.BATCH_LOOKED_AT_BYTES:
         return
     if payload.count(b"{") + payload.count(b"[") > limits.BATCH_CONTAINERS_MAX:
@@ -23,13 +23,13 @@ def check_json(payload: bytes) -> None:
 
 
 def check_msgpack(payload: bytes) -> None:
-    """Raise Refusal when a large body has more items than any batch needs."""
+    """Raise HttpError when a large body has more items than any batch needs."""
     if len(payload) > limits.BATCH_LOOKED_AT_BYTES:
         _walk(payload, _after_msgpack)
 
 
 def check_cbor(payload: bytes) -> None:
-    """Raise Refusal when a large CBOR body has more items than any batch needs."""
+    """Raise HttpError when a large CBOR body has more items than any batch needs."""
     if len(payload) > limits.BATCH_LOOKED_AT_BYTES:
         _walk(payload, _after_cbor)
 
@@ -44,8 +44,8 @@ def _walk(payload: bytes, after: Callable[[bytes, int], int]) -> None:
         position = after(payload, position)
 
 
-def _too_many() -> Refusal:
-    return Refusal(HttpErrorCode.REQUEST_TOO_LARGE, "The body contains too many values.")
+def _too_many() -> HttpError:
+    return HttpError(HttpErrorCode.REQUEST_TOO_LARGE, "The body contains too many values.")
 
 
 def _length(payload: bytes, start: int, width: int) -> int:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
-from api.http.routing import HotRequest, Route
+from api.http.routing import FastRequest, Route
 from api.observability.tracing import Trace, Tracing, verb_of, with_context
 from api.types import RequestHeaders
 from storage.domain.log.record_batch import Headers, Record, headers_size_bytes
@@ -14,10 +14,10 @@ from storage.domain.trace_context import TRACEPARENT, context_of, is_context, wi
 _PARENT, _STATE = b"traceparent", b"tracestate"
 
 
-def begin_hot(tracing: Tracing, route: Route, request: HotRequest) -> Trace:
+def begin_hot(tracing: Tracing, route: Route, request: FastRequest) -> Trace:
     """Begin the span of a hot request."""
     verb = verb_of(route.action, route.operation)
-    trace = begin(tracing, verb, route.operation, request.words[3], request.headers)
+    trace = begin(tracing, verb, route.operation, request.segments[3], request.headers)
     request.trace = trace
     return trace
 

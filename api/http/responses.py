@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from starlette.types import Receive
 
-from api.http.routing import HotRequest
+from api.http.routing import FastRequest
 from api.observability.logging import get_logger
 from api.observability.metric_definitions import RequestMetrics
 from api.observability.tracing import Trace
@@ -24,8 +24,8 @@ ExtraHeaders = tuple[tuple[bytes, bytes], ...]
 _log = get_logger("api")
 
 
-class Answer(NamedTuple):
-    """Complete response to a client. `more`: headers in addition to the usual ones.
+class Response(NamedTuple):
+    """Complete response to a client. `extra_headers`: headers in addition to the usual ones.
 
     A response with `pieces` streams until they end; it has no `body`. They are closed when the client disconnects, and
     when the server ends unless it `drains`: then they end by themselves.
@@ -35,43 +35,43 @@ class Answer(NamedTuple):
     kind: str
     body: bytes
     request_id: bytes
-    more: ExtraHeaders
+    extra_headers: ExtraHeaders
     pieces: AsyncGenerator[bytes] | None = None
     drains: bool = False
 
 
-Answerer = Callable[[HotRequest, Receive | None], Awaitable[Answer | None]]
+Responder = Callable[[FastRequest, Receive | None], Awaitable[Response | None]]
 """Handler of a hot request, whose body is not read yet when a `Receive` is given.
 
 A failure is an answer too. None: the client is gone, and nobody would read it.
 """
 
 
-class Place(NamedTuple):
+class RouteMatch(NamedTuple):
     """Target of a hot request, determined by its method and path alone."""
 
-    answer: Answerer
+    answer: Responder
     takes_body: bool
-    words: list[str]
+    segments: list[str]
 
 
-FindPlace = Callable[[bytes, bytes], Place | None]
+FindRoute = Callable[[bytes, bytes], RouteMatch | None]
 """Resolver of the route of a method and a raw path."""
 
 
-def weaker_promise(durability: Durability) -> ExtraHeaders:
+def durability_header(durability: Durability) -> ExtraHeaders:
     """Return the durability header of hot responses; none where durability is `always`."""
     return () if durability == "always" else ((DURABILITY, durability.encode()),)
 
 
-class Circumstances(NamedTuple):
+class RequestContext(NamedTuple):
     """Context of a request's log line: principal, span, and start by `time.perf_counter`."""
 
     principal: Principal | None = None
     trace: Trace | None = None
     started: float | None = None
 
-    def lasted_s(self) -> float:
+    def elapsed_s(self) -> float:
         """Return the elapsed time in seconds; 0 if the start is unknown."""
         return 0.0 if self.started is None else time.perf_counter() - self.started
 
@@ -83,11 +83,11 @@ class Circumstances(NamedTuple):
             "span_id": trace.span_id if trace else "",
             "namespace": principal.namespace if principal else "",
             "principal": principal.name if principal else "",
-            "duration_ms": round(self.lasted_s() * limits.SECOND_MS, 1),
+            "duration_ms": round(self.elapsed_s() * limits.SECOND_MS, 1),
         }
 
 
-_UNKNOWN = Circumstances()
+_UNKNOWN = RequestContext()
 
 
 def log_failure(
@@ -95,7 +95,7 @@ def log_failure(
     operation: str,
     status: int,
     request_id: bytes,
-    around: Circumstances = _UNKNOWN,
+    context: RequestContext = _UNKNOWN,
 ) -> None:
     """Log only failures of the service: a client's mistakes are the client's to log."""
     if status < 500:
@@ -108,7 +108,7 @@ def log_failure(
         status=status,
         request_id=request_id.decode(),
         error=type(error).__name__,
-        **around.fields(),
+        **context.fields(),
         exc_info=error if unexpected else None,
     )
 
@@ -119,7 +119,7 @@ class AccessLog:
     def __init__(self, rate: float) -> None:
         self._rate = rate
 
-    def note(self, operation: str, status: int, request_id: bytes, around: Circumstances) -> None:
+    def note(self, operation: str, status: int, request_id: bytes, context: RequestContext) -> None:
         """Log a request that was answered, or whose client was gone."""
         if random.random() >= self._rate:  # noqa: S311
             return
@@ -128,11 +128,11 @@ class AccessLog:
             operation=operation,
             status=status,
             request_id=request_id.decode(),
-            **around.fields(),
+            **context.fields(),
         )
 
 
-class Ended:
+class RequestRecorder:
     """Recorder of a protocol's finished requests: counts them, ends spans and logs."""
 
     def __init__(self, metrics: RequestMetrics, access: AccessLog | None) -> None:
@@ -144,12 +144,12 @@ class Ended:
         operation: str,
         status: int,
         request_id: bytes,
-        around: Circumstances,
+        context: RequestContext,
         failure: str = "",
     ) -> None:
         """Record an answered request or a disconnected client. `failure`: the error code, if any."""
-        self._metrics.observe(operation, status, around.lasted_s())
-        if around.trace is not None:
-            around.trace.end(status, failure)
+        self._metrics.observe(operation, status, context.elapsed_s())
+        if context.trace is not None:
+            context.trace.end(status, failure)
         if self._access is not None:
-            self._access.note(operation, status, request_id, around)
+            self._access.note(operation, status, request_id, context)

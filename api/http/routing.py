@@ -54,10 +54,10 @@ _NAMES: dict[str, type[QueueName] | type[StreamName] | type[GroupName]] = {
 }
 
 
-class HotRequest:
-    """A complete request for a hot route. `words`: its path split at '/'.
+class FastRequest:
+    """A complete request for a hot route. `segments`: its path split at '/'.
 
-    `is_there` returns whether the connection is open as far as is known, without waiting. `client`: the client's address.
+    `is_connected` returns whether the connection is open as far as is known, without waiting. `client`: the client's address.
     `request_id` is assigned later, and a `trace` if spans are collected.
     """
 
@@ -65,33 +65,33 @@ class HotRequest:
         "body",
         "client",
         "headers",
-        "is_there",
+        "is_connected",
         "query_string",
         "request_id",
+        "segments",
         "trace",
-        "words",
     )
 
     def __init__(
         self,
-        words: Sequence[str],
+        segments: Sequence[str],
         headers: RequestHeaders,
         query_string: bytes,
-        is_there: Callable[[], bool],
+        is_connected: Callable[[], bool],
         body: bytes = b"",
         client: tuple[str, int] | None = None,
     ) -> None:
-        self.words = words
+        self.segments = segments
         self.headers = headers
         self.query_string = query_string
-        self.is_there = is_there
+        self.is_connected = is_connected
         self.body = body
         self.client = client
         self.request_id = b""
         self.trace: Trace | None = None
 
 
-class Opened(NamedTuple):
+class AppContext(NamedTuple):
     """Open resources of a process. `feeds`: limit the number of concurrent streaming reads."""
 
     storage: Storage
@@ -101,40 +101,40 @@ class Opened(NamedTuple):
 class Call(Generic[In]):
     """One request, as a handler receives it. `body` is its input; for a GET, its query.
 
-    No task watches an idle long poll; it calls `client_is_there` when it wakes, before it takes anything.
+    No task watches an idle long poll; it calls `is_client_connected` when it wakes, before it takes anything.
     """
 
     __slots__ = (
         "body",
-        "client_is_there",
         "feeds",
         "headers",
+        "is_client_connected",
         "metrics",
         "name",
         "principal",
         "request_id",
+        "segments",
         "storage",
         "trace",
-        "words",
     )
 
     def __init__(
         self,
-        opened: "Opened",
+        context: "AppContext",
         principal: Principal,
         name: Name,
         body: In,
-        request: HotRequest,
+        request: FastRequest,
         metrics: DoorMetrics,
     ) -> None:
-        self.storage = opened.storage
-        self.feeds = opened.feeds
+        self.storage = context.storage
+        self.feeds = context.feeds
         self.principal = principal
         self.name = name
         self.body = body
-        self.words = request.words
+        self.segments = request.segments
         self.headers = request.headers
-        self.client_is_there = request.is_there
+        self.is_client_connected = request.is_connected
         self.request_id = request.request_id
         self.trace = request.trace
         self.metrics = metrics
@@ -162,19 +162,19 @@ class Call(Generic[In]):
     @property
     def member(self) -> str:
         """Return the member that the path names. Raises ValidationFailed for an invalid name."""
-        check_name(self.words[5])
-        return self.words[5]
+        check_name(self.segments[5])
+        return self.segments[5]
 
     @property
     def shard(self) -> int:
         """Return the shard that the path names. Raises ShardNotFound when it is not a number."""
-        word = self.words[5]
+        word = self.segments[5]
         if not _SHARD_INDEX.fullmatch(word):
             raise ShardNotFound(f"'{word[:80]}' is not a shard number.")
         return int(word)
 
 
-class Lasting(msgspec.Struct, frozen=True):
+class StreamingResponse(msgspec.Struct, frozen=True):
     """A streaming response: `pieces` of a media type, with its own headers.
 
     Without pieces it has ended.
@@ -186,7 +186,7 @@ class Lasting(msgspec.Struct, frozen=True):
     status: int = 200
 
 
-class Served(NamedTuple):
+class HandlerResult(NamedTuple):
     """Response to one request: a body, or `pieces` of a streaming response."""
 
     status: int
@@ -229,7 +229,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
         return self.path.split("/")[2]
 
 
-class Dataplane:
+class FastRouter:
     """A noun's hot routes, collected by decoration as with an APIRouter."""
 
     def __init__(self) -> None:
@@ -265,7 +265,7 @@ class Dataplane:
     ) -> Declared[In]:
         """Declare a route whose input is its query, read into the struct `query`.
 
-        `lasting`: its answer is a `Lasting`, of `answer` after `answer`; what it is in each media type.
+        `lasting`: its answer is a `StreamingResponse`, of `answer` after `answer`; what it is in each media type.
         """
         kind = cast(type[msgspec.Struct], query)
         return self._declare("GET", path, action, {answer: 200}, query=kind, lasting=lasting or {})
@@ -322,37 +322,37 @@ class Dispatcher:
         """Return the metrics of 'queues', 'streams' or 'groups', for their other routes as well."""
         return self._metrics[noun]
 
-    def find(self, method: str, words: Sequence[str]) -> Route | None:
+    def find(self, method: str, segments: Sequence[str]) -> Route | None:
         """Return the route of a path split at '/', or None when it is not a hot route."""
-        if len(words) % 2 == 0 or len(words) < 5 or words[1] != "v1":
+        if len(segments) % 2 == 0 or len(segments) < 5 or segments[1] != "v1":
             return None
-        return self._table.get(f"{method} {'/'.join(words[::2])}")
+        return self._table.get(f"{method} {'/'.join(segments[::2])}")
 
     def methods(self, path: str) -> list[str]:
         """Return the methods that hot routes accept at this path."""
-        words = path.split("/")
-        return [method for method in ("GET", "POST") if self.find(method, words)]
+        segments = path.split("/")
+        return [method for method in ("GET", "POST") if self.find(method, segments)]
 
     async def serve(
-        self, route: Route, opened: Opened, principal: Principal, request: HotRequest
-    ) -> Served:
+        self, route: Route, context: AppContext, principal: Principal, request: FastRequest
+    ) -> HandlerResult:
         """Serve a request. Raises whatever the handler raises, ClientDisconnected."""
-        noun, word = request.words[2:4]
+        noun, word = request.segments[2:4]
         name = _name(noun, word, principal.namespace)
-        opened.storage.authorizer.authorise(principal, route.action, str(name))
-        value = await _read_and_spend(route, opened.storage.quotas, principal, request)
-        call = Call(opened, principal, name, value, request, self._metrics[noun])
+        context.storage.authorizer.authorise(principal, route.action, str(name))
+        value = await _read_and_spend(route, context.storage.quotas, principal, request)
+        call = Call(context, principal, name, value, request, self._metrics[noun])
         answer = await route.handler(call)
-        if isinstance(answer, Lasting):
-            return Served(answer.status, answer.kind, b"", answer.headers, answer.pieces)
+        if isinstance(answer, StreamingResponse):
+            return HandlerResult(answer.status, answer.kind, b"", answer.headers, answer.pieces)
         media_type, encoded = encode_answer(answer, answer_type(request.headers))
-        low = opened.storage.quotas.near_limit(principal, resource_of(noun, word))
+        low = context.storage.quotas.near_limit(principal, resource_of(noun, word))
         rate_headers = rate_limit_headers(low) if low else ()
-        return Served(route.answers[type(answer)], media_type, encoded, rate_headers)
+        return HandlerResult(route.answers[type(answer)], media_type, encoded, rate_headers)
 
 
 async def _read_and_spend(
-    route: Route, quotas: QuotaEnforcer, principal: Principal, request: HotRequest
+    route: Route, quotas: QuotaEnforcer, principal: Principal, request: FastRequest
 ) -> Any:
     """Decode the input and charge the call; a call with an invalid input counts, too."""
     messages = size_bytes = 0
@@ -364,7 +364,7 @@ async def _read_and_spend(
             messages, size_bytes = route.sends(value), len(request.body)
         return value
     finally:
-        resource = resource_of(*request.words[2:4])
+        resource = resource_of(*request.segments[2:4])
         waiting = quotas.acquire(principal, resource, messages=messages, size_bytes=size_bytes)
         if waiting is not None:
             await waiting
@@ -403,7 +403,7 @@ def is_open(receive: Receive) -> bool:
 async def read_body(receive: Receive, headers: RequestHeaders) -> bytes:
     """Read the request's body.
 
-    Raises Refusal when it is too large, ClientDisconnected when it does not arrive completely.
+    Raises HttpError when it is too large, ClientDisconnected when it does not arrive completely.
     """
     if (length := headers.get(b"content-length")) is not None and length.isdigit():
         check_request_bytes(int(length))

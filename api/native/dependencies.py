@@ -127,7 +127,7 @@ def right_of(depends: params.Depends) -> Right | None:
 
 
 def require_json(request: Request) -> None:
-    """Require a JSON or JSON Merge Patch body. Raises Refusal (415)."""
+    """Require a JSON or JSON Merge Patch body. Raises HttpError (415)."""
     kind = media_type(dict(request.scope["headers"]))
     if kind == UNNAMED and not _has_body(request):
         return

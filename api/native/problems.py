@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from api.errors import HttpErrorCode, Refusal
+from api.errors import HttpError, HttpErrorCode
 from api.http.rate_limit_headers import rate_limit_headers
 from storage.domain.errors import (
     ErrorCode,
@@ -185,13 +185,13 @@ def problem(error: Exception, *, instance: str, request_id: str) -> Problem:
 
 def code_of(error: Exception) -> AnyCode:
     """Return the stable code of any exception."""
-    if isinstance(error, MillstreamError | Refusal):
+    if isinstance(error, MillstreamError | HttpError):
         return error.code
     return HttpErrorCode.INTERNAL_ERROR
 
 
 def _detail(error: Exception) -> str:
-    if isinstance(error, MillstreamError | Refusal):
+    if isinstance(error, MillstreamError | HttpError):
         return error.detail
     return "Internal error. The service's log contains the request id."
 
@@ -215,7 +215,7 @@ def _fault(fault: FieldFault) -> dict[str, str]:
 
 
 def _headers(error: Exception, status: int) -> tuple[tuple[bytes, bytes], ...]:
-    headers = error.headers if isinstance(error, Refusal) else ()
+    headers = error.headers if isinstance(error, HttpError) else ()
     if status == 401:
         return (*headers, (b"www-authenticate", b"Bearer"))
     if status not in (429, 503):

@@ -11,7 +11,7 @@ If spans are not collected, the cost is a comparison with None for each request.
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
-from api.errors import Refusal
+from api.errors import HttpError
 from api.types import RequestHeaders
 from storage.domain.access.permissions import Action
 from storage.domain.errors import MillstreamError
@@ -102,7 +102,7 @@ def verb_of(action: Action, operation: str) -> str:
 
 def failure_of(error: Exception) -> str:
     """Return the code of an error."""
-    if isinstance(error, MillstreamError | Refusal):
+    if isinstance(error, MillstreamError | HttpError):
         return error.code.value
     return type(error).__name__
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
 from api.auth.audit import Auditing
-from api.errors import HttpErrorCode, Refusal
+from api.errors import HttpError, HttpErrorCode
 from api.http.validation_errors import from_pydantic
 from api.native.dependencies import REQUEST_ID_KEY
 from api.native.problems import PROBLEM_JSON, problem
@@ -25,7 +25,7 @@ def install_handlers(app: FastAPI) -> None:
     """Answer every error of the control plane with a problem."""
     app.add_exception_handler(RequestValidationError, _refuse_input)
     app.add_exception_handler(HTTPException, _refuse_route)
-    for kind in (MillstreamError, Refusal, Exception):
+    for kind in (MillstreamError, HttpError, Exception):
         app.add_exception_handler(kind, answer_problem)
 
 
@@ -58,7 +58,7 @@ def _from_fastapi(request: Request, errors: Sequence[Any]) -> Exception:
     """Convert FastAPI's validation errors to one error."""
     for error in errors:
         if error["type"] == "json_invalid":
-            return Refusal(
+            return HttpError(
                 HttpErrorCode.MALFORMED_JSON, f"The body cannot be parsed: {_why(error)}."
             )
     return from_pydantic(errors, _fields_of(request))
@@ -73,7 +73,7 @@ def _fields_of(request: Request) -> Collection[str]:
 
 async def _refuse_route(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    if isinstance(error.__cause__, Refusal):  # raised while FastAPI read the body
+    if isinstance(error.__cause__, HttpError):  # raised while FastAPI read the body
         return await answer_problem(request, error.__cause__)
     if _is_somebody_looking(request):
         return RedirectResponse(DASHBOARD)
@@ -86,20 +86,20 @@ def _is_somebody_looking(request: Request) -> bool:
     return request.url.path == "/" and request.method == "GET" and asks_for_page
 
 
-def _from_starlette(request: Request, error: HTTPException) -> Refusal:
+def _from_starlette(request: Request, error: HTTPException) -> HttpError:
     """Return the error for a path or method without a route, counting fast routes."""
     if error.status_code in (404, 405):
         allowed = ", ".join(_methods(request))
         if not allowed:
-            return Refusal(
+            return HttpError(
                 HttpErrorCode.NOT_FOUND, f"{request.url.path} does not exist{WHERE_THINGS_ARE}"
             )
-        return Refusal(
+        return HttpError(
             HttpErrorCode.METHOD_NOT_ALLOWED,
             f"Method {request.method} is not allowed for {request.url.path}; allowed: {allowed}.",
             ((b"allow", allowed.encode()),),
         )
-    return Refusal(HttpErrorCode.BAD_REQUEST, str(error.detail))
+    return HttpError(HttpErrorCode.BAD_REQUEST, str(error.detail))
 
 
 def _methods(request: Request) -> list[str]:

@@ -16,7 +16,7 @@ from typing import Any
 from fastapi import FastAPI
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api.admin import access as entrance
+from api.admin import access as dashboard
 from api.auth.audit import Auditing
 from api.auth.authenticator import Gate
 from api.auth.revalidation import Standing
@@ -31,16 +31,24 @@ from api.http.request_spans import begin_hot, name_by_route
 from api.http.responses import (
     CLIENT_GONE_STATUS,
     AccessLog,
-    Answer,
-    Circumstances,
-    Ended,
     ExtraHeaders,
-    FindPlace,
-    Place,
+    FindRoute,
+    RequestContext,
+    RequestRecorder,
+    Response,
+    RouteMatch,
+    durability_header,
     log_failure,
-    weaker_promise,
 )
-from api.http.routing import Dispatcher, HotRequest, Route, Served, is_open, read_body, resource_of
+from api.http.routing import (
+    Dispatcher,
+    FastRequest,
+    HandlerResult,
+    Route,
+    is_open,
+    read_body,
+    resource_of,
+)
 from api.native.dependencies import PRINCIPAL_KEY, REQUEST_ID_KEY
 from api.native.problems import PROBLEM_JSON, problem
 from api.observability.metric_definitions import Counts, RequestMetrics
@@ -61,12 +69,12 @@ _ASK_AGAIN = (b"cache-control", b"private, no-cache")
 _COUNTED = frozenset({"queues", "streams", "groups"})
 """Kinds of resource that can have quotas."""
 
-_FOR_STRANGERS = frozenset({"/", *health.PATHS, identity.SESSIONS_PATH})
+_PUBLIC_PATHS = frozenset({"/", *health.PATHS, identity.SESSIONS_PATH})
 
 
-def _is_for_strangers(path: str) -> bool:
+def _is_public(path: str) -> bool:
     """Return whether the path needs no authentication. A login still needs credentials."""
-    return path in _FOR_STRANGERS or entrance.is_for_strangers(path)
+    return path in _PUBLIC_PATHS or dashboard.is_public(path)
 
 
 class Gateway:
@@ -96,13 +104,13 @@ class Gateway:
         self._gate = gate
         self._standing = standing
         self._auditing = auditing
-        self._ended = Ended(RequestMetrics(counts, "http"), access)
+        self._recorder = RequestRecorder(RequestMetrics(counts, "http"), access)
         self.cors = with_cors(self._serve, cors_origins) if cors_origins else None
         """Application with CORS for other sites' pages; None without CORS origins."""
         self.unfinished = SlowRequestMonitor()
         """Connections of this process with an incomplete request."""
-        self._weaker_promise = weaker_promise(durability)
-        self.find_place: FindPlace = lru_cache(maxsize=4096)(self._find_place)
+        self._durability_header = durability_header(durability)
+        self.match_route: FindRoute = lru_cache(maxsize=4096)(self._match_route)
         """Cached resolver of a method and a raw path, whose route never changes."""
 
     def openapi(self) -> dict[str, Any]:
@@ -135,9 +143,9 @@ class Gateway:
             await self._serve_control(headers, scope, receive, send)
             return
         query_string = scope["query_string"]
-        is_there = partial(is_open, receive)
-        request = HotRequest(
-            place.words, headers, query_string, is_there, client=scope.get("client")
+        is_connected = partial(is_open, receive)
+        request = FastRequest(
+            place.segments, headers, query_string, is_connected, client=scope.get("client")
         )
         answer = await place.answer(request, receive if place.takes_body else None)
         if answer is None:
@@ -150,24 +158,24 @@ class Gateway:
         else:
             await _send_pieces(send, receive, answer, answer.pieces)
 
-    def _find_place(self, method: bytes, path: bytes) -> Place | None:
+    def _match_route(self, method: bytes, path: bytes) -> RouteMatch | None:
         if b"%" in path or not path.isascii():
             return None
         return self._place_of(method.decode(), path.decode())
 
-    def _place_of(self, method: str, path: str, query_string: bytes = b"") -> Place | None:
-        words = path.split("/")
-        route = self.dispatcher.find(method, words)
+    def _place_of(self, method: str, path: str, query_string: bytes = b"") -> RouteMatch | None:
+        segments = path.split("/")
+        route = self.dispatcher.find(method, segments)
         if route is None:
             return self._aws.find(method, path, query_string)
-        return Place(partial(self._answer, route), route.body is not None, words)
+        return RouteMatch(partial(self._answer, route), route.body is not None, segments)
 
     async def _answer(
-        self, route: Route, request: HotRequest, receive: Receive | None
-    ) -> Answer | None:
+        self, route: Route, request: FastRequest, receive: Receive | None
+    ) -> Response | None:
         started = time.perf_counter()
         request_id = request.request_id = request_id_of(request.headers)
-        extra_headers = self._weaker_promise
+        extra_headers = self._durability_header
         trace = None if self._tracing is None else begin_hot(self._tracing, route, request)
         failure = ""
         principal: Principal | None = None
@@ -178,31 +186,31 @@ class Gateway:
             if receive is not None:
                 request.body = await read_body(receive, request.headers)
             served = await self.dispatcher.serve(
-                route, self.control.state["opened"], principal, request
+                route, self.control.state["context"], principal, request
             )
             if served.pieces is not None:
                 watched = self._standing.watched(principal, served.pieces)
                 served = served._replace(pieces=watched)
         except ClientDisconnected:
-            around = Circumstances(principal, trace, started)
-            self._ended.note(route.operation, CLIENT_GONE_STATUS, request_id, around)
+            context = RequestContext(principal, trace, started)
+            self._recorder.note(route.operation, CLIENT_GONE_STATUS, request_id, context)
             return None
         except Exception as error:
             if isinstance(error, Unauthenticated):
                 self._auditing.note_stranger(
                     error, Door.REST, request.client, request.headers, request_id
                 )
-            path = "/".join(request.words)
+            path = "/".join(request.segments)
             details = problem(error, instance=path, request_id=request_id.decode())
-            served = Served(details.status, PROBLEM_JSON, details.body)
+            served = HandlerResult(details.status, PROBLEM_JSON, details.body)
             extra_headers = details.headers
             failure = failure_of(error)
-            around = Circumstances(principal, trace, started)
-            log_failure(error, route.operation, served.status, request_id, around)
-        around = Circumstances(principal, trace, started)
-        self._ended.note(route.operation, served.status, request_id, around, failure)
+            context = RequestContext(principal, trace, started)
+            log_failure(error, route.operation, served.status, request_id, context)
+        context = RequestContext(principal, trace, started)
+        self._recorder.note(route.operation, served.status, request_id, context, failure)
         extra_headers = (*served.headers, *extra_headers) if served.headers else extra_headers
-        return Answer(
+        return Response(
             served.status,
             served.kind,
             served.body,
@@ -216,7 +224,7 @@ class Gateway:
         self, headers: RequestHeaders, scope: Scope, receive: Receive, send: Send
     ) -> None:
         request_id, started = request_id_of(headers), time.perf_counter()
-        answer = _Observed(send, request_id)
+        answer = _ResponseObserver(send, request_id)
         principal: Principal | None = None
         trace = None
         if self._tracing is not None and scope["path"] not in health.PATHS:
@@ -226,14 +234,14 @@ class Gateway:
         app: ASGIApp = self.control
         path: str = scope["path"]
         try:
-            if not _is_for_strangers(path):
-                if entrance.is_page(path):
-                    headers = entrance.in_namespace(headers, scope["query_string"])
+            if not _is_public(path):
+                if dashboard.is_page(path):
+                    headers = dashboard.in_namespace(headers, scope["query_string"])
                 principal = scope[PRINCIPAL_KEY] = await self._gate.admit(headers)
-                answer.more = await self._spend_call(principal, path)
+                answer.extra_headers = await self._charge_quota(principal, path)
             await app(scope, _bounded(receive, headers), answer.send)
         except Exception as error:
-            page = None if answer.status else entrance.page_instead(self.control, scope, error)
+            page = None if answer.status else dashboard.page_instead(self.control, scope, error)
             if isinstance(error, Unauthenticated) and not (
                 page and self._gate.shows_nothing(headers)  # a browser is asked to log in
             ):
@@ -244,22 +252,22 @@ class Gateway:
                 await page(scope, receive, answer.send)
             elif not answer.status:
                 details = problem(error, instance=path, request_id=request_id.decode())
-                failed = Answer(
+                failed = Response(
                     details.status, PROBLEM_JSON, details.body, request_id, details.headers
                 )
                 await _send(send, failed)
                 answer.status = details.status
             failure = failure_of(error)
-            around = Circumstances(principal, trace, started)
-            log_failure(error, path, answer.status, request_id, around)
+            context = RequestContext(principal, trace, started)
+            log_failure(error, path, answer.status, request_id, context)
         route = scope.get("route")
         if trace is not None:
             name_by_route(trace, scope["method"], getattr(route, "path", ""))
         operation, status = getattr(route, "name", "no_route"), answer.status or CLIENT_GONE_STATUS
-        around = Circumstances(principal, trace, started)
-        self._ended.note(operation, status, request_id, around, failure)
+        context = RequestContext(principal, trace, started)
+        self._recorder.note(operation, status, request_id, context, failure)
 
-    async def _spend_call(self, principal: Principal, path: str) -> ExtraHeaders:
+    async def _charge_quota(self, principal: Principal, path: str) -> ExtraHeaders:
         """Spend one call, and return rate limit headers if the caller is to receive them."""
         quotas = self.control.state.storage.quotas
         _, _, noun, word, *_ = (*path.split("/"), "", "", "")
@@ -281,7 +289,7 @@ def _caching(headers: Iterable[tuple[bytes, bytes]]) -> tuple[tuple[bytes, bytes
 
 
 def _bounded(receive: Receive, headers: RequestHeaders) -> Receive:
-    """Wrap `receive` to raise Refusal when a body is too large.
+    """Wrap `receive` to raise HttpError when a body is too large.
 
     JSON has a smaller limit: its decoded values are larger than the bytes.
     """
@@ -300,7 +308,7 @@ def _bounded(receive: Receive, headers: RequestHeaders) -> Receive:
     return receive_bounded
 
 
-class _Observed:
+class _ResponseObserver:
     """Wrapper of FastAPI's `send` that adds the request id and other headers.
 
     It records the status.
@@ -309,7 +317,7 @@ class _Observed:
     def __init__(self, send: Send, request_id: bytes) -> None:
         self._send = send
         self._request_id = request_id
-        self.more: ExtraHeaders = ()
+        self.extra_headers: ExtraHeaders = ()
         self.status = 0
 
     async def send(self, message: Message) -> None:
@@ -317,13 +325,15 @@ class _Observed:
             self.status = message["status"]
             headers = message.get("headers", ())
             own = (REQUEST_ID, self._request_id)
-            extra_headers = self.more if self.status < 400 else ()  # an error has its own headers
+            extra_headers = (
+                self.extra_headers if self.status < 400 else ()
+            )  # an error has its own headers
             message["headers"] = [*headers, *_caching(headers), own, *extra_headers]
         await self._send(message)
 
 
 async def _send_pieces(
-    send: Send, receive: Receive, answer: Answer, pieces: AsyncGenerator[bytes]
+    send: Send, receive: Receive, answer: Response, pieces: AsyncGenerator[bytes]
 ) -> None:
     """Send a streaming response until it ends or the client disconnects."""
 
@@ -349,29 +359,29 @@ async def _send_pieces(
         task.result()
 
 
-async def _send_head(send: Send, answer: Answer) -> None:
+async def _send_head(send: Send, answer: Response) -> None:
     """Send the head of a streaming response, and no body."""
     await _start(send, answer)
     await send({"type": "http.response.body", "body": b""})
 
 
-async def _start(send: Send, answer: Answer) -> None:
+async def _start(send: Send, answer: Response) -> None:
     headers = [
         NO_STORE,
         (b"content-type", answer.kind.encode()),
         (REQUEST_ID, answer.request_id),
-        *answer.more,
+        *answer.extra_headers,
     ]
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
 
 
-async def _send(send: Send, answer: Answer) -> None:
+async def _send(send: Send, answer: Response) -> None:
     headers = [
         NO_STORE,
         (b"content-type", answer.kind.encode()),
         (b"content-length", b"%d" % len(answer.body)),
         (REQUEST_ID, answer.request_id),
-        *answer.more,
+        *answer.extra_headers,
     ]
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
     await send({"type": "http.response.body", "body": answer.body})

@@ -14,8 +14,8 @@ from collections.abc import AsyncGenerator, Iterable
 from http import HTTPStatus
 from typing import Any
 
-from api.http.responses import Answer, FindPlace, Place
-from api.http.routing import HotRequest
+from api.http.responses import FindRoute, Response, RouteMatch
+from api.http.routing import FastRequest
 from api.server.gateway import Gateway
 from api.server.paced_protocol import PacedProtocol
 from api.types import RequestHeaders
@@ -26,12 +26,12 @@ _STATUS_LINES = {
     status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus
 }
 
-_SPENT: list[Any] = []  # replaces a consumed list; nothing is added to it
+_RELEASED: list[Any] = []  # replaces a consumed list; nothing is added to it
 
 Headers = list[tuple[bytes, bytes]]
 
 
-class _Unheard:
+class _NullEvent:
     """Replacement of the event that uvicorn sets when data arrives; nothing waits for it here."""
 
     def set(self) -> None:
@@ -42,19 +42,19 @@ class FastCycle:
     """One hot request and its response, with the attributes uvicorn expects of a cycle."""
 
     __slots__ = ("chunks", "disconnected", "keep_alive", "place", "request", "response_complete")
-    message_event = _Unheard()
+    message_event = _NullEvent()
 
     def __init__(
         self,
-        place: Place,
+        place: RouteMatch,
         headers: RequestHeaders,
         query: bytes,
         keep_alive: bool,
         client: tuple[str, int] | None = None,
     ) -> None:
         self.place = place
-        self.request: HotRequest | None = HotRequest(
-            place.words, headers, query, self.is_open, client=client
+        self.request: FastRequest | None = FastRequest(
+            place.segments, headers, query, self.is_open, client=client
         )
         self.chunks: list[bytes] = []
         self.keep_alive = keep_alive
@@ -81,11 +81,11 @@ class FastPathProtocol(PacedProtocol):
         )
         self._lasting: asyncio.Task[None] | None = None  # the task that writes a streaming response
         self._drains = False  # whether that task ends by itself at shutdown
-        self._find: FindPlace | None = None
+        self._find: FindRoute | None = None
         self._has_cors = False
         plain = self.limit_concurrency is None and not self.access_log and not self.root_path
         if plain and isinstance(self.app, Gateway):
-            self._find = self.app.find_place
+            self._find = self.app.match_route
             self._has_cors = self.app.cors is not None
 
     # Callbacks of httptools
@@ -98,7 +98,7 @@ class FastPathProtocol(PacedProtocol):
         self.headers = []
 
     def on_headers_complete(self) -> None:
-        """Take the fast path if the request qualifies. Raises Refusal."""
+        """Take the fast path if the request qualifies. Raises HttpError."""
         self.check_head()
         if self._find is not None and (hot := self._hot_request()) is not None:
             self._hot = self.cycle = hot  # type: ignore[assignment]
@@ -173,8 +173,8 @@ class FastPathProtocol(PacedProtocol):
         assert request is not None
         # An idle wait holds as little as it can. The request references the cycle: with a reference back, its body would
         # stay until a garbage collection.
-        cycle.request, cycle.chunks = None, _SPENT
-        self.headers = _SPENT
+        cycle.request, cycle.chunks = None, _RELEASED
+        self.headers = _RELEASED
         request.body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
         answer = await cycle.place.answer(request, None)
         while self.flow.write_paused and not cycle.disconnected:
@@ -201,7 +201,7 @@ class FastPathProtocol(PacedProtocol):
         return not self.transport.is_closing()
 
     async def _write_pieces(
-        self, answer: Answer, pieces: AsyncGenerator[bytes], cycle: FastCycle
+        self, answer: Response, pieces: AsyncGenerator[bytes], cycle: FastCycle
     ) -> None:
         """Write a streaming response in chunks. Its task ends when the connection does."""
         self._lasting, self._drains = asyncio.current_task(), answer.drains
@@ -222,7 +222,7 @@ class FastPathProtocol(PacedProtocol):
             self._lasting = None
             await pieces.aclose()
 
-    def _head(self, answer: Answer, length: bytes, cycle: FastCycle) -> bytes:
+    def _head(self, answer: Response, length: bytes, cycle: FastCycle) -> bytes:
         """Return the status line and the headers."""
         return (
             b"%b%bcache-control: no-store\r\ncontent-type: %b\r\n%bx-request-id: %b\r\n%b%b\r\n"
@@ -232,7 +232,7 @@ class FastPathProtocol(PacedProtocol):
                 answer.kind.encode(),
                 length,
                 answer.request_id,
-                _lines(answer.more) if answer.more else b"",
+                _lines(answer.extra_headers) if answer.extra_headers else b"",
                 b"" if cycle.keep_alive else b"connection: close\r\n",
             )
         )
@@ -282,14 +282,14 @@ class FastPathProtocol(PacedProtocol):
         super().connection_lost(exc)
         if self._lasting is not None:
             self._lasting.cancel()
-        self._serve_no_more()
+        self._stop_serving()
 
     def handle_websocket_upgrade(self) -> None:
         """Stop serving hot requests on this connection."""
-        self._serve_no_more()
+        self._stop_serving()
         super().handle_websocket_upgrade()
 
-    def _serve_no_more(self) -> None:
+    def _stop_serving(self) -> None:
         """Cancel the wait for another hot request, if any."""
         if self._next is not None:
             self._next.cancel()
@@ -300,7 +300,7 @@ class FastPathProtocol(PacedProtocol):
         )
 
 
-def _is_bounded(headers: RequestHeaders, place: Place) -> bool:
+def _is_bounded(headers: RequestHeaders, place: RouteMatch) -> bool:
     """Return whether the body is absent, or of a declared length that may be buffered."""
     if b"transfer-encoding" in headers:
         return False

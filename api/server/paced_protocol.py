@@ -12,25 +12,25 @@ from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from api.errors import HttpErrorCode, Refusal
+from api.errors import HttpError, HttpErrorCode
 from api.native.problems import PROBLEM_JSON, problem
 from api.server.gateway import Gateway
-from api.server.slow_requests import SlowRequestMonitor, may_take_s
+from api.server.slow_requests import SlowRequestMonitor, deadline_s
 from storage.domain import limits
 
 _NOTHING, _HEAD, _BODY = range(3)  # part of a request that has begun to arrive, and not ended
 
-_HEAD_TOO_LARGE = Refusal(
+_HEAD_TOO_LARGE = HttpError(
     HttpErrorCode.HEADERS_TOO_LARGE,
     f"The request line and headers can have at most {limits.HEAD_BYTES_MAX} bytes and {limits.HEAD_HEADERS_MAX} headers.",
 )
-_URL_TOO_LONG = Refusal(
+_URL_TOO_LONG = HttpError(
     HttpErrorCode.URL_TOO_LONG, f"The path and query can have at most {limits.URL_BYTES_MAX} bytes."
 )
-_TOO_SLOW = Refusal(
+_TOO_SLOW = HttpError(
     HttpErrorCode.REQUEST_TOO_SLOW, "The request was not complete within the time limit."
 )
-_MALFORMED = Refusal(HttpErrorCode.BAD_REQUEST, "Invalid HTTP request.")
+_MALFORMED = HttpError(HttpErrorCode.BAD_REQUEST, "Invalid HTTP request.")
 
 
 class PacedProtocol(HttpToolsProtocol):
@@ -103,7 +103,7 @@ class PacedProtocol(HttpToolsProtocol):
         self._stage = _NOTHING
 
     def check_head(self) -> None:
-        """Check the complete headers. Raises Refusal, which ends the connection."""
+        """Check the complete headers. Raises HttpError, which ends the connection."""
         self._stage = _BODY
         if len(self.url) > limits.URL_BYTES_MAX:
             self._refusal = _URL_TOO_LONG
@@ -122,7 +122,7 @@ class PacedProtocol(HttpToolsProtocol):
         self.is_whole()
         super().on_message_complete()
 
-    def check_pace(self, now_s: float) -> None:
+    def check_deadline(self, now_s: float) -> None:
         """Close the connection if its request is too slow.
 
         A request that waits for this server, as behind one being answered, is not slow.
@@ -130,7 +130,7 @@ class PacedProtocol(HttpToolsProtocol):
         if self.flow.read_paused or self.pipeline:
             return
         has_head = self._stage == _BODY
-        if now_s - self._begun_at <= may_take_s(self._received, has_head=has_head):
+        if now_s - self._begun_at <= deadline_s(self._received, has_head=has_head):
             return
         if self._stage == _HEAD and not self._is_answering():
             self._refuse(_TOO_SLOW)
@@ -146,7 +146,7 @@ class PacedProtocol(HttpToolsProtocol):
         """Refuse an unparsable request, or the one that `check_head` refused."""
         self._refuse(self._refusal)
 
-    def _refuse(self, refusal: Refusal) -> None:
+    def _refuse(self, refusal: HttpError) -> None:
         """Send the problem response and close the connection."""
         self._stage = _NOTHING
         self._wait_no_more()

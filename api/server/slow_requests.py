@@ -11,13 +11,13 @@ from typing import Protocol
 
 from storage.domain import limits
 
-_LOOK_S = limits.UNFINISHED_LOOK_MS / limits.SECOND_MS
+_CHECK_PERIOD_S = limits.UNFINISHED_LOOK_MS / limits.SECOND_MS
 
 
-class Paced(Protocol):
+class HasDeadline(Protocol):
     """A connection that must make progress."""
 
-    def check_pace(self, now_s: float) -> None:
+    def check_deadline(self, now_s: float) -> None:
         """Close it if it is too slow; `now_s` is the loop's time."""
         ...
 
@@ -26,30 +26,32 @@ class SlowRequestMonitor:
     """The connections of a process that wait for the rest of a request."""
 
     def __init__(self) -> None:
-        self._waiting: dict[Paced, None] = {}
+        self._waiting: dict[HasDeadline, None] = {}
         self._timer: asyncio.TimerHandle | None = None
 
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def add(self, connection: Paced, loop: asyncio.AbstractEventLoop) -> None:
+    def add(self, connection: HasDeadline, loop: asyncio.AbstractEventLoop) -> None:
         """Start monitoring a connection."""
         self._waiting[connection] = None
         if self._timer is None:
-            self._timer = loop.call_later(_LOOK_S, partial(self._look, loop))
+            self._timer = loop.call_later(_CHECK_PERIOD_S, partial(self._check, loop))
 
-    def discard(self, connection: Paced) -> None:
+    def discard(self, connection: HasDeadline) -> None:
         """Stop monitoring a connection: its request is complete, or it is closed."""
         self._waiting.pop(connection, None)
 
-    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _check(self, loop: asyncio.AbstractEventLoop) -> None:
         for connection in list(self._waiting):
-            connection.check_pace(loop.time())
+            connection.check_deadline(loop.time())
         again = bool(self._waiting)
-        self._timer = loop.call_later(_LOOK_S, partial(self._look, loop)) if again else None
+        self._timer = (
+            loop.call_later(_CHECK_PERIOD_S, partial(self._check, loop)) if again else None
+        )
 
 
-def may_take_s(received: int, *, has_head: bool) -> float:
+def deadline_s(received: int, *, has_head: bool) -> float:
     """Return the maximum duration of a request, in seconds, for the bytes received so far."""
     head_s = limits.HEAD_MS_MAX / limits.SECOND_MS
     if not has_head:

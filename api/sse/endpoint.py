@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from api.http.responses import Circumstances, log_failure
-from api.http.routing import Call, Dataplane, Lasting
+from api.http.responses import RequestContext, log_failure
+from api.http.routing import Call, FastRouter, StreamingResponse
 from api.native.cursors import encode_cursor
 from api.native.problems import problem
 from api.native.records import RecordOut
@@ -44,7 +44,7 @@ from storage.domain.access.permissions import Action
 from storage.domain.errors import MillstreamError, StorageBusy
 from storage.domain.streams.record_filter import Selects
 
-dataplane = Dataplane()
+dataplane = FastRouter()
 
 OUTAGE_PAUSE_S = 1.0  # before a store that did not answer is called again
 _HEADERS = ((b"x-accel-buffering", b"no"),)
@@ -66,7 +66,7 @@ Cursor = Callable[[Mapping[int, int]], str]
     lasting=_LASTING,
     action=Action.STREAM_READ,
 )
-async def read_events(call: Call[ReadEvents]) -> Lasting:
+async def read_events(call: Call[ReadEvents]) -> StreamingResponse:
     """Stream new records from all shards (server-sent events or JSON Lines).
 
     The format is server-sent events, or JSON Lines if `Accept` names application/jsonl. Each shard is read in order, and
@@ -85,7 +85,7 @@ async def read_events(call: Call[ReadEvents]) -> Lasting:
     lasting=_LASTING,
     action=Action.STREAM_READ,
 )
-async def read_shard_events(call: Call[ReadShardEvents]) -> Lasting:
+async def read_shard_events(call: Call[ReadShardEvents]) -> StreamingResponse:
     """Stream new records from one shard (server-sent events or JSON Lines).
 
     As for all shards. The answer ends with the shard, when that is split or merged; `shard_ended` names the children.
@@ -96,12 +96,12 @@ async def read_shard_events(call: Call[ReadShardEvents]) -> Lasting:
     )
 
 
-def _lasting(call: Call[Any], stand: Standing, cursor: Cursor, *, alone: bool) -> Lasting:
+def _lasting(call: Call[Any], stand: Standing, cursor: Cursor, *, alone: bool) -> StreamingResponse:
     query: ReadEvents = call.query
     record_filter = chooses(query)
     text = text_for(call.headers.get(b"accept", b""), stand.stream_id)
     if stand.is_done:
-        return Lasting(text.kind, status=204)  # stops a browser from reconnecting
+        return StreamingResponse(text.kind, status=204)  # stops a browser from reconnecting
     call.feeds.check_room()
     follows = isinstance(text, EventText) if query.follow is None else query.follow
     tail = Tail(
@@ -112,7 +112,9 @@ def _lasting(call: Call[Any], stand: Standing, cursor: Cursor, *, alone: bool) -
         until=None if follows else stand.tips,
         alone=alone,
     )
-    return Lasting(text.kind, _HEADERS, Events(call, tail, text, cursor, record_filter).pieces())
+    return StreamingResponse(
+        text.kind, _HEADERS, Events(call, tail, text, cursor, record_filter).pieces()
+    )
 
 
 class Events:
@@ -144,9 +146,9 @@ class Events:
         heartbeat_ms: int = limits.EVENTS_HEARTBEAT_MS,
     ) -> None:
         self._count = call.metrics
-        self._instance = "/".join(call.words)
+        self._instance = "/".join(call.segments)
         self._request_id = call.request_id
-        self._around = Circumstances(call.principal, call.trace)
+        self._around = RequestContext(call.principal, call.trace)
         self._feeds: Feeds = call.feeds
         self._tail = tail
         self._text = text

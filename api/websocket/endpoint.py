@@ -17,10 +17,10 @@ from starlette.types import Message, Receive, Scope, Send
 from api.auth.audit import Auditing, address_of
 from api.auth.authenticator import Gate
 from api.auth.revalidation import Standing
-from api.errors import HttpErrorCode, Refusal
+from api.errors import HttpError, HttpErrorCode
 from api.http.request_id import HEADER as REQUEST_ID
 from api.http.request_id import request_id_of
-from api.http.responses import Circumstances, log_failure
+from api.http.responses import RequestContext, log_failure
 from api.native.problems import PROBLEM_JSON, problem
 from api.observability.metric_definitions import WEBSOCKET_CLOSED, WEBSOCKET_RESUMED
 from api.types import RequestHeaders
@@ -123,8 +123,8 @@ class PushDoor:
         except SocketGone:
             pass
         except Exception as error:
-            around = Circumstances(principal)
-            log_failure(error, "push", 500, request_id_of(dict(scope["headers"])), around)
+            context = RequestContext(principal)
+            log_failure(error, "push", 500, request_id_of(dict(scope["headers"])), context)
             await self._close(connection, Close.INTERNAL_ERROR, "internal error")
         finally:
             if connection.held_in is not None:
@@ -142,7 +142,7 @@ class PushDoor:
         try:
             principal = await self._admit(headers, scope["query_string"])
             if scope["path"] != PATH:
-                raise Refusal(HttpErrorCode.NOT_FOUND, f"The WebSocket endpoint is {PATH}.")
+                raise HttpError(HttpErrorCode.NOT_FOUND, f"The WebSocket endpoint is {PATH}.")
             wire = _wire(scope["subprotocols"])
             self._check_room()
             if principal is not None:
@@ -465,7 +465,7 @@ def _wire(offered: Sequence[str]) -> Wire:
         if name in WIRES:
             return WIRES[name]
     names = ", ".join(WIRES)
-    raise Refusal(HttpErrorCode.SUBPROTOCOL_UNKNOWN, f"Supported subprotocols: {names}.")
+    raise HttpError(HttpErrorCode.SUBPROTOCOL_UNKNOWN, f"Supported subprotocols: {names}.")
 
 
 def _frames(wire: Wire, message: Message) -> Sequence[ClientFrame]:
@@ -506,7 +506,7 @@ async def _deny(send: Send, error: Exception, request_id: bytes) -> None:
     await send({"type": "websocket.http.response.body", "body": refusal.body})
 
 
-def upgrade_required() -> Refusal:
+def upgrade_required() -> HttpError:
     """Return the error for a plain HTTP request to the endpoint."""
     headers = ((b"upgrade", b"websocket"),)
-    return Refusal(HttpErrorCode.UPGRADE_REQUIRED, "This is a WebSocket endpoint.", headers)
+    return HttpError(HttpErrorCode.UPGRADE_REQUIRED, "This is a WebSocket endpoint.", headers)

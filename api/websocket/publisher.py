@@ -9,7 +9,7 @@ from functools import partial
 import msgspec
 
 from api.http.request_spans import appended_in, contexts_of_records, sent_in
-from api.http.responses import Circumstances, log_failure
+from api.http.responses import RequestContext, log_failure
 from api.native.append_results import appended_out, count_appended
 from api.native.fields import total_bytes
 from api.native.messages import SentMessageOut
@@ -69,8 +69,8 @@ class Publisher:
             try:
                 answer = await self._publish(session, frame)
             except Exception as error:
-                around = Circumstances(session.principal)
-                log_failure(error, "publish", _status_of(error), frame.id.encode(), around)
+                context = RequestContext(session.principal)
+                log_failure(error, "publish", _status_of(error), frame.id.encode(), context)
                 payload = session.wire.failure(error, id_=frame.id)
             else:
                 payload = session.wire.encode(answer)

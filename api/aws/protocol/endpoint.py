@@ -27,21 +27,21 @@ from api.aws.protocol.request_id import HEADER, new_request_id
 from api.aws.protocol.service import Call, Operation, Service, Surroundings
 from api.aws.protocol.service import Told as Answered
 from api.aws.protocol.sigv4 import SignedRequest
-from api.errors import ClientDisconnected, Refusal
+from api.errors import ClientDisconnected, HttpError
 from api.http.public_url import base_url_of
 from api.http.request_spans import begin
 from api.http.responses import (
     CLIENT_GONE_STATUS,
     AccessLog,
-    Answer,
-    Circumstances,
-    Ended,
     ExtraHeaders,
-    Place,
+    RequestContext,
+    RequestRecorder,
+    Response,
+    RouteMatch,
+    durability_header,
     log_failure,
-    weaker_promise,
 )
-from api.http.routing import HotRequest, read_body
+from api.http.routing import FastRequest, read_body
 from api.observability.metric_definitions import Counts, DoorMetrics, RequestMetrics
 from api.observability.tracing import Trace, Tracing, verb_of
 from storage.bootstrap import Storage
@@ -102,7 +102,7 @@ class AwsDoor:
         self._auditing = deployment.auditing
         self._storage = deployment.storage
         counts, durability = deployment.counts, deployment.durability
-        self._ended = Ended(RequestMetrics(counts, protocol), deployment.access)
+        self._recorder = RequestRecorder(RequestMetrics(counts, protocol), deployment.access)
         self._around = Surroundings(
             deployment.region,
             DoorMetrics(counts, noun, protocol, durability) if noun else None,
@@ -111,7 +111,7 @@ class AwsDoor:
             deployment.secure,
             deployment.public_url,
         )
-        self._more: ExtraHeaders = weaker_promise(durability)
+        self._more: ExtraHeaders = durability_header(durability)
 
     @property
     def target(self) -> bytes:
@@ -123,7 +123,7 @@ class AwsDoor:
         """The service for which its calls are signed."""
         return self._signs_as.encode()
 
-    def find(self, method: str, path: str, query_string: bytes) -> Place | None:
+    def find(self, method: str, path: str, query_string: bytes) -> RouteMatch | None:
         """Return the route of a path, or None when the path does not belong to this endpoint.
 
         A GET of `/` is a browser visit unless it names an action.
@@ -131,18 +131,18 @@ class AwsDoor:
         segments = path.split("/")
         named = len(segments) == 3 and _ACCOUNT.fullmatch(segments[1]) is not None
         if method == "POST" and (named or path == "/"):
-            return Place(self._answer_post, True, segments)
+            return RouteMatch(self._answer_post, True, segments)
         if method == "GET" and (named or (path == "/" and b"Action=" in query_string)):
-            return Place(self._answer_get, False, segments)
+            return RouteMatch(self._answer_get, False, segments)
         return None
 
-    async def _answer_post(self, request: HotRequest, receive: Receive | None) -> Answer | None:
+    async def _answer_post(self, request: FastRequest, receive: Receive | None) -> Response | None:
         target = request.headers.get(b"x-amz-target")
         if target is None or self._is_form_of_others(request, target):
             return await self.answer_form("POST", request, receive)
         return await self.answer(JsonWire(self._service, request, target), request, receive)
 
-    def _is_form_of_others(self, request: HotRequest, target: bytes) -> bool:
+    def _is_form_of_others(self, request: FastRequest, target: bytes) -> bool:
         """Return whether this is a Query call despite a foreign target.
 
         Some older clients sign every call with a target of their own making.
@@ -150,18 +150,18 @@ class AwsDoor:
         kind = request.headers.get(b"content-type", b"")
         return kind.startswith(_FORM) and not target.startswith(self._prefix)
 
-    async def _answer_get(self, request: HotRequest, receive: Receive | None) -> Answer | None:
+    async def _answer_get(self, request: FastRequest, receive: Receive | None) -> Response | None:
         return await self.answer_form("GET", request, receive)
 
     async def answer_form(
-        self, method: str, request: HotRequest, receive: Receive | None
-    ) -> Answer | None:
+        self, method: str, request: FastRequest, receive: Receive | None
+    ) -> Response | None:
         """Answer a request of the Query protocol."""
         return await self.answer(QueryWire(self._service, request), request, receive, method)
 
     async def answer(
-        self, wire: Wire, request: HotRequest, receive: Receive | None, method: str = "POST"
-    ) -> Answer | None:
+        self, wire: Wire, request: FastRequest, receive: Receive | None, method: str = "POST"
+    ) -> Response | None:
         """Return the response, errors included; None when the client has disconnected."""
         started = time.perf_counter()
         request_id = new_request_id()
@@ -192,7 +192,7 @@ class AwsDoor:
                 principal,
                 operation.action,
                 self._around.public_url or base_url_of(request.headers, secure=self._around.secure),
-                request.is_there,
+                request.is_connected,
                 self._around,
                 account,
                 trace,
@@ -206,23 +206,25 @@ class AwsDoor:
             if encoded.pieces is not None:
                 encoded = encoded._replace(pieces=self._standing.watched(principal, encoded.pieces))
         except ClientDisconnected:
-            around = Circumstances(principal, trace, started)
-            self._ended.note(name, CLIENT_GONE_STATUS, request_id, around)
+            context = RequestContext(principal, trace, started)
+            self._recorder.note(name, CLIENT_GONE_STATUS, request_id, context)
             return None
         except Exception as error:
             if principal is None and isinstance(error, AwsError | Unauthenticated):
                 client, headers, word = request.client, request.headers, self._spelled(error)
                 self._auditing.note_stranger(error, self._door, client, headers, request_id, word)
             status, encoded, failure = self._refused(
-                error, wire, name, request_id, Circumstances(principal, trace, started)
+                error, wire, name, request_id, RequestContext(principal, trace, started)
             )
-        around = Circumstances(principal, trace, started)
-        self._ended.note(name, status, request_id, around, failure)
+        context = RequestContext(principal, trace, started)
+        self._recorder.note(name, status, request_id, context, failure)
         extra_headers = (*self._more, (HEADER, request_id), *encoded.headers)
-        return Answer(status, encoded.kind, encoded.body, request_id, extra_headers, encoded.pieces)
+        return Response(
+            status, encoded.kind, encoded.body, request_id, extra_headers, encoded.pieces
+        )
 
     def _begin(
-        self, tracing: Tracing, operation: Operation, payload: Any, request: HotRequest
+        self, tracing: Tracing, operation: Operation, payload: Any, request: FastRequest
     ) -> Trace:
         verb = "" if operation.action is None else verb_of(operation.action, operation.name)
         _, _, name = self._service.load_of(operation, payload).resource.partition("/")
@@ -256,7 +258,7 @@ class AwsDoor:
             raise self._service.throttled(operation, error) from None
 
     async def _audited(
-        self, call: Call[Any], operation: Operation, request: HotRequest, request_id: bytes
+        self, call: Call[Any], operation: Operation, request: FastRequest, request_id: bytes
     ) -> Answered:
         caller = Caller(call.principal, self._door, address_of(request.client), request_id.decode())
         subject = about(operation.name, call.action, call.asked, self._noun)
@@ -276,12 +278,12 @@ class AwsDoor:
         wire: Wire,
         operation: str,
         request_id: bytes,
-        around: Circumstances,
+        context: RequestContext,
     ) -> tuple[int, Told, str]:
         """Return the status, the encoded error, and the failure's code."""
         refused = self._service.spell(self._in_their_words(error))
         status = refused.fault.status
-        log_failure(error, operation, status, request_id, around)
+        log_failure(error, operation, status, request_id, context)
         return status, wire.error(refused, request_id), refused.fault.code
 
     def _in_their_words(self, error: Exception) -> AwsError:
@@ -294,7 +296,7 @@ class AwsDoor:
                 return AwsError(ACCESS_DENIED, error.detail)
             case MillstreamError():
                 return self._service.translate(error)
-            case Refusal():
+            case HttpError():
                 return from_refusal(error)
             case _:
                 return UNEXPECTED

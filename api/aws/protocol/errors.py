@@ -6,7 +6,7 @@ SDKs of a query-compatible service still show to their users.
 
 import msgspec
 
-from api.errors import HttpErrorCode, Refusal
+from api.errors import HttpError, HttpErrorCode
 
 
 class Fault(msgspec.Struct, frozen=True):
@@ -60,7 +60,7 @@ UNEXPECTED = AwsError(
 )
 
 
-def from_refusal(refusal: Refusal) -> AwsError:
+def from_refusal(refusal: HttpError) -> AwsError:
     """Translate an HTTP error to an AWS error."""
     too_large = refusal.code is HttpErrorCode.REQUEST_TOO_LARGE
     return AwsError(REQUEST_TOO_LARGE if too_large else BAD_REQUEST, refusal.detail)

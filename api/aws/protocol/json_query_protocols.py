@@ -16,7 +16,7 @@ from api.aws.protocol.errors import MISSING_ACTION, SERIALIZATION, UNKNOWN_OPERA
 from api.aws.protocol.service import Operation, Service
 from api.http.item_limits import check_json
 from api.http.public_url import base_url_of
-from api.http.routing import HotRequest
+from api.http.routing import FastRequest
 
 XML = "text/xml"
 _ACTION = "Action"
@@ -50,7 +50,7 @@ class JsonWire:
 
     __slots__ = ("_request", "_service", "_target")
 
-    def __init__(self, service: Service, request: HotRequest, target: bytes) -> None:
+    def __init__(self, service: Service, request: FastRequest, target: bytes) -> None:
         self._service = service
         self._request = request
         self._target = target
@@ -91,7 +91,7 @@ class QueryWire:
 
     __slots__ = ("_parameters", "_request", "_service")
 
-    def __init__(self, service: Service, request: HotRequest) -> None:
+    def __init__(self, service: Service, request: FastRequest) -> None:
         self._service = service
         self._request = request
         self._parameters: dict[str, str] = {}
@@ -111,8 +111,8 @@ class QueryWire:
 
     def read(self, operation: Operation) -> Any:
         """Decode the input; the path gives the queue if no parameter does."""
-        if len(self._request.words) > 2:
-            place = f"{base_url_of(self._request.headers)}{'/'.join(self._request.words)}"
+        if len(self._request.segments) > 2:
+            place = f"{base_url_of(self._request.headers)}{'/'.join(self._request.segments)}"
             self._parameters.setdefault(self._service.place_name, place)
         return read_parameters(self._parameters, operation.asked)
 

@@ -48,8 +48,8 @@ class Call(Generic[In]):
         "account",
         "address",
         "asked",
-        "client_is_there",
         "headers",
+        "is_client_connected",
         "principal",
         "storage",
         "trace",
@@ -62,7 +62,7 @@ class Call(Generic[In]):
         principal: Principal,
         action: Action | None,
         address: str,
-        client_is_there: Callable[[], bool],
+        is_client_connected: Callable[[], bool],
         around: Surroundings,
         account: str = "",
         trace: Trace | None = None,
@@ -73,7 +73,7 @@ class Call(Generic[In]):
         self.principal = principal
         self._action = action
         self.address = address
-        self.client_is_there = client_is_there
+        self.is_client_connected = is_client_connected
         self._around = around
         self.account = account
         self.trace = trace

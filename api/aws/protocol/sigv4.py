@@ -31,7 +31,7 @@ from api.aws.protocol.errors import (
     WRONG_SIGNATURE,
     AwsError,
 )
-from api.http.routing import HotRequest
+from api.http.routing import FastRequest
 from api.types import RequestHeaders
 from storage.domain import limits
 
@@ -111,7 +111,7 @@ class SignedRequest:
 
     __slots__ = ("_method", "_request", "_service", "_signature", "headers")
 
-    def __init__(self, request: HotRequest, method: str, service: str) -> None:
+    def __init__(self, request: FastRequest, method: str, service: str) -> None:
         self.headers = request.headers
         self._request = request
         self._method = method
@@ -148,7 +148,7 @@ class SignedRequest:
         return UNKNOWN
 
 
-def read_signature(request: HotRequest) -> Signature:
+def read_signature(request: FastRequest) -> Signature:
     """Return the request's signature, not yet verified.
 
     Raises AwsError when it has none, or an incomplete one.
@@ -171,7 +171,7 @@ def read_signature(request: HotRequest) -> Signature:
     return claim, hex_.strip()
 
 
-def service_of(request: HotRequest) -> bytes:
+def service_of(request: FastRequest) -> bytes:
     """Return the service that the signature names, unverified; b"" when it names none."""
     header = request.headers.get(b"authorization")
     match = _SERVICE.search(header or unquote_to_bytes(request.query_string))
@@ -302,7 +302,7 @@ def _getter(names: Sequence[bytes]) -> Callable[[RequestHeaders], tuple[bytes, .
     return lambda headers: (headers[names[0]],)
 
 
-def _canonical(claim: Claim, request: HotRequest, method: str) -> bytes:
+def _canonical(claim: Claim, request: FastRequest, method: str) -> bytes:
     """Build the canonical request. Raises AwsError if a signed header is missing."""
     given = request.headers
     try:
@@ -314,7 +314,7 @@ def _canonical(claim: Claim, request: HotRequest, method: str) -> bytes:
         tidy = [_SPACES.sub(b" ", value.strip()) if b" " in value else value for value in values]
         headers = claim.headers % (*tidy, headers[-_HEX_CHARACTERS:])
     query = _canonical_query(request.query_string) if request.query_string else b""
-    return b"%b%b\n%b" % (_first_lines(method, "/".join(request.words)), query, headers)
+    return b"%b%b\n%b" % (_first_lines(method, "/".join(request.segments)), query, headers)
 
 
 @lru_cache(maxsize=1024)

@@ -29,8 +29,8 @@ from api.aws.protocol.json_query_protocols import Told
 from api.aws.protocol.service import Operation, Service
 from api.aws.protocol.sigv4 import service_of
 from api.http.item_limits import check_cbor, check_json
-from api.http.responses import Answer, Place, log_failure
-from api.http.routing import HotRequest
+from api.http.responses import Response, RouteMatch, log_failure
+from api.http.routing import FastRequest
 
 CBOR = "application/x-amz-cbor-1.1"
 _CBOR = CBOR.encode()
@@ -45,7 +45,7 @@ class TargetWire:
 
     __slots__ = ("_cbor", "_request", "_service", "_target")
 
-    def __init__(self, service: Service, request: HotRequest, target: bytes) -> None:
+    def __init__(self, service: Service, request: FastRequest, target: bytes) -> None:
         self._service = service
         self._request = request
         self._target = target
@@ -137,7 +137,7 @@ def _headers(request_id: bytes) -> tuple[tuple[bytes, bytes], ...]:
 class TargetDoor(AwsDoor):
     """Endpoint of one such service, with one route for every path."""
 
-    async def answer_target(self, request: HotRequest, receive: Receive | None) -> Answer | None:
+    async def answer_target(self, request: FastRequest, receive: Receive | None) -> Response | None:
         """Answer a request whose target names an operation."""
         target = request.headers.get(b"x-amz-target", b"")
         return await self.answer(TargetWire(self._service, request, target), request, receive)
@@ -156,14 +156,14 @@ class ServiceRouter:
         self._targets = {door.target: door for door in targets}
         self._forms = {door.signs_as: door for door in forms}
 
-    def find(self, method: str, path: str, query_string: bytes) -> Place | None:
+    def find(self, method: str, path: str, query_string: bytes) -> RouteMatch | None:
         """Return the route of a path, or None when no endpoint serves it."""
         place = self._otherwise.find(method, path, query_string)
         if place is None or path != "/":
             return place
         answer_otherwise = place.answer
 
-        async def answer(request: HotRequest, receive: Receive | None) -> Answer | None:
+        async def answer(request: FastRequest, receive: Receive | None) -> Response | None:
             target = request.headers.get(b"x-amz-target")
             if target is None:
                 form = self._forms.get(service_of(request))
@@ -175,4 +175,4 @@ class ServiceRouter:
                 return await answer_otherwise(request, receive)
             return await door.answer_target(request, receive)
 
-        return Place(answer, place.takes_body, place.words)
+        return RouteMatch(answer, place.takes_body, place.segments)

@@ -4,7 +4,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from api.http.codecs import StructBody
-from api.http.routing import Call, Dataplane
+from api.http.routing import Call, FastRouter
 from api.native.fields import idempotency_key, total_bytes
 from api.native.problems import ItemError, item_error
 from api.observability.metric_definitions import count_rejected
@@ -12,7 +12,7 @@ from storage.domain.access.permissions import Action
 from storage.domain.streams.columnar_batch import Columns
 from storage.domain.streams.stream import AppendedRange
 
-dataplane = Dataplane()
+dataplane = FastRouter()
 
 
 class AppendColumns(msgspec.Struct, gc=False):

@@ -12,7 +12,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from api.http.codecs import MSGPACK, Lined, StructBody, answer_type
 from api.http.request_spans import contexts_of_records
-from api.http.routing import Call, Dataplane
+from api.http.routing import Call, FastRouter
 from api.native.cursors import decode_cursor, encode_cursor
 from api.native.fields import to_ms, to_seconds
 from api.native.messages import WaitSeconds
@@ -32,7 +32,7 @@ from storage.domain.groups.group import (
 from storage.domain.names import GroupName
 from storage.domain.streams.stream import Tier, slowest
 
-dataplane = Dataplane()
+dataplane = FastRouter()
 
 MemberName = Annotated[str, Meta(pattern=r"^([A-Za-z0-9_.-]{1,80})?$")]
 ShardIndex = Annotated[int, Meta(ge=0, le=10**9)]
@@ -171,7 +171,7 @@ async def fetch_records(call: Call[FetchRecords]) -> GroupRecords:
         records_max=query.limit,
         bytes_max=query.bytes_max,
         wait_ms=to_ms(query.wait_seconds),
-        is_there=call.client_is_there,
+        is_there=call.is_client_connected,
     )
     call.metrics.read(sum([len(read.records) for read in fetched.reads]))
     if call.trace is not None:

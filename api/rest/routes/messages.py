@@ -7,7 +7,7 @@ import msgspec
 from api.errors import ClientDisconnected
 from api.http.codecs import MSGPACK, Items, ItemsBody, StructBody, answer_type, items_in
 from api.http.request_spans import sent_in
-from api.http.routing import Call, Dataplane
+from api.http.routing import Call, FastRouter
 from api.native.cursors import decode_cursor, encode_cursor
 from api.native.fields import (
     idempotency_key,
@@ -43,7 +43,7 @@ from storage.domain.log.record_batch import Headers
 from storage.domain.queues.message import NewMessage, ReceivedMessage, Settlement
 from storage.domain.trace_context import context_of, with_trace
 
-dataplane = Dataplane()
+dataplane = FastRouter()
 
 _SEND = ItemsBody[NewMessage](
     "messages",
@@ -121,7 +121,7 @@ async def receive_messages(call: Call[Receive]) -> ReceivedMessages:
         visibility_timeout_ms=optional_ms(receive.visibility_timeout_seconds),
         wait_ms=optional_ms(receive.wait_seconds),
         attempt_id=receive.attempt_id,
-        is_client_connected=call.client_is_there,
+        is_client_connected=call.is_client_connected,
     )
     if messages or receive.wait_seconds != 0:
         await _release_if_gone(call, messages)
@@ -134,7 +134,7 @@ async def receive_messages(call: Call[Receive]) -> ReceivedMessages:
 
 async def _release_if_gone(call: Call[Receive], messages: Sequence[ReceivedMessage]) -> None:
     """Release the messages when the client has disconnected. Raises ClientDisconnected."""
-    if not call.client_is_there():
+    if not call.is_client_connected():
         if messages:
             await call.storage.queues.release(call.queue, messages)
         raise ClientDisconnected

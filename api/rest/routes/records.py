@@ -6,7 +6,7 @@ import msgspec
 
 from api.http.codecs import MSGPACK, Items, ItemsBody, answer_type, items_in
 from api.http.request_spans import appended_in, contexts_of_records
-from api.http.routing import Call, Dataplane
+from api.http.routing import Call, FastRouter
 from api.native.append_results import appended_out, count_appended
 from api.native.cursors import decode_cursor, encode_cursor
 from api.native.fields import (
@@ -45,7 +45,7 @@ from storage.domain.streams.stream import Appended, Gap, ReadFrom, ShardRead, sl
 from storage.domain.trace_context import with_trace
 from storage.streams.seek import positions_since
 
-dataplane = Dataplane()
+dataplane = FastRouter()
 
 _RECORDS = ItemsBody[Record](
     "records",

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from api.http.routing import HotRequest
+from api.http.routing import FastRequest
 from storage.domain.limits import Limits
 from storage.domain.names import QueueName
 from storage.domain.queues.queue import QueueSpec
@@ -33,7 +33,7 @@ async def test_answered_request_is_freed_immediately(storage):
             answers = [
                 await client.post("/v1/queues/orders/messages", content=BODY) for _ in range(3)
             ]
-            requests = [one for one in gc.get_objects() if isinstance(one, HotRequest)]
+            requests = [one for one in gc.get_objects() if isinstance(one, FastRequest)]
             left = [one for one in requests if one.body == BODY]
         finally:
             gc.enable()

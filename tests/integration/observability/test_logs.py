@@ -15,7 +15,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
 from api.config.settings import Settings
-from api.http.responses import AccessLog, Circumstances
+from api.http.responses import AccessLog, RequestContext
 from api.observability.logging import configure_logs
 from storage.access.secret_box import new_key
 from storage.bootstrap import Storage, open_storage
@@ -237,6 +237,6 @@ def test_access_log_samples_requested_share(lines):
     some = AccessLog(0.25)
 
     for _ in range(400):
-        some.note("send_messages", 201, b"r", Circumstances())
+        some.note("send_messages", 201, b"r", RequestContext())
 
     assert 50 < len(lines.all) < 150

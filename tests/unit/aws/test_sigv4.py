@@ -21,7 +21,7 @@ from api.aws.protocol.errors import (
     AwsError,
 )
 from api.aws.protocol.sigv4 import SignedRequest, moment_s
-from api.http.routing import HotRequest
+from api.http.routing import FastRequest
 from storage.domain import limits
 
 KEY_ID, SECRET = "MSAKABCDEFGHIJKLMNOP", "s3cr3t/With+Signs=and40CharactersInAllYes"
@@ -56,7 +56,7 @@ class Made:
 
     def check(self, secret: str = SECRET, *, after_s: float = 0, service: str = "sqs") -> str:
         """Return the key id that signed the request; raises AwsError."""
-        request = HotRequest(
+        request = FastRequest(
             self.path.split("/"), self.headers, self.query.encode(), lambda: True, self.body
         )
         signed = SignedRequest(request, self.method, service)
@@ -377,7 +377,7 @@ def test_arbitrary_input_raises_only_aws_errors(header, moment, query, path, bod
     made = as_json()
     made.headers |= {b"authorization": b"AWS4-HMAC-SHA256 " + header, b"x-amz-date": moment}
     made.body = body
-    request = HotRequest(path.split("/"), made.headers, query, lambda: True, body)
+    request = FastRequest(path.split("/"), made.headers, query, lambda: True, body)
 
     with pytest.raises(AwsError):
         SignedRequest(request, "POST", "sqs").check(b"secret", 0)

@@ -105,7 +105,7 @@ class LeavingClient:
         self.storage = self.queues = self
         self.released: list[object] = []
 
-    def client_is_there(self) -> bool:
+    def is_client_connected(self) -> bool:
         return False
 
     async def release(self, _: QueueName, messages: list[object]) -> None:

@@ -8,7 +8,7 @@ from uvicorn import Config
 from uvicorn.server import ServerState
 
 from api.server.http_protocol import FastPathProtocol
-from api.server.slow_requests import SlowRequestMonitor, may_take_s
+from api.server.slow_requests import SlowRequestMonitor, deadline_s
 from storage.domain import limits
 
 HEAD_S = limits.HEAD_MS_MAX / 1_000
@@ -233,6 +233,6 @@ def test_monitor_is_idle_without_unfinished_requests(loop):
 
 
 def test_allowed_time_follows_the_limits():
-    assert may_take_s(0, has_head=False) == HEAD_S
-    assert may_take_s(0, has_head=True) == HEAD_S + BODY_S
-    assert may_take_s(limits.REQUEST_BYTES_MAX, has_head=True) > 1_000
+    assert deadline_s(0, has_head=False) == HEAD_S
+    assert deadline_s(0, has_head=True) == HEAD_S + BODY_S
+    assert deadline_s(limits.REQUEST_BYTES_MAX, has_head=True) > 1_000

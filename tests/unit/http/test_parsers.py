@@ -24,7 +24,7 @@ from api.aws.sqs.pagination import page_of
 from api.aws.sqs.service import SQS
 from api.aws.sqs.shapes import SendMessageBatch
 from api.cli.commands.audit import parse_known
-from api.errors import Refusal
+from api.errors import HttpError
 from api.http.routing import read_query
 from api.native import fields
 from api.native.cursors import decode_cursor
@@ -131,7 +131,9 @@ def test_native_bodies_decode_or_raise_documented_error(payload, kind):
     planes = (messages, records, columnar_records, group_records)
     for route in (one for plane in planes for one in plane.dataplane.routes if one.body):
         assert route.body is not None
-        only(route.body.decode, payload, {b"content-type": kind}, raises=(Refusal, MillstreamError))
+        only(
+            route.body.decode, payload, {b"content-type": kind}, raises=(HttpError, MillstreamError)
+        )
 
 
 @given(ANYTHING)
@@ -164,8 +166,8 @@ def test_headers_decode_or_raise_documented_error(headers):
         fields.idempotency_key,
         claimed_id,
     ):
-        only(read, headers, raises=(MillstreamError, Refusal))
-    only(fields.http_number, headers, "millstream-delay", raises=(MillstreamError, Refusal))
+        only(read, headers, raises=(MillstreamError, HttpError))
+    only(fields.http_number, headers, "millstream-delay", raises=(MillstreamError, HttpError))
 
 
 @given(PLAIN, TEXT)

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from starlette.types import Message
 
-from api.errors import ClientDisconnected, Refusal
+from api.errors import ClientDisconnected, HttpError
 from api.http.codecs import JSON, MSGPACK, NDJSON, Items, ItemsBody, answer_type, media_type
 from api.http.request_id import request_id_of
 from api.http.routing import Dispatcher, is_open, read_body, read_query
@@ -73,7 +73,7 @@ async def test_body_is_read_in_one_piece_or_many():
 async def test_declared_oversized_body_is_not_read():
     connection = Connection(b"x")
 
-    with pytest.raises(Refusal):
+    with pytest.raises(HttpError):
         await read_body(connection.receive, {b"content-length": b"16777217"})
 
     assert (await connection.receive())["type"] == "http.request"

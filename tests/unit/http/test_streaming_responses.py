@@ -8,8 +8,8 @@ import pytest
 from uvicorn import Config
 from uvicorn.server import ServerState
 
-from api.http.responses import Answer, Place
-from api.http.routing import HotRequest
+from api.http.responses import Response, RouteMatch
+from api.http.routing import FastRequest
 from api.server.gateway import _send_pieces
 from api.server.http_protocol import FastPathProtocol
 
@@ -75,14 +75,14 @@ async def transport() -> Transport:
 async def protocol(pieces, transport):
     async def app(scope: Any, receive: Any, send: Any) -> None: ...
 
-    async def answer(_: HotRequest, __: Any) -> Answer:
-        return Answer(200, "text/x", b"", b"id", ((b"more", b"said"),), pieces())
+    async def answer(_: FastRequest, __: Any) -> Response:
+        return Response(200, "text/x", b"", b"id", ((b"more", b"said"),), pieces())
 
     config = Config(app, log_config=None)
     config.load()
     made = FastPathProtocol(config, ServerState(), {}, asyncio.get_running_loop())
     made.connection_made(transport)
-    made._find = lambda method, path: Place(answer, True, ["", ""])
+    made._find = lambda method, path: RouteMatch(answer, True, ["", ""])
     yield made
     made.connection_lost(None)
     await turns()
@@ -129,11 +129,11 @@ async def test_stream_ends_when_connection_is_lost(protocol, pieces):
 async def test_nothing_is_written_after_client_disconnected(protocol, pieces, transport):
     left = asyncio.Event()
 
-    async def answer_late(_: HotRequest, __: Any) -> Answer:
+    async def answer_late(_: FastRequest, __: Any) -> Response:
         await left.wait()
-        return Answer(200, "text/x", b"", b"id", (), pieces())
+        return Response(200, "text/x", b"", b"id", (), pieces())
 
-    protocol._find = lambda method, path: Place(answer_late, True, ["", ""])
+    protocol._find = lambda method, path: RouteMatch(answer_late, True, ["", ""])
     protocol.data_received(REQUEST)
     await turns()
     protocol.connection_lost(None)
@@ -163,7 +163,7 @@ async def test_asgi_stream_ends_when_client_disconnects(pieces):
     async def send(message: Any) -> None:
         sent.append(message)
 
-    answer = Answer(200, "text/x", b"", b"id", (), pieces())
+    answer = Response(200, "text/x", b"", b"id", (), pieces())
     assert answer.pieces is not None
     sending = asyncio.create_task(_send_pieces(send, receive, answer, answer.pieces))
     await turns()
@@ -185,7 +185,7 @@ async def test_asgi_stream_ends_with_empty_body(pieces):
         sent.append(message)
 
     pieces.more.set()
-    answer = Answer(200, "text/x", b"", b"id", (), pieces())
+    answer = Response(200, "text/x", b"", b"id", (), pieces())
     assert answer.pieces is not None
     await _send_pieces(send, receive, answer, answer.pieces)
 
@@ -198,14 +198,14 @@ async def test_draining_stream_continues_until_its_end_at_shutdown(pieces, trans
 
     async def app(scope: Any, receive: Any, send: Any) -> None: ...
 
-    async def answer(_: HotRequest, __: Any) -> Answer:
-        return Answer(200, "text/x", b"", b"id", (), pieces(), drains=True)
+    async def answer(_: FastRequest, __: Any) -> Response:
+        return Response(200, "text/x", b"", b"id", (), pieces(), drains=True)
 
     config = Config(app, log_config=None)
     config.load()
     protocol = FastPathProtocol(config, ServerState(), {}, asyncio.get_running_loop())
     protocol.connection_made(transport)
-    protocol._find = lambda method, path: Place(answer, True, ["", ""])
+    protocol._find = lambda method, path: RouteMatch(answer, True, ["", ""])
     protocol.data_received(REQUEST)
     await turns()
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from api.errors import HttpErrorCode, Refusal
+from api.errors import HttpError, HttpErrorCode
 from api.native.problems import TABLE, code_of, is_retryable, item_error, nothing_happened, problem
 from storage.domain.errors import (
     ErrorCode,
@@ -81,7 +81,7 @@ def test_unexpected_error_hides_its_message():
 
 
 def test_headers_of_refusal_are_sent():
-    error = Refusal(HttpErrorCode.METHOD_NOT_ALLOWED, "no", ((b"allow", b"GET"),))
+    error = HttpError(HttpErrorCode.METHOD_NOT_ALLOWED, "no", ((b"allow", b"GET"),))
 
     assert code_of(error) is HttpErrorCode.METHOD_NOT_ALLOWED
     assert problem(error, instance="/x", request_id="r").headers == ((b"allow", b"GET"),)

@@ -116,7 +116,7 @@ def events(tail: SomeTail, text: Text, wanted: Any = None) -> Events:
         principal=LOCAL_ADMINISTRATOR,
         trace=None,
         metrics=SimpleNamespace(read=lambda _: None),
-        words=["", "v1", "streams", "s", "events"],
+        segments=["", "v1", "streams", "s", "events"],
         request_id=b"id",
     )
     held: Any = tail

@@ -66,7 +66,7 @@ async def receive_message(call: Call[ReceiveMessage]) -> ReceiveMessageResult:
         messages_max=request.max_number_of_messages or 1,
         visibility_timeout_ms=_optional_ms(request.visibility_timeout),
         wait_ms=wait_ms,
-        is_client_connected=call.client_is_there,
+        is_client_connected=call.is_client_connected,
         attempt_id=request.receive_request_attempt_id or "",
     )
     if messages or wait_ms:
@@ -138,7 +138,7 @@ async def _release_if_gone(
 
     Raises ClientDisconnected.
     """
-    if not call.client_is_there():
+    if not call.is_client_connected():
         if messages:
             await call.storage.queues.release(name, messages)
         raise ClientDisconnected
