@@ -20,10 +20,10 @@ from fastapi import APIRouter, FastAPI
 
 from api.admin import routes as admin_door
 from api.auth.audit import Auditing
-from api.auth.authenticator import Gate, OpenMode, ProxyTrustMode
-from api.auth.credentials import KeyGate
+from api.auth.authenticator import Authenticator, OpenMode, ProxyTrustMode
+from api.auth.credentials import KeyAuthenticator
 from api.auth.jwt import JwtIssuers
-from api.auth.revalidation import Standing
+from api.auth.revalidation import SessionRevalidator
 from api.aws.kinesis.service import KINESIS
 from api.aws.kinesis.state.process_state import Kept
 from api.aws.protocol.endpoint import AwsDoor, Deployment
@@ -126,16 +126,16 @@ def create_app(
 
     tracing = open_tracing(settings)
     access = AccessLog(settings.access_rate) if settings.access_rate else None
-    gate = _gate(settings, opened)
-    standing, auditing = Standing(gate), Auditing(opened)
+    authenticator = _authenticator(settings, opened)
+    revalidator, auditing = SessionRevalidator(authenticator), Auditing(opened)
     control = _control_plane(
-        settings, storage, dispatcher, counts, process_limits, standing, tracing
+        settings, storage, dispatcher, counts, process_limits, revalidator, tracing
     )
     control.state.auditing = auditing
 
     deployment = Deployment(
-        gate=gate,
-        standing=standing,
+        authenticator=authenticator,
+        revalidator=revalidator,
         auditing=auditing,
         counts=counts,
         storage=opened,
@@ -155,8 +155,8 @@ def create_app(
     sts = AwsDoor(STS, deployment, protocol="sts")
     aws = ServiceRouter(sqs, targets=[kinesis], forms=[sts])
     push = PushDoor(
-        gate,
-        standing,
+        authenticator,
+        revalidator,
         auditing,
         lambda: control.state.sessions,
         lambda: control.state.sources,
@@ -167,8 +167,8 @@ def create_app(
         dispatcher,
         aws,
         push,
-        gate,
-        standing,
+        authenticator,
+        revalidator,
         auditing,
         counts,
         settings.durability,
@@ -178,9 +178,9 @@ def create_app(
     )
 
 
-def _gate(settings: Settings, opened: Callable[[], Storage]) -> Gate:
+def _authenticator(settings: Settings, opened: Callable[[], Storage]) -> Authenticator:
     if settings.wants_credentials:
-        return KeyGate(opened, JwtIssuers(settings.issuers()))
+        return KeyAuthenticator(opened, JwtIssuers(settings.issuers()))
     return ProxyTrustMode() if settings.insecure else OpenMode(settings.cors_words())
 
 
@@ -190,13 +190,13 @@ def _control_plane(
     dispatcher: Dispatcher,
     counts: Counts,
     process_limits: Limits,
-    standing: Standing,
+    revalidator: SessionRevalidator,
     tracing: Tracing | None,
 ) -> FastAPI:
     app = FastAPI(
         title="Millstream",
         version=version("millstream"),
-        lifespan=_lifespan(settings, storage, counts, process_limits, standing, tracing),
+        lifespan=_lifespan(settings, storage, counts, process_limits, revalidator, tracing),
         docs_url=None,  # their pages load scripts from other sites
         redoc_url=None,
         openapi_url=None,
@@ -259,7 +259,7 @@ def _lifespan(
     given: Storage | None,
     counts: Counts,
     process_limits: Limits,
-    standing: Standing,
+    revalidator: SessionRevalidator,
     tracing: Tracing | None,
 ) -> Any:
     metrics = PublishMetrics(
@@ -281,7 +281,7 @@ def _lifespan(
                 counts.also(Refusals(refusing.refused))
             counts.also(StoreCounts(storage.store_metrics))
             await stack.enter_async_context(_doing(_measure_lag(counts)))
-            await stack.enter_async_context(_doing(standing.run()))
+            await stack.enter_async_context(_doing(revalidator.run()))
             here = SocketsHere(app.state.sessions, SystemClock())
             await stack.enter_async_context(
                 registered(storage.presence, ProcessRole.API, here, process_limits.presence_beat_ms)

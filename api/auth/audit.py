@@ -42,7 +42,7 @@ class Caller(NamedTuple):
     request_id: str
 
 
-class About(NamedTuple):
+class AuditSubject(NamedTuple):
     """Subject of an audited call.
 
     `name`: the name on which permission is checked, if it is a single one. `noun`, `thing`: the definition that the call
@@ -68,58 +68,64 @@ class Auditing:
     async def run(
         self,
         caller: Caller,
-        about: About,
+        subject: AuditSubject,
         call: Callable[[], Awaitable[Answer]],
         *,
         describe_result: Callable[[Answer], Shown | None] = lambda _: None,
-        spell: Callable[[Exception], str] | None = None,
+        describe_error: Callable[[Exception], str] | None = None,
     ) -> Answer:
         """Run `call` with an audit entry.
 
-        `describe_result`: the values of its answer to record that are not in the definition; `spell`: the outcome of an error.
+        `describe_result`: the values of its answer to record that are not in the definition; `describe_error`: the outcome of an error.
         Raises what `call` does, and Forbidden, StorageUnavailable, StorageBusy, after which nothing has happened.
         """
         storage = self._storage()
-        entry = self._asked(caller, about, storage.audit_log.now_ms())
-        await self._check(caller, about, entry)
-        before = await self._snapshot(caller, about)
+        entry = self._asked(caller, subject, storage.audit_log.now_ms())
+        await self._check(caller, subject, entry)
+        before = await self._snapshot(caller, subject)
         intent = await storage.audit_log.begin(entry, before)
         try:
             answer = await call()
         except Exception as error:
-            result = (spell or spelled)(error)
-            await storage.audit_log.commit(intent, result, await self._after(caller, about, before))
+            result = (describe_error or failure_outcome)(error)
+            await storage.audit_log.commit(
+                intent, result, await self._after(caller, subject, before)
+            )
             raise
-        after = await self._after(caller, about, before)
+        after = await self._after(caller, subject, before)
         await storage.audit_log.commit(intent, DONE, after, describe_result(answer))
         return answer
 
-    async def _check(self, caller: Caller, about: About, entry: AuditedCall) -> None:
+    async def _check(self, caller: Caller, subject: AuditSubject, entry: AuditedCall) -> None:
         """Refuse a call without permission before anything is written for it. Raises Forbidden."""
         principal, storage = caller.principal, self._storage()
         try:
-            if about.name:
-                resource = f"{principal.namespace}/{about.name}"
-                storage.authorizer.authorise(principal, about.action, resource)
+            if subject.name:
+                resource = f"{principal.namespace}/{subject.name}"
+                storage.authorizer.authorise(principal, subject.action, resource)
             else:
-                storage.authorizer.authorise_list(principal, about.action)
+                storage.authorizer.authorise_list(principal, subject.action)
         except Forbidden as error:
             await self._note(entry, outcome_of(error))
             raise
 
-    async def _snapshot(self, caller: Caller, about: About) -> Shown | None:
-        if not about.thing:
+    async def _snapshot(self, caller: Caller, subject: AuditSubject) -> Shown | None:
+        if not subject.thing:
             return None
-        return await self._storage().audit_snapshots.of(caller.principal, about.noun, about.thing)
+        return await self._storage().audit_snapshots.of(
+            caller.principal, subject.noun, subject.thing
+        )
 
-    async def _after(self, caller: Caller, about: About, before: Shown | None) -> Shown | None:
+    async def _after(
+        self, caller: Caller, subject: AuditSubject, before: Shown | None
+    ) -> Shown | None:
         """Return the snapshot after the call, or the one before it if that cannot be read."""
         try:
-            return await self._snapshot(caller, about)
+            return await self._snapshot(caller, subject)
         except MillstreamError:
             return before
 
-    def note_stranger(
+    def record_anonymous_failure(
         self,
         error: Exception,
         door: Door,
@@ -146,7 +152,9 @@ class Auditing:
             resource="",
             request_id=request_id.decode("latin-1"),
         )
-        task = asyncio.get_running_loop().create_task(self._note(entry, result or spelled(error)))
+        task = asyncio.get_running_loop().create_task(
+            self._note(entry, result or failure_outcome(error))
+        )
         self._notes.add(task)
         task.add_done_callback(self._notes.discard)
 
@@ -165,7 +173,7 @@ class Auditing:
         except MillstreamError as error:
             _log.warning("audit_refusal_not_written", reason=error.detail)
 
-    def _asked(self, caller: Caller, about: About, now_ms: int) -> AuditedCall:
+    def _asked(self, caller: Caller, subject: AuditSubject, now_ms: int) -> AuditedCall:
         principal = caller.principal
         return AuditedCall.of(
             at_ms=now_ms,
@@ -175,9 +183,9 @@ class Auditing:
             authenticated=authenticated_by(principal),
             address=caller.address,
             door=caller.door,
-            operation=about.operation,
-            action=about.action.value,
-            resource=about.resource,
+            operation=subject.operation,
+            action=subject.action.value,
+            resource=subject.resource,
             request_id=caller.request_id,
         )
 
@@ -231,7 +239,7 @@ def claimed_id(headers: RequestHeaders) -> str:
     return (match[1] or match[2]).decode() if match else ""
 
 
-def spelled(error: Exception) -> str:
+def failure_outcome(error: Exception) -> str:
     """Return the outcome of a failed call, with the native API's error code."""
     if isinstance(error, HttpError):
         return outcome("refused", error.code.value)

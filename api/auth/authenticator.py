@@ -47,7 +47,7 @@ class Signed(Protocol):
         ...
 
 
-class Gate(Protocol):
+class Authenticator(Protocol):
     """Authenticator of callers. Each method raises Unauthenticated, Forbidden.
 
     `guards`: whether credentials decide on permissions.
@@ -55,26 +55,26 @@ class Gate(Protocol):
 
     guards: bool
 
-    async def admit(self, headers: RequestHeaders) -> Principal:
+    async def authenticate(self, headers: RequestHeaders) -> Principal:
         """Authenticate a request of a native protocol."""
         ...
 
-    async def admit_signed(self, signed: Signed) -> Principal:
+    async def authenticate_signed(self, signed: Signed) -> Principal:
         """Authenticate a complete signed request. Raises its protocol's errors too."""
         ...
 
-    async def admit_word(self, token: str, headers: RequestHeaders) -> Principal:
+    async def authenticate_token(self, token: str, headers: RequestHeaders) -> Principal:
         """Authenticate a token that did not come in a header: a key, a JWT, or a one-time ticket.
 
         A ticket is redeemed by it.
         """
         ...
 
-    def shows_nothing(self, headers: RequestHeaders) -> bool:
+    def is_anonymous(self, headers: RequestHeaders) -> bool:
         """Return whether a caller that may still authenticate has shown no credential yet."""
         ...
 
-    async def holds(self, principal: Principal) -> bool:
+    async def is_still_valid(self, principal: Principal) -> bool:
         """Return whether a principal's credential is still valid with the same permissions.
 
         Raises MillstreamError if that cannot be checked.
@@ -95,7 +95,7 @@ class OpenMode:
         self._origins = frozenset(origins)
         self._local_hosts: set[bytes] = set()
 
-    async def admit(self, headers: RequestHeaders) -> Principal:
+    async def authenticate(self, headers: RequestHeaders) -> Principal:
         host = headers.get(b"host")
         if host is not None and host not in self._local_hosts:
             self._check_host(host)
@@ -104,19 +104,19 @@ class OpenMode:
             raise Forbidden("Open mode rejects requests from pages of other sites.")
         return local_administrator(headers)
 
-    async def admit_signed(self, signed: Signed) -> Principal:
+    async def authenticate_signed(self, signed: Signed) -> Principal:
         """Admit the caller; signatures are ignored."""
-        return await self.admit(signed.headers)
+        return await self.authenticate(signed.headers)
 
-    async def admit_word(self, token: str, headers: RequestHeaders) -> Principal:
+    async def authenticate_token(self, token: str, headers: RequestHeaders) -> Principal:
         """Admit the caller; tokens are ignored."""
-        return await self.admit(headers)
+        return await self.authenticate(headers)
 
-    def shows_nothing(self, headers: RequestHeaders) -> bool:
+    def is_anonymous(self, headers: RequestHeaders) -> bool:
         """Return False: no credential is required."""
         return False
 
-    async def holds(self, principal: Principal) -> bool:
+    async def is_still_valid(self, principal: Principal) -> bool:
         return True
 
     def _is_ours(self, origin: str) -> bool:
@@ -135,20 +135,20 @@ class ProxyTrustMode:
 
     guards = False
 
-    async def admit(self, headers: RequestHeaders) -> Principal:
+    async def authenticate(self, headers: RequestHeaders) -> Principal:
         return local_administrator(headers)
 
-    async def admit_signed(self, signed: Signed) -> Principal:
+    async def authenticate_signed(self, signed: Signed) -> Principal:
         return local_administrator(signed.headers)
 
-    async def admit_word(self, token: str, headers: RequestHeaders) -> Principal:
+    async def authenticate_token(self, token: str, headers: RequestHeaders) -> Principal:
         return local_administrator(headers)
 
-    def shows_nothing(self, headers: RequestHeaders) -> bool:
+    def is_anonymous(self, headers: RequestHeaders) -> bool:
         """Return False: no credential is required."""
         return False
 
-    async def holds(self, principal: Principal) -> bool:
+    async def is_still_valid(self, principal: Principal) -> bool:
         return True
 
 

@@ -14,7 +14,7 @@ SECURE_COOKIE = "__Host-ms_session"
 LOCAL_COOKIE = "ms_session"
 
 
-def session_word(headers: RequestHeaders) -> str | None:
+def session_token(headers: RequestHeaders) -> str | None:
     """Return the session token of a request, if any."""
     header = headers.get(b"cookie")
     if header is None:

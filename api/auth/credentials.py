@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from api.auth.authenticator import NAMESPACE, Signed, namespace_of
-from api.auth.cookies import session_word
+from api.auth.cookies import session_token
 from api.types import RequestHeaders
 from storage.access.credential_cache import CachedCredential
 from storage.bootstrap import Storage
@@ -46,11 +46,11 @@ class Issuers(Protocol):
         ...
 
 
-class _Checked(NamedTuple):
+class _CheckedCredential(NamedTuple):
     """A verified credential, the cache entry that shows its changes, and its principal."""
 
     credential: Credential
-    kept: Kept[CachedCredential]
+    entry: Kept[CachedCredential]
     principal: Principal
 
 
@@ -60,7 +60,7 @@ _Shown = _ShownWord | str
 """A token's digest with its namespace, or the id of a key pair."""
 
 
-class KeyGate:
+class KeyAuthenticator:
     """Authenticator by credentials. `storage`: returns the open storage."""
 
     guards = True
@@ -74,9 +74,9 @@ class KeyGate:
         self._storage = storage
         self._issuers = issuers
         self._clock = clock
-        self._checked: dict[_Shown, _Checked] = {}
+        self._checked: dict[_Shown, _CheckedCredential] = {}
 
-    async def admit(self, headers: RequestHeaders) -> Principal:
+    async def authenticate(self, headers: RequestHeaders) -> Principal:
         token = _word_in(headers)
         if token is not None:
             shown = _shown(token, headers)
@@ -86,20 +86,20 @@ class KeyGate:
             return await self._of_cookie(headers)
         raise Unauthenticated
 
-    async def admit_word(self, token: str, headers: RequestHeaders) -> Principal:
+    async def authenticate_token(self, token: str, headers: RequestHeaders) -> Principal:
         if token.startswith(_TICKET):
             credential = await self._storage().credentials.redeem_ticket(token)
             return self._principal(credential, headers.get(NAMESPACE))
         return await self._prove(token.encode(), _shown(token.encode(), headers))
 
-    async def admit_signed(self, signed: Signed) -> Principal:
+    async def authenticate_signed(self, signed: Signed) -> Principal:
         """Authenticate a signature, or a key or token in its place.
 
         An unknown key id takes as long as a known one.
         """
         headers = signed.headers
         if _is_bearer(headers.get(b"authorization", b"")) or b"x-api-key" in headers:
-            return await self.admit(headers)
+            return await self.authenticate(headers)
         key_id, now_ms = signed.key_id(), self._clock.now_ms()
         checked = self._known(key_id, now_ms)
         credential = (
@@ -115,10 +115,10 @@ class KeyGate:
             self._remember(key_id, credential, credential.holder)
         return credential.holder
 
-    def shows_nothing(self, headers: RequestHeaders) -> bool:
+    def is_anonymous(self, headers: RequestHeaders) -> bool:
         return not any(name in headers for name in (b"authorization", b"x-api-key", b"cookie"))
 
-    async def holds(self, principal: Principal) -> bool:
+    async def is_still_valid(self, principal: Principal) -> bool:
         """Return whether the credential is still valid with the same grants.
 
         Raises StorageUnavailable.
@@ -135,10 +135,10 @@ class KeyGate:
 
     # Cache of verified credentials
 
-    def _known(self, shown: _Shown, now_ms: int) -> _Checked | None:
+    def _known(self, shown: _Shown, now_ms: int) -> _CheckedCredential | None:
         """Return the cached check, if the credential is unchanged as far as this process knows."""
         checked = self._checked.get(shown)
-        if checked is None or checked.kept.at(now_ms) is None:
+        if checked is None or checked.entry.at(now_ms) is None:
             return None
         return None if 0 < checked.credential.expires_ms <= now_ms else checked
 
@@ -147,7 +147,7 @@ class KeyGate:
         if entry is not None and entry.value.credential is credential:
             if len(self._checked) >= limits.CREDENTIALS_REMEMBERED_MAX:
                 self._checked.clear()
-            self._checked[shown] = _Checked(credential, entry, principal)
+            self._checked[shown] = _CheckedCredential(credential, entry, principal)
 
     # Tokens
 
@@ -183,7 +183,7 @@ class KeyGate:
 
         Raises Unauthenticated, Forbidden.
         """
-        token = session_word(headers)
+        token = session_token(headers)
         if token is None:
             raise Unauthenticated
         _check_own_page(headers)

@@ -37,7 +37,7 @@ class _Trusted(NamedTuple):
     keys: KeySet
 
 
-class _Checked(NamedTuple):
+class _CheckedToken(NamedTuple):
     """A verified token, with the version of the keys that verified it, and its principal."""
 
     trusted: _Trusted
@@ -53,7 +53,7 @@ class JwtIssuers:
         self._trusted = {
             issuer.issuer: _Trusted(issuer, KeySet(issuer.jwks_url, clock)) for issuer in issuers
         }
-        self._checked: dict[bytes, _Checked] = {}
+        self._checked: dict[bytes, _CheckedToken] = {}
 
     async def principal_of(self, token: str) -> Principal:
         """Return the principal of a token.
@@ -66,15 +66,15 @@ class JwtIssuers:
             raise Unauthenticated("The token is too long.")
         digest = hashlib.sha256(token.encode()).digest()
         checked = self._checked.get(digest)
-        if checked is not None and self._still_holds(checked):
+        if checked is not None and self._is_still_valid(checked):
             return checked.principal
         trusted, principal = await self._check(token)
         if len(self._checked) >= limits.CREDENTIALS_REMEMBERED_MAX:
             self._checked.clear()
-        self._checked[digest] = _Checked(trusted, trusted.keys.version, principal)
+        self._checked[digest] = _CheckedToken(trusted, trusted.keys.version, principal)
         return principal
 
-    def _still_holds(self, checked: _Checked) -> bool:
+    def _is_still_valid(self, checked: _CheckedToken) -> bool:
         """Return whether the token has not expired and its issuer's keys are unchanged."""
         checked.trusted.keys.refresh()
         in_time = self._clock.now_ms() < checked.principal.expires_ms

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import contextmanager
 
-from api.auth.authenticator import Gate
+from api.auth.authenticator import Authenticator
 from api.observability.logging import get_logger
 from storage.domain import limits
 from storage.domain.access.permissions import Principal
@@ -19,59 +19,61 @@ _log = get_logger("auth")
 End = Callable[[], None]
 
 
-class Standing:
+class SessionRevalidator:
     """Registry of the long-lived operations of this process, by principal."""
 
-    def __init__(self, gate: Gate, period_ms: int = limits.CREDENTIAL_CHECK_MS) -> None:
-        self._gate = gate
+    def __init__(
+        self, authenticator: Authenticator, period_ms: int = limits.CREDENTIAL_CHECK_MS
+    ) -> None:
+        self._authenticator = authenticator
         self._period_s = period_ms / limits.SECOND_MS
-        self._held: dict[Principal, set[End]] = {}
+        self._registered: dict[Principal, set[End]] = {}
 
     @contextmanager
-    def held(self, principal: Principal, end: End) -> Generator[None]:
+    def registered(self, principal: Principal, end: End) -> Generator[None]:
         """Call `end`, once, if the principal's credential becomes invalid while the block runs."""
-        self._held.setdefault(principal, set()).add(end)
+        self._registered.setdefault(principal, set()).add(end)
         try:
             yield
         finally:
-            self._let_go(principal, end)
+            self._unregister(principal, end)
 
-    def _let_go(self, principal: Principal, end: End) -> None:
-        ends = self._held.get(principal)
+    def _unregister(self, principal: Principal, end: End) -> None:
+        ends = self._registered.get(principal)
         if ends is not None:
             ends.discard(end)
             if not ends:
-                del self._held[principal]
+                del self._registered[principal]
 
     async def run(self) -> None:
         """Revalidate periodically, until cancelled."""
         while True:
             await asyncio.sleep(self._period_s)
             try:
-                await self.look()
+                await self.revalidate()
             except Exception:
                 _log.exception("standing_check_failed")
 
-    async def look(self) -> None:
+    async def revalidate(self) -> None:
         """End what is no longer permitted.
 
         A principal that cannot be checked, because the database is unreachable, stays until it is back.
         """
-        for principal in list(self._held):
+        for principal in list(self._registered):
             try:
-                holds = await self._gate.holds(principal)
+                holds = await self._authenticator.is_still_valid(principal)
             except MillstreamError:
                 continue
             if not holds:
-                for end in self._held.pop(principal, set()):
+                for end in self._registered.pop(principal, set()):
                     end()
 
-    def watched(self, principal: Principal, pieces: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
+    def guarded(self, principal: Principal, pieces: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
         """Wrap a streaming answer so that it ends when its reader's credential becomes invalid."""
         ends = principal.credential or principal.expires_ms
-        return self._watched(principal, pieces) if ends else pieces
+        return self._guarded(principal, pieces) if ends else pieces
 
-    async def _watched(
+    async def _guarded(
         self, principal: Principal, pieces: AsyncGenerator[bytes]
     ) -> AsyncGenerator[bytes]:
         task = asyncio.current_task()
@@ -83,7 +85,7 @@ class Standing:
             ended = True
             task.cancel()
 
-        with self.held(principal, end):
+        with self.registered(principal, end):
             try:
                 async for piece in pieces:
                     yield piece

@@ -13,7 +13,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
-from api.auth.audit import About, Auditing, Caller, address_of, spelled
+from api.auth.audit import Auditing, AuditSubject, Caller, address_of, failure_outcome
 from api.errors import HttpErrorCode
 from api.native.dependencies import REQUEST_ID_KEY, Right, named_in, principal_of, right_of
 from storage.domain.access.audit import Door, Shown, is_administrative, outcome
@@ -73,19 +73,23 @@ async def _audited(handle: Handler, operation: str, right: Right, request: Reque
     )
     about = _about(operation, right, request)
     return await auditing.run(
-        caller, about, partial(handle, request), describe_result=_told, spell=_spelled
+        caller,
+        about,
+        partial(handle, request),
+        describe_result=_response_values,
+        describe_error=_outcome_of,
     )
 
 
-def _spelled(error: Exception) -> str:
+def _outcome_of(error: Exception) -> str:
     if isinstance(error, RequestValidationError):
         return outcome("refused", ErrorCode.VALIDATION_FAILED.value)
     if isinstance(error, HTTPException):
         return outcome("refused", HttpErrorCode.BAD_REQUEST.value)
-    return spelled(error)
+    return failure_outcome(error)
 
 
-def _about(operation: str, right: Right, request: Request) -> About:
+def _about(operation: str, right: Right, request: Request) -> AuditSubject:
     """Return the subject of a path: `/v1/queues/orders/messages/m1` concerns queue `orders`."""
     resource = request.url.path.removeprefix("/v1/")
     everything = request.path_params.get("namespace", "*")
@@ -95,10 +99,12 @@ def _about(operation: str, right: Right, request: Request) -> About:
     makes_another = (
         noun == "keys" and part != ""
     )  # the new key of a rotation is recorded from the answer
-    return About(operation, right.action, resource, name, noun, "" if makes_another else known_as)
+    return AuditSubject(
+        operation, right.action, resource, name, noun, "" if makes_another else known_as
+    )
 
 
-def _told(response: Response) -> Shown | None:
+def _response_values(response: Response) -> Shown | None:
     """Return the short values of an answer that identify its object."""
     try:
         body = msgspec.json.decode(response.body)

@@ -44,7 +44,7 @@ def _note(request: Request, error: Unauthenticated) -> None:
     auditing = cast(Auditing, request.app.state.auditing)
     scope = request.scope
     request_id = str(scope.get(REQUEST_ID_KEY, "")).encode()
-    auditing.note_stranger(
+    auditing.record_anonymous_failure(
         error, Door.REST, scope.get("client"), dict(scope["headers"]), request_id
     )
 

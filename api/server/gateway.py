@@ -1,7 +1,7 @@
 """Request gateway of every protocol: request ids, authentication, counting, dispatch.
 
 socket  ─▶ push
-request ─▶ request id, gate, count
+request ─▶ request id, authentication, count
              ├─ a hot route ─▶ dataplane
              ├─ /, or a queue's address at Amazon's ─▶ aws
              └─ anything else ─▶ FastAPI: configuration, dashboard, health, metrics, openapi.json
@@ -18,8 +18,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.admin import access as dashboard
 from api.auth.audit import Auditing
-from api.auth.authenticator import Gate
-from api.auth.revalidation import Standing
+from api.auth.authenticator import Authenticator
+from api.auth.revalidation import SessionRevalidator
 from api.aws.protocol.target_protocol import ServiceRouter
 from api.errors import ClientDisconnected
 from api.http.codecs import too_large
@@ -86,8 +86,8 @@ class Gateway:
         dispatcher: Dispatcher,
         aws: ServiceRouter,
         push: PushDoor,
-        gate: Gate,
-        standing: Standing,
+        authenticator: Authenticator,
+        revalidator: SessionRevalidator,
         auditing: Auditing,
         counts: Counts,
         durability: Durability,
@@ -101,8 +101,8 @@ class Gateway:
         self._aws = aws
         self.socket_app = push
         """Application that serves sockets."""
-        self._gate = gate
-        self._standing = standing
+        self._authenticator = authenticator
+        self._revalidator = revalidator
         self._auditing = auditing
         self._recorder = RequestRecorder(RequestMetrics(counts, "http"), access)
         self.cors = with_cors(self._serve, cors_origins) if cors_origins else None
@@ -180,7 +180,7 @@ class Gateway:
         failure = ""
         principal: Principal | None = None
         try:
-            principal = await self._gate.admit(request.headers)
+            principal = await self._authenticator.authenticate(request.headers)
             if trace is not None:
                 trace.about({"millstream.namespace": principal.namespace})
             if receive is not None:
@@ -189,7 +189,7 @@ class Gateway:
                 route, self.control.state["context"], principal, request
             )
             if served.pieces is not None:
-                watched = self._standing.watched(principal, served.pieces)
+                watched = self._revalidator.guarded(principal, served.pieces)
                 served = served._replace(pieces=watched)
         except ClientDisconnected:
             context = RequestContext(principal, trace, started)
@@ -197,7 +197,7 @@ class Gateway:
             return None
         except Exception as error:
             if isinstance(error, Unauthenticated):
-                self._auditing.note_stranger(
+                self._auditing.record_anonymous_failure(
                     error, Door.REST, request.client, request.headers, request_id
                 )
             path = "/".join(request.segments)
@@ -237,15 +237,15 @@ class Gateway:
             if not _is_public(path):
                 if dashboard.is_page(path):
                     headers = dashboard.in_namespace(headers, scope["query_string"])
-                principal = scope[PRINCIPAL_KEY] = await self._gate.admit(headers)
+                principal = scope[PRINCIPAL_KEY] = await self._authenticator.authenticate(headers)
                 answer.extra_headers = await self._charge_quota(principal, path)
             await app(scope, _bounded(receive, headers), answer.send)
         except Exception as error:
             page = None if answer.status else dashboard.page_instead(self.control, scope, error)
             if isinstance(error, Unauthenticated) and not (
-                page and self._gate.shows_nothing(headers)  # a browser is asked to log in
+                page and self._authenticator.is_anonymous(headers)  # a browser is asked to log in
             ):
-                self._auditing.note_stranger(
+                self._auditing.record_anonymous_failure(
                     error, Door.REST, scope.get("client"), headers, request_id
                 )
             if page is not None:

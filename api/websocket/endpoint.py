@@ -15,8 +15,8 @@ from urllib.parse import parse_qsl
 from starlette.types import Message, Receive, Scope, Send
 
 from api.auth.audit import Auditing, address_of
-from api.auth.authenticator import Gate
-from api.auth.revalidation import Standing
+from api.auth.authenticator import Authenticator
+from api.auth.revalidation import SessionRevalidator
 from api.errors import HttpError, HttpErrorCode
 from api.http.request_id import HEADER as REQUEST_ID
 from api.http.request_id import request_id_of
@@ -94,16 +94,16 @@ class PushDoor:
 
     def __init__(
         self,
-        gate: Gate,
-        standing: Standing,
+        authenticator: Authenticator,
+        revalidator: SessionRevalidator,
         auditing: Auditing,
         sessions: Callable[[], Sessions],
         sources: Callable[[], Sources],
         places: Callable[[], ConnectionSlots],
     ) -> None:
         self._places = places
-        self._gate = gate
-        self._standing = standing
+        self._authenticator = authenticator
+        self._revalidator = revalidator
         self._auditing = auditing
         self._sessions = sessions
         self._sources = sources
@@ -116,7 +116,7 @@ class PushDoor:
         try:
             socket = await self._greet(receive, connection, principal, scope)
             if socket is not None:
-                with self._standing.held(socket.principal, socket.expel):
+                with self._revalidator.registered(socket.principal, socket.expel):
                     await socket.run(receive)
         except _Violation as violation:
             await self._close(connection, violation.code, violation.reason)
@@ -171,7 +171,7 @@ class PushDoor:
         """Record an unauthenticated failure in the audit log."""
         if isinstance(error, Unauthenticated):
             headers = dict(scope["headers"])
-            self._auditing.note_stranger(
+            self._auditing.record_anonymous_failure(
                 error, Door.WS, scope.get("client"), headers, request_id_of(headers)
             )
 
@@ -182,10 +182,10 @@ class PushDoor:
         """
         ticket = dict(parse_qsl(query_string.decode("latin-1"))).get("ticket")
         if ticket is not None:
-            return await self._gate.admit_word(ticket, headers)
-        if not self._gate.shows_nothing(headers):
-            return await self._gate.admit(headers)
-        if self._sessions().strangers >= limits.ANONYMOUS_FAILURES_MAX:
+            return await self._authenticator.authenticate_token(ticket, headers)
+        if not self._authenticator.is_anonymous(headers):
+            return await self._authenticator.authenticate(headers)
+        if self._sessions().unauthenticated >= limits.ANONYMOUS_FAILURES_MAX:
             raise StorageBusy("Too many connections are not yet authenticated.")
         return None
 
@@ -203,11 +203,11 @@ class PushDoor:
     ) -> "_Socket | None":
         """Process the first frames and return the socket with its session; None if it is closed."""
         sessions = self._sessions()
-        sessions.strangers += principal is None
+        sessions.unauthenticated += principal is None
         try:
             frames = await self._first_frames(receive, connection)
         finally:
-            sessions.strangers -= principal is None
+            sessions.unauthenticated -= principal is None
         if not frames:
             return None
         hello, rest = frames[0], frames[1:]
@@ -241,7 +241,9 @@ class PushDoor:
         """Return the principal of the `hello`. Raises _Violation."""
         try:
             if hello.token:
-                return await self._gate.admit_word(hello.token, dict(scope["headers"]))
+                return await self._authenticator.authenticate_token(
+                    hello.token, dict(scope["headers"])
+                )
         except (Unauthenticated, Forbidden, ValidationFailed) as error:
             self._note(error, scope)
             raise _Violation(Close.UNAUTHENTICATED, error.detail) from None

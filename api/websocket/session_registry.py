@@ -34,7 +34,7 @@ class Sessions:
         self.limits = process_limits
         self.clock = clock
         self.sockets = 0
-        self.strangers = 0
+        self.unauthenticated = 0
         self._sessions: dict[str, Session] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._ticking = asyncio.create_task(self._tick_on())

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from api.auth.audit import About
+from api.auth.audit import AuditSubject
 from storage.domain.access.permissions import Action
 
 _MEMBERS = (
@@ -16,7 +16,7 @@ _MEMBERS = (
 )
 
 
-def about(operation: str, action: Action, request: msgspec.Struct, noun: str) -> About:
+def subject_of(operation: str, action: Action, request: msgspec.Struct, noun: str) -> AuditSubject:
     """Return the audit subject of a call, with its resource as a native path.
 
     `noun`: `queue` or `stream`.
@@ -25,7 +25,7 @@ def about(operation: str, action: Action, request: msgspec.Struct, noun: str) ->
     name = next((_name(word) for word in values if isinstance(word, str) and word), "")
     nouns = f"{noun}s"
     resource = f"{nouns}/{name}" if name else nouns
-    return About(operation, action, resource, name, nouns, name)
+    return AuditSubject(operation, action, resource, name, nouns, name)
 
 
 def _name(identifier: str) -> str:

@@ -17,10 +17,10 @@ from typing import Any
 import msgspec
 from starlette.types import Receive
 
-from api.auth.audit import Auditing, Caller, address_of, spelled
-from api.auth.authenticator import Gate
-from api.auth.revalidation import Standing
-from api.aws.protocol.audit_subject import about
+from api.auth.audit import Auditing, Caller, address_of, failure_outcome
+from api.auth.authenticator import Authenticator
+from api.auth.revalidation import SessionRevalidator
+from api.aws.protocol.audit_subject import subject_of
 from api.aws.protocol.errors import ACCESS_DENIED, UNEXPECTED, UNKNOWN, AwsError, from_refusal
 from api.aws.protocol.json_query_protocols import JsonWire, QueryWire, Told, Wire
 from api.aws.protocol.request_id import HEADER, new_request_id
@@ -62,8 +62,8 @@ class Deployment(msgspec.Struct, frozen=True, kw_only=True):
     `secure`: this process serves TLS. `public_url`: as in Surroundings.
     """
 
-    gate: Gate
-    standing: Standing
+    authenticator: Authenticator
+    revalidator: SessionRevalidator
     auditing: Auditing
     counts: Counts
     storage: Callable[[], Storage]
@@ -97,8 +97,8 @@ class AwsDoor:
         self._noun = noun
         self._door = Door(protocol)
         self._tracing = deployment.tracing
-        self._gate = deployment.gate
-        self._standing = deployment.standing
+        self._authenticator = deployment.authenticator
+        self._revalidator = deployment.revalidator
         self._auditing = deployment.auditing
         self._storage = deployment.storage
         counts, durability = deployment.counts, deployment.durability
@@ -107,7 +107,7 @@ class AwsDoor:
             deployment.region,
             DoorMetrics(counts, noun, protocol, durability) if noun else None,
             process_state,
-            deployment.gate.guards,
+            deployment.authenticator.guards,
             deployment.secure,
             deployment.public_url,
         )
@@ -173,7 +173,7 @@ class AwsDoor:
             if receive is not None:
                 request.body = await read_body(receive, request.headers)
             signed = SignedRequest(request, method, self._signs_as)
-            principal = await self._gate.admit_signed(signed)
+            principal = await self._authenticator.authenticate_signed(signed)
             operation = wire.operation()
             name = operation.name
             payload = wire.read(operation)
@@ -204,15 +204,19 @@ class AwsDoor:
                 answer = await operation.handler(call)
             encoded = wire.answer(operation, answer, request_id)
             if encoded.pieces is not None:
-                encoded = encoded._replace(pieces=self._standing.watched(principal, encoded.pieces))
+                encoded = encoded._replace(
+                    pieces=self._revalidator.guarded(principal, encoded.pieces)
+                )
         except ClientDisconnected:
             context = RequestContext(principal, trace, started)
             self._recorder.note(name, CLIENT_GONE_STATUS, request_id, context)
             return None
         except Exception as error:
             if principal is None and isinstance(error, AwsError | Unauthenticated):
-                client, headers, word = request.client, request.headers, self._spelled(error)
-                self._auditing.note_stranger(error, self._door, client, headers, request_id, word)
+                client, headers, word = request.client, request.headers, self._outcome_of(error)
+                self._auditing.record_anonymous_failure(
+                    error, self._door, client, headers, request_id, word
+                )
             status, encoded, failure = self._refused(
                 error, wire, name, request_id, RequestContext(principal, trace, started)
             )
@@ -261,14 +265,14 @@ class AwsDoor:
         self, call: Call[Any], operation: Operation, request: FastRequest, request_id: bytes
     ) -> Answered:
         caller = Caller(call.principal, self._door, address_of(request.client), request_id.decode())
-        subject = about(operation.name, call.action, call.asked, self._noun)
+        subject = subject_of(operation.name, call.action, call.asked, self._noun)
         handle = partial(operation.handler, call)
-        return await self._auditing.run(caller, subject, handle, spell=self._spelled)
+        return await self._auditing.run(caller, subject, handle, describe_error=self._outcome_of)
 
-    def _spelled(self, error: Exception) -> str:
+    def _outcome_of(self, error: Exception) -> str:
         """Return an error's audit outcome, with this service's error code."""
         if isinstance(error, MillstreamError):
-            return spelled(error)
+            return failure_outcome(error)
         fault = self._service.spell(self._in_their_words(error)).fault
         return outcome("refused" if fault.sender else "failed", fault.code)
 

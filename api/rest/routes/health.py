@@ -13,7 +13,7 @@ from storage.operations.health import HealthChecks
 LIVE_PATH = "/livez"
 READY_PATH = "/readyz"
 PATHS = frozenset({LIVE_PATH, READY_PATH, "/healthz"})
-"""They skip the gate: a supervisor has no credentials."""
+"""They skip authentication: a supervisor has no credentials."""
 
 CHECK_SECONDS_MAX = 1.0
 CACHE_SECONDS = 1.0

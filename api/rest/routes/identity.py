@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Depends, Request, Response
 
-from api.auth.cookies import session_word, set_cookie
+from api.auth.cookies import session_token, set_cookie
 from api.native.dependencies import PrincipalDep, StorageDep, require_json
 from api.native.fields import rfc3339
 from api.rest.routes.keys import NO_STORE
@@ -59,7 +59,7 @@ async def log_in(
     session = await storage.credentials.log_in(login.api_key or _shown_key(request))
     if session is None:
         raise Unauthenticated("Invalid or expired API key.")
-    if (former := session_word(headers)) is not None:
+    if (former := session_token(headers)) is not None:
         await storage.credentials.log_out(former)
     cookie = set_cookie(headers, request.url.scheme, session.word, _SESSION_SECONDS)
     response.headers["set-cookie"] = cookie
@@ -71,7 +71,7 @@ async def log_in(
 async def log_out(request: Request, storage: StorageDep, response: Response) -> None:
     """Log a browser out: its session ends in all processes."""
     headers = dict(request.scope["headers"])
-    word = session_word(headers)
+    word = session_token(headers)
     if word is not None:
         await storage.credentials.log_out(word)
     response.headers["set-cookie"] = set_cookie(headers, request.url.scheme, "", 0)

@@ -12,7 +12,7 @@ from botocore.credentials import Credentials as AwsCredentials
 from botocore.exceptions import ClientError
 from msgspec.structs import replace
 
-from api.auth.credentials import KeyGate
+from api.auth.credentials import KeyAuthenticator
 from api.auth.jwt import JwtIssuers
 from storage.domain.access.audit import AuditFilter
 from storage.domain.access.credentials import CredentialKind, NewSecret, Rights
@@ -111,21 +111,21 @@ class _SignedRequest:
 
 async def test_cached_key_pair_expires(guarded: Guarded, monkeypatch):
     clock = ManualClock(SystemClock().now_ms())
-    gate = KeyGate(lambda: guarded.storage, JwtIssuers(()), clock)
+    authenticator = KeyAuthenticator(lambda: guarded.storage, JwtIssuers(()), clock)
     one = await pair(guarded, replace(LET_IN, expires_at_ms=clock.now_ms() + 10_000))
     for _ in range(2):
-        await gate.admit_signed(_SignedRequest(one.id))
+        await authenticator.authenticate_signed(_SignedRequest(one.id))
 
     async def nobody(_: str) -> None:
         """Find no key: it has been deleted by now."""
 
     monkeypatch.setattr(guarded.storage.credentials, "find", nobody)
     clock.advance(ms=9_999)
-    assert (await gate.admit_signed(_SignedRequest(one.id))).credential == one.id
+    assert (await authenticator.authenticate_signed(_SignedRequest(one.id))).credential == one.id
 
     clock.advance(ms=1)
     with pytest.raises(Unauthenticated):
-        await gate.admit_signed(_SignedRequest(one.id))
+        await authenticator.authenticate_signed(_SignedRequest(one.id))
 
 
 async def test_wrong_signature_is_recorded_in_audit_log(guarded: Guarded):

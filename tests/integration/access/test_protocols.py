@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from msgspec.structs import replace
 
-from api.auth.credentials import KeyGate
+from api.auth.credentials import KeyAuthenticator
 from api.auth.jwt import JwtIssuers
 from storage.domain.access.credentials import Rights
 from storage.domain.access.permissions import LOCAL_ADMINISTRATOR, Effect, Grant, Principal
@@ -92,18 +92,18 @@ async def test_revoked_key_is_rejected(guarded: Guarded):
 
 async def test_cached_key_is_rejected_after_expiry(guarded: Guarded):
     clock = ManualClock(SystemClock().now_ms())
-    gate = KeyGate(lambda: guarded.storage, JwtIssuers(()), clock)
+    authenticator = KeyAuthenticator(lambda: guarded.storage, JwtIssuers(()), clock)
     expiring = await guarded.key(replace(LET_IN, expires_at_ms=clock.now_ms() + 10_000))
     shown = {b"authorization": f"Bearer {expiring.word}".encode()}
     for _ in range(2):
-        await gate.admit(shown)
+        await authenticator.authenticate(shown)
 
     clock.advance(ms=9_999)
-    assert (await gate.admit(shown)).credential == expiring.id
+    assert (await authenticator.authenticate(shown)).credential == expiring.id
 
     clock.advance(ms=1)
     with pytest.raises(Unauthenticated):
-        await gate.admit(shown)
+        await authenticator.authenticate(shown)
 
 
 async def test_key_survives_short_database_outage(guarded: Guarded, database_url, monkeypatch):

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from api.app import create_app
-from api.auth.audit import About, Auditing, Caller, Ration, claimed_id
+from api.auth.audit import Auditing, AuditSubject, Caller, Ration, claimed_id
 from api.config.settings import Settings
 from storage.domain import limits
 from storage.domain.access.audit import AuditFilter, Door
@@ -19,7 +19,7 @@ from storage.domain.queues.queue import QueueSpec
 pytestmark = pytest.mark.one_store
 
 ORDERS = QueueName("orders")
-PURGE = About(
+PURGE = AuditSubject(
     "purge_queue", Action.QUEUE_PURGE, "queues/orders/purges", "orders", "queues", "orders"
 )
 
@@ -130,7 +130,7 @@ async def test_cancelled_call_leaves_intent_for_maintenance(auditing, engines, c
 async def test_unauthenticated_caller_is_recorded_in_background(auditing, engines):
     word = "msk_" + "i" * 12 + "_" + "s" * 38
     headers = {b"authorization": f"Bearer {word}".encode()}
-    auditing.note_stranger(Unauthenticated(), Door.WS, ("10.0.0.7", 5), headers, b"r1")
+    auditing.record_anonymous_failure(Unauthenticated(), Door.WS, ("10.0.0.7", 5), headers, b"r1")
     await auditing.settled()
 
     [entry] = await engines.audit_log.page(AuditFilter())

@@ -12,7 +12,7 @@ from storage.domain.errors import Forbidden
     [b"localhost", b"localhost:8080", b"127.0.0.1:8080", b"127.9.9.9", b"[::1]:8080", b"[::1]"],
 )
 async def test_loopback_host_is_admitted(host):
-    assert await OpenMode().admit({b"host": host}) is LOCAL_ADMINISTRATOR
+    assert await OpenMode().authenticate({b"host": host}) is LOCAL_ADMINISTRATOR
 
 
 @pytest.mark.parametrize(
@@ -32,11 +32,11 @@ async def test_loopback_host_is_admitted(host):
 )
 async def test_other_host_is_rejected(host):
     with pytest.raises(Forbidden):
-        await OpenMode().admit({b"host": host})
+        await OpenMode().authenticate({b"host": host})
 
 
 async def test_client_without_host_header_is_admitted():
-    assert await OpenMode().admit({}) is LOCAL_ADMINISTRATOR
+    assert await OpenMode().authenticate({}) is LOCAL_ADMINISTRATOR
 
 
 @pytest.mark.parametrize(
@@ -44,17 +44,20 @@ async def test_client_without_host_header_is_admitted():
 )
 async def test_cross_site_origin_is_rejected(origin):
     with pytest.raises(Forbidden):
-        await OpenMode().admit({b"host": b"localhost", b"origin": origin})
+        await OpenMode().authenticate({b"host": b"localhost", b"origin": origin})
 
 
 @pytest.mark.parametrize(
     "origin", [b"http://localhost:3000", b"http://127.0.0.1", b"http://[::1]:9"]
 )
 async def test_loopback_origin_is_admitted(origin):
-    assert await OpenMode().admit({b"host": b"localhost", b"origin": origin}) is LOCAL_ADMINISTRATOR
+    assert (
+        await OpenMode().authenticate({b"host": b"localhost", b"origin": origin})
+        is LOCAL_ADMINISTRATOR
+    )
 
 
 async def test_any_host_is_admitted_in_proxy_trust_mode():
     headers = {b"host": b"queue.example", b"origin": b"https://shop.example"}
 
-    assert await ProxyTrustMode().admit(headers) is LOCAL_ADMINISTRATOR
+    assert await ProxyTrustMode().authenticate(headers) is LOCAL_ADMINISTRATOR

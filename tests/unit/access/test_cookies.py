@@ -2,7 +2,7 @@
 
 import pytest
 
-from api.auth.cookies import session_word, set_cookie
+from api.auth.cookies import session_token, set_cookie
 
 LOCAL = {b"host": b"127.0.0.1:8080"}
 ELSEWHERE = {b"host": b"mill.example.com"}
@@ -39,8 +39,8 @@ def test_cookie_is_insecure_only_over_http_on_loopback(headers, scheme, name, se
     ],
 )
 def test_unprefixed_cookie_counts_only_on_loopback(headers, cookie, word):
-    assert session_word({**headers, b"cookie": cookie}) == word
+    assert session_token({**headers, b"cookie": cookie}) == word
 
 
 def test_request_without_cookies_has_no_session():
-    assert session_word(LOCAL) is None
+    assert session_token(LOCAL) is None

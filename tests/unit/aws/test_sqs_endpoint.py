@@ -4,7 +4,7 @@ import pytest
 
 from api.auth.audit import Auditing
 from api.auth.authenticator import OpenMode
-from api.auth.revalidation import Standing
+from api.auth.revalidation import SessionRevalidator
 from api.aws.protocol.endpoint import AwsDoor, Deployment
 from api.aws.protocol.errors import AwsError
 from api.aws.protocol.request_id import new_request_id
@@ -26,8 +26,8 @@ def no_storage() -> Storage:
 @pytest.fixture
 def door() -> AwsDoor:
     deployment = Deployment(
-        gate=OpenMode(),
-        standing=Standing(OpenMode()),
+        authenticator=OpenMode(),
+        revalidator=SessionRevalidator(OpenMode()),
         auditing=Auditing(no_storage),
         counts=Counts(),
         storage=no_storage,
