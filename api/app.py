@@ -25,10 +25,10 @@ from api.auth.credentials import KeyAuthenticator
 from api.auth.jwt import JwtIssuers
 from api.auth.revalidation import SessionRevalidator
 from api.aws.kinesis.service import KINESIS
-from api.aws.kinesis.state.process_state import Kept
-from api.aws.protocol.endpoint import AwsDoor, Deployment
-from api.aws.protocol.target_protocol import ServiceRouter, TargetDoor
-from api.aws.sqs.aws_limits_mode import LikeAmazon
+from api.aws.kinesis.state.process_state import KinesisProcessState
+from api.aws.protocol.endpoint import AwsEndpoint, Deployment
+from api.aws.protocol.target_protocol import ServiceRouter, TargetEndpoint
+from api.aws.sqs.aws_limits_mode import AwsLimits
 from api.aws.sqs.service import SQS
 from api.aws.sts.service import STS
 from api.config.settings import Settings, read_settings
@@ -146,13 +146,13 @@ def create_app(
         tracing=tracing,
         access=access,
     )
-    alike = LikeAmazon(settings.limits == "aws")
-    sqs = AwsDoor(SQS, deployment, protocol="sqs", noun="queue", process_state=alike)
-    process_state = Kept(settings.limits)
-    kinesis = TargetDoor(
+    alike = AwsLimits(settings.limits == "aws")
+    sqs = AwsEndpoint(SQS, deployment, protocol="sqs", noun="queue", process_state=alike)
+    process_state = KinesisProcessState(settings.limits)
+    kinesis = TargetEndpoint(
         KINESIS, deployment, protocol="kinesis", noun="stream", process_state=process_state
     )
-    sts = AwsDoor(STS, deployment, protocol="sts")
+    sts = AwsEndpoint(STS, deployment, protocol="sts")
     aws = ServiceRouter(sqs, targets=[kinesis], forms=[sts])
     push = PushDoor(
         authenticator,

@@ -13,7 +13,7 @@ _ARN = re.compile(
 )
 
 
-class Named(NamedTuple):
+class NamedResource(NamedTuple):
     """The resource that an ARN names: a stream, or one of its consumers."""
 
     account: str
@@ -27,12 +27,14 @@ class Named(NamedTuple):
         return self.consumer is not None
 
 
-def read_arn(arn: str) -> Named | None:
+def read_arn(arn: str) -> NamedResource | None:
     """Parse an ARN; None when it is not one of Kinesis. The region is ignored."""
     match = _ARN.fullmatch(arn)
     if match is None:
         return None
-    return Named(match["account"], match["stream"], match["consumer"], int(match["second"] or 0))
+    return NamedResource(
+        match["account"], match["stream"], match["consumer"], int(match["second"] or 0)
+    )
 
 
 def stream_arn(region: str, account: str, stream: str) -> str:

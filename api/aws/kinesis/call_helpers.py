@@ -3,10 +3,10 @@
 import re
 from typing import Any, cast
 
-from api.aws.kinesis.arns import Named, read_arn, stream_arn
+from api.aws.kinesis.arns import NamedResource, read_arn, stream_arn
 from api.aws.kinesis.errors import invalid, no_such_shard, no_such_stream
-from api.aws.kinesis.state.process_state import Kept
-from api.aws.protocol.service import Call
+from api.aws.kinesis.state.process_state import KinesisProcessState
+from api.aws.protocol.service import AwsCall
 from storage.domain.errors import ShardNotFound, StreamNotFound, ValidationFailed
 from storage.domain.names import StreamName
 from storage.domain.streams.stream import Shard, Stream
@@ -14,32 +14,34 @@ from storage.domain.streams.stream import Shard, Stream
 _SHARD_ID = re.compile(r"(?:shardId-)?([0-9]{1,12})")
 
 
-def kept(call: Call[Any]) -> Kept:
+def process_state(call: AwsCall[Any]) -> KinesisProcessState:
     """Return the state that the endpoint keeps between calls."""
-    return cast(Kept, call.kept)
+    return cast(KinesisProcessState, call.process_state)
 
 
-def now_ms(call: Call[Any]) -> int:
+def now_ms(call: AwsCall[Any]) -> int:
     """Return the time in milliseconds since 1970."""
     return call.storage.registered_consumers.now_ms()
 
 
-async def secret(call: Call[Any]) -> bytes:
+async def secret(call: AwsCall[Any]) -> bytes:
     """Return the secret that signs tokens."""
     cached = call.storage.token_secret.cached
     return cached or await call.storage.token_secret.get()
 
 
-async def pace(call: Call[Any], operation: str, per_second: float, stream: Stream | None) -> None:
+async def charge_control_call(
+    call: AwsCall[Any], operation: str, per_second: float, stream: Stream | None
+) -> None:
     """Count a control call against the rate of the account or stream.
 
     Raises AwsError: LimitExceeded.
     """
     whose = call.principal.namespace if stream is None else stream.stream_id
-    kept(call).pace.control(operation, whose, per_second, now_ms(call) / 1_000)
+    process_state(call).shard_limits.control(operation, whose, per_second, now_ms(call) / 1_000)
 
 
-async def stream_of(call: Call[Any], name: str | None, arn: str | None) -> Stream:
+async def stream_of(call: AwsCall[Any], name: str | None, arn: str | None) -> Stream:
     """Return the stream that a name, an ARN or both name, after authorisation.
 
     Raises AwsError: InvalidArgument, ResourceNotFound; Forbidden.
@@ -50,7 +52,7 @@ async def stream_of(call: Call[Any], name: str | None, arn: str | None) -> Strea
     return await stream_named(call, stream_name)
 
 
-async def _named(call: Call[Any], name: str | None, arn: str) -> str:
+async def _named(call: AwsCall[Any], name: str | None, arn: str) -> str:
     named = read_arn(arn)
     if named is None or named.is_consumer:
         raise invalid(f"{arn} is not the ARN of a stream.")
@@ -60,13 +62,13 @@ async def _named(call: Call[Any], name: str | None, arn: str) -> str:
     return named.stream
 
 
-async def check_account(call: Call[Any], named: Named) -> None:
+async def check_account(call: AwsCall[Any], named: NamedResource) -> None:
     """Raise AwsError for another account's stream, which does not exist here."""
     if named.account != await call.account_id():
         raise no_such_stream(named.stream, named.account)
 
 
-async def stream_named(call: Call[Any], word: str) -> Stream:
+async def stream_named(call: AwsCall[Any], word: str) -> Stream:
     """Return the stream of that name. Raises AwsError: ResourceNotFound; Forbidden."""
     try:
         name = StreamName(word, call.principal.namespace)
@@ -76,7 +78,7 @@ async def stream_named(call: Call[Any], word: str) -> Stream:
         raise no_such_stream(word, await call.account_id()) from None
 
 
-async def arn_of(call: Call[Any], stream: Stream) -> str:
+async def arn_of(call: AwsCall[Any], stream: Stream) -> str:
     """Return the stream's ARN."""
     return stream_arn(call.region, await call.account_id(), stream.name.name)
 
@@ -86,7 +88,7 @@ def shard_id(index: int) -> str:
     return f"shardId-{index:012d}"
 
 
-async def shard_of(call: Call[Any], stream: Stream, name: str) -> Shard:
+async def shard_of(call: AwsCall[Any], stream: Stream, name: str) -> Shard:
     """Return the shard of that name. Raises AwsError: ResourceNotFound."""
     match = _SHARD_ID.fullmatch(name)
     try:

@@ -12,13 +12,13 @@ from api.aws.kinesis.shapes import (
     PROVISIONED,
     USER_PARTITION_KEY,
     EnhancedMetrics,
+    KinesisShardOut,
     ModeDetails,
-    ShardOut,
     WarmThroughput,
 )
 from api.aws.kinesis.shards import shard_out
 from api.aws.kinesis.timestamps import seconds
-from api.aws.protocol.shapes import Output
+from api.aws.protocol.shapes import OperationOutput
 from storage.domain import limits
 from storage.domain.streams.stream import Stream, StreamMode, StreamSpec
 
@@ -26,7 +26,7 @@ ACTIVE, UPDATING = "ACTIVE", "UPDATING"
 HOURS_MIN, HOURS_MAX = 24, 8_760
 
 
-class StreamSummary(Output):
+class StreamSummary(OperationOutput):
     """A stream in a list."""
 
     stream_name: str
@@ -36,13 +36,13 @@ class StreamSummary(Output):
     stream_creation_timestamp: float | None = None
 
 
-class StreamDescription(Output):
+class StreamDescription(OperationOutput):
     """A stream with a page of its shards."""
 
     stream_name: str
     stream_arn: str = field(name="StreamARN")
     stream_status: str
-    shards: list[ShardOut]
+    shards: list[KinesisShardOut]
     has_more_shards: bool
     retention_period_hours: int
     stream_creation_timestamp: float
@@ -52,7 +52,7 @@ class StreamDescription(Output):
     key_id: str | None = None
 
 
-class StreamDescriptionSummary(Output):
+class StreamDescriptionSummary(OperationOutput):
     """A stream without its shards."""
 
     stream_name: str

@@ -6,12 +6,18 @@ recorded responses.
 
 from typing import NoReturn, assert_never
 
-from api.aws.protocol.errors import ACCESS_DENIED, BAD_REQUEST, SERVICE_UNAVAILABLE, AwsError, Fault
+from api.aws.protocol.errors import (
+    ACCESS_DENIED,
+    BAD_REQUEST,
+    SERVICE_UNAVAILABLE,
+    AwsError,
+    AwsFault,
+)
 from storage.domain.errors import ErrorCode, MillstreamError
 
 
-def _fault(shape: str, status: int = 400) -> Fault:
-    return Fault(shape, shape, status)
+def _fault(shape: str, status: int = 400) -> AwsFault:
+    return AwsFault(shape, shape, status)
 
 
 RESOURCE_NOT_FOUND = _fault("ResourceNotFoundException")
@@ -28,7 +34,7 @@ DRY_RUN = _fault("DryRunOperationException")
 _COMMON_PREFIX = "com.amazon.coral.service#"
 
 
-def refuse(fault: Fault, message: str) -> NoReturn:
+def refuse(fault: AwsFault, message: str) -> NoReturn:
     """Raise the fault."""
     raise AwsError(fault, message)
 
@@ -56,7 +62,7 @@ def dry_run() -> AwsError:
     return AwsError(DRY_RUN, "Request would have succeeded, but DryRun flag is set.")
 
 
-def spell(error: AwsError) -> AwsError:
+def as_kinesis_error(error: AwsError) -> AwsError:
     """Convert the common faults to Kinesis's form: without a prefix, and only 400 or 5xx."""
     fault = error.fault
     if not fault.shape.startswith(_COMMON_PREFIX):
@@ -64,7 +70,9 @@ def spell(error: AwsError) -> AwsError:
     if fault.status == 500:
         return AwsError(INTERNAL_FAILURE, error.message)
     shape = fault.shape.removeprefix(_COMMON_PREFIX)
-    return AwsError(Fault(shape, shape, fault.status if fault.status > 500 else 400), error.message)
+    return AwsError(
+        AwsFault(shape, shape, fault.status if fault.status > 500 else 400), error.message
+    )
 
 
 def translate(error: MillstreamError) -> AwsError:

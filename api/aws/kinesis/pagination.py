@@ -5,11 +5,11 @@ from typing import Any
 from api.aws.kinesis.call_helpers import now_ms, secret
 from api.aws.kinesis.errors import EXPIRED_NEXT_TOKEN, invalid, refuse
 from api.aws.kinesis.tokens import LIFETIME_MS, ListToken, NotOurs, seal, unseal
-from api.aws.protocol.service import Call
+from api.aws.protocol.service import AwsCall
 from storage.domain.streams.stream import Stream
 
 
-async def list_token(call: Call[Any], text: str, about: str) -> ListToken:
+async def list_token(call: AwsCall[Any], text: str, about: str) -> ListToken:
     """Decode a token of a list `about` something. Raises AwsError."""
     try:
         token = unseal(text, ListToken, await secret(call))
@@ -23,7 +23,7 @@ async def list_token(call: Call[Any], text: str, about: str) -> ListToken:
 
 
 async def next_token(
-    call: Call[Any], about: str, after: str, stream: Stream | None = None, rest: Any = None
+    call: AwsCall[Any], about: str, after: str, stream: Stream | None = None, rest: Any = None
 ) -> str:
     """Return a token for the rest of a list after `after`."""
     name, stream_id = ("", "") if stream is None else (stream.name.name, stream.stream_id)

@@ -5,14 +5,14 @@ from typing import Any
 from api.aws.kinesis.arns import read_arn
 from api.aws.kinesis.errors import LIMIT_EXCEEDED, THROUGHPUT_EXCEEDED
 from api.aws.protocol.errors import AwsError
-from api.aws.protocol.service import Load, Operation
+from api.aws.protocol.service import Operation, QuotaCost
 from storage.domain.access.permissions import Action
 from storage.domain.errors import QuotaExceeded
 
 _OF_DATA = frozenset({Action.STREAM_PUT, Action.STREAM_READ})
 
 
-def load_of(operation: Operation, request: Any) -> Load:
+def quota_cost_of(operation: Operation, request: Any) -> QuotaCost:
     """Return the cost of a call: a put costs its records.
 
     The stream is the one that the call's name or ARN names.
@@ -23,9 +23,9 @@ def load_of(operation: Operation, request: Any) -> Load:
         name = named.stream if named is not None else None
     resource = f"stream/{name}" if name else ""
     if operation.action is not Action.STREAM_PUT:
-        return Load(resource)
+        return QuotaCost(resource)
     records = getattr(request, "records", None)
-    return Load(resource, 1 if records is None else len(records))
+    return QuotaCost(resource, 1 if records is None else len(records))
 
 
 def throttled(operation: Operation, error: QuotaExceeded) -> AwsError:

@@ -14,8 +14,8 @@ from api.aws.kinesis.actions import (
     subscribe,
     tags,
 )
-from api.aws.kinesis.errors import spell, translate
-from api.aws.kinesis.quota_cost import load_of, throttled
+from api.aws.kinesis.errors import as_kinesis_error, translate
+from api.aws.kinesis.quota_cost import quota_cost_of, throttled
 from api.aws.protocol.service import Service
 
 KINESIS = Service(
@@ -36,9 +36,9 @@ KINESIS = Service(
         account.operations,
     ],
     translate=translate,
-    load_of=load_of,
+    quota_cost_of=quota_cost_of,
     throttled=throttled,
-    spell=spell,
+    adapt_error=as_kinesis_error,
     times=(
         "ApproximateArrivalTimestamp",
         "ConsumerCreationTimestamp",

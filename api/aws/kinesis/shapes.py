@@ -9,7 +9,7 @@ import msgspec
 from msgspec import field
 
 from api.aws.protocol.constraints import REQUIRED, bounds
-from api.aws.protocol.shapes import Input, Output
+from api.aws.protocol.shapes import Input, OperationOutput
 
 _WORD = r"[a-zA-Z0-9_.-]+"
 RECORDS_MAX = 500
@@ -99,21 +99,21 @@ class StartingPosition(Input):
     timestamp: SecondsIn = None
 
 
-class HashKeyRange(Output):
+class HashKeyRange(OperationOutput):
     """The hash keys of a shard, both inclusive."""
 
     starting_hash_key: str
     ending_hash_key: str
 
 
-class SequenceNumberRange(Output):
+class SequenceNumberRange(OperationOutput):
     """A shard's sequence numbers; an open one has no end."""
 
     starting_sequence_number: str
     ending_sequence_number: str | None = None
 
 
-class ShardOut(Output):
+class KinesisShardOut(OperationOutput):
     """A shard."""
 
     shard_id: str
@@ -123,7 +123,7 @@ class ShardOut(Output):
     adjacent_parent_shard_id: str | None = None
 
 
-class ChildShard(Output):
+class ChildShard(OperationOutput):
     """A shard that continues where another one ended."""
 
     shard_id: str
@@ -131,7 +131,7 @@ class ChildShard(Output):
     hash_key_range: HashKeyRange
 
 
-class RecordOut(msgspec.Struct, rename="pascal", omit_defaults=True, gc=False):
+class KinesisRecordOut(msgspec.Struct, rename="pascal", omit_defaults=True, gc=False):
     """A record as returned to readers."""
 
     sequence_number: str
@@ -141,27 +141,27 @@ class RecordOut(msgspec.Struct, rename="pascal", omit_defaults=True, gc=False):
     encryption_type: str | None = None
 
 
-class Tag(Output):
+class Tag(OperationOutput):
     """A tag."""
 
     key: str
     value: str
 
 
-class EnhancedMetrics(Output):
+class EnhancedMetrics(OperationOutput):
     """The metrics that are kept for each shard."""
 
     shard_level_metrics: list[str]
 
 
-class WarmThroughput(Output):
+class WarmThroughput(OperationOutput):
     """The throughput that a stream accepts without scaling first."""
 
     target_mi_bps: int = field(name="TargetMiBps")
     current_mi_bps: int = field(name="CurrentMiBps")
 
 
-class Consumer(Output):
+class Consumer(OperationOutput):
     """A registered consumer."""
 
     consumer_name: str

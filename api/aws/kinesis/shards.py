@@ -13,10 +13,10 @@ from api.aws.kinesis.records.sequence_numbers import ending_number, starting_num
 from api.aws.kinesis.shapes import (
     ChildShard,
     HashKeyRange,
+    KinesisShardOut,
     SecondsIn,
     SequenceNumberRange,
     ShardIdIn,
-    ShardOut,
 )
 from api.aws.kinesis.timestamps import moment_ms
 from api.aws.protocol.constraints import REQUIRED, bounds
@@ -41,13 +41,13 @@ class ShardFilter(Input):
     timestamp: SecondsIn = None
 
 
-def shard_out(shard: Shard) -> ShardOut:
+def shard_out(shard: Shard) -> KinesisShardOut:
     """Describe a shard."""
     closed_ms, parents = shard.closed_at_ms, [shard_id(index) for index in shard.parents]
     ending = None
     if closed_ms is not None:
         ending = ending_number(shard.opened_at_ms, shard.index, closed_ms)
-    return ShardOut(
+    return KinesisShardOut(
         shard_id=shard_id(shard.index),
         hash_key_range=hash_key_range(shard),
         sequence_number_range=SequenceNumberRange(

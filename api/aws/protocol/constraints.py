@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import inspect
 
-from api.aws.protocol.errors import AwsError, Fault
+from api.aws.protocol.errors import AwsError, AwsFault
 
 ERRORS_MAX = 10  # in one error message
 SHOWN_CHARACTERS_MAX = 256  # of a value in a message
@@ -26,7 +26,7 @@ REQUIRED = msgspec.Meta(extra={_REQUIRED: True})
 """The member is required."""
 
 
-class Bounds(NamedTuple):
+class ValueBounds(NamedTuple):
     """Bounds of a number or length, a pattern of the whole text, and the values allowed."""
 
     least: int | None = None
@@ -69,7 +69,7 @@ def bounds(
     choices: Sequence[str] = (),
 ) -> msgspec.Meta:
     """Return the metadata of a member's constraints, for an annotated type."""
-    return msgspec.Meta(extra={_BOUNDS: Bounds(least, most, pattern, tuple(choices))})
+    return msgspec.Meta(extra={_BOUNDS: ValueBounds(least, most, pattern, tuple(choices))})
 
 
 def _matches(pattern: str, value: str) -> bool:
@@ -88,13 +88,13 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 class Rule(NamedTuple):
     """Constraints of a value, and of the values inside it."""
 
-    bounds: Bounds | None
+    bounds: ValueBounds | None
     required: bool = False
     members: tuple[
         tuple[str, str, "Rule"], ...
     ] = ()  # (field, name on the wire, rule) of a structure
     item: "Rule | None" = None  # of a list
-    entry: "tuple[Bounds | None, Bounds | None] | None" = None  # of a map: keys, values
+    entry: "tuple[ValueBounds | None, ValueBounds | None] | None" = None  # of a map: keys, values
 
 
 @lru_cache(maxsize=512)
@@ -122,16 +122,16 @@ def _rule(described: inspect.Type) -> Rule:
             return own
 
 
-def check(request: msgspec.Struct, fault: Fault) -> None:
+def check(request: msgspec.Struct, fault: AwsFault) -> None:
     """Raise AwsError, with `fault`, unless every member satisfies its shape's constraints."""
     violations: list[str] = []
 
     def report(violation: str) -> None:
         violations.append(violation)
         if len(violations) == ERRORS_MAX:
-            raise _Enough
+            raise _FaultLimitReached
 
-    with suppress(_Enough):
+    with suppress(_FaultLimitReached):
         _check_members(request, rule_of(type(request)), "", report)
     if violations:
         errors = "error" if len(violations) == 1 else "errors"
@@ -140,7 +140,7 @@ def check(request: msgspec.Struct, fault: Fault) -> None:
         )
 
 
-class _Enough(Exception):
+class _FaultLimitReached(Exception):
     """The maximum number of violations has been collected."""
 
 
@@ -164,7 +164,7 @@ def _check_value(value: Any, rule: Rule, place: str, report: Callable[[str], Non
     elif rule.item is not None and rule.item.members:
         for nth, item in enumerate(value, 1):
             _check_members(item, rule.item, f"{place}.{nth}.member.", report)
-    elif rule.item is not None and not _all_fine(rule.item.bounds, value):
+    elif rule.item is not None and not _is_valid(rule.item.bounds, value):
         assert rule.item.bounds is not None
         constraint = f"Member must satisfy constraint: {rule.item.bounds.sentence()}"
         report(_fault(_shown(value), place, constraint))
@@ -172,12 +172,12 @@ def _check_value(value: Any, rule: Rule, place: str, report: Callable[[str], Non
         for noun, limit, values in zip(
             ("keys", "value"), rule.entry, (value.keys(), value.values()), strict=True
         ):
-            if limit is not None and not _all_fine(limit, values):
+            if limit is not None and not _is_valid(limit, values):
                 constraint = f"Map {noun} must satisfy constraint: {limit.sentence()}"
                 report(_fault(_shown(value), place, constraint))
 
 
-def _all_fine(limit: Bounds | None, values: Any) -> bool:
+def _is_valid(limit: ValueBounds | None, values: Any) -> bool:
     return limit is None or not any(True for value in values for _ in limit.faults(value))
 
 
@@ -192,14 +192,14 @@ def _shown(value: Any) -> str:
             size = len(value)
             return f"'java.nio.HeapByteBuffer[pos=0 lim={size} cap={size}]'"
         case list():
-            text = f"[{', '.join(_bare(one) for one in value[:20])}]"
+            text = f"[{', '.join(_unwrap(one) for one in value[:20])}]"
         case dict():
             pairs = list(value.items())[:20]
-            text = f"{{{', '.join(f'{key}={_bare(one)}' for key, one in pairs)}}}"
+            text = f"{{{', '.join(f'{key}={_unwrap(one)}' for key, one in pairs)}}}"
         case _:
             text = str(value)
     return f"'{text[:SHOWN_CHARACTERS_MAX]}'"
 
 
-def _bare(value: Any) -> str:
+def _unwrap(value: Any) -> str:
     return value if isinstance(value, str) else type(value).__name__

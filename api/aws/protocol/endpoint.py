@@ -22,10 +22,14 @@ from api.auth.authenticator import Authenticator
 from api.auth.revalidation import SessionRevalidator
 from api.aws.protocol.audit_subject import subject_of
 from api.aws.protocol.errors import ACCESS_DENIED, UNEXPECTED, UNKNOWN, AwsError, from_refusal
-from api.aws.protocol.json_query_protocols import JsonWire, QueryWire, Told, Wire
+from api.aws.protocol.json_query_protocols import (
+    EncodedResponse,
+    JsonProtocol,
+    QueryProtocol,
+    RequestProtocol,
+)
 from api.aws.protocol.request_id import HEADER, new_request_id
-from api.aws.protocol.service import Call, Operation, Service, Surroundings
-from api.aws.protocol.service import Told as Answered
+from api.aws.protocol.service import AwsCall, Operation, OperationResult, Service, ServiceContext
 from api.aws.protocol.sigv4 import SignedRequest
 from api.errors import ClientDisconnected, HttpError
 from api.http.public_url import base_url_of
@@ -59,7 +63,7 @@ _FORM = b"application/x-www-form-urlencoded"
 class Deployment(msgspec.Struct, frozen=True, kw_only=True):
     """Settings and services shared by all AWS endpoints of a deployment.
 
-    `secure`: this process serves TLS. `public_url`: as in Surroundings.
+    `secure`: this process serves TLS. `public_url`: as in `ServiceContext`.
     """
 
     authenticator: Authenticator
@@ -75,7 +79,7 @@ class Deployment(msgspec.Struct, frozen=True, kw_only=True):
     access: AccessLog | None = None
 
 
-class AwsDoor:
+class AwsEndpoint:
     """Endpoint of one AWS service.
 
     `protocol`: its name in metrics, in the audit log, and in signatures. `noun`: the resource type of its calls, `queue` or
@@ -103,7 +107,7 @@ class AwsDoor:
         self._storage = deployment.storage
         counts, durability = deployment.counts, deployment.durability
         self._recorder = RequestRecorder(RequestMetrics(counts, protocol), deployment.access)
-        self._around = Surroundings(
+        self._context = ServiceContext(
             deployment.region,
             DoorMetrics(counts, noun, protocol, durability) if noun else None,
             process_state,
@@ -111,7 +115,7 @@ class AwsDoor:
             deployment.secure,
             deployment.public_url,
         )
-        self._more: ExtraHeaders = durability_header(durability)
+        self._extra_headers: ExtraHeaders = durability_header(durability)
 
     @property
     def target(self) -> bytes:
@@ -138,11 +142,11 @@ class AwsDoor:
 
     async def _answer_post(self, request: FastRequest, receive: Receive | None) -> Response | None:
         target = request.headers.get(b"x-amz-target")
-        if target is None or self._is_form_of_others(request, target):
+        if target is None or self._is_foreign_form(request, target):
             return await self.answer_form("POST", request, receive)
-        return await self.answer(JsonWire(self._service, request, target), request, receive)
+        return await self.answer(JsonProtocol(self._service, request, target), request, receive)
 
-    def _is_form_of_others(self, request: FastRequest, target: bytes) -> bool:
+    def _is_foreign_form(self, request: FastRequest, target: bytes) -> bool:
         """Return whether this is a Query call despite a foreign target.
 
         Some older clients sign every call with a target of their own making.
@@ -157,10 +161,14 @@ class AwsDoor:
         self, method: str, request: FastRequest, receive: Receive | None
     ) -> Response | None:
         """Answer a request of the Query protocol."""
-        return await self.answer(QueryWire(self._service, request), request, receive, method)
+        return await self.answer(QueryProtocol(self._service, request), request, receive, method)
 
     async def answer(
-        self, wire: Wire, request: FastRequest, receive: Receive | None, method: str = "POST"
+        self,
+        wire: RequestProtocol,
+        request: FastRequest,
+        receive: Receive | None,
+        method: str = "POST",
     ) -> Response | None:
         """Return the response, errors included; None when the client has disconnected."""
         started = time.perf_counter()
@@ -181,19 +189,22 @@ class AwsDoor:
                 trace = self._begin(self._tracing, operation, payload, request)
                 trace.about({"millstream.namespace": principal.namespace})
             storage = self._storage()
-            await self._spend(storage.quotas, principal, operation, payload, len(request.body))
+            await self._charge_quota(
+                storage.quotas, principal, operation, payload, len(request.body)
+            )
             account = ""
-            if self._around.guarded:
+            if self._context.guarded:
                 namespaces, home = storage.namespaces, principal.namespace
                 account = (namespaces.table.get(home) or await namespaces.find(home)).account_id
-            call = Call(
+            call = AwsCall(
                 payload,
                 storage,
                 principal,
                 operation.action,
-                self._around.public_url or base_url_of(request.headers, secure=self._around.secure),
+                self._context.public_url
+                or base_url_of(request.headers, secure=self._context.secure),
                 request.is_connected,
-                self._around,
+                self._context,
                 account,
                 trace,
                 request.headers,
@@ -217,12 +228,12 @@ class AwsDoor:
                 self._auditing.record_anonymous_failure(
                     error, self._door, client, headers, request_id, word
                 )
-            status, encoded, failure = self._refused(
+            status, encoded, failure = self._error_response(
                 error, wire, name, request_id, RequestContext(principal, trace, started)
             )
         context = RequestContext(principal, trace, started)
         self._recorder.note(name, status, request_id, context, failure)
-        extra_headers = (*self._more, (HEADER, request_id), *encoded.headers)
+        extra_headers = (*self._extra_headers, (HEADER, request_id), *encoded.headers)
         return Response(
             status, encoded.kind, encoded.body, request_id, extra_headers, encoded.pieces
         )
@@ -231,10 +242,10 @@ class AwsDoor:
         self, tracing: Tracing, operation: Operation, payload: Any, request: FastRequest
     ) -> Trace:
         verb = "" if operation.action is None else verb_of(operation.action, operation.name)
-        _, _, name = self._service.load_of(operation, payload).resource.partition("/")
+        _, _, name = self._service.quota_cost_of(operation, payload).resource.partition("/")
         return begin(tracing, verb, operation.name, name, request.headers)
 
-    async def _spend(
+    async def _charge_quota(
         self,
         quotas: QuotaEnforcer,
         principal: Principal,
@@ -243,7 +254,7 @@ class AwsDoor:
         size_bytes: int,
     ) -> None:
         """Charge the call to the quota. Raises AwsError when it exceeds the quota now."""
-        load = self._service.load_of(operation, payload)
+        load = self._service.quota_cost_of(operation, payload)
         counted = size_bytes if load.messages else 0
         noun, _, name = load.resource.partition("/")
         mine = principal.policy.allows_something(
@@ -262,10 +273,10 @@ class AwsDoor:
             raise self._service.throttled(operation, error) from None
 
     async def _audited(
-        self, call: Call[Any], operation: Operation, request: FastRequest, request_id: bytes
-    ) -> Answered:
+        self, call: AwsCall[Any], operation: Operation, request: FastRequest, request_id: bytes
+    ) -> OperationResult:
         caller = Caller(call.principal, self._door, address_of(request.client), request_id.decode())
-        subject = subject_of(operation.name, call.action, call.asked, self._noun)
+        subject = subject_of(operation.name, call.action, call.request, self._noun)
         handle = partial(operation.handler, call)
         return await self._auditing.run(caller, subject, handle, describe_error=self._outcome_of)
 
@@ -273,24 +284,24 @@ class AwsDoor:
         """Return an error's audit outcome, with this service's error code."""
         if isinstance(error, MillstreamError):
             return failure_outcome(error)
-        fault = self._service.spell(self._in_their_words(error)).fault
+        fault = self._service.adapt_error(self._as_aws_error(error)).fault
         return outcome("refused" if fault.sender else "failed", fault.code)
 
-    def _refused(
+    def _error_response(
         self,
         error: Exception,
-        wire: Wire,
+        wire: RequestProtocol,
         operation: str,
         request_id: bytes,
         context: RequestContext,
-    ) -> tuple[int, Told, str]:
+    ) -> tuple[int, EncodedResponse, str]:
         """Return the status, the encoded error, and the failure's code."""
-        refused = self._service.spell(self._in_their_words(error))
+        refused = self._service.adapt_error(self._as_aws_error(error))
         status = refused.fault.status
         log_failure(error, operation, status, request_id, context)
         return status, wire.error(refused, request_id), refused.fault.code
 
-    def _in_their_words(self, error: Exception) -> AwsError:
+    def _as_aws_error(self, error: Exception) -> AwsError:
         match error:
             case AwsError():
                 return error

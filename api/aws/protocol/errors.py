@@ -9,7 +9,7 @@ import msgspec
 from api.errors import HttpError, HttpErrorCode
 
 
-class Fault(msgspec.Struct, frozen=True):
+class AwsFault(msgspec.Struct, frozen=True):
     """A type of error. `code`: its name in the Query protocol."""
 
     shape: str
@@ -25,15 +25,15 @@ class Fault(msgspec.Struct, frozen=True):
 class AwsError(Exception):
     """A call was refused. `query_message`: its text in the Query protocol, where it differs."""
 
-    def __init__(self, fault: Fault, message: str, *, query_message: str | None = None) -> None:
+    def __init__(self, fault: AwsFault, message: str, *, query_message: str | None = None) -> None:
         self.fault = fault
         self.message = message
         self.query_message = message if query_message is None else query_message
         super().__init__(message)
 
 
-def _common(name: str, code: str, status: int = 400) -> Fault:
-    return Fault(f"com.amazon.coral.service#{name}", code, status)
+def _common(name: str, code: str, status: int = 400) -> AwsFault:
+    return AwsFault(f"com.amazon.coral.service#{name}", code, status)
 
 
 # https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/CommonErrors.html, and what

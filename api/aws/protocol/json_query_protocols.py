@@ -24,7 +24,7 @@ _ACTION = "Action"
 _json = msgspec.json.Encoder()
 
 
-class Told(NamedTuple):
+class EncodedResponse(NamedTuple):
     """An encoded answer before its final headers. A streaming one has `pieces` and no body."""
 
     kind: str
@@ -33,19 +33,19 @@ class Told(NamedTuple):
     pieces: AsyncGenerator[bytes] | None = None
 
 
-class Wire(Protocol):
+class RequestProtocol(Protocol):
     """One request's protocol. Every method raises AwsError for what it cannot read."""
 
     def operation(self) -> Operation: ...
 
     def read(self, operation: Operation) -> Any: ...
 
-    def answer(self, operation: Operation, answer: Any, request_id: bytes) -> Told: ...
+    def answer(self, operation: Operation, answer: Any, request_id: bytes) -> EncodedResponse: ...
 
-    def error(self, error: AwsError, request_id: bytes) -> Told: ...
+    def error(self, error: AwsError, request_id: bytes) -> EncodedResponse: ...
 
 
-class JsonWire:
+class JsonProtocol:
     """AWS JSON: https://smithy.io/2.0/aws/protocols/aws-json-1_0-protocol.html."""
 
     __slots__ = ("_request", "_service", "_target")
@@ -73,20 +73,24 @@ class JsonWire:
 
     def answer(
         self, operation: Operation, answer: msgspec.Struct | None, request_id: bytes
-    ) -> Told:
+    ) -> EncodedResponse:
         """Encode the answer; without content it is an empty object."""
-        return Told(self._service.json_type, b"{}" if answer is None else _json.encode(answer))
+        return EncodedResponse(
+            self._service.json_type, b"{}" if answer is None else _json.encode(answer)
+        )
 
-    def error(self, error: AwsError, request_id: bytes) -> Told:
+    def error(self, error: AwsError, request_id: bytes) -> EncodedResponse:
         """Encode the error, with its Query name in a header for clients that show that one."""
         fault = error.fault
         body = _json.encode({"__type": fault.shape, "message": error.message})
         blame = "Sender" if fault.sender else "Receiver"
         query_error = f"{fault.code};{blame}".encode()
-        return Told(self._service.json_type, body, ((b"x-amzn-query-error", query_error),))
+        return EncodedResponse(
+            self._service.json_type, body, ((b"x-amzn-query-error", query_error),)
+        )
 
 
-class QueryWire:
+class QueryProtocol:
     """AWS Query: https://smithy.io/2.0/aws/protocols/aws-query-protocol.html."""
 
     __slots__ = ("_parameters", "_request", "_service")
@@ -113,16 +117,18 @@ class QueryWire:
         """Decode the input; the path gives the queue if no parameter does."""
         if len(self._request.segments) > 2:
             place = f"{base_url_of(self._request.headers)}{'/'.join(self._request.segments)}"
-            self._parameters.setdefault(self._service.place_name, place)
-        return read_parameters(self._parameters, operation.asked)
+            self._parameters.setdefault(self._service.path_parameter, place)
+        return read_parameters(self._parameters, operation.input_type)
 
     def answer(
         self, operation: Operation, answer: msgspec.Struct | None, request_id: bytes
-    ) -> Told:
+    ) -> EncodedResponse:
         """Encode the answer."""
         namespace = self._service.namespace
-        return Told(XML, answer_xml(operation.name, answer, request_id.decode(), namespace))
+        return EncodedResponse(
+            XML, answer_xml(operation.name, answer, request_id.decode(), namespace)
+        )
 
-    def error(self, error: AwsError, request_id: bytes) -> Told:
+    def error(self, error: AwsError, request_id: bytes) -> EncodedResponse:
         """Encode the error."""
-        return Told(XML, error_xml(error, request_id.decode(), self._service.namespace))
+        return EncodedResponse(XML, error_xml(error, request_id.decode(), self._service.namespace))

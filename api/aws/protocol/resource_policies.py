@@ -7,7 +7,7 @@ enforced. In open mode, where everyone may do everything, a policy is stored as 
 
 from typing import Any
 
-from api.aws.protocol.service import Call
+from api.aws.protocol.service import AwsCall
 
 _MAPPED = frozenset({"Sid", "Effect", "Principal", "Action", "Resource"})
 
@@ -32,6 +32,6 @@ def refusal_of(policy: dict[str, Any], account: str) -> str | None:
     return None
 
 
-async def refused(call: Call[Any], policy: dict[str, Any]) -> str | None:
+async def refused(call: AwsCall[Any], policy: dict[str, Any]) -> str | None:
     """Return the refusal of a policy in the caller's account; None in open mode."""
     return refusal_of(policy, await call.account_id()) if call.guarded else None

@@ -19,23 +19,23 @@ In = TypeVar("In", bound=msgspec.Struct)
 _NO_HEADERS: RequestHeaders = {}
 
 
-class Surroundings(msgspec.Struct, frozen=True):
+class ServiceContext(msgspec.Struct, frozen=True):
     """Context shared by the calls of an endpoint.
 
-    `metrics`: None where nothing is sent or received. `kept`: state that a service keeps between calls. `guarded`: credentials
+    `metrics`: None where nothing is sent or received. `process_state`: state that a service keeps between calls. `guarded`: credentials
     decide on permissions. `secure`: this process serves TLS. `public_url`: the service's address for clients, overriding the
     address in their calls; or "".
     """
 
     region: str
     metrics: DoorMetrics | None
-    kept: Any = None
+    process_state: Any = None
     guarded: bool = False
     secure: bool = False
     public_url: str = ""
 
 
-class Call(Generic[In]):
+class AwsCall(Generic[In]):
     """One call of an operation.
 
     `address`: the service's, as in the client's request or in the settings. `account`: the only account that its addresses may
@@ -44,13 +44,13 @@ class Call(Generic[In]):
 
     __slots__ = (
         "_action",
-        "_around",
+        "_context",
         "account",
         "address",
-        "asked",
         "headers",
         "is_client_connected",
         "principal",
+        "request",
         "storage",
         "trace",
     )
@@ -63,18 +63,18 @@ class Call(Generic[In]):
         action: Action | None,
         address: str,
         is_client_connected: Callable[[], bool],
-        around: Surroundings,
+        context: ServiceContext,
         account: str = "",
         trace: Trace | None = None,
         headers: RequestHeaders = _NO_HEADERS,
     ) -> None:
-        self.asked = payload
+        self.request = payload
         self.storage = storage
         self.principal = principal
         self._action = action
         self.address = address
         self.is_client_connected = is_client_connected
-        self._around = around
+        self._context = context
         self.account = account
         self.trace = trace
         self.headers = headers
@@ -92,7 +92,7 @@ class Call(Generic[In]):
     @property
     def region(self) -> str:
         """The configured region of this deployment."""
-        return self._around.region
+        return self._context.region
 
     @property
     def metrics(self) -> DoorMetrics:
@@ -100,19 +100,19 @@ class Call(Generic[In]):
 
         Raises TypeError at an endpoint where nothing is sent or received.
         """
-        if self._around.metrics is None:
-            raise TypeError("this door counts neither messages nor records")
-        return self._around.metrics
+        if self._context.metrics is None:
+            raise TypeError("this endpoint counts neither messages nor records")
+        return self._context.metrics
 
     @property
     def guarded(self) -> bool:
         """Return whether credentials decide on permissions."""
-        return self._around.guarded
+        return self._context.guarded
 
     @property
-    def kept(self) -> Any:
+    def process_state(self) -> Any:
         """The state that the service keeps between calls, in this process."""
-        return self._around.kept
+        return self._context.process_state
 
     async def account_id(self) -> str:
         """Return the caller's account."""
@@ -132,12 +132,12 @@ class Call(Generic[In]):
         return self.principal.policy.allows(self.action, name)
 
 
-Told = msgspec.Struct | EventStream | None
+OperationResult = msgspec.Struct | EventStream | None
 """Result of a handler."""
 
-Out = TypeVar("Out", bound=Told)
+Out = TypeVar("Out", bound=OperationResult)
 
-Handler = Callable[[Call[Any]], Awaitable[Told]]
+Handler = Callable[[AwsCall[Any]], Awaitable[OperationResult]]
 
 
 class Operation(msgspec.Struct, frozen=True):
@@ -145,13 +145,13 @@ class Operation(msgspec.Struct, frozen=True):
 
     name: str
     handler: Handler
-    asked: type[msgspec.Struct]
+    input_type: type[msgspec.Struct]
     action: Action | None
     decode_json: Callable[[bytes], Any]
-    looks_right: Callable[[Any], bool] | None = None
+    fast_validate: Callable[[Any], bool] | None = None
 
 
-class Load(NamedTuple):
+class QuotaCost(NamedTuple):
     """Quota cost of a call.
 
     `resource`: as quotas name it, `queue/orders`, or "" for none. `messages`: the number that the call adds to it.
@@ -173,18 +173,20 @@ class Operations:
         payload: type[In],
         action: Action | None,
         *,
-        looks_right: Callable[[In], bool] | None = None,
-    ) -> Callable[[Callable[[Call[In]], Awaitable[Out]]], Callable[[Call[In]], Awaitable[Out]]]:
+        fast_validate: Callable[[In], bool] | None = None,
+    ) -> Callable[
+        [Callable[[AwsCall[In]], Awaitable[Out]]], Callable[[AwsCall[In]], Awaitable[Out]]
+    ]:
         """Declare an operation with its input shape and the action it requires, None for none.
 
-        `looks_right`: a fast check of a large input; if it passes, the check of the constraints is skipped.
+        `fast_validate`: a fast check of a large input; if it passes, the check of the constraints is skipped.
         """
 
         def declare(
-            handler: Callable[[Call[In]], Awaitable[Out]],
-        ) -> Callable[[Call[In]], Awaitable[Out]]:
+            handler: Callable[[AwsCall[In]], Awaitable[Out]],
+        ) -> Callable[[AwsCall[In]], Awaitable[Out]]:
             decode = msgspec.json.Decoder(payload).decode
-            self.all.append(Operation(name, handler, payload, action, decode, looks_right))
+            self.all.append(Operation(name, handler, payload, action, decode, fast_validate))
             return handler
 
         return declare
@@ -194,8 +196,8 @@ class Service:
     """An AWS service that this deployment emulates.
 
     `target` begins its X-Amz-Target; `namespace` is its XML's; `translate` converts an engine's errors to the service's, and
-    `spell` the errors common to every service. `place_name` is the parameter that the path supplies in a Query call that does
-    not give it. `times`: the members of answers that are times. `load_of` returns what a call costs, and `throttled` the error
+    `adapt_error` the errors common to every service. `path_parameter` is the parameter that the path supplies in a Query call that does
+    not give it. `times`: the members of answers that are times. `quota_cost_of` returns what a call costs, and `throttled` the error
     when a quota is exhausted.
     """
 
@@ -205,22 +207,22 @@ class Service:
         target: str,
         json_type: str,
         namespace: str = "",
-        place_name: str = "",
+        path_parameter: str = "",
         operations: Iterable[Operations],
         translate: Callable[[MillstreamError], AwsError],
-        spell: Callable[[AwsError], AwsError] = lambda error: error,
+        adapt_error: Callable[[AwsError], AwsError] = lambda error: error,
         times: Iterable[str] = (),
-        load_of: Callable[[Operation, Any], Load],
+        quota_cost_of: Callable[[Operation, Any], QuotaCost],
         throttled: Callable[[Operation, QuotaExceeded], AwsError],
     ) -> None:
-        self.load_of = load_of
+        self.quota_cost_of = quota_cost_of
         self.throttled = throttled
         self.target = target
         self.json_type = json_type
         self.namespace = namespace
-        self.place_name = place_name
+        self.path_parameter = path_parameter
         self.translate = translate
-        self.spell = spell
+        self.adapt_error = adapt_error
         self.times = frozenset(times)
         self.operations: Mapping[str, Operation] = {
             one.name: one for some in operations for one in some.all

@@ -24,7 +24,7 @@ class Input(msgspec.Struct, rename="pascal"):
     """
 
 
-class Output(msgspec.Struct, rename="pascal", omit_defaults=True):
+class OperationOutput(msgspec.Struct, rename="pascal", omit_defaults=True):
     """Output of an operation; members that are None are left out."""
 
 
@@ -53,7 +53,7 @@ class MapOf(NamedTuple):
     value: "Plan"
 
 
-class Member(NamedTuple):
+class ShapeMember(NamedTuple):
     """A field of a structure: in Python, in JSON and in the Query protocol."""
 
     field: str
@@ -65,7 +65,7 @@ class Member(NamedTuple):
 class Structure(NamedTuple):
     """Named members."""
 
-    members: tuple[Member, ...]
+    members: tuple[ShapeMember, ...]
 
 
 Plan: TypeAlias = Scalar | ListOf | MapOf | Structure
@@ -91,13 +91,13 @@ def _structure(described: inspect.StructType) -> Structure:
     return Structure(tuple([_member(field) for field in described.fields]))
 
 
-def _member(field: inspect.Field) -> Member:
+def _member(field: inspect.Field) -> ShapeMember:
     described, words = field.type, {"query": field.encode_name, "key": "", "value": ""}
     if isinstance(described, inspect.Metadata):
         words |= described.extra or {}
         described = described.type
     plan = _plan(described, words)
-    return Member(field.name, field.encode_name, words["query"], plan)
+    return ShapeMember(field.name, field.encode_name, words["query"], plan)
 
 
 def _plan(described: inspect.Type, words: dict[str, str]) -> Plan:

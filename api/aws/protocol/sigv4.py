@@ -57,7 +57,7 @@ _NO_MATCH = AwsError(
 )
 
 
-class Claim(msgspec.Struct, frozen=True):
+class SignedClaims(msgspec.Struct, frozen=True):
     """The signed claims of a request without the signature; a client's next calls repeat them.
 
     `scope`: date, region, service. `values` selects the signed headers out of all; `amazons` of them begin with `x-amz-`. It
@@ -80,7 +80,7 @@ class Claim(msgspec.Struct, frozen=True):
     @classmethod
     def of(
         cls, credential: str, moment: str, signed: str, lasts_ms: int = limits.SIGNATURE_SKEW_MS_MAX
-    ) -> "Claim":
+    ) -> "SignedClaims":
         """Parse a claim from its parts in a request. Raises AwsError."""
         key_id, scope = _credential(credential)
         names = tuple(name.encode("latin-1") for name in signed.split(";"))
@@ -102,7 +102,7 @@ class Claim(msgspec.Struct, frozen=True):
         )
 
 
-Signature = tuple[Claim, bytes]
+Signature = tuple[SignedClaims, bytes]
 """A claim and its signature, in hexadecimal digits."""
 
 
@@ -198,7 +198,7 @@ def signing_key(
 
 
 @lru_cache(maxsize=1024)
-def _claim_of(header: bytes, moment: bytes, has_signature: bool) -> Claim:
+def _claim_of(header: bytes, moment: bytes, has_signature: bool) -> SignedClaims:
     """Parse the claims of an Authorization header without its signature. Raises AwsError.
 
     They are the same in all calls that a client makes within a second.
@@ -214,7 +214,7 @@ def _claim_of(header: bytes, moment: bytes, has_signature: bool) -> Claim:
     if not _TIME.fullmatch(moment.decode("latin-1")):
         text = "Authorization header requires existence of a 'X-Amz-Date' header."
         raise AwsError(INCOMPLETE_SIGNATURE, text)
-    return Claim.of(parts["Credential"], moment.decode(), parts["SignedHeaders"])
+    return SignedClaims.of(parts["Credential"], moment.decode(), parts["SignedHeaders"])
 
 
 def _parts(header: bytes) -> dict[str, str]:
@@ -244,7 +244,7 @@ def _of_query(query_string: bytes) -> Signature:
         text = f"X-Amz-Expires must be between 1 and {_EXPIRES_S_MAX} seconds."
         raise AwsError(INCOMPLETE_SIGNATURE, text)
     credential, moment, signed, hex_ = (given[f"X-Amz-{name}"] for name in names[:4])
-    claim = Claim.of(credential, moment, signed, int(expires) * limits.SECOND_MS)
+    claim = SignedClaims.of(credential, moment, signed, int(expires) * limits.SECOND_MS)
     return claim, hex_.encode("latin-1")
 
 
@@ -261,7 +261,7 @@ def _credential(credential: str) -> tuple[str, tuple[str, str, str]]:
 # Verification
 
 
-def _refuse(claim: Claim, service: str, now_ms: int) -> NoReturn:
+def _refuse(claim: SignedClaims, service: str, now_ms: int) -> NoReturn:
     """Raise AwsError for the part of a claim that is not valid."""
     if claim.time[:8] != claim.scope[0]:
         text = f"Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date from HTTP: '{claim.time[:8]}'."
@@ -302,7 +302,7 @@ def _getter(names: Sequence[bytes]) -> Callable[[RequestHeaders], tuple[bytes, .
     return lambda headers: (headers[names[0]],)
 
 
-def _canonical(claim: Claim, request: FastRequest, method: str) -> bytes:
+def _canonical(claim: SignedClaims, request: FastRequest, method: str) -> bytes:
     """Build the canonical request. Raises AwsError if a signed header is missing."""
     given = request.headers
     try:

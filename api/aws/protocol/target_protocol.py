@@ -17,7 +17,7 @@ from starlette.types import Receive
 from api.aws.protocol.codecs import cbor
 from api.aws.protocol.codecs.event_stream import KIND, EventStream
 from api.aws.protocol.constraints import check
-from api.aws.protocol.endpoint import AwsDoor
+from api.aws.protocol.endpoint import AwsEndpoint
 from api.aws.protocol.errors import (
     BAD_REQUEST,
     SERIALIZATION,
@@ -25,7 +25,7 @@ from api.aws.protocol.errors import (
     UNKNOWN_OPERATION,
     AwsError,
 )
-from api.aws.protocol.json_query_protocols import Told
+from api.aws.protocol.json_query_protocols import EncodedResponse
 from api.aws.protocol.service import Operation, Service
 from api.aws.protocol.sigv4 import service_of
 from api.http.item_limits import check_cbor, check_json
@@ -40,7 +40,7 @@ _ID_2 = b"x-amz-id-2"
 _json = msgspec.json.Encoder()
 
 
-class TargetWire:
+class TargetProtocol:
     """One request of such a service."""
 
     __slots__ = ("_cbor", "_request", "_service", "_target")
@@ -66,13 +66,13 @@ class TargetWire:
     def read(self, operation: Operation) -> Any:
         """Decode the input."""
         payload = (
-            self._parse(operation.asked) if self._cbor else self._decode(operation.decode_json)
+            self._parse(operation.input_type) if self._cbor else self._decode(operation.decode_json)
         )
-        if operation.looks_right is None or not operation.looks_right(payload):
+        if operation.fast_validate is None or not operation.fast_validate(payload):
             check(payload, BAD_REQUEST)
         return payload
 
-    def answer(self, operation: Operation, answer: Any, request_id: bytes) -> Told:
+    def answer(self, operation: Operation, answer: Any, request_id: bytes) -> EncodedResponse:
         """Encode the answer; without content it has no body in JSON, as at Amazon."""
         headers = _headers(request_id)
         if isinstance(answer, EventStream):
@@ -80,19 +80,21 @@ class TargetWire:
 
             def encode_error(error: Exception) -> tuple[str, bytes]:
                 refused = error if isinstance(error, AwsError) else UNEXPECTED
-                status = self._service.spell(refused).fault.status
+                status = self._service.adapt_error(refused).fault.status
                 log_failure(error, operation.name, status, request_id)
-                return self._spoken(refused)
+                return self._encode_error(refused)
 
-            return Told(KIND, b"", headers, answer.encoded(kind, self._encoded, encode_error))
+            return EncodedResponse(
+                KIND, b"", headers, answer.encoded(kind, self._encoded, encode_error)
+            )
         if answer is None:
-            return Told(self._kind, b"", headers)
-        return Told(self._kind, self._encoded(answer), headers)
+            return EncodedResponse(self._kind, b"", headers)
+        return EncodedResponse(self._kind, self._encoded(answer), headers)
 
-    def error(self, error: AwsError, request_id: bytes) -> Told:
+    def error(self, error: AwsError, request_id: bytes) -> EncodedResponse:
         """Encode the error."""
-        _, body = self._spoken(error)
-        return Told(self._kind, body, _headers(request_id))
+        _, body = self._encode_error(error)
+        return EncodedResponse(self._kind, body, _headers(request_id))
 
     @property
     def _kind(self) -> str:
@@ -101,8 +103,8 @@ class TargetWire:
     def _encoded(self, answer: msgspec.Struct) -> bytes:
         return cbor.dumps(answer, self._service.times) if self._cbor else _json.encode(answer)
 
-    def _spoken(self, error: AwsError) -> tuple[str, bytes]:
-        spelled = self._service.spell(error)
+    def _encode_error(self, error: AwsError) -> tuple[str, bytes]:
+        spelled = self._service.adapt_error(error)
         return spelled.fault.shape, self._encoded(_Error(spelled.fault.shape, spelled.message))
 
     def _parse(self, kind: Any) -> Any:
@@ -114,7 +116,7 @@ class TargetWire:
         try:
             plain = cbor.loads(payload) if payload else {}
             return msgspec.convert(plain, kind, builtin_types=(bytes,))
-        except (cbor.Malformed, msgspec.ValidationError) as error:
+        except (cbor.MalformedCbor, msgspec.ValidationError) as error:
             raise AwsError(SERIALIZATION, f"The body cannot be parsed: {error}.") from None
 
     def _decode(self, decode: Any) -> Any:
@@ -134,13 +136,13 @@ def _headers(request_id: bytes) -> tuple[tuple[bytes, bytes], ...]:
     return ((_ID_2, base64.b64encode(request_id)),)
 
 
-class TargetDoor(AwsDoor):
+class TargetEndpoint(AwsEndpoint):
     """Endpoint of one such service, with one route for every path."""
 
     async def answer_target(self, request: FastRequest, receive: Receive | None) -> Response | None:
         """Answer a request whose target names an operation."""
         target = request.headers.get(b"x-amz-target", b"")
-        return await self.answer(TargetWire(self._service, request, target), request, receive)
+        return await self.answer(TargetProtocol(self._service, request, target), request, receive)
 
 
 class ServiceRouter:
@@ -150,11 +152,14 @@ class ServiceRouter:
     """
 
     def __init__(
-        self, otherwise: AwsDoor, targets: Sequence[TargetDoor], forms: Sequence[AwsDoor]
+        self,
+        otherwise: AwsEndpoint,
+        targets: Sequence[TargetEndpoint],
+        forms: Sequence[AwsEndpoint],
     ) -> None:
         self._otherwise = otherwise
-        self._targets = {door.target: door for door in targets}
-        self._forms = {door.signs_as: door for door in forms}
+        self._targets = {endpoint.target: endpoint for endpoint in targets}
+        self._forms = {endpoint.signs_as: endpoint for endpoint in forms}
 
     def find(self, method: str, path: str, query_string: bytes) -> RouteMatch | None:
         """Return the route of a path, or None when no endpoint serves it."""
@@ -170,9 +175,9 @@ class ServiceRouter:
                 if form is not None:
                     return await form.answer_form(method, request, receive)
                 return await answer_otherwise(request, receive)
-            door = self._targets.get(target.partition(b".")[0])
-            if door is None or method != "POST":
+            endpoint = self._targets.get(target.partition(b".")[0])
+            if endpoint is None or method != "POST":
                 return await answer_otherwise(request, receive)
-            return await door.answer_target(request, receive)
+            return await endpoint.answer_target(request, receive)
 
         return RouteMatch(answer, place.takes_body, place.segments)

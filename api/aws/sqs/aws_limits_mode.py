@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 from storage.domain import limits
 
-NAME_RESTS_MS = limits.MINUTE_MS  # before a deleted queue's name can be reused
+NAME_REUSE_DELAY_MS = limits.MINUTE_MS  # before a deleted queue's name can be reused
 
 
-class LikeAmazon(NamedTuple):
+class AwsLimits(NamedTuple):
     """Setting that enforces AWS limits where Millstream's are wider."""
 
-    strictly: bool
+    enforced: bool

@@ -4,7 +4,7 @@ from typing import TypeVar
 
 import msgspec
 
-from api.aws.protocol.service import Call
+from api.aws.protocol.service import AwsCall
 from api.aws.sqs.errors import no_such_queue, required
 from api.aws.sqs.queues.arns import Arns
 from api.aws.sqs.queues.urls import account_of_url, queue_of_url, queue_url
@@ -14,7 +14,7 @@ from storage.domain.queues.queue import Queue
 In = TypeVar("In", bound=msgspec.Struct)
 
 
-def queue_name(call: Call[In], url: str | None) -> QueueName:
+def queue_name(call: AwsCall[In], url: str | None) -> QueueName:
     """Return the queue that a URL names, after authorisation. Raises AwsError, Forbidden."""
     address = required(url, "QueueUrl")
     name = queue_of_url(address, call.principal.namespace)
@@ -24,7 +24,7 @@ def queue_name(call: Call[In], url: str | None) -> QueueName:
     return name
 
 
-async def queue_at(call: Call[In], url: str | None) -> Queue:
+async def queue_at(call: AwsCall[In], url: str | None) -> Queue:
     """Return the definition of the queue that a URL names, after authorisation.
 
     Raises AwsError, Forbidden, QueueNotFound.
@@ -34,11 +34,11 @@ async def queue_at(call: Call[In], url: str | None) -> Queue:
     return catalog.cached_queue(name) or await catalog.queue(name)
 
 
-async def arns_of(call: Call[In]) -> Arns:
+async def arns_of(call: AwsCall[In]) -> Arns:
     """Return the ARNs of the caller's queues."""
     return Arns(call.region, await call.account_id(), call.principal.namespace)
 
 
-async def url_of(call: Call[In], name: str) -> str:
+async def url_of(call: AwsCall[In], name: str) -> str:
     """Return a queue's URL, at the address that the caller used."""
     return queue_url(call.address, await call.account_id(), name)

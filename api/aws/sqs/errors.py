@@ -10,16 +10,16 @@ from api.aws.protocol.errors import (
     INTERNAL_FAILURE,
     SERVICE_UNAVAILABLE,
     AwsError,
-    Fault,
+    AwsFault,
 )
 from storage.domain.errors import ErrorCode, MillstreamError
 
 
-def _fault(shape: str, code: str = "", status: int = 400) -> Fault:
-    return Fault(f"com.amazonaws.sqs#{shape}", code or shape, status)
+def _fault(shape: str, code: str = "", status: int = 400) -> AwsFault:
+    return AwsFault(f"com.amazonaws.sqs#{shape}", code or shape, status)
 
 
-def _prefixed(shape: str, status: int = 400, code: str = "") -> Fault:
+def _prefixed(shape: str, status: int = 400, code: str = "") -> AwsFault:
     """Return a fault whose Query code has the service's former name as a prefix."""
     return _fault(shape, f"AWS.SimpleQueueService.{code or shape}", status)
 
@@ -90,7 +90,7 @@ def required(value: str | None, parameter: str) -> str:
     return value
 
 
-def refuse(fault: Fault, message: str) -> NoReturn:
+def refuse(fault: AwsFault, message: str) -> NoReturn:
     """Raise the fault."""
     raise AwsError(fault, message)
 

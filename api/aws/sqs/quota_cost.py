@@ -3,13 +3,13 @@
 from typing import Any
 
 from api.aws.protocol.errors import AwsError
-from api.aws.protocol.service import Load, Operation
+from api.aws.protocol.service import Operation, QuotaCost
 from api.aws.sqs.errors import REQUEST_THROTTLED
 from storage.domain.access.permissions import Action
 from storage.domain.errors import QuotaExceeded
 
 
-def load_of(operation: Operation, request: Any) -> Load:
+def quota_cost_of(operation: Operation, request: Any) -> QuotaCost:
     """Return the cost of a call: a send costs its messages.
 
     The queue is the one that the URL ends with, or that is to be created.
@@ -17,9 +17,9 @@ def load_of(operation: Operation, request: Any) -> Load:
     url = getattr(request, "queue_url", None) or getattr(request, "queue_name", None)
     resource = f"queue/{url.rpartition('/')[2]}" if url else ""
     if operation.action is not Action.QUEUE_SEND:
-        return Load(resource)
+        return QuotaCost(resource)
     entries = getattr(request, "entries", None)
-    return Load(resource, 1 if entries is None else len(entries))
+    return QuotaCost(resource, 1 if entries is None else len(entries))
 
 
 def throttled(_: Operation, error: QuotaExceeded) -> AwsError:

@@ -14,13 +14,13 @@ from api.aws.sqs.actions import (
     tags,
 )
 from api.aws.sqs.errors import translate
-from api.aws.sqs.quota_cost import load_of, throttled
+from api.aws.sqs.quota_cost import quota_cost_of, throttled
 
 SQS = Service(
     target="AmazonSQS",
     json_type="application/x-amz-json-1.0",
     namespace="http://queue.amazonaws.com/doc/2012-11-05/",
-    place_name="QueueUrl",
+    path_parameter="QueueUrl",
     operations=[
         send.operations,
         receive.operations,
@@ -34,6 +34,6 @@ SQS = Service(
         move_tasks.operations,
     ],
     translate=translate,
-    load_of=load_of,
+    quota_cost_of=quota_cost_of,
     throttled=throttled,
 )

@@ -9,7 +9,7 @@ from typing import Annotated
 import msgspec
 from msgspec import field
 
-from api.aws.protocol.shapes import Input, Output, named
+from api.aws.protocol.shapes import Input, OperationOutput, named
 
 Names = list[str] | None
 AttributeMap = Annotated[dict[str, str] | None, named("Attribute", "Name", "Value")]
@@ -65,7 +65,7 @@ class SendMessageBatch(Input):
     entries: Annotated[list[SendMessageEntry] | None, named("SendMessageBatchRequestEntry")] = None
 
 
-class SendMessageResult(Output):
+class SendMessageResult(OperationOutput):
     """The id of a sent message, and the digests of the received content."""
 
     message_id: str | None = None
@@ -83,7 +83,7 @@ class SendMessageBatchResultEntry(SendMessageResult):
     id: str | None = None
 
 
-class BatchResultErrorEntry(Output):
+class BatchResultErrorEntry(OperationOutput):
     """Error of one entry of a batch."""
 
     id: str
@@ -95,7 +95,7 @@ class BatchResultErrorEntry(Output):
 Failed = Annotated[list[BatchResultErrorEntry] | None, named("BatchResultErrorEntry")]
 
 
-class SendMessageBatchResult(Output):
+class SendMessageBatchResult(OperationOutput):
     """Results for each message of a batch."""
 
     successful: Annotated[
@@ -117,7 +117,7 @@ class ReceiveMessage(Input):
     receive_request_attempt_id: str | None = None
 
 
-class Message(Output):
+class Message(OperationOutput):
     """One delivery of a message."""
 
     message_id: str
@@ -129,7 +129,7 @@ class Message(Output):
     message_attributes: MessageAttributes = None
 
 
-class ReceiveMessageResult(Output):
+class ReceiveMessageResult(OperationOutput):
     """Deliveries; the member is missing when there are none."""
 
     messages: Annotated[list[Message] | None, named("Message")] = None
@@ -158,13 +158,13 @@ class DeleteMessageBatch(Input):
     )
 
 
-class BatchResultEntry(Output):
+class BatchResultEntry(OperationOutput):
     """An entry of a batch that succeeded."""
 
     id: str
 
 
-class DeleteMessageBatchResult(Output):
+class DeleteMessageBatchResult(OperationOutput):
     """Results for each delivery of a batch."""
 
     successful: Annotated[list[BatchResultEntry] | None, named("DeleteMessageBatchResultEntry")] = (
@@ -199,7 +199,7 @@ class ChangeMessageVisibilityBatch(Input):
     ] = None
 
 
-class ChangeMessageVisibilityBatchResult(Output):
+class ChangeMessageVisibilityBatchResult(OperationOutput):
     """Results for each delivery of a batch."""
 
     successful: Annotated[

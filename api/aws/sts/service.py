@@ -13,13 +13,13 @@ from api.aws.protocol.errors import (
     INTERNAL_FAILURE,
     SERVICE_UNAVAILABLE,
     AwsError,
-    Fault,
+    AwsFault,
 )
-from api.aws.protocol.service import Call, Load, Operation, Operations, Service
-from api.aws.protocol.shapes import Input, Output
+from api.aws.protocol.service import AwsCall, Operation, Operations, QuotaCost, Service
+from api.aws.protocol.shapes import Input, OperationOutput
 from storage.domain.errors import ErrorCode, MillstreamError, QuotaExceeded
 
-THROTTLING = Fault("Throttling", "Throttling")
+THROTTLING = AwsFault("Throttling", "Throttling")
 
 operations = Operations()
 
@@ -28,7 +28,7 @@ class GetCallerIdentity(Input):
     """Input without members."""
 
 
-class GetCallerIdentityResult(Output):
+class GetCallerIdentityResult(OperationOutput):
     """The caller's identity.
 
     `account`: the namespace's, 12 digits. `user_id`: the id of the key pair.
@@ -40,7 +40,7 @@ class GetCallerIdentityResult(Output):
 
 
 @operations.add("GetCallerIdentity", GetCallerIdentity, None)
-async def get_caller_identity(call: Call[GetCallerIdentity]) -> GetCallerIdentityResult:
+async def get_caller_identity(call: AwsCall[GetCallerIdentity]) -> GetCallerIdentityResult:
     """Return the caller: a user named after its key pair, or in open mode the account's root."""
     account, caller = await call.account_id(), call.principal
     name = f"user/{quote(caller.name, safe='@')}" if call.guarded else "root"
@@ -59,9 +59,9 @@ def translate(error: MillstreamError) -> AwsError:
     return AwsError(ACCESS_DENIED if unknown else BAD_REQUEST, error.detail)
 
 
-def load_of(_: Operation, __: Any) -> Load:
+def quota_cost_of(_: Operation, __: Any) -> QuotaCost:
     """Return the cost of a call, which concerns no resource."""
-    return Load("")
+    return QuotaCost("")
 
 
 def throttled(_: Operation, error: QuotaExceeded) -> AwsError:
@@ -75,6 +75,6 @@ STS = Service(
     namespace="https://sts.amazonaws.com/doc/2011-06-15/",
     operations=[operations],
     translate=translate,
-    load_of=load_of,
+    quota_cost_of=quota_cost_of,
     throttled=throttled,
 )

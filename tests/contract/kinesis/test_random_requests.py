@@ -99,7 +99,7 @@ def test_random_calls_are_answered_or_rejected(kinesis, raw, stream, kind):
     operations = [one for one in KINESIS.operations.values() if one.name not in HARMFUL]
     for _ in range(CALLS):
         operation = chance.choice(operations)
-        asked = some_value(plan_of(operation.asked), known, chance, kind)
+        asked = some_value(plan_of(operation.input_type), known, chance, kind)
         content = json.dumps(asked).encode() if kind == JSON else cbor2.dumps(asked)
         if chance.random() < 0.1:
             content = chance.choice(SPOILED)

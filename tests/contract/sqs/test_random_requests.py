@@ -101,7 +101,7 @@ def test_random_json_is_answered_or_rejected(client, url):
     operations = [one for one in SQS.operations.values() if one.name not in HARMFUL]
     for _ in range(CALLS):
         operation = chance.choice(operations)
-        asked = some_json(plan_of(operation.asked), url, chance)
+        asked = some_json(plan_of(operation.input_type), url, chance)
         if isinstance(asked, dict):
             asked.pop("WaitTimeSeconds", None)
         content = json.dumps(asked).encode()
@@ -118,7 +118,7 @@ def test_random_parameters_are_answered_or_rejected(client, url):
     operations = [one for one in SQS.operations.values() if one.name not in HARMFUL]
     for _ in range(CALLS):
         operation = chance.choice(operations)
-        form = parameters_of(plan_of(operation.asked), url, chance)
+        form = parameters_of(plan_of(operation.input_type), url, chance)
         form.pop("WaitTimeSeconds", None)
         form = {name: value.encode(errors="replace") for name, value in form.items()}
         form["Action"] = operation.name + chance.choice(["", "", "", "", "x"])

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from api.aws.kinesis.records.sequence_numbers import (
     OFFSET_MAX,
     STEP,
-    Place,
+    SequenceNumberFields,
     ending_number,
     first_number,
     number_before,
@@ -44,7 +44,9 @@ def test_sequence_number_round_trips(opened_ms, shard, offset, arrival_ms):
     text = sequence_number(opened_ms, shard, offset, arrival_ms)
 
     told_ms = max(arrival_ms, opened_ms)
-    assert read_number(text) == Place(opened_ms // 1_000, shard, offset, told_ms // 1_000)
+    assert read_number(text) == SequenceNumberFields(
+        opened_ms // 1_000, shard, offset, told_ms // 1_000
+    )
     assert 1 <= len(text) <= 129
 
 

@@ -13,8 +13,8 @@ from api.aws.kinesis import errors
 from api.aws.kinesis.actions.subscribe import SubscribeToShardEvent
 from api.aws.kinesis.service import KINESIS
 from api.aws.protocol.codecs.event_stream import EventStream
-from api.aws.protocol.constraints import Bounds, Rule, rule_of
-from api.aws.protocol.errors import Fault
+from api.aws.protocol.constraints import Rule, ValueBounds, rule_of
+from api.aws.protocol.errors import AwsFault
 from api.aws.protocol.shapes import ListOf, MapOf, Plan, Scalar, Structure, plan_of
 from storage.domain.errors import ErrorCode, MillstreamError
 
@@ -33,7 +33,7 @@ KINDS = {
 # Two services in the model that are not about streams: see docs/reference/kinesis.md.
 OTHER_THINGS = ("Channel", "Queue")
 
-FAULTS = [value for value in vars(errors).values() if isinstance(value, Fault)]
+FAULTS = [value for value in vars(errors).values() if isinstance(value, AwsFault)]
 OURS = {"ACCESS_DENIED", "BAD_REQUEST", "SERVICE_UNAVAILABLE"}
 
 
@@ -54,12 +54,12 @@ def assert_like(plan: Plan, name: str) -> None:
             assert kind is KINDS[shape["type"]], name
 
 
-def bounds_in_the_model(name: str) -> Bounds | None:
+def bounds_in_the_model(name: str) -> ValueBounds | None:
     shape = SHAPES[name]
-    bounds = Bounds(
+    bounds = ValueBounds(
         shape.get("min"), shape.get("max"), shape.get("pattern"), tuple(shape.get("enum", ()))
     )
-    return None if bounds == Bounds() else bounds
+    return None if bounds == ValueBounds() else bounds
 
 
 def assert_bounded(rule: Rule, name: str) -> None:
@@ -90,7 +90,7 @@ def test_operation_shapes_match_service_model(operation):
     described = MODEL["operations"][operation.name]
     told = get_type_hints(operation.handler)["return"]
 
-    assert_like(plan_of(operation.asked), described["input"]["shape"])
+    assert_like(plan_of(operation.input_type), described["input"]["shape"])
     if told is EventStream:
         assert_like(plan_of(SubscribeToShardEvent), "SubscribeToShardEvent")
     elif "output" in described:
@@ -101,7 +101,9 @@ def test_operation_shapes_match_service_model(operation):
 
 @pytest.mark.parametrize("operation", KINESIS.operations.values(), ids=lambda one: one.name)
 def test_operation_bounds_match_service_model(operation):
-    assert_bounded(rule_of(operation.asked), MODEL["operations"][operation.name]["input"]["shape"])
+    assert_bounded(
+        rule_of(operation.input_type), MODEL["operations"][operation.name]["input"]["shape"]
+    )
 
 
 def test_timestamp_fields_match_service_model():
@@ -141,7 +143,7 @@ def test_fault_shape_exists_in_service_model(fault):
 def test_every_error_code_translates_to_kinesis_error(code):
     kinds = {kind.code: kind for kind in MillstreamError.__subclasses__()}
 
-    told = errors.spell(errors.translate(kinds[code]()))
+    told = errors.as_kinesis_error(errors.translate(kinds[code]()))
 
     assert told.message
     assert told.fault.status in (400, 500, 503)

@@ -3,14 +3,14 @@
 import pytest
 
 from api.aws.kinesis.state.subscriptions import SETTLED_S, Subscriptions
-from api.aws.kinesis.state.throttles import BUCKETS_MAX, MIB, Pace, Throttles
+from api.aws.kinesis.state.throttles import BUCKETS_MAX, MIB, AwsShardLimits, TokenBuckets
 from api.aws.protocol.errors import AwsError
 
 SHARD = ("stream", 0)
 
 
 def test_bucket_holds_one_second_and_refills_at_its_rate():
-    throttles = Throttles()
+    throttles = TokenBuckets()
 
     assert [throttles.take("k", 1, 5, 0.0) for _ in range(6)] == [True] * 5 + [False]
     assert throttles.take("k", 1, 5, 0.2)
@@ -19,7 +19,7 @@ def test_bucket_holds_one_second_and_refills_at_its_rate():
 
 
 def test_oversized_request_drains_full_bucket_into_debt():
-    throttles = Throttles()
+    throttles = TokenBuckets()
 
     assert throttles.take("k", 50, 5, 0.0)
     assert not throttles.take("k", 1, 5, 9.0)
@@ -27,14 +27,14 @@ def test_oversized_request_drains_full_bucket_into_debt():
 
 
 def test_clock_going_backwards_removes_no_tokens():
-    throttles = Throttles()
+    throttles = TokenBuckets()
     throttles.take("k", 4, 5, 100.0)
 
     assert throttles.take("k", 1, 5, 50.0)
 
 
 def test_number_of_buckets_is_limited():
-    throttles = Throttles()
+    throttles = TokenBuckets()
     for number in range(BUCKETS_MAX + 10):
         throttles.take(number, 1, 5, 0.0)
 
@@ -42,7 +42,7 @@ def test_number_of_buckets_is_limited():
 
 
 def test_shard_accepts_1000_records_and_1_mib_per_second():
-    pace = Pace("aws")
+    pace = AwsShardLimits("aws")
 
     assert sum(pace.write(SHARD, 100, 0.0) for _ in range(1_200)) == 1_000
     assert sum(pace.write(("stream", 1), 64 * 1024, 0.0) for _ in range(20)) == 16
@@ -50,7 +50,7 @@ def test_shard_accepts_1000_records_and_1_mib_per_second():
 
 
 def test_large_read_throttles_following_reads():
-    pace = Pace("aws")
+    pace = AwsShardLimits("aws")
     pace.read(SHARD, "it", 0.0)
     pace.was_read(SHARD, 10 * MIB, 0.0)
 
@@ -62,7 +62,7 @@ def test_large_read_throttles_following_reads():
 
 
 def test_shard_accepts_five_reads_per_second():
-    pace = Pace("aws")
+    pace = AwsShardLimits("aws")
     for _ in range(5):
         pace.read(SHARD, "it", 0.0)
 
@@ -71,7 +71,7 @@ def test_shard_accepts_five_reads_per_second():
 
 
 def test_control_calls_raise_limit_exceeded_per_namespace():
-    pace = Pace("aws")
+    pace = AwsShardLimits("aws")
     pace.control("DescribeLimits", "default", 1, 0.0)
 
     with pytest.raises(AwsError) as refused:
@@ -82,7 +82,7 @@ def test_control_calls_raise_limit_exceeded_per_namespace():
 
 
 def test_daily_limits_refill_over_a_day():
-    pace = Pace("aws")
+    pace = AwsShardLimits("aws")
     for _ in range(10):
         pace.daily("UpdateShardCount", "stream", 10, 0.0)
 
@@ -93,7 +93,7 @@ def test_daily_limits_refill_over_a_day():
 
 
 def test_native_mode_has_no_limits():
-    pace = Pace("native")
+    pace = AwsShardLimits("native")
     for _ in range(5_000):
         assert pace.write(SHARD, MIB, 0.0)
         pace.read(SHARD, "it", 0.0)

@@ -5,7 +5,7 @@ import pytest
 from api.auth.audit import Auditing
 from api.auth.authenticator import OpenMode
 from api.auth.revalidation import SessionRevalidator
-from api.aws.protocol.endpoint import AwsDoor, Deployment
+from api.aws.protocol.endpoint import AwsEndpoint, Deployment
 from api.aws.protocol.errors import AwsError
 from api.aws.protocol.request_id import new_request_id
 from api.aws.sqs.actions.receive import _release_if_gone
@@ -24,7 +24,7 @@ def no_storage() -> Storage:
 
 
 @pytest.fixture
-def door() -> AwsDoor:
+def door() -> AwsEndpoint:
     deployment = Deployment(
         authenticator=OpenMode(),
         revalidator=SessionRevalidator(OpenMode()),
@@ -34,7 +34,7 @@ def door() -> AwsDoor:
         durability="always",
         region="us-east-1",
     )
-    return AwsDoor(SQS, deployment, protocol="sqs", noun="queue")
+    return AwsEndpoint(SQS, deployment, protocol="sqs", noun="queue")
 
 
 @pytest.mark.parametrize(

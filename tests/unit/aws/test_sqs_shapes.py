@@ -8,7 +8,7 @@ from typing import Any, get_type_hints
 import botocore
 import pytest
 
-from api.aws.protocol.errors import Fault
+from api.aws.protocol.errors import AwsFault
 from api.aws.protocol.shapes import ListOf, MapOf, Plan, Scalar, Structure, plan_of
 from api.aws.sqs import errors
 from api.aws.sqs.service import SQS
@@ -22,7 +22,7 @@ KINDS = {"string": str, "integer": int, "long": int, "boolean": bool, "blob": by
 FAULTS = [
     value
     for value in vars(errors).values()
-    if isinstance(value, Fault) and value.shape.startswith("com.amazonaws.sqs#")
+    if isinstance(value, AwsFault) and value.shape.startswith("com.amazonaws.sqs#")
 ]
 
 
@@ -52,7 +52,7 @@ def test_operation_shapes_match_service_model(operation):
     described = MODEL["operations"][operation.name]
     told = get_type_hints(operation.handler)["return"]
 
-    assert_like(plan_of(operation.asked), described["input"]["shape"])
+    assert_like(plan_of(operation.input_type), described["input"]["shape"])
     if "output" in described:
         assert_like(plan_of(told), described["output"]["shape"])
     else:
@@ -61,7 +61,7 @@ def test_operation_shapes_match_service_model(operation):
 
 @pytest.mark.parametrize("operation", SQS.operations.values(), ids=lambda one: one.name)
 def test_lists_and_maps_have_query_protocol_names(operation):
-    for plan in (operation.asked, get_type_hints(operation.handler)["return"]):
+    for plan in (operation.input_type, get_type_hints(operation.handler)["return"]):
         if plan is type(None):
             continue
         for member in plan_of(plan).members:

@@ -4,14 +4,14 @@ from typing import Annotated, Any
 
 import msgspec
 
-from api.aws.kinesis.call_helpers import now_ms, pace
+from api.aws.kinesis.call_helpers import charge_control_call, now_ms
 from api.aws.kinesis.default_throughput import ON_DEMAND_STREAMS_MAX, SHARDS_OF_AN_ACCOUNT
 from api.aws.kinesis.descriptions import mode_of
 from api.aws.kinesis.shapes import ON_DEMAND
 from api.aws.kinesis.timestamps import seconds
 from api.aws.protocol.constraints import REQUIRED, bounds
-from api.aws.protocol.service import Call, Operations
-from api.aws.protocol.shapes import Input, Output
+from api.aws.protocol.service import AwsCall, Operations
+from api.aws.protocol.shapes import Input, OperationOutput
 from storage.domain import limits
 from storage.domain.access.permissions import Action
 
@@ -25,7 +25,7 @@ class DescribeLimits(Input):
     """Input without members."""
 
 
-class DescribeLimitsResult(Output):
+class DescribeLimitsResult(OperationOutput):
     """The account's usage, and its limits at Amazon."""
 
     shard_limit: int
@@ -42,7 +42,7 @@ class CommitmentIn(Input):
     status: Annotated[str | None, bounds(choices=(ENABLED, DISABLED)), REQUIRED] = None
 
 
-class CommitmentOut(Output):
+class CommitmentOut(OperationOutput):
     """Status of the commitment, with the time when it started or ended."""
 
     status: str
@@ -61,18 +61,18 @@ class UpdateAccountSettings(Input):
     minimum_throughput_billing_commitment: Annotated[CommitmentIn | None, REQUIRED] = None
 
 
-class AccountSettingsResult(Output):
+class AccountSettingsResult(OperationOutput):
     """Current settings."""
 
     minimum_throughput_billing_commitment: CommitmentOut
 
 
 @operations.add("DescribeLimits", DescribeLimits, Action.STREAM_LIST)
-async def describe_limits(call: Call[DescribeLimits]) -> DescribeLimitsResult:
+async def describe_limits(call: AwsCall[DescribeLimits]) -> DescribeLimitsResult:
     """Count the account's shards; the limits are Amazon's, and not enforced."""
     namespace = call.principal.namespace
     call.authorise(f"{namespace}/*")
-    await pace(call, "DescribeLimits", 1, None)
+    await charge_control_call(call, "DescribeLimits", 1, None)
     shards = on_demand = 0
     after = ""
     while True:
@@ -90,20 +90,20 @@ async def describe_limits(call: Call[DescribeLimits]) -> DescribeLimitsResult:
 
 
 @operations.add("DescribeAccountSettings", DescribeAccountSettings, Action.STREAM_LIST)
-async def describe_settings(call: Call[DescribeAccountSettings]) -> AccountSettingsResult:
+async def describe_settings(call: AwsCall[DescribeAccountSettings]) -> AccountSettingsResult:
     """Return the account's settings."""
     call.authorise(f"{call.principal.namespace}/*")
-    await pace(call, "DescribeAccountSettings", 5, None)
+    await charge_control_call(call, "DescribeAccountSettings", 5, None)
     return AccountSettingsResult(_commitment(await _settings(call)))
 
 
 @operations.add("UpdateAccountSettings", UpdateAccountSettings, Action.STREAM_MANAGE)
-async def update_settings(call: Call[UpdateAccountSettings]) -> AccountSettingsResult:
+async def update_settings(call: AwsCall[UpdateAccountSettings]) -> AccountSettingsResult:
     """Store the settings, which have no effect: nothing is billed here."""
     namespace = call.principal.namespace
     call.authorise(f"{namespace}/*")
-    await pace(call, "UpdateAccountSettings", 5, None)
-    commitment = call.asked.minimum_throughput_billing_commitment
+    await charge_control_call(call, "UpdateAccountSettings", 5, None)
+    commitment = call.request.minimum_throughput_billing_commitment
     status = str(commitment.status if commitment else DISABLED)
     settings = await _settings(call)
     if settings.get("status", DISABLED) != status:
@@ -116,7 +116,7 @@ async def update_settings(call: Call[UpdateAccountSettings]) -> AccountSettingsR
 
 
 async def _settings(
-    call: Call[DescribeAccountSettings] | Call[UpdateAccountSettings],
+    call: AwsCall[DescribeAccountSettings] | AwsCall[UpdateAccountSettings],
 ) -> dict[str, Any]:
     settings = await call.storage.account_settings.get(call.principal.namespace)
     return msgspec.convert(settings.get(_COMMITMENT, {}), dict[str, Any])

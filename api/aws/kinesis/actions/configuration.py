@@ -7,7 +7,7 @@ from msgspec import field
 from msgspec.structs import replace
 
 from api.aws.kinesis import metadata
-from api.aws.kinesis.call_helpers import arn_of, pace, stream_of
+from api.aws.kinesis.call_helpers import arn_of, charge_control_call, stream_of
 from api.aws.kinesis.default_throughput import WARM_THROUGHPUT_MAX
 from api.aws.kinesis.descriptions import HOURS_MAX, HOURS_MIN, mode_of, retention_hours
 from api.aws.kinesis.errors import VALIDATION, invalid, refuse
@@ -25,8 +25,8 @@ from api.aws.kinesis.shapes import (
     WarmThroughput,
 )
 from api.aws.protocol.constraints import REQUIRED
-from api.aws.protocol.service import Call, Operations
-from api.aws.protocol.shapes import Input, Output
+from api.aws.protocol.service import AwsCall, Operations
+from api.aws.protocol.shapes import Input, OperationOutput
 from storage.domain import limits
 from storage.domain.access.permissions import Action
 from storage.domain.streams.stream import Stream, StreamMode, StreamSpec
@@ -80,7 +80,7 @@ class UpdateStreamWarmThroughput(StreamIdentity):
     )
 
 
-class UpdateStreamWarmThroughputResult(Output):
+class UpdateStreamWarmThroughputResult(OperationOutput):
     """The warm throughput of a stream."""
 
     stream_arn: str = field(name="StreamARN")
@@ -97,7 +97,7 @@ class UpdateDistribution(Input):
 
 
 async def _change(
-    call: Call[Any], stream: Stream, change: Callable[[StreamSpec], StreamSpec]
+    call: AwsCall[Any], stream: Stream, change: Callable[[StreamSpec], StreamSpec]
 ) -> Stream:
     return await call.storage.catalog.change_stream(stream.name, change)
 
@@ -106,23 +106,23 @@ async def _change(
 
 
 @operations.add("IncreaseStreamRetentionPeriod", IncreaseRetention, Action.STREAM_MANAGE)
-async def increase_retention(call: Call[IncreaseRetention]) -> None:
+async def increase_retention(call: AwsCall[IncreaseRetention]) -> None:
     """Increase the retention; expired records do not return."""
     await _change_retention(call, longer=True)
 
 
 @operations.add("DecreaseStreamRetentionPeriod", DecreaseRetention, Action.STREAM_MANAGE)
-async def decrease_retention(call: Call[DecreaseRetention]) -> None:
+async def decrease_retention(call: AwsCall[DecreaseRetention]) -> None:
     """Decrease the retention; older records are removed at the next sweep."""
     await _change_retention(call, longer=False)
 
 
 async def _change_retention(
-    call: Call[IncreaseRetention] | Call[DecreaseRetention], *, longer: bool
+    call: AwsCall[IncreaseRetention] | AwsCall[DecreaseRetention], *, longer: bool
 ) -> None:
-    request, hours = call.asked, call.asked.retention_period_hours or 0
+    request, hours = call.request, call.request.retention_period_hours or 0
     stream = await stream_of(call, request.stream_name, request.stream_arn)
-    await pace(call, "ChangeRetention", 5, stream)
+    await charge_control_call(call, "ChangeRetention", 5, stream)
     if not HOURS_MIN <= hours <= HOURS_MAX:
         bound, least = ("Minimum", HOURS_MIN) if hours < HOURS_MIN else ("Maximum", HOURS_MAX)
         raise invalid(f"{bound} allowed retention period is {least} hours. Requested {hours}.")
@@ -150,23 +150,23 @@ async def _change_retention(
 
 
 @operations.add("UpdateMaxRecordSize", UpdateMaxRecordSize, Action.STREAM_MANAGE)
-async def update_max_record_size(call: Call[UpdateMaxRecordSize]) -> None:
+async def update_max_record_size(call: AwsCall[UpdateMaxRecordSize]) -> None:
     """Change the maximum record size of future records."""
-    request = call.asked
+    request = call.request
     stream = await stream_of(call, None, request.stream_arn)
-    await pace(call, "UpdateMaxRecordSize", 5, stream)
+    await charge_control_call(call, "UpdateMaxRecordSize", 5, stream)
     most = (request.max_record_size_in_kib or 0) * limits.KIB
     await _change(call, stream, lambda spec: replace(spec, record_bytes_max=most))
 
 
 @operations.add("UpdateStreamMode", UpdateStreamMode, Action.STREAM_MANAGE)
-async def update_stream_mode(call: Call[UpdateStreamMode]) -> None:
+async def update_stream_mode(call: AwsCall[UpdateStreamMode]) -> None:
     """Switch between on-demand and provisioned mode; the shards do not change for now."""
-    request = call.asked
+    request = call.request
     details = request.stream_mode_details
     mode = str(details.stream_mode if details else "")
     stream = await stream_of(call, None, request.stream_arn)
-    await pace(call, "UpdateStreamMode", 5, stream)
+    await charge_control_call(call, "UpdateStreamMode", 5, stream)
     warm = request.warm_throughput_mi_bps
     if warm is not None:
         _check_warm(mode, warm)
@@ -185,15 +185,15 @@ async def update_stream_mode(call: Call[UpdateStreamMode]) -> None:
 
 @operations.add("UpdateStreamWarmThroughput", UpdateStreamWarmThroughput, Action.STREAM_MANAGE)
 async def update_warm_throughput(
-    call: Call[UpdateStreamWarmThroughput],
+    call: AwsCall[UpdateStreamWarmThroughput],
 ) -> UpdateStreamWarmThroughputResult:
     """Store the number, which has no effect.
 
     A stream accepts as much as its shards and this machine can process.
     """
-    request, target_mib_s = call.asked, call.asked.warm_throughput_mi_bps or 0
+    request, target_mib_s = call.request, call.request.warm_throughput_mi_bps or 0
     stream = await stream_of(call, request.stream_name, request.stream_arn)
-    await pace(call, "UpdateStreamWarmThroughput", 5, None)
+    await charge_control_call(call, "UpdateStreamWarmThroughput", 5, None)
     before = annotation(stream.spec, metadata.WARM_THROUGHPUT)
 
     def change(spec: StreamSpec) -> StreamSpec:
@@ -215,11 +215,11 @@ def _check_warm(mode: str, target_mib_s: int) -> None:
 
 
 @operations.add("UpdateStreamRecordDistributionStrategy", UpdateDistribution, Action.STREAM_MANAGE)
-async def update_distribution(call: Call[UpdateDistribution]) -> None:
+async def update_distribution(call: AwsCall[UpdateDistribution]) -> None:
     """Let partition keys select the shards, or let records go to any shard."""
-    request = call.asked
+    request = call.request
     stream = await stream_of(call, None, request.stream_arn)
-    await pace(call, "UpdateStreamRecordDistributionStrategy", 5, stream)
+    await charge_control_call(call, "UpdateStreamRecordDistributionStrategy", 5, stream)
     strategy = request.record_distribution_strategy
 
     def change(spec: StreamSpec) -> StreamSpec:

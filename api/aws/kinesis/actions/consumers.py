@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import field
 
-from api.aws.kinesis.call_helpers import arn_of, kept, pace, stream_of
+from api.aws.kinesis.call_helpers import arn_of, charge_control_call, process_state, stream_of
 from api.aws.kinesis.default_throughput import CONSUMERS_MAX, CONSUMERS_MAX_AT_AMAZON
 from api.aws.kinesis.errors import (
     INVALID_ARGUMENT,
@@ -29,8 +29,8 @@ from api.aws.kinesis.shapes import (
 )
 from api.aws.kinesis.timestamps import moment_ms, seconds
 from api.aws.protocol.constraints import REQUIRED
-from api.aws.protocol.service import Call, Operations
-from api.aws.protocol.shapes import Input, Output
+from api.aws.protocol.service import AwsCall, Operations
+from api.aws.protocol.shapes import Input, OperationOutput
 from storage.domain.access.permissions import Action
 from storage.domain.streams.consumers import RegisteredConsumer
 from storage.domain.streams.stream import Stream
@@ -49,7 +49,7 @@ class RegisterStreamConsumer(Input):
     tags: TagsIn = None
 
 
-class RegisterStreamConsumerResult(Output):
+class RegisterStreamConsumerResult(OperationOutput):
     """The consumer."""
 
     consumer: Consumer
@@ -78,7 +78,7 @@ class ConsumerDescription(Consumer):
     stream_arn: str = field(name="StreamARN")
 
 
-class DescribeStreamConsumerResult(Output):
+class DescribeStreamConsumerResult(OperationOutput):
     """The consumer."""
 
     consumer_description: ConsumerDescription
@@ -94,7 +94,7 @@ class ListStreamConsumers(Input):
     stream_id: StreamIdIn = None
 
 
-class ListStreamConsumersResult(Output):
+class ListStreamConsumersResult(OperationOutput):
     """Consumers by name."""
 
     consumers: list[Consumer]
@@ -102,16 +102,16 @@ class ListStreamConsumersResult(Output):
 
 
 @operations.add("RegisterStreamConsumer", RegisterStreamConsumer, Action.STREAM_MANAGE)
-async def register(call: Call[RegisterStreamConsumer]) -> RegisterStreamConsumerResult:
+async def register(call: AwsCall[RegisterStreamConsumer]) -> RegisterStreamConsumerResult:
     """Register a consumer, which is ACTIVE immediately."""
-    request = call.asked
+    request = call.request
     stream = await stream_of(call, None, request.stream_arn)
-    await pace(call, "RegisterStreamConsumer", 5, None)
+    await charge_control_call(call, "RegisterStreamConsumer", 5, None)
     if stream.is_view:
         raise invalid(
             f"Stream {stream.name.name} is the stream view of a queue; read it with GetRecords."
         )
-    most = CONSUMERS_MAX_AT_AMAZON if kept(call).pace.limited else CONSUMERS_MAX
+    most = CONSUMERS_MAX_AT_AMAZON if process_state(call).shard_limits.limited else CONSUMERS_MAX
     tags = with_tags({}, request.tags or {})
     name = str(request.consumer_name)
     made = await call.storage.registered_consumers.register(stream, name, tags, most)
@@ -124,10 +124,10 @@ async def register(call: Call[RegisterStreamConsumer]) -> RegisterStreamConsumer
 
 
 @operations.add("DescribeStreamConsumer", DescribeStreamConsumer, Action.STREAM_LIST)
-async def describe(call: Call[DescribeStreamConsumer]) -> DescribeStreamConsumerResult:
+async def describe(call: AwsCall[DescribeStreamConsumer]) -> DescribeStreamConsumerResult:
     """Describe a consumer."""
     stream, consumer = await _named(call)
-    await pace(call, "DescribeStreamConsumer", 20, stream)
+    await charge_control_call(call, "DescribeStreamConsumer", 20, stream)
     arn = await arn_of(call, stream)
     view = consumer_out(consumer, arn)
     description = ConsumerDescription(
@@ -141,19 +141,19 @@ async def describe(call: Call[DescribeStreamConsumer]) -> DescribeStreamConsumer
 
 
 @operations.add("DeregisterStreamConsumer", DeregisterStreamConsumer, Action.STREAM_MANAGE)
-async def deregister(call: Call[DeregisterStreamConsumer]) -> None:
+async def deregister(call: AwsCall[DeregisterStreamConsumer]) -> None:
     """Deregister a consumer, and end its subscriptions in this process."""
     stream, consumer = await _named(call)
-    await pace(call, "DeregisterStreamConsumer", 5, stream)
+    await charge_control_call(call, "DeregisterStreamConsumer", 5, stream)
     if not await call.storage.registered_consumers.deregister(stream, consumer.name):
         raise no_such_consumer(consumer.name)
-    kept(call).subscriptions.end_all(stream.stream_id, consumer.name)
+    process_state(call).subscriptions.end_all(stream.stream_id, consumer.name)
 
 
 async def _named(
-    call: Call[DescribeStreamConsumer] | Call[DeregisterStreamConsumer],
+    call: AwsCall[DescribeStreamConsumer] | AwsCall[DeregisterStreamConsumer],
 ) -> tuple[Stream, RegisteredConsumer]:
-    request = call.asked
+    request = call.request
     if request.consumer_arn is not None:
         stream, consumer = await consumer_named(call, request.consumer_arn)
         if request.consumer_name not in (None, consumer.name):
@@ -171,11 +171,11 @@ async def _named(
 
 
 @operations.add("ListStreamConsumers", ListStreamConsumers, Action.STREAM_LIST)
-async def list_consumers(call: Call[ListStreamConsumers]) -> ListStreamConsumersResult:
+async def list_consumers(call: AwsCall[ListStreamConsumers]) -> ListStreamConsumersResult:
     """List a stream's consumers by name."""
-    request = call.asked
+    request = call.request
     stream = await stream_of(call, None, request.stream_arn)
-    await pace(call, "ListStreamConsumers", 5, stream)
+    await charge_control_call(call, "ListStreamConsumers", 5, stream)
     created = request.stream_creation_timestamp
     if created is not None and moment_ms(created) // 1_000 != stream.created_at_ms // 1_000:
         refuse(

@@ -5,8 +5,8 @@ from typing import Annotated, Any
 from msgspec import field
 
 from api.aws.kinesis.call_helpers import (
-    kept,
     now_ms,
+    process_state,
     secret,
     shard_id,
     shard_of,
@@ -15,12 +15,12 @@ from api.aws.kinesis.call_helpers import (
 )
 from api.aws.kinesis.errors import EXPIRED_ITERATOR, dry_run, invalid, no_such_stream, refuse
 from api.aws.kinesis.records.positions import offset_at, read_on
-from api.aws.kinesis.records.record import told_records
+from api.aws.kinesis.records.record import record_page
 from api.aws.kinesis.shapes import (
     ChildShard,
+    KinesisRecordOut,
     PageIn,
     PositionIn,
-    RecordOut,
     SecondsIn,
     SequenceNumberIn,
     ShardIdIn,
@@ -32,8 +32,8 @@ from api.aws.kinesis.shards import child_shard
 from api.aws.kinesis.timestamps import java_date
 from api.aws.kinesis.tokens import LIFETIME_MS, NotOurs, ShardIterator, seal, unseal
 from api.aws.protocol.constraints import REQUIRED, bounds
-from api.aws.protocol.service import Call, Operations
-from api.aws.protocol.shapes import Input, Output
+from api.aws.protocol.service import AwsCall, Operations
+from api.aws.protocol.shapes import Input, OperationOutput
 from storage.domain import limits
 from storage.domain.access.permissions import Action
 from storage.domain.streams.stream import Shard, ShardRead, Stream
@@ -51,7 +51,7 @@ class GetShardIterator(StreamIdentity):
     dry_run: bool | None = None
 
 
-class GetShardIteratorResult(Output):
+class GetShardIteratorResult(OperationOutput):
     """The position, for five minutes."""
 
     shard_iterator: str
@@ -67,23 +67,25 @@ class GetRecords(Input):
     dry_run: bool | None = None
 
 
-class GetRecordsResult(Output):
+class GetRecordsResult(OperationOutput):
     """Records and the next iterator, which is missing at the end of a closed shard."""
 
-    records: list[RecordOut]
+    records: list[KinesisRecordOut]
     millis_behind_latest: int
     next_shard_iterator: str | None = None
     child_shards: list[ChildShard] | None = None
 
 
 @operations.add("GetShardIterator", GetShardIterator, Action.STREAM_READ)
-async def get_shard_iterator(call: Call[GetShardIterator]) -> GetShardIteratorResult:
+async def get_shard_iterator(call: AwsCall[GetShardIterator]) -> GetShardIteratorResult:
     """Return an iterator for a position, without reading."""
-    request = call.asked
+    request = call.request
     stream = await stream_of(call, request.stream_name, request.stream_arn)
     shard = await shard_of(call, stream, str(request.shard_id))
     now_s = now_ms(call) / 1_000
-    kept(call).pace.iterator((stream.stream_id, shard.index), shard_id(shard.index), now_s)
+    process_state(call).shard_limits.iterator(
+        (stream.stream_id, shard.index), shard_id(shard.index), now_s
+    )
     offset = await offset_at(
         call,
         stream,
@@ -97,7 +99,7 @@ async def get_shard_iterator(call: Call[GetShardIterator]) -> GetShardIteratorRe
     return GetShardIteratorResult(await _iterator(call, stream, shard, offset))
 
 
-async def _iterator(call: Call[Any], stream: Stream, shard: Shard, offset: int) -> str:
+async def _iterator(call: AwsCall[Any], stream: Stream, shard: Shard, offset: int) -> str:
     name = stream.name
     position = ShardIterator(
         name.namespace, name.name, stream.stream_id, shard.index, offset, now_ms(call)
@@ -106,14 +108,14 @@ async def _iterator(call: Call[Any], stream: Stream, shard: Shard, offset: int) 
 
 
 @operations.add("GetRecords", GetRecords, Action.STREAM_READ)
-async def get_records(call: Call[GetRecords]) -> GetRecordsResult:
+async def get_records(call: AwsCall[GetRecords]) -> GetRecordsResult:
     """Read from a position. Repeating the call returns the same records."""
-    request = call.asked
+    request = call.request
     position = await _position(call, str(request.shard_iterator))
     stream, shard = await _place(call, position)
     key, now_s = (stream.stream_id, shard.index), now_ms(call) / 1_000
-    pace = kept(call).pace
-    pace.read(key, f"shard {shard_id(shard.index)} in stream {stream.name.name}", now_s)
+    shard_limits = process_state(call).shard_limits
+    shard_limits.read(key, f"shard {shard_id(shard.index)} in stream {stream.name.name}", now_s)
     if request.dry_run:
         raise dry_run()
     limit = request.limit or limits.READ_RECORDS_MAX
@@ -124,11 +126,13 @@ async def get_records(call: Call[GetRecords]) -> GetRecordsResult:
 
 
 async def _told(
-    call: Call[GetRecords], stream: Stream, shard: Shard, shard_read: ShardRead
+    call: AwsCall[GetRecords], stream: Stream, shard: Shard, shard_read: ShardRead
 ) -> GetRecordsResult:
-    converted = told_records(stream, shard, shard_read.records)
+    converted = record_page(stream, shard, shard_read.records)
     now = now_ms(call)
-    kept(call).pace.was_read((stream.stream_id, shard.index), converted.size_bytes, now / 1_000)
+    process_state(call).shard_limits.was_read(
+        (stream.stream_id, shard.index), converted.size_bytes, now / 1_000
+    )
     call.metrics.read(len(converted.records))
     if shard_read.ended and converted.next_offset is None:
         children = [child_shard(child) for child in shard_read.children]
@@ -144,7 +148,7 @@ async def _told(
     return GetRecordsResult(converted.records, behind_ms, iterator)
 
 
-async def _position(call: Call[GetRecords], text: str) -> ShardIterator:
+async def _position(call: AwsCall[GetRecords], text: str) -> ShardIterator:
     """Decode a shard iterator, also in quotes, as shells pass on the command line's output.
 
     Raises AwsError: InvalidArgument, ExpiredIterator.
@@ -166,12 +170,12 @@ async def _position(call: Call[GetRecords], text: str) -> ShardIterator:
     return position
 
 
-async def _place(call: Call[GetRecords], position: ShardIterator) -> tuple[Stream, Shard]:
+async def _place(call: AwsCall[GetRecords], position: ShardIterator) -> tuple[Stream, Shard]:
     """Return the iterator's shard, unless the stream was recreated.
 
     Raises AwsError: ResourceNotFound.
     """
-    request = call.asked
+    request = call.request
     if request.stream_arn is None:
         stream = await stream_named(call, position.stream)
     else:

@@ -12,8 +12,8 @@ from api.aws.kinesis.call_helpers import arn_of, stream_of
 from api.aws.kinesis.descriptions import metrics_of
 from api.aws.kinesis.metadata import annotated
 from api.aws.kinesis.shapes import METRICS, MetricsIn, StreamIdentity
-from api.aws.protocol.service import Call, Operations
-from api.aws.protocol.shapes import Output
+from api.aws.protocol.service import AwsCall, Operations
+from api.aws.protocol.shapes import OperationOutput
 from storage.domain.access.permissions import Action
 from storage.domain.streams.stream import StreamSpec
 
@@ -36,7 +36,7 @@ class DisableMonitoring(EnhancedMonitoring):
     """Metrics to disable."""
 
 
-class EnhancedMonitoringResult(Output):
+class EnhancedMonitoringResult(OperationOutput):
     """The metrics that were enabled, and those that are from now on."""
 
     stream_name: str
@@ -46,13 +46,13 @@ class EnhancedMonitoringResult(Output):
 
 
 @operations.add("EnableEnhancedMonitoring", EnableMonitoring, Action.STREAM_MANAGE)
-async def enable_monitoring(call: Call[EnableMonitoring]) -> EnhancedMonitoringResult:
+async def enable_monitoring(call: AwsCall[EnableMonitoring]) -> EnhancedMonitoringResult:
     """Store the setting, which has no effect: metrics are at /metrics in any case."""
     return await _monitor(call, lambda before, requested: [*before, *requested])
 
 
 @operations.add("DisableEnhancedMonitoring", DisableMonitoring, Action.STREAM_MANAGE)
-async def disable_monitoring(call: Call[DisableMonitoring]) -> EnhancedMonitoringResult:
+async def disable_monitoring(call: AwsCall[DisableMonitoring]) -> EnhancedMonitoringResult:
     """Store the setting, which has no effect."""
     return await _monitor(
         call, lambda before, requested: [one for one in before if one not in requested]
@@ -60,10 +60,10 @@ async def disable_monitoring(call: Call[DisableMonitoring]) -> EnhancedMonitorin
 
 
 async def _monitor(
-    call: Call[EnableMonitoring] | Call[DisableMonitoring],
+    call: AwsCall[EnableMonitoring] | AwsCall[DisableMonitoring],
     combine: Callable[[Sequence[str], Sequence[str]], list[str]],
 ) -> EnhancedMonitoringResult:
-    request = call.asked
+    request = call.request
     stream = await stream_of(call, request.stream_name, request.stream_arn)
     every = [metric for metric in METRICS if metric != _ALL]
     metrics = request.shard_level_metrics or []

@@ -6,8 +6,8 @@ from api.aws.kinesis.errors import RESOURCE_NOT_FOUND, refuse
 from api.aws.kinesis.resources.policies import check_policy
 from api.aws.kinesis.resources.resource import ByResource, change_policy, policy_of
 from api.aws.protocol.constraints import REQUIRED
-from api.aws.protocol.service import Call, Operations
-from api.aws.protocol.shapes import Output
+from api.aws.protocol.service import AwsCall, Operations
+from api.aws.protocol.shapes import OperationOutput
 from storage.domain.access.permissions import Action
 
 operations = Operations()
@@ -23,7 +23,7 @@ class GetResourcePolicy(ByResource):
     """A stream or a consumer."""
 
 
-class GetResourcePolicyResult(Output):
+class GetResourcePolicyResult(OperationOutput):
     """Its policy."""
 
     policy: str
@@ -34,22 +34,22 @@ class DeleteResourcePolicy(ByResource):
 
 
 @operations.add("PutResourcePolicy", PutResourcePolicy, Action.STREAM_MANAGE)
-async def put_policy(call: Call[PutResourcePolicy]) -> None:
+async def put_policy(call: AwsCall[PutResourcePolicy]) -> None:
     """Store a policy."""
-    text = call.asked.policy or ""
+    text = call.request.policy or ""
     await check_policy(call, text)
     await change_policy(call, text)
 
 
 @operations.add("GetResourcePolicy", GetResourcePolicy, Action.STREAM_LIST)
-async def get_policy(call: Call[GetResourcePolicy]) -> GetResourcePolicyResult:
+async def get_policy(call: AwsCall[GetResourcePolicy]) -> GetResourcePolicyResult:
     """Return the stored policy; an empty one if there is none."""
     return GetResourcePolicyResult(await policy_of(call) or "{}")
 
 
 @operations.add("DeleteResourcePolicy", DeleteResourcePolicy, Action.STREAM_MANAGE)
-async def delete_policy(call: Call[DeleteResourcePolicy]) -> None:
+async def delete_policy(call: AwsCall[DeleteResourcePolicy]) -> None:
     """Delete the stored policy."""
     if await policy_of(call) is None:
-        refuse(RESOURCE_NOT_FOUND, f"No policy found for {call.asked.resource_arn}.")
+        refuse(RESOURCE_NOT_FOUND, f"No policy found for {call.request.resource_arn}.")
     await change_policy(call, None)

@@ -13,7 +13,7 @@ from typing import Annotated, cast
 import msgspec
 
 from api.aws.kinesis import metadata
-from api.aws.kinesis.call_helpers import kept, now_ms, shard_id, stream_of
+from api.aws.kinesis.call_helpers import now_ms, process_state, shard_id, stream_of
 from api.aws.kinesis.errors import (
     INVALID_ARGUMENT,
     VALIDATION,
@@ -45,8 +45,8 @@ from api.aws.kinesis.shapes import (
 )
 from api.aws.protocol.constraints import REQUIRED, bounds
 from api.aws.protocol.errors import AwsError
-from api.aws.protocol.service import Call, Operations
-from api.aws.protocol.shapes import Output
+from api.aws.protocol.service import AwsCall, Operations
+from api.aws.protocol.shapes import OperationOutput
 from storage.domain import limits
 from storage.domain.access.permissions import Action
 from storage.domain.errors import MillstreamError, OutcomeUnknown, StorageUnavailable
@@ -71,7 +71,7 @@ class PutRecord(StreamIdentity):
     dry_run: bool | None = None
 
 
-class PutRecordResult(Output):
+class PutRecordResult(OperationOutput):
     """The shard and sequence number of the record."""
 
     shard_id: str
@@ -94,7 +94,7 @@ class PutRecords(StreamIdentity):
     dry_run: bool | None = None
 
 
-class PutRecordsResult(Output):
+class PutRecordsResult(OperationOutput):
     """Results for each record, in their order."""
 
     failed_record_count: int
@@ -103,9 +103,9 @@ class PutRecordsResult(Output):
 
 
 @operations.add("PutRecord", PutRecord, Action.STREAM_PUT)
-async def put_record(call: Call[PutRecord]) -> PutRecordResult:
+async def put_record(call: AwsCall[PutRecord]) -> PutRecordResult:
     """Append one record."""
-    request = call.asked
+    request = call.request
     stream = await stream_of(call, request.stream_name, request.stream_arn)
     if request.sequence_number_for_ordering is not None:
         _check_ordering(request.sequence_number_for_ordering, now_ms(call))
@@ -140,13 +140,18 @@ def _has_places(entries: Sequence[PutRecordsEntry]) -> bool:
     return [one.explicit_hash_key for one in entries].count(None) != len(entries)
 
 
-@operations.add("PutRecords", PutRecords, Action.STREAM_PUT, looks_right=_looks_right)
-async def put_records(call: Call[PutRecords]) -> PutRecordsResult:
+@operations.add("PutRecords", PutRecords, Action.STREAM_PUT, fast_validate=_looks_right)
+async def put_records(call: AwsCall[PutRecords]) -> PutRecordsResult:
     """Append up to 500 records; each has its own result."""
-    request = call.asked
+    request = call.request
     stream = await stream_of(call, request.stream_name, request.stream_arn)
     auto = _is_auto(stream)
-    if auto or request.dry_run or kept(call).pace.limited or _has_places(request.records or []):
+    if (
+        auto
+        or request.dry_run
+        or process_state(call).shard_limits.limited
+        or _has_places(request.records or [])
+    ):
         results = await _put(call, stream, request.records or [], bool(request.dry_run), _PATH)
         entries = told_results(await _as_placed(call, stream, results), results)
     else:
@@ -156,9 +161,9 @@ async def put_records(call: Call[PutRecords]) -> PutRecordsResult:
     return PutRecordsResult(failed, entries, encryption_of(stream))
 
 
-async def _put_columns(call: Call[PutRecords], stream: Stream) -> list[PutRecordsResultEntry]:
+async def _put_columns(call: AwsCall[PutRecords], stream: Stream) -> list[PutRecordsResultEntry]:
     """Append the records of a typical call as columns, with keys alone."""
-    columns = _taken(call.asked)
+    columns = _taken(call.request)
     count = len(columns)
     call.metrics.received(count, _check_sizes(stream, columns, _PATH))
     appending = call.storage.streams.append_columns(stream.name, columns)
@@ -180,7 +185,7 @@ def _taken(request: PutRecords) -> Columns:
 
 
 async def _put(
-    call: Call[PutRecord] | Call[PutRecords],
+    call: AwsCall[PutRecord] | AwsCall[PutRecords],
     stream: Stream,
     entries: Sequence[PutRecordsEntry],
     dry: bool,
@@ -281,7 +286,7 @@ def _check_ordering(number: str, now: int) -> None:
 
 
 async def _as_placed(
-    call: Call[PutRecord] | Call[PutRecords],
+    call: AwsCall[PutRecord] | AwsCall[PutRecords],
     stream: Stream,
     results: Sequence[Result] | Sequence[AppendedRange],
 ) -> Stream:

@@ -9,9 +9,9 @@ from msgspec import field
 
 from api.aws.kinesis.call_helpers import (
     arn_of,
-    kept,
+    charge_control_call,
     now_ms,
-    pace,
+    process_state,
     shard_id,
     shard_of,
     stream_named,
@@ -23,20 +23,20 @@ from api.aws.kinesis.pagination import list_token, next_token
 from api.aws.kinesis.shapes import (
     ON_DEMAND,
     HashKeyIn,
+    KinesisShardOut,
     NextTokenIn,
     PageIn,
     PositiveIn,
     SecondsIn,
     ShardIdIn,
-    ShardOut,
     StreamIdentity,
 )
 from api.aws.kinesis.shards import ShardFilter, chosen_shards, shard_out
 from api.aws.kinesis.timestamps import moment_ms
 from api.aws.kinesis.tokens import ListToken
 from api.aws.protocol.constraints import REQUIRED, bounds
-from api.aws.protocol.service import Call, Operations
-from api.aws.protocol.shapes import Output
+from api.aws.protocol.service import AwsCall, Operations
+from api.aws.protocol.shapes import OperationOutput
 from storage.domain import limits
 from storage.domain.access.permissions import Action
 from storage.domain.errors import OutcomeUnknown
@@ -58,19 +58,19 @@ class ListShards(StreamIdentity):
     shard_filter: ShardFilter | None = None
 
 
-class ListShardsResult(Output):
+class ListShardsResult(OperationOutput):
     """A page of shards."""
 
-    shards: list[ShardOut]
+    shards: list[KinesisShardOut]
     next_token: str | None = None
 
 
 @operations.add("ListShards", ListShards, Action.STREAM_LIST)
-async def list_shards(call: Call[ListShards]) -> ListShardsResult:
+async def list_shards(call: AwsCall[ListShards]) -> ListShardsResult:
     """List shards by name, without expired ones."""
-    request = call.asked
+    request = call.request
     stream, chosen, after = await _asked_for(call)
-    await pace(call, "ListShards", 1_000, stream)
+    await charge_control_call(call, "ListShards", 1_000, stream)
     limit = min(request.max_results or _LISTED_MAX, _LISTED_MAX)
     shards = [
         shard
@@ -85,9 +85,9 @@ async def list_shards(call: Call[ListShards]) -> ListShardsResult:
     return ListShardsResult([shard_out(shard) for shard in page], token)
 
 
-async def _asked_for(call: Call[ListShards]) -> tuple[Stream, ShardFilter | None, str]:
+async def _asked_for(call: AwsCall[ListShards]) -> tuple[Stream, ShardFilter | None, str]:
     """Return the stream, the filter, and the shard after which the page begins."""
-    request = call.asked
+    request = call.request
     named = request.stream_name is not None or request.stream_arn is not None
     if request.next_token is None:
         if not named:
@@ -138,7 +138,7 @@ class UpdateShardCount(StreamIdentity):
     scaling_type: Annotated[str | None, bounds(choices=("UNIFORM_SCALING",)), REQUIRED] = None
 
 
-class UpdateShardCountResult(Output):
+class UpdateShardCountResult(OperationOutput):
     """The previous number of shards, and the target."""
 
     stream_name: str
@@ -148,9 +148,9 @@ class UpdateShardCountResult(Output):
 
 
 @operations.add("SplitShard", SplitShard, Action.STREAM_MANAGE)
-async def split_shard(call: Call[SplitShard]) -> None:
+async def split_shard(call: AwsCall[SplitShard]) -> None:
     """Close a shard, and open two that replace it."""
-    request = call.asked
+    request = call.request
     stream = await _to_reshard(call, "SplitShard", 5)
     shard = await shard_of(call, stream, str(request.shard_to_split))
     place = int(request.new_starting_hash_key or 0)
@@ -166,9 +166,9 @@ async def split_shard(call: Call[SplitShard]) -> None:
 
 
 @operations.add("MergeShards", MergeShards, Action.STREAM_MANAGE)
-async def merge_shards(call: Call[MergeShards]) -> None:
+async def merge_shards(call: AwsCall[MergeShards]) -> None:
     """Close two adjacent shards, and open one that replaces them."""
-    request = call.asked
+    request = call.request
     stream = await _to_reshard(call, "MergeShards", 5)
     first = await shard_of(call, stream, str(request.shard_to_merge))
     second = await shard_of(call, stream, str(request.adjacent_shard_to_merge))
@@ -184,17 +184,17 @@ async def merge_shards(call: Call[MergeShards]) -> None:
 
 
 @operations.add("UpdateShardCount", UpdateShardCount, Action.STREAM_MANAGE)
-async def update_shard_count(call: Call[UpdateShardCount]) -> UpdateShardCountResult:
+async def update_shard_count(call: AwsCall[UpdateShardCount]) -> UpdateShardCountResult:
     """Split and merge shards until the target number covers the ring in equal ranges."""
-    target = call.asked.target_shard_count or 0
+    target = call.request.target_shard_count or 0
     stream = await _to_reshard(call, "UpdateShardCount", 10)
     now = len(stream.open_shards)
     if target > limits.SHARDS_MAX:
         refuse(LIMIT_EXCEEDED, f"A stream can have at most {limits.SHARDS_MAX} shards.")
-    pace_kept = kept(call).pace
-    if pace_kept.limited:
+    shard_limits = process_state(call).shard_limits
+    if shard_limits.limited:
         _check_scale(now, target)
-    pace_kept.daily("UpdateShardCount", stream.stream_id, COUNTS_A_DAY, now_ms(call) / 1_000)
+    shard_limits.daily("UpdateShardCount", stream.stream_id, COUNTS_A_DAY, now_ms(call) / 1_000)
     if target != now:
         await _reshard(call.storage.streams.set_shard_count(stream.name, target))
     return UpdateShardCountResult(stream.name.name, now, target, await arn_of(call, stream))
@@ -217,14 +217,14 @@ def _check_scale(now: int, target: int) -> None:
 
 
 async def _to_reshard(
-    call: Call[SplitShard] | Call[MergeShards] | Call[UpdateShardCount],
+    call: AwsCall[SplitShard] | AwsCall[MergeShards] | AwsCall[UpdateShardCount],
     operation: str,
     per_second: float,
 ) -> Stream:
     """Return the current stream. Raises AwsError for one in on-demand mode."""
-    request = call.asked
+    request = call.request
     stream = await stream_of(call, request.stream_name, request.stream_arn)
-    await pace(call, operation, per_second, None)
+    await charge_control_call(call, operation, per_second, None)
     if mode_of(stream.spec) == ON_DEMAND:
         refuse(
             VALIDATION, f"Stream {stream.name.name} is in on-demand mode, which scales by itself."

@@ -6,7 +6,7 @@ from msgspec import field
 
 from api.aws.kinesis import metadata
 from api.aws.kinesis.arns import stream_arn
-from api.aws.kinesis.call_helpers import arn_of, pace, stream_of
+from api.aws.kinesis.call_helpers import arn_of, charge_control_call, stream_of
 from api.aws.kinesis.default_throughput import WARM_THROUGHPUT_MAX
 from api.aws.kinesis.descriptions import (
     StreamDescription,
@@ -43,8 +43,8 @@ from api.aws.kinesis.shapes import (
     TagsIn,
 )
 from api.aws.protocol.constraints import REQUIRED
-from api.aws.protocol.service import Call, Operations
-from api.aws.protocol.shapes import Input, Output
+from api.aws.protocol.service import AwsCall, Operations
+from api.aws.protocol.shapes import Input, OperationOutput
 from storage.domain import limits
 from storage.domain.access.permissions import Action
 from storage.domain.errors import PreconditionFailed, StreamReadOnly, ValidationFailed
@@ -85,7 +85,7 @@ class ListStreams(Input):
     next_token: NextTokenIn = None
 
 
-class ListStreamsResult(Output):
+class ListStreamsResult(OperationOutput):
     """Names of streams, with a summary of each."""
 
     stream_names: list[str]
@@ -101,7 +101,7 @@ class DescribeStream(StreamIdentity):
     exclusive_start_shard_id: ShardIdIn = None
 
 
-class DescribeStreamResult(Output):
+class DescribeStreamResult(OperationOutput):
     """Stream."""
 
     stream_description: StreamDescription
@@ -111,18 +111,18 @@ class DescribeStreamSummary(StreamIdentity):
     """A stream without its shards."""
 
 
-class DescribeStreamSummaryResult(Output):
+class DescribeStreamSummaryResult(OperationOutput):
     """Stream."""
 
     stream_description_summary: StreamDescriptionSummary
 
 
 @operations.add("CreateStream", CreateStream, Action.STREAM_MANAGE)
-async def create_stream(call: Call[CreateStream]) -> None:
+async def create_stream(call: AwsCall[CreateStream]) -> None:
     """Create a stream, which is ACTIVE immediately."""
-    request = call.asked
+    request = call.request
     stream_name = str(request.stream_name)
-    await pace(call, "CreateStream", 5, None)
+    await charge_control_call(call, "CreateStream", 5, None)
     spec = _spec_of(request)
     try:
         name = StreamName(stream_name, call.principal.namespace)
@@ -169,10 +169,10 @@ def _spec_of(request: CreateStream) -> StreamSpec:
 
 
 @operations.add("DeleteStream", DeleteStream, Action.STREAM_MANAGE)
-async def delete_stream(call: Call[DeleteStream]) -> None:
+async def delete_stream(call: AwsCall[DeleteStream]) -> None:
     """Delete a stream with its records, immediately; its name can be reused."""
-    request = call.asked
-    await pace(call, "DeleteStream", 5, None)
+    request = call.request
+    await charge_control_call(call, "DeleteStream", 5, None)
     stream = await stream_of(call, request.stream_name, request.stream_arn)
     if not request.enforce_consumer_deletion and await call.storage.registered_consumers.count(
         stream
@@ -187,11 +187,11 @@ async def delete_stream(call: Call[DeleteStream]) -> None:
 
 
 @operations.add("ListStreams", ListStreams, Action.STREAM_LIST)
-async def list_streams(call: Call[ListStreams]) -> ListStreamsResult:
+async def list_streams(call: AwsCall[ListStreams]) -> ListStreamsResult:
     """List streams by name."""
-    request = call.asked
+    request = call.request
     call.authorise_list()
-    await pace(call, "ListStreams", 5, None)
+    await charge_control_call(call, "ListStreams", 5, None)
     limit = min(request.limit or _LISTED, limits.PAGE_ITEMS_MAX - 1)
     after = await _after(call)
     streams = await call.storage.catalog.list_streams(
@@ -208,9 +208,9 @@ async def list_streams(call: Call[ListStreams]) -> ListStreamsResult:
     return ListStreamsResult([stream.name.name for stream in page], has_more, token, summaries)
 
 
-async def _after(call: Call[ListStreams]) -> str:
+async def _after(call: AwsCall[ListStreams]) -> str:
     """Return the name after which the page begins."""
-    request = call.asked
+    request = call.request
     if request.next_token is None:
         return request.exclusive_start_stream_name or ""
     if request.exclusive_start_stream_name is not None:
@@ -220,11 +220,11 @@ async def _after(call: Call[ListStreams]) -> str:
 
 
 @operations.add("DescribeStream", DescribeStream, Action.STREAM_LIST)
-async def describe_stream(call: Call[DescribeStream]) -> DescribeStreamResult:
+async def describe_stream(call: AwsCall[DescribeStream]) -> DescribeStreamResult:
     """Describe a stream with its shards, a hundred per page."""
-    request = call.asked
+    request = call.request
     stream = await stream_of(call, request.stream_name, request.stream_arn)
-    await pace(call, "DescribeStream", 10, None)
+    await charge_control_call(call, "DescribeStream", 10, None)
     limit = min(request.limit or _DESCRIBED_MAX, _DESCRIBED_MAX)
     stream_description = description(
         stream, await arn_of(call, stream), request.exclusive_start_shard_id or "", limit
@@ -234,11 +234,11 @@ async def describe_stream(call: Call[DescribeStream]) -> DescribeStreamResult:
 
 @operations.add("DescribeStreamSummary", DescribeStreamSummary, Action.STREAM_LIST)
 async def describe_stream_summary(
-    call: Call[DescribeStreamSummary],
+    call: AwsCall[DescribeStreamSummary],
 ) -> DescribeStreamSummaryResult:
     """Describe a stream without its shards."""
-    request = call.asked
+    request = call.request
     stream = await stream_of(call, request.stream_name, request.stream_arn)
-    await pace(call, "DescribeStreamSummary", 20, None)
+    await charge_control_call(call, "DescribeStreamSummary", 20, None)
     consumers = await call.storage.registered_consumers.count(stream)
     return DescribeStreamSummaryResult(summary(stream, await arn_of(call, stream), consumers))

@@ -11,27 +11,27 @@ from typing import Annotated
 import msgspec
 from msgspec import field
 
-from api.aws.kinesis.call_helpers import kept, now_ms, shard_id, shard_of
+from api.aws.kinesis.call_helpers import now_ms, process_state, shard_id, shard_of
 from api.aws.kinesis.errors import RESOURCE_IN_USE, dry_run, refuse, translate
 from api.aws.kinesis.records.positions import offset_at, read_on
-from api.aws.kinesis.records.record import told_records
+from api.aws.kinesis.records.record import record_page
 from api.aws.kinesis.records.sequence_numbers import number_before, sequence_number
 from api.aws.kinesis.resources.consumer_views import consumer_named
 from api.aws.kinesis.shapes import (
     ChildShard,
     ConsumerArnIn,
-    RecordOut,
+    KinesisRecordOut,
     ShardIdIn,
     StartingPosition,
     StreamIdIn,
 )
 from api.aws.kinesis.shards import child_shard
-from api.aws.kinesis.state.subscriptions import LIFETIME_S, Subscription
+from api.aws.kinesis.state.subscriptions import LIFETIME_S, ShardSubscription
 from api.aws.kinesis.state.throttles import READ_BYTES
 from api.aws.protocol.codecs.event_stream import EventStream
 from api.aws.protocol.constraints import REQUIRED
-from api.aws.protocol.service import Call, Operations
-from api.aws.protocol.shapes import Input, Output
+from api.aws.protocol.service import AwsCall, Operations
+from api.aws.protocol.shapes import Input, OperationOutput
 from storage.domain import limits
 from storage.domain.access.permissions import Action
 from storage.domain.errors import MillstreamError
@@ -53,23 +53,23 @@ class SubscribeToShard(Input):
     dry_run: bool | None = None
 
 
-class SubscribeToShardEvent(Output):
+class SubscribeToShardEvent(OperationOutput):
     """Records, and the sequence number after which to continue, also if there were none.
 
     The last event of a closed shard has no records and no such number, and names the children instead: that is how clients
     detect the end of the shard.
     """
 
-    records: list[RecordOut]
+    records: list[KinesisRecordOut]
     continuation_sequence_number: str | None
     millis_behind_latest: int
     child_shards: list[ChildShard] | None = None
 
 
 @operations.add("SubscribeToShard", SubscribeToShard, Action.STREAM_READ)
-async def subscribe_to_shard(call: Call[SubscribeToShard]) -> EventStream:
+async def subscribe_to_shard(call: AwsCall[SubscribeToShard]) -> EventStream:
     """Push a shard's records to a registered consumer."""
-    request = call.asked
+    request = call.request
     where = request.starting_position or StartingPosition()
     stream, consumer = await consumer_named(call, str(request.consumer_arn))
     shard = await shard_of(call, stream, str(request.shard_id))
@@ -79,23 +79,23 @@ async def subscribe_to_shard(call: Call[SubscribeToShard]) -> EventStream:
     if request.dry_run:
         raise dry_run()
     key = (stream.stream_id, consumer.name, shard.index)
-    subscription = kept(call).subscriptions.open(key, asyncio.get_running_loop().time())
+    subscription = process_state(call).subscriptions.open(key, asyncio.get_running_loop().time())
     return EventStream("SubscribeToShardEvent", _events(call, stream, shard, offset, subscription))
 
 
 async def _events(
-    call: Call[SubscribeToShard],
+    call: AwsCall[SubscribeToShard],
     stream: Stream,
     shard: Shard,
     offset: int,
-    subscription: Subscription,
+    subscription: ShardSubscription,
 ) -> AsyncGenerator[msgspec.Struct]:
     clock = asyncio.get_running_loop().time
     ends_s, arrival_ms, wait_s = clock() + LIFETIME_S, 0, 0.0
     try:
         while clock() < ends_s:
             shard_read = await _read_unless_taken(call, stream, shard, offset, wait_s, subscription)
-            converted = told_records(stream, shard, shard_read.records)
+            converted = record_page(stream, shard, shard_read.records)
             offset = (
                 shard_read.next_offset if converted.next_offset is None else converted.next_offset
             )
@@ -110,7 +110,7 @@ async def _events(
                 children = [child_shard(child) for child in shard_read.children]
                 yield SubscribeToShardEvent([], None, shard_read.behind_ms, children)
                 return
-            if kept(call).pace.limited and converted.size_bytes:
+            if process_state(call).shard_limits.limited and converted.size_bytes:
                 await asyncio.sleep(converted.size_bytes / READ_BYTES)
             wait_s = min(BEAT_S, max(0.0, ends_s - clock()))
     except MillstreamError as error:
@@ -120,12 +120,12 @@ async def _events(
 
 
 async def _read_unless_taken(
-    call: Call[SubscribeToShard],
+    call: AwsCall[SubscribeToShard],
     stream: Stream,
     shard: Shard,
     offset: int,
     wait_s: float,
-    subscription: Subscription,
+    subscription: ShardSubscription,
 ) -> ShardRead:
     """Wait for records.
 

@@ -3,31 +3,31 @@
 from collections.abc import Sequence
 from typing import Any
 
-from api.aws.kinesis.call_helpers import kept, now_ms, shard_id
+from api.aws.kinesis.call_helpers import now_ms, process_state, shard_id
 from api.aws.kinesis.errors import THROUGHPUT_EXCEEDED
 from api.aws.kinesis.records.put_results import Result
 from api.aws.protocol.errors import AwsError
-from api.aws.protocol.service import Call
+from api.aws.protocol.service import AwsCall
 from storage.domain.log.record_batch import Record
 from storage.domain.streams.stream import Appended, Shard, Stream, hash_key
 
 
 async def append_at_pace(
-    call: Call[Any],
+    call: AwsCall[Any],
     stream: Stream,
     records: Sequence[Record],
 ) -> Sequence[Result]:
     """Append; a record that exceeds its shard's rate is refused, and the others are added."""
-    pace = kept(call).pace
+    shard_limits = process_state(call).shard_limits
     append = call.storage.streams.append
-    if not pace.limited:
+    if not shard_limits.limited:
         return await append(stream.name, records)
     now_s = now_ms(call) / 1_000
     results: list[Result] = []
     for record in records:
         place = hash_key(record.key) if record.hash_key is None else record.hash_key
         shard = next(one for one in stream.open_shards if one.takes(place))
-        fits = pace.write((stream.stream_id, shard.index), record.size_bytes, now_s)
+        fits = shard_limits.write((stream.stream_id, shard.index), record.size_bytes, now_s)
         results.append(_MAY_GO if fits else _too_fast(shard, stream))
     going = [nth for nth, one in enumerate(results) if one is _MAY_GO]
     if going:

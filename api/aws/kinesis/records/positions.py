@@ -10,7 +10,7 @@ from api.aws.kinesis.errors import invalid
 from api.aws.kinesis.records.sequence_numbers import OFFSET_MAX, SECOND_MS, read_number
 from api.aws.kinesis.timestamps import moment_ms
 from api.aws.protocol.errors import AwsError
-from api.aws.protocol.service import Call
+from api.aws.protocol.service import AwsCall
 from storage.domain import limits
 from storage.domain.errors import OffsetExpired, OffsetOutOfRange
 from storage.domain.names import StreamName
@@ -22,7 +22,7 @@ _OF_NUMBERS = ("AT_SEQUENCE_NUMBER", "AFTER_SEQUENCE_NUMBER")
 
 
 async def offset_at(
-    call: Call[Any],
+    call: AwsCall[Any],
     stream: Stream,
     shard: Shard,
     kind: str,
@@ -67,7 +67,7 @@ async def _tip(streams: Streams, stream: Stream, shard: Shard) -> int:
     return (await streams.read_shard(stream.name, shard.index, ReadFrom(tail=0))).tip
 
 
-async def _first_since(call: Call[Any], stream: Stream, shard: Shard, timestamp: float) -> int:
+async def _first_since(call: AwsCall[Any], stream: Stream, shard: Shard, timestamp: float) -> int:
     at_ms, now = moment_ms(timestamp), now_ms(call)
     if at_ms > now:
         raise invalid(
@@ -78,7 +78,7 @@ async def _first_since(call: Call[Any], stream: Stream, shard: Shard, timestamp:
 
 
 async def _at_number(
-    call: Call[Any], stream: Stream, shard: Shard, number: str, behind: bool
+    call: AwsCall[Any], stream: Stream, shard: Shard, number: str, behind: bool
 ) -> int:
     place = read_number(number)
     opened_s = shard.opened_at_ms // SECOND_MS
@@ -99,7 +99,7 @@ async def _at_number(
     return min(tip, place.offset + behind)
 
 
-async def _foreign(call: Call[Any], stream: Stream, shard: Shard, number: str) -> AwsError:
+async def _foreign(call: AwsCall[Any], stream: Stream, shard: Shard, number: str) -> AwsError:
     return invalid(
         f"StartingSequenceNumber {number} used in GetShardIterator on shard {shard_id(shard.index)} "
         f"in stream {stream.name.name} under account {await call.account_id()} "

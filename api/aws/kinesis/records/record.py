@@ -8,7 +8,7 @@ from typing import NamedTuple
 from api.aws.kinesis.metadata import KEY, annotation
 from api.aws.kinesis.records.deaggregation import parts_of, wants_parts
 from api.aws.kinesis.records.sequence_numbers import STEP, first_number
-from api.aws.kinesis.shapes import KMS, RecordOut
+from api.aws.kinesis.shapes import KMS, KinesisRecordOut
 from api.aws.kinesis.timestamps import seconds
 from storage.domain import limits
 from storage.domain.streams.stream import LogRecord, Shard, Stream
@@ -16,10 +16,10 @@ from storage.domain.streams.stream import LogRecord, Shard, Stream
 _arrival = attrgetter("arrival_ms")
 
 
-class Told(NamedTuple):
+class RecordPage(NamedTuple):
     """Records and their bytes, and the offset to continue from if not all of them fitted."""
 
-    records: list[RecordOut]
+    records: list[KinesisRecordOut]
     next_offset: int | None
     size_bytes: int
 
@@ -29,7 +29,7 @@ def encryption_of(stream: Stream) -> str | None:
     return KMS if stream.spec.annotations and annotation(stream.spec, KEY) else None
 
 
-def told_records(stream: Stream, shard: Shard, log_records: Sequence[LogRecord]) -> Told:
+def record_page(stream: Stream, shard: Shard, log_records: Sequence[LogRecord]) -> RecordPage:
     """Return the records of one response.
 
     All that were read, or as many as ten megabytes hold, and at least one.
@@ -45,7 +45,7 @@ def told_records(stream: Stream, shard: Shard, log_records: Sequence[LogRecord])
         next_offset = next_offset if cut is None else cut
     else:
         records = _as_they_are(shard, log_records, encryption)
-    return Told(records, next_offset, size_bytes)
+    return RecordPage(records, next_offset, size_bytes)
 
 
 def _fitting(log_records: Sequence[LogRecord]) -> tuple[Sequence[LogRecord], int]:
@@ -60,15 +60,15 @@ def _fitting(log_records: Sequence[LogRecord]) -> tuple[Sequence[LogRecord], int
 
 def _as_they_are(
     shard: Shard, log_records: Sequence[LogRecord], encryption: str | None
-) -> list[RecordOut]:
+) -> list[KinesisRecordOut]:
     """Convert records; neighbours that arrived together have numbers one step apart."""
-    records: list[RecordOut] = []
+    records: list[KinesisRecordOut] = []
     for arrival_ms, together in groupby(log_records, _arrival):
         run, arrival = list(together), seconds(arrival_ms)
         first = first_number(shard.opened_at_ms, shard.index, run[0].offset, arrival_ms)
         numbers = range(first, first + len(run) * STEP, STEP)
         records += [
-            RecordOut(str(number), arrival, one.record.data, one.record.key, encryption)
+            KinesisRecordOut(str(number), arrival, one.record.data, one.record.key, encryption)
             for number, one in zip(numbers, run, strict=True)
         ]
     return records
@@ -76,19 +76,21 @@ def _as_they_are(
 
 def _with_parts(
     shard: Shard, log_records: Sequence[LogRecord], encryption: str | None
-) -> tuple[list[RecordOut], int | None]:
+) -> tuple[list[KinesisRecordOut], int | None]:
     """Deaggregate records.
 
     Returns the offset to continue from if they are more than one response may hold.
     """
-    records: list[RecordOut] = []
+    records: list[KinesisRecordOut] = []
     for nth, whole in enumerate(_as_they_are(shard, log_records, encryption)):
         parts = parts_of(whole.data)
         number, arrival = whole.sequence_number, whole.approximate_arrival_timestamp
         if parts is None:
             records.append(whole)
         else:
-            records += [RecordOut(number, arrival, data, key, encryption) for key, data in parts]
+            records += [
+                KinesisRecordOut(number, arrival, data, key, encryption) for key, data in parts
+            ]
         if len(records) >= limits.READ_RECORDS_MAX and nth + 1 < len(log_records):
             return records, log_records[nth].offset + 1
     return records, None

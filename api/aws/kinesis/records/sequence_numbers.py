@@ -30,7 +30,7 @@ STEP = 1 << _OFFSET
 """Difference between the numbers of two neighbours that arrived in the same second."""
 
 
-class Place(NamedTuple):
+class SequenceNumberFields(NamedTuple):
     """The fields of a sequence number."""
 
     opened_s: int
@@ -83,10 +83,10 @@ def number_before(opened_ms: int, shard: int) -> str:
     return sequence_number(opened_ms - SECOND_MS, shard, OFFSET_MAX, opened_ms - SECOND_MS)
 
 
-def read_number(text: str) -> Place | None:
+def read_number(text: str) -> SequenceNumberFields | None:
     """Parse a number; None for one that this service cannot have created."""
     number = int(text)
-    place = Place(
+    place = SequenceNumberFields(
         number >> _OPENED & _SECONDS_MASK,
         number >> _INDEX & _INDEX_MASK,
         number >> _OFFSET & 2**64 - 1,

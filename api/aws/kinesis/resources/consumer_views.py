@@ -8,7 +8,7 @@ from api.aws.kinesis.errors import RESOURCE_NOT_FOUND, invalid
 from api.aws.kinesis.shapes import Consumer
 from api.aws.kinesis.timestamps import seconds
 from api.aws.protocol.errors import AwsError
-from api.aws.protocol.service import Call
+from api.aws.protocol.service import AwsCall
 from storage.domain.streams.consumers import RegisteredConsumer
 from storage.domain.streams.stream import Stream
 
@@ -30,7 +30,7 @@ def consumer_out(consumer: RegisteredConsumer, stream: str) -> Consumer:
     )
 
 
-async def consumer_named(call: Call[Any], arn: str) -> tuple[Stream, RegisteredConsumer]:
+async def consumer_named(call: AwsCall[Any], arn: str) -> tuple[Stream, RegisteredConsumer]:
     """Return the consumer that an ARN names.
 
     The ARN names one registration: a later one of the same name is another consumer. Raises AwsError: InvalidArgument,

@@ -9,12 +9,12 @@ import msgspec
 
 from api.aws.kinesis.errors import invalid
 from api.aws.protocol.resource_policies import refused
-from api.aws.protocol.service import Call
+from api.aws.protocol.service import AwsCall
 
 CHARACTERS_MAX = 20_480  # as Amazon
 
 
-async def check_policy(call: Call[Any], text: str) -> None:
+async def check_policy(call: AwsCall[Any], text: str) -> None:
     """Raise AwsError unless the text is a policy that can be honoured.
 
     A policy is a JSON object with a list of statements.

@@ -12,7 +12,7 @@ from api.aws.kinesis.errors import RESOURCE_NOT_FOUND, refuse
 from api.aws.kinesis.metadata import POLICY, annotated, annotation
 from api.aws.kinesis.resources.consumer_views import consumer_named, no_such_consumer
 from api.aws.kinesis.shapes import ResourceArnIn, StreamIdIn
-from api.aws.protocol.service import Call
+from api.aws.protocol.service import AwsCall
 from api.aws.protocol.shapes import Input
 from storage.domain.streams.consumers import RegisteredConsumer
 from storage.domain.streams.stream import Stream, StreamSpec
@@ -28,8 +28,8 @@ class ByResource(Input):
 In = TypeVar("In", bound=ByResource)
 
 
-async def _resource(call: Call[In]) -> Stream | tuple[Stream, RegisteredConsumer]:
-    arn = call.asked.resource_arn or ""
+async def _resource(call: AwsCall[In]) -> Stream | tuple[Stream, RegisteredConsumer]:
+    arn = call.request.resource_arn or ""
     named = read_arn(arn)
     if named is None:
         refuse(RESOURCE_NOT_FOUND, f"Resource {arn} not found.")
@@ -38,7 +38,7 @@ async def _resource(call: Call[In]) -> Stream | tuple[Stream, RegisteredConsumer
     return await stream_of(call, None, arn)
 
 
-async def tags_of(call: Call[In]) -> dict[str, str]:
+async def tags_of(call: AwsCall[In]) -> dict[str, str]:
     """Return the resource's tags."""
     match await _resource(call):
         case Stream(spec=spec):
@@ -47,7 +47,7 @@ async def tags_of(call: Call[In]) -> dict[str, str]:
             return consumer.tags
 
 
-async def policy_of(call: Call[In]) -> str | None:
+async def policy_of(call: AwsCall[In]) -> str | None:
     """Return the resource's policy."""
     match await _resource(call):
         case Stream(spec=spec):
@@ -56,7 +56,9 @@ async def policy_of(call: Call[In]) -> str | None:
             return consumer.policy
 
 
-async def change_tags(call: Call[In], change: Callable[[dict[str, str]], dict[str, str]]) -> None:
+async def change_tags(
+    call: AwsCall[In], change: Callable[[dict[str, str]], dict[str, str]]
+) -> None:
     """Replace the resource's tags."""
     await _change(
         call,
@@ -65,7 +67,7 @@ async def change_tags(call: Call[In], change: Callable[[dict[str, str]], dict[st
     )
 
 
-async def change_policy(call: Call[In], text: str | None) -> None:
+async def change_policy(call: AwsCall[In], text: str | None) -> None:
     """Replace the resource's policy."""
     await _change(
         call,
@@ -75,7 +77,7 @@ async def change_policy(call: Call[In], text: str | None) -> None:
 
 
 async def _change(
-    call: Call[In],
+    call: AwsCall[In],
     of_stream: Callable[[StreamSpec], StreamSpec],
     of_consumer: Callable[[RegisteredConsumer], RegisteredConsumer],
 ) -> None:

@@ -1,12 +1,12 @@
 """State of the endpoint between calls, in each process."""
 
 from api.aws.kinesis.state.subscriptions import Subscriptions
-from api.aws.kinesis.state.throttles import Pace
+from api.aws.kinesis.state.throttles import AwsShardLimits
 
 
-class Kept:
+class KinesisProcessState:
     """Rate limits of calls, and subscriptions. `limits`: the profile, `native` or `aws`."""
 
     def __init__(self, limits: str) -> None:
-        self.pace = Pace(limits)
+        self.shard_limits = AwsShardLimits(limits)
         self.subscriptions = Subscriptions()

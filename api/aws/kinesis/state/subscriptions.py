@@ -19,7 +19,7 @@ Key = tuple[str, str, int]
 """Stream id, consumer and shard."""
 
 
-class Subscription:
+class ShardSubscription:
     """A streaming call. `taken_over` is set by the call that ends it."""
 
     __slots__ = ("ended", "since_s", "taken_over")
@@ -34,9 +34,9 @@ class Subscriptions:
     """The subscriptions of one process."""
 
     def __init__(self) -> None:
-        self._last: OrderedDict[Key, Subscription] = OrderedDict()
+        self._last: OrderedDict[Key, ShardSubscription] = OrderedDict()
 
-    def open(self, key: Key, now_s: float) -> Subscription:
+    def open(self, key: Key, now_s: float) -> ShardSubscription:
         """Open a subscription, which ends its predecessor. Raises AwsError: ResourceInUse."""
         self._forget(now_s)
         before = self._last.get(key)
@@ -46,7 +46,7 @@ class Subscriptions:
             refuse(RESOURCE_IN_USE, "This process has reached its limit of subscriptions.")
         if before is not None:
             before.taken_over.set()
-        opened = self._last[key] = Subscription(now_s)
+        opened = self._last[key] = ShardSubscription(now_s)
         self._last.move_to_end(key)
         return opened
 

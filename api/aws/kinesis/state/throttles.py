@@ -28,7 +28,7 @@ class Bucket(NamedTuple):
     at_s: float
 
 
-class Throttles:
+class TokenBuckets:
     """Token buckets of one process.
 
     Each refills at its rate, and holds a second's worth unless a larger burst is given.
@@ -52,11 +52,11 @@ class Throttles:
         self._put(key, Bucket(left - amount, now_s))
         return True
 
-    def has(self, key: Hashable, amount: float, rate: float, now_s: float) -> bool:
+    def peek(self, key: Hashable, amount: float, rate: float, now_s: float) -> bool:
         """Return whether `take` would succeed."""
         return self._left(key, rate, now_s) >= min(amount, rate)
 
-    def charge(self, key: Hashable, amount: float, rate: float, now_s: float) -> None:
+    def debit(self, key: Hashable, amount: float, rate: float, now_s: float) -> None:
         """Debit the bucket for an amount already used, whether or not there was enough."""
         self._put(key, Bucket(self._left(key, rate, now_s) - amount, now_s))
 
@@ -74,22 +74,22 @@ class Throttles:
             self._buckets.popitem(last=False)
 
 
-class Pace:
+class AwsShardLimits:
     """Limits that the deployment enforces: Amazon's, or none."""
 
     def __init__(self, profile: str) -> None:
         self.limited = profile == "aws"
-        self._throttles = Throttles()
+        self._buckets = TokenBuckets()
 
     def control(self, operation: str, whose: Hashable, per_second: float, now_s: float) -> None:
         """Count a control call. Raises AwsError: LimitExceeded."""
-        if self.limited and not self._throttles.take((operation, whose), 1, per_second, now_s):
+        if self.limited and not self._buckets.take((operation, whose), 1, per_second, now_s):
             refuse(LIMIT_EXCEEDED, "Rate exceeded for operation.")
 
     def daily(self, operation: str, whose: Hashable, per_day: int, now_s: float) -> None:
         """Count a call with a daily limit. Raises AwsError: LimitExceeded."""
         key, rate = ("day", operation, whose), per_day / DAY_S
-        if self.limited and not self._throttles.take(key, 1, rate, now_s, per_day):
+        if self.limited and not self._buckets.take(key, 1, rate, now_s, per_day):
             refuse(
                 LIMIT_EXCEEDED,
                 f"{operation} has been called {per_day} times for this stream in 24 hours.",
@@ -97,15 +97,15 @@ class Pace:
 
     def iterator(self, shard: Hashable, shard_id: str, now_s: float) -> None:
         """Count a GetShardIterator. Raises AwsError: ProvisionedThroughputExceeded."""
-        if self.limited and not self._throttles.take(("i", shard), 1, ITERATOR_CALLS, now_s):
+        if self.limited and not self._buckets.take(("i", shard), 1, ITERATOR_CALLS, now_s):
             refuse(THROUGHPUT_EXCEEDED, f"Rate exceeded for shard {shard_id}.")
 
     def read(self, shard: Hashable, words: str, now_s: float) -> None:
         """Count a GetRecords before it runs. Raises AwsError: ProvisionedThroughputExceeded."""
         if not self.limited:
             return
-        enough = self._throttles.has(("rb", shard), 1, READ_BYTES, now_s)
-        if not enough or not self._throttles.take(("rc", shard), 1, READ_CALLS, now_s):
+        enough = self._buckets.peek(("rb", shard), 1, READ_BYTES, now_s)
+        if not enough or not self._buckets.take(("rc", shard), 1, READ_CALLS, now_s):
             refuse(THROUGHPUT_EXCEEDED, f"Rate exceeded for {words}.")
 
     def was_read(self, shard: Hashable, size_bytes: int, now_s: float) -> None:
@@ -114,14 +114,14 @@ class Pace:
         After ten megabytes the next five seconds return none.
         """
         if self.limited:
-            self._throttles.charge(("rb", shard), size_bytes, READ_BYTES, now_s)
+            self._buckets.debit(("rb", shard), size_bytes, READ_BYTES, now_s)
 
     def write(self, shard: Hashable, size_bytes: int, now_s: float) -> bool:
         """Count a record for a shard; return False if it exceeds the rate."""
         if not self.limited:
             return True
-        if not self._throttles.has(("wb", shard), size_bytes, WRITE_BYTES, now_s):
+        if not self._buckets.peek(("wb", shard), size_bytes, WRITE_BYTES, now_s):
             return False
-        if not self._throttles.take(("wr", shard), 1, WRITE_RECORDS, now_s):
+        if not self._buckets.take(("wr", shard), 1, WRITE_RECORDS, now_s):
             return False
-        return self._throttles.take(("wb", shard), size_bytes, WRITE_BYTES, now_s)
+        return self._buckets.take(("wb", shard), size_bytes, WRITE_BYTES, now_s)

@@ -20,17 +20,17 @@ _KNOWN_TO_THE_LIBRARY = (
 )  # fmt: skip
 
 
-class Malformed(ValueError):
+class MalformedCbor(ValueError):
     """The bytes are not valid CBOR of a call."""
 
 
 def _refuse(_: Any, __: bool) -> Any:
-    raise Malformed("a tag that has no meaning here")
+    raise MalformedCbor("a tag that has no meaning here")
 
 
 def _seconds(value: Any, _: bool) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise Malformed("a time is a number")
+        raise MalformedCbor("a time is a number")
     return value / 1000 if isinstance(value, int) else value
 
 
@@ -38,7 +38,7 @@ _MEANINGS = {**dict.fromkeys(_KNOWN_TO_THE_LIBRARY, _refuse), _TIME: _seconds}
 
 
 def loads(encoded: bytes) -> Plain:
-    """Decode a value. Raises Malformed."""
+    """Decode a value. Raises MalformedCbor."""
     try:
         return cbor2.loads(
             encoded,
@@ -48,7 +48,7 @@ def loads(encoded: bytes) -> Plain:
             strict_hashable_types=True,
         )
     except (cbor2.CBORDecodeError, ValueError, OverflowError, RecursionError) as error:
-        raise Malformed(str(error)) from None
+        raise MalformedCbor(str(error)) from None
 
 
 def dumps(answer: msgspec.Struct, times: frozenset[str]) -> bytes:

@@ -13,13 +13,13 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from api.aws.protocol.errors import MALFORMED_QUERY, AwsError, Fault
+from api.aws.protocol.errors import MALFORMED_QUERY, AwsError, AwsFault
 from api.aws.protocol.shapes import ListOf, MapOf, Plan, Scalar, Structure, plan_of
 
 PARAMETERS_MAX = 10_000
 DEPTH_MAX = 8  # of a dotted name; the deepest valid one has six parts
 
-INVALID_PARAMETER = Fault(
+INVALID_PARAMETER = AwsFault(
     "com.amazon.coral.service#InvalidParameterValueException", "InvalidParameterValue"
 )
 

@@ -5,7 +5,7 @@ failure is counted, as SQS counts receives only. In all, a delivery lasts 12 hou
 """
 
 from api.aws.protocol.errors import AwsError
-from api.aws.protocol.service import Call, Operations
+from api.aws.protocol.service import AwsCall, Operations
 from api.aws.sqs.actions.delete import bad_handle
 from api.aws.sqs.actions.receive import VISIBILITY_SECONDS_MAX
 from api.aws.sqs.call_helpers import queue_at
@@ -29,9 +29,9 @@ _ENTRY = "ChangeMessageVisibilityBatchRequestEntry"
 
 
 @operations.add("ChangeMessageVisibility", ChangeMessageVisibility, Action.QUEUE_RECEIVE)
-async def change_message_visibility(call: Call[ChangeMessageVisibility]) -> None:
+async def change_message_visibility(call: AwsCall[ChangeMessageVisibility]) -> None:
     """Set the remaining visibility timeout of a delivery, counted from now."""
-    request = call.asked
+    request = call.request
     required(request.queue_url, "QueueUrl")
     handle = required(request.receipt_handle, "ReceiptHandle")
     if request.visibility_timeout is None:
@@ -45,11 +45,11 @@ async def change_message_visibility(call: Call[ChangeMessageVisibility]) -> None
 
 @operations.add("ChangeMessageVisibilityBatch", ChangeMessageVisibilityBatch, Action.QUEUE_RECEIVE)
 async def change_message_visibility_batch(
-    call: Call[ChangeMessageVisibilityBatch],
+    call: AwsCall[ChangeMessageVisibilityBatch],
 ) -> ChangeMessageVisibilityBatchResult:
     """Set the visibility timeout of up to ten deliveries; each has its own result."""
-    queue = await queue_at(call, call.asked.queue_url)
-    entries = named_entries(call.asked.entries, _ENTRY)
+    queue = await queue_at(call, call.request.queue_url)
+    entries = named_entries(call.request.entries, _ENTRY)
     changes: dict[str, Settlement] = {}
     refused = []
     for place, (name, entry) in enumerate(entries, 1):

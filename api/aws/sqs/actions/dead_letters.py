@@ -2,8 +2,8 @@
 
 from msgspec import field
 
-from api.aws.protocol.service import Call, Operations
-from api.aws.protocol.shapes import Input, Output
+from api.aws.protocol.service import AwsCall, Operations
+from api.aws.protocol.shapes import Input, OperationOutput
 from api.aws.sqs.call_helpers import queue_at, url_of
 from api.aws.sqs.pagination import bad_token, next_token, page_of
 from api.aws.sqs.shapes import QueueUrls
@@ -21,7 +21,7 @@ class ListDeadLetterSourceQueues(Input):
     max_results: int | None = None
 
 
-class ListDeadLetterSourceQueuesResult(Output):
+class ListDeadLetterSourceQueuesResult(OperationOutput):
     """A page of queues; the member's name is in lower case, and it is always present."""
 
     queue_urls: QueueUrls = field(name="queueUrls")
@@ -30,10 +30,10 @@ class ListDeadLetterSourceQueuesResult(Output):
 
 @operations.add("ListDeadLetterSourceQueues", ListDeadLetterSourceQueues, Action.QUEUE_LIST)
 async def list_dead_letter_source_queues(
-    call: Call[ListDeadLetterSourceQueues],
+    call: AwsCall[ListDeadLetterSourceQueues],
 ) -> ListDeadLetterSourceQueuesResult:
     """List the queues whose RedrivePolicy names this one."""
-    request = call.asked
+    request = call.request
     queue = await queue_at(call, request.queue_url)
     limit, after = page_of(request.max_results, request.next_token)
     try:

@@ -7,7 +7,7 @@ for its delivery only. Deleting a message that no longer exists succeeds.
 from collections.abc import Sequence
 
 from api.aws.protocol.errors import AwsError
-from api.aws.protocol.service import Call, Operations
+from api.aws.protocol.service import AwsCall, Operations
 from api.aws.sqs.call_helpers import queue_at
 from api.aws.sqs.errors import RECEIPT_HANDLE_IS_INVALID, invalid_value, missing, required
 from api.aws.sqs.messages.batches import failed, named_entries
@@ -28,9 +28,9 @@ _ENTRY = "DeleteMessageBatchRequestEntry"
 
 
 @operations.add("DeleteMessage", DeleteMessage, Action.QUEUE_RECEIVE)
-async def delete_message(call: Call[DeleteMessage]) -> None:
+async def delete_message(call: AwsCall[DeleteMessage]) -> None:
     """Delete a message, acknowledging its delivery."""
-    request = call.asked
+    request = call.request
     required(request.queue_url, "QueueUrl")
     handle = required(request.receipt_handle, "ReceiptHandle")
     queue = await queue_at(call, request.queue_url)
@@ -40,10 +40,10 @@ async def delete_message(call: Call[DeleteMessage]) -> None:
 
 
 @operations.add("DeleteMessageBatch", DeleteMessageBatch, Action.QUEUE_RECEIVE)
-async def delete_message_batch(call: Call[DeleteMessageBatch]) -> DeleteMessageBatchResult:
+async def delete_message_batch(call: AwsCall[DeleteMessageBatch]) -> DeleteMessageBatchResult:
     """Delete up to ten messages; each has its own result."""
-    queue = await queue_at(call, call.asked.queue_url)
-    entries = named_entries(call.asked.entries, _ENTRY)
+    queue = await queue_at(call, call.request.queue_url)
+    entries = named_entries(call.request.entries, _ENTRY)
     handles: dict[str, str] = {}
     for place, (name, entry) in enumerate(entries, 1):
         if not entry.receipt_handle:
@@ -60,7 +60,7 @@ async def delete_message_batch(call: Call[DeleteMessageBatch]) -> DeleteMessageB
 
 
 async def _delete(
-    call: Call[DeleteMessage] | Call[DeleteMessageBatch], queue: Queue, handles: Sequence[str]
+    call: AwsCall[DeleteMessage] | AwsCall[DeleteMessageBatch], queue: Queue, handles: Sequence[str]
 ) -> list[Settled]:
     settlements = [Settlement(handle, SettleAction.ACK) for handle in handles]
     settled = await call.storage.queues.settle(queue.name, settlements, any_delivery=True)

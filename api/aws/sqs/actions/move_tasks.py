@@ -10,8 +10,8 @@ from typing import Annotated
 import msgspec
 
 from api.aws.protocol.errors import AwsError
-from api.aws.protocol.service import Call, Operations
-from api.aws.protocol.shapes import Input, Output, named
+from api.aws.protocol.service import AwsCall, Operations
+from api.aws.protocol.shapes import Input, OperationOutput, named
 from api.aws.sqs.call_helpers import arns_of
 from api.aws.sqs.errors import RESOURCE_NOT_FOUND, invalid, invalid_value, required
 from api.aws.sqs.queues.arns import Arns
@@ -43,7 +43,7 @@ class StartMessageMoveTask(Input):
     max_number_of_messages_per_second: int | None = None
 
 
-class StartMessageMoveTaskResult(Output):
+class StartMessageMoveTaskResult(OperationOutput):
     """The started task."""
 
     task_handle: str
@@ -55,7 +55,7 @@ class CancelMessageMoveTask(Input):
     task_handle: str | None = None
 
 
-class CancelMessageMoveTaskResult(Output):
+class CancelMessageMoveTaskResult(OperationOutput):
     """The number of messages that were moved."""
 
     approximate_number_of_messages_moved: int
@@ -68,7 +68,7 @@ class ListMessageMoveTasks(Input):
     max_results: int | None = None
 
 
-class MoveTask(Output):
+class MoveTask(OperationOutput):
     """One task, with its handle while it runs, and its failure if it failed."""
 
     status: str
@@ -82,7 +82,7 @@ class MoveTask(Output):
     failure_reason: str | None = None
 
 
-class ListMessageMoveTasksResult(Output):
+class ListMessageMoveTasksResult(OperationOutput):
     """Tasks, the newest first."""
 
     results: Annotated[list[MoveTask] | None, named("ListMessageMoveTasksResultEntry")] = None
@@ -103,9 +103,11 @@ _decoder = msgspec.json.Decoder(TaskHandle)
 
 
 @operations.add("StartMessageMoveTask", StartMessageMoveTask, Action.QUEUE_REDRIVE)
-async def start_message_move_task(call: Call[StartMessageMoveTask]) -> StartMessageMoveTaskResult:
+async def start_message_move_task(
+    call: AwsCall[StartMessageMoveTask],
+) -> StartMessageMoveTaskResult:
     """Move a dead-letter queue's messages back to their sources, or to another queue."""
-    request = call.asked
+    request = call.request
     arns = await arns_of(call)
     source_arn = required(request.source_arn, "SourceArn")
     source = await _queue(call, source_arn, "SourceArn", arns)
@@ -129,10 +131,10 @@ async def start_message_move_task(call: Call[StartMessageMoveTask]) -> StartMess
 
 @operations.add("CancelMessageMoveTask", CancelMessageMoveTask, Action.QUEUE_REDRIVE)
 async def cancel_message_move_task(
-    call: Call[CancelMessageMoveTask],
+    call: AwsCall[CancelMessageMoveTask],
 ) -> CancelMessageMoveTaskResult:
     """Stop a task; moved messages stay moved."""
-    handle = _decode(required(call.asked.task_handle, "TaskHandle"))
+    handle = _decode(required(call.request.task_handle, "TaskHandle"))
     source = await _queue(call, handle.source_arn, "SourceArn", await arns_of(call))
     try:
         move = await call.storage.moves.get(handle.task_id)
@@ -147,9 +149,11 @@ async def cancel_message_move_task(
 
 
 @operations.add("ListMessageMoveTasks", ListMessageMoveTasks, Action.QUEUE_LIST)
-async def list_message_move_tasks(call: Call[ListMessageMoveTasks]) -> ListMessageMoveTasksResult:
+async def list_message_move_tasks(
+    call: AwsCall[ListMessageMoveTasks],
+) -> ListMessageMoveTasksResult:
     """List a queue's tasks, the newest first."""
-    request = call.asked
+    request = call.request
     arns = await arns_of(call)
     source = await _queue(call, required(request.source_arn, "SourceArn"), "SourceArn", arns)
     limit = 1 if request.max_results is None else request.max_results
@@ -162,7 +166,9 @@ async def list_message_move_tasks(call: Call[ListMessageMoveTasks]) -> ListMessa
 
 
 async def _queue(
-    call: Call[StartMessageMoveTask] | Call[CancelMessageMoveTask] | Call[ListMessageMoveTasks],
+    call: AwsCall[StartMessageMoveTask]
+    | AwsCall[CancelMessageMoveTask]
+    | AwsCall[ListMessageMoveTasks],
     arn: str,
     parameter: str,
     arns: Arns,

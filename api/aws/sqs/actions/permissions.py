@@ -7,7 +7,7 @@ from typing import Annotated
 
 from msgspec import field
 
-from api.aws.protocol.service import Call, Operations
+from api.aws.protocol.service import AwsCall, Operations
 from api.aws.protocol.shapes import Input, named
 from api.aws.sqs.call_helpers import arns_of, queue_name
 from api.aws.sqs.errors import missing, required
@@ -38,9 +38,9 @@ class RemovePermission(Input):
 
 
 @operations.add("AddPermission", AddPermission, Action.QUEUE_MANAGE)
-async def add_permission_to_queue(call: Call[AddPermission]) -> None:
+async def add_permission_to_queue(call: AwsCall[AddPermission]) -> None:
     """Add a statement to a queue's policy."""
-    request = call.asked
+    request = call.request
     name = queue_name(call, request.queue_url)
     label = required(request.label, "Label")
     accounts, actions = request.account_ids, request.actions
@@ -61,10 +61,10 @@ async def add_permission_to_queue(call: Call[AddPermission]) -> None:
 
 
 @operations.add("RemovePermission", RemovePermission, Action.QUEUE_MANAGE)
-async def remove_permission_from_queue(call: Call[RemovePermission]) -> None:
+async def remove_permission_from_queue(call: AwsCall[RemovePermission]) -> None:
     """Remove a statement from a queue's policy."""
-    name = queue_name(call, call.asked.queue_url)
-    label = required(call.asked.label, "Label")
+    name = queue_name(call, call.request.queue_url)
+    label = required(call.request.label, "Label")
 
     def remove(spec: QueueSpec) -> QueueSpec:
         return annotated(spec, POLICY, remove_permission(annotation(spec, POLICY), label))

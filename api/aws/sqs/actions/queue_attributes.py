@@ -2,8 +2,8 @@
 
 from typing import Annotated
 
-from api.aws.protocol.service import Call, Operations
-from api.aws.protocol.shapes import Input, Output, named
+from api.aws.protocol.service import AwsCall, Operations
+from api.aws.protocol.shapes import Input, OperationOutput, named
 from api.aws.sqs.call_helpers import arns_of, queue_at
 from api.aws.sqs.errors import missing, required
 from api.aws.sqs.queues.attributes import POLICY, apply_attributes
@@ -23,17 +23,17 @@ class GetQueueAttributes(Input):
     attribute_names: Annotated[Names, named("AttributeName")] = None
 
 
-class GetQueueAttributesResult(Output):
+class GetQueueAttributesResult(OperationOutput):
     """The requested attributes that are set."""
 
     attributes: AttributeMap = None
 
 
 @operations.add("GetQueueAttributes", GetQueueAttributes, Action.QUEUE_LIST)
-async def get_queue_attributes(call: Call[GetQueueAttributes]) -> GetQueueAttributesResult:
+async def get_queue_attributes(call: AwsCall[GetQueueAttributes]) -> GetQueueAttributesResult:
     """Return a queue's configuration and message counts."""
-    queue = await queue_at(call, call.asked.queue_url)
-    names = call.asked.attribute_names or []
+    queue = await queue_at(call, call.request.queue_url)
+    names = call.request.attribute_names or []
     check_names(names)
     stats = await call.storage.queues.stats(queue.name) if wants_counts(names) else None
     attributes = told_attributes(queue, stats, names, await arns_of(call))
@@ -48,9 +48,9 @@ class SetQueueAttributes(Input):
 
 
 @operations.add("SetQueueAttributes", SetQueueAttributes, Action.QUEUE_MANAGE)
-async def set_queue_attributes(call: Call[SetQueueAttributes]) -> None:
+async def set_queue_attributes(call: AwsCall[SetQueueAttributes]) -> None:
     """Change attributes of a queue; the others keep their values."""
-    request = call.asked
+    request = call.request
     required(request.queue_url, "QueueUrl")
     attributes = request.attributes
     if attributes is None:

@@ -9,9 +9,9 @@ from typing import cast
 
 from msgspec import field
 
-from api.aws.protocol.service import Call, Operations
-from api.aws.protocol.shapes import Input, Output
-from api.aws.sqs.aws_limits_mode import NAME_RESTS_MS, LikeAmazon
+from api.aws.protocol.service import AwsCall, Operations
+from api.aws.protocol.shapes import Input, OperationOutput
+from api.aws.sqs.aws_limits_mode import NAME_REUSE_DELAY_MS, AwsLimits
 from api.aws.sqs.call_helpers import arns_of, queue_name, url_of
 from api.aws.sqs.errors import (
     INVALID_ATTRIBUTE_NAME,
@@ -62,19 +62,19 @@ class CreateQueue(Input):
     tags: TagMap = field(name="tags", default=None)
 
 
-class QueueUrlResult(Output):
+class QueueUrlResult(OperationOutput):
     """The URL of a queue."""
 
     queue_url: str
 
 
 @operations.add("CreateQueue", CreateQueue, Action.QUEUE_MANAGE)
-async def create_queue(call: Call[CreateQueue]) -> QueueUrlResult:
+async def create_queue(call: AwsCall[CreateQueue]) -> QueueUrlResult:
     """Create a queue, or return the existing one if each given attribute matches.
 
     The attributes are compared with the queue's current values.
     """
-    request = call.asked
+    request = call.request
     attributes = request.attributes or {}
     name = _new_name(required(request.queue_name, "QueueName"), attributes, call)
     call.authorise(str(name))
@@ -88,7 +88,7 @@ async def create_queue(call: Call[CreateQueue]) -> QueueUrlResult:
     return QueueUrlResult(queue_url(call.address, arns.account_id, name.name))
 
 
-def _new_name(name: str, attributes: dict[str, str], call: Call[CreateQueue]) -> QueueName:
+def _new_name(name: str, attributes: dict[str, str], call: AwsCall[CreateQueue]) -> QueueName:
     fifo = attributes.get(FIFO_QUEUE)
     if fifo is not None:
         if (
@@ -107,17 +107,19 @@ def _new_name(name: str, attributes: dict[str, str], call: Call[CreateQueue]) ->
     return QueueName(name, call.principal.namespace)
 
 
-async def _existing(call: Call[CreateQueue], name: QueueName) -> Queue | None:
+async def _existing(call: AwsCall[CreateQueue], name: QueueName) -> Queue | None:
     try:
         return await call.storage.catalog.fresh_queue(name)
     except QueueNotFound:
         return None
 
 
-async def _check_rested(call: Call[CreateQueue], name: QueueName) -> None:
+async def _check_rested(call: AwsCall[CreateQueue], name: QueueName) -> None:
     """Raise AwsError for a name that AWS would not accept yet, if AWS limits are enforced."""
-    like = cast(LikeAmazon, call.kept)
-    if like.strictly and await call.storage.catalog.queue_deleted_within(name, NAME_RESTS_MS):
+    aws_limits = cast(AwsLimits, call.process_state)
+    if aws_limits.enforced and await call.storage.catalog.queue_deleted_within(
+        name, NAME_REUSE_DELAY_MS
+    ):
         refuse(
             QUEUE_DELETED_RECENTLY,
             "You must wait 60 seconds after deleting a queue before you can create another with the same "
@@ -125,9 +127,9 @@ async def _check_rested(call: Call[CreateQueue], name: QueueName) -> None:
         )
 
 
-async def _create(call: Call[CreateQueue], name: QueueName, arns: Arns) -> Queue | None:
+async def _create(call: AwsCall[CreateQueue], name: QueueName, arns: Arns) -> Queue | None:
     """Create the queue and return None; return the queue if it was created concurrently."""
-    request = call.asked
+    request = call.request
     tags = request.tags or {}
     check_tags(tags)
     fifo = name.name.endswith(FIFO_SUFFIX)
@@ -166,15 +168,15 @@ class QueueOnly(Input):
 
 
 @operations.add("DeleteQueue", QueueOnly, Action.QUEUE_MANAGE)
-async def delete_queue(call: Call[QueueOnly]) -> None:
+async def delete_queue(call: AwsCall[QueueOnly]) -> None:
     """Delete a queue with all its messages."""
-    await call.storage.catalog.delete_queue(queue_name(call, call.asked.queue_url))
+    await call.storage.catalog.delete_queue(queue_name(call, call.request.queue_url))
 
 
 @operations.add("PurgeQueue", QueueOnly, Action.QUEUE_PURGE)
-async def purge_queue(call: Call[QueueOnly]) -> None:
+async def purge_queue(call: AwsCall[QueueOnly]) -> None:
     """Delete every message of a queue: ready, delayed and in flight."""
-    name = queue_name(call, call.asked.queue_url)
+    name = queue_name(call, call.request.queue_url)
     seconds = PURGE_SECONDS_MIN
     try:
         await call.storage.queues.purge(name, at_most_every_ms=seconds * limits.SECOND_MS)
@@ -193,14 +195,14 @@ class GetQueueUrl(Input):
 
 
 @operations.add("GetQueueUrl", GetQueueUrl, Action.QUEUE_LIST)
-async def get_queue_url(call: Call[GetQueueUrl]) -> QueueUrlResult:
+async def get_queue_url(call: AwsCall[GetQueueUrl]) -> QueueUrlResult:
     """Return the URL of a queue."""
     try:
-        name = QueueName(required(call.asked.queue_name, "QueueName"), call.principal.namespace)
+        name = QueueName(required(call.request.queue_name, "QueueName"), call.principal.namespace)
     except ValidationFailed:
         raise no_such_queue() from None
     call.authorise(str(name))
-    if call.account and call.asked.owner not in (None, call.account):
+    if call.account and call.request.owner not in (None, call.account):
         raise no_such_queue()
     await call.storage.catalog.queue(name)
     return QueueUrlResult(await url_of(call, name.name))
@@ -214,7 +216,7 @@ class ListQueues(Input):
     max_results: int | None = None
 
 
-class ListQueuesResult(Output):
+class ListQueuesResult(OperationOutput):
     """A page of queues. The token is set only if a page size was given, as at Amazon."""
 
     queue_urls: QueueUrls = None
@@ -222,9 +224,9 @@ class ListQueuesResult(Output):
 
 
 @operations.add("ListQueues", ListQueues, Action.QUEUE_LIST)
-async def list_queues(call: Call[ListQueues]) -> ListQueuesResult:
+async def list_queues(call: AwsCall[ListQueues]) -> ListQueuesResult:
     """List queues by name."""
-    request = call.asked
+    request = call.request
     prefix = request.queue_name_prefix or ""
     call.authorise_list()
     limit, after = page_of(request.max_results, request.next_token)
@@ -236,7 +238,7 @@ async def list_queues(call: Call[ListQueues]) -> ListQueuesResult:
     return ListQueuesResult(urls or None, next_token(urls, request.max_results))
 
 
-async def _names(call: Call[ListQueues], prefix: str, after: str, limit: int) -> list[str]:
+async def _names(call: AwsCall[ListQueues], prefix: str, after: str, limit: int) -> list[str]:
     """Return the first `limit` names that the caller may see."""
     seen: list[str] = []
     while True:

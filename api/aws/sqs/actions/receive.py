@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from api.aws.protocol.service import Call, Operations
+from api.aws.protocol.service import AwsCall, Operations
 from api.aws.sqs.call_helpers import arns_of, queue_at
 from api.aws.sqs.errors import (
     INVALID_ATTRIBUTE_NAME,
@@ -48,12 +48,12 @@ SYSTEM_ATTRIBUTE_NAMES = frozenset(
 
 
 @operations.add("ReceiveMessage", ReceiveMessage, Action.QUEUE_RECEIVE)
-async def receive_message(call: Call[ReceiveMessage]) -> ReceiveMessageResult:
+async def receive_message(call: AwsCall[ReceiveMessage]) -> ReceiveMessageResult:
     """Receive messages; each is hidden until its visibility timeout passes.
 
     WaitTimeSeconds is the maximum wait for the first one, also if it is 0; without it the queue's own wait applies.
     """
-    request = call.asked
+    request = call.request
     queue = await queue_at(call, request.queue_url)
     _check(request, queue)
     system_names = _system_names(request)
@@ -132,7 +132,7 @@ def _optional_ms(seconds: int | None) -> int | None:
 
 
 async def _release_if_gone(
-    call: Call[ReceiveMessage], name: QueueName, messages: Sequence[ReceivedMessage]
+    call: AwsCall[ReceiveMessage], name: QueueName, messages: Sequence[ReceivedMessage]
 ) -> None:
     """Release the messages immediately if the client has disconnected.
 

@@ -1,7 +1,7 @@
 """SendMessage and SendMessageBatch."""
 
 from api.aws.protocol.errors import AwsError
-from api.aws.protocol.service import Call, Operations
+from api.aws.protocol.service import AwsCall, Operations
 from api.aws.sqs.call_helpers import queue_at
 from api.aws.sqs.errors import BATCH_REQUEST_TOO_LONG, refuse, required
 from api.aws.sqs.messages.batches import failed, named_entries
@@ -36,9 +36,9 @@ _ENTRY = "SendMessageBatchRequestEntry"
 
 
 @operations.add("SendMessage", SendMessage, Action.QUEUE_SEND)
-async def send_message(call: Call[SendMessage]) -> SendMessageResult:
+async def send_message(call: AwsCall[SendMessage]) -> SendMessageResult:
     """Add a message to a queue."""
-    request = call.asked
+    request = call.request
     required(request.queue_url, "QueueUrl")
     required(request.message_body, "MessageBody")
     queue = await queue_at(call, request.queue_url)
@@ -55,9 +55,9 @@ async def send_message(call: Call[SendMessage]) -> SendMessageResult:
 
 
 @operations.add("SendMessageBatch", SendMessageBatch, Action.QUEUE_SEND)
-async def send_message_batch(call: Call[SendMessageBatch]) -> SendMessageBatchResult:
+async def send_message_batch(call: AwsCall[SendMessageBatch]) -> SendMessageBatchResult:
     """Add up to ten messages; each has its own result, and the valid ones are added together."""
-    request = call.asked
+    request = call.request
     queue = await queue_at(call, request.queue_url)
     entries = named_entries(request.entries, _ENTRY)
     _check_size(entries)
@@ -79,7 +79,7 @@ async def send_message_batch(call: Call[SendMessageBatch]) -> SendMessageBatchRe
 
 
 async def _send(
-    call: Call[SendMessage] | Call[SendMessageBatch], queue: Queue, messages: list[NewMessage]
+    call: AwsCall[SendMessage] | AwsCall[SendMessageBatch], queue: Queue, messages: list[NewMessage]
 ) -> list[SentMessage]:
     if call.trace is not None:
         call.trace.found([context_of(one.headers, one.system) for one in messages], len(messages))

@@ -4,8 +4,8 @@ from typing import Annotated
 
 from msgspec.structs import replace
 
-from api.aws.protocol.service import Call, Operations
-from api.aws.protocol.shapes import Input, Output, named
+from api.aws.protocol.service import AwsCall, Operations
+from api.aws.protocol.shapes import Input, OperationOutput, named
 from api.aws.sqs.call_helpers import queue_at, queue_name
 from api.aws.sqs.errors import missing
 from api.aws.sqs.queues.tags import check_tags
@@ -36,17 +36,17 @@ class ListQueueTags(Input):
     queue_url: str | None = None
 
 
-class ListQueueTagsResult(Output):
+class ListQueueTagsResult(OperationOutput):
     """The tags of a queue; the member is missing when there are none."""
 
     tags: TagMap = None
 
 
 @operations.add("TagQueue", TagQueue, Action.QUEUE_MANAGE)
-async def tag_queue(call: Call[TagQueue]) -> None:
+async def tag_queue(call: AwsCall[TagQueue]) -> None:
     """Add tags to a queue."""
-    name = queue_name(call, call.asked.queue_url)
-    tags = call.asked.tags
+    name = queue_name(call, call.request.queue_url)
+    tags = call.request.tags
     if not tags:
         raise missing("Tags")
 
@@ -59,10 +59,10 @@ async def tag_queue(call: Call[TagQueue]) -> None:
 
 
 @operations.add("UntagQueue", UntagQueue, Action.QUEUE_MANAGE)
-async def untag_queue(call: Call[UntagQueue]) -> None:
+async def untag_queue(call: AwsCall[UntagQueue]) -> None:
     """Remove tags from a queue; missing ones are ignored."""
-    name = queue_name(call, call.asked.queue_url)
-    keys = frozenset(call.asked.tag_keys or ())
+    name = queue_name(call, call.request.queue_url)
+    keys = frozenset(call.request.tag_keys or ())
     if not keys:
         raise missing("TagKeys")
 
@@ -75,7 +75,7 @@ async def untag_queue(call: Call[UntagQueue]) -> None:
 
 
 @operations.add("ListQueueTags", ListQueueTags, Action.QUEUE_LIST)
-async def list_queue_tags(call: Call[ListQueueTags]) -> ListQueueTagsResult:
+async def list_queue_tags(call: AwsCall[ListQueueTags]) -> ListQueueTagsResult:
     """Return a queue's tags."""
-    queue = await queue_at(call, call.asked.queue_url)
+    queue = await queue_at(call, call.request.queue_url)
     return ListQueueTagsResult(queue.spec.tags or None)

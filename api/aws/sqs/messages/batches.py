@@ -20,13 +20,13 @@ ENTRIES_MAX = 10
 _ID = re.compile(r"[A-Za-z0-9_-]{1,80}")
 
 
-class Entry(Protocol):
+class BatchEntry(Protocol):
     """An entry of a batch request."""
 
     id: str | None
 
 
-E = TypeVar("E", bound=Entry)
+E = TypeVar("E", bound=BatchEntry)
 
 
 def named_entries(entries: Sequence[E] | None, kind: str) -> list[tuple[str, E]]:
@@ -51,7 +51,7 @@ def named_entries(entries: Sequence[E] | None, kind: str) -> list[tuple[str, E]]
     return named
 
 
-def _id_of(entry: Entry, kind: str, place: int) -> str:
+def _id_of(entry: BatchEntry, kind: str, place: int) -> str:
     if entry.id is None:
         raise missing(f"{kind}.{place}.Id")
     if not _ID.fullmatch(entry.id):

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from api.aws.protocol.resource_policies import refused
-from api.aws.protocol.service import Call
+from api.aws.protocol.service import AwsCall
 from api.aws.sqs.errors import (
     INVALID_ATTRIBUTE_VALUE,
     OVER_LIMIT,
@@ -44,7 +44,7 @@ def check_policy(text: str) -> None:
     _parsed(text)
 
 
-async def check_honoured(call: Call[Any], text: str | None) -> None:
+async def check_honoured(call: AwsCall[Any], text: str | None) -> None:
     """Raise AwsError for a policy that cannot be honoured."""
     if text and (reason := await refused(call, _parsed(text))) is not None:
         refuse(INVALID_ATTRIBUTE_VALUE, f"Invalid value for the parameter Policy. {reason}")

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 import msgspec
 
-from api.aws.protocol.service import Call
+from api.aws.protocol.service import AwsCall
 from api.aws.sqs.queues.redrive import REDRIVE_POLICY, check_target
 from storage.domain.access.permissions import Action
 from storage.domain.errors import QueueNotFound
@@ -16,7 +16,7 @@ In = TypeVar("In", bound=msgspec.Struct)
 
 
 async def check_redrive_target(
-    call: Call[In], source: QueueName, spec: QueueSpec, attributes: Mapping[str, str]
+    call: AwsCall[In], source: QueueName, spec: QueueSpec, attributes: Mapping[str, str]
 ) -> None:
     """Raise AwsError unless the target in the attributes accepts the dead letters of `source`.
 
