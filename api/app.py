@@ -81,12 +81,12 @@ from api.spec.asyncapi import build_asyncapi
 from api.spec.openapi import build_document
 from api.sse import endpoint
 from api.websocket import endpoint as push_door
-from api.websocket.endpoint import PushDoor
+from api.websocket.endpoint import WebSocketEndpoint
 from api.websocket.presence import SocketsHere
 from api.websocket.publisher import Publisher, PublishMetrics
 from api.websocket.session_registry import Sessions
-from api.websocket.subscriptions.factory import Sources
-from api.websocket.subscriptions.queue import WorkEngine
+from api.websocket.subscriptions.factory import SubscriptionFactory
+from api.websocket.subscriptions.queue import QueueSubscriptionServices
 from consumers.feeds.feed import Feeds
 from consumers.webhooks.manual_delivery import Requested
 from storage.bootstrap import Storage, open_storage
@@ -154,12 +154,12 @@ def create_app(
     )
     sts = AwsEndpoint(STS, deployment, protocol="sts")
     aws = ServiceRouter(sqs, targets=[kinesis], forms=[sts])
-    push = PushDoor(
+    push = WebSocketEndpoint(
         authenticator,
         revalidator,
         auditing,
         lambda: control.state.sessions,
-        lambda: control.state.sources,
+        lambda: control.state.subscription_factory,
         lambda: control.state.storage.connection_slots,
     )
     return Gateway(
@@ -301,7 +301,7 @@ async def _pushing(
     feeds: Feeds = app.state.feeds
     sessions = Sessions(process_limits, asyncio.get_running_loop().time)
     app.state.sessions = sessions
-    app.state.sources = Sources(
+    app.state.subscription_factory = SubscriptionFactory(
         storage,
         feeds,
         metrics,
@@ -314,7 +314,9 @@ async def _pushing(
             storage.catalog,
             tracing,
         ),
-        WorkEngine(storage.queues, storage.catalog, SystemClock(), metrics.queues, tracing),
+        QueueSubscriptionServices(
+            storage.queues, storage.catalog, SystemClock(), metrics.queues, tracing
+        ),
     )
     try:
         yield

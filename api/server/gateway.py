@@ -57,7 +57,7 @@ from api.rest.routes import health, identity
 from api.server.slow_requests import SlowRequestMonitor
 from api.spec.openapi import build_document
 from api.types import RequestHeaders
-from api.websocket.endpoint import PushDoor
+from api.websocket.endpoint import WebSocketEndpoint
 from storage.domain import limits
 from storage.domain.access.audit import Door
 from storage.domain.access.permissions import Principal
@@ -85,7 +85,7 @@ class Gateway:
         control: FastAPI,
         dispatcher: Dispatcher,
         aws: ServiceRouter,
-        push: PushDoor,
+        push: WebSocketEndpoint,
         authenticator: Authenticator,
         revalidator: SessionRevalidator,
         auditing: Auditing,

@@ -21,7 +21,7 @@ import msgspec
 
 from api.http.codecs import NDJSON
 from api.native.record_formats import JSON_OF_SHARD
-from api.sse.event_id import DONE, place_before, tell_place
+from api.sse.event_id import DONE, event_id_prefix, format_event_id
 from consumers.feeds.blocks import Chunk
 from storage.domain.streams.stream import Gap
 
@@ -32,7 +32,7 @@ _RETRY_MS = 2_000
 _encode = msgspec.json.Encoder().encode
 
 
-class GapTold(msgspec.Struct, frozen=True):
+class GapNotice(msgspec.Struct, frozen=True):
     """Offsets [first, next) of a shard that cannot be read.
 
     `reason`: 'expired' by retention, or a 'hole' that was never filled.
@@ -44,21 +44,21 @@ class GapTold(msgspec.Struct, frozen=True):
     reason: str
 
 
-class EndedTold(msgspec.Struct, frozen=True):
+class EndedNotice(msgspec.Struct, frozen=True):
     """A shard was split or merged, and all of it was sent; its children follow."""
 
     shard: int
     children: list[int]
 
 
-class FailureTold(msgspec.Struct, frozen=True):
+class FailureNotice(msgspec.Struct, frozen=True):
     """The stream cannot continue: a problem, as in any response."""
 
     problem: msgspec.Raw
     next_cursor: str
 
 
-class EndTold(msgspec.Struct, frozen=True):
+class EndNotice(msgspec.Struct, frozen=True):
     """The end of the answer: everything up to here was sent.
 
     `reason`: the 'limit', the 'tip' at the time of the request, the 'shard_end', or 'draining' when the server shuts down.
@@ -68,24 +68,24 @@ class EndTold(msgspec.Struct, frozen=True):
     next_cursor: str
 
 
-class HeartbeatTold(msgspec.Struct, frozen=True):
+class HeartbeatNotice(msgspec.Struct, frozen=True):
     """Nothing new, with the current reading position."""
 
     next_cursor: str
 
 
-Told = GapTold | EndedTold | FailureTold | EndTold | HeartbeatTold
+StreamNotice = GapNotice | EndedNotice | FailureNotice | EndNotice | HeartbeatNotice
 
-_NAMES: dict[type[Told], bytes] = {
-    GapTold: b"gap",
-    EndedTold: b"shard_ended",
-    FailureTold: b"error",
-    EndTold: b"end",
-    HeartbeatTold: b"heartbeat",
+_NAMES: dict[type[StreamNotice], bytes] = {
+    GapNotice: b"gap",
+    EndedNotice: b"shard_ended",
+    FailureNotice: b"error",
+    EndNotice: b"end",
+    HeartbeatNotice: b"heartbeat",
 }
 
 
-class Text(Protocol):
+class EventEncoder(Protocol):
     """Encoder of one of the two formats."""
 
     kind: str
@@ -98,17 +98,21 @@ class Text(Protocol):
     ) -> bytes:
         """Encode the records of a chunk, or the selected ones, for a reader at these positions."""
 
-    def told(self, what: Told, positions: dict[int, int], *, done: bool = False) -> bytes:
+    def encode_notice(
+        self, what: StreamNotice, positions: dict[int, int], *, done: bool = False
+    ) -> bytes:
         """Encode another event, after which the reader is at these positions.
 
         `done`: the reader has received everything that it requested.
         """
 
-    def still_here(self, what: HeartbeatTold, positions: dict[int, int], *, moved: bool) -> bytes:
+    def encode_heartbeat(
+        self, what: HeartbeatNotice, positions: dict[int, int], *, moved: bool
+    ) -> bytes:
         """Encode a heartbeat. `moved`: the reader's position has changed since it was last sent."""
 
 
-class EventText:
+class SseEncoder:
     """Server-sent events."""
 
     kind = EVENT_STREAM
@@ -127,28 +131,32 @@ class EventText:
             return b""
         first = chunk.next_offset - len(chunk)
         numbers = range(len(chunk)) if chosen is None else chosen
-        place = place_before(self._stream_id, positions, chunk.shard)
+        position = event_id_prefix(self._stream_id, positions, chunk.shard)
         return b"".join(
             [
-                b"id: %b%d\ndata: %b\n\n" % (place, first + number + 1, line)
+                b"id: %b%d\ndata: %b\n\n" % (position, first + number + 1, line)
                 for number, line in zip(numbers, chunk.encoded(JSON_OF_SHARD, chosen), strict=True)
             ]
         )
 
-    def told(self, what: Told, positions: dict[int, int], *, done: bool = False) -> bytes:
-        place = tell_place(self._stream_id, positions) + (DONE if done else "")
+    def encode_notice(
+        self, what: StreamNotice, positions: dict[int, int], *, done: bool = False
+    ) -> bytes:
+        position = format_event_id(self._stream_id, positions) + (DONE if done else "")
         return b"event: %b\nid: %b\ndata: %b\n\n" % (
             _NAMES[type(what)],
-            place.encode(),
+            position.encode(),
             _encode(what),
         )
 
-    def still_here(self, what: HeartbeatTold, positions: dict[int, int], *, moved: bool) -> bytes:
+    def encode_heartbeat(
+        self, what: HeartbeatNotice, positions: dict[int, int], *, moved: bool
+    ) -> bytes:
         """Encode a comment, unless the position has changed."""
-        return self.told(what, positions) if moved else b": still here\n\n"
+        return self.encode_notice(what, positions) if moved else b": still here\n\n"
 
 
-class LineText:
+class LineEncoder:
     """JSON Lines."""
 
     def __init__(self, kind: str) -> None:
@@ -164,26 +172,30 @@ class LineText:
         lines = chunk.joined(JSON_OF_SHARD, chosen)
         return lines + b"\n" if lines else b""
 
-    def told(self, what: Told, positions: dict[int, int], *, done: bool = False) -> bytes:
+    def encode_notice(
+        self, what: StreamNotice, positions: dict[int, int], *, done: bool = False
+    ) -> bytes:
         members: dict[str, Any] = {
             "type": _NAMES[type(what)].decode(),
             **msgspec.structs.asdict(what),
         }
         return _encode(members) + b"\n"
 
-    def still_here(self, what: HeartbeatTold, positions: dict[int, int], *, moved: bool) -> bytes:
-        return self.told(what, positions)
+    def encode_heartbeat(
+        self, what: HeartbeatNotice, positions: dict[int, int], *, moved: bool
+    ) -> bytes:
+        return self.encode_notice(what, positions)
 
 
-def text_for(accept: bytes, stream_id: str) -> Text:
+def encoder_for(accept: bytes, stream_id: str) -> EventEncoder:
     """Return the encoder for an `Accept` header: JSON Lines if it names them, else SSE."""
     if b"jsonl" in accept:
-        return LineText(JSON_LINES)
+        return LineEncoder(JSON_LINES)
     if b"ndjson" in accept:
-        return LineText(NDJSON)
-    return EventText(stream_id)
+        return LineEncoder(NDJSON)
+    return SseEncoder(stream_id)
 
 
-def gap_told(shard: int, gap: Gap) -> GapTold:
+def gap_notice(shard: int, gap: Gap) -> GapNotice:
     """Convert a gap to its event."""
-    return GapTold(shard, gap.first, gap.next, gap.reason)
+    return GapNotice(shard, gap.first, gap.next, gap.reason)

@@ -18,23 +18,23 @@ from api.native.records import RecordOut
 from api.sse.encoding import (
     EVENT_STREAM,
     JSON_LINES,
-    EndedTold,
-    EndTold,
-    EventText,
-    FailureTold,
-    HeartbeatTold,
-    Text,
-    gap_told,
-    text_for,
+    EndedNotice,
+    EndNotice,
+    EventEncoder,
+    FailureNotice,
+    HeartbeatNotice,
+    SseEncoder,
+    encoder_for,
+    gap_notice,
 )
-from api.sse.event_id import tell_place
+from api.sse.event_id import format_event_id
 from api.sse.start_position import (
     ReadEvents,
     ReadShardEvents,
-    Standing,
-    chooses,
-    standing_in_all,
-    standing_in_shard,
+    StartPosition,
+    record_filter_of,
+    shard_start,
+    stream_start,
 )
 from consumers.feeds.blocks import Chunk
 from consumers.feeds.feed import Feeds
@@ -73,9 +73,11 @@ async def read_events(call: Call[ReadEvents]) -> StreamingResponse:
     after its parents. The header `Last-Event-ID` continues after that event. With `follow=false` the answer ends where the
     stream ends now; for JSON Lines this is the default. An answer that completed has a last event or line `end`.
     """
-    stand = await standing_in_all(call)
-    about = ("records", stand.stream_id)
-    return _lasting(call, stand, lambda positions: encode_cursor(about, positions), alone=False)
+    start = await stream_start(call)
+    about = ("records", start.stream_id)
+    return _streaming_response(
+        call, start, lambda positions: encode_cursor(about, positions), alone=False
+    )
 
 
 @dataplane.get(
@@ -90,26 +92,28 @@ async def read_shard_events(call: Call[ReadShardEvents]) -> StreamingResponse:
 
     As for all shards. The answer ends with the shard, when that is split or merged; `shard_ended` names the children.
     """
-    stand = await standing_in_shard(call)
-    return _lasting(
-        call, stand, lambda positions: tell_place(stand.stream_id, positions), alone=True
+    start = await shard_start(call)
+    return _streaming_response(
+        call, start, lambda positions: format_event_id(start.stream_id, positions), alone=True
     )
 
 
-def _lasting(call: Call[Any], stand: Standing, cursor: Cursor, *, alone: bool) -> StreamingResponse:
+def _streaming_response(
+    call: Call[Any], start: StartPosition, cursor: Cursor, *, alone: bool
+) -> StreamingResponse:
     query: ReadEvents = call.query
-    record_filter = chooses(query)
-    text = text_for(call.headers.get(b"accept", b""), stand.stream_id)
-    if stand.is_done:
+    record_filter = record_filter_of(query)
+    text = encoder_for(call.headers.get(b"accept", b""), start.stream_id)
+    if start.is_done:
         return StreamingResponse(text.kind, status=204)  # stops a browser from reconnecting
     call.feeds.check_room()
-    follows = isinstance(text, EventText) if query.follow is None else query.follow
+    follows = isinstance(text, SseEncoder) if query.follow is None else query.follow
     tail = Tail(
         call.feeds,
         call.storage.catalog,
         call.stream,
-        stand.positions,
-        until=None if follows else stand.tips,
+        start.positions,
+        until=None if follows else start.tips,
         alone=alone,
     )
     return StreamingResponse(
@@ -140,7 +144,7 @@ class Events:
         self,
         call: Call[Any],
         tail: Tail,
-        text: Text,
+        text: EventEncoder,
         cursor: Cursor,
         record_filter: Selects | None,
         heartbeat_ms: int = limits.EVENTS_HEARTBEAT_MS,
@@ -196,8 +200,8 @@ class Events:
         if piece or quiet_ms < self._heartbeat_ms:
             return piece
         positions = self._tail.positions
-        heartbeat = HeartbeatTold(self._cursor(positions))
-        return self._text.still_here(heartbeat, positions, moved=self._moved)
+        heartbeat = HeartbeatNotice(self._cursor(positions))
+        return self._text.encode_heartbeat(heartbeat, positions, moved=self._moved)
 
     async def _read(self) -> Chunk | None:
         """Return the next chunk; None when there is nothing for a while.
@@ -218,7 +222,7 @@ class Events:
         payload = b""
         if chunk.gap is not None:
             behind = {**positions, shard: chunk.gap.next} if shard in positions else positions
-            payload = self._text.told(gap_told(shard, chunk.gap), behind)
+            payload = self._text.encode_notice(gap_notice(shard, chunk.gap), behind)
         part, chosen = self._part(chunk)
         count = len(part) if chosen is None else len(chosen)
         if count:
@@ -229,8 +233,8 @@ class Events:
         await self._tail.take(part)
         self._moved = True
         if part.ended:
-            ended = EndedTold(shard, [child.index for child in part.children])
-            payload += self._text.told(ended, self._tail.positions)
+            ended = EndedNotice(shard, [child.index for child in part.children])
+            payload += self._text.encode_notice(ended, self._tail.positions)
         return payload
 
     def _part(self, chunk: Chunk) -> tuple[Chunk, list[int] | None]:
@@ -246,16 +250,16 @@ class Events:
 
     def _end(self, reason: str) -> bytes:
         positions = self._tail.positions
-        event = EndTold(reason, self._cursor(positions))
-        return self._text.told(event, positions, done=reason != "draining")
+        event = EndNotice(reason, self._cursor(positions))
+        return self._text.encode_notice(event, positions, done=reason != "draining")
 
     def _failure(self, error: Exception) -> bytes:
         request_id = self._request_id
         details = problem(error, instance=self._instance, request_id=request_id.decode())
         log_failure(error, self._instance, details.status, request_id, self._around)
         positions = self._tail.positions
-        failure = FailureTold(msgspec.Raw(details.body), self._cursor(positions))
-        return self._text.told(failure, positions)
+        failure = FailureNotice(msgspec.Raw(details.body), self._cursor(positions))
+        return self._text.encode_notice(failure, positions)
 
 
 def _now() -> float:

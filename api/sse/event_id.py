@@ -15,12 +15,12 @@ from storage.domain.streams.lineage import FULLY_READ
 
 DONE = "/done"
 
-_PLACE = re.compile(
+_EVENT_ID = re.compile(
     r"([0-9a-f]{16})/((?:[0-9]{1,9}:(?:[0-9]{1,16}|end))(?:,[0-9]{1,9}:(?:[0-9]{1,16}|end))*)(/done)?"
 )
 
 
-class Place(msgspec.Struct, frozen=True):
+class EventPosition(msgspec.Struct, frozen=True):
     """Positions in a stream. `is_done`: its reader has received everything that it requested."""
 
     stream_id: str
@@ -28,32 +28,32 @@ class Place(msgspec.Struct, frozen=True):
     is_done: bool = False
 
 
-def is_place(cursor: str) -> bool:
+def is_event_id(cursor: str) -> bool:
     """Return whether a cursor is an event id."""
     return "/" in cursor
 
 
-def read_place(event_id: str) -> Place:
+def parse_event_id(event_id: str) -> EventPosition:
     """Parse an event id. Raises InvalidCursor."""
-    match = _PLACE.fullmatch(event_id)
+    match = _EVENT_ID.fullmatch(event_id)
     if match is None:
         raise InvalidCursor
     pairs = (pair.split(":") for pair in match[2].split(","))
     positions = {int(shard): FULLY_READ if at == "end" else int(at) for shard, at in pairs}
-    return Place(match[1], positions, match[3] is not None)
+    return EventPosition(match[1], positions, match[3] is not None)
 
 
-def tell_place(stream_id: str, positions: Mapping[int, int]) -> str:
+def format_event_id(stream_id: str, positions: Mapping[int, int]) -> str:
     """Format positions in a stream as an event id."""
     pairs = (f"{shard}:{'end' if at == FULLY_READ else at}" for shard, at in positions.items())
     return f"{stream_id}/{','.join(pairs)}"
 
 
-def place_before(stream_id: str, positions: Mapping[int, int], shard: int) -> bytes:
+def event_id_prefix(stream_id: str, positions: Mapping[int, int], shard: int) -> bytes:
     """Return an event id without its final offset, that of one shard.
 
     It is the prefix for many records of that shard, one after another.
     """
     others = {index: at for index, at in positions.items() if index != shard}
     between = "," if others else ""
-    return f"{tell_place(stream_id, others)}{between}{shard}:".encode()
+    return f"{format_event_id(stream_id, others)}{between}{shard}:".encode()

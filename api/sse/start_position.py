@@ -10,7 +10,7 @@ from api.http.routing import Call
 from api.native.cursors import decode_cursor
 from api.native.fields import moment_ms
 from api.native.records import Count, Key, Moment, RecordsMax, Start
-from api.sse.event_id import Place, is_place, read_place
+from api.sse.event_id import EventPosition, is_event_id, parse_event_id
 from consumers.feeds.stream_tail import TO_ITS_END
 from storage.domain import limits
 from storage.domain.errors import InvalidCursor, OffsetOutOfRange, ShardNotFound, ValidationFailed
@@ -66,7 +66,7 @@ class ReadShardEvents(ReadEvents, forbid_unknown_fields=True, rename={"start": "
     tail: Annotated[RecordsMax, Meta(description="Read the last N records.")] | None = None
 
 
-class Standing(msgspec.Struct, frozen=True):
+class StartPosition(msgspec.Struct, frozen=True):
     """A reader's positions, and the current end of each shard.
 
     `is_done`: it has received everything that it requested.
@@ -78,7 +78,7 @@ class Standing(msgspec.Struct, frozen=True):
     is_done: bool = False
 
 
-async def standing_in_all(call: Call[ReadEvents]) -> Standing:
+async def stream_start(call: Call[ReadEvents]) -> StartPosition:
     """Return the start of a read of all shards.
 
     A `Last-Event-ID` takes precedence over the query, which a browser repeats. Raises InvalidCursor, OffsetOutOfRange,
@@ -87,17 +87,17 @@ async def standing_in_all(call: Call[ReadEvents]) -> Standing:
     query = call.query
     check_one(query.start, query.time, query.cursor or None)
     stream = await call.storage.catalog.stream(call.stream)
-    place = _place(call, stream)
-    if place is not None and needs_refresh(stream, place.positions):
+    position = _resumed_position(call, stream)
+    if position is not None and needs_refresh(stream, position.positions):
         stream = await call.storage.catalog.fresh_stream(call.stream)
     states = await call.storage.streams.shards(call.stream)
-    if place is None:
-        place = Place(stream.stream_id, await _start_in_all(call, stream, states))
-    check_positions(place.positions, states)
-    return Standing(stream.stream_id, place.positions, _tips(states), place.is_done)
+    if position is None:
+        position = EventPosition(stream.stream_id, await _start_in_all(call, stream, states))
+    check_positions(position.positions, states)
+    return StartPosition(stream.stream_id, position.positions, _tips(states), position.is_done)
 
 
-async def standing_in_shard(call: Call[ReadShardEvents]) -> Standing:
+async def shard_start(call: Call[ReadShardEvents]) -> StartPosition:
     """Return the start of a read of one shard.
 
     Raises InvalidCursor, OffsetOutOfRange, ShardNotFound, StreamNotFound, ValidationFailed.
@@ -108,8 +108,8 @@ async def standing_in_shard(call: Call[ReadShardEvents]) -> Standing:
     if needs_refresh(stream, {shard: 0}):
         stream = await call.storage.catalog.fresh_stream(call.stream)
     stream.shard(shard)
-    place = _place(call, stream)
-    if place is not None and place.positions.keys() != {shard}:
+    position = _resumed_position(call, stream)
+    if position is not None and position.positions.keys() != {shard}:
         raise InvalidCursor("The cursor belongs to a different shard.")
     states = [
         state
@@ -118,10 +118,10 @@ async def standing_in_shard(call: Call[ReadShardEvents]) -> Standing:
     ]
     if not states:
         raise ShardNotFound(f"Stream '{call.stream.name}' has no shard {shard}.")
-    if place is None:
-        place = Place(stream.stream_id, {shard: await _start_in_shard(call, states[0])})
-    check_positions(place.positions, states)
-    return Standing(stream.stream_id, place.positions, _tips(states), place.is_done)
+    if position is None:
+        position = EventPosition(stream.stream_id, {shard: await _start_in_shard(call, states[0])})
+    check_positions(position.positions, states)
+    return StartPosition(stream.stream_id, position.positions, _tips(states), position.is_done)
 
 
 def check_one(*given: Any) -> None:
@@ -131,19 +131,19 @@ def check_one(*given: Any) -> None:
         raise ValidationFailed.at("/from", detail, "conflict")
 
 
-def _place(call: Call[Any], stream: Stream) -> Place | None:
+def _resumed_position(call: Call[Any], stream: Stream) -> EventPosition | None:
     """Return the position that the request's cursor names. Raises InvalidCursor."""
     last = call.headers.get(b"last-event-id", b"").decode("latin-1")
     word = last or call.query.cursor
     if not word:
         return None
-    if not is_place(word):
+    if not is_event_id(word):
         about = ("records", stream.stream_id)
-        return Place(stream.stream_id, decode_cursor(word, about, dict[int, int]))
-    place = read_place(word)
-    if place.stream_id != stream.stream_id:
+        return EventPosition(stream.stream_id, decode_cursor(word, about, dict[int, int]))
+    position = parse_event_id(word)
+    if position.stream_id != stream.stream_id:
         raise InvalidCursor("The cursor belongs to a deleted stream.")
-    return place
+    return position
 
 
 def check_positions(positions: Mapping[int, int], states: Sequence[ShardState]) -> None:
@@ -190,7 +190,7 @@ async def _start_in_shard(call: Call[ReadShardEvents], state: ShardState) -> int
     return state.next if query.start is Start.LATEST else state.start
 
 
-def chooses(query: ReadEvents) -> Selects | None:
+def record_filter_of(query: ReadEvents) -> Selects | None:
     """Return the record filter; None for all records. Raises ValidationFailed."""
     headers = dict(word.split(":", 1) for word in query.header)
     if len(headers) < len(query.header):

@@ -29,9 +29,9 @@ class Connection:
         "address",
         "closed",
         "heard_s",
-        "held_in",
         "opened_s",
         "pinged_s",
+        "slot_namespace",
         "stuck_s",
         "wire",
     )
@@ -46,7 +46,7 @@ class Connection:
         self._waiting_bytes = 0
         self.wire = wire
         self.closed = False
-        self.held_in: str | None = None
+        self.slot_namespace: str | None = None
         """The namespace whose connection slot it holds."""
         self.address = ""
         """The client's address."""
@@ -92,10 +92,10 @@ class Connection:
 
     async def close(self, code: int, reason: str) -> None:
         """Send `bye` with the reason and close, in bounded time even if the client does not read."""
-        await self.say_bye(code, reason)
+        await self.send_goodbye(code, reason)
         await self.close_only(code, reason)
 
-    async def say_bye(self, code: int, reason: str, after_ms: int = 0) -> None:
+    async def send_goodbye(self, code: int, reason: str, after_ms: int = 0) -> None:
         """Send `bye`: why the socket is about to close, and whether to reconnect."""
         bye = Bye(code, reason, is_worth_coming_back(code), after_ms / 1000)
         with suppress(SocketGone, TimeoutError):

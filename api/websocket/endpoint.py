@@ -48,11 +48,11 @@ from api.websocket.frames import (
     Unsubscribe,
     Welcome,
 )
-from api.websocket.session import Session, Subscription
+from api.websocket.session import PushSession, Subscription
 from api.websocket.session_registry import Sessions, cut_soon
-from api.websocket.subscriptions.factory import Sources
-from api.websocket.subscriptions.group import Share
-from api.websocket.subscriptions.queue import Work
+from api.websocket.subscriptions.factory import SubscriptionFactory
+from api.websocket.subscriptions.group import GroupSubscription
+from api.websocket.subscriptions.queue import QueueSubscription
 from api.websocket.uvicorn_protocol import ABORT, DRAIN, LOST
 from storage.domain import limits
 from storage.domain.access.audit import Door
@@ -89,7 +89,7 @@ class _Violation(Exception):
         self.reason = reason
 
 
-class PushDoor:
+class WebSocketEndpoint:
     """The WebSocket endpoint at `/v1/ws`."""
 
     def __init__(
@@ -98,15 +98,15 @@ class PushDoor:
         revalidator: SessionRevalidator,
         auditing: Auditing,
         sessions: Callable[[], Sessions],
-        sources: Callable[[], Sources],
-        places: Callable[[], ConnectionSlots],
+        subscription_factory: Callable[[], SubscriptionFactory],
+        connection_slots: Callable[[], ConnectionSlots],
     ) -> None:
-        self._places = places
+        self._connection_slots = connection_slots
         self._authenticator = authenticator
         self._revalidator = revalidator
         self._auditing = auditing
         self._sessions = sessions
-        self._sources = sources
+        self._subscription_factory = subscription_factory
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         accepted = await self._accept(scope, receive, send)
@@ -114,7 +114,7 @@ class PushDoor:
             return
         connection, principal = accepted
         try:
-            socket = await self._greet(receive, connection, principal, scope)
+            socket = await self._handshake(receive, connection, principal, scope)
             if socket is not None:
                 with self._revalidator.registered(socket.principal, socket.expel):
                     await socket.run(receive)
@@ -127,8 +127,8 @@ class PushDoor:
             log_failure(error, "push", 500, request_id_of(dict(scope["headers"])), context)
             await self._close(connection, Close.INTERNAL_ERROR, "internal error")
         finally:
-            if connection.held_in is not None:
-                self._places().release(connection.held_in)
+            if connection.slot_namespace is not None:
+                self._connection_slots().release(connection.slot_namespace)
             self._sessions().disconnected(connection)
 
     async def _accept(
@@ -144,9 +144,9 @@ class PushDoor:
             if scope["path"] != PATH:
                 raise HttpError(HttpErrorCode.NOT_FOUND, f"The WebSocket endpoint is {PATH}.")
             wire = _wire(scope["subprotocols"])
-            self._check_room()
+            self._check_capacity()
             if principal is not None:
-                await self._places().acquire(principal.namespace)
+                await self._connection_slots().acquire(principal.namespace)
         except Exception as error:
             self._note(error, scope)
             await receive()
@@ -158,11 +158,11 @@ class PushDoor:
             await send({"type": "websocket.accept", "subprotocol": chosen})
         except BaseException:
             if principal is not None:
-                self._places().release(principal.namespace)
+                self._connection_slots().release(principal.namespace)
             raise
         abort = scope.get("extensions", {}).get(ABORT, _nothing)
         connection = Connection(send, abort, wire, self._sessions().clock)
-        connection.held_in = None if principal is None else principal.namespace
+        connection.slot_namespace = None if principal is None else principal.namespace
         connection.address = address_of(scope.get("client"))
         self._sessions().connected(connection)
         return connection, principal
@@ -189,12 +189,12 @@ class PushDoor:
             raise StorageBusy("Too many connections are not yet authenticated.")
         return None
 
-    def _check_room(self) -> None:
+    def _check_capacity(self) -> None:
         sessions = self._sessions()
         if sessions.sockets >= sessions.limits.sockets_max:
             raise StorageBusy("Too many open connections; another process may have capacity.")
 
-    async def _greet(
+    async def _handshake(
         self,
         receive: Receive,
         connection: Connection,
@@ -213,31 +213,33 @@ class PushDoor:
         hello, rest = frames[0], frames[1:]
         if not isinstance(hello, Hello):
             raise _Violation(Close.PROTOCOL_ERROR, "the first frame must be 'hello'")
-        principal = await self._named(hello, principal, scope)
-        await self._place(connection, principal)
+        principal = await self._principal_of(hello, principal, scope)
+        await self._acquire_slot(connection, principal)
         session = await self._session(connection, principal, hello)
-        return _Socket(session, connection, self._sources(), self._sessions(), rest)
+        return _Socket(session, connection, self._subscription_factory(), self._sessions(), rest)
 
-    async def _place(self, connection: Connection, principal: Principal) -> None:
+    async def _acquire_slot(self, connection: Connection, principal: Principal) -> None:
         """Ensure that the socket holds a connection slot in its principal's namespace.
 
         Raises _Violation.
         """
-        if connection.held_in == principal.namespace:
+        if connection.slot_namespace == principal.namespace:
             return
         try:
-            await self._places().acquire(principal.namespace)
+            await self._connection_slots().acquire(principal.namespace)
         except QuotaExceeded as error:
             raise _Violation(Close.TOO_MANY, error.detail) from None
         except NamespaceNotFound as error:
             raise _Violation(Close.UNAUTHENTICATED, error.detail) from None
         except MillstreamError as error:
             raise _Violation(Close.INTERNAL_ERROR, error.detail) from None
-        before, connection.held_in = connection.held_in, principal.namespace
+        before, connection.slot_namespace = connection.slot_namespace, principal.namespace
         if before is not None:
-            self._places().release(before)
+            self._connection_slots().release(before)
 
-    async def _named(self, hello: Hello, principal: Principal | None, scope: Scope) -> Principal:
+    async def _principal_of(
+        self, hello: Hello, principal: Principal | None, scope: Scope
+    ) -> Principal:
         """Return the principal of the `hello`. Raises _Violation."""
         try:
             if hello.token:
@@ -270,7 +272,9 @@ class PushDoor:
         except BadFrame as bad:
             raise _Violation(Close.PROTOCOL_ERROR, bad.error.detail) from None
 
-    async def _session(self, connection: Connection, principal: Principal, hello: Hello) -> Session:
+    async def _session(
+        self, connection: Connection, principal: Principal, hello: Hello
+    ) -> PushSession:
         """Resume or open the session of a socket and send its `welcome`."""
         sessions = self._sessions()
         session = None
@@ -305,19 +309,19 @@ class PushDoor:
 class _Socket:
     """One socket of a session, from the welcome on."""
 
-    __slots__ = ("_connection", "_first", "_session", "_sessions", "_sources")
+    __slots__ = ("_connection", "_first", "_session", "_sessions", "_subscription_factory")
 
     def __init__(
         self,
-        session: Session,
+        session: PushSession,
         connection: Connection,
-        sources: Sources,
+        subscription_factory: SubscriptionFactory,
         sessions: Sessions,
         first: Sequence[ClientFrame],
     ) -> None:
         self._session = session
         self._connection = connection
-        self._sources = sources
+        self._subscription_factory = subscription_factory
         self._sessions = sessions
         self._first = first  # frames in the same message as the hello
 
@@ -373,7 +377,7 @@ class _Socket:
         await self._session.detach(self._sessions.clock())
         self._session.connection = self._connection  # for answers only; nothing more is delivered
         after_ms = self._sessions.drain_delay_ms()
-        await self._connection.say_bye(Close.DRAINING, "the server is shutting down", after_ms)
+        await self._connection.send_goodbye(Close.DRAINING, "the server is shutting down", after_ms)
         try:
             async with asyncio.timeout(_DRAINED_S):
                 while (message := await receive())["type"] == "websocket.receive":
@@ -411,7 +415,7 @@ class _Socket:
             case Ack() | Nack() | Release() | Extend() | Reject():
                 await self._settle(frame)
             case Publish():
-                await self._sources.publisher.publish(self._session, frame)
+                await self._subscription_factory.publisher.publish(self._session, frame)
             case Subscribe():
                 await self._subscribe(frame)
             case Unsubscribe():
@@ -419,7 +423,7 @@ class _Socket:
                 await self._session.send(ServerOk(frame.id))
             case GiveUp():
                 sub = self._sub(frame.sub)
-                if isinstance(sub, Share):
+                if isinstance(sub, GroupSubscription):
                     sub.give_up(frame)
             case ClientPing():
                 await self._session.send(ServerPong())
@@ -442,14 +446,14 @@ class _Socket:
 
     async def _settle(self, frame: Settling) -> None:
         sub = self._sub(frame.sub)
-        if not isinstance(sub, Work | Share):
+        if not isinstance(sub, QueueSubscription | GroupSubscription):
             raise ValidationFailed.at(
                 "/sub", "A read subscription has nothing to settle", "conflict"
             )
         await sub.settle(frame)
 
     async def _subscribe(self, frame: Subscribe) -> None:
-        sub = await self._sources.open(self._session, frame)
+        sub = await self._subscription_factory.open(self._session, frame)
         self._session.subs[sub.name] = sub
         await self._session.send(ServerOk(frame.id))
         sub.start()

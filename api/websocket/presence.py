@@ -6,7 +6,7 @@ from itertools import islice
 
 from msgspec.structs import replace
 
-from api.websocket.session import Session, Subscription
+from api.websocket.session import PushSession, Subscription
 from api.websocket.session_registry import Sessions
 from storage.domain import limits
 from storage.domain.clock import Clock
@@ -33,9 +33,9 @@ class SocketsHere:
         ids = set(sockets)
         for session in list(self._sessions.every()):
             if shown_id(session) in ids:
-                await self._sessions.send_away(session)
+                await self._sessions.disconnect(session)
 
-    def _seen(self, session: Session, process: str) -> SocketSeen:
+    def _seen(self, session: PushSession, process: str) -> SocketSeen:
         connection = session.connection
         return SocketSeen(
             id=shown_id(session),
@@ -53,7 +53,7 @@ class SocketsHere:
         return self._began_ms + round(loop_s * limits.SECOND_MS)
 
 
-def shown_id(session: Session) -> str:
+def shown_id(session: PushSession) -> str:
     """Return the public id of a session.
 
     The session's own id is the secret that resumes it, and known to its client alone.

@@ -19,7 +19,7 @@ from api.observability.tracing import SEND, Trace, Tracing, failure_of
 from api.websocket.connection import SocketGone
 from api.websocket.frames import Publish, ServerOk
 from api.websocket.serial_batcher import SerialBatcher
-from api.websocket.session import Session
+from api.websocket.session import PushSession
 from storage.access.authorization import Authorizer
 from storage.catalog.catalog import Catalog
 from storage.domain.access.permissions import Action
@@ -58,13 +58,13 @@ class Publisher:
         self._access = access
         self._metrics = metrics
 
-    async def publish(self, session: Session, frame: Publish) -> None:
+    async def publish(self, session: PushSession, frame: Publish) -> None:
         """Queue a frame for publishing; the answer is sent when it is done."""
         if session.publishing is None:
             session.publishing = SerialBatcher(partial(self._publish_all, session))
         await session.publishing.add(frame)
 
-    async def _publish_all(self, session: Session, frames: list[Publish]) -> None:
+    async def _publish_all(self, session: PushSession, frames: list[Publish]) -> None:
         for frame in frames:
             try:
                 answer = await self._publish(session, frame)
@@ -77,7 +77,7 @@ class Publisher:
             with suppress(SocketGone):  # it is published anyway; a retry with its key adds nothing
                 await session.send_bytes(payload)
 
-    async def _publish(self, session: Session, frame: Publish) -> ServerOk:
+    async def _publish(self, session: PushSession, frame: Publish) -> ServerOk:
         if self._tracing is None:
             return await self._do(session, frame, None)
         _, _, word = frame.to.partition(":")
@@ -91,7 +91,7 @@ class Publisher:
         trace.end(200)
         return answer
 
-    async def _do(self, session: Session, frame: Publish, trace: Trace | None) -> ServerOk:
+    async def _do(self, session: PushSession, frame: Publish, trace: Trace | None) -> ServerOk:
         kind, _, word = frame.to.partition(":")
         namespace = session.principal.namespace
         if kind == "queue":
@@ -99,7 +99,7 @@ class Publisher:
         return await self._append(session, frame, StreamName(word, namespace), trace)
 
     async def _send(
-        self, session: Session, frame: Publish, queue: QueueName, trace: Trace | None
+        self, session: PushSession, frame: Publish, queue: QueueName, trace: Trace | None
     ) -> ServerOk:
         self._access.authorise(session.principal, Action.QUEUE_SEND, str(queue))
         messages = [session.wire.message(item) for item in frame.items]
@@ -115,7 +115,7 @@ class Publisher:
         return ServerOk(frame.id, [SentMessageOut.from_domain(message) for message in sent], 0)
 
     async def _append(
-        self, session: Session, frame: Publish, stream: StreamName, trace: Trace | None
+        self, session: PushSession, frame: Publish, stream: StreamName, trace: Trace | None
     ) -> ServerOk:
         self._access.authorise(session.principal, Action.STREAM_PUT, str(stream))
         records = [session.wire.record(item) for item in frame.items]
@@ -131,7 +131,9 @@ class Publisher:
         failed = count_appended(metrics, results)
         return ServerOk(frame.id, [appended_out(one) for one in results], failed)
 
-    async def _spend(self, session: Session, resource: str, messages: int, size_bytes: int) -> None:
+    async def _spend(
+        self, session: PushSession, resource: str, messages: int, size_bytes: int
+    ) -> None:
         """Charge a publish to the quota as one call. Raises QuotaExceeded."""
         waiting = self._quotas.acquire(
             session.principal, resource, messages=messages, size_bytes=size_bytes

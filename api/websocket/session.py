@@ -87,7 +87,7 @@ class Subscription(Protocol):
         """End the subscription. `release`: return held deliveries immediately."""
 
 
-class Session:
+class PushSession:
     """The state of one session; see the module docstring.
 
     Everything happens in one event loop. Small: there are thousands, and most of them idle.

@@ -16,7 +16,7 @@ from api.observability.metric_definitions import (
 from api.websocket.codec import Wire
 from api.websocket.connection import Connection, SocketGone
 from api.websocket.frames import Close, Resume, ServerPing
-from api.websocket.session import Session
+from api.websocket.session import PushSession
 from storage.concurrency.tasks import end
 from storage.domain import limits
 from storage.domain.access.permissions import Principal
@@ -35,7 +35,7 @@ class Sessions:
         self.clock = clock
         self.sockets = 0
         self.unauthenticated = 0
-        self._sessions: dict[str, Session] = {}
+        self._sessions: dict[str, PushSession] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._ticking = asyncio.create_task(self._tick_on())
 
@@ -60,14 +60,14 @@ class Sessions:
 
     # Sessions
 
-    def open(self, principal: Principal, wire: Wire) -> Session:
+    def open(self, principal: Principal, wire: Wire) -> PushSession:
         """Open a new session."""
-        session = Session(principal, wire, self.limits.push_kept_bytes)
+        session = PushSession(principal, wire, self.limits.push_kept_bytes)
         session.detached_s = self.clock()
         self._sessions[session.id] = session
         return session
 
-    async def resume(self, request: Resume, principal: Principal, wire: Wire) -> Session | None:
+    async def resume(self, request: Resume, principal: Principal, wire: Wire) -> PushSession | None:
         """Return the session to resume, rewound to the last frame its client received.
 
         Returns None if it cannot be resumed. A socket that still has the session is closed: its client has reconnected.
@@ -89,28 +89,28 @@ class Sessions:
         session.rewind(request.seq)
         return session
 
-    async def end(self, session: Session, *, release: bool) -> None:
+    async def end(self, session: PushSession, *, release: bool) -> None:
         """End a session and forget it."""
         self._sessions.pop(session.id, None)
         await session.end(release=release)
 
-    def every(self) -> Collection[Session]:
+    def every(self) -> Collection[PushSession]:
         """Return all sessions, the oldest first."""
         return self._sessions.values()
 
-    async def send_away(self, session: Session) -> None:
+    async def disconnect(self, session: PushSession) -> None:
         """End a session at an operator's request and release what it holds."""
         connection = session.connection
         await self.end(session, release=True)
         if connection is not None:
             await self.cut(connection, Close.CLOSED_BY_OPERATOR, "closed by an operator")
 
-    async def expel(self, session: Session, connection: Connection) -> None:
+    async def expel(self, session: PushSession, connection: Connection) -> None:
         """End a session whose credential is no longer valid and release what it holds."""
         await self.end(session, release=True)
         await self.cut(connection, Close.CREDENTIAL_ENDED, "the credential expired or changed")
 
-    def expel_soon(self, session: Session, connection: Connection) -> None:
+    def expel_soon(self, session: PushSession, connection: Connection) -> None:
         """Expel in the background."""
         self._soon(self.expel(session, connection))
 
@@ -140,7 +140,7 @@ class Sessions:
             subscriptions += len(session.subs)
             if session.connection is not None:
                 waiting_bytes += session.connection.waiting_bytes
-                self._look_at(session.connection, now_s)
+                self._check_connection(session.connection, now_s)
             elif now_s - session.detached_s >= self.limits.resume_ms / limits.SECOND_MS:
                 self._soon(self.end(session, release=True))
             if session.is_due:
@@ -149,7 +149,7 @@ class Sessions:
         WEBSOCKET_SUBSCRIPTIONS.set(subscriptions)
         WEBSOCKET_SEND_QUEUE_BYTES.set(waiting_bytes)
 
-    def _look_at(self, connection: Connection, now_s: float) -> None:
+    def _check_connection(self, connection: Connection, now_s: float) -> None:
         stuck_s, pinged_s = connection.stuck_s, connection.pinged_s
         if stuck_s is not None and _ms(now_s - stuck_s) >= self.limits.slow_consumer_ms:
             connection.stuck_s = None

@@ -8,10 +8,10 @@ from api.native.cursors import decode_cursor
 from api.native.fields import moment_ms
 from api.websocket.frames import From, Mode, StartIn, Subscribe
 from api.websocket.publisher import Publisher, PublishMetrics
-from api.websocket.session import Session, Subscription
-from api.websocket.subscriptions.group import Share
-from api.websocket.subscriptions.queue import Work, WorkEngine
-from api.websocket.subscriptions.stream import Read
+from api.websocket.session import PushSession, Subscription
+from api.websocket.subscriptions.group import GroupSubscription
+from api.websocket.subscriptions.queue import QueueSubscription, QueueSubscriptionServices
+from api.websocket.subscriptions.stream import StreamSubscription
 from consumers.feeds.feed import Feeds
 from consumers.subscriptions.group_membership import Member
 from storage.bootstrap import Storage
@@ -21,16 +21,16 @@ from storage.domain.errors import ValidationFailed
 from storage.domain.names import GroupName, QueueName, StreamName
 
 
-class Sources(msgspec.Struct, frozen=True):
+class SubscriptionFactory(msgspec.Struct, frozen=True):
     """Factory of subscriptions, with the services that they need."""
 
     storage: Storage
     feeds: Feeds
     metrics: PublishMetrics
     publisher: Publisher
-    engine: WorkEngine
+    engine: QueueSubscriptionServices
 
-    async def open(self, session: Session, request: Subscribe) -> Subscription:
+    async def open(self, session: PushSession, request: Subscribe) -> Subscription:
         """Create the requested subscription, which does not deliver yet.
 
         Raises ValidationFailed, Forbidden, and the not-found error of the resource.
@@ -38,19 +38,23 @@ class Sources(msgspec.Struct, frozen=True):
         _check_name(session, request)
         kind, _, resource = request.source.partition(":")
         if kind == "queue":
-            return await self._work(session, request, resource)
+            return await self._open_queue(session, request, resource)
         if _mode(request) is Mode.GROUP:
-            return await self._share(session, request, resource)
-        return await self._read(session, request, resource)
+            return await self._open_group(session, request, resource)
+        return await self._open_stream(session, request, resource)
 
-    async def _work(self, session: Session, request: Subscribe, resource: str) -> Work:
+    async def _open_queue(
+        self, session: PushSession, request: Subscribe, resource: str
+    ) -> QueueSubscription:
         _check_queue(request)
         queue = QueueName(resource, session.principal.namespace)
         self.storage.authorizer.authorise(session.principal, Action.QUEUE_RECEIVE, str(queue))
         await self.storage.catalog.queue(queue)
-        return Work(session, request, queue, self.engine)
+        return QueueSubscription(session, request, queue, self.engine)
 
-    async def _share(self, session: Session, request: Subscribe, resource: str) -> Share:
+    async def _open_group(
+        self, session: PushSession, request: Subscribe, resource: str
+    ) -> GroupSubscription:
         _check_group(request)
         principal = session.principal
         name = GroupName(request.group, principal.namespace)
@@ -61,18 +65,20 @@ class Sources(msgspec.Struct, frozen=True):
             detail = f"The group reads stream '{group.spec.stream}'"
             raise ValidationFailed.at("/source", detail, "conflict")
         member = Member(self.storage.groups, name, f"{session.id}.{len(session.subs)}")
-        share = Share(
+        share = GroupSubscription(
             session, request, stream, self.feeds, self.metrics.streams, self.storage.groups, member
         )
         await share.open()
         return share
 
-    async def _read(self, session: Session, request: Subscribe, resource: str) -> Read:
+    async def _open_stream(
+        self, session: PushSession, request: Subscribe, resource: str
+    ) -> StreamSubscription:
         _check_read(request)
         stream = StreamName(resource, session.principal.namespace)
         self.storage.authorizer.authorise(session.principal, Action.STREAM_READ, str(stream))
         positions, since_ms = await self._start(stream, request)
-        read = Read(
+        read = StreamSubscription(
             session,
             request,
             stream,
@@ -115,7 +121,7 @@ def _mode(request: Subscribe) -> Mode:
     return request.mode or (Mode.GROUP if request.group else Mode.READ)
 
 
-def _check_name(session: Session, request: Subscribe) -> None:
+def _check_name(session: PushSession, request: Subscribe) -> None:
     if request.sub in session.subs:
         detail = f"The session already has a subscription '{request.sub}'"
         raise ValidationFailed.at("/sub", detail, "conflict")

@@ -19,7 +19,7 @@ from api.websocket.frames import (
     Subscribe,
 )
 from api.websocket.serial_batcher import SerialBatcher
-from api.websocket.session import Session
+from api.websocket.session import PushSession
 from api.websocket.subscriptions.stream import ShardReaders
 from consumers.feeds.blocks import Chunk
 from consumers.feeds.feed import Feeds
@@ -37,10 +37,11 @@ from storage.domain.names import StreamName
 from storage.groups.engine import Groups
 
 
-class Share(ShardReaders):
+class GroupSubscription(ShardReaders):
     """Subscription that delivers the shards of one group member."""
 
     __slots__ = (
+        "_announced",
         "_at_end",
         "_beat_now",
         "_beats",
@@ -49,12 +50,11 @@ class Share(ShardReaders):
         "_groups",
         "_member",
         "_starting",
-        "_told",
     )
 
     def __init__(
         self,
-        session: Session,
+        session: PushSession,
         request: Subscribe,
         stream: StreamName,
         feeds: Feeds,
@@ -67,7 +67,7 @@ class Share(ShardReaders):
         self._member = member
         self._committed: dict[int, int] = {}
         self._at_end: set[int] = set()  # closed shards that were delivered completely
-        self._told: set[int] = set()  # shards that the client considers assigned
+        self._announced: set[int] = set()  # shards that the client considers assigned
         self._commits = SerialBatcher[Ack](self._commit)
         self._beat_now = asyncio.Event()
         self._beats: asyncio.Task[None] | None = None
@@ -83,7 +83,7 @@ class Share(ShardReaders):
 
     async def open(self) -> None:
         """Join the group. Raises GroupNotFound, GroupFull, ValidationFailed."""
-        await self._take_up(await self._member.beat())
+        await self._apply(await self._member.beat())
         self._beats = asyncio.create_task(self._beat_on())
 
     # Membership: it lives as long as the session, across sockets
@@ -96,35 +96,35 @@ class Share(ShardReaders):
             self._beat_now.clear()
             try:
                 changes = await self._member.beat()
-                await self._take_up(changes)
+                await self._apply(changes)
             except MillstreamError as error:
                 if not error.code.retryable:
                     await self._fail(error)
                     return
 
-    async def _take_up(self, changes: Changes) -> None:
+    async def _apply(self, changes: Changes) -> None:
         await self._drop(changes.revoked)
-        await self._hold_back(changes.revoking)
+        await self._prepare_revocation(changes.revoking)
         await self._add(changes.assigned)
 
     async def _drop(self, shards: Sequence[int]) -> None:
-        await self._cease(shards)
+        await self._stop_reading(shards)
         for shard in shards:
             self._positions.pop(shard, None)
             self._committed.pop(shard, None)
             self._at_end.discard(shard)
         if shards:
-            await self._tell_revoked(shards)
+            await self._send_revoked(shards)
 
-    async def _hold_back(self, shards: Sequence[int]) -> None:
-        await self._cease(shards)
+    async def _prepare_revocation(self, shards: Sequence[int]) -> None:
+        await self._stop_reading(shards)
         open_ = [shard for shard in shards if not self._is_done(shard)]
         if open_ and self._running:
             with suppress(SocketGone):
-                await self._tell_revoking(open_)
+                await self._send_revoking(open_)
         self._give_up([shard for shard in shards if shard not in open_])
 
-    async def _tell_revoking(self, shards: Sequence[int]) -> None:
+    async def _send_revoking(self, shards: Sequence[int]) -> None:
         patience_s = self._member.group.spec.revoke_timeout_ms / limits.SECOND_MS
         await self._session.send(Revoking(self.name, list(shards), patience_s))
 
@@ -135,17 +135,17 @@ class Share(ShardReaders):
             self._committed[place.shard] = offset
         if places and self._running:
             with suppress(SocketGone):
-                await self._tell_assigned([place.shard for place in places])
-            self._begin(place.shard for place in places)
+                await self._send_assigned([place.shard for place in places])
+            self._start_reading(place.shard for place in places)
 
-    async def _tell_assigned(self, shards: Sequence[int]) -> None:
-        self._told.update(shards)
+    async def _send_assigned(self, shards: Sequence[int]) -> None:
+        self._announced.update(shards)
         assigned = [AssignedPlace(shard, self._positions[shard]) for shard in shards]
         await self._session.send(Assigned(self.name, self._member.generation, assigned))
 
-    async def _tell_revoked(self, shards: Sequence[int]) -> None:
+    async def _send_revoked(self, shards: Sequence[int]) -> None:
         if self._running:
-            self._told.difference_update(shards)
+            self._announced.difference_update(shards)
             with suppress(SocketGone):
                 await self._session.send(Revoked(self.name, list(shards)))
 
@@ -158,15 +158,15 @@ class Share(ShardReaders):
         self._starting = asyncio.create_task(self._start())
 
     async def _start(self) -> None:
-        gone = sorted(self._told - self._positions.keys())
+        gone = sorted(self._announced - self._positions.keys())
         with suppress(SocketGone):
             if gone:
-                await self._tell_revoked(gone)
+                await self._send_revoked(gone)
             if self._positions:
-                await self._tell_assigned(sorted(self._positions))
+                await self._send_assigned(sorted(self._positions))
             if self._member.revoking:
-                await self._tell_revoking(sorted(self._member.revoking))
-            self._begin(self._positions.keys() - self._member.revoking)
+                await self._send_revoking(sorted(self._member.revoking))
+            self._start_reading(self._positions.keys() - self._member.revoking)
 
     async def stop(self) -> None:
         """Stop delivery; assigned shards stay assigned."""
@@ -183,7 +183,7 @@ class Share(ShardReaders):
         with suppress(MillstreamError):
             await self._member.leave()
 
-    async def _survived(self, shard: int, error: MillstreamError) -> bool:
+    async def _recovered(self, shard: int, error: MillstreamError) -> bool:
         """Also recover when a restored store ends before the group's position."""
         if isinstance(error, OffsetOutOfRange):
             self._positions[shard] = int(error.facts["next_offset"])
@@ -194,7 +194,7 @@ class Share(ShardReaders):
             self._beat_now.set()
             await asyncio.sleep(limits.PUSH_BACKOFF_MS_MAX / limits.SECOND_MS)
             return True
-        return await super()._survived(shard, error)
+        return await super()._recovered(shard, error)
 
     # Delivery
 
@@ -206,7 +206,7 @@ class Share(ShardReaders):
         """Return whether everything delivered from a shard is committed."""
         return self._committed.get(shard, 0) >= self._positions.get(shard, 0)
 
-    async def _followed(self, shard: int) -> None:
+    async def _start_successors(self, shard: int) -> None:
         """Finish an ended shard if all of it is committed; a heartbeat assigns its children."""
         if shard in self._positions and self._is_done(shard):
             await self._finish(shard)
@@ -220,7 +220,7 @@ class Share(ShardReaders):
         if await self._groups.finish(self._member.group, commit):
             self._beat_now.set()
 
-    def _go_back(self, shard: int, offset: int) -> None:
+    def _rewind(self, shard: int, offset: int) -> None:
         if shard in self._positions and offset >= self._committed.get(shard, 0):
             self._positions[shard] = offset
             self._at_end.discard(shard)

@@ -27,7 +27,7 @@ from api.websocket.frames import (
     Subscribe,
 )
 from api.websocket.serial_batcher import SerialBatcher
-from api.websocket.session import Session
+from api.websocket.session import PushSession
 from api.websocket.subscriptions.backoff import QUEUE, STORAGE, RetryBackoff
 from consumers.subscriptions.credit import SubscriptionCredit
 from consumers.subscriptions.leased_deliveries import LeasedDeliveries
@@ -49,7 +49,7 @@ from storage.queues.engine import Queues
 _RELEASED_AT_ONCE = limits.SETTLEMENTS_MAX
 
 
-class WorkEngine(msgspec.Struct, frozen=True):
+class QueueSubscriptionServices(msgspec.Struct, frozen=True):
     """Services shared by all queue subscriptions."""
 
     queues: Queues
@@ -59,7 +59,7 @@ class WorkEngine(msgspec.Struct, frozen=True):
     tracing: Tracing | None = None
 
 
-class Work:
+class QueueSubscription:
     """Subscription that delivers a queue's messages to one session.
 
     Small: there are thousands, and most of them idle.
@@ -68,9 +68,9 @@ class Work:
     __slots__ = (
         "_again",
         "_auto_extend",
+        "_backoff",
         "_engine",
         "_held",
-        "_outages",
         "_paused",
         "_pump",
         "_queue",
@@ -82,7 +82,11 @@ class Work:
     )
 
     def __init__(
-        self, session: Session, request: Subscribe, queue: QueueName, engine: WorkEngine
+        self,
+        session: PushSession,
+        request: Subscribe,
+        queue: QueueName,
+        engine: QueueSubscriptionServices,
     ) -> None:
         self.name = request.sub
         self.credit = SubscriptionCredit(request.credit.messages, request.credit.bytes)
@@ -94,7 +98,7 @@ class Work:
         self._held = LeasedDeliveries[ReceivedMessageOut]()
         self._again: Sequence[Sequence[str]] = ()  # frames that a broken socket lost
         self._verdicts: SerialBatcher[Settling] | None = None
-        self._outages = RetryBackoff(session, self.name)
+        self._backoff = RetryBackoff(session, self.name)
         self._paused = False
         self._pump: asyncio.Task[None] | None = None
 
@@ -140,11 +144,11 @@ class Work:
                         forever=True,
                     )
                 except MillstreamError as error:
-                    if not await self._outages.outlived(error):
+                    if not await self._backoff.wait_and_retry(error):
                         await self._fail(error)
                         return
                     continue
-                await self._outages.over(STORAGE)
+                await self._backoff.resume(STORAGE)
                 if messages and self._paused:  # received after the client was notified of the pause
                     await self._engine.queues.release(self._queue, messages)
                 elif messages:
@@ -263,11 +267,11 @@ class Work:
                 if answer.error is not None:
                     refused.setdefault(answer.error, []).append(handle)
             for code, handles in refused.items():
-                await self._tell_refused(code, handles)
+                await self._send_refused(code, handles)
         except SocketGone:
             return
 
-    async def _tell_refused(self, code: ErrorCode, handles: list[str]) -> None:
+    async def _send_refused(self, code: ErrorCode, handles: list[str]) -> None:
         error = error_of(code)
         payload = self._session.wire.failure(error, sub=self.name, receipt_handles=handles)
         await self._session.send_bytes(payload)
@@ -293,13 +297,13 @@ class Work:
     async def tick(self) -> None:
         """Extend expiring deliveries, forget expired ones, and check the queue's definition."""
         now_ms = self._engine.clock.now_ms()
-        await self._look_at_queue()
+        await self._check_queue()
         if self._auto_extend and self._pump is not None:
             await self._extend(now_ms)
         for handle in self._held.lapsed(now_ms):
             self._held.forget(handle)
 
-    async def _look_at_queue(self) -> None:
+    async def _check_queue(self) -> None:
         try:
             queue = self._engine.catalog.cached_queue(
                 self._queue
@@ -313,9 +317,9 @@ class Work:
             self._paused = queue.spec.paused
             with suppress(SocketGone):
                 if self._paused:
-                    await self._outages.begun(QUEUE)
+                    await self._backoff.pause(QUEUE)
                 else:
-                    await self._outages.over(QUEUE)
+                    await self._backoff.resume(QUEUE)
                     await self.stop()  # its receive waits for new messages
                     self.start()
 
@@ -344,7 +348,7 @@ class Work:
                 lost.append(handle)
         if lost:
             try:
-                await self._tell_refused(ErrorCode.RECEIPT_HANDLE_EXPIRED, lost)
+                await self._send_refused(ErrorCode.RECEIPT_HANDLE_EXPIRED, lost)
             except SocketGone:
                 return
 

@@ -14,7 +14,7 @@ import msgspec
 from api.observability.metric_definitions import DoorMetrics
 from api.websocket.connection import SocketGone
 from api.websocket.frames import Gap, Mode, ServerFrame, ShardEnded, Subscribe
-from api.websocket.session import Session
+from api.websocket.session import PushSession
 from api.websocket.subscriptions.backoff import RetryBackoff
 from consumers.feeds.blocks import Chunk
 from consumers.feeds.feed import Feeds
@@ -38,7 +38,7 @@ from storage.streams.seek import offset_since, positions_since
 _FOLLOWING = -1  # key in the readers of the task that finds the next shards
 
 
-class Mark(msgspec.Struct, frozen=True):
+class DeliveryMark(msgspec.Struct, frozen=True):
     """The extent of a delivered frame: its shard, first offset, and credit used."""
 
     shard: int
@@ -54,9 +54,9 @@ class ShardReaders:
     """
 
     __slots__ = (
+        "_backoff",
         "_count",
         "_feeds",
-        "_outages",
         "_positions",
         "_readers",
         "_running",
@@ -70,7 +70,7 @@ class ShardReaders:
 
     def __init__(
         self,
-        session: Session,
+        session: PushSession,
         request: Subscribe,
         stream: StreamName,
         feeds: Feeds,
@@ -85,7 +85,7 @@ class ShardReaders:
         self._selects: Selects | None = None
         if request.filter is not None and not request.filter.takes_all:
             self._selects = selects(request.filter)
-        self._outages = RetryBackoff(session, self.name)
+        self._backoff = RetryBackoff(session, self.name)
         self._positions: dict[int, int] = {}  # the next offset to deliver, by shard
         self._skipped: dict[int, int] = {}  # records filtered out since the shard's last frame
         self._readers: dict[int, asyncio.Task[None]] = {}
@@ -107,11 +107,11 @@ class ShardReaders:
 
     def start(self) -> None:
         self._running = True
-        self._begin(self._positions)
+        self._start_reading(self._positions)
 
     async def stop(self) -> None:
         self._running = False
-        await self._cease(list(self._readers))
+        await self._stop_reading(list(self._readers))
 
     @property
     def is_due(self) -> bool:
@@ -124,7 +124,7 @@ class ShardReaders:
         """End the subscription; a stream has no deliveries to release."""
         await self.stop()
 
-    def _begin(self, shards: Iterable[int]) -> None:
+    def _start_reading(self, shards: Iterable[int]) -> None:
         for shard in list(shards):
             if (
                 self._running
@@ -133,7 +133,7 @@ class ShardReaders:
             ):
                 self._readers[shard] = asyncio.create_task(self._read(shard))
 
-    async def _cease(self, shards: Iterable[int]) -> None:
+    async def _stop_reading(self, shards: Iterable[int]) -> None:
         tasks = [self._readers.pop(shard) for shard in list(shards) if shard in self._readers]
         own = asyncio.current_task()
         await end(*(task for task in tasks if task is not own))
@@ -156,7 +156,7 @@ class ShardReaders:
                             del chunk
                     break
                 except MillstreamError as error:
-                    if not await self._survived(shard, error):
+                    if not await self._recovered(shard, error):
                         raise
                     if self._positions.get(shard, FULLY_READ) == FULLY_READ:
                         break
@@ -169,29 +169,29 @@ class ShardReaders:
 
     async def _take(self, shard: int, chunk: Chunk) -> bool:
         """Deliver a chunk within credit; return whether the shard has ended with it."""
-        await self._outages.over()
+        await self._backoff.resume()
         if not self.credit.is_there:  # another shard used it concurrently
             return False
         if chunk.gap is not None:
-            await self._tell_gap(shard, chunk)
+            await self._send_gap(shard, chunk)
         delivered = await self._deliver(shard, chunk)
         if delivered.ended:
-            await self._tell_end(shard, delivered)
+            await self._send_end(shard, delivered)
         return delivered.ended
 
     async def _follow(self, shard: int) -> None:
         """Start what follows an ended shard, retrying through outages."""
         while True:
             try:
-                await self._followed(shard)
+                await self._start_successors(shard)
                 return
             except MillstreamError as error:
-                if not await self._survived(shard, error):
+                if not await self._recovered(shard, error):
                     raise
 
-    async def _survived(self, shard: int, error: MillstreamError) -> bool:
+    async def _recovered(self, shard: int, error: MillstreamError) -> bool:
         """Handle a read error and return whether reading continues."""
-        return await self._outages.outlived(error)
+        return await self._backoff.wait_and_retry(error)
 
     async def _fail(self, error: MillstreamError) -> None:
         """Report the error to the client and end the subscription."""
@@ -201,12 +201,12 @@ class ShardReaders:
 
     # Delivery
 
-    async def _tell_gap(self, shard: int, chunk: Chunk) -> None:
+    async def _send_gap(self, shard: int, chunk: Chunk) -> None:
         gap = chunk.gap
         assert gap is not None
-        mark = Mark(shard, self._positions[shard])
+        mark = DeliveryMark(shard, self._positions[shard])
         self._positions[shard] = gap.next
-        await self._tell(
+        await self._send_mark(
             mark,
             lambda seq: Gap(self.name, seq, shard, gap.first, gap.next, gap.reason),
         )
@@ -215,7 +215,7 @@ class ShardReaders:
         """Deliver the part of a chunk that the credit covers, and return that part."""
         part, chosen, size_bytes = self._part(shard, chunk)
         count = len(part) if chosen is None else len(chosen)
-        mark = Mark(shard, self._positions[shard], count, size_bytes)
+        mark = DeliveryMark(shard, self._positions[shard], count, size_bytes)
         self._positions[shard] = part.next_offset
         if not count and not self._has_skipped_much(shard, len(part)):
             return part
@@ -260,39 +260,39 @@ class ShardReaders:
             return chunk, chosen, sum(sizes)
         return chunk.within(chosen[count]), chosen[:count], sum(sizes[:count])
 
-    async def _tell_end(self, shard: int, chunk: Chunk) -> None:
+    async def _send_end(self, shard: int, chunk: Chunk) -> None:
         children = [child.index for child in chunk.children]
-        mark = Mark(shard, self._positions[shard])
+        mark = DeliveryMark(shard, self._positions[shard])
         self._ended(shard, self._positions[shard])
-        await self._tell(mark, lambda seq: ShardEnded(self.name, seq, shard, children))
+        await self._send_mark(mark, lambda seq: ShardEnded(self.name, seq, shard, children))
 
-    async def _tell(self, mark: Mark, frame: Callable[[int], ServerFrame]) -> None:
+    async def _send_mark(self, mark: DeliveryMark, frame: Callable[[int], ServerFrame]) -> None:
         wire = self._session.wire
         await self._session.deliver(self, mark, 0, lambda seq: wire.encode(frame(seq)))
 
     def _ended(self, shard: int, offset: int) -> None:
         """Handle the complete delivery of a closed shard."""
 
-    async def _followed(self, shard: int) -> None:
+    async def _start_successors(self, shard: int) -> None:
         """Start what follows an ended shard."""
 
     # Resuming
 
-    def arrived(self, what: Mark) -> None:
+    def arrived(self, what: DeliveryMark) -> None:
         """Do nothing: arrived records need no state."""
 
-    def lost(self, what: Sequence[Mark]) -> None:
+    def lost(self, what: Sequence[DeliveryMark]) -> None:
         """Rewind each shard to its first offset that has not arrived."""
         for mark in reversed(what):
             self.credit.grant(mark.messages, mark.bytes)
-            self._go_back(mark.shard, mark.offset)
+            self._rewind(mark.shard, mark.offset)
 
-    def _go_back(self, shard: int, offset: int) -> None:
+    def _rewind(self, shard: int, offset: int) -> None:
         if shard in self._positions:
             self._positions[shard] = offset
 
 
-class Read(ShardReaders):
+class StreamSubscription(ShardReaders):
     """Subscription that reads a stream independently of other readers.
 
     Each shard is read in order, and after its parents; or one shard alone.
@@ -302,7 +302,7 @@ class Read(ShardReaders):
 
     def __init__(
         self,
-        session: Session,
+        session: PushSession,
         request: Subscribe,
         stream: StreamName,
         feeds: Feeds,
@@ -360,7 +360,7 @@ class Read(ShardReaders):
                 self._positions[shard] = offset
                 await self._lose(shard)
             self._gone = None
-            self._begin(self._positions)
+            self._start_reading(self._positions)
             await self._follow(_FOLLOWING)
         except MillstreamError as error:
             await self._fail(error)
@@ -369,13 +369,13 @@ class Read(ShardReaders):
         finally:
             self._readers.pop(_FOLLOWING, None)
 
-    async def _survived(self, shard: int, error: MillstreamError) -> bool:
+    async def _recovered(self, shard: int, error: MillstreamError) -> bool:
         """Also survive the expiry of a shard that was not fully read: its children follow."""
         if isinstance(error, ShardNotFound) and self._alone is None:
             if shard in self._positions:
                 await self._lose(shard)
             return True
-        return await super()._survived(shard, error)
+        return await super()._recovered(shard, error)
 
     async def _lose(self, shard: int) -> None:
         """Report a shard that no longer exists as an expired gap. Raises SocketGone.
@@ -384,14 +384,15 @@ class Read(ShardReaders):
         """
         offset = self._positions[shard]
         self._ended(shard, offset)
-        await self._tell(
-            Mark(shard, offset), lambda seq: Gap(self.name, seq, shard, offset, offset, "expired")
+        await self._send_mark(
+            DeliveryMark(shard, offset),
+            lambda seq: Gap(self.name, seq, shard, offset, offset, "expired"),
         )
 
     def _ended(self, shard: int, offset: int) -> None:
         self._positions[shard] = FULLY_READ
 
-    async def _followed(self, shard: int) -> None:
+    async def _start_successors(self, shard: int) -> None:
         if self._alone is not None:
             return
         stream = await self._catalog.fresh_stream(self._stream)
@@ -401,9 +402,9 @@ class Read(ShardReaders):
                 self._positions.setdefault(child, offset or 0)
                 self._parents = self._parents or {}
                 self._parents[child] = stream.shard(child).parents
-        self._begin(self._positions)
+        self._start_reading(self._positions)
 
-    def _go_back(self, shard: int, offset: int) -> None:
+    def _rewind(self, shard: int, offset: int) -> None:
         """Rewind a shard, also out of the children whose parent's end has not arrived."""
         self._positions[shard] = offset
         for child in self._descendants(shard):

@@ -10,7 +10,7 @@ import pytest
 
 from api.websocket.codec import JSON
 from api.websocket.presence import SocketsHere
-from api.websocket.session import Session
+from api.websocket.session import PushSession
 from api.websocket.session_registry import Sessions
 from storage.bootstrap import Storage, open_storage
 from storage.domain import limits
@@ -134,7 +134,7 @@ async def test_socket_of_another_namespace_is_not_found(presence):
 
 async def test_process_with_many_sockets_reports_first_ones():
     sessions = Sessions(Limits(), asyncio.get_running_loop().time)
-    opened: list[Session] = [
+    opened: list[PushSession] = [
         sessions.open(LOCAL_ADMINISTRATOR, JSON) for _ in range(limits.PRESENCE_SOCKETS_MAX + 3)
     ]
     here = SocketsHere(sessions, SystemClock())

@@ -29,7 +29,7 @@ from api.http.routing import read_query
 from api.native import fields
 from api.native.cursors import decode_cursor
 from api.rest.routes import columnar_records, group_records, messages, records
-from api.sse.event_id import read_place
+from api.sse.event_id import parse_event_id
 from api.websocket.codec import JSON as JSON_WIRE
 from api.websocket.codec import MSGPACK as MSGPACK_WIRE
 from api.websocket.codec import BadFrame, Malformed
@@ -78,7 +78,7 @@ def test_opaque_tokens_decode_or_raise_documented_error(text):
     only(unseal, text, ListToken, b"s" * 32, raises=(NotOurs,))
     only(read_task_handle, text, raises=(AwsError,))
     only(page_of, 10, text, raises=(AwsError,))
-    only(read_place, text, raises=(MillstreamError,))
+    only(parse_event_id, text, raises=(MillstreamError,))
     only(parse_key, text, raises=())
     only(could_be_id, text, raises=())
     only(read_arn, text, raises=())

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.native.record_formats import FORMATS, JSON_OF_SHARD
-from api.sse.encoding import HeartbeatTold, LineText, Text, text_for
+from api.sse.encoding import EventEncoder, HeartbeatNotice, LineEncoder, encoder_for
 from api.sse.endpoint import Events
-from api.sse.event_id import Place, place_before, read_place, tell_place
+from api.sse.event_id import EventPosition, event_id_prefix, format_event_id, parse_event_id
 from consumers.feeds.blocks import Block, Chunk
 from storage.domain.access.permissions import LOCAL_ADMINISTRATOR
 from storage.domain.errors import InvalidCursor, StorageUnavailable, StreamNotFound
@@ -28,14 +28,14 @@ POSITIONS = st.dictionaries(
 
 @given(POSITIONS)
 def test_position_round_trips(positions):
-    assert read_place(tell_place(STREAM, positions)) == Place(STREAM, positions)
+    assert parse_event_id(format_event_id(STREAM, positions)) == EventPosition(STREAM, positions)
 
 
 @given(POSITIONS, st.integers(0, 1_000), st.integers(0, 2**53))
 def test_position_may_end_in_any_shard(positions, shard, offset):
-    word = place_before(STREAM, positions, shard).decode() + str(offset)
+    word = event_id_prefix(STREAM, positions, shard).decode() + str(offset)
 
-    assert read_place(word) == Place(STREAM, {**positions, shard: offset})
+    assert parse_event_id(word) == EventPosition(STREAM, {**positions, shard: offset})
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_position_may_end_in_any_shard(positions, shard, offset):
 )
 def test_malformed_position_is_rejected(word):
     with pytest.raises(InvalidCursor):
-        read_place(word)
+        parse_event_id(word)
 
 
 def test_record_is_encoded_on_one_line():
@@ -107,7 +107,7 @@ def chunk(*bodies: bytes) -> Chunk:
     return Block(0, read, FORMATS).chunk(0, len(records))
 
 
-def events(tail: SomeTail, text: Text, wanted: Any = None) -> Events:
+def events(tail: SomeTail, text: EventEncoder, wanted: Any = None) -> Events:
     from consumers.feeds.feed import Feeds
 
     call: Any = SimpleNamespace(
@@ -135,14 +135,16 @@ async def first(told: Events, count: int) -> list[bytes]:
 
 
 async def test_line_format_sends_heartbeats_with_cursor():
-    told = await first(events(SomeTail(chunk(b"a"), None), text_for(b"application/jsonl", "")), 2)
+    told = await first(
+        events(SomeTail(chunk(b"a"), None), encoder_for(b"application/jsonl", "")), 2
+    )
 
     assert told[0].startswith(b'{"shard":0,"offset":0')
     assert msgspec.json.decode(told[1]) == {"type": "heartbeat", "next_cursor": "at 1"}
 
 
 async def test_sse_comment_keeps_connection_alive():
-    told = await first(events(SomeTail(chunk(b"a")), text_for(b"*/*", STREAM)), 3)
+    told = await first(events(SomeTail(chunk(b"a")), encoder_for(b"*/*", STREAM)), 3)
 
     assert told[0] == b"retry: 2000\n\n"
     assert told[1].startswith(b"id: 0123456789abcdef/0:1\ndata: {")
@@ -151,7 +153,7 @@ async def test_sse_comment_keeps_connection_alive():
 
 async def test_heartbeat_advances_position_when_filter_matches_nothing():
     tail = SomeTail(chunk(b"a", b"b"))
-    told = await first(events(tail, text_for(b"", STREAM), lambda *_: False), 3)
+    told = await first(events(tail, encoder_for(b"", STREAM), lambda *_: False), 3)
 
     assert told[1] == (
         b'event: heartbeat\nid: 0123456789abcdef/0:2\ndata: {"next_cursor":"at 2"}\n\n'
@@ -163,7 +165,7 @@ async def test_follower_survives_outage(monkeypatch):
     monkeypatch.setattr("api.sse.endpoint.OUTAGE_PAUSE_S", 0.001)
     tail = SomeTail(StorageUnavailable(), StorageUnavailable(), chunk(b"a"))
 
-    told = await first(events(tail, LineText("x")), 3)
+    told = await first(events(tail, LineEncoder("x")), 3)
 
     assert any(piece.startswith(b'{"shard":0,"offset":0') for piece in told)
 
@@ -177,7 +179,7 @@ async def test_follower_survives_outage(monkeypatch):
     ],
 )
 async def test_fatal_error_is_sent_as_problem(tail, code):
-    told = await first(events(tail, LineText("x")), 9)
+    told = await first(events(tail, LineEncoder("x")), 9)
 
     failure = msgspec.json.decode(told[-1])
     assert failure["type"] == "error"
@@ -188,7 +190,7 @@ async def test_fatal_error_is_sent_as_problem(tail, code):
 
 
 def test_heartbeat_has_form_of_the_format():
-    told = HeartbeatTold("c")
+    told = HeartbeatNotice("c")
 
-    assert text_for(b"", STREAM).still_here(told, {0: 1}, moved=False).startswith(b":")
-    assert text_for(b"application/x-ndjson", STREAM).kind == "application/x-ndjson"
+    assert encoder_for(b"", STREAM).encode_heartbeat(told, {0: 1}, moved=False).startswith(b":")
+    assert encoder_for(b"application/x-ndjson", STREAM).kind == "application/x-ndjson"
