@@ -38,10 +38,10 @@ from api.native.record_formats import FORMATS
 from api.observability.logging import configure_logs
 from api.observability.metric_definitions import (
     EVENT_LOOP_LAG_SECONDS,
-    Counts,
-    DoorMetrics,
-    Refusals,
-    StoreCounts,
+    MetricBuffers,
+    ProtocolMetrics,
+    RateLimitBuffer,
+    StoreMetricsBuffer,
 )
 from api.observability.store_metrics import StateMetrics
 from api.observability.tracing import Tracing
@@ -109,7 +109,7 @@ def create_app(
     `storage`: an open one to use; otherwise the lifespan opens its own.
     """
     settings = settings or read_settings()
-    counts = Counts()
+    counts = MetricBuffers()
     planes = (
         messages.dataplane,
         records.dataplane,
@@ -172,7 +172,7 @@ def create_app(
         auditing,
         counts,
         settings.durability,
-        settings.cors_words(),
+        settings.cors_origins_list(),
         tracing,
         access,
     )
@@ -181,14 +181,14 @@ def create_app(
 def _authenticator(settings: Settings, opened: Callable[[], Storage]) -> Authenticator:
     if settings.wants_credentials:
         return KeyAuthenticator(opened, JwtIssuers(settings.issuers()))
-    return ProxyTrustMode() if settings.insecure else OpenMode(settings.cors_words())
+    return ProxyTrustMode() if settings.insecure else OpenMode(settings.cors_origins_list())
 
 
 def _control_plane(
     settings: Settings,
     storage: Storage | None,
     dispatcher: Dispatcher,
-    counts: Counts,
+    counts: MetricBuffers,
     process_limits: Limits,
     revalidator: SessionRevalidator,
     tracing: Tracing | None,
@@ -249,7 +249,7 @@ def _serve_from(app: FastAPI, storage: Storage, settings: Settings) -> None:
     app.state.storage = storage
     app.state.feeds = Feeds(storage.streams, storage.catalog, FORMATS)
     app.state.context = AppContext(storage, app.state.feeds)
-    app.state.requested = Requested(storage, settings.webhook_allow_words())
+    app.state.requested = Requested(storage, settings.webhook_allow_list())
     app.state.readiness = health.Readiness(storage.health)
     app.state.state_metrics = StateMetrics(storage, app.version)
 
@@ -257,14 +257,14 @@ def _serve_from(app: FastAPI, storage: Storage, settings: Settings) -> None:
 def _lifespan(
     settings: Settings,
     given: Storage | None,
-    counts: Counts,
+    counts: MetricBuffers,
     process_limits: Limits,
     revalidator: SessionRevalidator,
     tracing: Tracing | None,
 ) -> Any:
     metrics = PublishMetrics(
-        DoorMetrics(counts, "queue", "ws", settings.durability, "push"),
-        DoorMetrics(counts, "stream", "ws", settings.durability, "push"),
+        ProtocolMetrics(counts, "queue", "ws", settings.durability, "push"),
+        ProtocolMetrics(counts, "stream", "ws", settings.durability, "push"),
     )
 
     @asynccontextmanager
@@ -275,26 +275,28 @@ def _lifespan(
             if given is None:
                 opened = await stack.enter_async_context(open_storage(settings.storage()))
                 _serve_from(app, opened, settings)
-            await stack.enter_async_context(_pushing(app, metrics, process_limits, tracing))
+            await stack.enter_async_context(
+                _websocket_services(app, metrics, process_limits, tracing)
+            )
             storage: Storage = app.state.storage
             for refusing in (storage.quotas, storage.connection_slots, storage.memory_guard):
-                counts.also(Refusals(refusing.refused))
-            counts.also(StoreCounts(storage.store_metrics))
-            await stack.enter_async_context(_doing(_measure_lag(counts)))
-            await stack.enter_async_context(_doing(revalidator.run()))
+                counts.add(RateLimitBuffer(refusing.refused))
+            counts.add(StoreMetricsBuffer(storage.store_metrics))
+            await stack.enter_async_context(_background_task(_measure_lag(counts)))
+            await stack.enter_async_context(_background_task(revalidator.run()))
             here = SocketsHere(app.state.sessions, SystemClock())
             await stack.enter_async_context(
                 registered(storage.presence, ProcessRole.API, here, process_limits.presence_beat_ms)
             )
             stack.callback(counts.flush)
-            gc_tuning.settle()
+            gc_tuning.freeze_startup_heap()
             yield
 
     return lifespan
 
 
 @asynccontextmanager
-async def _pushing(
+async def _websocket_services(
     app: FastAPI, metrics: PublishMetrics, process_limits: Limits, tracing: Tracing | None
 ) -> AsyncGenerator[None]:
     storage: Storage = app.state.storage
@@ -326,7 +328,7 @@ async def _pushing(
 
 
 @asynccontextmanager
-async def _doing(work: Coroutine[None, None, None]) -> AsyncGenerator[None]:
+async def _background_task(work: Coroutine[None, None, None]) -> AsyncGenerator[None]:
     """Run a coroutine in the background while the block runs."""
     task = asyncio.create_task(work)
     try:
@@ -336,7 +338,7 @@ async def _doing(work: Coroutine[None, None, None]) -> AsyncGenerator[None]:
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def _measure_lag(counts: Counts) -> None:
+async def _measure_lag(counts: MetricBuffers) -> None:
     """Measure the event loop's lag periodically, and flush pending counts."""
     while True:
         due = time.perf_counter() + LAG_PROBE_SECONDS

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from api.server.gc_tuning import look_seldom
+from api.server.gc_tuning import relax_thresholds
 
 if TYPE_CHECKING:
     from api.server.gateway import Gateway
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 def create_app() -> "Gateway":
     """Create the service as one ASGI application."""
-    look_seldom()
+    relax_thresholds()
     from api.app import create_app as create
 
     return create()

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import jwt
 
 from api.auth.jwks import ALGORITHMS, KeySet
-from api.config.jwt_issuers import Issuer
+from api.config.jwt_issuers import JwtIssuerSetting
 from storage.domain import limits
 from storage.domain.access.permissions import GRANTS_OF, Policy, Principal, Role
 from storage.domain.clock import Clock, SystemClock
@@ -33,7 +33,7 @@ _OPTIONS: Any = {
 class _Trusted(NamedTuple):
     """An issuer, with its keys."""
 
-    issuer: Issuer
+    issuer: JwtIssuerSetting
     keys: KeySet
 
 
@@ -48,7 +48,7 @@ class _CheckedToken(NamedTuple):
 class JwtIssuers:
     """The trusted issuers of JWTs."""
 
-    def __init__(self, issuers: Sequence[Issuer], clock: Clock = _SYSTEM_CLOCK) -> None:
+    def __init__(self, issuers: Sequence[JwtIssuerSetting], clock: Clock = _SYSTEM_CLOCK) -> None:
         self._clock = clock
         self._trusted = {
             issuer.issuer: _Trusted(issuer, KeySet(issuer.jwks_url, clock)) for issuer in issuers
@@ -137,7 +137,7 @@ def _moment_ms(date: Any) -> int:
     return int(date * limits.SECOND_MS)
 
 
-def _principal(issuer: Issuer, claims: dict[str, Any], expires_ms: int) -> Principal:
+def _principal(issuer: JwtIssuerSetting, claims: dict[str, Any], expires_ms: int) -> Principal:
     name = claims["sub"]
     if not name or len(name) > limits.TOKEN_SUBJECT_CHARACTERS_MAX or not name.isprintable():
         raise Unauthenticated("The token has no subject.")

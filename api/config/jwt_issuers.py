@@ -15,7 +15,7 @@ from storage.domain.names import check_name
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
-class Issuer(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class JwtIssuerSetting(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A trusted issuer, with the namespace and roles of its tokens.
 
     Each is fixed here or comes from a claim of the token. A claim may be a path, as `realm_access.roles`.
@@ -42,12 +42,12 @@ class Issuer(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         _check_url(self.jwks_url)
 
 
-def read_issuers(text: str) -> tuple[Issuer, ...]:
+def read_issuers(text: str) -> tuple[JwtIssuerSetting, ...]:
     """Parse the issuers of a setting; none if it is empty. Raises ValueError."""
     if not text.strip():
         return ()
     try:
-        issuers = msgspec.json.decode(text, type=tuple[Issuer, ...])
+        issuers = msgspec.json.decode(text, type=tuple[JwtIssuerSetting, ...])
     except msgspec.DecodeError as error:
         raise ValueError(str(error)) from None
     for issuer in issuers:

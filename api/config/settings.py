@@ -17,7 +17,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from api.config.jwt_issuers import Issuer, read_issuers
+from api.config.jwt_issuers import JwtIssuerSetting, read_issuers
 from storage.access.secret_box import SecretBox
 from storage.domain.access.egress import Egress
 from storage.settings import (
@@ -321,7 +321,7 @@ class Settings(BaseSettings):
             durability=self.durability,
             archive_url=None if self.archive_url == "off" else self.archive_url,
             secret_keys=self._secret_keys(),
-            webhook_allow=self.webhook_allow_words(),
+            webhook_allow=self.webhook_allow_list(),
         )
 
     def _secret_keys(self) -> tuple[str, ...]:
@@ -345,7 +345,7 @@ class Settings(BaseSettings):
     @field_validator("cors_origins")
     @classmethod
     def _check_cors_origins(cls, text: str) -> str:
-        for word in _words(text):
+        for word in _split_list(text):
             if not _ORIGIN.fullmatch(word):
                 raise ValueError(f"{word!r} is not an origin: use https://app.example.com")
         return text
@@ -353,7 +353,7 @@ class Settings(BaseSettings):
     @field_validator("webhook_allow")
     @classmethod
     def _check_webhook_allow(cls, text: str) -> str:
-        Egress.of(_words(text))
+        Egress.of(_split_list(text))
         return text
 
     @field_validator("jwt_issuers")
@@ -362,26 +362,26 @@ class Settings(BaseSettings):
         read_issuers(text)
         return text
 
-    def issuers(self) -> tuple[Issuer, ...]:
+    def issuers(self) -> tuple[JwtIssuerSetting, ...]:
         """Return the trusted issuers of tokens."""
         return read_issuers(self.jwt_issuers)
 
-    def cors_words(self) -> tuple[str, ...]:
+    def cors_origins_list(self) -> tuple[str, ...]:
         """Return the origins in `cors_origins`."""
-        return _words(self.cors_origins)
+        return _split_list(self.cors_origins)
 
-    def webhook_allow_words(self) -> tuple[str, ...]:
+    def webhook_allow_list(self) -> tuple[str, ...]:
         """Return the entries of `webhook_allow`."""
-        return _words(self.webhook_allow)
+        return _split_list(self.webhook_allow)
 
 
-def _words(text: str) -> tuple[str, ...]:
+def _split_list(text: str) -> tuple[str, ...]:
     return tuple(text.replace(",", " ").split())
 
 
 def _secret_keys_in(text: str) -> tuple[str, ...]:
     """Parse secret keys. Raises ValueError for an invalid one."""
-    keys = _words(text)
+    keys = _split_list(text)
     SecretBox(keys)
     return keys
 

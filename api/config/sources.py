@@ -24,7 +24,7 @@ COMMAND = "millstream up"
 _CREDENTIALS = re.compile(r"//[^/@]*@")
 
 
-class SettingTold(NamedTuple):
+class SettingOrigin(NamedTuple):
     """A setting as text, with its source."""
 
     name: str
@@ -32,16 +32,16 @@ class SettingTold(NamedTuple):
     origin: str
 
 
-def told_settings(settings: Settings) -> list[SettingTold]:
+def effective_settings(settings: Settings) -> list[SettingOrigin]:
     """Return every setting of this process, by name."""
     origins = json.loads(read_origins()) or origins_of(settings)
     return [
-        SettingTold(name, spelled(value), origins.get(name, DEFAULT))
+        SettingOrigin(name, setting_as_text(value), origins.get(name, DEFAULT))
         for name, value in sorted(settings)
     ]
 
 
-def spelled(value: Any) -> str:
+def setting_as_text(value: Any) -> str:
     """Return a setting's value as text, without the credentials that an address may have."""
     if value is None:
         return ""
@@ -57,7 +57,7 @@ def origins_of(settings: Settings) -> dict[str, str]:
     """Return the source of each setting; COMMAND if no source has its value."""
     declared, sources = read_settings(), sources_now()
     return {
-        name: origin_of(name, sources) if value == getattr(declared, name) else COMMAND
+        name: setting_source(name, sources) if value == getattr(declared, name) else COMMAND
         for name, value in settings
     }
 
@@ -71,7 +71,7 @@ def sources_now() -> dict[str, Mapping[str, Any]]:
     }
 
 
-def origin_of(name: str, sources: Mapping[str, Mapping[str, Any]]) -> str:
+def setting_source(name: str, sources: Mapping[str, Mapping[str, Any]]) -> str:
     """Return the first source that sets a value."""
     names = names_of(name)
     return next(

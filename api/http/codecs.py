@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 import msgspec
 
 from api.errors import HttpError, HttpErrorCode
-from api.http.item_limits import check_json, check_msgpack
+from api.http.item_limits import check_json_items, check_msgpack_items
 from api.http.validation_errors import from_msgspec
 from api.types import RequestHeaders
 from storage.domain import limits
@@ -81,9 +81,9 @@ class StructBody(Generic[In]):
         if kind not in (JSON, MSGPACK, UNNAMED):
             raise unsupported(kind)
         if kind == MSGPACK:
-            check_msgpack(payload)
+            check_msgpack_items(payload)
             return decoding(self._msgpack.decode, payload, HttpErrorCode.MALFORMED_MSGPACK)
-        check_json(payload)
+        check_json_items(payload)
         return decoding(self._json.decode, payload or b"{}", HttpErrorCode.MALFORMED_JSON)
 
 
@@ -138,13 +138,13 @@ class ItemsBody(Generic[Item]):
     def decode(self, payload: bytes, headers: RequestHeaders) -> Items[Item]:
         kind = media_type(headers)
         if kind in (JSON, NDJSON):
-            check_json(payload)
+            check_json_items(payload)
         if kind == JSON:
             return self._one_or_many(
                 decoding(self._json.decode, payload, HttpErrorCode.MALFORMED_JSON)
             )
         if kind == MSGPACK:
-            check_msgpack(payload)
+            check_msgpack_items(payload)
             code = HttpErrorCode.MALFORMED_MSGPACK
             return self._one_or_many(decoding(self._msgpack.decode, payload, code))
         if kind == NDJSON and self._lines:

@@ -14,7 +14,7 @@ from storage.domain import limits
 _ITEMS_MAX = 100_000  # of MessagePack or CBOR; a batch of 1000 messages has about ten each
 
 
-def check_json(payload: bytes) -> None:
+def check_json_items(payload: bytes) -> None:
     """Raise HttpError when a large body has more braces and brackets than any batch needs."""
     if len(payload) <= limits.BATCH_LOOKED_AT_BYTES:
         return
@@ -22,13 +22,13 @@ def check_json(payload: bytes) -> None:
         raise _too_many()
 
 
-def check_msgpack(payload: bytes) -> None:
+def check_msgpack_items(payload: bytes) -> None:
     """Raise HttpError when a large body has more items than any batch needs."""
     if len(payload) > limits.BATCH_LOOKED_AT_BYTES:
         _walk(payload, _after_msgpack)
 
 
-def check_cbor(payload: bytes) -> None:
+def check_cbor_items(payload: bytes) -> None:
     """Raise HttpError when a large CBOR body has more items than any batch needs."""
     if len(payload) > limits.BATCH_LOOKED_AT_BYTES:
         _walk(payload, _after_cbor)

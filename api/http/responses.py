@@ -10,7 +10,7 @@ from starlette.types import Receive
 from api.http.routing import FastRequest
 from api.observability.logging import get_logger
 from api.observability.metric_definitions import RequestMetrics
-from api.observability.tracing import Trace
+from api.observability.tracing import TraceSpan
 from storage.domain import limits
 from storage.domain.access.permissions import Principal
 from storage.settings import Durability
@@ -68,7 +68,7 @@ class RequestContext(NamedTuple):
     """Context of a request's log line: principal, span, and start by `time.perf_counter`."""
 
     principal: Principal | None = None
-    trace: Trace | None = None
+    trace: TraceSpan | None = None
     started: float | None = None
 
     def elapsed_s(self) -> float:

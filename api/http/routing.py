@@ -28,8 +28,8 @@ from api.errors import ClientDisconnected
 from api.http.codecs import Codec, answer_type, check_request_bytes, encode_answer
 from api.http.rate_limit_headers import rate_limit_headers
 from api.http.validation_errors import from_msgspec
-from api.observability.metric_definitions import Counts, DoorMetrics
-from api.observability.tracing import Trace
+from api.observability.metric_definitions import MetricBuffers, ProtocolMetrics
+from api.observability.tracing import TraceSpan
 from api.types import RequestHeaders
 from consumers.feeds.feed import Feeds
 from storage.bootstrap import Storage
@@ -88,7 +88,7 @@ class FastRequest:
         self.body = body
         self.client = client
         self.request_id = b""
-        self.trace: Trace | None = None
+        self.trace: TraceSpan | None = None
 
 
 class AppContext(NamedTuple):
@@ -125,7 +125,7 @@ class Call(Generic[In]):
         name: Name,
         body: In,
         request: FastRequest,
-        metrics: DoorMetrics,
+        metrics: ProtocolMetrics,
     ) -> None:
         self.storage = context.storage
         self.feeds = context.feeds
@@ -306,19 +306,21 @@ class FastRouter:
 class Dispatcher:
     """Dispatcher of requests to hot routes."""
 
-    def __init__(self, routes: Sequence[Route], counts: Counts, durability: Durability) -> None:
+    def __init__(
+        self, routes: Sequence[Route], counts: MetricBuffers, durability: Durability
+    ) -> None:
         self.routes = tuple(routes)
         self._metrics = {
-            "queues": DoorMetrics(counts, "queue", "http", durability),
-            "streams": DoorMetrics(counts, "stream", "http", durability),
-            "groups": DoorMetrics(
+            "queues": ProtocolMetrics(counts, "queue", "http", durability),
+            "streams": ProtocolMetrics(counts, "stream", "http", durability),
+            "groups": ProtocolMetrics(
                 counts, "stream", "http", durability
             ),  # groups read records of streams
         }
         self._table = {f"{route.method} {_literals(route.path)}": route for route in routes}
         assert len(self._table) == len(self.routes), "two hot routes share a path"
 
-    def metrics_of(self, noun: str) -> DoorMetrics:
+    def metrics_of(self, noun: str) -> ProtocolMetrics:
         """Return the metrics of 'queues', 'streams' or 'groups', for their other routes as well."""
         return self._metrics[noun]
 

@@ -61,7 +61,7 @@ def from_msgspec(error: msgspec.ValidationError, kind: Any = None) -> Validation
         choices = ", ".join(_choices(_types_at(kind, steps))) or "its values"
         fault = FieldFault(pointer, f"{named[1]} is not one of {choices}", "invalid")
     else:
-        fault = FieldFault(pointer, _plain(what), "invalid")
+        fault = FieldFault(pointer, _humanise(what), "invalid")
     return _refusal([fault])
 
 
@@ -84,13 +84,13 @@ def from_pydantic(errors: Iterable[Any], fields: Collection[str] = ()) -> Valida
 
 def _refusal(faults: Sequence[FieldFault]) -> ValidationFailed:
     """Return an error with all faults, and the first few in its sentence."""
-    sentences = [_said(fault) for fault in faults[:_TOLD_AT_ONCE]]
+    sentences = [_message(fault) for fault in faults[:_TOLD_AT_ONCE]]
     if len(faults) > len(sentences):
         sentences.append(f"and {len(faults) - len(sentences)} more")
     return ValidationFailed("; ".join(sentences), *faults)
 
 
-def _said(fault: FieldFault) -> str:
+def _message(fault: FieldFault) -> str:
     """Return the detail prefixed by its pointer, unless the detail already names it."""
     place = fault.pointer[:_PLACE_MAX]
     if not place or f"'{place.removeprefix('/')}'" in fault.detail:
@@ -109,18 +109,18 @@ def _pointer(steps: Iterable[str | int]) -> str:
     return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in steps)
 
 
-def _plain(what: str) -> str:
+def _humanise(what: str) -> str:
     """Return the text without the names of Python's types."""
     if said := _BOUND.fullmatch(what):
         return f"{_SIDES[said[1]]} {float(said[2]):.15g}"
     if said := _LENGTH.fullmatch(what):
         return f"{_SIDES[said[2]]} {said[3]} {_UNITS.get(said[1], 'items')}"
     if said := _KIND.fullmatch(what):
-        return f"Expected {_kinds(said[1])}, got {_kinds(said[2])}"
+        return f"Expected {_type_names(said[1])}, got {_type_names(said[2])}"
     return what
 
 
-def _kinds(names: str) -> str:
+def _type_names(names: str) -> str:
     return " or ".join(_KINDS.get(name, name) for name in names.split(" | "))
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from api.native.problems import item_error
 from api.native.records import AppendedOut
-from api.observability.metric_definitions import DoorMetrics, count_rejected
+from api.observability.metric_definitions import ProtocolMetrics, count_rejected
 from storage.domain.errors import MillstreamError
 from storage.domain.streams.stream import Appended
 
@@ -16,7 +16,7 @@ def appended_out(result: Appended | MillstreamError) -> AppendedOut:
     return AppendedOut(shard=result.shard, offset=result.offset, duplicate=result.duplicate)
 
 
-def count_appended(metrics: DoorMetrics, results: Sequence[Appended | MillstreamError]) -> int:
+def count_appended(metrics: ProtocolMetrics, results: Sequence[Appended | MillstreamError]) -> int:
     """Count accepted and refused records; return the number refused."""
     refused = [result for result in results if isinstance(result, MillstreamError)]
     for error in refused:

@@ -198,7 +198,7 @@ METRICS: tuple[Counter | Gauge | Histogram, ...] = (
 _DURABILITY_WORDS: dict[Durability, str] = {"always": "fsync", "everysec": "memory"}
 
 
-class Tally:
+class CounterBuffer:
     """Pending increments of a counter, in a plain number."""
 
     __slots__ = ("_counter", "count")
@@ -214,7 +214,7 @@ class Tally:
             self._counter.inc(count)
 
 
-class Observations:
+class HistogramBuffer:
     """Pending observations of a histogram, in plain numbers."""
 
     __slots__ = ("_buckets", "_histogram", "_total_seconds")
@@ -238,22 +238,22 @@ class Observations:
         self._total_seconds = 0.0
 
 
-class Refusals:
+class RateLimitBuffer:
     """Requests that the rate limiter has refused since the last flush, by policy."""
 
-    __slots__ = ("_counted",)
+    __slots__ = ("_counts",)
 
-    def __init__(self, counted: dict[str, int]) -> None:
-        self._counted = counted
+    def __init__(self, counts: dict[str, int]) -> None:
+        self._counts = counts
 
     def flush(self) -> None:
         """Add the pending counts to the metric."""
-        for policy, count in self._counted.items():
+        for policy, count in self._counts.items():
             RATE_LIMITED.labels(policy).inc(count)
-        self._counted.clear()
+        self._counts.clear()
 
 
-class StoreCounts:
+class StoreMetricsBuffer:
     """Measurements of a process's storage calls since the last flush."""
 
     __slots__ = ("_meters", "_timed")
@@ -286,25 +286,27 @@ def _add(histogram: Histogram, counts: Sequence[int], total_seconds: float) -> N
     histogram._sum.inc(total_seconds)
 
 
-class Counts:
+class MetricBuffers:
     """Pending counts of one application, in plain numbers."""
 
     def __init__(self) -> None:
-        self._pending: list[Tally | Observations | Refusals | StoreCounts] = []
+        self._pending: list[
+            CounterBuffer | HistogramBuffer | RateLimitBuffer | StoreMetricsBuffer
+        ] = []
 
-    def also(self, pending: Refusals | StoreCounts) -> None:
+    def add(self, pending: RateLimitBuffer | StoreMetricsBuffer) -> None:
         """Include these in each flush."""
         self._pending.append(pending)
 
-    def tally(self, counter: Counter) -> Tally:
+    def counter(self, counter: Counter) -> CounterBuffer:
         """Return a new tally for a counter with its labels."""
-        tally = Tally(counter)
+        tally = CounterBuffer(counter)
         self._pending.append(tally)
         return tally
 
-    def observations(self, histogram: Histogram) -> Observations:
+    def histogram(self, histogram: Histogram) -> HistogramBuffer:
         """Return new observations for a histogram with its labels."""
-        observations = Observations(histogram)
+        observations = HistogramBuffer(histogram)
         self._pending.append(observations)
         return observations
 
@@ -314,29 +316,29 @@ class Counts:
             pending.flush()
 
 
-class DoorMetrics:
+class ProtocolMetrics:
     """Metrics of one protocol for one kind ('queue' or 'stream'), with labels resolved once."""
 
     def __init__(
         self,
-        counts: Counts,
+        counts: MetricBuffers,
         kind: str,
         protocol: str,
         durability: Durability,
         mode: str = "poll",
     ) -> None:
-        self._received = counts.tally(MESSAGES_RECEIVED.labels(kind, protocol))
-        self._received_bytes = counts.tally(RECEIVED_BYTES.labels(kind, protocol))
+        self._received = counts.counter(MESSAGES_RECEIVED.labels(kind, protocol))
+        self._received_bytes = counts.counter(RECEIVED_BYTES.labels(kind, protocol))
         confirmed_by = _DURABILITY_WORDS[durability]
-        self._confirmed = counts.tally(MESSAGES_CONFIRMED.labels(kind, confirmed_by))
-        self._deduplicated = counts.tally(MESSAGES_DEDUPLICATED.labels(kind))
-        self._delivered = counts.tally(MESSAGES_DELIVERED.labels(kind, mode, "manual"))
-        self._redelivered = counts.tally(MESSAGES_REDELIVERED.labels(kind))
-        self._empty = counts.tally(RECEIVE_EMPTY.labels(kind))
-        self._end_to_end = counts.observations(END_TO_END_SECONDS.labels(kind))
+        self._confirmed = counts.counter(MESSAGES_CONFIRMED.labels(kind, confirmed_by))
+        self._deduplicated = counts.counter(MESSAGES_DEDUPLICATED.labels(kind))
+        self._delivered = counts.counter(MESSAGES_DELIVERED.labels(kind, mode, "manual"))
+        self._redelivered = counts.counter(MESSAGES_REDELIVERED.labels(kind))
+        self._empty = counts.counter(RECEIVE_EMPTY.labels(kind))
+        self._end_to_end = counts.histogram(END_TO_END_SECONDS.labels(kind))
         self._settled = {
-            SettleAction.ACK: counts.tally(MESSAGES_ACKNOWLEDGED.labels(kind)),
-            SettleAction.NACK: counts.tally(MESSAGES_NACKED.labels(kind)),
+            SettleAction.ACK: counts.counter(MESSAGES_ACKNOWLEDGED.labels(kind)),
+            SettleAction.NACK: counts.counter(MESSAGES_NACKED.labels(kind)),
         }
 
     def received(self, count: int, size_bytes: int) -> None:
@@ -379,10 +381,10 @@ def count_rejected(code: ErrorCode) -> None:
 class RequestMetrics:
     """Durations of requests, by operation and class of status."""
 
-    def __init__(self, counts: Counts, protocol: str) -> None:
+    def __init__(self, counts: MetricBuffers, protocol: str) -> None:
         self._counts = counts
         self._protocol = protocol
-        self._series: dict[tuple[str, int], Observations] = {}
+        self._series: dict[tuple[str, int], HistogramBuffer] = {}
 
     def observe(self, operation: str, status: int, seconds: float) -> None:
         """Count a response. There are as many operations as routes."""
@@ -392,12 +394,12 @@ class RequestMetrics:
             series = self._series[key] = self._new_series(operation, status // 100)
         series.observe(seconds)
 
-    def _new_series(self, operation: str, status_class: int) -> Observations:
+    def _new_series(self, operation: str, status_class: int) -> HistogramBuffer:
         labels = (operation, f"{status_class}xx", self._protocol)
-        return self._counts.observations(REQUEST_SECONDS.labels(*labels))
+        return self._counts.histogram(REQUEST_SECONDS.labels(*labels))
 
 
-class DeliveryMetrics:
+class WebhookMetrics:
     """Metrics of a webhook deliverer."""
 
     def __init__(self) -> None:
@@ -422,7 +424,7 @@ class DeliveryMetrics:
 _NOUNS = {SourceKind.QUEUE: "queue", SourceKind.GROUP: "stream"}
 
 
-def counted() -> Iterator[Metric]:
+def collect_counted() -> Iterator[Metric]:
     """Collect the counted metrics, of all processes if they share a directory."""
     registry = CollectorRegistry()
     try:

@@ -13,7 +13,7 @@ from api.observability.store_metrics import STATE_METRICS
 COUNTED, HELD, BY_NAME = "counted", "held", "by name"
 
 
-class Described(NamedTuple):
+class MetricDescription(NamedTuple):
     """Description of a metric.
 
     `where`: counted by processes and added up, held by the stores, or returned for objects by name.
@@ -33,15 +33,17 @@ class Described(NamedTuple):
         return frozenset(f"{self.name}{part}" for part in ("_bucket", "_sum", "_count"))
 
 
-def catalogue() -> Iterator[Described]:
+def catalogue() -> Iterator[MetricDescription]:
     """Yield all metrics, in the order in which they are documented."""
     for metric in METRICS:
         [family] = metric.describe()
         name = f"{family.name}_total" if family.type == "counter" else family.name
-        yield Described(name, family.type, metric._labelnames, family.documentation, COUNTED)
+        yield MetricDescription(
+            name, family.type, metric._labelnames, family.documentation, COUNTED
+        )
     for where, metrics in ((HELD, STATE_METRICS), (BY_NAME, OBJECT_METRICS)):
         for metric_by_name in metrics:
-            yield Described(
+            yield MetricDescription(
                 metric_by_name.name,
                 metric_by_name.kind,
                 metric_by_name.labels,
@@ -50,7 +52,7 @@ def catalogue() -> Iterator[Described]:
             )
 
 
-def row(metric: Described) -> str:
+def row(metric: MetricDescription) -> str:
     """Return a metric's line in the documentation."""
     labels = ", ".join(f"`{label}`" for label in metric.labels) or "none"
     return f"| `{metric.name}` | {metric.kind} | {labels} | {metric.text} |"

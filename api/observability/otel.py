@@ -30,7 +30,7 @@ from opentelemetry.trace import (
     set_span_in_context,
 )
 
-from api.observability.tracing import RECEIVE, SEND, Trace
+from api.observability.tracing import RECEIVE, SEND
 from api.types import RequestHeaders
 from storage.domain import limits
 from storage.domain.trace_context import parts_of
@@ -42,7 +42,7 @@ _LONG_NS = limits.TRACE_LONG_POLL_MS * 1_000_000
 Attributes = dict[str, str | int]
 
 
-class Spans:
+class OtelTracing:
     """Hands spans to an OTLP endpoint. As Tracing."""
 
     def __init__(self, endpoint: str) -> None:
@@ -50,9 +50,9 @@ class Spans:
         self._provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint)))
         self._tracer = self._provider.get_tracer(_SERVICE, version("millstream"))
 
-    def begin(
+    def start_span(
         self, verb: str, operation: str, destination: str, parent: bytes, state: bytes = b""
-    ) -> Trace:
+    ) -> "_OtelSpan":
         """Begin a span; a send without a parent creates its messages, so it is a producer."""
         kind = SpanKind.PRODUCER if verb == SEND and not parent else SpanKind.SERVER
         attributes: Attributes = {
@@ -65,19 +65,19 @@ class Spans:
         if destination:
             attributes["messaging.destination.name"] = destination
         name = f"{verb or operation} {destination}".rstrip()
-        begun = _Begun(self._tracer, name, kind, attributes, _context(parent, state))
+        begun = _OtelSpan(self._tracer, name, kind, attributes, _context(parent, state))
         if verb != RECEIVE:
             begun.start(time.time_ns())
         return begun
 
-    def begin_request(self, method: str, headers: RequestHeaders) -> Trace:
+    def start_request_span(self, method: str, headers: RequestHeaders) -> "_OtelSpan":
         context = _context(headers.get(b"traceparent", b""), headers.get(b"tracestate", b""))
         attributes: Attributes = {"http.request.method": method}
-        begun = _Begun(self._tracer, method, SpanKind.SERVER, attributes, context)
+        begun = _OtelSpan(self._tracer, method, SpanKind.SERVER, attributes, context)
         begun.start(time.time_ns())
         return begun
 
-    def begin_delivery(self, webhook: str, source: str, context: bytes) -> Trace:
+    def start_delivery_span(self, webhook: str, source: str, context: bytes) -> "_OtelSpan":
         """Begin a client span for an outgoing request, in the trace of what it delivers."""
         attributes: Attributes = {
             "messaging.system": _SERVICE,
@@ -87,8 +87,8 @@ class Spans:
             "messaging.destination.subscription.name": webhook,
         }
         parent = _context(context, b"")
-        begun = _Begun(self._tracer, f"deliver {webhook}", SpanKind.CLIENT, attributes, parent)
-        begun.found([context], 1)
+        begun = _OtelSpan(self._tracer, f"deliver {webhook}", SpanKind.CLIENT, attributes, parent)
+        begun.add_links([context], 1)
         begun.start(time.time_ns())
         return begun
 
@@ -97,8 +97,8 @@ class Spans:
         self._provider.shutdown()
 
 
-class _Begun:
-    """Trace of one operation.
+class _OtelSpan:
+    """Span of one operation.
 
     A receive starts its span when it ends, so that a receive without messages has none, and one that waited has a span of
     its work rather than of its wait.
@@ -106,12 +106,12 @@ class _Begun:
 
     __slots__ = (
         "_attributes",
-        "_begun_ns",
         "_context",
         "_kind",
         "_links",
         "_name",
         "_span",
+        "_started_ns",
         "_tracer",
     )
 
@@ -124,7 +124,7 @@ class _Begun:
         self._attributes = attributes
         self._context = context
         self._links: list[Link] = []
-        self._begun_ns = time.time_ns()
+        self._started_ns = time.time_ns()
         self._span: Span | None = None
 
     def start(self, at_ns: int) -> Span:
@@ -155,20 +155,20 @@ class _Begun:
         flags = int(self._span.get_span_context().trace_flags)
         return f"00-{self.trace_id}-{self.span_id}-{flags:02x}".encode()
 
-    def about(self, attributes: Mapping[str, str | int]) -> None:
+    def set_attributes(self, attributes: Mapping[str, str | int]) -> None:
         self._attributes |= attributes
         if self._span is not None:
             self._span.set_attributes(attributes)
 
-    def named(self, name: str) -> None:
+    def rename(self, name: str) -> None:
         self._name = name
         if self._span is not None:
             self._span.update_name(name)
 
-    def found(self, contexts: Iterable[bytes], count: int) -> None:
+    def add_links(self, contexts: Iterable[bytes], count: int) -> None:
         if not count:
             return
-        self.about({_COUNT: count})
+        self.set_attributes({_COUNT: count})
         for context in islice(filter(None, contexts), limits.TRACE_LINKS_MAX):
             made_in = _span_context(context, b"")
             if made_in is None:
@@ -193,9 +193,9 @@ class _Begun:
         span.end(now_ns)
 
     def _worked_since(self, now_ns: int) -> int:
-        waited_ns = now_ns - self._begun_ns
+        waited_ns = now_ns - self._started_ns
         if waited_ns < _LONG_NS:
-            return self._begun_ns
+            return self._started_ns
         self._attributes["millstream.waited_ms"] = waited_ns // 1_000_000
         return now_ns
 

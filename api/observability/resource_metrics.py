@@ -23,7 +23,7 @@ T = TypeVar("T")
 _SECOND = float(limits.SECOND_MS)
 
 
-class Kind(StrEnum):
+class ResourceKind(StrEnum):
     """Kinds of objects that have metrics by name."""
 
     QUEUES = "queues"
@@ -102,7 +102,11 @@ OBJECT_METRICS: tuple[StateMetric, ...] = (
 
 
 async def object_families(
-    storage: Storage, principal: Principal, kinds: Collection[Kind], prefix: str, now_ms: int
+    storage: Storage,
+    principal: Principal,
+    kinds: Collection[ResourceKind],
+    prefix: str,
+    now_ms: int,
 ) -> list[Metric]:
     """Return the metrics of the objects in the namespace that the caller may see.
 
@@ -111,24 +115,24 @@ async def object_families(
     families: list[Metric] = []
     truncated: list[tuple[tuple[str, ...], float]] = []
     namespace = principal.namespace
-    if Kind.QUEUES in kinds:
+    if ResourceKind.QUEUES in kinds:
         queues = await storage.time_series.latest_queues(namespace)
         shown, is_truncated = _shown(queues, prefix, principal, Action.QUEUE_LIST)
         families += _queues(namespace, shown, now_ms)
-        truncated.append(((Kind.QUEUES,), is_truncated))
-    if Kind.STREAMS in kinds:
+        truncated.append(((ResourceKind.QUEUES,), is_truncated))
+    if ResourceKind.STREAMS in kinds:
         streams = await storage.time_series.latest_streams(namespace)
         seen, is_truncated = _shown(streams, prefix, principal, Action.STREAM_LIST)
         families += _streams(namespace, seen, now_ms)
         families += _offsets(namespace, seen, await storage.time_series.latest_shards(namespace))
-        truncated.append(((Kind.STREAMS,), is_truncated))
-    if Kind.GROUPS in kinds:
+        truncated.append(((ResourceKind.STREAMS,), is_truncated))
+    if ResourceKind.GROUPS in kinds:
         groups = await storage.time_series.latest_groups(namespace)
         visible_groups, is_truncated = _shown(groups, prefix, principal, Action.GROUP_LIST)
         families += _groups(
             namespace, visible_groups, await _streams_of(storage, namespace, visible_groups), now_ms
         )
-        truncated.append(((Kind.GROUPS,), is_truncated))
+        truncated.append(((ResourceKind.GROUPS,), is_truncated))
     return [*families, TRUNCATED.family(truncated)]
 
 

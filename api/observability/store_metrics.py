@@ -152,7 +152,7 @@ KNOWN_MS = 5 * limits.SECOND_MS  # whatever the number of scrapers of a process
 _SECOND = float(limits.SECOND_MS)
 
 
-class _State(NamedTuple):
+class StoreSnapshot(NamedTuple):
     """Values read from the stores."""
 
     measured_at_ms: int | None
@@ -168,7 +168,7 @@ class StateMetrics:
         self._storage = storage
         self._version = version
         self._clock = SystemClock()
-        self._known: TtlCache[_State] = TtlCache(KNOWN_MS, self._clock)
+        self._known: TtlCache[StoreSnapshot] = TtlCache(KNOWN_MS, self._clock)
 
     async def families(self) -> list[Metric]:
         """Return the metrics; if a store is unreachable, only the metric of its availability."""
@@ -178,16 +178,16 @@ class StateMetrics:
             return [STATE_UP.family([((), 0)])]
         return list(_families(state, self._version, self._clock.now_ms()))
 
-    async def _ask(self) -> _State:
+    async def _ask(self) -> StoreSnapshot:
         measured, store, replays = await asyncio.gather(
             self._storage.time_series.latest_namespaces(),
             self._storage.health.hot_figures(),
             self._storage.jobs.count(JobKind.REPLAY),
         )
-        return _State(measured.at_ms, measured.get("", TotalSample()), store, replays)
+        return StoreSnapshot(measured.at_ms, measured.get("", TotalSample()), store, replays)
 
 
-def _families(state: _State, version: str, now_ms: int) -> Iterator[Metric]:
+def _families(state: StoreSnapshot, version: str, now_ms: int) -> Iterator[Metric]:
     yield _build_info(version, state.store)
     yield STATE_UP.family([((), 1)])
     if state.measured_at_ms is not None:

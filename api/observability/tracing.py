@@ -31,7 +31,7 @@ _VERBS = {
 }
 
 
-class Trace(Protocol):
+class TraceSpan(Protocol):
     """One operation in progress."""
 
     @property
@@ -49,13 +49,13 @@ class Trace(Protocol):
         """The span's own context, as a traceparent."""
         ...
 
-    def about(self, attributes: Mapping[str, str | int]) -> None:
+    def set_attributes(self, attributes: Mapping[str, str | int]) -> None:
         """Add attributes to the span."""
 
-    def named(self, name: str) -> None:
+    def rename(self, name: str) -> None:
         """Rename the span."""
 
-    def found(self, contexts: Iterable[bytes], count: int) -> None:
+    def add_links(self, contexts: Iterable[bytes], count: int) -> None:
         """Record the number of messages or records, with links to their contexts.
 
         They are those that the operation sends or delivers; empty contexts are ignored.
@@ -68,20 +68,20 @@ class Trace(Protocol):
 class Tracing(Protocol):
     """Factory of spans."""
 
-    def begin(
+    def start_span(
         self, verb: str, operation: str, destination: str, parent: bytes, state: bytes = b""
-    ) -> Trace:
+    ) -> TraceSpan:
         """Begin an operation on a queue or stream.
 
         `verb` is SEND, RECEIVE, SETTLE or empty. `parent`: its caller's context.
         """
         ...
 
-    def begin_request(self, method: str, headers: RequestHeaders) -> Trace:
+    def start_request_span(self, method: str, headers: RequestHeaders) -> TraceSpan:
         """Begin any other request."""
         ...
 
-    def begin_delivery(self, webhook: str, source: str, context: bytes) -> Trace:
+    def start_delivery_span(self, webhook: str, source: str, context: bytes) -> TraceSpan:
         """Begin a webhook delivery of a message or record created in `context`."""
         ...
 
@@ -112,7 +112,7 @@ def contexts_of(messages: Iterable[ReceivedMessage]) -> Iterable[bytes]:
     return (context_of(message.headers, message.system) for message in messages)
 
 
-def with_context(system: Headers, headers: Headers, trace: Trace | None) -> Headers:
+def with_context(system: Headers, headers: Headers, trace: TraceSpan | None) -> Headers:
     """Return the `system` headers, adding the context of the sending span if there is none."""
     if trace is None or context_of(headers, system):
         return system

@@ -17,11 +17,11 @@ def open_tracing(settings: Settings) -> Tracing | None:
     if endpoint is None:
         return None
     try:
-        from api.observability.otel import Spans
+        from api.observability.otel import OtelTracing
     except ModuleNotFoundError:
         _log.warning("tracing_off", reason="pip install '.[otel]' in a clone of Millstream")
         return None
-    return Spans(endpoint)
+    return OtelTracing(endpoint)
 
 
 @asynccontextmanager

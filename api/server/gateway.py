@@ -27,7 +27,7 @@ from api.http.cors import with_cors
 from api.http.rate_limit_headers import rate_limit_headers
 from api.http.request_id import HEADER as REQUEST_ID
 from api.http.request_id import request_id_of
-from api.http.request_spans import begin_hot, name_by_route
+from api.http.request_spans import name_by_route, start_fast_span
 from api.http.responses import (
     CLIENT_GONE_STATUS,
     AccessLog,
@@ -51,7 +51,7 @@ from api.http.routing import (
 )
 from api.native.dependencies import PRINCIPAL_KEY, REQUEST_ID_KEY
 from api.native.problems import PROBLEM_JSON, problem
-from api.observability.metric_definitions import Counts, RequestMetrics
+from api.observability.metric_definitions import MetricBuffers, RequestMetrics
 from api.observability.tracing import Tracing, failure_of
 from api.rest.routes import health, identity
 from api.server.slow_requests import SlowRequestMonitor
@@ -89,7 +89,7 @@ class Gateway:
         authenticator: Authenticator,
         revalidator: SessionRevalidator,
         auditing: Auditing,
-        counts: Counts,
+        counts: MetricBuffers,
         durability: Durability,
         cors_origins: Sequence[str] = (),
         tracing: Tracing | None = None,
@@ -176,13 +176,13 @@ class Gateway:
         started = time.perf_counter()
         request_id = request.request_id = request_id_of(request.headers)
         extra_headers = self._durability_header
-        trace = None if self._tracing is None else begin_hot(self._tracing, route, request)
+        trace = None if self._tracing is None else start_fast_span(self._tracing, route, request)
         failure = ""
         principal: Principal | None = None
         try:
             principal = await self._authenticator.authenticate(request.headers)
             if trace is not None:
-                trace.about({"millstream.namespace": principal.namespace})
+                trace.set_attributes({"millstream.namespace": principal.namespace})
             if receive is not None:
                 request.body = await read_body(receive, request.headers)
             served = await self.dispatcher.serve(
@@ -228,7 +228,7 @@ class Gateway:
         principal: Principal | None = None
         trace = None
         if self._tracing is not None and scope["path"] not in health.PATHS:
-            trace = self._tracing.begin_request(scope["method"], headers)
+            trace = self._tracing.start_request_span(scope["method"], headers)
         failure = ""
         scope = {**scope, REQUEST_ID_KEY: request_id.decode()}
         app: ASGIApp = self.control

@@ -10,18 +10,18 @@ import gc
 _YOUNG_MAX = 20_000  # objects allocated and not freed before the youngest generation is collected
 
 
-def look_seldom() -> None:
+def relax_thresholds() -> None:
     """Raise the collection thresholds from now on. Call before importing large modules."""
     gc.set_threshold(_YOUNG_MAX, 20, 50)
 
 
-def settle() -> None:
+def freeze_startup_heap() -> None:
     """Exempt live objects from further collection, and collect later objects rarely."""
-    look_seldom()
+    relax_thresholds()
     gc.collect()
     gc.freeze()
 
 
-def let_go() -> None:
+def skip_final_collection() -> None:
     """Skip the final collection: objects are not freed one by one when the process ends."""
     gc.freeze()

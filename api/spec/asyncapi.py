@@ -169,7 +169,7 @@ def _code_table() -> str:
 
 
 def _message(frame: type[msgspec.Struct]) -> Document:
-    summary, rest = _told(frame)
+    summary, rest = _error_messages(frame)
     return {
         "name": str(frame.__struct_config__.tag),
         "title": frame.__name__,
@@ -180,7 +180,7 @@ def _message(frame: type[msgspec.Struct]) -> Document:
     }
 
 
-def _told(frame: type[msgspec.Struct]) -> tuple[str, str]:
+def _error_messages(frame: type[msgspec.Struct]) -> tuple[str, str]:
     """The first sentence of a frame's docstring, and what follows it."""
     text = " ".join((frame.__doc__ or "").split())
     summary, _, rest = text.partition(". ")
@@ -208,7 +208,7 @@ def _operation(action: str, frame: type[msgspec.Struct]) -> Document:
     return {
         "action": action,
         "channel": {"$ref": f"#/channels/{CHANNEL}"},
-        "summary": _told(frame)[0],
+        "summary": _error_messages(frame)[0],
         "messages": [{"$ref": _IN_CHANNEL.format(name=frame.__name__)}],
     }
 

@@ -14,13 +14,13 @@ NULL = {"type": "null"}
 _NUMBERS = [{"type": "integer", "format": "int64"}, {"type": "number"}]
 
 
-def tidied(node: Any) -> Any:
+def normalise(node: Any) -> Any:
     """Return a node in that form."""
     if isinstance(node, list):
-        return [tidied(item) for item in node]
+        return [normalise(item) for item in node]
     if not isinstance(node, dict):
         return node
-    tidy = {name: tidied(value) for name, value in node.items() if not _is_noise(name, value)}
+    tidy = {name: normalise(value) for name, value in node.items() if not _is_noise(name, value)}
     if "$ref" in tidy and isinstance(tidy.get("default"), dict):
         del tidy["default"]
     return _with_width(_without_choice(tidy))

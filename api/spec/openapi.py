@@ -24,7 +24,7 @@ from api.spec.components import (
     schemas_of,
 )
 from api.spec.examples import EXAMPLES
-from api.spec.generator_dialect import tidied
+from api.spec.generator_dialect import normalise
 from storage.domain import limits
 
 OPENAPI_VERSION = "3.1.0"
@@ -65,7 +65,7 @@ def build_document(app: FastAPI, routes: Sequence[Route]) -> Document:
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
     )
     for operation in _operations(document):
-        _read_better(operation)
+        _clean_descriptions(operation)
     _add_hot_routes(document, routes)
     _add_problems(document)
     _add_security(document)
@@ -73,11 +73,11 @@ def build_document(app: FastAPI, routes: Sequence[Route]) -> Document:
     _add_examples(document)
     document["components"]["schemas"] = dict(sorted(document["components"]["schemas"].items()))
     document["paths"] = dict(sorted(document["paths"].items()))
-    tidy: Document = tidied(document)
+    tidy: Document = normalise(document)
     return tidy
 
 
-def _read_better(operation: Document) -> None:
+def _clean_descriptions(operation: Document) -> None:
     """Take the docstring's first line as summary; make parameters optional, not nullable."""
     operation["summary"] = operation["description"].split("\n", 1)[0]
     for parameter in operation.get("parameters", []):

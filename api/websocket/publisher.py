@@ -8,14 +8,14 @@ from functools import partial
 
 import msgspec
 
-from api.http.request_spans import appended_in, contexts_of_records, sent_in
+from api.http.request_spans import contexts_of_records, records_with_span_context, with_span_context
 from api.http.responses import RequestContext, log_failure
 from api.native.append_results import appended_out, count_appended
 from api.native.fields import total_bytes
 from api.native.messages import SentMessageOut
 from api.native.problems import problem
-from api.observability.metric_definitions import DoorMetrics
-from api.observability.tracing import SEND, Trace, Tracing, failure_of
+from api.observability.metric_definitions import ProtocolMetrics
+from api.observability.tracing import SEND, TraceSpan, Tracing, failure_of
 from api.websocket.connection import SocketGone
 from api.websocket.frames import Publish, ServerOk
 from api.websocket.serial_batcher import SerialBatcher
@@ -33,8 +33,8 @@ from storage.streams.engine import Streams
 class PublishMetrics(msgspec.Struct, frozen=True):
     """Metrics of published messages and records."""
 
-    queues: DoorMetrics
-    streams: DoorMetrics
+    queues: ProtocolMetrics
+    streams: ProtocolMetrics
 
 
 class Publisher:
@@ -81,8 +81,8 @@ class Publisher:
         if self._tracing is None:
             return await self._do(session, frame, None)
         _, _, word = frame.to.partition(":")
-        trace = self._tracing.begin(SEND, "publish", word, b"")
-        trace.about({"millstream.namespace": session.principal.namespace})
+        trace = self._tracing.start_span(SEND, "publish", word, b"")
+        trace.set_attributes({"millstream.namespace": session.principal.namespace})
         try:
             answer = await self._do(session, frame, trace)
         except Exception as error:
@@ -91,7 +91,7 @@ class Publisher:
         trace.end(200)
         return answer
 
-    async def _do(self, session: PushSession, frame: Publish, trace: Trace | None) -> ServerOk:
+    async def _do(self, session: PushSession, frame: Publish, trace: TraceSpan | None) -> ServerOk:
         kind, _, word = frame.to.partition(":")
         namespace = session.principal.namespace
         if kind == "queue":
@@ -99,13 +99,13 @@ class Publisher:
         return await self._append(session, frame, StreamName(word, namespace), trace)
 
     async def _send(
-        self, session: PushSession, frame: Publish, queue: QueueName, trace: Trace | None
+        self, session: PushSession, frame: Publish, queue: QueueName, trace: TraceSpan | None
     ) -> ServerOk:
         self._access.authorise(session.principal, Action.QUEUE_SEND, str(queue))
         messages = [session.wire.message(item) for item in frame.items]
         if trace is not None:
-            trace.found((context_of(message.headers) for message in messages), len(messages))
-            messages = sent_in(messages, trace)
+            trace.add_links((context_of(message.headers) for message in messages), len(messages))
+            messages = with_span_context(messages, trace)
         metrics = self._metrics.queues
         size_bytes = total_bytes([message.body for message in messages])
         await self._spend(session, f"queue/{queue.name}", len(messages), size_bytes)
@@ -115,14 +115,14 @@ class Publisher:
         return ServerOk(frame.id, [SentMessageOut.from_domain(message) for message in sent], 0)
 
     async def _append(
-        self, session: PushSession, frame: Publish, stream: StreamName, trace: Trace | None
+        self, session: PushSession, frame: Publish, stream: StreamName, trace: TraceSpan | None
     ) -> ServerOk:
         self._access.authorise(session.principal, Action.STREAM_PUT, str(stream))
         records = [session.wire.record(item) for item in frame.items]
         if trace is not None:
-            trace.found(contexts_of_records(records), len(records))
+            trace.add_links(contexts_of_records(records), len(records))
             bytes_max = (await self._catalog.stream(stream)).spec.record_bytes_max
-            records = appended_in(records, trace, bytes_max)
+            records = records_with_span_context(records, trace, bytes_max)
         metrics = self._metrics.streams
         size_bytes = total_bytes([record.data for record in records])
         await self._spend(session, f"stream/{stream.name}", len(records), size_bytes)

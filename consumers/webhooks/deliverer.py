@@ -20,7 +20,7 @@ import httpx
 from consumers.webhooks.delivery_log import DeliveryLogWriter
 from consumers.webhooks.endpoint import DeliveryObserver, Endpoint
 from consumers.webhooks.group_source import GroupSource
-from consumers.webhooks.http_sender import Sender, Tracing
+from consumers.webhooks.http_sender import DeliveryTracing, Sender
 from consumers.webhooks.queue_source import QueueSource
 from consumers.webhooks.ssrf_guard import Resolve, resolve
 from storage.bootstrap import Storage
@@ -89,7 +89,7 @@ class Deliverer:
         clock: Clock = _CLOCK,
         resolver: Resolve = resolve,
         chance: Callable[[], float] = random.random,
-        tracing: Tracing | None = None,
+        tracing: DeliveryTracing | None = None,
     ) -> None:
         self._tracing = tracing
         self.name = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"

@@ -40,10 +40,10 @@ class Delivering(Protocol):
     def end(self, status: int, failure: str = "") -> None: ...
 
 
-class Tracing(Protocol):
+class DeliveryTracing(Protocol):
     """Tracing of attempts as spans."""
 
-    def begin_delivery(self, webhook: str, source: str, context: bytes) -> Delivering: ...
+    def start_delivery_span(self, webhook: str, source: str, context: bytes) -> Delivering: ...
 
 
 class _Answer:
@@ -70,7 +70,7 @@ class Sender:
         clock: Clock,
         tls: ssl.SSLContext,
         resolver: Resolve = resolve,
-        tracing: "Tracing | None" = None,
+        tracing: "DeliveryTracing | None" = None,
     ) -> None:
         self._tracing = tracing
         self._webhook = served.webhook
@@ -104,7 +104,7 @@ class Sender:
         if self._tracing is None:
             return await self._post(event, number, b"", resent=resent)
         name, source = self._webhook.name.name, self._webhook.spec.source.name
-        span = self._tracing.begin_delivery(name, source, context_of(event.headers))
+        span = self._tracing.start_delivery_span(name, source, context_of(event.headers))
         attempt = await self._post(event, number, span.context, resent=resent)
         failure = "" if attempt.succeeded else attempt.outcome.value
         span.end(attempt.status or _UNANSWERED, failure)

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from api.admin.error_pages import PageRoute
 from api.admin.lists import PAGE_ROWS
 from api.admin.rendering import Tab, render
-from api.config.sources import told_settings
+from api.config.sources import effective_settings
 from api.native.cursors import decode_cursor, encode_cursor
 from api.native.dependencies import PrincipalDep, StorageDep, may
 from storage.bootstrap import Storage
@@ -103,7 +103,7 @@ async def show_settings(request: Request, principal: PrincipalDep) -> Response:
     return render(
         request,
         "system/settings.html",
-        settings=told_settings(request.app.state.settings),
+        settings=effective_settings(request.app.state.settings),
         tabs=_TABS,
         here="settings",
     )

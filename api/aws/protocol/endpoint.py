@@ -33,7 +33,7 @@ from api.aws.protocol.service import AwsCall, Operation, OperationResult, Servic
 from api.aws.protocol.sigv4 import SignedRequest
 from api.errors import ClientDisconnected, HttpError
 from api.http.public_url import base_url_of
-from api.http.request_spans import begin
+from api.http.request_spans import start_span
 from api.http.responses import (
     CLIENT_GONE_STATUS,
     AccessLog,
@@ -46,8 +46,8 @@ from api.http.responses import (
     log_failure,
 )
 from api.http.routing import FastRequest, read_body
-from api.observability.metric_definitions import Counts, DoorMetrics, RequestMetrics
-from api.observability.tracing import Trace, Tracing, verb_of
+from api.observability.metric_definitions import MetricBuffers, ProtocolMetrics, RequestMetrics
+from api.observability.tracing import TraceSpan, Tracing, verb_of
 from storage.bootstrap import Storage
 from storage.domain.access.audit import Door, is_administrative, outcome
 from storage.domain.access.permissions import Principal
@@ -69,7 +69,7 @@ class Deployment(msgspec.Struct, frozen=True, kw_only=True):
     authenticator: Authenticator
     revalidator: SessionRevalidator
     auditing: Auditing
-    counts: Counts
+    counts: MetricBuffers
     storage: Callable[[], Storage]
     durability: Durability
     region: str
@@ -109,7 +109,7 @@ class AwsEndpoint:
         self._recorder = RequestRecorder(RequestMetrics(counts, protocol), deployment.access)
         self._context = ServiceContext(
             deployment.region,
-            DoorMetrics(counts, noun, protocol, durability) if noun else None,
+            ProtocolMetrics(counts, noun, protocol, durability) if noun else None,
             process_state,
             deployment.authenticator.guards,
             deployment.secure,
@@ -175,7 +175,7 @@ class AwsEndpoint:
         request_id = new_request_id()
         status, name = 200, _NO_OPERATION
         principal: Principal | None = None
-        trace: Trace | None = None
+        trace: TraceSpan | None = None
         failure = ""
         try:
             if receive is not None:
@@ -187,7 +187,7 @@ class AwsEndpoint:
             payload = wire.read(operation)
             if self._tracing is not None:
                 trace = self._begin(self._tracing, operation, payload, request)
-                trace.about({"millstream.namespace": principal.namespace})
+                trace.set_attributes({"millstream.namespace": principal.namespace})
             storage = self._storage()
             await self._charge_quota(
                 storage.quotas, principal, operation, payload, len(request.body)
@@ -240,10 +240,10 @@ class AwsEndpoint:
 
     def _begin(
         self, tracing: Tracing, operation: Operation, payload: Any, request: FastRequest
-    ) -> Trace:
+    ) -> TraceSpan:
         verb = "" if operation.action is None else verb_of(operation.action, operation.name)
         _, _, name = self._service.quota_cost_of(operation, payload).resource.partition("/")
-        return begin(tracing, verb, operation.name, name, request.headers)
+        return start_span(tracing, verb, operation.name, name, request.headers)
 
     async def _charge_quota(
         self,

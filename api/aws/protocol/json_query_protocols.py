@@ -14,7 +14,7 @@ from api.aws.protocol.codecs.query import parse_parameters, read_parameters
 from api.aws.protocol.codecs.xml import answer_xml, error_xml
 from api.aws.protocol.errors import MISSING_ACTION, SERIALIZATION, UNKNOWN_OPERATION, AwsError
 from api.aws.protocol.service import Operation, Service
-from api.http.item_limits import check_json
+from api.http.item_limits import check_json_items
 from api.http.public_url import base_url_of
 from api.http.routing import FastRequest
 
@@ -65,7 +65,7 @@ class JsonProtocol:
 
     def read(self, operation: Operation) -> Any:
         """Decode the input."""
-        check_json(self._request.body)
+        check_json_items(self._request.body)
         try:
             return operation.decode_json(self._request.body or b"{}")
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -7,8 +7,8 @@ import msgspec
 
 from api.aws.protocol.codecs.event_stream import EventStream
 from api.aws.protocol.errors import AwsError
-from api.observability.metric_definitions import DoorMetrics
-from api.observability.tracing import Trace
+from api.observability.metric_definitions import ProtocolMetrics
+from api.observability.tracing import TraceSpan
 from api.types import RequestHeaders
 from storage.bootstrap import Storage
 from storage.domain.access.permissions import Action, Principal
@@ -28,7 +28,7 @@ class ServiceContext(msgspec.Struct, frozen=True):
     """
 
     region: str
-    metrics: DoorMetrics | None
+    metrics: ProtocolMetrics | None
     process_state: Any = None
     guarded: bool = False
     secure: bool = False
@@ -65,7 +65,7 @@ class AwsCall(Generic[In]):
         is_client_connected: Callable[[], bool],
         context: ServiceContext,
         account: str = "",
-        trace: Trace | None = None,
+        trace: TraceSpan | None = None,
         headers: RequestHeaders = _NO_HEADERS,
     ) -> None:
         self.request = payload
@@ -95,7 +95,7 @@ class AwsCall(Generic[In]):
         return self._context.region
 
     @property
-    def metrics(self) -> DoorMetrics:
+    def metrics(self) -> ProtocolMetrics:
         """The metrics of this endpoint.
 
         Raises TypeError at an endpoint where nothing is sent or received.

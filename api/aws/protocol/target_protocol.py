@@ -28,7 +28,7 @@ from api.aws.protocol.errors import (
 from api.aws.protocol.json_query_protocols import EncodedResponse
 from api.aws.protocol.service import Operation, Service
 from api.aws.protocol.sigv4 import service_of
-from api.http.item_limits import check_cbor, check_json
+from api.http.item_limits import check_cbor_items, check_json_items
 from api.http.responses import Response, RouteMatch, log_failure
 from api.http.routing import FastRequest
 
@@ -112,7 +112,7 @@ class TargetProtocol:
         payload = self._request.body
         if not self._cbor:
             return self._decode(lambda body: msgspec.json.decode(body, type=kind))
-        check_cbor(payload)
+        check_cbor_items(payload)
         try:
             plain = cbor.loads(payload) if payload else {}
             return msgspec.convert(plain, kind, builtin_types=(bytes,))
@@ -120,7 +120,7 @@ class TargetProtocol:
             raise AwsError(SERIALIZATION, f"The body cannot be parsed: {error}.") from None
 
     def _decode(self, decode: Any) -> Any:
-        check_json(self._request.body)
+        check_json_items(self._request.body)
         try:
             return decode(self._request.body or b"{}")
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

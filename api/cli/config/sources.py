@@ -11,7 +11,15 @@ from pydantic import ValidationError
 from api.cli.config.process_settings import environment, settings_said, wrong_values
 from api.cli.config.profiles import Said, config_path, did_you_mean, faults_of
 from api.config.settings import ORIGINS, Settings, read_settings
-from api.config.sources import DOTENV, PREFIX, TOML, names_of, origin_of, sources_now, spelled
+from api.config.sources import (
+    DOTENV,
+    PREFIX,
+    TOML,
+    names_of,
+    setting_as_text,
+    setting_source,
+    sources_now,
+)
 
 OF_COMMANDS = frozenset(
     {"MILLSTREAM_URL", "MILLSTREAM_API_KEY", "MILLSTREAM_CA_FILE", "MILLSTREAM_PROFILE", ORIGINS}
@@ -28,7 +36,10 @@ def settings_told() -> dict[str, Said]:
     Raises CliError.
     """
     settings, sources = settings_said(), sources_now()
-    return {name: Said(spelled(value), origin_of(name, sources)) for name, value in settings}
+    return {
+        name: Said(setting_as_text(value), setting_source(name, sources))
+        for name, value in settings
+    }
 
 
 # ── Faults ──

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 
 from api.http.codecs import ARROW
 from api.native.dependencies import StorageDep, StreamPath, may
-from api.observability.metric_definitions import DoorMetrics
+from api.observability.metric_definitions import ProtocolMetrics
 from api.rest.routes.shards import ShardPath
 from storage.domain import limits
 from storage.domain.access.permissions import Action
@@ -76,7 +76,7 @@ async def read_table(
     store and in the archive are read as one log.
     """
     table = await storage.arrow_reader.read(stream, shard, offset, end, bytes_max)
-    cast(DoorMetrics, request.app.state.stream_metrics).read(table.records)
+    cast(ProtocolMetrics, request.app.state.stream_metrics).read(table.records)
     return Response(table.encoded, media_type=ARROW, headers=_headers(table))
 
 

@@ -176,7 +176,7 @@ async def fetch_records(call: Call[FetchRecords]) -> GroupRecords:
     call.metrics.read(sum([len(read.records) for read in fetched.reads]))
     if call.trace is not None:
         records = [at.record for read in fetched.reads for at in read.records]
-        call.trace.found(contexts_of_records(records), len(records))
+        call.trace.add_links(contexts_of_records(records), len(records))
     positions = {**_of_now(fetched.membership, previous), **fetched.positions}
     token = Token(query.member, fetched.membership.generation, positions)
     binary = answer_type(call.headers) == MSGPACK

@@ -6,7 +6,7 @@ import msgspec
 
 from api.errors import ClientDisconnected
 from api.http.codecs import MSGPACK, Items, ItemsBody, StructBody, answer_type, items_in
-from api.http.request_spans import sent_in
+from api.http.request_spans import with_span_context
 from api.http.routing import Call, FastRouter
 from api.native.cursors import decode_cursor, encode_cursor
 from api.native.fields import (
@@ -81,8 +81,8 @@ async def send_messages(call: Call[Items[NewMessage]]) -> SentMessages | SentMes
     messages = _with_trace(call.body.values, callers)
     if call.trace is not None:
         own = (context_of(message.headers) for message in call.body.values)
-        call.trace.found(own, len(messages))
-        messages = messages if callers else sent_in(messages, call.trace)
+        call.trace.add_links(own, len(messages))
+        messages = messages if callers else with_span_context(messages, call.trace)
     call.metrics.received(len(messages), total_bytes([message.body for message in messages]))
     sent = await call.storage.queues.send(
         call.queue, messages, idempotency_key=idempotency_key(call.headers)
@@ -127,7 +127,7 @@ async def receive_messages(call: Call[Receive]) -> ReceivedMessages:
         await _release_if_gone(call, messages)
     call.metrics.delivered(messages)
     if call.trace is not None:
-        call.trace.found(contexts_of(messages), len(messages))
+        call.trace.add_links(contexts_of(messages), len(messages))
     binary = answer_type(call.headers) == MSGPACK
     return ReceivedMessages([ReceivedMessageOut.from_domain(one, binary) for one in messages])
 

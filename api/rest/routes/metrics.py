@@ -7,8 +7,8 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Request, Response
 
 from api.native.dependencies import Prefix, PrincipalDep, StorageDep, may, may_all
-from api.observability.metric_definitions import Counts, counted, render
-from api.observability.resource_metrics import Kind, object_families
+from api.observability.metric_definitions import MetricBuffers, collect_counted, render
+from api.observability.resource_metrics import ResourceKind, object_families
 from api.observability.store_metrics import StateMetrics
 from storage.domain.access.permissions import Action
 from storage.domain.clock import SystemClock
@@ -17,7 +17,7 @@ METRICS = Depends(may_all(Action.METRICS_READ))
 SOME_METRICS = Depends(may(Action.METRICS_READ))
 
 
-def metrics_router(counts: Counts, state: Callable[[], StateMetrics]) -> APIRouter:
+def metrics_router(counts: MetricBuffers, state: Callable[[], StateMetrics]) -> APIRouter:
     """Return the metrics routes.
 
     They are not in the OpenAPI document: the responses are not JSON and are meant for Prometheus.
@@ -28,7 +28,7 @@ def metrics_router(counts: Counts, state: Callable[[], StateMetrics]) -> APIRout
     async def show_metrics(request: Request) -> Response:
         """Return the counters and gauges of the deployment."""
         counts.flush()
-        families = chain(counted(), await state().families())
+        families = chain(collect_counted(), await state().families())
         return _rendered(*render(families, request.headers.get("accept", "")))
 
     @router.get("/metrics/per-object", dependencies=[SOME_METRICS])
@@ -37,11 +37,11 @@ def metrics_router(counts: Counts, state: Callable[[], StateMetrics]) -> APIRout
         storage: StorageDep,
         principal: PrincipalDep,
         prefix: Prefix = "",
-        kind: Annotated[list[Kind] | None, Query()] = None,
+        kind: Annotated[list[ResourceKind] | None, Query()] = None,
     ) -> Response:
         """Return the gauges of each resource in the caller's namespace."""
         families = await object_families(
-            storage, principal, kind or tuple(Kind), prefix, SystemClock().now_ms()
+            storage, principal, kind or tuple(ResourceKind), prefix, SystemClock().now_ms()
         )
         return _rendered(*render(families, request.headers.get("accept", "")))
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from api.http.codecs import MSGPACK, Items, ItemsBody, answer_type, items_in
-from api.http.request_spans import appended_in, contexts_of_records
+from api.http.request_spans import contexts_of_records, records_with_span_context
 from api.http.routing import Call, FastRouter
 from api.native.append_results import appended_out, count_appended
 from api.native.cursors import decode_cursor, encode_cursor
@@ -114,10 +114,10 @@ async def _incoming(call: Call[Items[Record]]) -> list[Record]:
     callers = trace_headers(call.headers)
     records = _with_trace(call.body.values, callers)
     if call.trace is not None:
-        call.trace.found(contexts_of_records(call.body.values), len(records))
+        call.trace.add_links(contexts_of_records(call.body.values), len(records))
         if not callers:
             stream = await call.storage.catalog.stream(call.stream)
-            records = appended_in(records, call.trace, stream.spec.record_bytes_max)
+            records = records_with_span_context(records, call.trace, stream.spec.record_bytes_max)
     call.metrics.received(len(records), total_bytes([record.data for record in records]))
     return records
 
@@ -171,7 +171,7 @@ async def read_shard(call: Call[ReadShard]) -> ShardRecords:
     call.metrics.read(len(read.records))
     if call.trace is not None:
         made = contexts_of_records(at.record for at in read.records)
-        call.trace.found(made, len(read.records))
+        call.trace.add_links(made, len(read.records))
     return _shard_records(read, binary=answer_type(call.headers) == MSGPACK)
 
 
@@ -241,7 +241,7 @@ async def read_stream(call: Call[ReadStream]) -> StreamRecords:
     call.metrics.read(sum([len(shard.records) for shard in read.shards]))
     if call.trace is not None:
         records = [at.record for shard in read.shards for at in shard.records]
-        call.trace.found(contexts_of_records(records), len(records))
+        call.trace.add_links(contexts_of_records(records), len(records))
     cursor = encode_cursor(about, read.positions)
     return _stream_records(read.shards, cursor, binary=answer_type(call.headers) == MSGPACK)
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 
-from api.observability.metric_definitions import DoorMetrics
+from api.observability.metric_definitions import ProtocolMetrics
 from api.websocket.connection import SocketGone
 from api.websocket.frames import (
     Ack,
@@ -58,7 +58,7 @@ class GroupSubscription(ShardReaders):
         request: Subscribe,
         stream: StreamName,
         feeds: Feeds,
-        count: DoorMetrics,
+        count: ProtocolMetrics,
         groups: Groups,
         member: Member,
     ) -> None:

@@ -11,7 +11,7 @@ from api.native.fields import optional_ms, to_ms
 from api.native.messages import ReceivedMessageOut
 from api.native.problems import error_of
 from api.native.settle_results import count_settled, settled_out
-from api.observability.metric_definitions import DoorMetrics
+from api.observability.metric_definitions import ProtocolMetrics
 from api.observability.tracing import RECEIVE, Tracing, contexts_of
 from api.websocket.connection import SocketGone
 from api.websocket.frames import (
@@ -55,7 +55,7 @@ class QueueSubscriptionServices(msgspec.Struct, frozen=True):
     queues: Queues
     catalog: Catalog
     clock: Clock
-    count: DoorMetrics
+    count: ProtocolMetrics
     tracing: Tracing | None = None
 
 
@@ -163,8 +163,8 @@ class QueueSubscription:
         self._held.hold(self._session.next_seq, messages, self._session.wire.shown)
         self._engine.count.delivered(messages)
         if self._engine.tracing is not None:
-            trace = self._engine.tracing.begin(RECEIVE, "deliver", self._queue.name, b"")
-            trace.found(contexts_of(messages), len(messages))
+            trace = self._engine.tracing.start_span(RECEIVE, "deliver", self._queue.name, b"")
+            trace.add_links(contexts_of(messages), len(messages))
             trace.end(200)
         handles = [message.receipt_handle for message in messages]
         await self._send(handles, size_bytes)

@@ -11,7 +11,7 @@ from math import inf
 
 import msgspec
 
-from api.observability.metric_definitions import DoorMetrics
+from api.observability.metric_definitions import ProtocolMetrics
 from api.websocket.connection import SocketGone
 from api.websocket.frames import Gap, Mode, ServerFrame, ShardEnded, Subscribe
 from api.websocket.session import PushSession
@@ -74,7 +74,7 @@ class ShardReaders:
         request: Subscribe,
         stream: StreamName,
         feeds: Feeds,
-        count: DoorMetrics,
+        count: ProtocolMetrics,
     ) -> None:
         self.name = request.sub
         self.credit = SubscriptionCredit(request.credit.messages, request.credit.bytes)
@@ -306,7 +306,7 @@ class StreamSubscription(ShardReaders):
         request: Subscribe,
         stream: StreamName,
         feeds: Feeds,
-        count: DoorMetrics,
+        count: ProtocolMetrics,
         streams: Streams,
         catalog: Catalog,
     ) -> None:

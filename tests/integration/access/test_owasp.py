@@ -258,7 +258,7 @@ async def test_api8_configured_origin_is_allowed_without_cookies(redis_url, data
 )
 def test_api8_wildcard_origin_is_rejected(word):
     with pytest.raises(ValueError, match="not an origin"):
-        Settings(cors_origins=word).cors_words()
+        Settings(cors_origins=word).cors_origins_list()
 
 
 def test_api9_improper_inventory_management():

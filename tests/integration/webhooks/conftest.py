@@ -11,7 +11,7 @@ from consumers.webhooks.deliverer import Deliverer, source_of
 from consumers.webhooks.delivery_log import DeliveryLogWriter
 from consumers.webhooks.endpoint import Endpoint
 from consumers.webhooks.group_source import GroupSource
-from consumers.webhooks.http_sender import Sender, Tracing
+from consumers.webhooks.http_sender import DeliveryTracing, Sender
 from consumers.webhooks.queue_source import QueueSource
 from consumers.webhooks.ssrf_guard import Resolve, resolve
 from storage.access.secret_box import new_key
@@ -118,7 +118,7 @@ class Bench:
         self,
         resolver: Resolve = resolve,
         allow: tuple[str, ...] = ALLOW,
-        tracing: Tracing | None = None,
+        tracing: DeliveryTracing | None = None,
     ) -> Endpoint:
         """Claim the webhook as a new deliverer, and return its endpoint."""
         deliverer = f"deliverer-{len(self.endpoints)}"
@@ -131,7 +131,7 @@ class Bench:
         served: LeasedWebhook,
         resolver: Resolve = resolve,
         allow: tuple[str, ...] = ALLOW,
-        tracing: Tracing | None = None,
+        tracing: DeliveryTracing | None = None,
     ) -> Endpoint:
         """Return the endpoint of a claimed webhook."""
         tls = httpx.create_ssl_context()

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 import standardwebhooks
 
-from api.observability.otel import Spans
+from api.observability.otel import OtelTracing
 from storage.domain import limits
 from storage.domain.errors import StorageUnavailable
 from storage.domain.limits import HOUR_MS, MINUTE_MS, SECOND_MS
@@ -56,7 +56,7 @@ async def test_delivery_attempt_is_span_of_message_trace(bench, storage, receive
     await send(storage, b"hello", headers=(("traceparent", "", made_in),))
 
     with collecting() as collected:
-        spans = Spans(f"{collected.url}/v1/traces")
+        spans = OtelTracing(f"{collected.url}/v1/traces")
         await (await bench.queue_source(tracing=spans)).round()
         await asyncio.to_thread(spans.close)
 

@@ -17,7 +17,7 @@ from jwt.algorithms import RSAAlgorithm
 from api.auth.jwt import JwtIssuers
 from api.cli.config.process_settings import settings_said
 from api.cli.errors import CliError
-from api.config.jwt_issuers import Issuer, read_issuers
+from api.config.jwt_issuers import JwtIssuerSetting, read_issuers
 from storage.domain import limits
 from storage.domain.access.permissions import Action, Role
 from storage.domain.clock import ManualClock
@@ -45,9 +45,9 @@ def issuers(server: Server, clock: ManualClock) -> JwtIssuers:
     return JwtIssuers([issuer(server)], clock)
 
 
-def issuer(server: Server, **other: Any) -> Issuer:
+def issuer(server: Server, **other: Any) -> JwtIssuerSetting:
     said = {"namespace": "default", "roles_claim": "groups"} | other
-    return Issuer(issuer=ISSUER, audience=AUDIENCE, jwks_url=server.url, **said)
+    return JwtIssuerSetting(issuer=ISSUER, audience=AUDIENCE, jwks_url=server.url, **said)
 
 
 @pytest.fixture

@@ -1,11 +1,11 @@
 """Origins of settings, and redaction of secrets."""
 
 from api.config.settings import ORIGINS, read_settings
-from api.config.sources import COMMAND, DEFAULT, told_settings, with_origins
+from api.config.sources import COMMAND, DEFAULT, effective_settings, with_origins
 
 
 def told(settings):
-    return {one.name: one for one in told_settings(settings)}
+    return {one.name: one for one in effective_settings(settings)}
 
 
 def test_first_source_determines_setting(monkeypatch, tmp_path):
@@ -41,6 +41,6 @@ def test_secrets_are_redacted(monkeypatch, tmp_path):
     monkeypatch.setenv("REDIS_URL", "redis://:hunter2@localhost:6379")
     monkeypatch.setenv("MILLSTREAM_ARCHIVE_URL", "s3://key:hunter2@bucket/path")
 
-    values = [one.value for one in told_settings(read_settings())]
+    values = [one.value for one in effective_settings(read_settings())]
 
     assert not any("hunter2" in value for value in values)

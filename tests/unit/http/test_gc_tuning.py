@@ -19,7 +19,7 @@ def _as_before() -> Iterator[None]:
 
 def test_settle_freezes_objects_in_use() -> None:
     gc.unfreeze()
-    gc_tuning.settle()
+    gc_tuning.freeze_startup_heap()
     assert gc.get_freeze_count() > len(gc.get_objects())
 
 

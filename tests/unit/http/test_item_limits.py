@@ -12,9 +12,9 @@ from api.http.item_limits import (
     _after_cbor,
     _after_msgpack,
     _walk,
-    check_cbor,
-    check_json,
-    check_msgpack,
+    check_cbor_items,
+    check_json_items,
+    check_msgpack_items,
 )
 from api.rest.routes import messages
 from storage.domain import limits
@@ -65,10 +65,10 @@ def test_walk_over_arbitrary_bytes_terminates(payload):
 @pytest.mark.parametrize(
     ("check", "hostile"),
     [
-        (check_json, b'{"messages":[' + b"{}," * 600_000 + b"{}]}"),
-        (check_json, b"[" * 600_000),
-        (check_msgpack, b"\xdd\x00\x10\x00\x00" + b"\x80" * (1 << 20)),
-        (check_cbor, b"\x9f" + b"\x80" * (1 << 20)),
+        (check_json_items, b'{"messages":[' + b"{}," * 600_000 + b"{}]}"),
+        (check_json_items, b"[" * 600_000),
+        (check_msgpack_items, b"\xdd\x00\x10\x00\x00" + b"\x80" * (1 << 20)),
+        (check_cbor_items, b"\x9f" + b"\x80" * (1 << 20)),
     ],
 )
 def test_body_of_nested_containers_is_rejected(check, hostile):
@@ -80,16 +80,16 @@ def test_largest_allowed_batch_is_accepted():
     body = "x" * 12_000
     batch = {"messages": [{"body": body, "headers": {"a": "b"}} for _ in range(1_000)]}
 
-    check_json(msgspec.json.encode(batch))
-    check_msgpack(msgspec.msgpack.encode(batch))
-    check_cbor(cbor2.dumps(batch))
+    check_json_items(msgspec.json.encode(batch))
+    check_msgpack_items(msgspec.msgpack.encode(batch))
+    check_cbor_items(cbor2.dumps(batch))
 
 
 def test_batch_of_structured_bodies_is_accepted():
     body = {"lines": [{"sku": f"a-{number}", "count": number} for number in range(200)]}
     batch = {"messages": [{"body": body} for _ in range(1_000)]}
 
-    check_json(msgspec.json.encode(batch))
+    check_json_items(msgspec.json.encode(batch))
 
 
 @pytest.mark.parametrize(
@@ -110,4 +110,4 @@ def test_routes_check_item_count_before_decoding(kind, payload):
 def test_small_bodies_are_not_walked(monkeypatch):
     monkeypatch.setattr(item_limits, "_walk", None)
 
-    check_msgpack(b"\x80" * limits.BATCH_LOOKED_AT_BYTES)
+    check_msgpack_items(b"\x80" * limits.BATCH_LOOKED_AT_BYTES)

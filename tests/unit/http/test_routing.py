@@ -11,7 +11,7 @@ from api.http.codecs import JSON, MSGPACK, NDJSON, Items, ItemsBody, answer_type
 from api.http.request_id import request_id_of
 from api.http.routing import Dispatcher, is_open, read_body, read_query
 from api.native.messages import MessageOrBatch, PackedMessageOrBatch, SendMessages
-from api.observability.metric_definitions import Counts
+from api.observability.metric_definitions import MetricBuffers
 from api.rest.routes import messages, records
 from storage.domain.errors import ValidationFailed
 from storage.domain.queues.message import NewMessage
@@ -20,7 +20,7 @@ from storage.domain.queues.message import NewMessage
 @pytest.fixture
 def dispatcher() -> Dispatcher:
     routes = [*messages.dataplane.routes, *records.dataplane.routes]
-    return Dispatcher(routes, Counts(), "always")
+    return Dispatcher(routes, MetricBuffers(), "always")
 
 
 class Connection:

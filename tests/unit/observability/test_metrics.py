@@ -6,7 +6,12 @@ import pytest
 from prometheus_client import REGISTRY, Counter, Gauge, Histogram
 
 from api.observability import metric_definitions, resource_metrics, store_metrics
-from api.observability.metric_definitions import LATENCY_SECONDS, METRICS, Counts, RequestMetrics
+from api.observability.metric_definitions import (
+    LATENCY_SECONDS,
+    METRICS,
+    MetricBuffers,
+    RequestMetrics,
+)
 from api.observability.resource_metrics import OBJECT_METRICS
 from api.observability.store_metrics import STATE_METRICS, StateMetric
 
@@ -50,8 +55,8 @@ def test_metric_name_suffix_matches_its_type(metric):
 
 
 def test_counts_are_published_at_flush():
-    counts = Counts()
-    tally = counts.tally(metric_definitions.MESSAGES_NACKED.labels("test-tally"))
+    counts = MetricBuffers()
+    tally = counts.counter(metric_definitions.MESSAGES_NACKED.labels("test-tally"))
     tally.count += 3
     before = sample("millstream_messages_nacked_total", kind="test-tally")
 
@@ -64,7 +69,7 @@ def test_counts_are_published_at_flush():
 
 @pytest.mark.parametrize("seconds", [0.0, 0.005, 0.0051, 0.3, 10, 11])
 def test_observation_falls_into_the_correct_bucket(seconds):
-    counts = Counts()
+    counts = MetricBuffers()
     labels = {"operation": f"test-{seconds}", "status_class": "2xx", "protocol": "http"}
     RequestMetrics(counts, "http").observe(labels["operation"], 204, seconds)
 

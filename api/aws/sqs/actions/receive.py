@@ -75,7 +75,7 @@ async def receive_message(call: AwsCall[ReceiveMessage]) -> ReceiveMessageResult
     if not messages:
         return ReceiveMessageResult()
     if call.trace is not None:
-        call.trace.found(contexts_of(messages), len(messages))
+        call.trace.add_links(contexts_of(messages), len(messages))
     arns = await arns_of(call) if system_names else None
     attribute_names = request.message_attribute_names or ()
     deliveries = [

@@ -82,7 +82,9 @@ async def _send(
     call: AwsCall[SendMessage] | AwsCall[SendMessageBatch], queue: Queue, messages: list[NewMessage]
 ) -> list[SentMessage]:
     if call.trace is not None:
-        call.trace.found([context_of(one.headers, one.system) for one in messages], len(messages))
+        call.trace.add_links(
+            [context_of(one.headers, one.system) for one in messages], len(messages)
+        )
     call.metrics.received(len(messages), sum([len(message.body) for message in messages]))
     sent = await call.storage.queues.send(queue.name, messages)
     call.metrics.confirmed(len(sent), sum([message.duplicate for message in sent]))

@@ -35,7 +35,7 @@ from api.aws.sqs.messages.message_attributes import (
 from api.aws.sqs.messages.traces import from_traceparent
 from api.aws.sqs.queues.arns import Arns
 from api.aws.sqs.shapes import Message, MessageFields
-from api.observability.tracing import Trace, with_context
+from api.observability.tracing import TraceSpan, with_context
 from storage.domain import limits
 from storage.domain.log.record_batch import Headers
 from storage.domain.queues.message import NewMessage, ReceivedMessage, SentMessage
@@ -74,7 +74,7 @@ def new_message(
     request: MessageFields,
     queue: Queue,
     request_headers: Mapping[bytes, bytes],
-    trace: Trace | None = None,
+    trace: TraceSpan | None = None,
 ) -> NewMessage:
     """Build a message for this queue. Raises AwsError.
 
