@@ -87,13 +87,13 @@ def run(words: Sequence[str]) -> int:
     except TyperException as error:
         return _refused(error)
     except CliError as trouble:
-        return _told(str(trouble), trouble.code)
+        return _print_error(str(trouble), trouble.code)
     except StorageUnavailable as error:
-        return _told(error.detail, ExitCode.UNAVAILABLE)
+        return _print_error(error.detail, ExitCode.UNAVAILABLE)
     except MillstreamError as error:
-        return _told(error.detail, ExitCode.ERROR)
+        return _print_error(error.detail, ExitCode.ERROR)
     except InvalidUrl as error:
-        return _told(f"setting {error}", ExitCode.USAGE)
+        return _print_error(f"setting {error}", ExitCode.USAGE)
     except PipeClosed:
         return _without_reader()
     except (KeyboardInterrupt, Abort):
@@ -107,15 +107,15 @@ def _code(result: object) -> int:
     return result if isinstance(result, int) else ExitCode.OK
 
 
-def _told(line: str, code: ExitCode) -> int:
+def _print_error(line: str, code: ExitCode) -> int:
     typer.echo(f"millstream: {line}", err=True)
     return code
 
 
 def _refused(error: TyperException) -> int:
     """Handle an unknown command, or a noun without a verb, which prints its verbs."""
-    said = error.format_message()
-    typer.echo(said if said.startswith("Usage:") else f"millstream: {said}", err=True)
+    text = error.format_message()
+    typer.echo(text if text.startswith("Usage:") else f"millstream: {text}", err=True)
     return error.exit_code
 
 

@@ -16,7 +16,7 @@ import redis
 
 from api.cli.up.listener import listening
 from api.cli.up.programs import APPLICATION, api_programs
-from api.cli.up.supervisor import Program
+from api.cli.up.supervisor import ProcessSpec
 from api.cli.up.up import readiness
 from api.config.settings import Settings, read_settings
 from storage.embedded.postgres import running_postgres
@@ -181,7 +181,7 @@ def _serving(
         _stop(process)
 
 
-def _command(program: Program, application: str, plain: bool) -> list[str]:
+def _command(program: ProcessSpec, application: str, plain: bool) -> list[str]:
     """The supervisor's command for the API, with another application or protocol."""
     words = [application if word == APPLICATION else word for word in program.command]
     assert application in words, "the supervisor starts the API in another way now"
@@ -196,7 +196,7 @@ def _command(program: Program, application: str, plain: bool) -> list[str]:
     return words
 
 
-def _start(program: Program, command: list[str], log: Path) -> "subprocess.Popen[bytes]":
+def _start(program: ProcessSpec, command: list[str], log: Path) -> "subprocess.Popen[bytes]":
     with open_log(log) as output:
         return subprocess.Popen(
             command,

@@ -16,7 +16,7 @@ import psycopg
 import pytest
 from redis import Redis
 
-from api.cli.up.programs import APPLICATION, manners
+from api.cli.up.programs import APPLICATION, uvicorn_protocol_options
 from api.config.settings import Settings
 from storage.access.secret_box import new_key
 from storage.domain.clock import SystemClock
@@ -95,7 +95,7 @@ def _running_service(environment: Mapping[str, str]) -> Iterator[str]:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         command = [sys.executable, "-m", "uvicorn", APPLICATION, "--factory"]
         process = subprocess.Popen(
-            [*command, f"--fd={listener.fileno()}", *manners(Settings())],
+            [*command, f"--fd={listener.fileno()}", *uvicorn_protocol_options(Settings())],
             env={**os.environ, **environment},
             pass_fds=[listener.fileno()],
             preexec_fn=child_setup(signal.SIGKILL),

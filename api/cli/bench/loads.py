@@ -17,8 +17,8 @@ from typing import Any
 import httpx
 import msgspec
 
-from api.cli.bench.options import Over, Protocol, What
-from api.cli.bench.schedule import BenchClock, Pace, Tally, Work, run_open_loop
+from api.cli.bench.options import BenchOperation, Over, Protocol
+from api.cli.bench.schedule import BenchCall, BenchClock, BenchSchedule, LatencyTally, run_open_loop
 from millstream_client import AsyncMillstream, AsyncQueue, AsyncStream, Retries
 from millstream_client.calls import IDEMPOTENCY_KEY, Call
 from millstream_client.messages import path
@@ -31,18 +31,18 @@ POLL_MESSAGES = 100
 
 
 @dataclass(frozen=True)
-class Load:
+class BenchLoad:
     """Configuration of one bench."""
 
-    what: What
-    pace: Pace
+    what: BenchOperation
+    pace: BenchSchedule
     size: int
     batch: int
     protocol: Protocol
     over: Over
 
 
-async def run_load(url: str, api_key: str, load: Load, clock: BenchClock) -> Tally:
+async def run_load(url: str, api_key: str, load: BenchLoad, clock: BenchClock) -> LatencyTally:
     """Run a load and measure it.
 
     Raises MillstreamError when the service cannot be reached, or refuses the preparation.
@@ -50,7 +50,7 @@ async def run_load(url: str, api_key: str, load: Load, clock: BenchClock) -> Tal
     retries = Retries(seconds=0)
     async with AsyncMillstream(url, api_key, retries=retries) as client:
         name = f"bench-{uuid.uuid4().hex[:12]}"
-        if load.what in (What.PUT, What.READ):
+        if load.what in (BenchOperation.PUT, BenchOperation.READ):
             async with _own(client.stream(name)) as stream:
                 return await _of_stream(client, stream, load, clock)
         async with _own(client.queue(name)) as queue:
@@ -69,9 +69,9 @@ async def _own(thing: Any) -> AsyncIterator[Any]:
 
 
 async def _of_stream(
-    client: AsyncMillstream, stream: AsyncStream, load: Load, clock: BenchClock
-) -> Tally:
-    if load.what is What.PUT:
+    client: AsyncMillstream, stream: AsyncStream, load: BenchLoad, clock: BenchClock
+) -> LatencyTally:
+    if load.what is BenchOperation.PUT:
         return await run_open_loop(_posting(client, load, stream.name), load.pace, clock)
     filled = max(FILLED_AT_ONCE, load.batch)
     await stream.put_many([b"x" * load.size] * filled)
@@ -85,11 +85,11 @@ async def _of_stream(
 
 
 async def _of_queue(
-    client: AsyncMillstream, queue: AsyncQueue, load: Load, clock: BenchClock
-) -> Tally:
-    if load.what is What.SEND:
+    client: AsyncMillstream, queue: AsyncQueue, load: BenchLoad, clock: BenchClock
+) -> LatencyTally:
+    if load.what is BenchOperation.SEND:
         return await run_open_loop(_posting(client, load, queue.name), load.pace, clock)
-    if load.what is What.END_TO_END:
+    if load.what is BenchOperation.END_TO_END:
         return await _end_to_end(client, queue, load, clock)
     messages_total = load.pace.calls * load.batch
     for begin in range(0, messages_total, FILLED_AT_ONCE):
@@ -107,10 +107,13 @@ async def _of_queue(
 
 
 def _posting(
-    client: AsyncMillstream, load: Load, name: str, body_of: Callable[[int], bytes] | None = None
-) -> Work:
+    client: AsyncMillstream,
+    load: BenchLoad,
+    name: str,
+    body_of: Callable[[int], bytes] | None = None,
+) -> BenchCall:
     """Return a function that sends or appends a batch in the configured protocol."""
-    is_queue = load.what is not What.PUT
+    is_queue = load.what is not BenchOperation.PUT
     operation = "send_messages" if is_queue else "append_records"
     target = path("queues", name, "messages") if is_queue else path("streams", name, "records")
     outer, inner = ("messages", "body") if is_queue else ("records", "data")
@@ -151,11 +154,11 @@ class Arrivals:
     Their latency counts from when the call was due.
     """
 
-    def __init__(self, load: Load, clock: BenchClock) -> None:
+    def __init__(self, load: BenchLoad, clock: BenchClock) -> None:
         self._load = load
         self._clock = clock
         self.began = clock.now()
-        self.tally = Tally()
+        self.tally = LatencyTally()
         self.all = asyncio.Event()
         self._missing = load.pace.calls * load.batch
 
@@ -173,7 +176,7 @@ class Arrivals:
         if self._missing <= 0:
             self.all.set()
 
-    def settle(self, sent: Tally) -> Tally:
+    def settle(self, sent: LatencyTally) -> LatencyTally:
         """Count messages that never arrived as failed, and calls that could not send."""
         pace = self._load.pace
         expected = sum(map(pace.counts, range(pace.calls))) * self._load.batch
@@ -185,8 +188,8 @@ class Arrivals:
 
 
 async def _end_to_end(
-    client: AsyncMillstream, queue: AsyncQueue, load: Load, clock: BenchClock
-) -> Tally:
+    client: AsyncMillstream, queue: AsyncQueue, load: BenchLoad, clock: BenchClock
+) -> LatencyTally:
     take = _poll if load.over is Over.POLL else _subscribe
     ready = asyncio.Event()
     arrivals = Arrivals(load, clock)

@@ -3,7 +3,7 @@
 from enum import StrEnum
 
 
-class What(StrEnum):
+class BenchOperation(StrEnum):
     """Operation to measure."""
 
     SEND = "send"

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from api.cli.bench.loads import Load
-from api.cli.bench.schedule import Tally
+from api.cli.bench.loads import BenchLoad
+from api.cli.bench.schedule import LatencyTally
 from api.cli.errors import CliError, ExitCode
 from api.cli.shell.output import Row, table
 
@@ -17,7 +17,7 @@ COMPARED = table("figure", "before", "now", "change")
 LATENCIES = ("p50", "p95", "p99", "p99.9", "max")
 
 
-def result(load: Load, tally: Tally, url: str) -> Row:
+def result(load: BenchLoad, tally: LatencyTally, url: str) -> Row:
     """Return the complete result of a run, as stored in JSON."""
     pace = load.pace
     lasted = max(tally.last_ended_s - pace.warm_up_s, pace.seconds)

@@ -15,7 +15,7 @@ from typing import Protocol
 
 from api.cli.bench.histogram import Histogram
 
-Work = Callable[[int], Awaitable[int]]
+BenchCall = Callable[[int], Awaitable[int]]
 """Function that makes call number n, and returns its number of items."""
 
 
@@ -40,7 +40,7 @@ class LoopClock:
 
 
 @dataclass(frozen=True)
-class Pace:
+class BenchSchedule:
     """Call rate and duration. `hands`: concurrent calls.
 
     Calls that are due in the warm-up are not counted.
@@ -66,7 +66,7 @@ class Pace:
 
 
 @dataclass
-class Tally:
+class LatencyTally:
     """Results of the counted calls."""
 
     latencies: Histogram = field(default_factory=Histogram)
@@ -91,22 +91,24 @@ class Tally:
         self.latencies.add(round(latency_s * 1e6))
 
 
-async def run_open_loop(work: Work, pace: Pace, clock: BenchClock) -> Tally:
+async def run_open_loop(work: BenchCall, pace: BenchSchedule, clock: BenchClock) -> LatencyTally:
     """Run all calls, each when it is due or as soon after as a worker is free."""
-    tally, numbers, began = Tally(), iter(range(pace.calls)), clock.now()
+    tally, numbers, began = LatencyTally(), iter(range(pace.calls)), clock.now()
 
     async def hand() -> None:
         for number in numbers:
             due = began + pace.due(number)
             await clock.until(due)
-            await _one(work, number, due, tally if pace.counts(number) else Tally(), clock, began)
+            await _one(
+                work, number, due, tally if pace.counts(number) else LatencyTally(), clock, began
+            )
 
     await asyncio.gather(*(hand() for _ in range(pace.hands)))
     return tally
 
 
 async def _one(
-    work: Work, number: int, due: float, tally: Tally, clock: BenchClock, began: float
+    work: BenchCall, number: int, due: float, tally: LatencyTally, clock: BenchClock, began: float
 ) -> None:
     try:
         items = await work(number)

@@ -9,11 +9,11 @@ from typing import Annotated, Any
 import typer
 
 from api.cli.commands.processes import Data
-from api.cli.config.process_settings import settings_said
+from api.cli.config.process_settings import settings_from_cli
 from api.cli.errors import CliError, ExitCode
-from api.cli.shell.options import Most, Prefix, StreamName
+from api.cli.shell.options import Limit, Prefix, StreamName
 from api.cli.shell.output import Row, table, to_row
-from api.cli.shell.progress import Setbacks, progress
+from api.cli.shell.progress import RetryNotices, progress
 from api.cli.shell.terminal import LONG_S, Terminal, noun, verb
 
 archive = noun("Archived streams (Parquet files).")
@@ -59,11 +59,11 @@ def show(
     cli: Terminal,
     name: StreamName,
     files: Annotated[bool, typer.Option("--files", help="List the files instead.")] = False,
-    most: Most = None,
+    limit: Limit = None,
 ) -> None:
     """Show the archive state of a stream by shard, or its files."""
     if files:
-        cli.out.rows(islice(_files(cli, name), most), FILES)
+        cli.out.rows(islice(_files(cli, name), limit), FILES)
     else:
         cli.out.show(to_row(cli.client.stream(name).archive()), shards=SHARDS)
 
@@ -109,7 +109,7 @@ def _until_over(cli: Terminal, name: str, job: str) -> Row:
 
     client = cli.connect(LONG_S)
     at_first = _waiting(to_row(client.stream(name).archive()))
-    setbacks = Setbacks(cli.say)
+    setbacks = RetryNotices(cli.say)
     with progress(cli, "archived:") as shown:
         while (status := to_row(client.job(job).status()))["state"] not in OVER:
             waiting = _waiting(to_row(client.stream(name).archive()))
@@ -135,7 +135,7 @@ def verify(
     from api.cli.ops.archive_verify import verify as run
     from api.cli.up.running_stores import with_found_stores
 
-    settings = settings_said(data=data)
+    settings = settings_from_cli(data=data)
     if (stores := with_found_stores(settings)) is None:
         raise CliError(
             f"no Millstream is running on {settings.data}: start it, specify --data, or set REDIS_URL and DATABASE_URL",

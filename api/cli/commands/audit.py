@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from api.cli.config.process_settings import settings_said, with_stores
+from api.cli.config.process_settings import settings_from_cli, with_stores
 from api.cli.errors import CliError
-from api.cli.shell.options import Most, moment
+from api.cli.shell.options import Limit, moment
 from api.cli.shell.output import Row, table
 from api.cli.shell.terminal import Terminal, noun, parsed_by, verb
 from storage.domain import limits
@@ -58,7 +58,7 @@ def list_entries(
     ] = None,
     since: Annotated[Any, moment("--since", help="Only calls at or after this time.")] = None,
     until: Annotated[Any, moment("--until", help="Only calls before this time.")] = None,
-    most: Most = 50,
+    limit: Limit = 50,
 ) -> None:
     """List audit entries, newest first."""
     options = {
@@ -71,7 +71,7 @@ def list_entries(
     }
     params = {name: value for name, value in options.items() if value is not None}
     entries = (entry for page in _pages(cli, params) for entry in page["items"])
-    cli.out.rows(islice(entries, most), ENTRIES)
+    cli.out.rows(islice(entries, limit), ENTRIES)
 
 
 @verb(
@@ -145,7 +145,7 @@ async def _verify_local(recorded: tuple[int, str] | None) -> tuple[Chain, AuditF
     from storage.bootstrap import open_storage
 
     chain = Chain(whole=True, recorded=recorded)
-    async with open_storage(with_stores(settings_said()).storage()) as storage:
+    async with open_storage(with_stores(settings_from_cli()).storage()) as storage:
         while entries := await storage.audit_log.page(
             AuditFilter(), after=chain.seq, limit=limits.PAGE_ITEMS_MAX, oldest_first=True
         ):

@@ -7,7 +7,7 @@ import msgspec
 import typer
 
 from api.cli.commands.processes import Data, Server
-from api.cli.config.process_settings import settings_said
+from api.cli.config.process_settings import settings_from_cli
 from api.cli.shell.terminal import noun
 from storage.domain.backup_manifest import Manifest
 
@@ -49,8 +49,8 @@ def backup(
     """
     from api.cli.ops.backup import backup as run
 
-    manifest = run(settings_said(data=data), target, with_archive=with_archive)
-    _tell(MADE_WITH_ARCHIVE if with_archive else MADE, target, manifest, as_json=as_json)
+    manifest = run(settings_from_cli(data=data), target, with_archive=with_archive)
+    _report(MADE_WITH_ARCHIVE if with_archive else MADE, target, manifest, as_json=as_json)
 
 
 @backups.command()
@@ -66,12 +66,12 @@ def restore(
     """
     from api.cli.ops.backup import restore as run
 
-    manifest = run(settings_said(data=data, server=server), source)
+    manifest = run(settings_from_cli(data=data, server=server), source)
     sentence = RESTORED_WITH_ARCHIVE if manifest.archived else RESTORED
-    _tell(sentence, source, manifest, as_json=as_json)
+    _report(sentence, source, manifest, as_json=as_json)
 
 
-def _tell(sentence: str, place: Path, manifest: Manifest, *, as_json: bool) -> None:
+def _report(sentence: str, place: Path, manifest: Manifest, *, as_json: bool) -> None:
     if as_json:
         result = {
             "path": str(place),

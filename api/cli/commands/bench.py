@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from api.cli.bench.options import Over, Protocol, What
+from api.cli.bench.options import BenchOperation, Over, Protocol
 from api.cli.errors import CliError, ExitCode
 from api.cli.shell.options import duration
 from api.cli.shell.output import Row
 from api.cli.shell.terminal import Terminal, noun, verb
 
 if TYPE_CHECKING:
-    from api.cli.bench.loads import Load
+    from api.cli.bench.loads import BenchLoad
 
 bench = noun("Benchmark a service.")
 
@@ -29,7 +29,7 @@ bench = noun("Benchmark a service.")
 )
 def measure(
     cli: Terminal,
-    what: Annotated[What, typer.Argument(help="Operation to measure.")],
+    what: Annotated[BenchOperation, typer.Argument(help="Operation to measure.")],
     rate: Annotated[float, typer.Option("--rate", min=0.1, help="Calls per second.")] = 100.0,
     seconds: Annotated[Any, duration("--for", help="Duration of the measurement.")] = 10.0,
     warm_up: Annotated[
@@ -57,13 +57,13 @@ def measure(
     Latency counts from the time a call is due, so that a stall of the service shows in all calls due during it. The bench
     uses a queue or stream of its own, which it deletes afterwards.
     """
-    from api.cli.bench.loads import Load
+    from api.cli.bench.loads import BenchLoad
     from api.cli.bench.report import differences, read_result
-    from api.cli.bench.schedule import Pace
+    from api.cli.bench.schedule import BenchSchedule
 
     before = read_result(compare) if compare else None
-    pace = Pace(rate, seconds, warm_up, clients)
-    load = Load(what, pace, size, batch, protocol, over)
+    pace = BenchSchedule(rate, seconds, warm_up, clients)
+    load = BenchLoad(what, pace, size, batch, protocol, over)
     result = _run(cli, load)
     if before is None:
         cli.out.show(result, latency_ms=None, asked=None, machine=None)
@@ -75,7 +75,7 @@ def measure(
         raise CliError(f"{result['failed']} failed: {result['failures']}", ExitCode.PARTIAL)
 
 
-def _run(cli: Terminal, load: "Load") -> Row:
+def _run(cli: Terminal, load: "BenchLoad") -> Row:
     from api.cli.bench.loads import run_load
     from api.cli.bench.report import result
     from api.cli.bench.schedule import LoopClock

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from api.cli.config.process_settings import environment
-from api.cli.config.profiles import Said, config_path
-from api.cli.config.sources import faults, settings_told
+from api.cli.config.profiles import CliOverride, config_path
+from api.cli.config.sources import faults, settings_with_origins
 from api.cli.errors import CliError, ExitCode
 from api.cli.shell.output import Row, table
 from api.cli.shell.terminal import Terminal, noun, verb
@@ -37,17 +37,20 @@ def show(
         "api_key": _redacted(target.api_key),
         "ca_file": target.ca_file,
     }
-    rows = [_row(name, said, origin) for name, said in {**client, **settings_told()}.items()]
+    rows = [
+        _row(name, override, origin)
+        for name, override in {**client, **settings_with_origins()}.items()
+    ]
     cli.out.rows(rows, WITH_ORIGIN if origin else PLAIN)
 
 
-def _row(name: str, said: Said, origin: bool) -> Row:
-    row = {"name": name, "value": said.value}
-    return {**row, "origin": said.origin} if origin else row
+def _row(name: str, override: CliOverride, origin: bool) -> Row:
+    row = {"name": name, "value": override.value}
+    return {**row, "origin": override.origin} if origin else row
 
 
-def _redacted(secret: Said) -> Said:
-    return Said("**********" if secret.value else "", secret.origin)
+def _redacted(secret: CliOverride) -> CliOverride:
+    return CliOverride("**********" if secret.value else "", secret.origin)
 
 
 @verb(config, "check", examples=["millstream config check"])

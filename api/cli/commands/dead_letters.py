@@ -8,7 +8,7 @@ import typer
 
 from api.cli.commands.messages import BODY, with_text
 from api.cli.errors import CliError
-from api.cli.shell.options import Most, QueueName, fields
+from api.cli.shell.options import Limit, QueueName, fields
 from api.cli.shell.output import table, to_row
 from api.cli.shell.progress import progress
 from api.cli.shell.terminal import LONG_S, Terminal, noun, verb
@@ -37,14 +37,14 @@ def dead_letters(
     cli: Terminal,
     name: QueueName,
     reasons: Annotated[bool, typer.Option("--reasons", help="Count them by reason.")] = False,
-    most: Most = 20,
+    limit: Limit = 20,
 ) -> None:
     """List dead letters of a queue, oldest first."""
     source = cli.client.queue(name)
     if reasons:
         cli.out.rows(map(to_row, source.death_reasons()), REASONS)
     else:
-        cli.out.rows(with_text(cli, islice(source.dead_letters(), most)), LETTERS)
+        cli.out.rows(with_text(cli, islice(source.dead_letters(), limit)), LETTERS)
 
 
 @verb(

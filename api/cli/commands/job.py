@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from api.cli.shell.options import Most
+from api.cli.shell.options import Limit
 from api.cli.shell.output import Column, table, to_row
 from api.cli.shell.terminal import Terminal, noun, verb
 
@@ -20,7 +20,7 @@ PARTS = table("part", "position", "done", "counts")
 Name = Annotated[str, typer.Argument(help="Job id.")]
 
 
-class StateWord(StrEnum):
+class JobStateOption(StrEnum):
     """Job state."""
 
     QUEUED = "queued"
@@ -43,13 +43,13 @@ class KindWord(StrEnum):
 def list_jobs(
     cli: Terminal,
     state: Annotated[
-        StateWord | None, typer.Option("--state", help="Only jobs in this state.")
+        JobStateOption | None, typer.Option("--state", help="Only jobs in this state.")
     ] = None,
     kind: Annotated[KindWord | None, typer.Option("--kind", help="Only jobs of this type.")] = None,
-    most: Most = 50,
+    limit: Limit = 50,
 ) -> None:
     """List jobs, newest first."""
-    cli.out.rows(map(to_row, islice(cli.client.jobs(kind, state), most)), JOBS)
+    cli.out.rows(map(to_row, islice(cli.client.jobs(kind, state), limit)), JOBS)
 
 
 @verb(job, "show")

@@ -145,8 +145,8 @@ def _config(
     effects = {"allow": allow or [], "deny": deny or []}
     grants = [
         {"effect": effect, "actions": actions.split(","), "resources": names.split(",")}
-        for effect, said in effects.items()
-        for actions, names in said
+        for effect, pairs in effects.items()
+        for actions, names in pairs
     ]
     return fields(
         settings,

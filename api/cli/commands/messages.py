@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from api.cli.errors import CliError, ExitCode
-from api.cli.io.stdin import read_stdin, said
-from api.cli.shell.options import ContentType, Headers, Most, QueueName, duration
+from api.cli.io.stdin import lines_from_arguments, read_stdin
+from api.cli.shell.options import ContentType, Headers, Limit, QueueName, duration
 from api.cli.shell.output import Column, Row, show_value, table, to_row
 from api.cli.shell.terminal import FOR_EVER_S, LONG_S, Terminal, noun, verb
 
@@ -32,7 +32,7 @@ class VerdictWord(StrEnum):
     EXTEND = "extend"
 
 
-class StateWord(StrEnum):
+class MessageStateOption(StrEnum):
     """Message state."""
 
     READY = "ready"
@@ -91,7 +91,7 @@ def send(
     headers: Headers = None,
 ) -> None:
     """Send messages, given as arguments or as lines of standard input."""
-    from api.cli.io.bulk_sender import Carrier
+    from api.cli.io.bulk_sender import BulkSender
     from api.cli.io.rows import message_from, parse_json
     from millstream_client import NewMessage
 
@@ -109,8 +109,8 @@ def send(
         target = cli.connect(LONG_S).queue(name)
         lines = read_stdin(whole=whole)
     else:
-        lines = said(bodies)
-    Carrier(cli, message, target.send_many).carry(lines, f"{{}} sent to queue {name}.")
+        lines = lines_from_arguments(bodies)
+    BulkSender(cli, message, target.send_many).send(lines, f"{{}} sent to queue {name}.")
 
 
 # ── Receiving ──
@@ -128,7 +128,7 @@ def send(
 def receive(
     cli: Terminal,
     name: QueueName,
-    most: Annotated[int, typer.Option("-n", "--limit", min=1, help="Maximum number.")] = 1,
+    limit: Annotated[int, typer.Option("-n", "--limit", min=1, help="Maximum number.")] = 1,
     wait: Annotated[Any, duration("--wait", help="Time to wait for the first message.")] = 0.0,
     visibility: Annotated[
         Any,
@@ -157,7 +157,7 @@ def receive(
     if follow:
         receiver.follow(batch)
     else:
-        receiver.take(most, wait)
+        receiver.take(limit, wait)
 
 
 # ── Settling ──
@@ -241,13 +241,13 @@ def peek(
     cli: Terminal,
     name: QueueName,
     state: Annotated[
-        StateWord | None, typer.Option("--state", help="Only messages in this state.")
+        MessageStateOption | None, typer.Option("--state", help="Only messages in this state.")
     ] = None,
-    most: Most = 20,
+    limit: Limit = 20,
 ) -> None:
     """Browse messages without receiving them."""
     browsed = cli.client.queue(name).browse(state)
-    cli.out.rows(with_text(cli, islice(browsed, most)), MESSAGES)
+    cli.out.rows(with_text(cli, islice(browsed, limit)), MESSAGES)
 
 
 def with_text(cli: Terminal, messages: Iterable[Any]) -> Iterator[Row]:

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from api.cli.config.process_settings import settings_said, with_stores
+from api.cli.config.process_settings import settings_from_cli, with_stores
 from api.cli.errors import CliError, ExitCode
 from api.cli.shell.terminal import noun
 
@@ -60,7 +60,7 @@ def up(
     """
     from api.cli.up.up import up as run
 
-    settings = settings_said(
+    settings = settings_from_cli(
         host=host,
         port=port,
         data=data,
@@ -82,7 +82,7 @@ def serve(
     """Run only the API, with the stores at REDIS_URL and DATABASE_URL."""
     from api.cli.up.up import serve as run
 
-    settings = settings_said(host=host, port=port, workers=workers, insecure=insecure)
+    settings = settings_from_cli(host=host, port=port, workers=workers, insecure=insecure)
     _remark_on_unknown_settings()
     run(with_stores(settings))
 
@@ -98,7 +98,7 @@ def _remark_on_unknown_settings() -> None:
 @processes.command()
 def sweep() -> None:
     """Run only the sweeper, with the stores at REDIS_URL and DATABASE_URL."""
-    settings = with_stores(settings_said())
+    settings = with_stores(settings_from_cli())
     from api.cli.up.sweeper import run
 
     run(settings)
@@ -110,7 +110,7 @@ def deliver() -> None:
 
     Uses the stores at REDIS_URL and DATABASE_URL.
     """
-    settings = with_stores(settings_said())
+    settings = with_stores(settings_from_cli())
     from api.cli.up.deliverer import run
 
     run(settings)
@@ -122,7 +122,7 @@ def worker() -> None:
 
     Uses the stores at REDIS_URL and DATABASE_URL.
     """
-    settings = with_stores(settings_said())
+    settings = with_stores(settings_from_cli())
     from api.cli.up.worker import run
 
     run(settings)
@@ -131,7 +131,7 @@ def worker() -> None:
 @processes.command()
 def migrate() -> None:
     """Migrate the database at DATABASE_URL to the schema of this version."""
-    settings = with_stores(settings_said()).storage()
+    settings = with_stores(settings_from_cli()).storage()
     from storage.schema_version import migrate as run
 
     try:
@@ -166,7 +166,7 @@ def doctor(
     """Check the deployment for problems."""
     from api.cli.ops.doctor import examine, show
 
-    findings = examine(settings_said(host=host, port=port, data=data))
+    findings = examine(settings_from_cli(host=host, port=port, data=data))
     show(findings, as_json=as_json)
     if any(finding.ok is False for finding in findings):
         raise typer.Exit(ExitCode.ERROR)

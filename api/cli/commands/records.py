@@ -4,17 +4,19 @@ from typing import Annotated, Any
 
 import typer
 
-from api.cli.io.stdin import read_stdin, said
-from api.cli.shell.options import ContentType, Headers, Most, StreamName, place
-from api.cli.shell.parsing import Place
+from api.cli.io.stdin import lines_from_arguments, read_stdin
+from api.cli.shell.options import ContentType, Headers, Limit, StreamName, position_option
+from api.cli.shell.parsing import StreamPosition
 from api.cli.shell.terminal import FOR_EVER_S, LONG_S, Terminal, noun, verb
 
 records = noun("Records of a stream.")
 
 STDIN = "-"
-EARLIEST = Place(end="earliest")
+EARLIEST = StreamPosition(end="earliest")
 
-From = Annotated[Any, place("--from", help="earliest, latest, 10m (ago), a time, or an offset.")]
+From = Annotated[
+    Any, position_option("--from", help="earliest, latest, 10m (ago), a time, or an offset.")
+]
 Shard = Annotated[int | None, typer.Option("--shard", help="Only this shard.")]
 Long = Annotated[
     bool, typer.Option("--long", "-l", help="Show each record with its time, position and key.")
@@ -64,7 +66,7 @@ def put(
     headers: Headers = None,
 ) -> None:
     """Append records, given as arguments or as lines of standard input."""
-    from api.cli.io.bulk_sender import Carrier
+    from api.cli.io.bulk_sender import BulkSender
     from api.cli.io.rows import key_in, parse_json, record_from
     from millstream_client import NewRecord
 
@@ -79,12 +81,12 @@ def put(
 
     target = cli.client.stream(name)
     if data and data != [STDIN]:
-        given = said(data)
+        given = lines_from_arguments(data)
     else:
         target.config()  # that it is there, before anything is read
         target = cli.connect(LONG_S).stream(name)
         given = read_stdin(whole=whole)
-    Carrier(cli, record, target.put_many).carry(given, f"{{}} appended to stream {name}.")
+    BulkSender(cli, record, target.put_many).send(given, f"{{}} appended to stream {name}.")
 
 
 @verb(
@@ -101,7 +103,7 @@ def read(
     name: StreamName,
     from_: From = EARLIEST,
     shard: Shard = None,
-    most: Most = None,
+    limit: Limit = None,
     long: Long = False,
 ) -> None:
     """Print the records of a stream from a position to its end.
@@ -114,7 +116,7 @@ def read(
     cli.client.stream(name).config()  # that it is there
     writer = Writer(cli, long=long)
     source = cli.connect(LONG_S).stream(name)
-    writer.all(read_on(source, from_, shard, most, writer.gap))
+    writer.all(read_on(source, from_, shard, limit, writer.gap))
 
 
 @verb(

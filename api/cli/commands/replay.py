@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from api.cli.commands.job import StateWord
+from api.cli.commands.job import JobStateOption
 from api.cli.errors import CliError, ExitCode
-from api.cli.shell.options import Most, StreamName, fields, place
+from api.cli.shell.options import Limit, StreamName, fields, position_option
 from api.cli.shell.output import Column, Row, table, to_row
-from api.cli.shell.parsing import Place
-from api.cli.shell.progress import Setbacks, progress
+from api.cli.shell.parsing import StreamPosition
+from api.cli.shell.progress import RetryNotices, progress
 from api.cli.shell.terminal import LONG_S, Terminal, noun, verb
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ PARTS = table("shard", "first", "end", "position", "read", "sent", "expired", "d
 REACHES = table("shard", "first", "end")
 
 Name = Annotated[str, typer.Argument(help="Replay id.")]
-Bound = Annotated[Any, place("--from", help="earliest, 10m (ago), or a time.")]
+Bound = Annotated[Any, position_option("--from", help="earliest, 10m (ago), or a time.")]
 
 
 class OrderWord(StrEnum):
@@ -50,7 +50,7 @@ def start(
     to_stream: Annotated[str | None, typer.Option("--to-stream", help="Target stream.")] = None,
     to_queue: Annotated[str | None, typer.Option("--to-queue", help="Target queue.")] = None,
     from_: Bound = None,
-    until: Annotated[Any, place("--until", help="10m (ago), or a time.")] = None,
+    until: Annotated[Any, position_option("--until", help="10m (ago), or a time.")] = None,
     keys: Annotated[
         list[str] | None, typer.Option("--key", help="Only records of this key; repeat for more.")
     ] = None,
@@ -61,7 +61,7 @@ def start(
     speed: Annotated[
         float | None, typer.Option("--speed", help="Multiple of the original arrival rate.")
     ] = None,
-    most: Most = None,
+    limit: Limit = None,
     id_: Annotated[
         str | None,
         typer.Option("--id", help="Client-chosen id; makes the command idempotent."),
@@ -79,7 +79,7 @@ def start(
     target = fields(None, stream=to_stream, queue=to_queue)
     pacing = fields(None, records_per_second=rate, speed=speed)
     config = fields(None, from_=bound(from_, "--from"), to=bound(until, "--until"), order=order)
-    config |= fields(None, max_records=most, pacing=pacing or None)
+    config |= fields(None, max_records=limit, pacing=pacing or None)
     config |= {"filter": {"keys": keys}} if keys else {}
     if dry_run:
         plan = to_row(cli.client.replays.plan(stream, target, **config))
@@ -92,25 +92,25 @@ def start(
         cli.out.done(f"Started replay {begun.name}.", to_row(begun.status()))
 
 
-def bound(place: Place | None, option: str) -> Row | None:
+def bound(position: StreamPosition | None, option: str) -> Row | None:
     """Parse a bound of the range; None for that of the stream. Raises CliError."""
-    if place is None or place.end == "earliest":
+    if position is None or position.end == "earliest":
         return None
-    if place.time is None:
+    if position.time is None:
         raise CliError(f"{option} must be 10m (ago) or a time", ExitCode.USAGE)
-    return {"time": place.time.isoformat()}
+    return {"time": position.time.isoformat()}
 
 
 @verb(replay, "ls", examples=["millstream replay ls"])
 def list_replays(
     cli: Terminal,
     state: Annotated[
-        StateWord | None, typer.Option("--state", help="Only replays in this state.")
+        JobStateOption | None, typer.Option("--state", help="Only replays in this state.")
     ] = None,
-    most: Most = 50,
+    limit: Limit = 50,
 ) -> None:
     """List replays, newest first."""
-    replays = map(to_row, islice(cli.client.all_replays(state), most))
+    replays = map(to_row, islice(cli.client.all_replays(state), limit))
     cli.out.rows(map(_with_target, replays) if cli.out.for_people else replays, REPLAYS)
 
 
@@ -172,7 +172,7 @@ def _watch(cli: Terminal, name: str) -> None:
 def _until_over(cli: Terminal, replay: "Replay") -> Row:
     from millstream_client.sync.replays import OVER
 
-    setbacks = Setbacks(cli.say)
+    setbacks = RetryNotices(cli.say)
     with progress(cli, "replayed:") as shown:
         for status in replay.watch():
             shown.to(status.progress.read, status.progress.records or None)

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from api.cli.shell.options import Most
+from api.cli.shell.options import Limit
 from api.cli.shell.output import Column, table, to_row
 from api.cli.shell.terminal import Terminal, noun, verb
 
@@ -39,7 +39,7 @@ PROCESSES = table(
 
 
 @verb(socket, "ls", examples=["millstream socket ls"])
-def list_sockets(cli: Terminal, most: Most = 50) -> None:
+def list_sockets(cli: Terminal, limit: Limit = 50) -> None:
     """List WebSocket connections, as of a few seconds ago."""
     from millstream_client.core.api.sockets import list_sockets
     from millstream_client.sync.pages import all_pages
@@ -47,7 +47,7 @@ def list_sockets(cli: Terminal, most: Most = 50) -> None:
     def ask(cursor: str) -> Any:
         return list_sockets.list_sockets(cursor=cursor)
 
-    cli.out.rows(map(to_row, islice(all_pages(cli.client.transport, ask), most)), SOCKETS)
+    cli.out.rows(map(to_row, islice(all_pages(cli.client.transport, ask), limit)), SOCKETS)
 
 
 @verb(socket, "close")

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from api.cli.errors import CliError
-from api.cli.shell.options import Headers, Most, OnlyNew, Prefix, Settings, Yes, fields
+from api.cli.shell.options import Headers, Limit, OnlyNew, Prefix, Settings, Yes, fields
 from api.cli.shell.output import Row, table, to_row
 from api.cli.shell.prompts import confirm
 from api.cli.shell.terminal import Terminal, noun, verb
@@ -106,7 +106,7 @@ def deliveries(
     status: Annotated[
         StatusWord | None, typer.Option("--status", help="Only deliveries with this status.")
     ] = None,
-    most: Most = 50,
+    limit: Limit = 50,
 ) -> None:
     """List deliveries, newest first."""
     from millstream_client.core.api.webhooks.list_deliveries import list_deliveries
@@ -118,7 +118,7 @@ def deliveries(
     def ask(cursor: str) -> Any:
         return list_deliveries(name, status=status_filter, cursor=cursor)
 
-    cli.out.rows(islice(_pages(cli, ask), most), DELIVERIES)
+    cli.out.rows(islice(_pages(cli, ask), limit), DELIVERIES)
 
 
 @verb(webhook, "resend")

@@ -16,7 +16,7 @@ METRICS_DIRECTORY = "PROMETHEUS_MULTIPROC_DIR"
 STORES = ("redis_url", "database_url")  # also read from variables without our prefix
 
 
-def settings_said(**options: Any) -> Settings:
+def settings_from_cli(**options: Any) -> Settings:
     """Read the settings in force, with the given options. Raises CliError for an invalid one."""
     try:
         return read_settings(**options)

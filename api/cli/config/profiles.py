@@ -28,7 +28,7 @@ PROFILE_KEYS = frozenset({"url", "api_key", "ca_file"})
 
 
 @dataclass(frozen=True)
-class Said:
+class CliOverride:
     """A value, and its source."""
 
     value: str
@@ -36,12 +36,12 @@ class Said:
 
 
 @dataclass(frozen=True)
-class Target:
+class ServiceTarget:
     """The selected service, and the credentials for it."""
 
-    url: Said
-    api_key: Said
-    ca_file: Said
+    url: CliOverride
+    api_key: CliOverride
+    ca_file: CliOverride
 
 
 def config_path(environment: Mapping[str, str]) -> Path:
@@ -57,7 +57,7 @@ def find_target(
     api_key: str | None = None,
     ca_file: str | None = None,
     profile: str | None = None,
-) -> Target:
+) -> ServiceTarget:
     """Return the selected service.
 
     Raises CliError for a profile that does not exist, and for an invalid file.
@@ -67,12 +67,12 @@ def find_target(
     name, values = selected
     chosen = {
         key: _first(
-            Said(option, f"option {flag}") if option is not None else None,
-            Said(environment[variable], f"environment {variable}")
+            CliOverride(option, f"option {flag}") if option is not None else None,
+            CliOverride(environment[variable], f"environment {variable}")
             if environment.get(variable)
             else None,
-            Said(values[key], f"profile {name} in {path}") if key in values else None,
-            Said(fallback, "default"),
+            CliOverride(values[key], f"profile {name} in {path}") if key in values else None,
+            CliOverride(fallback, "default"),
         )
         for key, option, flag, variable, fallback in (
             ("url", url, "--url", "MILLSTREAM_URL", URL),
@@ -81,14 +81,14 @@ def find_target(
         )
     }
     _check_url(chosen["url"])
-    return Target(chosen["url"], chosen["api_key"], chosen["ca_file"])
+    return ServiceTarget(chosen["url"], chosen["api_key"], chosen["ca_file"])
 
 
-def _first(*candidates: Said | None) -> Said:
+def _first(*candidates: CliOverride | None) -> CliOverride:
     return next(candidate for candidate in candidates if candidate is not None)
 
 
-def _check_url(url: Said) -> None:
+def _check_url(url: CliOverride) -> None:
     if not url.value.startswith(("http://", "https://")):
         raise CliError(f"{url.value!r} ({url.origin}) is not a URL: use {URL}", ExitCode.USAGE)
 

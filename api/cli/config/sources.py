@@ -8,8 +8,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from api.cli.config.process_settings import environment, settings_said, wrong_values
-from api.cli.config.profiles import Said, config_path, did_you_mean, faults_of
+from api.cli.config.process_settings import environment, settings_from_cli, wrong_values
+from api.cli.config.profiles import CliOverride, config_path, did_you_mean, faults_of
 from api.config.settings import ORIGINS, Settings, read_settings
 from api.config.sources import (
     DOTENV,
@@ -30,14 +30,14 @@ _SERVICE_LINK = re.compile(
 )
 
 
-def settings_told() -> dict[str, Said]:
+def settings_with_origins() -> dict[str, CliOverride]:
     """Return every setting of a service started here, by name. Secrets are hidden.
 
     Raises CliError.
     """
-    settings, sources = settings_said(), sources_now()
+    settings, sources = settings_from_cli(), sources_now()
     return {
-        name: Said(setting_as_text(value), setting_source(name, sources))
+        name: CliOverride(setting_as_text(value), setting_source(name, sources))
         for name, value in settings
     }
 

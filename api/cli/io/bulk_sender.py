@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from api.cli.errors import CliError, ExitCode
-from api.cli.io.rows import NotAnItem
-from api.cli.io.stdin import Lines
-from api.cli.shell.error_messages import trouble_of
-from api.cli.shell.output import Form, Row, encode_pretty, to_row
-from api.cli.shell.progress import Progress, progress
+from api.cli.io.rows import InvalidInputLine
+from api.cli.io.stdin import StdinLines
+from api.cli.shell.error_messages import cli_error_from
+from api.cli.shell.output import OutputFormat, Row, encode_pretty, to_row
+from api.cli.shell.progress import ProgressDisplay, progress
 from api.cli.shell.terminal import Terminal
 from millstream_client import Appended, MillstreamError, PartlyRefused, Sent
 
@@ -18,7 +18,7 @@ SendMany = Callable[[list[Any]], Sequence[Any]]
 KIB = 1 << 10
 
 
-class Carrier:
+class BulkSender:
     """Sends lines, batch by batch, and counts the accepted ones."""
 
     def __init__(self, cli: Terminal, parse: Parse, send_many: SendMany) -> None:
@@ -30,7 +30,7 @@ class Carrier:
         self.done = 0
         self._rows: list[Row] = []
 
-    def carry(self, lines: Lines, sentence: str) -> None:
+    def send(self, lines: StdinLines, sentence: str) -> None:
         """Send all lines, and print `sentence` with their number.
 
         Raises CliError, PARTIAL when some were accepted and others were not.
@@ -39,7 +39,7 @@ class Carrier:
             for batch in lines.batches:
                 self._send(batch)
                 self._show(shown, batch, lines.size)
-        if self._cli.out.form is Form.JSON:
+        if self._cli.out.form is OutputFormat.JSON:
             self._cli.out.line(encode_pretty(self._rows))
         self._cli.out.done(sentence.format(self.done))
 
@@ -53,7 +53,7 @@ class Carrier:
             )
             raise CliError(f"{self.done} were accepted; {refused}", ExitCode.PARTIAL) from None
         except MillstreamError as error:
-            raise self._stopped(trouble_of(error)) from None
+            raise self._stopped(cli_error_from(error)) from None
 
     def _parsed(self, batch: list[bytes]) -> Iterable[list[Any]]:
         """Yield the items of a batch; those before an invalid line are sent before its error."""
@@ -62,7 +62,7 @@ class Carrier:
             self._lines += 1
             try:
                 items.append(self._parse(line))
-            except NotAnItem as fault:
+            except InvalidInputLine as fault:
                 if items:
                     yield items
                 error = CliError(f"line {self._lines}: {fault}", ExitCode.USAGE)
@@ -76,13 +76,13 @@ class Carrier:
 
     def _arrived(self, results: Sequence[Any]) -> None:
         self.done += len(results)
-        if self._cli.out.form is Form.NDJSON:
+        if self._cli.out.form is OutputFormat.NDJSON:
             for result in results:
                 self._cli.out.show(to_row(result))
-        elif self._cli.out.form is Form.JSON:
+        elif self._cli.out.form is OutputFormat.JSON:
             self._rows += map(to_row, results)
 
-    def _show(self, shown: Progress, batch: list[bytes], size: int | None) -> None:
+    def _show(self, shown: ProgressDisplay, batch: list[bytes], size: int | None) -> None:
         self._read += sum(map(len, batch)) + len(batch)
         if size:
             shown.to(min(self._read, size) // KIB, size // KIB)

@@ -6,7 +6,7 @@ from contextlib import suppress
 from api.cli.errors import Terminated
 from api.cli.io.rows import delivery_row, payload_text
 from api.cli.shell.interrupts import check_reader
-from api.cli.shell.output import Column, Form, Row, encode_pretty, show_value, table
+from api.cli.shell.output import Column, OutputFormat, Row, encode_pretty, show_value, table
 from api.cli.shell.terminal import Terminal
 from millstream_client import ItemRefused, Message, MillstreamError, Queue
 
@@ -42,7 +42,7 @@ class Receiver:
 
     def take(self, messages_max: int, wait_s: float) -> None:
         """Receive up to `messages_max` messages; `wait_s` applies to the first receive."""
-        if self._cli.out.form is Form.JSON or (self._keep and self._cli.out.for_people):
+        if self._cli.out.form is OutputFormat.JSON or (self._keep and self._cli.out.for_people):
             self._take_together(messages_max, wait_s)
             return
         while messages_max > 0 and (batch := self._receive(messages_max, wait_s)):

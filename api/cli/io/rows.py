@@ -20,7 +20,7 @@ from millstream_client.messages import Delivery
 JSON = "application/json"
 
 
-class NotAnItem(ValueError):
+class InvalidInputLine(ValueError):
     """The line is not a message or record."""
 
 
@@ -65,17 +65,17 @@ def payload_text(row: Row, field: str) -> str:
 
 
 def parse_json(line: bytes) -> Any:
-    """Parse a JSON value. Raises NotAnItem."""
+    """Parse a JSON value. Raises InvalidInputLine."""
     try:
         return msgspec.json.decode(line)
     except ValueError as error:
-        raise NotAnItem(f"invalid JSON: {error}") from None
+        raise InvalidInputLine(f"invalid JSON: {error}") from None
 
 
 def key_in(value: Any, field: str) -> str:
-    """Return the value of a field of a JSON object, as a key. Raises NotAnItem."""
+    """Return the value of a field of a JSON object, as a key. Raises InvalidInputLine."""
     if not isinstance(value, dict) or value.get(field) is None:
-        raise NotAnItem(f"field {field!r} is missing")
+        raise InvalidInputLine(f"field {field!r} is missing")
     key = value[field]
     return key if isinstance(key, str) else msgspec.json.encode(key).decode()
 
@@ -84,19 +84,19 @@ def _item(line: bytes, field: str) -> tuple[Mapping[str, Any], Any]:
     """Parse a line into its members and its payload."""
     members = parse_json(line)
     if not isinstance(members, dict):
-        raise NotAnItem("not a JSON object")
+        raise InvalidInputLine("not a JSON object")
     if field in members:
         return members, members[field]
     if f"{field}_base64" in members:
         try:
             return members, base64.b64decode(members[f"{field}_base64"], validate=True)
         except (TypeError, ValueError):
-            raise NotAnItem(f"'{field}_base64' is not valid base64") from None
-    raise NotAnItem(f"'{field}' or '{field}_base64' is required")
+            raise InvalidInputLine(f"'{field}_base64' is not valid base64") from None
+    raise InvalidInputLine(f"'{field}' or '{field}_base64' is required")
 
 
 def message_from(line: bytes) -> NewMessage:
-    """Parse a message in the format of `queue peek -o ndjson`. Raises NotAnItem."""
+    """Parse a message in the format of `queue peek -o ndjson`. Raises InvalidInputLine."""
     members, body = _item(line, "body")
     return NewMessage(
         body,
@@ -111,7 +111,7 @@ def message_from(line: bytes) -> NewMessage:
 
 
 def record_from(line: bytes) -> NewRecord:
-    """Parse a record in the format of `stream read -o ndjson`. Raises NotAnItem."""
+    """Parse a record in the format of `stream read -o ndjson`. Raises InvalidInputLine."""
     members, data = _item(line, "data")
     return NewRecord(
         data,
@@ -128,4 +128,4 @@ def _event_time(text: Any) -> Any:
     try:
         return datetime.fromisoformat(text)
     except (TypeError, ValueError):
-        raise NotAnItem(f"event_time {text!r} is not a valid time") from None
+        raise InvalidInputLine(f"event_time {text!r} is not a valid time") from None

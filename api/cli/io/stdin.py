@@ -16,22 +16,22 @@ def stdin() -> BinaryIO:
 
 
 @dataclass(frozen=True)
-class Lines:
+class StdinLines:
     """Batches of lines to send; and their total size in bytes, if known."""
 
     batches: Iterable[list[bytes]]
     size: int | None = None
 
 
-def said(arguments: list[str]) -> Lines:
+def lines_from_arguments(arguments: list[str]) -> StdinLines:
     """Return arguments of the command line as lines."""
-    return Lines([[argument.encode() for argument in arguments]])
+    return StdinLines([[argument.encode() for argument in arguments]])
 
 
-def read_stdin(*, whole: bool) -> Lines:
+def read_stdin(*, whole: bool) -> StdinLines:
     """Read standard input: its lines, or all of it as one."""
     file = stdin()
-    return Lines([[file.read()]]) if whole else Lines(line_batches(file), size_of(file))
+    return StdinLines([[file.read()]]) if whole else StdinLines(line_batches(file), size_of(file))
 
 
 def size_of(file: BinaryIO) -> int | None:

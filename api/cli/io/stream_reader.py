@@ -7,9 +7,9 @@ import msgspec
 
 from api.cli.errors import CliError, ExitCode
 from api.cli.io.rows import record_row
-from api.cli.shell.interrupts import ended_without_reader
-from api.cli.shell.output import Form, encode_pretty, harmless
-from api.cli.shell.parsing import Place
+from api.cli.shell.interrupts import exit_on_broken_pipe
+from api.cli.shell.output import OutputFormat, encode_pretty, strip_control_characters
+from api.cli.shell.parsing import StreamPosition
 from api.cli.shell.terminal import Terminal
 from millstream_client import Gap, Record, Stream
 from millstream_client.gaps import OnGap
@@ -27,7 +27,7 @@ class Writer:
 
     def all(self, records: Iterable[Record]) -> None:
         """Print a finite list of records."""
-        if self._cli.out.form is Form.JSON:
+        if self._cli.out.form is OutputFormat.JSON:
             self._cli.out.line(encode_pretty([record_row(record) for record in records]))
             return
         for record in records:
@@ -51,22 +51,26 @@ class Writer:
 
 def _place_of(record: Record) -> str:
     moment = record.arrival_time.astimezone().isoformat(timespec="milliseconds")
-    return f"{moment} {record.shard}:{record.offset} {harmless(record.key) or '-'} "
+    return f"{moment} {record.shard}:{record.offset} {strip_control_characters(record.key) or '-'} "
 
 
 def read_on(
-    source: Stream, place: Place, shard: int | None, records_max: int | None, on_gap: OnGap
+    source: Stream,
+    position: StreamPosition,
+    shard: int | None,
+    records_max: int | None,
+    on_gap: OnGap,
 ) -> Iterator[Record]:
     """Read a stream from a position; an offset belongs to a shard. Raises CliError."""
-    if place.offset is not None and shard is None:
+    if position.offset is not None and shard is None:
         shard = _only_shard(source)
     limit = min(records_max or 1000, 1000)
     if shard is None:
-        return islice(source.read(place.start, limit=limit, on_gap=on_gap), records_max)
+        return islice(source.read(position.start, limit=limit, on_gap=on_gap), records_max)
     records = source.read(
-        place.start,
+        position.start,
         shard=shard,
-        offset=place.offset,
+        offset=position.offset,
         limit=limit,
         on_gap=lambda gap: on_gap(msgspec.structs.replace(gap, shard=shard)),
     )
@@ -112,6 +116,6 @@ def last_records(
 def follow_on(source: Stream, offsets: dict[int, int], shard: int | None, writer: Writer) -> None:
     """Print the records from these offsets on, indefinitely."""
     subscription = source.subscribe(offsets=offsets, shard=shard, on_gap=writer.gap)
-    with ended_without_reader(), subscription as records:
+    with exit_on_broken_pipe(), subscription as records:
         for record in records:
             writer.one(record)

@@ -15,7 +15,7 @@ from pydantic import SecretStr
 from api.cli.errors import CliError, ExitCode
 from api.cli.shell.interrupts import ended_by_sigterm
 from api.cli.up.archive_mode import own_archive
-from api.cli.up.data_directory import check_version, data_directory, in_use, locked
+from api.cli.up.data_directory import acquire_lock, check_version, data_directory, in_use
 from api.config.settings import Settings
 from storage.backup.backup import backup as write_backup
 from storage.backup.restore import read_backup
@@ -31,7 +31,7 @@ from storage.embedded.valkey import ValkeyServer
 
 def backup(settings: Settings, target: Path, *, with_archive: bool = False) -> Manifest:
     """Back up the stores that the settings select. Raises CliError, MillstreamError."""
-    with _told_as_trouble(), ended_by_sigterm(), _stores_of(settings, empty=False) as stores:
+    with _as_cli_error(), ended_by_sigterm(), _stores_of(settings, empty=False) as stores:
         return write_backup(
             stores.storage(),
             target,
@@ -46,14 +46,14 @@ def restore(settings: Settings, source: Path) -> Manifest:
 
     Raises CliError, MillstreamError.
     """
-    with _told_as_trouble(), ended_by_sigterm(), unpack(source) as folder:
+    with _as_cli_error(), ended_by_sigterm(), unpack(source) as folder:
         read_backup(folder)  # before anything is created in DATA
         with _stores_of(settings, empty=True) as stores:
             return restore_backup(stores.storage(), folder, settings.server)
 
 
 @contextmanager
-def _told_as_trouble() -> Iterator[None]:
+def _as_cli_error() -> Iterator[None]:
     try:
         yield
     except BackupError as error:
@@ -95,7 +95,7 @@ def _started(settings: Settings, *, empty: bool) -> Iterator[Settings]:
         )
     with (
         data_directory(settings.data, ephemeral=False) as data,
-        locked(data),
+        acquire_lock(data),
         ExitStack() as stack,
     ):
         check_version(data)

@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from api.cli.errors import CliError
-from api.cli.shell.output import Column, Form, Output, Row, table, to_row
+from api.cli.shell.output import Column, Output, OutputFormat, Row, table, to_row
 from api.cli.up.archive_mode import NO_SPARK, OFF, has_pyspark, own_archive
 from api.cli.up.data_directory import LAYOUT_VERSION
 from api.cli.up.listener import listening
@@ -70,7 +70,7 @@ def examine(settings: Settings) -> list[Diagnostic]:
 def show(findings: list[Diagnostic], *, as_json: bool) -> None:
     """Print the findings as a table, or as a JSON array of objects."""
     rows = [to_row(finding) for finding in findings]
-    out = Output(Form.JSON if as_json else Form.TABLE)
+    out = Output(OutputFormat.JSON if as_json else OutputFormat.TABLE)
     out.rows(rows if as_json else map(_for_people, rows), FINDINGS)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import SecretStr, ValidationError
 
-from api.cli.config.process_settings import settings_said
+from api.cli.config.process_settings import settings_from_cli
 from api.cli.errors import CliError, ExitCode
 from api.cli.shell.output import Row
 from api.cli.up.data_directory import in_use, own_secret_keys
@@ -28,7 +28,7 @@ _UNUSED = "redis://unused"
 
 def create(config: dict[str, Any], data: Path | None) -> Row:
     """Create a credential as an administrator everywhere. Raises CliError, MillstreamError."""
-    settings = _storage(settings_said(data=data))
+    settings = _storage(settings_from_cli(data=data))
     try:
         request = KeyConfig.model_validate_json(_json(config))
     except ValidationError as error:
@@ -55,7 +55,7 @@ def create_first() -> str | None:
 
     Raises CliError, MillstreamError.
     """
-    settings = _storage(settings_said())
+    settings = _storage(settings_from_cli())
 
     async def make() -> str | None:
         async with open_credentials(settings) as credentials, open_audit(settings) as audit:

@@ -28,7 +28,7 @@ HINTS = {
 """Remedy for a problem, by its code."""
 
 
-def trouble_of(error: MillstreamError) -> CliError:
+def cli_error_from(error: MillstreamError) -> CliError:
     """Convert an error of the SDK to its line and exit code."""
     return CliError(_line(error), _code(error))
 

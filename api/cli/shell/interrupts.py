@@ -23,7 +23,7 @@ def ended_by_sigterm() -> Iterator[None]:
 
 
 @contextmanager
-def ended_without_reader() -> Iterator[None]:
+def exit_on_broken_pipe() -> Iterator[None]:
     """Raise PipeClosed in the block once the pipe behind standard output is closed.
 
     Code that waits for data to write would not notice. SIGTERM interrupts it; a SIGTERM with another cause raises Terminated as

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from api.cli.shell.completion import group_names, queue_names, stream_names
-from api.cli.shell.parsing import parse_duration, parse_place, parse_time
+from api.cli.shell.parsing import parse_duration, parse_position, parse_time
 from api.cli.shell.terminal import parsed_by
 from storage.domain.clock import SystemClock
 
@@ -22,10 +22,13 @@ def duration(*names: str, help: str = "") -> Any:
     return typer.Option(*names, parser=parsed_by(parse_duration), metavar="DURATION", help=help)
 
 
-def place(*names: str, help: str = "") -> Any:
+def position_option(*names: str, help: str = "") -> Any:
     """Declare an option for a position in a stream."""
     return typer.Option(
-        *names, parser=parsed_by(lambda text: parse_place(text, now())), metavar="PLACE", help=help
+        *names,
+        parser=parsed_by(lambda text: parse_position(text, now())),
+        metavar="PLACE",
+        help=help,
     )
 
 
@@ -71,7 +74,7 @@ StreamNames = Annotated[list[str], typer.Argument(autocompletion=stream_names, h
 GroupName = Annotated[str, typer.Argument(autocompletion=group_names, help="Group.")]
 GroupNames = Annotated[list[str], typer.Argument(autocompletion=group_names, help="Groups.")]
 Prefix = Annotated[str, typer.Option("--prefix", help="Only names with this prefix.")]
-Most = Annotated[int | None, typer.Option("-n", "--limit", min=1, help="Maximum number.")]
+Limit = Annotated[int | None, typer.Option("-n", "--limit", min=1, help="Maximum number.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 OnlyNew = Annotated[bool, typer.Option("--new", help="Fail if it already exists.")]
 Settings = Annotated[

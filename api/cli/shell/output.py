@@ -1,6 +1,6 @@
 """Output formats of results: a table for people, JSON or JSON Lines for programs.
 
-Results are rows, dicts in the form that the REST API has. A `Table` selects the fields for people.
+Results are rows, dicts in the form that the REST API has. A `OutputTable` selects the fields for people.
 
     -o table     columns; in a terminal as wide as it is and with colours, elsewhere plain and never truncated
     -o json      one value: a single result is an object, a list an array
@@ -27,7 +27,7 @@ _TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{3})?(?:000)?(?:Z|\+00
 WIDTH_OF_FILES = 1 << 15  # maximum line width in characters outside a terminal
 
 
-class Form(StrEnum):
+class OutputFormat(StrEnum):
     """Values of -o."""
 
     TABLE = "table"
@@ -58,15 +58,15 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Table:
+class OutputTable:
     """Columns of a list for people."""
 
     columns: tuple[Column, ...]
 
 
-def table(*columns: str | Column) -> Table:
+def table(*columns: str | Column) -> OutputTable:
     """Declare a table of these fields."""
-    return Table(
+    return OutputTable(
         tuple(column if isinstance(column, Column) else Column(column) for column in columns)
     )
 
@@ -106,10 +106,10 @@ def show_value(value: Any) -> str:
         return ", ".join(show_value(item) for item in value)
     if isinstance(value, dict | list):
         return encode(value).decode()
-    return harmless(str(value))
+    return strip_control_characters(str(value))
 
 
-def harmless(text: str) -> str:
+def strip_control_characters(text: str) -> str:
     """Escape control characters, which could rewrite what a terminal shows."""
     return "".join(
         character if character.isprintable() else character.encode("unicode_escape").decode()
@@ -135,7 +135,7 @@ class Output:
 
     def __init__(
         self,
-        form: Form = Form.TABLE,
+        form: OutputFormat = OutputFormat.TABLE,
         *,
         quiet: bool = False,
         file: BinaryIO | None = None,
@@ -149,7 +149,7 @@ class Output:
     @property
     def for_people(self) -> bool:
         """True if the output is to be read, and not parsed."""
-        return self.form is Form.TABLE
+        return self.form is OutputFormat.TABLE
 
     def line(self, payload: bytes) -> None:
         """Write a line, flushed before this returns."""
@@ -162,12 +162,12 @@ class Output:
 
     # ── Lists ──
 
-    def rows(self, rows: Iterable[Row], shape: Table) -> None:
+    def rows(self, rows: Iterable[Row], shape: OutputTable) -> None:
         """Print a list."""
-        if self.form is Form.NDJSON:
+        if self.form is OutputFormat.NDJSON:
             for row in rows:
                 self.line(encode(row))
-        elif self.form is Form.JSON:
+        elif self.form is OutputFormat.JSON:
             self.line(encode_pretty(list(rows)))
         elif self.quiet:
             for row in rows:
@@ -175,7 +175,7 @@ class Output:
         else:
             self._table(rows, shape)
 
-    def _table(self, rows: Iterable[Row], shape: Table) -> None:
+    def _table(self, rows: Iterable[Row], shape: OutputTable) -> None:
         titles = [column.heading for column in shape.columns]
         cells = [[column.text(row) for column in shape.columns] for row in rows]
         self._grid(cells, titles)
@@ -205,10 +205,10 @@ class Output:
 
     # ── One thing ──
 
-    def show(self, row: Row, **sections: Table | None) -> None:
+    def show(self, row: Row, **sections: OutputTable | None) -> None:
         """Print one result. Fields in `sections` follow below, as a table, or as fields."""
         if not self.for_people:
-            self.line(encode(row) if self.form is Form.NDJSON else encode_pretty(row))
+            self.line(encode(row) if self.form is OutputFormat.NDJSON else encode_pretty(row))
             return
         self._fields({name: value for name, value in row.items() if name not in sections})
         for name, shape in sections.items():

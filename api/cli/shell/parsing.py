@@ -56,7 +56,7 @@ def parse_time(text: str, now: datetime) -> datetime:
 
 
 @dataclass(frozen=True)
-class Place:
+class StreamPosition:
     """Start of a read: one end, a time, or an offset of a shard."""
 
     end: str = ""
@@ -69,16 +69,16 @@ class Place:
         return self.time or self.end or "earliest"
 
 
-def parse_place(text: str, now: datetime) -> Place:
+def parse_position(text: str, now: datetime) -> StreamPosition:
     """Parse a position: earliest, latest, a time, a duration before now, or an offset."""
     if text in EARLIEST:
-        return Place(end="earliest")
+        return StreamPosition(end="earliest")
     if text in LATEST:
-        return Place(end="latest")
+        return StreamPosition(end="latest")
     if _OFFSET.fullmatch(text):
-        return Place(offset=int(text))
+        return StreamPosition(offset=int(text))
     try:
-        return Place(time=parse_time(text, now))
+        return StreamPosition(time=parse_time(text, now))
     except ValueError:
         raise ValueError(
             f"{text!r} is not a position: use earliest, latest, 10m, 2026-01-31T12:00:00Z or an offset"

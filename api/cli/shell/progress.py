@@ -14,14 +14,14 @@ from api.cli.shell.terminal import Terminal
 EVERY_S = 5.0
 
 
-class Progress(Protocol):
+class ProgressDisplay(Protocol):
     """Receiver of progress: the amount done, and the total if known."""
 
     def to(self, done: int, total: int | None = None) -> None: ...
 
 
 @contextmanager
-def progress(cli: Terminal, what: str) -> Iterator[Progress]:
+def progress(cli: Terminal, what: str) -> Iterator[ProgressDisplay]:
     """Show the progress while the block runs."""
     if cli.out.quiet:
         yield _Silent()
@@ -29,10 +29,10 @@ def progress(cli: Terminal, what: str) -> Iterator[Progress]:
         with _bar(what) as bar:
             yield bar
     else:
-        yield Lines(what, cli.say)
+        yield ProgressLines(what, cli.say)
 
 
-class Setbacks:
+class RetryNotices:
     """Reports the failure of a job's attempt that is retried, unless it is unchanged."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
@@ -51,7 +51,7 @@ class _Silent:
         """Do nothing."""
 
 
-class Lines:
+class ProgressLines:
     """Prints a line every few seconds, if anything has happened since the last."""
 
     def __init__(
@@ -86,7 +86,7 @@ def sentence(what: str, done: int, total: int | None, rate: float) -> str:
 
 
 @contextmanager
-def _bar(what: str) -> Iterator[Progress]:
+def _bar(what: str) -> Iterator[ProgressDisplay]:
     from rich.console import Console
     from rich.progress import (
         BarColumn,

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec
 import typer
 
 from api.cli.config.process_settings import environment
-from api.cli.config.profiles import Target, find_target
+from api.cli.config.profiles import ServiceTarget, find_target
 from api.cli.errors import PipeClosed
 from api.cli.shell.interrupts import ended_by_sigterm
-from api.cli.shell.output import Form, Output
+from api.cli.shell.output import Output, OutputFormat
 from api.cli.shell.parsing import parse_duration
 from api.cli.shell.sdk_warnings import listen
 
@@ -79,8 +79,8 @@ COMMON: dict[str, tuple[Any, Any]] = {
         None,
     ),
     "output": (
-        Annotated[Form, typer.Option("--output", "-o", help="Output format.")],
-        Form.TABLE,
+        Annotated[OutputFormat, typer.Option("--output", "-o", help="Output format.")],
+        OutputFormat.TABLE,
     ),
     "quiet": (
         Annotated[bool, typer.Option("--quiet", "-q", help="Print names only, or nothing.")],
@@ -108,7 +108,7 @@ class Terminal:
     `client` fails immediately when the service is unreachable, unless --retry is given.
     """
 
-    def __init__(self, target: Target, out: Output, retry_s: float | None = None) -> None:
+    def __init__(self, target: ServiceTarget, out: Output, retry_s: float | None = None) -> None:
         self.target = target
         self.out = out
         self._retry_s = retry_s
@@ -160,7 +160,7 @@ def _terminal(
     api_key: str | None,
     ca_file: str | None,
     profile: str | None,
-    output: Form,
+    output: OutputFormat,
     quiet: bool,
     retry: float | None,
 ) -> Iterator[Terminal]:
@@ -177,13 +177,13 @@ def _terminal(
 
 @contextmanager
 def _troubles() -> Iterator[None]:
-    from api.cli.shell.error_messages import trouble_of
+    from api.cli.shell.error_messages import cli_error_from
     from millstream_client.errors import MillstreamError
 
     try:
         yield
     except MillstreamError as error:
-        raise trouble_of(error) from None
+        raise cli_error_from(error) from None
     except BrokenPipeError:
         raise PipeClosed from None
 

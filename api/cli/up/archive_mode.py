@@ -13,7 +13,7 @@ _FOLDER = "archive"
 NO_SPARK = "PySpark is not installed: pip install '.[spark]' in a clone of Millstream"
 
 
-class Archiving(msgspec.Struct, frozen=True):
+class ArchiveMode(msgspec.Struct, frozen=True):
     """Archive mode.
 
     `url` is 'off' or the archive's URL; `works`: a worker is to run here; `remark`: a line for the user when something is
@@ -25,22 +25,22 @@ class Archiving(msgspec.Struct, frozen=True):
     remark: str = ""
 
 
-def decide(settings: Settings, data: Path) -> Archiving:
+def resolve_archive_mode(settings: Settings, data: Path) -> ArchiveMode:
     """Decide the archive mode: by default a directory inside the data directory.
 
     An archive that exists from an earlier run is used also where no worker can run: its files stay readable.
     """
     if settings.archive_url == OFF:
-        return Archiving(
+        return ArchiveMode(
             OFF, works=False, remark="The archive is disabled by MILLSTREAM_ARCHIVE_URL.\n"
         )
     url, reason = settings.archive_url or own_archive(data), why_not()
     if reason is None:
-        return Archiving(url, works=True)
+        return ArchiveMode(url, works=True)
     if settings.archive_url is not None or Path(data, _FOLDER).is_dir():
         remark = f"The archive is readable, but no worker writes to it: {reason}.\n"
-        return Archiving(url, works=False, remark=remark)
-    return Archiving(OFF, works=False, remark=f"The archive is disabled: {reason}.\n")
+        return ArchiveMode(url, works=False, remark=remark)
+    return ArchiveMode(OFF, works=False, remark=f"The archive is disabled: {reason}.\n")
 
 
 def own_archive(data: Path) -> str:

@@ -47,7 +47,7 @@ def data_directory(data: Path, *, ephemeral: bool) -> Iterator[Path]:
 
 
 @contextmanager
-def locked(data: Path, wait_s: float = LOCK_WAIT_S) -> Iterator[int]:
+def acquire_lock(data: Path, wait_s: float = LOCK_WAIT_S) -> Iterator[int]:
     """Hold DATA/lock, and yield its descriptor for children to inherit.
 
     Waits for a predecessor that is ending. Raises CliError, naming the holder, when it does not end.
@@ -100,7 +100,7 @@ def check_version(data: Path) -> None:
     """Mark a new directory with our version. Raises CliError for another version or content."""
     path = data / "version"
     if not path.exists():
-        _mark(data, path)
+        _write_version(data, path)
     elif (version := path.read_text().strip()) != str(LAYOUT_VERSION):
         older = version.isdecimal() and int(version) < LAYOUT_VERSION
         raise CliError(
@@ -109,7 +109,7 @@ def check_version(data: Path) -> None:
         )
 
 
-def _mark(data: Path, path: Path) -> None:
+def _write_version(data: Path, path: Path) -> None:
     if {entry.name for entry in data.iterdir()} - _NOT_OURS_TO_MIND:
         raise CliError(
             f"{data} is not empty and was not created by Millstream: choose another --data directory"

@@ -10,7 +10,7 @@ from prometheus_client.multiprocess import mark_process_dead
 
 import api
 from api.cli.config.process_settings import METRICS_DIRECTORY, child_environment
-from api.cli.up.supervisor import Program
+from api.cli.up.supervisor import ProcessSpec
 from api.cli.up.tls import uvicorn_environment, uvicorn_options
 from api.config.settings import Settings
 from storage.domain import limits
@@ -40,11 +40,15 @@ WORKER_GRACE_S = 15.0  # its handlers stop, its jobs are released, its JVM ends
 
 def api_programs(
     settings: Settings, listener: socket.socket, metrics: Path, keep_open: tuple[int, ...] = ()
-) -> list[Program]:
+) -> list[ProcessSpec]:
     """Return `settings.workers` API processes, all serving `listener`."""
     extra = {METRICS_DIRECTORY: str(metrics), **uvicorn_environment(settings)}
     environment = child_environment(settings, extra)
-    command = [*_uvicorn(listener.fileno()), *manners(settings), *uvicorn_options(settings)]
+    command = [
+        *_uvicorn(listener.fileno()),
+        *uvicorn_protocol_options(settings),
+        *uvicorn_options(settings),
+    ]
     return [
         _api_program(f"api {number}", command, environment, listener.fileno(), metrics, keep_open)
         for number in range(1, settings.workers + 1)
@@ -58,8 +62,8 @@ def _api_program(
     listener: int,
     metrics: Path,
     keep_open: tuple[int, ...],
-) -> Program:
-    return Program(
+) -> ProcessSpec:
+    return ProcessSpec(
         name=name,
         command=command,
         environment=environment,
@@ -84,7 +88,7 @@ def _uvicorn(listener: int) -> list[str]:
     ]
 
 
-def manners(settings: Settings) -> list[str]:
+def uvicorn_protocol_options(settings: Settings) -> list[str]:
     """Return uvicorn's protocol options, and its keep-alive timeout."""
     return [*PROTOCOLS, f"--timeout-keep-alive={settings.keep_alive_seconds}"]
 
@@ -94,9 +98,9 @@ def _forget_gauges(pid: int, metrics: Path) -> None:
     forget(pid, str(metrics))
 
 
-def sweeper_program(settings: Settings, keep_open: tuple[int, ...] = ()) -> Program:
+def sweeper_program(settings: Settings, keep_open: tuple[int, ...] = ()) -> ProcessSpec:
     """Return the sweeper as a supervised program."""
-    return Program(
+    return ProcessSpec(
         name="sweeper",
         command=[*PYTHON, "-m", "api.cli", "sweep"],
         environment=child_environment(settings),
@@ -104,9 +108,11 @@ def sweeper_program(settings: Settings, keep_open: tuple[int, ...] = ()) -> Prog
     )
 
 
-def worker_program(settings: Settings, metrics: Path, keep_open: tuple[int, ...] = ()) -> Program:
+def worker_program(
+    settings: Settings, metrics: Path, keep_open: tuple[int, ...] = ()
+) -> ProcessSpec:
     """Return the Spark worker as a supervised program; its JVM is its child, and ends with it."""
-    return Program(
+    return ProcessSpec(
         name="worker",
         command=[*PYTHON, "-m", "api.cli", "worker"],
         environment=child_environment(settings, {METRICS_DIRECTORY: str(metrics)}),
@@ -118,9 +124,9 @@ def worker_program(settings: Settings, metrics: Path, keep_open: tuple[int, ...]
 
 def deliverer_program(
     settings: Settings, metrics: Path, keep_open: tuple[int, ...] = ()
-) -> Program:
+) -> ProcessSpec:
     """Return a deliverer of webhooks as a supervised program."""
-    return Program(
+    return ProcessSpec(
         name="deliverer",
         command=[*PYTHON, "-m", "api.cli", "deliver"],
         environment=child_environment(settings, {METRICS_DIRECTORY: str(metrics)}),
@@ -129,9 +135,9 @@ def deliverer_program(
     )
 
 
-def migrate_program(settings: Settings, keep_open: tuple[int, ...] = ()) -> Program:
+def migrate_program(settings: Settings, keep_open: tuple[int, ...] = ()) -> ProcessSpec:
     """Return `millstream migrate` as a separate process, so that ours stays small."""
-    return Program(
+    return ProcessSpec(
         name="migrate",
         command=[*PYTHON, "-m", "api.cli", "migrate"],
         environment=child_environment(settings),
@@ -139,12 +145,12 @@ def migrate_program(settings: Settings, keep_open: tuple[int, ...] = ()) -> Prog
     )
 
 
-def first_key_program(settings: Settings, keep_open: tuple[int, ...] = ()) -> Program:
+def first_key_program(settings: Settings, keep_open: tuple[int, ...] = ()) -> ProcessSpec:
     """Return `millstream first-key`: prints the administrator's key of a new deployment.
 
     It prints nothing in an old one.
     """
-    return Program(
+    return ProcessSpec(
         name="first key",
         command=[*PYTHON, "-m", "api.cli", "first-key"],
         environment=child_environment(settings),

@@ -34,7 +34,7 @@ def _nothing(*_: object) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Program:
+class ProcessSpec:
     """A program to run, and how to stop it.
 
     `keep_open` are descriptors it inherits; without a `log` it writes to our stderr. `prepare` is
@@ -54,12 +54,12 @@ class Program:
     on_end: Callable[[int], None] = _nothing
 
 
-def server_program(server: EmbeddedServer, keep_open: tuple[int, ...]) -> Program:
+def server_process(server: EmbeddedServer, keep_open: tuple[int, ...]) -> ProcessSpec:
     """Return a private server as a program.
 
     It was prepared once already, so that its command is known.
     """
-    return Program(
+    return ProcessSpec(
         name=server.name,
         command=server.command(),
         stop_signal=server.stop_signal,
@@ -81,7 +81,7 @@ def back_off_s(previous_s: float, lived_s: float) -> float:
     return min(previous_s * 2, BACK_OFF_S_MAX)
 
 
-def how_it_ended(returncode: int) -> str:
+def describe_exit(returncode: int) -> str:
     """Describe a return code."""
     if returncode >= 0:
         return f"exit code {returncode}"
@@ -93,9 +93,9 @@ def how_it_ended(returncode: int) -> str:
 class ProcessMonitor:
     """Keeps one program running until it is stopped."""
 
-    def __init__(self, program: Program, say: Say) -> None:
+    def __init__(self, program: ProcessSpec, say: Say) -> None:
         self.program = program
-        self.deaths = 0
+        self.restarts = 0
         self._say = say
         self._process: asyncio.subprocess.Process | None = None
         self._task: asyncio.Task[None] | None = None
@@ -116,14 +116,14 @@ class ProcessMonitor:
             started = time.monotonic()
             returncode = await process.wait()
             wait_s = back_off_s(wait_s, time.monotonic() - started)
-            self._bury(process.pid, returncode, wait_s)
+            self._on_exit(process.pid, returncode, wait_s)
             process = await self._start_again(wait_s)
 
-    def _bury(self, pid: int, returncode: int, wait_s: float) -> None:
-        self.deaths += 1
+    def _on_exit(self, pid: int, returncode: int, wait_s: float) -> None:
+        self.restarts += 1
         self.program.on_end(pid)
         self._say(
-            f"{self.program.name} (process {pid}) exited with {how_it_ended(returncode)}; restarting it in {wait_s:.1f} s"
+            f"{self.program.name} (process {pid}) exited with {describe_exit(returncode)}; restarting it in {wait_s:.1f} s"
         )
 
     async def _start_again(self, wait_s: float) -> asyncio.subprocess.Process:
@@ -147,7 +147,7 @@ class ProcessMonitor:
             await _end(self._process, self.program)
 
 
-async def _spawn(program: Program) -> asyncio.subprocess.Process:
+async def _spawn(program: ProcessSpec) -> asyncio.subprocess.Process:
     log = open_log(program.log) if program.log else None
     try:
         return await asyncio.create_subprocess_exec(
@@ -165,7 +165,7 @@ async def _spawn(program: Program) -> asyncio.subprocess.Process:
             log.close()
 
 
-async def _end(process: asyncio.subprocess.Process, program: Program) -> None:
+async def _end(process: asyncio.subprocess.Process, program: ProcessSpec) -> None:
     with suppress(ProcessLookupError):
         process.send_signal(program.stop_signal)
     try:
@@ -183,7 +183,7 @@ class Supervisor:
         self._say = say
         self._groups: list[list[ProcessMonitor]] = []
 
-    async def start(self, *programs: Program) -> list[ProcessMonitor]:
+    async def start(self, *programs: ProcessSpec) -> list[ProcessMonitor]:
         """Start a group. Raises OSError when a program cannot be started at all."""
         keepers = [ProcessMonitor(program, self._say) for program in programs]
         self._groups.append(keepers)
@@ -191,7 +191,7 @@ class Supervisor:
             await keeper.start()
         return keepers
 
-    async def run_once(self, program: Program) -> int:
+    async def run_once(self, program: ProcessSpec) -> int:
         """Run a program to its end and return its exit code; if cancelled, stop it."""
         process = await _spawn(program)
         try:

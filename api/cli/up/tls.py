@@ -22,10 +22,10 @@ def check_tls(settings: Settings) -> None:
     """Raise CliError for contradictory settings, and for files that are not certificates."""
     if settings.ssl_certfile is None:
         if settings.ssl_keyfile or settings.ssl_ca_certs or settings.ssl_cert_reqs != "none":
-            raise _trouble("ssl_certfile is required by the other ssl settings")
+            raise _fail("ssl_certfile is required by the other ssl settings")
         return
     if settings.ssl_cert_reqs != "none" and settings.ssl_ca_certs is None:
-        raise _trouble(
+        raise _fail(
             "ssl_cert_reqs requires client certificates: set ssl_ca_certs to the CAs that sign them"
         )
     _load(settings, settings.ssl_certfile)
@@ -43,7 +43,7 @@ def _load(settings: Settings, certfile: Path) -> None:
             context.load_verify_locations(settings.ssl_ca_certs)
         context.set_ciphers(CIPHERS)
     except (OSError, ValueError) as error:
-        raise _trouble(f"cannot use ssl_certfile, ssl_keyfile or ssl_ca_certs: {error}") from None
+        raise _fail(f"cannot use ssl_certfile, ssl_keyfile or ssl_ca_certs: {error}") from None
 
 
 def uvicorn_options(settings: Settings) -> list[str]:
@@ -80,5 +80,5 @@ def own_context() -> ssl.SSLContext:
     return context
 
 
-def _trouble(sentence: str) -> CliError:
+def _fail(sentence: str) -> CliError:
     return CliError(sentence, ExitCode.USAGE)

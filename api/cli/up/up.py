@@ -22,11 +22,11 @@ from pydantic import SecretStr
 
 from api.cli.config.process_settings import with_stores
 from api.cli.errors import CliError, ExitCode
-from api.cli.up.archive_mode import Archiving, decide
+from api.cli.up.archive_mode import ArchiveMode, resolve_archive_mode
 from api.cli.up.data_directory import (
+    acquire_lock,
     check_version,
     data_directory,
-    locked,
     own_secret_keys,
     wiped_metrics_directory,
 )
@@ -40,7 +40,7 @@ from api.cli.up.programs import (
     worker_program,
 )
 from api.cli.up.signals import until_told_to_stop
-from api.cli.up.supervisor import ProcessMonitor, Program, Supervisor, server_program
+from api.cli.up.supervisor import ProcessMonitor, ProcessSpec, Supervisor, server_process
 from api.cli.up.tls import check_tls, own_context
 from api.config.settings import Settings
 from api.observability.logging import configure_logs, get_logger
@@ -75,12 +75,12 @@ def up(settings: Settings) -> None:
     check_tls(settings)
     with (
         data_directory(settings.data, ephemeral=settings.ephemeral) as data,
-        locked(data) as lock,
+        acquire_lock(data) as lock,
     ):
         check_version(data)
         with listening(settings.host, settings.port) as listener:
             servers = _private_servers(settings, data)
-            archiving = decide(settings, data)
+            archiving = resolve_archive_mode(settings, data)
             resolved = with_stores(_told(settings, data, listener, servers, archiving))
             start = _everything(resolved, servers, listener, lock, works=archiving.works)
             first = [first_key_program(resolved, (lock,))] if resolved.wants_credentials else []
@@ -135,7 +135,7 @@ def _told(
     data: Path,
     listener: socket.socket,
     servers: list[EmbeddedServer],
-    archiving: Archiving,
+    archiving: ArchiveMode,
 ) -> Settings:
     """Return the children's settings: ours, with the values that were decided since."""
     setting = {"valkey": "redis_url", "postgres": "database_url"}
@@ -187,7 +187,7 @@ def _api_alone(settings: Settings, listener: socket.socket, metrics: Path) -> St
 
 
 async def _start_servers(supervisor: Supervisor, servers: list[EmbeddedServer], lock: int) -> None:
-    keepers = await supervisor.start(*(server_program(server, (lock,)) for server in servers))
+    keepers = await supervisor.start(*(server_process(server, (lock,)) for server in servers))
     waits = [
         asyncio.to_thread(server.wait_ready, alive=_in_its_first_life(keeper))
         for server, keeper in zip(servers, keepers, strict=True)
@@ -199,17 +199,17 @@ async def _start_servers(supervisor: Supervisor, servers: list[EmbeddedServer], 
 
 
 def _in_its_first_life(keeper: ProcessMonitor) -> Callable[[], bool]:
-    return lambda: keeper.alive and keeper.deaths == 0
+    return lambda: keeper.alive and keeper.restarts == 0
 
 
-async def _migrate(supervisor: Supervisor, program: Program) -> None:
+async def _migrate(supervisor: Supervisor, program: ProcessSpec) -> None:
     code = await supervisor.run_once(program)
     if code != 0:
         raise CliError("the database migration failed (see above)", ExitCode.UNAVAILABLE)
 
 
 async def _start_api(
-    supervisor: Supervisor, settings: Settings, listener: socket.socket, programs: list[Program]
+    supervisor: Supervisor, settings: Settings, listener: socket.socket, programs: list[ProcessSpec]
 ) -> None:
     """Start the programs and wait until /readyz is 200."""
     url = url_of(listener, settings.scheme)
@@ -217,7 +217,7 @@ async def _start_api(
     deadline = time.monotonic() + READY_S
     look = _not_shaking_hands if settings.ssl_cert_reqs == "required" else readiness
     while (answer := await asyncio.to_thread(look, url)) != "":
-        if ended := [keeper.program.name for keeper in keepers if keeper.deaths]:
+        if ended := [keeper.program.name for keeper in keepers if keeper.restarts]:
             raise CliError(f"{ended[0]} exited during startup (see above)")
         if time.monotonic() > deadline:
             raise CliError(f"not ready after {READY_S:.0f} s: {answer}", ExitCode.UNAVAILABLE)
@@ -266,7 +266,7 @@ def _run(
     listener: socket.socket,
     start: Startup,
     remark: str = "",
-    first: Sequence[Program] = (),
+    first: Sequence[ProcessSpec] = (),
 ) -> None:
     """Start the service and keep it running.
 
@@ -278,7 +278,7 @@ def _run(
     asyncio.run(_supervise(start, steps + remark, first))
 
 
-async def _supervise(start: Startup, announcement: str, first: Sequence[Program]) -> None:
+async def _supervise(start: Startup, announcement: str, first: Sequence[ProcessSpec]) -> None:
     supervisor = Supervisor(get_logger("millstream.supervisor").warning)
     try:
         await until_told_to_stop(_start_and_stay(supervisor, start, announcement, first))
@@ -287,7 +287,7 @@ async def _supervise(start: Startup, announcement: str, first: Sequence[Program]
 
 
 async def _start_and_stay(
-    supervisor: Supervisor, start: Startup, announcement: str, first: Sequence[Program]
+    supervisor: Supervisor, start: Startup, announcement: str, first: Sequence[ProcessSpec]
 ) -> None:
     await start(supervisor)
     for program in first:

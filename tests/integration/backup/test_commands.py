@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from api.cli.up.data_directory import locked
+from api.cli.up.data_directory import acquire_lock
 from storage.bootstrap import open_storage
 from storage.domain.names import QueueName
 from storage.domain.queues.message import NewMessage
@@ -70,7 +70,7 @@ def test_backup_by_url_is_restored_into_data_directory(named, place, monkeypatch
     of_stopped = millstream("backup", "of-stopped", "--data", str(data), "--json")
     again = millstream("restore", "by-url", "--data", str(data))
     valkey, postgres = ValkeyServer(data), PostgresServer(data)
-    with locked(data), running(valkey), running(postgres):
+    with acquire_lock(data), running(valkey), running(postgres):
         of_running = millstream("backup", "of-running", "--data", str(data), "--json")
         in_use = millstream("restore", "by-url", "--data", str(data))
         settings = StorageSettings(redis_url=valkey.url, database_url=postgres.url)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from api.cli.up.data_directory import locked
+from api.cli.up.data_directory import acquire_lock
 from storage.bootstrap import open_storage
 from storage.domain.names import GroupName, QueueName, StreamName
 from storage.domain.queues.message import NewMessage
@@ -43,7 +43,7 @@ def settings(monkeypatch) -> Iterator[StorageSettings]:
         restored = millstream("restore", str(KEPT), "--data", str(data))
         assert restored.code == 0, restored.err
         valkey, postgres = ValkeyServer(data), PostgresServer(data)
-        with locked(data), running(valkey), running(postgres):
+        with acquire_lock(data), running(valkey), running(postgres):
             yield StorageSettings(redis_url=valkey.url, database_url=postgres.url)
 
 

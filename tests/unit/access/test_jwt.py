@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from jwt.algorithms import RSAAlgorithm
 
 from api.auth.jwt import JwtIssuers
-from api.cli.config.process_settings import settings_said
+from api.cli.config.process_settings import settings_from_cli
 from api.cli.errors import CliError
 from api.config.jwt_issuers import JwtIssuerSetting, read_issuers
 from storage.domain import limits
@@ -434,4 +434,4 @@ def test_service_does_not_start_with_invalid_issuers(monkeypatch):
     monkeypatch.setenv("MILLSTREAM_JWT_ISSUERS", '[{"issuer": "x"}]')
 
     with pytest.raises(CliError, match="jwt_issuers"):
-        settings_said()
+        settings_from_cli()

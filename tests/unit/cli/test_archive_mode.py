@@ -3,7 +3,7 @@
 import pytest
 
 from api.cli.up import archive_mode
-from api.cli.up.archive_mode import NO_SPARK, decide
+from api.cli.up.archive_mode import NO_SPARK, resolve_archive_mode
 from api.config.settings import Settings
 
 
@@ -22,22 +22,22 @@ def with_spark(monkeypatch):
 
 
 def test_archive_defaults_to_data_directory(tmp_path, with_spark):
-    own = decide(settings(), tmp_path)
-    told = decide(settings("s3://bucket/prefix"), tmp_path)
+    own = resolve_archive_mode(settings(), tmp_path)
+    told = resolve_archive_mode(settings("s3://bucket/prefix"), tmp_path)
 
     assert (own.url, own.works, own.remark) == (f"file://{tmp_path}/archive", True, "")
     assert (told.url, told.works) == ("s3://bucket/prefix", True)
 
 
 def test_archive_off_is_reported(tmp_path, with_spark):
-    decided = decide(settings("off"), tmp_path)
+    decided = resolve_archive_mode(settings("off"), tmp_path)
 
     assert (decided.url, decided.works) == ("off", False)
     assert decided.remark.startswith("The archive is disabled")
 
 
 def test_archive_is_off_without_spark_and_says_why(tmp_path, without_spark):
-    decided = decide(settings(), tmp_path)
+    decided = resolve_archive_mode(settings(), tmp_path)
 
     assert (decided.url, decided.works) == ("off", False)
     assert decided.remark == f"The archive is disabled: {NO_SPARK}.\n"
@@ -47,7 +47,7 @@ def test_archive_is_off_without_spark_and_says_why(tmp_path, without_spark):
 def test_existing_archive_stays_readable_without_spark(tmp_path, without_spark, told):
     (tmp_path / "archive").mkdir()
 
-    decided = decide(settings(told), tmp_path)
+    decided = resolve_archive_mode(settings(told), tmp_path)
 
     assert (decided.url, decided.works) == (told or f"file://{tmp_path}/archive", False)
     assert NO_SPARK in decided.remark

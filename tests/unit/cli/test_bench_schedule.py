@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from api.cli.bench.histogram import Histogram, bucket_of, end_of
 from api.cli.bench.report import comparison, differences, read_result
-from api.cli.bench.schedule import Pace, run_open_loop
+from api.cli.bench.schedule import BenchSchedule, run_open_loop
 from api.cli.errors import CliError
 
 CALL_S = 0.001
@@ -41,7 +41,7 @@ def serving(clock: FakeClock, stalls: dict[int, float]):
 async def test_latency_equals_service_time_at_even_pace():
     clock = FakeClock()
 
-    tally = await run_open_loop(serving(clock, {}), Pace(100, 10, 0, 1), clock)
+    tally = await run_open_loop(serving(clock, {}), BenchSchedule(100, 10, 0, 1), clock)
 
     assert (tally.calls, tally.failed) == (1_000, 0)
     assert tally.latencies.summary_ms()["max"] == pytest.approx(1, rel=0.01)
@@ -54,7 +54,7 @@ async def test_stall_counts_for_all_calls_that_were_due():
     """
     clock = FakeClock()
 
-    tally = await run_open_loop(serving(clock, {500: 1.0}), Pace(100, 10, 0, 1), clock)
+    tally = await run_open_loop(serving(clock, {500: 1.0}), BenchSchedule(100, 10, 0, 1), clock)
 
     told = tally.latencies.summary_ms()
     assert told["p50"] < 2
@@ -66,7 +66,7 @@ async def test_stall_counts_for_all_calls_that_were_due():
 async def test_warm_up_is_not_counted():
     clock = FakeClock()
 
-    tally = await run_open_loop(serving(clock, {10: 0.5}), Pace(100, 1, 1, 1), clock)
+    tally = await run_open_loop(serving(clock, {10: 0.5}), BenchSchedule(100, 1, 1, 1), clock)
 
     assert tally.calls == 100
     assert tally.latencies.summary_ms()["max"] < 2
@@ -79,7 +79,7 @@ async def test_failures_are_counted_with_their_latency():
         clock.time += 0.5
         raise TimeoutError
 
-    tally = await run_open_loop(work, Pace(2, 1, 0, 1), clock)
+    tally = await run_open_loop(work, BenchSchedule(2, 1, 0, 1), clock)
 
     assert (tally.calls, tally.failed, tally.failures) == (0, 2, {"TimeoutError": 2})
     assert tally.latencies.max_us == 500_000

@@ -10,7 +10,13 @@ from pydantic import SecretStr
 
 from api.cli.config.process_settings import child_environment
 from api.cli.errors import CliError, ExitCode
-from api.cli.up.data_directory import LAYOUT_VERSION, check_version, data_directory, in_use, locked
+from api.cli.up.data_directory import (
+    LAYOUT_VERSION,
+    acquire_lock,
+    check_version,
+    data_directory,
+    in_use,
+)
 from api.cli.up.listener import check_host, listening, url_of
 from api.config.settings import Settings
 
@@ -65,11 +71,11 @@ def test_file_as_data_directory_is_rejected(tmp_path):
 
 def test_locked_directory_error_names_the_holder(tmp_path):
     with (
-        locked(tmp_path),
+        acquire_lock(tmp_path),
         pytest.raises(
             CliError, match=f"in use by another Millstream .process {os.getpid()}"
         ) as raised,
-        locked(tmp_path, wait_s=0.2),
+        acquire_lock(tmp_path, wait_s=0.2),
     ):
         pass
 
@@ -77,7 +83,7 @@ def test_locked_directory_error_names_the_holder(tmp_path):
 
 
 def test_lock_is_held_until_inheriting_children_exit(tmp_path):
-    with locked(tmp_path) as lock:
+    with acquire_lock(tmp_path) as lock:
         child = subprocess.Popen(
             [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, pass_fds=[lock]
         )

@@ -7,11 +7,18 @@ import msgspec
 import pytest
 
 from api.cli.errors import ExitCode
-from api.cli.io.rows import NotAnItem, delivery_row, key_in, message_from, record_from
+from api.cli.io.rows import InvalidInputLine, delivery_row, key_in, message_from, record_from
 from api.cli.io.stdin import line_batches
-from api.cli.shell.error_messages import trouble_of
-from api.cli.shell.output import Column, Form, Output, harmless, table, to_row
-from api.cli.shell.progress import Lines, Setbacks, sentence
+from api.cli.shell.error_messages import cli_error_from
+from api.cli.shell.output import (
+    Column,
+    Output,
+    OutputFormat,
+    strip_control_characters,
+    table,
+    to_row,
+)
+from api.cli.shell.progress import ProgressLines, RetryNotices, sentence
 from api.cli.shell.sdk_warnings import listen
 from millstream_client import NewMessage
 from millstream_client.errors import (
@@ -32,7 +39,7 @@ ROW = {
 }
 
 
-def shown(form: Form, *, quiet: bool = False, rows: bool = True) -> str:
+def shown(form: OutputFormat, *, quiet: bool = False, rows: bool = True) -> str:
     file = io.BytesIO()
     out = Output(form, quiet=quiet, file=file, is_terminal=False)
     if rows:
@@ -43,7 +50,7 @@ def shown(form: Form, *, quiet: bool = False, rows: bool = True) -> str:
 
 
 def test_table_shows_selected_fields():
-    assert shown(Form.TABLE).splitlines() == [
+    assert shown(OutputFormat.TABLE).splitlines() == [
         "name    where  wait seconds  made at",
         "orders  3      90s           2026-01-31T12:00:00Z",
         "a       3      90s           2026-01-31T12:00:00Z",
@@ -51,20 +58,20 @@ def test_table_shows_selected_fields():
 
 
 def test_quiet_list_shows_names_only():
-    assert shown(Form.TABLE, quiet=True) == "orders\na\n"
+    assert shown(OutputFormat.TABLE, quiet=True) == "orders\na\n"
 
 
 def test_json_is_one_value_and_ndjson_one_per_line():
-    assert msgspec.json.decode(shown(Form.JSON)) == [ROW, {**ROW, "name": "a"}]
-    assert list(map(msgspec.json.decode, shown(Form.NDJSON).splitlines())) == [
+    assert msgspec.json.decode(shown(OutputFormat.JSON)) == [ROW, {**ROW, "name": "a"}]
+    assert list(map(msgspec.json.decode, shown(OutputFormat.NDJSON).splitlines())) == [
         ROW,
         {**ROW, "name": "a"},
     ]
-    assert msgspec.json.decode(shown(Form.JSON, rows=False)) == ROW
+    assert msgspec.json.decode(shown(OutputFormat.JSON, rows=False)) == ROW
 
 
 def test_nested_objects_are_shown_as_sections():
-    assert shown(Form.TABLE, rows=False).splitlines() == [
+    assert shown(OutputFormat.TABLE, rows=False).splitlines() == [
         "name          orders",
         "wait_seconds  90s",
         "made_at       2026-01-31T12:00:00Z",
@@ -78,13 +85,13 @@ def test_nested_objects_are_shown_as_sections():
 def test_control_sequences_in_cells_are_escaped():
     file = io.BytesIO()
 
-    Output(Form.TABLE, file=file, is_terminal=True).rows(
+    Output(OutputFormat.TABLE, file=file, is_terminal=True).rows(
         [{"name": "\x1b[2J[red]x\r"}], table("name")
     )
 
     assert b"\x1b[2J" not in file.getvalue()
     assert b"\\x1b[2J[red]x\\r" in file.getvalue()
-    assert harmless("größe\n") == "größe\\n"
+    assert strip_control_characters("größe\n") == "größe\\n"
 
 
 def test_table_fits_terminal_without_losing_text(monkeypatch):
@@ -92,7 +99,9 @@ def test_table_fits_terminal_without_losing_text(monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
     file = io.BytesIO()
 
-    Output(Form.TABLE, file=file, is_terminal=True).rows([{"name": "a" * 30}], table("name"))
+    Output(OutputFormat.TABLE, file=file, is_terminal=True).rows(
+        [{"name": "a" * 30}], table("name")
+    )
 
     _, *lines = file.getvalue().decode().splitlines()
     assert "".join(lines) == "a" * 30
@@ -167,14 +176,14 @@ def test_displayed_message_can_be_sent(body):
     ],
 )
 def test_line_that_is_not_a_record_is_rejected(line, fault):
-    with pytest.raises(NotAnItem, match=fault):
+    with pytest.raises(InvalidInputLine, match=fault):
         record_from(line)
 
 
 def test_key_may_be_a_field_of_the_data():
     assert key_in({"user": "ann"}, "user") == "ann"
     assert key_in({"user": 7}, "user") == "7"
-    with pytest.raises(NotAnItem, match="field 'user' is missing"):
+    with pytest.raises(InvalidInputLine, match="field 'user' is missing"):
         key_in({"user": None}, "user")
 
 
@@ -210,7 +219,7 @@ def test_lines_are_yielded_as_they_arrive():
     ],
 )
 def test_error_is_one_line_with_hint_and_exit_code(error, code, said):
-    trouble = trouble_of(error)
+    trouble = cli_error_from(error)
 
     assert trouble.code == code
     assert said in str(trouble)
@@ -231,7 +240,7 @@ AT_TAGS = {"pointer": "/tags", "detail": "Too many"}
     ],
 )  # fmt: skip
 def test_faults_are_listed_once(detail, faults, said):
-    trouble = trouble_of(refusal(422, {"code": "bad", "detail": detail, "errors": faults}))
+    trouble = cli_error_from(refusal(422, {"code": "bad", "detail": detail, "errors": faults}))
 
     assert said in str(trouble)
     assert str(trouble).count("At least 1") == 1
@@ -245,7 +254,7 @@ def test_progress_shows_rate_and_remaining_time():
 def test_progress_lines_are_rate_limited():
     said: list[str] = []
     moments = iter([0.0, 1.0, 6.0, 7.0, 12.0])
-    lines = Lines("sent", said.append, lambda: next(moments))
+    lines = ProgressLines("sent", said.append, lambda: next(moments))
 
     for done in (0, 60, 70, 120):
         lines.to(done, 120)
@@ -255,7 +264,7 @@ def test_progress_lines_are_rate_limited():
 
 def test_repeated_failure_reason_is_reported_once():
     said: list[str] = []
-    setbacks = Setbacks(said.append)
+    setbacks = RetryNotices(said.append)
 
     for failure in ("", "no way", "no way", "", "no way", "no room"):
         setbacks.tell(failure)

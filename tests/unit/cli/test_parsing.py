@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.cli.shell.parsing import (
-    Place,
+    StreamPosition,
     parse_duration,
     parse_offsets,
-    parse_place,
+    parse_position,
     parse_time,
     show_duration,
 )
@@ -55,12 +55,14 @@ def test_time_is_rfc_3339_or_relative():
 
 
 def test_position_is_an_end_time_or_offset():
-    assert parse_place("earliest", NOW).start == parse_place("oldest", NOW).start == "earliest"
-    assert parse_place("latest", NOW).start == "latest"
-    assert parse_place("10m", NOW) == Place(time=NOW - timedelta(minutes=10))
-    assert parse_place("17", NOW) == Place(offset=17)
+    assert (
+        parse_position("earliest", NOW).start == parse_position("oldest", NOW).start == "earliest"
+    )
+    assert parse_position("latest", NOW).start == "latest"
+    assert parse_position("10m", NOW) == StreamPosition(time=NOW - timedelta(minutes=10))
+    assert parse_position("17", NOW) == StreamPosition(offset=17)
     with pytest.raises(ValueError, match="use earliest, latest, 10m, 2026-01-31T12:00:00Z or an"):
-        parse_place("yesterday", NOW)
+        parse_position("yesterday", NOW)
 
 
 def test_offsets_are_given_per_shard():

@@ -10,10 +10,10 @@ import pytest
 from api.cli.up.supervisor import (
     BACK_OFF_S_MAX,
     BACK_OFF_S_MIN,
-    Program,
+    ProcessSpec,
     Supervisor,
     back_off_s,
-    how_it_ended,
+    describe_exit,
 )
 
 SLEEP = "import time; time.sleep(60)"
@@ -30,8 +30,8 @@ time.sleep(60)
 """
 
 
-def python(code: str, **given) -> Program:
-    return Program(name="child", command=[sys.executable, "-c", code], **given)
+def python(code: str, **given) -> ProcessSpec:
+    return ProcessSpec(name="child", command=[sys.executable, "-c", code], **given)
 
 
 def test_back_off_doubles_up_to_its_limit():
@@ -57,7 +57,7 @@ def test_back_off_is_reset_after_long_run():
     ],
 )
 def test_return_code_is_described(returncode, words):
-    assert how_it_ended(returncode) == words
+    assert describe_exit(returncode) == words
 
 
 async def test_ended_program_is_restarted_and_reported():
@@ -66,7 +66,7 @@ async def test_ended_program_is_restarted_and_reported():
     supervisor = Supervisor(said.append)
 
     [keeper] = await supervisor.start(python("raise SystemExit(3)", on_end=ended.append))
-    await until(lambda: keeper.deaths >= 2)
+    await until(lambda: keeper.restarts >= 2)
     await supervisor.stop()
 
     assert len(set(ended)) == len(ended) >= 2
@@ -102,7 +102,7 @@ async def test_program_is_prepared_before_each_restart():
     supervisor = Supervisor()
 
     [keeper] = await supervisor.start(python("", prepare=lambda: prepared.append(1)))
-    await until(lambda: keeper.deaths >= 2)
+    await until(lambda: keeper.restarts >= 2)
     await supervisor.stop()
 
     assert len(prepared) >= 1
@@ -112,7 +112,7 @@ async def test_missing_program_raises_error_at_first_start():
     supervisor = Supervisor()
 
     with pytest.raises(FileNotFoundError):
-        await supervisor.start(Program(name="nothing", command=["/nowhere/to/be/found"]))
+        await supervisor.start(ProcessSpec(name="nothing", command=["/nowhere/to/be/found"]))
 
     await supervisor.stop()
 
