@@ -11,7 +11,7 @@ from fastapi import FastAPI, Request, Response
 from starlette.types import Scope
 
 from api.admin.assets import PREFIX
-from api.admin.error_pages import LOGIN_PATH, refused, to_login
+from api.admin.error_pages import LOGIN_PATH, error_page, to_login
 from api.auth.authenticator import NAMESPACE
 from api.types import RequestHeaders
 from storage.domain.errors import Unauthenticated
@@ -46,4 +46,4 @@ def page_instead(app: FastAPI, scope: Scope, error: Exception) -> Response | Non
         return None
     if isinstance(error, Unauthenticated):
         return to_login(scope["path"], scope["query_string"])
-    return refused(Request({**scope, "app": app}), error)
+    return error_page(Request({**scope, "app": app}), error)

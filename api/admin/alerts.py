@@ -36,7 +36,7 @@ NAMED_MAX = 6
 BAD, WARN = "bad", "warn"
 
 
-class Concern(NamedTuple):
+class Alert(NamedTuple):
     """Alert: its subject, the reason, and the page where it is resolved."""
 
     level: str
@@ -46,8 +46,8 @@ class Concern(NamedTuple):
     parameters: Mapping[str, str] = {}
 
 
-class Seen(msgspec.Struct, frozen=True, kw_only=True):
-    """Input of the rules, as of `now_ms`.
+class AlertInputs(msgspec.Struct, frozen=True, kw_only=True):
+    """Input of the alert rules, as of `now_ms`.
 
     `died`: per queue (of some queues), the number of dead letters within the last hour.
     `sees_deployment`: whether the viewer may know of what does not belong to the namespace.
@@ -66,7 +66,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     sees_deployment: bool
 
 
-def concerns(seen: Seen) -> list[Concern]:
+def find_alerts(seen: AlertInputs) -> list[Alert]:
     """Return all alerts, the most severe first."""
     alerts = [
         *(_of_deployment(seen) if seen.sees_deployment else ()),
@@ -83,7 +83,7 @@ def concerns(seen: Seen) -> list[Concern]:
 # Queues
 
 
-def is_stuck(queue: QueueSample, now_ms: int) -> bool:
+def is_stalled(queue: QueueSample, now_ms: int) -> bool:
     """Return whether messages have waited for long and none is received."""
     return queue.oldest_age_ms(now_ms) >= WAITS_LONG_MS and not queue.received_per_second
 
@@ -93,16 +93,16 @@ def is_behind(queue: QueueSample, now_ms: int) -> bool:
     return queue.oldest_age_ms(now_ms) >= WAITS_LONG_MS and bool(queue.received_per_second)
 
 
-def _waiting(seen: Seen) -> Iterable[Concern]:
+def _waiting(seen: AlertInputs) -> Iterable[Alert]:
     now_ms = seen.now_ms
     ages = {name: queue.oldest_age_ms(now_ms) for name, queue in seen.queues.items()}
-    stuck = [name for name, queue in seen.queues.items() if is_stuck(queue, now_ms)]
+    stuck = [name for name, queue in seen.queues.items() if is_stalled(queue, now_ms)]
     for name in _worst(stuck, ages):
-        waits = f"{formatting.plural(seen.queues[name].ready, 'message')} ready; the oldest has waited {formatting.duration(ages[name])}."
+        waits = f"{formatting.plural(seen.queues[name].ready, 'message')} ready; the oldest has waited {formatting.format_duration(ages[name])}."
         if name in seen.paused:
-            yield Concern(WARN, f"{name} is paused", waits, f"/ui/queues/{name}")
+            yield Alert(WARN, f"{name} is paused", waits, f"/ui/queues/{name}")
         else:
-            yield Concern(
+            yield Alert(
                 BAD, f"No consumer receives from {name}", waits, f"/ui/queues/{name}/messages"
             )
     yield from _more(stuck, "queues without deliveries", "/ui/queues", {"state": "stuck"})
@@ -110,67 +110,67 @@ def _waiting(seen: Seen) -> Iterable[Concern]:
     for name in _worst(behind, ages):
         queue = seen.queues[name]
         detail = (
-            f"The oldest message has waited {formatting.duration(ages[name])}: {formatting.rate(queue.sent_per_second)}/s sent, "
+            f"The oldest message has waited {formatting.format_duration(ages[name])}: {formatting.rate(queue.sent_per_second)}/s sent, "
             f"{formatting.rate(queue.acknowledged_per_second)}/s acknowledged."
         )
-        yield Concern(WARN, f"{name} is falling behind", detail, f"/ui/queues/{name}")
+        yield Alert(WARN, f"{name} is falling behind", detail, f"/ui/queues/{name}")
     yield from _more(behind, "queues falling behind", "/ui/queues", {"sort": "-oldest"})
 
 
-def _dead_letters(seen: Seen) -> Iterable[Concern]:
+def _dead_letters(seen: AlertInputs) -> Iterable[Alert]:
     counts = {name: queue.dead_lettered for name, queue in seen.queues.items()}
     dead = [name for name, count in counts.items() if count]
     for name in _worst(dead, {name: (seen.died.get(name, 0), counts[name]) for name in dead}):
         new, path = seen.died.get(name, 0), f"/ui/queues/{name}/dead-letters"
         title = f"{formatting.plural(counts[name], 'dead letter')} in {name}"
         if new > 0:
-            yield Concern(BAD, title, f"{formatting.count(new)} in the last hour.", path)
+            yield Alert(BAD, title, f"{formatting.count(new)} in the last hour.", path)
         else:
-            yield Concern(WARN, title, "None in the last hour.", path)
+            yield Alert(WARN, title, "None in the last hour.", path)
     yield from _more(dead, "queues with dead letters", "/ui/queues", {"state": "dead"})
 
 
-def _parked(seen: Seen) -> Iterable[Concern]:
+def _parked(seen: AlertInputs) -> Iterable[Alert]:
     parked = {name: queue.parked for name, queue in seen.queues.items() if queue.parked}
     for name in _worst(parked, parked):
         title = f"Parked groups in {name}"
         detail = (
             f"{formatting.plural(parked[name], 'message')} blocked until the groups are resumed."
         )
-        yield Concern(WARN, title, detail, f"/ui/queues/{name}/groups")
+        yield Alert(WARN, title, detail, f"/ui/queues/{name}/groups")
     yield from _more(parked, "queues with parked groups", "/ui/queues", {"state": "parked"})
 
 
 # Groups, webhooks, jobs
 
 
-def _lagging(seen: Seen) -> Iterable[Concern]:
+def _lagging(seen: AlertInputs) -> Iterable[Alert]:
     late = {name: group.lag_ms(seen.now_ms) for name, group in seen.groups.items()}
     lagging = [name for name, lag_ms in late.items() if lag_ms >= WAITS_LONG_MS]
     for name in _worst(lagging, late):
         group = seen.groups[name]
-        detail = f"{formatting.plural(group.lag_records, 'record')} behind, {formatting.duration(late[name])} in time."
+        detail = f"{formatting.plural(group.lag_records, 'record')} behind, {formatting.format_duration(late[name])} in time."
         if group.members:
-            yield Concern(WARN, f"Group {name} is lagging", detail, f"/ui/groups/{name}")
+            yield Alert(WARN, f"Group {name} is lagging", detail, f"/ui/groups/{name}")
         else:
-            yield Concern(BAD, f"Group {name} has no members", detail, f"/ui/groups/{name}")
+            yield Alert(BAD, f"Group {name} has no members", detail, f"/ui/groups/{name}")
     yield from _more(lagging, "lagging groups", "/ui/groups", {"sort": "-lag"})
 
 
-def _webhooks(webhooks: Sequence[Webhook]) -> Iterable[Concern]:
+def _webhooks(webhooks: Sequence[Webhook]) -> Iterable[Alert]:
     for webhook in webhooks:
         name, path = webhook.name.name, f"/ui/webhooks/{webhook.name.name}"
         if webhook.disabled_at_ms is not None:
-            yield Concern(BAD, f"Webhook {name} is disabled", webhook.health.last_failure, path)
+            yield Alert(BAD, f"Webhook {name} is disabled", webhook.health.last_failure, path)
         elif webhook.health.failing_since_ms is not None:
-            yield Concern(WARN, f"Webhook {name} is failing", webhook.health.last_failure, path)
+            yield Alert(WARN, f"Webhook {name} is failing", webhook.health.last_failure, path)
 
 
-def _jobs(jobs: Sequence[Job]) -> Iterable[Concern]:
+def _jobs(jobs: Sequence[Job]) -> Iterable[Alert]:
     for job in jobs[:NAMED_MAX]:
         why = job.failure.strip().splitlines()
         title = f"{job.kind.capitalize()} of {job.subject} failed"
-        yield Concern(
+        yield Alert(
             WARN, title, why[-1][:200] if why else "", "/ui/system/jobs", {"state": "failed"}
         )
 
@@ -178,50 +178,50 @@ def _jobs(jobs: Sequence[Job]) -> Iterable[Concern]:
 # The deployment
 
 
-def _of_deployment(seen: Seen) -> Iterable[Concern]:
+def _of_deployment(seen: AlertInputs) -> Iterable[Alert]:
     for check, result in seen.checks.items():
         if result != "ok":
-            yield Concern(BAD, f"{check.capitalize()} check failed", result, "/ui/system")
+            yield Alert(BAD, f"{check.capitalize()} check failed", result, "/ui/system")
     settled = any(seen.now_ms - one.started_at_ms >= STARTS_MS for one in seen.processes)
     roles = {process.role for process in seen.processes}
     if settled and ProcessRole.SWEEPER not in roles:
-        yield Concern(
+        yield Alert(
             BAD,
             "No sweeper is running",
             "Maintenance tasks and metrics sampling are stopped.",
             "/ui/system",
         )
     if seen.webhooks and settled and ProcessRole.DELIVERER not in roles:
-        yield Concern(
-            BAD, "No deliverer is running", "Webhook deliveries are stopped.", "/ui/system"
-        )
+        yield Alert(BAD, "No deliverer is running", "Webhook deliveries are stopped.", "/ui/system")
     for process in seen.processes:
         if process.event_loop_lag_ms >= LOOP_LATE_MS:
-            late = f"Its event loop lags by {formatting.duration(process.event_loop_lag_ms)}."
-            yield Concern(WARN, f"Process {process.pid} is overloaded", late, "/ui/system")
+            late = (
+                f"Its event loop lags by {formatting.format_duration(process.event_loop_lag_ms)}."
+            )
+            yield Alert(WARN, f"Process {process.pid} is overloaded", late, "/ui/system")
     if seen.total is not None:
         yield from _of_store(seen.total, seen.now_ms)
 
 
-def _of_store(total: TotalSample, now_ms: int) -> Iterable[Concern]:
+def _of_store(total: TotalSample, now_ms: int) -> Iterable[Alert]:
     used, most = total.memory_used_bytes, total.memory_max_bytes
     if used is not None and most and used / most >= MEMORY_HIGH:
         full = used / most >= MEMORY_FULL
         detail = f"{formatting.size(used)} of {formatting.size(most)}."
         if full:
-            yield Concern(
+            yield Alert(
                 BAD, "The hot store is full", detail + " Writes are rejected.", "/ui/system"
             )
         else:
-            yield Concern(
+            yield Alert(
                 WARN,
                 "The hot store is nearly full",
                 detail + " Writes are rejected at 85 %.",
                 "/ui/system",
             )
     if (late_ms := total.archive_lag_ms(now_ms)) >= ARCHIVE_LATE_MS:
-        detail = f"The oldest unarchived record has waited {formatting.duration(late_ms)}."
-        yield Concern(WARN, "Archiving is falling behind", detail, "/ui/streams")
+        detail = f"The oldest unarchived record has waited {formatting.format_duration(late_ms)}."
+        yield Alert(WARN, "Archiving is falling behind", detail, "/ui/streams")
 
 
 # Few of many
@@ -233,7 +233,7 @@ def _worst(names: Iterable[str], weights: Mapping[str, object]) -> list[str]:
 
 def _more(
     names: Sequence[str] | Mapping[str, object], what: str, path: str, parameters: Mapping[str, str]
-) -> Iterable[Concern]:
+) -> Iterable[Alert]:
     rest = len(names) - NAMED_MAX
     if rest > 0:
-        yield Concern(WARN, f"{formatting.count(rest)} more {what}", "Show all.", path, parameters)
+        yield Alert(WARN, f"{formatting.count(rest)} more {what}", "Show all.", path, parameters)

@@ -23,7 +23,7 @@ _MISLEADING = re.compile(
 """Control characters, invisible ones, and those that turn the direction of writing."""
 
 
-class Form(StrEnum):
+class BodyForm(StrEnum):
     """One way to show bytes."""
 
     JSON = "json"
@@ -31,25 +31,31 @@ class Form(StrEnum):
     HEX = "hex"
 
 
-class Shown(NamedTuple):
+class BodyPreview(NamedTuple):
     """Body on a page. `forms`: those it can be shown in. `cut`: the body is longer than shown."""
 
-    form: Form
-    forms: tuple[Form, ...]
+    form: BodyForm
+    forms: tuple[BodyForm, ...]
     text: str
     size_bytes: int
     cut: bool
 
 
-def shown(body: bytes, preferred: str = "") -> Shown:
+def preview(body: bytes, preferred: str = "") -> BodyPreview:
     """Return a body in the preferred form, or else in the most informative one."""
     pretty, text = _pretty(body), _text(body)
-    text_by_form = {Form.JSON: pretty, Form.TEXT: text, Form.HEX: _hex(body[:_HEX_BYTES_MAX])}
+    text_by_form = {
+        BodyForm.JSON: pretty,
+        BodyForm.TEXT: text,
+        BodyForm.HEX: _hex(body[:_HEX_BYTES_MAX]),
+    }
     forms = tuple(form for form, said in text_by_form.items() if said is not None)
     form = next((one for one in forms if one == preferred), forms[0])
     said = text_by_form[form] or ""
-    most = _HEX_BYTES_MAX if form is Form.HEX else SHOWN_BYTES_MAX
-    return Shown(form, forms, said[:SHOWN_BYTES_MAX], len(body), max(len(body), len(said)) > most)
+    most = _HEX_BYTES_MAX if form is BodyForm.HEX else SHOWN_BYTES_MAX
+    return BodyPreview(
+        form, forms, said[:SHOWN_BYTES_MAX], len(body), max(len(body), len(said)) > most
+    )
 
 
 def summary(body: bytes) -> str:
@@ -61,7 +67,7 @@ def summary(body: bytes) -> str:
     return line[:_SUMMARY_CHARACTERS] + ("…" if len(line) > _SUMMARY_CHARACTERS else "")
 
 
-def spelled_out(text: str) -> str:
+def escape_misleading(text: str) -> str:
     """Text whose invisible characters can be seen."""
     return _MISLEADING.sub(lambda match: f"\u27e8U+{ord(match[0]):04X}\u27e9", text)
 
@@ -72,7 +78,7 @@ def _pretty(body: bytes) -> str | None:
         return None
     try:
         value: Any = json.loads(body)
-        return spelled_out(json.dumps(value, indent=2, ensure_ascii=False))
+        return escape_misleading(json.dumps(value, indent=2, ensure_ascii=False))
     except (ValueError, RecursionError):
         return None
 
@@ -81,11 +87,11 @@ def _text(body: bytes) -> str | None:
     """Decode as UTF-8 if it is valid but for a character that was cut in half."""
     part = body[:SHOWN_BYTES_MAX]
     try:
-        return spelled_out(part.decode())
+        return escape_misleading(part.decode())
     except UnicodeDecodeError as error:
         if len(part) - error.start >= 4 or error.reason != "unexpected end of data":
             return None
-        return spelled_out(part[: error.start].decode())
+        return escape_misleading(part[: error.start].decode())
 
 
 def _hex(body: bytes) -> str:

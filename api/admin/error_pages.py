@@ -26,20 +26,20 @@ class PageRoute(APIRoute):
 
     def get_route_handler(self) -> Handler:
         """FastAPI's, with refusals as pages."""
-        return partial(_told, super().get_route_handler())
+        return partial(_with_error_pages, super().get_route_handler())
 
 
-async def _told(handle: Handler, request: Request) -> Response:
+async def _with_error_pages(handle: Handler, request: Request) -> Response:
     try:
         return await handle(request)
     except Exception as error:
-        page = refused(request, error)
+        page = error_page(request, error)
         request_id = str(request.scope.get(REQUEST_ID_KEY, "")).encode()
         log_failure(error, request.url.path, page.status_code, request_id)
         return page
 
 
-def refused(request: Request, error: Exception) -> Response:
+def error_page(request: Request, error: Exception) -> Response:
     """Render the error page of an exception."""
     if isinstance(error, RequestValidationError):
         status, detail = 400, "The URL has invalid parameters."

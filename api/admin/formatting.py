@@ -42,7 +42,7 @@ def size(value: float | None) -> str:
     return f"{value:.0f} {_SIZES[unit]}" if whole else f"{value:.1f} {_SIZES[unit]}"
 
 
-def duration(value_ms: float | None) -> str:
+def format_duration(value_ms: float | None) -> str:
     """A length of time by its two largest units: `3 h 12 min`, `4.2 s`, `80 ms`."""
     if value_ms is None:
         return NOTHING

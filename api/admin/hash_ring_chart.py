@@ -34,7 +34,7 @@ class Arc(NamedTuple):
         return self.share > 0.015
 
 
-def arcs(shards: Sequence[Shard]) -> list[Arc]:
+def hash_ring_arcs(shards: Sequence[Shard]) -> list[Arc]:
     """Every shard, parents before children."""
     heights = _heights(shards)
     deepest = max(heights.values(), default=0)

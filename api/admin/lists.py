@@ -17,14 +17,14 @@ Item = TypeVar("Item")
 _TAG = "tag:"
 
 
-class Asked(NamedTuple):
+class SearchQuery(NamedTuple):
     """Search field input: a part of a name, and `tag:key=value` any number of times."""
 
     part: str
     tags: Mapping[str, str]
 
 
-def asked(words: str) -> Asked:
+def parse_search(words: str) -> SearchQuery:
     """Parse a search field.
 
     `orders tag:team=payments` matches queues with `orders` in the name that team payments tagged.
@@ -36,7 +36,7 @@ def asked(words: str) -> Asked:
             tags[key] = value
         else:
             rest.append(word)
-    return Asked(" ".join(rest), tags)
+    return SearchQuery(" ".join(rest), tags)
 
 
 class Slice(NamedTuple):

@@ -14,7 +14,7 @@ class Snippet(NamedTuple):
     text: str
 
 
-class Reached(NamedTuple):
+class ServiceAccess(NamedTuple):
     """Connection parameters of the caller.
 
     The base URL, the namespace where it has to be named, and whether the service requires a key.
@@ -54,7 +54,7 @@ class Reached(NamedTuple):
         )
 
 
-def queue_snippets(endpoint: Reached, queue: str, *, fifo: bool) -> tuple[Snippet, ...]:
+def queue_snippets(endpoint: ServiceAccess, queue: str, *, fifo: bool) -> tuple[Snippet, ...]:
     """Return a program that sends, receives and acknowledges, in each language."""
     return (
         Snippet("curl", "curl", _curl(endpoint, queue, fifo)),
@@ -64,7 +64,7 @@ def queue_snippets(endpoint: Reached, queue: str, *, fifo: bool) -> tuple[Snippe
     )
 
 
-def _curl(endpoint: Reached, queue: str, fifo: bool) -> str:
+def _curl(endpoint: ServiceAccess, queue: str, fifo: bool) -> str:
     group = ', "group": "customer-7"' if fifo else ""
     json = " -H 'content-type: application/json'"
     return f"""# Send
@@ -78,7 +78,7 @@ curl{endpoint.curl_options}{json} -d '{{"settlements": [{{"receipt_handle": "…
 """
 
 
-def _python(endpoint: Reached, queue: str, fifo: bool) -> str:
+def _python(endpoint: ServiceAccess, queue: str, fifo: bool) -> str:
     group = ', group="customer-7"' if fifo else ""
     return f"""{endpoint.python_client}
 queue = client.queue("{queue}")
@@ -91,7 +91,7 @@ for message in queue.receive(messages_max=10, wait_seconds=20):
 """
 
 
-def _typescript(endpoint: Reached, queue: str, fifo: bool) -> str:
+def _typescript(endpoint: ServiceAccess, queue: str, fifo: bool) -> str:
     group = ", group: 'customer-7'" if fifo else ""
     return f"""import {{ Worker, connect, sendMessages }} from 'millstream-client';
 
@@ -110,7 +110,7 @@ await worker.run();  // what returns is acknowledged, what throws comes again
 """
 
 
-def _boto3(endpoint: Reached, queue: str, fifo: bool) -> str:
+def _boto3(endpoint: ServiceAccess, queue: str, fifo: bool) -> str:
     group = ', MessageGroupId="customer-7", MessageDeduplicationId="order-1"' if fifo else ""
     return f"""{endpoint.boto3_client("sqs")}
 url = sqs.get_queue_url(QueueName="{queue}")["QueueUrl"]

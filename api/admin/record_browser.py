@@ -1,7 +1,7 @@
 """Paged browsing and search of a stream's records.
 
 A position is an offset in each of some shards, as every reader of a stream has it; in a URL it is a cursor that
-`GET /v1/streams/{stream}/records` takes too. A search scans `LOOKED_AT_MAX` records and reports where it stopped, so
+`GET /v1/streams/{stream}/records` takes too. A search scans `SCANNED_MAX` records and reports where it stopped, so
 that no page reads a stream to its end.
 """
 
@@ -31,16 +31,16 @@ from storage.streams.seek import positions_since
 ROWS = 50
 """Records on one page."""
 
-LOOKED_AT_MAX = 5_000
+SCANNED_MAX = 5_000
 _READ_BYTES_MAX = 4 * limits.MIB
-_LOOKED_AT_BYTES_MAX = 4 * _READ_BYTES_MAX
+_SCANNED_BYTES_MAX = 4 * _READ_BYTES_MAX
 _READ_RECORDS = 1_000
 
-Wanted = Callable[[LogRecord], bool]
+RecordPredicate = Callable[[LogRecord], bool]
 Positions = Mapping[int, int]
 
 
-class From(StrEnum):
+class BrowseStart(StrEnum):
     """Start of browsing. live: at the next records, which are shown as they arrive."""
 
     LATEST = "latest"
@@ -51,28 +51,28 @@ class From(StrEnum):
     LIVE = "live"
 
 
-class At(NamedTuple):
+class ShardRecord(NamedTuple):
     """A record and its shard."""
 
     shard: int
     record: LogRecord
 
 
-class Found(NamedTuple):
+class BrowsedPage(NamedTuple):
     """Page of records, by arrival.
 
     `after`: the start of the next page; None where no more records exist now.
-    `looked_at`: the number of records that were scanned to find these.
+    `scanned`: the number of records that were scanned to find these.
     """
 
-    records: list[At]
+    records: list[ShardRecord]
     after: Positions | None
-    looked_at: int
+    scanned: int
     gaps: list[tuple[int, Gap]]
     tier: Tier
 
 
-class Place(NamedTuple):
+class BrowsePosition(NamedTuple):
     """Start of a page.
 
     `shard`: only that one is read; otherwise all are, children after their parents.
@@ -82,40 +82,46 @@ class Place(NamedTuple):
     shard: int | None
 
 
-async def look(
-    storage: Storage, name: StreamName, place: Place, predicate: Wanted | None, rows: int = ROWS
-) -> Found:
+async def scan_records(
+    storage: Storage,
+    name: StreamName,
+    place: BrowsePosition,
+    predicate: RecordPredicate | None,
+    rows: int = ROWS,
+) -> BrowsedPage:
     """Return the first records from a position on that match."""
-    position, records, gaps = place, list[At](), list[tuple[int, Gap]]()
-    tier, looked_at, size = Tier.HOT, 0, 0
-    while len(records) < rows and looked_at < LOOKED_AT_MAX and size < _LOOKED_AT_BYTES_MAX:
+    position, records, gaps = place, list[ShardRecord](), list[tuple[int, Gap]]()
+    tier, scanned, size = Tier.HOT, 0, 0
+    while len(records) < rows and scanned < SCANNED_MAX and size < _SCANNED_BYTES_MAX:
         most = _READ_RECORDS if predicate else rows - len(records)
         reads, after = await _read(storage, name, position, most)
-        came = [At(read.shard, record) for read in reads for record in read.records]
+        came = [ShardRecord(read.shard, record) for read in reads for record in read.records]
         gaps += [(read.shard, read.gap) for read in reads if read.gap]
         tier = Tier.ARCHIVE if slowest(reads) is Tier.ARCHIVE else tier
         if not came and after.positions == position.positions:
-            return Found(_by_arrival(records), None, looked_at, gaps, tier)
+            return BrowsedPage(_by_arrival(records), None, scanned, gaps, tier)
         meant = [one for one in came if predicate is None or predicate(one.record)]
         selected, position = _cut(meant, after, rows - len(records))
         records += selected
-        looked_at += len(came)
+        scanned += len(came)
         size += sum(len(one.record.record.data) for one in came)
-    return Found(_by_arrival(records), position.positions, looked_at, gaps, tier)
+    return BrowsedPage(_by_arrival(records), position.positions, scanned, gaps, tier)
 
 
 async def _read(
-    storage: Storage, name: StreamName, place: Place, records_max: int
-) -> tuple[Sequence[ShardRead], Place]:
+    storage: Storage, name: StreamName, place: BrowsePosition, records_max: int
+) -> tuple[Sequence[ShardRead], BrowsePosition]:
     many = {"records_max": records_max, "bytes_max": _READ_BYTES_MAX}
     if place.shard is None:
         read = await storage.streams.read(name, place.positions, **many)
-        return read.shards, Place(read.positions, None)
+        return read.shards, BrowsePosition(read.positions, None)
     reads = await storage.streams.read_shards(name, place.positions, **many)
-    return reads, Place({read.shard: read.next_offset for read in reads}, place.shard)
+    return reads, BrowsePosition({read.shard: read.next_offset for read in reads}, place.shard)
 
 
-def _cut(meant: Sequence[At], after: Place, room: int) -> tuple[list[At], Place]:
+def _cut(
+    meant: Sequence[ShardRecord], after: BrowsePosition, room: int
+) -> tuple[list[ShardRecord], BrowsePosition]:
     """Return as many records as fit, and the position of the others.
 
     All are returned where a shard has ended.
@@ -130,7 +136,7 @@ def _cut(meant: Sequence[At], after: Place, room: int) -> tuple[list[At], Place]
     return selected, after._replace(positions={**after.positions, **back})
 
 
-def _by_arrival(records: Sequence[At]) -> list[At]:
+def _by_arrival(records: Sequence[ShardRecord]) -> list[ShardRecord]:
     """Sort by arrival; each shard keeps its order.
 
     Arrivals of a shard never decrease and the sort is stable.
@@ -138,16 +144,16 @@ def _by_arrival(records: Sequence[At]) -> list[At]:
     return sorted(records, key=lambda record: record.record.arrival_ms)
 
 
-async def place_at(
+async def position_of(
     storage: Storage,
     stream: Stream,
-    begin: From,
+    begin: BrowseStart,
     shard: int | None,
     *,
     offset: int = 0,
     time_ms: int = 0,
     back: int = ROWS,
-) -> Place:
+) -> BrowsePosition:
     """Return the position where browsing begins.
 
     `back`: the number of records before the end, of all shards together.
@@ -156,27 +162,27 @@ async def place_at(
     states = await storage.streams.shards(name)
     chosen = [state for state in states if shard is None or state.shard.index == shard]
     match begin:
-        case From.LATEST | From.LIVE:
+        case BrowseStart.LATEST | BrowseStart.LIVE:
             chosen = [state for state in chosen if shard is not None or state.shard.is_open]
             each = -(-back // max(1, len(chosen)))
-            return Place(
+            return BrowsePosition(
                 {one.shard.index: max(one.start, one.next - each) for one in chosen}, shard
             )
-        case From.TIME if shard is None:
-            return Place(
+        case BrowseStart.TIME if shard is None:
+            return BrowsePosition(
                 await positions_since(storage.streams, storage.catalog, name, time_ms), None
             )
-        case From.TIME:
+        case BrowseStart.TIME:
             since = ReadFrom(time_ms=time_ms)
             read = await storage.streams.read_shard(
                 name, shard or 0, since, records_max=1, bytes_max=1
             )
             first = read.records[0].offset if read.records else read.next_offset
-            return Place({read.shard: first}, shard)
-        case From.OFFSET if shard is not None:
-            return Place({one.shard.index: _within(one, offset) for one in chosen}, shard)
+            return BrowsePosition({read.shard: first}, shard)
+        case BrowseStart.OFFSET if shard is not None:
+            return BrowsePosition({one.shard.index: _within(one, offset) for one in chosen}, shard)
         case _:
-            return Place({} if shard is None else {shard: chosen[0].start}, shard)
+            return BrowsePosition({} if shard is None else {shard: chosen[0].start}, shard)
 
 
 def _within(state: ShardState, offset: int) -> int:
@@ -184,7 +190,7 @@ def _within(state: ShardState, offset: int) -> int:
     return min(max(offset, state.start), state.next)
 
 
-def wants(text: str, key: str = "") -> Wanted | None:
+def predicate_of(text: str, key: str = "") -> RecordPredicate | None:
     """Return a predicate for records, or None if all match.
 
     It matches records of that key that have `text` in the body, key or a header, ignoring case.
@@ -210,7 +216,7 @@ def wants(text: str, key: str = "") -> Wanted | None:
     return wanted
 
 
-def moment(text: str) -> int:
+def parse_time_ms(text: str) -> int:
     """Parse a typed time, UTC by default, to milliseconds since 1970. Raises ValidationFailed."""
     try:
         parsed = datetime.fromisoformat(text.strip())

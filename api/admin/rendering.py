@@ -11,9 +11,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from api.admin import formatting
 from api.admin.assets import accepts_gzip, address_of
-from api.admin.body_preview import spelled_out, summary
-from api.admin.queue_snippets import Reached
-from api.admin.sparklines import spark
+from api.admin.body_preview import escape_misleading, summary
+from api.admin.queue_snippets import ServiceAccess
+from api.admin.sparklines import sparkline
 from api.http.public_url import base_url_of
 from api.native.dependencies import PRINCIPAL_KEY, principal_of
 from api.native.fields import rfc3339
@@ -103,13 +103,13 @@ def environment() -> Environment:
         count=formatting.count,
         rate=formatting.rate,
         size=formatting.size,
-        duration=formatting.duration,
+        duration=formatting.format_duration,
         plural=formatting.plural,
         seconds=formatting.seconds,
         rfc3339=rfc3339,
-        spark=spark,
+        spark=sparkline,
         headertext=summary,
-        shown_text=spelled_out,
+        shown_text=escape_misleading,
     )
     made.globals.update(asset=address_of, percent=formatting.percent, nothing=formatting.NOTHING)
     return made
@@ -132,7 +132,7 @@ def render(
             **values,
         )
     )
-    return _answer(request, html.encode(), status_code)
+    return _response(request, html.encode(), status_code)
 
 
 def _frame(request: Request) -> Frame:
@@ -149,11 +149,11 @@ def _frame(request: Request) -> Frame:
     )
 
 
-def reached(request: Request, principal: Principal) -> Reached:
+def service_access(request: Request, principal: Principal) -> ServiceAccess:
     """Return the caller's connection parameters for programs."""
     elsewhere = principal.everywhere and principal.namespace != DEFAULT_NAMESPACE
     frame = _frame(request)
-    return Reached(frame.base, principal.namespace if elsewhere else None, frame.guarded)
+    return ServiceAccess(frame.base, principal.namespace if elsewhere else None, frame.guarded)
 
 
 def as_file(body: bytes, name: str) -> Response:
@@ -162,7 +162,7 @@ def as_file(body: bytes, name: str) -> Response:
     return Response(body, headers=_OF_A_FILE | disposition, media_type="application/octet-stream")
 
 
-def _answer(request: Request, body: bytes, status: int) -> Response:
+def _response(request: Request, body: bytes, status: int) -> Response:
     headers = dict(HEADERS)
     if len(body) >= _PACKED_BYTES_MIN and accepts_gzip(request):
         body = gzip.compress(body, 5, mtime=0)

@@ -41,7 +41,7 @@ async def show_login(request: Request) -> Response:
 
 
 @rest.get("/ui/{path:path}")
-async def show_nothing(request: Request, path: str) -> Response:
+async def show_not_found(request: Request, path: str) -> Response:
     """Answer paths without a page; redirect a page's path with a trailing slash to the page."""
     if path.endswith("/") or not path:
         target = f"/ui/{path}".rstrip("/")

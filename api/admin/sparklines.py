@@ -9,7 +9,7 @@ POINTS_MAX = 60
 _TOP = 2.0  # room for the line's own width
 
 
-def spark(values: Sequence[float | None], width: int = WIDTH, height: int = HEIGHT) -> str:
+def sparkline(values: Sequence[float | None], width: int = WIDTH, height: int = HEIGHT) -> str:
     """Return the `d` of a path, empty where nothing was measured. Zero is at the bottom."""
     values = _thinned(values)
     present = [value for value in values if value is not None]

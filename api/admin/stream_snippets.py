@@ -1,9 +1,9 @@
 """Programs for one stream, to be copied and run as they are; for queues see `snippets`."""
 
-from api.admin.queue_snippets import Reached, Snippet
+from api.admin.queue_snippets import ServiceAccess, Snippet
 
 
-def stream_snippets(endpoint: Reached, stream: str) -> tuple[Snippet, ...]:
+def stream_snippets(endpoint: ServiceAccess, stream: str) -> tuple[Snippet, ...]:
     """Return a program that appends and reads, in each language."""
     return (
         Snippet("curl", "curl", _curl(endpoint, stream)),
@@ -13,7 +13,7 @@ def stream_snippets(endpoint: Reached, stream: str) -> tuple[Snippet, ...]:
     )
 
 
-def _curl(endpoint: Reached, stream: str) -> str:
+def _curl(endpoint: ServiceAccess, stream: str) -> str:
     json = " -H 'content-type: application/json'"
     return f"""# Append; records of one key keep their order
 curl{endpoint.curl_options}{json} -d '{{"key": "ann", "data": {{"page": "/"}}}}' {endpoint.base}/v1/streams/{stream}/records
@@ -26,7 +26,7 @@ curl{endpoint.curl_options} -N -H 'accept: application/jsonl' '{endpoint.base}/v
 """
 
 
-def _python(endpoint: Reached, stream: str) -> str:
+def _python(endpoint: ServiceAccess, stream: str) -> str:
     return f"""{endpoint.python_client}
 stream = client.stream("{stream}")
 
@@ -37,7 +37,7 @@ for record in stream.read():  # from the oldest on; "latest", follow=True waits 
 """
 
 
-def _typescript(endpoint: Reached, stream: str) -> str:
+def _typescript(endpoint: ServiceAccess, stream: str) -> str:
     return f"""import {{ appendRecords, connect, subscribeToStream }} from 'millstream-client';
 
 const millstream = {endpoint.typescript_client};
@@ -54,7 +54,7 @@ for await (const record of subscribeToStream(millstream, '{stream}')) console.lo
 """
 
 
-def _boto3(endpoint: Reached, stream: str) -> str:
+def _boto3(endpoint: ServiceAccess, stream: str) -> str:
     return f"""{endpoint.boto3_client("kinesis")}
 
 kinesis.put_record(StreamName="{stream}", PartitionKey="ann", Data=b'{{"page": "/"}}')

@@ -8,7 +8,7 @@ import sys
 import httpx
 import pytest
 
-from api.admin.queue_snippets import Reached
+from api.admin.queue_snippets import ServiceAccess
 from api.admin.stream_snippets import stream_snippets
 from storage.domain.access.permissions import Role
 from storage.domain.names import StreamName
@@ -180,7 +180,7 @@ async def test_listing_ten_thousand_queues_needs_bounded_calls(service):
 async def test_code_examples_of_stream_run(service):
     name = StreamName("run-me")
     await service.storage.catalog.put_stream(name, StreamSpec(shards=2))
-    at = Reached(service.open_url, None, False)
+    at = ServiceAccess(service.open_url, None, False)
     code = {snippet.key: snippet.text for snippet in stream_snippets(at, name.name)}
 
     append, read, _ = [line for line in code["curl"].splitlines() if line.startswith("curl")]

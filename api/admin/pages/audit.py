@@ -49,7 +49,7 @@ async def list_entries(
         "audit.html",
         rows=[(entry, differences(entry)) for entry in rows],
         actions=list(Action),
-        asked={"who": who, "action": action, "about": about, "within": within},
+        filters={"who": who, "action": action, "about": about, "within": within},
         everywhere=everywhere,
         after=after,
         more=rows[-1].seq if len(entries) > PAGE_ROWS else None,

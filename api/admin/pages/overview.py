@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from fastapi import APIRouter, Request, Response
 
-from api.admin.alerts import Seen, concerns
+from api.admin.alerts import AlertInputs, find_alerts
 from api.admin.error_pages import PageRoute
 from api.admin.lists import PAGE_ROWS
 from api.admin.rendering import render
@@ -33,7 +33,7 @@ async def show_overview(request: Request, storage: StorageDep, principal: Princi
         request,
         "overview.html",
         live=True,
-        concerns=concerns(seen),
+        alerts=find_alerts(seen),
         seen=seen,
         knows_all=principal.policy.allows(Action.METRICS_READ, "*"),
         hour=hour.columns,
@@ -49,7 +49,7 @@ async def _hour(storage: Storage, principal: Principal) -> Samples:
     return await storage.time_series.of_namespace(principal.namespace, limits.HOUR_MS)
 
 
-async def _seen(storage: Storage, principal: Principal, checks: Mapping[str, str]) -> Seen:
+async def _seen(storage: Storage, principal: Principal, checks: Mapping[str, str]) -> AlertInputs:
     namespace, policy = principal.namespace, principal.policy
     queues, groups, totals, webhooks, jobs, processes = await asyncio.gather(
         storage.time_series.latest_queues(namespace),
@@ -62,7 +62,7 @@ async def _seen(storage: Storage, principal: Principal, checks: Mapping[str, str
     now_ms = _CLOCK.now_ms()
     mine = {name: queue for name, queue in queues.items() if policy.allows(Action.QUEUE_LIST, name)}
     closely = await storage.search.queues(namespace, _looked_at_closely(mine, now_ms))
-    return Seen(
+    return AlertInputs(
         now_ms=now_ms,
         queues=mine,
         groups={

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Depends, Request, Response
 
 from api.admin.error_pages import PageRoute
 from api.admin.queue_snippets import queue_snippets
-from api.admin.rendering import Tab, reached, render
+from api.admin.rendering import Tab, render, service_access
 from api.native.dependencies import PrincipalDep, QueuePath, StorageDep, may
 from storage.domain.access.permissions import Action
 from storage.domain.queues.queue import Queue, QueueStats, QueueType
@@ -113,5 +113,5 @@ async def show_code(
         stored,
         stats,
         live=False,
-        snippets=queue_snippets(reached(request, principal), queue.name, fifo=fifo),
+        snippets=queue_snippets(service_access(request, principal), queue.name, fifo=fifo),
     )

@@ -6,7 +6,7 @@ from typing import Annotated, TypeVar
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 
-from api.admin.body_preview import shown, summary
+from api.admin.body_preview import preview, summary
 from api.admin.error_pages import PageRoute
 from api.admin.lists import PAGE_ROWS, Words
 from api.admin.pages.queue import queue_page
@@ -75,10 +75,10 @@ async def _browse(
             queue, after_offset=after, messages_max=rows, state=state
         )
 
-    return await _look_through(look, lambda message: _contains(message, words), after, bool(words))
+    return await _scan(look, lambda message: _contains(message, words), after, bool(words))
 
 
-async def _look_through(
+async def _scan(
     look: Callable[[int, int], Awaitable[tuple[list[M], int | None]]],
     matches: Callable[[M], bool],
     after: int,
@@ -137,7 +137,7 @@ async def show_message(
         one=entry,
         dead=dead,
         history=history,
-        body=None if entry is None else shown(entry.body, form),
+        body=None if entry is None else preview(entry.body, form),
     )
 
 
@@ -215,7 +215,7 @@ async def _dead(
     def wanted(letter: DeadLetter) -> bool:
         return (not reason or letter.reason == reason) and _contains(letter, words)
 
-    return await _look_through(look, wanted, after, bool(reason or words))
+    return await _scan(look, wanted, after, bool(reason or words))
 
 
 @router.get("/groups", dependencies=[SEE])

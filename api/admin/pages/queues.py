@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 from fastapi import APIRouter, Depends, Request, Response
 
-from api.admin.alerts import is_stuck
+from api.admin.alerts import is_stalled
 from api.admin.error_pages import PageRoute
-from api.admin.lists import Slice, Start, Words, asked, slice_of, sorted_names
+from api.admin.lists import Slice, Start, Words, parse_search, slice_of, sorted_names
 from api.admin.rendering import render
 from api.native.dependencies import PrincipalDep, StorageDep, may
 from storage.bootstrap import Storage
@@ -27,7 +27,7 @@ _UNMEASURED = QueueSample()  # of a queue that was made a moment ago
 _CLOCK = SystemClock()
 
 
-class State(NamedTuple):
+class QueueFilter(NamedTuple):
     """State that the list can be filtered by."""
 
     key: str
@@ -36,16 +36,16 @@ class State(NamedTuple):
 
 
 STATES = (
-    State("waiting", "Ready", lambda queue, _: queue.ready > 0),
-    State("in_flight", "In flight", lambda queue, _: queue.in_flight > 0),
-    State("delayed", "Delayed", lambda queue, _: queue.delayed > 0),
-    State("stuck", "Stuck", is_stuck),
-    State("dead", "Dead letters", lambda queue, _: queue.dead_lettered > 0),
-    State("parked", "Parked", lambda queue, _: queue.parked > 0),
+    QueueFilter("waiting", "Ready", lambda queue, _: queue.ready > 0),
+    QueueFilter("in_flight", "In flight", lambda queue, _: queue.in_flight > 0),
+    QueueFilter("delayed", "Delayed", lambda queue, _: queue.delayed > 0),
+    QueueFilter("stuck", "Stuck", is_stalled),
+    QueueFilter("dead", "Dead letters", lambda queue, _: queue.dead_lettered > 0),
+    QueueFilter("parked", "Parked", lambda queue, _: queue.parked > 0),
 )
 
 
-class Row(NamedTuple):
+class QueueRow(NamedTuple):
     """A queue as the list shows it: counted now, its rates as they were measured last."""
 
     queue: Queue
@@ -68,7 +68,7 @@ async def list_queues(
 
     One statement for the names, one read for all samples, and then what this page alone needs.
     """
-    part, tags = asked(q)
+    part, tags = parse_search(q)
     names, latest = await asyncio.gather(
         storage.search.queue_names(principal.namespace, part, tags),
         storage.time_series.latest_queues(principal.namespace),
@@ -85,7 +85,7 @@ async def list_queues(
         rows=await _rows(storage, principal.namespace, page, latest),
         page=page,
         states=STATES,
-        asked={"q": q, "state": state, "sort": sort},
+        filters={"q": q, "state": state, "sort": sort},
     )
 
 
@@ -108,7 +108,7 @@ def _keys(latest: Mapping[str, QueueSample], now_ms: int) -> dict[str, Callable[
 
 async def _rows(
     storage: Storage, namespace: str, page: Slice, latest: Mapping[str, QueueSample]
-) -> list[Row]:
+) -> list[QueueRow]:
     queues = await storage.search.queues(namespace, page.names)
     present = [queues[name] for name in page.names if name in queues]
     counted, charts = await asyncio.gather(
@@ -116,7 +116,7 @@ async def _rows(
         _charts(storage, [queue.name for queue in present]),
     )
     return [
-        Row(queue, stats, latest.get(queue.name.name, _UNMEASURED), charts.get(queue.name, ()))
+        QueueRow(queue, stats, latest.get(queue.name.name, _UNMEASURED), charts.get(queue.name, ()))
         for queue, stats in zip(present, counted, strict=True)
         if stats is not None
     ]

@@ -24,7 +24,7 @@ Cursor = Annotated[str, Query(max_length=2_000)]
 _CLOCK = SystemClock()
 
 
-class Progress(NamedTuple):
+class ReplayProgress(NamedTuple):
     """Progress of a replay: `done` of `whole` offsets.
 
     `per_second` is the rate since it started; None where it is unknown.
@@ -37,7 +37,7 @@ class Progress(NamedTuple):
     left_ms: float | None
 
     @classmethod
-    def of(cls, replay: Replay, counts: dict[str, Any], now_ms: int) -> "Progress":
+    def of(cls, replay: Replay, counts: dict[str, Any], now_ms: int) -> "ReplayProgress":
         """Compute the progress from its parts, or from its worker's last report."""
         job = replay.job
         whole = counts.get("records", 0)
@@ -51,11 +51,11 @@ class Progress(NamedTuple):
         return cls(done, whole, counts.get("sent", 0), rate, left_ms)
 
 
-class Row(NamedTuple):
+class ReplayRow(NamedTuple):
     """A replay as the list shows it."""
 
     replay: Replay
-    progress: Progress
+    progress: ReplayProgress
 
 
 @router.get("", dependencies=[SEE])
@@ -85,7 +85,10 @@ async def list_replays(
         request,
         "replay/list.html",
         live=True,
-        rows=[Row(item, Progress.of(item, item.job.progress, now_ms)) for item in page.items],
+        rows=[
+            ReplayRow(item, ReplayProgress.of(item, item.job.progress, now_ms))
+            for item in page.items
+        ],
         after=page.next_cursor,
         state=state,
         states=list(JobState),
@@ -116,9 +119,9 @@ async def show_replay(
         name=stored.spec.replay_id,
         replay=stored,
         job=job,
-        asked=stored.spec.request,
-        told=counts,
-        progress=Progress.of(stored, counts, _CLOCK.now_ms()),
+        spec=stored.spec.request,
+        counts=counts,
+        progress=ReplayProgress.of(stored, counts, _CLOCK.now_ms()),
         can_pause=not settled
         and job.state is not JobState.PAUSED
         and job.wish is RequestedState.NONE,

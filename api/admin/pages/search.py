@@ -32,7 +32,7 @@ _PAGES = (
 )
 
 
-class Found(NamedTuple):
+class SearchHit(NamedTuple):
     """One place to go to."""
 
     kind: str
@@ -47,7 +47,7 @@ async def search(
     """A fragment: what has such a name, pages first."""
     part = q.strip()
     pages = [
-        Found("page", label, path)
+        SearchHit("page", label, path)
         for label, path, action in _PAGES
         if part.lower() in label.lower() and (not action or _may(principal, action))
     ]
@@ -59,7 +59,7 @@ def _may(principal: Principal, action: Action) -> bool:
     return principal.policy.allows_somewhere(action)
 
 
-async def _named(storage: Storage, principal: Principal, part: str) -> list[Found]:
+async def _named(storage: Storage, principal: Principal, part: str) -> list[SearchHit]:
     namespace = principal.namespace
     queues, streams, groups = await asyncio.gather(
         storage.search.queue_names(namespace, part),
@@ -75,5 +75,5 @@ async def _named(storage: Storage, principal: Principal, part: str) -> list[Foun
     for kind, action, names in kinds:
         seen = [name for name in names if principal.policy.allows(action, name)]
         best = sorted(seen, key=lambda name: (not name.startswith(part), name))
-        hits += [Found(kind, name, f"/ui/{kind}s/{name}") for name in best[:_OF_EACH_KIND]]
+        hits += [SearchHit(kind, name, f"/ui/{kind}s/{name}") for name in best[:_OF_EACH_KIND]]
     return hits

@@ -3,7 +3,7 @@
 from fastapi import APIRouter, Depends, Request, Response
 
 from api.admin.error_pages import PageRoute
-from api.admin.rendering import Tab, reached, render
+from api.admin.rendering import Tab, render, service_access
 from api.admin.stream_snippets import stream_snippets
 from api.native.dependencies import PrincipalDep, StorageDep, StreamPath, may
 from storage.bootstrap import Storage
@@ -99,5 +99,5 @@ async def show_code(
         name=stream.name,
         tabs=tabs(stored),
         here="code",
-        snippets=stream_snippets(reached(request, principal), stream.name),
+        snippets=stream_snippets(service_access(request, principal), stream.name),
     )

@@ -21,7 +21,7 @@ SEE = Depends(may(Action.STREAM_LIST))
 _JOBS_SHOWN = 5
 
 
-class Row(NamedTuple):
+class ShardArchiveRow(NamedTuple):
     """A shard in both tiers. `waiting`: records that are in the hot store alone."""
 
     shard: int
@@ -36,7 +36,7 @@ class Row(NamedTuple):
     file_bytes: int
 
     @classmethod
-    def of(cls, archive: ShardArchive) -> "Row":
+    def of(cls, archive: ShardArchive) -> "ShardArchiveRow":
         """Return the row of a shard."""
         state, hot = archive.state, archive.hot
         first = max(hot.start, state.archived if state else 0) if hot else 0
@@ -68,7 +68,7 @@ async def show_archive(
     archive = await storage.archive_admin.show(stream)
     chosen = shard if any(one.index == shard for one in stored.shards) else stored.shards[0].index
     files = await storage.archive_admin.files(stream, chosen, after=after, limit=PAGE_ROWS + 1)
-    rows = [Row.of(one) for one in archive.shards]
+    rows = [ShardArchiveRow.of(one) for one in archive.shards]
     return render(
         request,
         "stream/archive.html",

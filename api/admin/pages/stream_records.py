@@ -6,11 +6,21 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 from fastapi import APIRouter, Depends, Query, Request, Response
 
-from api.admin.body_preview import Shown, shown, spelled_out, summary
+from api.admin.body_preview import BodyPreview, escape_misleading, preview, summary
 from api.admin.error_pages import PageRoute
 from api.admin.lists import Words
 from api.admin.pages.stream import tabs
-from api.admin.record_browser import ROWS, At, Found, From, Place, look, moment, place_at, wants
+from api.admin.record_browser import (
+    ROWS,
+    BrowsedPage,
+    BrowsePosition,
+    BrowseStart,
+    ShardRecord,
+    parse_time_ms,
+    position_of,
+    predicate_of,
+    scan_records,
+)
 from api.admin.rendering import as_file, render
 from api.native.cursors import decode_cursor, encode_cursor
 from api.native.dependencies import StorageDep, StreamPath, may
@@ -28,18 +38,18 @@ router = APIRouter(include_in_schema=False, route_class=PageRoute, prefix="/ui/s
 READ = Depends(may(Action.STREAM_READ))
 EXPORTED_RECORDS_MAX = 10_000
 SEARCHED_BACK = 1_000
-_NOTHING = Found([], None, 0, [], Tier.HOT)
+_NOTHING = BrowsedPage([], None, 0, [], Tier.HOT)
 Offset = Annotated[int, Query(ge=0, le=limits.OFFSET_MAX)]
 Shard = Annotated[str, Query(pattern="^[0-9]{0,9}$")]
 
 
-class Asked(NamedTuple):
+class RecordQuery(NamedTuple):
     """Query of the stream browser, from the URL.
 
     `cursor`: the position where a page continues, in place of `begin`.
     """
 
-    begin: From
+    begin: BrowseStart
     shard: int | None
     offset: int
     time: str
@@ -48,7 +58,7 @@ class Asked(NamedTuple):
     cursor: str
 
     @property
-    def kept(self) -> dict[str, Any]:
+    def link_parameters(self) -> dict[str, Any]:
         """Parameters for links to the same view."""
         return {
             "at": self.begin.value,
@@ -61,20 +71,20 @@ class Asked(NamedTuple):
         }
 
 
-def asked_from(
-    at: From = From.LATEST,
+def parse_query(
+    begin: Annotated[BrowseStart, Query(alias="at")] = BrowseStart.LATEST,
     shard: Shard = "",
     offset: Offset = 0,
     time: Words = "",
     key: Annotated[str, Query(max_length=limits.KEY_CHARACTERS_MAX)] = "",
     q: Words = "",
     cursor: Annotated[str, Query(max_length=8_000)] = "",
-) -> Asked:
+) -> RecordQuery:
     """Parse the URL's parameters."""
-    return Asked(at, int(shard) if shard else None, offset, time, key, q, cursor)
+    return RecordQuery(begin, int(shard) if shard else None, offset, time, key, q, cursor)
 
 
-AskedDep = Annotated[Asked, Depends(asked_from)]
+RecordQueryDep = Annotated[RecordQuery, Depends(parse_query)]
 
 
 class Line(NamedTuple):
@@ -89,12 +99,12 @@ class Line(NamedTuple):
     summary: str
 
 
-class Seen(NamedTuple):
+class RecordDetail(NamedTuple):
     """Record shown in detail."""
 
     shard: int
-    at: LogRecord
-    body: Shown
+    record: LogRecord
+    body: BodyPreview
     key: str
     headers: Sequence[tuple[str, str]]
 
@@ -104,19 +114,19 @@ async def browse(
     request: Request,
     stream: StreamPath,
     storage: StorageDep,
-    query: AskedDep,
+    query: RecordQueryDep,
     see: Annotated[str, Query(pattern="^([0-9]{1,9}:[0-9]{1,16})?$")] = "",
     form: Words = "",
 ) -> Response:
     """Show records of a stream, and one of them in detail."""
     stored = await storage.catalog.fresh_stream(stream)
     page, trouble = _NOTHING, ""
-    if query.begin is not From.LIVE:
+    if query.begin is not BrowseStart.LIVE:
         try:
-            page = await _found(storage, stored, query)
+            page = await _read_page(storage, stored, query)
         except MillstreamError as error:
             trouble = str(error)
-    newest_first = query.begin is From.LATEST and not query.cursor
+    newest_first = query.begin is BrowseStart.LATEST and not query.cursor
     return render(
         request,
         "stream/browse.html",
@@ -124,24 +134,24 @@ async def browse(
         name=stream.name,
         tabs=tabs(stored),
         here="browse",
-        asked=query,
-        kept=query.kept,
+        query=query,
+        link_parameters=query.link_parameters,
         lines=[_line(one) for one in (page.records[::-1] if newest_first else page.records)],
         newest_first=newest_first,
-        found=page,
+        page=page,
         after=_after(stored, query, page),
         older=_older(query, page),
         trouble=trouble,
         see=see,
-        seen=await _seen(storage, stream, see, form) if see else None,
+        seen=await _record_detail(storage, stream, see, form) if see else None,
     )
 
 
 @router.get("/records.ndjson", dependencies=[READ])
-async def export(stream: StreamPath, storage: StorageDep, query: AskedDep) -> Response:
+async def export(stream: StreamPath, storage: StorageDep, query: RecordQueryDep) -> Response:
     """Download the records of a view from its start, as NDJSON."""
     stored = await storage.catalog.fresh_stream(stream)
-    page = await _found(storage, stored, query, rows=EXPORTED_RECORDS_MAX)
+    page = await _read_page(storage, stored, query, rows=EXPORTED_RECORDS_MAX)
     lines = [
         msgspec.json.encode(RecordOut.from_domain(one.record, False, one.shard))
         for one in page.records
@@ -157,79 +167,92 @@ async def download(stream: StreamPath, shard: int, offset: int, storage: Storage
     return as_file(record.record.data, f"{stream.name}-{shard}-{offset}.bin")
 
 
-async def _found(storage: Storage, stream: Stream, query: Asked, rows: int = ROWS) -> Found:
+async def _read_page(
+    storage: Storage, stream: Stream, query: RecordQuery, rows: int = ROWS
+) -> BrowsedPage:
     """Return the records of the query.
 
     Raises ValidationFailed, InvalidCursor, and the errors of reads.
     """
     shard = query.shard
-    if query.begin is From.KEY and shard is None:
+    if query.begin is BrowseStart.KEY and shard is None:
         [taking] = stream.open_shards_for([query.key])
         shard = taking.index
     if shard is not None:
         stream.shard(shard)
-    if query.begin is From.OFFSET and shard is None:
+    if query.begin is BrowseStart.OFFSET and shard is None:
         raise ValidationFailed.at("/shard", "Select a shard for the offset", "required")
-    predicate = wants(query.text, query.key)
+    predicate = predicate_of(query.text, query.key)
     if query.cursor:
         positions = decode_cursor(query.cursor, _about(stream), dict[int, int])
-        place = Place(positions, shard)
+        place = BrowsePosition(positions, shard)
     else:
-        place = await place_at(
+        place = await position_of(
             storage,
             stream,
             query.begin,
             shard,
             offset=query.offset,
-            time_ms=moment(query.time) if query.time else 0,
+            time_ms=parse_time_ms(query.time) if query.time else 0,
             back=rows if predicate is None else SEARCHED_BACK,
         )
-    return await look(storage, stream.name, place, predicate, rows)
+    return await scan_records(storage, stream.name, place, predicate, rows)
 
 
 def _about(stream: Stream) -> tuple[str, str]:
     return ("records", stream.stream_id)
 
 
-def _after(stream: Stream, query: Asked, page: Found) -> dict[str, Any] | None:
+def _after(stream: Stream, query: RecordQuery, page: BrowsedPage) -> dict[str, Any] | None:
     """Return the parameters of the link to the next page."""
     if page.after is None:
         return None
-    return query.kept | {"cursor": encode_cursor(_about(stream), page.after)}
+    return query.link_parameters | {"cursor": encode_cursor(_about(stream), page.after)}
 
 
-def _older(query: Asked, page: Found) -> dict[str, Any] | None:
+def _older(query: RecordQuery, page: BrowsedPage) -> dict[str, Any] | None:
     """Return the parameters of the link to the previous page, in one shard without a search."""
     if query.shard is None or not page.records or query.text or query.key:
         return None
     first = page.records[0].record.offset
     if not first:
         return None
-    return {"at": From.OFFSET.value, "shard": query.shard, "offset": max(0, first - ROWS) or None}
+    return {
+        "at": BrowseStart.OFFSET.value,
+        "shard": query.shard,
+        "offset": max(0, first - ROWS) or None,
+    }
 
 
-def _line(entry: At) -> Line:
+def _line(entry: ShardRecord) -> Line:
     record = entry.record.record
     return Line(
         entry.shard,
         entry.record.offset,
         entry.record.arrival_ms,
-        spelled_out(record.key),
+        escape_misleading(record.key),
         len(record.data),
         len(own_headers(record.headers)[0]),
-        spelled_out(summary(record.data)),
+        escape_misleading(summary(record.data)),
     )
 
 
-async def _seen(storage: Storage, name: StreamName, see: str, form: str) -> Seen | None:
+async def _record_detail(
+    storage: Storage, name: StreamName, see: str, form: str
+) -> RecordDetail | None:
     shard, offset = map(int, see.split(":"))
     try:
         entry = await _record(storage, name, shard, offset)
     except MillstreamError:
         return None
     record = entry.record
-    headers = [(spelled_out(key), spelled_out(_text(value))) for key, _, value in record.headers]
-    return Seen(shard, entry, shown(record.data, form), spelled_out(record.key), headers)
+    headers = [
+        (escape_misleading(key), escape_misleading(_text(value)))
+        for key, _, value in record.headers
+    ]
+    return RecordDetail(
+        shard, entry, preview(record.data, form), escape_misleading(record.key), headers
+    )
 
 
 async def _record(storage: Storage, name: StreamName, shard: int, offset: int) -> LogRecord:

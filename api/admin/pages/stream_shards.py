@@ -5,7 +5,7 @@ from typing import NamedTuple
 from fastapi import APIRouter, Depends, Request, Response
 
 from api.admin.error_pages import PageRoute
-from api.admin.hash_ring_chart import SIZE, arcs, neighbours
+from api.admin.hash_ring_chart import SIZE, hash_ring_arcs, neighbours
 from api.admin.pages.stream import tabs
 from api.admin.rendering import render
 from api.native.dependencies import StorageDep, StreamPath, may
@@ -17,7 +17,7 @@ router = APIRouter(include_in_schema=False, route_class=PageRoute, prefix="/ui/s
 SEE = Depends(may(Action.STREAM_LIST))
 
 
-class Row(NamedTuple):
+class ShardRow(NamedTuple):
     """A shard as the table shows it. `share`: of the ring."""
 
     state: ShardState
@@ -41,7 +41,8 @@ async def show_shards(request: Request, stream: StreamPath, storage: StorageDep)
     stored = await storage.catalog.fresh_stream(stream)
     states = await storage.streams.shards(stream)
     rows = [
-        Row(state, _share(state.shard), stored.children_of(state.shard.index)) for state in states
+        ShardRow(state, _share(state.shard), stored.children_of(state.shard.index))
+        for state in states
     ]
     return render(
         request,
@@ -52,7 +53,7 @@ async def show_shards(request: Request, stream: StreamPath, storage: StorageDep)
         tabs=tabs(stored),
         here="shards",
         rows=rows,
-        arcs=arcs(stored.shards),
+        arcs=hash_ring_arcs(stored.shards),
         size=SIZE,
         splittable=[row for row in rows if row.state.shard.is_open],
         mergeable=neighbours(stored.shards),

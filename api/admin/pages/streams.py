@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from fastapi import APIRouter, Depends, Request, Response
 
 from api.admin.error_pages import PageRoute
-from api.admin.lists import Slice, Start, Words, asked, slice_of, sorted_names
+from api.admin.lists import Slice, Start, Words, parse_search, slice_of, sorted_names
 from api.admin.rendering import render
 from api.native.dependencies import PrincipalDep, StorageDep, may
 from storage.domain import limits
@@ -20,7 +20,7 @@ SEE = Depends(may(Action.STREAM_LIST))
 _UNKNOWN = StreamSample()
 
 
-class Row(NamedTuple):
+class StreamRow(NamedTuple):
     """A stream as the list shows it. `sample` is None before it was measured."""
 
     stream: Stream
@@ -37,7 +37,7 @@ async def list_streams(
     start: Start = 0,
 ) -> Response:
     """All streams of the namespace that the caller may see."""
-    part, tags = asked(q)
+    part, tags = parse_search(q)
     namespace = principal.namespace
     names = await storage.search.stream_names(namespace, part, tags)
     samples = await storage.time_series.latest_streams(namespace)
@@ -64,8 +64,8 @@ async def list_streams(
 
 def _rows(
     streams: Mapping[str, Stream], samples: Mapping[str, StreamSample], page: Slice
-) -> list[Row]:
-    return [Row(streams[name], samples.get(name)) for name in page.names if name in streams]
+) -> list[StreamRow]:
+    return [StreamRow(streams[name], samples.get(name)) for name in page.names if name in streams]
 
 
 def _keys(samples: Mapping[str, StreamSample]) -> dict[str, Callable[[str], Any]]:

@@ -2,7 +2,15 @@
 
 from typing import Any
 
-from api.admin.alerts import BAD, MEMORY_FULL, NAMED_MAX, WAITS_LONG_MS, WARN, Seen, concerns
+from api.admin.alerts import (
+    BAD,
+    MEMORY_FULL,
+    NAMED_MAX,
+    WAITS_LONG_MS,
+    WARN,
+    AlertInputs,
+    find_alerts,
+)
 from storage.domain.presence import ProcessRole, ProcessSeen
 from storage.domain.timeseries.samples import GroupSample, QueueSample, TotalSample
 
@@ -40,7 +48,7 @@ def look(**facts):
         "checks": WELL,
         "sees_deployment": True,
     }
-    return concerns(Seen(**(told | facts)))
+    return find_alerts(AlertInputs(**(told | facts)))
 
 
 def test_healthy_deployment_has_no_alerts():

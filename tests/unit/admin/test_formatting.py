@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.admin import formatting
-from api.admin.body_preview import SHOWN_BYTES_MAX, Form, shown, spelled_out, summary
-from api.admin.lists import PAGE_ROWS, asked, slice_of, sorted_names
-from api.admin.sparklines import spark
+from api.admin.body_preview import SHOWN_BYTES_MAX, BodyForm, escape_misleading, preview, summary
+from api.admin.lists import PAGE_ROWS, parse_search, slice_of, sorted_names
+from api.admin.sparklines import sparkline
 
 
 @pytest.mark.parametrize(
@@ -34,11 +34,11 @@ def test_size_is_formatted_in_binary_units(value, text):
     ],
 )
 def test_duration_is_formatted_in_largest_units(ms, text):
-    assert formatting.duration(ms) == text
+    assert formatting.format_duration(ms) == text
 
 
 def test_unknown_values_are_shown_as_dash():
-    spells = (formatting.count, formatting.rate, formatting.size, formatting.duration)
+    spells = (formatting.count, formatting.rate, formatting.size, formatting.format_duration)
 
     assert {spell(None) for spell in spells} == {formatting.NOTHING}
     assert formatting.percent(1, 0) == formatting.NOTHING
@@ -50,42 +50,42 @@ def test_rate_is_rounded(value, text):
 
 
 def test_json_body_is_indented_and_offers_other_forms():
-    body = shown(b'{"a":[1,2]}')
+    body = preview(b'{"a":[1,2]}')
 
-    assert body.form is Form.JSON
+    assert body.form is BodyForm.JSON
     assert json.loads(body.text) == {"a": [1, 2]}
-    assert body.forms == (Form.JSON, Form.TEXT, Form.HEX)
-    assert shown(b'{"a":[1,2]}', "hex").text.startswith("000000  7b 22 61")
+    assert body.forms == (BodyForm.JSON, BodyForm.TEXT, BodyForm.HEX)
+    assert preview(b'{"a":[1,2]}', "hex").text.startswith("000000  7b 22 61")
 
 
 def test_binary_body_is_shown_as_hex():
-    body = shown(b"\xff\xfe\x00")
+    body = preview(b"\xff\xfe\x00")
 
-    assert body.form is Form.HEX
-    assert body.forms == (Form.HEX,)
+    assert body.form is BodyForm.HEX
+    assert body.forms == (BodyForm.HEX,)
 
 
 def test_deeply_nested_json_is_shown_as_text():
-    body = shown(b"[" * 60_000)
+    body = preview(b"[" * 60_000)
 
-    assert body.form is Form.TEXT
+    assert body.form is BodyForm.TEXT
 
 
 def test_long_body_is_truncated_and_marked():
-    body = shown("é".encode() * SHOWN_BYTES_MAX)
+    body = preview("é".encode() * SHOWN_BYTES_MAX)
 
     assert body.cut
     assert len(body.text.encode()) <= SHOWN_BYTES_MAX
 
 
 def test_control_and_bidi_characters_are_escaped():
-    assert spelled_out("a\u202egnp") == "a\u27e8U+202E\u27e9gnp"
+    assert escape_misleading("a\u202egnp") == "a\u27e8U+202E\u27e9gnp"
     assert "\x1b" not in summary(b"\x1b[31m")
 
 
-@given(st.binary(max_size=2000), st.sampled_from(["", *Form]))
+@given(st.binary(max_size=2000), st.sampled_from(["", *BodyForm]))
 def test_arbitrary_bytes_can_be_shown(body, form):
-    told = shown(body, form)
+    told = preview(body, form)
 
     assert told.form in told.forms
     assert told.size_bytes == len(body)
@@ -94,7 +94,7 @@ def test_arbitrary_bytes_can_be_shown(body, form):
 
 
 def test_search_is_parsed_into_name_part_and_tags():
-    found = asked("orders tag:team=payments tag:env=prod tag:odd")
+    found = parse_search("orders tag:team=payments tag:env=prod tag:odd")
 
     assert found.part == "orders tag:odd"
     assert found.tags == {"team": "payments", "env": "prod"}
@@ -118,14 +118,14 @@ def test_page_beyond_last_is_last_page():
 
 
 def test_sparkline_has_gap_where_values_are_missing():
-    assert spark([None, None]) == ""
-    assert spark([0, 1, None, 1]).count("M") == 2
+    assert sparkline([None, None]) == ""
+    assert sparkline([0, 1, None, 1]).count("M") == 2
 
 
 def test_sparkline_averages_neighbouring_values():
     hour = [None] * 6 + [float(number % 6) for number in range(354)]
 
-    path = spark(hour)
+    path = sparkline(hour)
 
     assert (path.count("M"), path.count("L")) == (1, 58)
     assert len({point.split()[1] for point in path[1:].split("L")}) == 1

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.admin.hash_ring_chart import arcs, neighbours, share_of
-from api.admin.record_browser import At, Place, _cut, moment, wants
+from api.admin.hash_ring_chart import hash_ring_arcs, neighbours, share_of
+from api.admin.record_browser import BrowsePosition, ShardRecord, _cut, parse_time_ms, predicate_of
 from storage.domain.errors import ValidationFailed
 from storage.domain.log.record_batch import Record
 from storage.domain.streams.lineage import FULLY_READ
@@ -24,7 +24,7 @@ def record(offset: int, data: bytes = b"x", key: str = "", arrival_ms: int | Non
 
 
 def test_single_shard_fills_the_ring():
-    [arc] = arcs([shard(0, 0, RING_SIZE - 1)])
+    [arc] = hash_ring_arcs([shard(0, 0, RING_SIZE - 1)])
 
     assert arc.share == 1
     assert arc.path.count("A") == 2
@@ -33,7 +33,7 @@ def test_single_shard_fills_the_ring():
 
 def test_child_shards_are_drawn_outside_parents():
     half = RING_SIZE // 2
-    drawn = arcs(
+    drawn = hash_ring_arcs(
         [
             shard(0, 0, RING_SIZE - 1, closed=True),
             shard(1, 0, half - 1, (0,)),
@@ -47,14 +47,14 @@ def test_child_shards_are_drawn_outside_parents():
 
 
 def test_expired_parent_is_ignored():
-    assert len(arcs([shard(7, 0, RING_SIZE - 1, (3, 4))])) == 1
+    assert len(hash_ring_arcs([shard(7, 0, RING_SIZE - 1, (3, 4))])) == 1
 
 
 @given(st.integers(1, 200))
 def test_open_shards_cover_ring_once_and_have_neighbours(count):
     shards = [shard(nth, *ends) for nth, ends in enumerate(even_ranges(count))]
 
-    drawn = arcs(shards)
+    drawn = hash_ring_arcs(shards)
 
     assert sum(arc.share for arc in drawn) == pytest.approx(1)
     assert len(neighbours(shards)) == count - 1
@@ -81,11 +81,11 @@ def test_closed_shards_have_no_neighbours():
 )
 def test_page_continues_where_previous_page_stopped(arrivals, room):
     found = [
-        At(number, record(offset, arrival_ms=at))
+        ShardRecord(number, record(offset, arrival_ms=at))
         for number, times in enumerate(arrivals)
         for offset, at in enumerate(times)
     ]
-    after = Place({number: len(times) for number, times in enumerate(arrivals)}, None)
+    after = BrowsePosition({number: len(times) for number, times in enumerate(arrivals)}, None)
 
     taken, place = _cut(found, after, room)
 
@@ -97,9 +97,9 @@ def test_page_continues_where_previous_page_stopped(arrivals, room):
 
 
 def test_ended_shard_is_shown_to_its_end():
-    found = [At(0, record(0)), At(0, record(1))]
+    found = [ShardRecord(0, record(0)), ShardRecord(0, record(1))]
 
-    taken, place = _cut(found, Place({0: FULLY_READ, 1: 0}, None), 1)
+    taken, place = _cut(found, BrowsePosition({0: FULLY_READ, 1: 0}, None), 1)
 
     assert (len(taken), place.positions) == (2, {0: FULLY_READ, 1: 0})
 
@@ -119,22 +119,22 @@ def test_ended_shard_is_shown_to_its_end():
 )
 def test_text_matches_anywhere_and_key_matches_exactly(text, key, is_wanted):
     at = LogRecord(0, 0, Record(b"a needle", "ann", (("trace", "", b"ABC1"),)))
-    wanted = wants(text, key)
+    wanted = predicate_of(text, key)
     assert wanted is not None
 
     assert wanted(at) is is_wanted
 
 
 def test_empty_search_matches_everything():
-    assert wants("") is None
+    assert predicate_of("") is None
 
 
 @pytest.mark.parametrize("text", ["1970-01-01 00:00:01", "1970-01-01T01:00:01+01:00"])
 def test_time_without_zone_is_utc(text):
-    assert moment(text) == 1_000
+    assert parse_time_ms(text) == 1_000
 
 
 @pytest.mark.parametrize("text", ["yesterday", "", "12:00", "9" * 60])
 def test_invalid_time_is_rejected(text):
     with pytest.raises(ValidationFailed):
-        moment(text)
+        parse_time_ms(text)
