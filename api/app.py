@@ -16,9 +16,9 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.metadata import version
 from typing import Any
 
-from fastapi import APIRouter, FastAPI
+from fastapi import FastAPI
 
-from api.admin import routes as admin_door
+from api.app_routes import control_routers, fast_routes
 from api.auth.audit import Auditing
 from api.auth.authenticator import Authenticator, OpenMode, ProxyTrustMode
 from api.auth.credentials import KeyAuthenticator
@@ -47,40 +47,9 @@ from api.observability.store_metrics import StateMetrics
 from api.observability.tracing import Tracing
 from api.observability.tracing_setup import close_tracing, open_tracing
 from api.rest.exception_handlers import install_handlers
-from api.rest.routes import (
-    archives,
-    arrow_records,
-    audit,
-    columnar_records,
-    group_records,
-    groups,
-    health,
-    identity,
-    jobs,
-    keys,
-    messages,
-    moves,
-    namespaces,
-    processes,
-    queue_contents,
-    queues,
-    records,
-    replays,
-    shards,
-    sockets,
-    staged_writes,
-    streams,
-    timeseries,
-    webhook_deliveries,
-    webhooks,
-)
-from api.rest.routes.metrics import metrics_router
+from api.rest.routes import health
 from api.server import gc_tuning
 from api.server.gateway import Gateway
-from api.spec.asyncapi import build_asyncapi
-from api.spec.openapi import build_document
-from api.sse import endpoint
-from api.websocket import endpoint as push_door
 from api.websocket.endpoint import WebSocketEndpoint
 from api.websocket.presence import SocketsHere
 from api.websocket.publisher import Publisher, PublishMetrics
@@ -110,15 +79,7 @@ def create_app(
     """
     settings = settings or read_settings()
     counts = MetricBuffers()
-    planes = (
-        messages.dataplane,
-        records.dataplane,
-        columnar_records.dataplane,
-        group_records.dataplane,
-        endpoint.dataplane,
-    )
-    routes = [route for plane in planes for route in plane.routes]
-    dispatcher = Dispatcher(routes, counts, settings.durability)
+    dispatcher = Dispatcher(fast_routes(), counts, settings.durability)
 
     def opened() -> Storage:
         storage: Storage = control.state["storage"]  # an attribute would cost five times that
@@ -211,33 +172,7 @@ def _control_plane(
     app.state.stream_metrics = dispatcher.metrics_of("streams")
     if storage is not None:
         _serve_from(app, storage, settings)
-    operator = _operator_routes(app, dispatcher)
-    routers = (
-        queues.router,
-        queue_contents.router,
-        moves.router,
-        streams.router,
-        staged_writes.router,
-        arrow_records.router,
-        shards.router,
-        groups.router,
-        webhooks.router,
-        webhook_deliveries.router,
-        jobs.router,
-        replays.router,
-        archives.router,
-        timeseries.router,
-        namespaces.router,
-        processes.router,
-        sockets.router,
-        keys.router,
-        identity.router,
-        audit.router,
-        health.router,
-        metrics_router(counts, lambda: app.state.state_metrics),
-        operator,
-        *admin_door.ROUTERS,
-    )
+    routers = control_routers(app, dispatcher, counts)
     for router in routers:
         app.include_router(router)
     app.state.cold_routes = [route for router in routers for route in router.routes]
@@ -345,24 +280,3 @@ async def _measure_lag(counts: MetricBuffers) -> None:
         await asyncio.sleep(LAG_PROBE_SECONDS)
         EVENT_LOOP_LAG_SECONDS.observe(max(0.0, time.perf_counter() - due))
         counts.flush()
-
-
-def _operator_routes(app: FastAPI, dispatcher: Dispatcher) -> APIRouter:
-    router = APIRouter(include_in_schema=False)
-
-    @router.get(push_door.PATH)
-    async def open_socket() -> None:
-        """Refuse a plain HTTP request to the WebSocket endpoint."""
-        raise push_door.upgrade_required()
-
-    @router.get("/openapi.json")
-    async def show_openapi() -> dict[str, Any]:
-        """Return the OpenAPI document."""
-        return build_document(app, dispatcher.routes)
-
-    @router.get("/asyncapi.json")
-    async def show_asyncapi() -> dict[str, Any]:
-        """Return the AsyncAPI document of the WebSocket endpoint."""
-        return build_asyncapi()
-
-    return router

@@ -1,0 +1,109 @@
+"""All routes of the service: the fast ones, and FastAPI's routers in order of precedence.
+
+A new module of routes is added here.
+"""
+
+from typing import Any
+
+from fastapi import APIRouter, FastAPI
+
+from api.admin import routes as dashboard
+from api.http.routing import Dispatcher, Route
+from api.observability.metric_definitions import MetricBuffers
+from api.rest.routes import (
+    archives,
+    arrow_records,
+    audit,
+    columnar_records,
+    group_records,
+    groups,
+    health,
+    identity,
+    jobs,
+    keys,
+    messages,
+    moves,
+    namespaces,
+    processes,
+    queue_contents,
+    queues,
+    records,
+    replays,
+    shards,
+    sockets,
+    staged_writes,
+    streams,
+    timeseries,
+    webhook_deliveries,
+    webhooks,
+)
+from api.rest.routes.metrics import metrics_router
+from api.spec.asyncapi import build_asyncapi
+from api.spec.openapi import build_document
+from api.sse import endpoint as events
+from api.websocket import endpoint as websocket
+
+
+def fast_routes() -> list[Route]:
+    """Return the routes that are dispatched ahead of FastAPI."""
+    planes = (
+        messages.dataplane,
+        records.dataplane,
+        columnar_records.dataplane,
+        group_records.dataplane,
+        events.dataplane,
+    )
+    return [route for plane in planes for route in plane.routes]
+
+
+def control_routers(
+    app: FastAPI, dispatcher: Dispatcher, counts: MetricBuffers
+) -> tuple[APIRouter, ...]:
+    """Return FastAPI's routers."""
+    return (
+        queues.router,
+        queue_contents.router,
+        moves.router,
+        streams.router,
+        staged_writes.router,
+        arrow_records.router,
+        shards.router,
+        groups.router,
+        webhooks.router,
+        webhook_deliveries.router,
+        jobs.router,
+        replays.router,
+        archives.router,
+        timeseries.router,
+        namespaces.router,
+        processes.router,
+        sockets.router,
+        keys.router,
+        identity.router,
+        audit.router,
+        health.router,
+        metrics_router(counts, lambda: app.state.state_metrics),
+        _operator_routes(app, dispatcher),
+        *dashboard.ROUTERS,
+    )
+
+
+def _operator_routes(app: FastAPI, dispatcher: Dispatcher) -> APIRouter:
+    router = APIRouter(include_in_schema=False)
+
+    @router.get(websocket.PATH)
+    async def open_socket() -> None:
+        """Refuse a plain HTTP request to the WebSocket endpoint."""
+        raise websocket.upgrade_required()
+
+    @router.get("/openapi.json")
+    async def show_openapi() -> dict[str, Any]:
+        """Return the OpenAPI document."""
+        return build_document(app, dispatcher.routes)
+
+    @router.get("/asyncapi.json")
+    async def show_asyncapi() -> dict[str, Any]:
+        """Return the AsyncAPI document of the WebSocket endpoint."""
+        return build_asyncapi()
+
+    return router
