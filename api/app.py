@@ -32,8 +32,9 @@ from api.aws.sqs.aws_limits_mode import AwsLimits
 from api.aws.sqs.service import SQS
 from api.aws.sts.service import STS
 from api.config.settings import Settings, read_settings
+from api.http.request import AppContext
 from api.http.responses import AccessLog
-from api.http.routing import AppContext, Dispatcher
+from api.http.routing import Dispatcher
 from api.native.record_formats import FORMATS
 from api.observability.logging import configure_logs
 from api.observability.metric_definitions import (

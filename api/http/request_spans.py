@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
-from api.http.routing import FastRequest, Route
+from api.http.request import FastRequest
+from api.http.routing import Route
 from api.observability.tracing import TraceSpan, Tracing, verb_of, with_context
 from api.types import RequestHeaders
 from storage.domain.log.record_batch import Headers, Record, headers_size_bytes

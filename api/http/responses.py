@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from starlette.types import Receive
 
-from api.http.routing import FastRequest
+from api.http.request import FastRequest
 from api.observability.logging import get_logger
 from api.observability.metric_definitions import RequestMetrics
 from api.observability.tracing import TraceSpan

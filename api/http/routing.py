@@ -14,164 +14,30 @@ Each request is one short path: admit → authorise → decode → call → enco
 arrived completely, whichever way it came: through ASGI, or straight from `api.server.http_protocol`.
 """
 
-import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Generic, NamedTuple, TypeVar, cast
-from urllib.parse import parse_qsl
+from typing import Any, NamedTuple, TypeVar, cast
 
 import msgspec
-from msgspec import inspect
-from starlette.types import Message, Receive
 
-from api.errors import ClientDisconnected
-from api.http.codecs import Codec, answer_type, check_request_bytes, encode_answer
+from api.http.codecs import Codec, answer_type, encode_answer
+from api.http.query import read_query
 from api.http.rate_limit_headers import rate_limit_headers
-from api.http.validation_errors import from_msgspec
+from api.http.request import AppContext, Call, FastRequest, In, Name
 from api.observability.metric_definitions import MetricBuffers, ProtocolMetrics
-from api.observability.tracing import TraceSpan
-from api.types import RequestHeaders
-from consumers.feeds.feed import Feeds
-from storage.bootstrap import Storage
-from storage.domain import limits
 from storage.domain.access.permissions import Action, Principal
-from storage.domain.errors import ShardNotFound, ValidationFailed
-from storage.domain.names import GroupName, QueueName, StreamName, check_name
+from storage.domain.names import GroupName, QueueName, StreamName
 from storage.quotas.enforcer import QuotaEnforcer
 from storage.settings import Durability
 
-In = TypeVar("In")
 Result = TypeVar("Result")
 
-_SHARD_INDEX = re.compile(r"[0-9]{1,9}")
-Name = QueueName | StreamName | GroupName
-"""Name of the resource in a hot path."""
 
 _NAMES: dict[str, type[QueueName] | type[StreamName] | type[GroupName]] = {
     "queues": QueueName,
     "streams": StreamName,
     "groups": GroupName,
 }
-
-
-class FastRequest:
-    """A complete request for a hot route. `segments`: its path split at '/'.
-
-    `is_connected` returns whether the connection is open as far as is known, without waiting. `client`: the client's address.
-    `request_id` is assigned later, and a `trace` if spans are collected.
-    """
-
-    __slots__ = (
-        "body",
-        "client",
-        "headers",
-        "is_connected",
-        "query_string",
-        "request_id",
-        "segments",
-        "trace",
-    )
-
-    def __init__(
-        self,
-        segments: Sequence[str],
-        headers: RequestHeaders,
-        query_string: bytes,
-        is_connected: Callable[[], bool],
-        body: bytes = b"",
-        client: tuple[str, int] | None = None,
-    ) -> None:
-        self.segments = segments
-        self.headers = headers
-        self.query_string = query_string
-        self.is_connected = is_connected
-        self.body = body
-        self.client = client
-        self.request_id = b""
-        self.trace: TraceSpan | None = None
-
-
-class AppContext(NamedTuple):
-    """Open resources of a process. `feeds`: limit the number of concurrent streaming reads."""
-
-    storage: Storage
-    feeds: Feeds
-
-
-class Call(Generic[In]):
-    """One request, as a handler receives it. `body` is its input; for a GET, its query.
-
-    No task watches an idle long poll; it calls `is_client_connected` when it wakes, before it takes anything.
-    """
-
-    __slots__ = (
-        "body",
-        "feeds",
-        "headers",
-        "is_client_connected",
-        "metrics",
-        "name",
-        "principal",
-        "request_id",
-        "segments",
-        "storage",
-        "trace",
-    )
-
-    def __init__(
-        self,
-        context: "AppContext",
-        principal: Principal,
-        name: Name,
-        body: In,
-        request: FastRequest,
-        metrics: ProtocolMetrics,
-    ) -> None:
-        self.storage = context.storage
-        self.feeds = context.feeds
-        self.principal = principal
-        self.name = name
-        self.body = body
-        self.segments = request.segments
-        self.headers = request.headers
-        self.is_client_connected = request.is_connected
-        self.request_id = request.request_id
-        self.trace = request.trace
-        self.metrics = metrics
-
-    @property
-    def query(self) -> In:
-        """The parameters of the query."""
-        return self.body
-
-    @property
-    def queue(self) -> QueueName:
-        """Return the queue that the path names."""
-        return cast(QueueName, self.name)
-
-    @property
-    def stream(self) -> StreamName:
-        """Return the stream that the path names."""
-        return cast(StreamName, self.name)
-
-    @property
-    def group(self) -> GroupName:
-        """Return the consumer group that the path names."""
-        return cast(GroupName, self.name)
-
-    @property
-    def member(self) -> str:
-        """Return the member that the path names. Raises ValidationFailed for an invalid name."""
-        check_name(self.segments[5])
-        return self.segments[5]
-
-    @property
-    def shard(self) -> int:
-        """Return the shard that the path names. Raises ShardNotFound when it is not a number."""
-        word = self.segments[5]
-        if not _SHARD_INDEX.fullmatch(word):
-            raise ShardNotFound(f"'{word[:80]}' is not a shard number.")
-        return int(word)
 
 
 class StreamingResponse(msgspec.Struct, frozen=True):
@@ -386,88 +252,3 @@ def _name(noun: str, word: str, namespace: str) -> Name:
 
 def _literals(path: str) -> str:
     return "/".join(path.split("/")[::2])
-
-
-def is_open(receive: Receive) -> bool:
-    """Return whether an ASGI connection is open as far as is known.
-
-    Does not wait: runs one step of `receive`.
-    """
-    step = receive().__await__()
-    try:
-        next(step)
-    except StopIteration as done:
-        return bool(done.value["type"] != "http.disconnect")
-    step.close()  # it was still waiting for a message
-    return True
-
-
-async def read_body(receive: Receive, headers: RequestHeaders) -> bytes:
-    """Read the request's body.
-
-    Raises HttpError when it is too large, ClientDisconnected when it does not arrive completely.
-    """
-    if (length := headers.get(b"content-length")) is not None and length.isdigit():
-        check_request_bytes(int(length))
-    message = await receive()
-    payload = cast(bytes, message.get("body", b""))
-    if message["type"] == "http.request" and not message.get("more_body"):
-        return payload
-    return await _read_chunks(receive, message)
-
-
-async def _read_chunks(receive: Receive, message: Message) -> bytes:
-    chunks: list[bytes] = []
-    size_bytes = 0
-    while message["type"] == "http.request":
-        chunks.append(message.get("body", b""))
-        size_bytes += len(chunks[-1])
-        check_request_bytes(size_bytes)
-        if not message.get("more_body"):
-            return b"".join(chunks)
-        message = await receive()
-    raise ClientDisconnected
-
-
-def read_query(query_string: bytes, kind: type[msgspec.Struct] | None) -> Any:
-    """Decode the query to a struct of `kind`.
-
-    Raises ValidationFailed for unknown, repeated or wrong parameters.
-    """
-    if kind is None or not query_string:
-        return kind and kind()
-    try:
-        pairs = parse_qsl(
-            query_string.decode("latin-1"),
-            keep_blank_values=True,
-            errors="replace",
-            max_num_fields=limits.QUERY_PARAMETERS_MAX,
-        )
-    except ValueError:
-        detail = f"A query can have at most {limits.QUERY_PARAMETERS_MAX} parameters."
-        raise ValidationFailed(detail) from None
-    parameters: dict[str, Any] = dict(pairs)
-    if repeatable := _repeatable(kind):
-        for name in repeatable & parameters.keys():
-            parameters[name] = [value for told, value in pairs if told == name]
-        pairs = [pair for pair in pairs if pair[0] not in repeatable]
-    if len({name for name, _ in pairs}) != len(pairs):
-        raise ValidationFailed("A query parameter is duplicated.")
-    try:
-        return msgspec.convert(parameters, kind, strict=False)
-    except msgspec.ValidationError as error:
-        raise from_msgspec(error, kind) from None
-
-
-@lru_cache(maxsize=256)
-def _repeatable(kind: type[msgspec.Struct]) -> frozenset[str]:
-    """Return the parameters that may be repeated: their fields are tuples."""
-    struct_type = inspect.type_info(kind)
-    assert isinstance(struct_type, inspect.StructType)
-    return frozenset(field.encode_name for field in struct_type.fields if _is_tuple(field.type))
-
-
-def _is_tuple(kind: inspect.Type) -> bool:
-    if isinstance(kind, inspect.Metadata):
-        kind = kind.type
-    return isinstance(kind, inspect.VarTupleType)

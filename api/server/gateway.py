@@ -22,9 +22,11 @@ from api.auth.authenticator import Authenticator
 from api.auth.revalidation import SessionRevalidator
 from api.aws.protocol.target_protocol import ServiceRouter
 from api.errors import ClientDisconnected
+from api.http.body import is_open, read_body
 from api.http.codecs import too_large
 from api.http.cors import with_cors
 from api.http.rate_limit_headers import rate_limit_headers
+from api.http.request import FastRequest
 from api.http.request_id import HEADER as REQUEST_ID
 from api.http.request_id import request_id_of
 from api.http.request_spans import name_by_route, start_fast_span
@@ -40,15 +42,7 @@ from api.http.responses import (
     durability_header,
     log_failure,
 )
-from api.http.routing import (
-    Dispatcher,
-    FastRequest,
-    HandlerResult,
-    Route,
-    is_open,
-    read_body,
-    resource_of,
-)
+from api.http.routing import Dispatcher, HandlerResult, Route, resource_of
 from api.native.dependencies import PRINCIPAL_KEY, REQUEST_ID_KEY
 from api.native.problems import PROBLEM_JSON, problem
 from api.observability.metric_definitions import MetricBuffers, RequestMetrics

@@ -14,8 +14,8 @@ from collections.abc import AsyncGenerator, Iterable
 from http import HTTPStatus
 from typing import Any
 
+from api.http.request import FastRequest
 from api.http.responses import FindRoute, Response, RouteMatch
-from api.http.routing import FastRequest
 from api.server.gateway import Gateway
 from api.server.paced_protocol import PacedProtocol
 from api.types import RequestHeaders

@@ -10,8 +10,9 @@ from typing import Any
 
 import msgspec
 
+from api.http.request import Call
 from api.http.responses import RequestContext, log_failure
-from api.http.routing import Call, FastRouter, StreamingResponse
+from api.http.routing import FastRouter, StreamingResponse
 from api.native.cursors import encode_cursor
 from api.native.problems import problem
 from api.native.records import RecordOut

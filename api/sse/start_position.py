@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from api.http.routing import Call
+from api.http.request import Call
 from api.native.cursors import decode_cursor
 from api.native.fields import moment_ms
 from api.native.records import Count, Key, Moment, RecordsMax, Start

@@ -32,7 +32,9 @@ from api.aws.protocol.request_id import HEADER, new_request_id
 from api.aws.protocol.service import AwsCall, Operation, OperationResult, Service, ServiceContext
 from api.aws.protocol.sigv4 import SignedRequest
 from api.errors import ClientDisconnected, HttpError
+from api.http.body import read_body
 from api.http.public_url import base_url_of
+from api.http.request import FastRequest
 from api.http.request_spans import start_span
 from api.http.responses import (
     CLIENT_GONE_STATUS,
@@ -45,7 +47,6 @@ from api.http.responses import (
     durability_header,
     log_failure,
 )
-from api.http.routing import FastRequest, read_body
 from api.observability.metric_definitions import MetricBuffers, ProtocolMetrics, RequestMetrics
 from api.observability.tracing import TraceSpan, Tracing, verb_of
 from storage.bootstrap import Storage

@@ -16,7 +16,7 @@ from api.aws.protocol.errors import MISSING_ACTION, SERIALIZATION, UNKNOWN_OPERA
 from api.aws.protocol.service import Operation, Service
 from api.http.item_limits import check_json_items
 from api.http.public_url import base_url_of
-from api.http.routing import FastRequest
+from api.http.request import FastRequest
 
 XML = "text/xml"
 _ACTION = "Action"

@@ -31,7 +31,7 @@ from api.aws.protocol.errors import (
     WRONG_SIGNATURE,
     AwsError,
 )
-from api.http.routing import FastRequest
+from api.http.request import FastRequest
 from api.types import RequestHeaders
 from storage.domain import limits
 

@@ -29,8 +29,8 @@ from api.aws.protocol.json_query_protocols import EncodedResponse
 from api.aws.protocol.service import Operation, Service
 from api.aws.protocol.sigv4 import service_of
 from api.http.item_limits import check_cbor_items, check_json_items
+from api.http.request import FastRequest
 from api.http.responses import Response, RouteMatch, log_failure
-from api.http.routing import FastRequest
 
 CBOR = "application/x-amz-cbor-1.1"
 _CBOR = CBOR.encode()

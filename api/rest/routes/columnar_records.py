@@ -4,7 +4,8 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from api.http.codecs import StructBody
-from api.http.routing import Call, FastRouter
+from api.http.request import Call
+from api.http.routing import FastRouter
 from api.native.fields import idempotency_key, total_bytes
 from api.native.problems import ItemError, item_error
 from api.observability.metric_definitions import count_rejected

@@ -11,8 +11,9 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from api.http.codecs import MSGPACK, Lined, StructBody, answer_type
+from api.http.request import Call
 from api.http.request_spans import contexts_of_records
-from api.http.routing import Call, FastRouter
+from api.http.routing import FastRouter
 from api.native.cursors import decode_cursor, encode_cursor
 from api.native.fields import to_ms, to_seconds
 from api.native.messages import WaitSeconds

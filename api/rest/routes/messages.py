@@ -6,8 +6,9 @@ import msgspec
 
 from api.errors import ClientDisconnected
 from api.http.codecs import MSGPACK, Items, ItemsBody, StructBody, answer_type, items_in
+from api.http.request import Call
 from api.http.request_spans import with_span_context
-from api.http.routing import Call, FastRouter
+from api.http.routing import FastRouter
 from api.native.cursors import decode_cursor, encode_cursor
 from api.native.fields import (
     idempotency_key,

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from api.http.codecs import MSGPACK, Items, ItemsBody, answer_type, items_in
+from api.http.request import Call
 from api.http.request_spans import contexts_of_records, records_with_span_context
-from api.http.routing import Call, FastRouter
+from api.http.routing import FastRouter
 from api.native.append_results import appended_out, count_appended
 from api.native.cursors import decode_cursor, encode_cursor
 from api.native.fields import (

@@ -5,8 +5,8 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Depends, Path, Request
 from pydantic import BaseModel, Field
 
+from api.http.body import read_body
 from api.http.codecs import ARROW, media_type, unsupported
-from api.http.routing import read_body
 from api.native.dependencies import PrincipalDep, StorageDep, StreamPath, may, require_json
 from api.rest.schema_base import Config
 from storage.domain import limits

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from api.http.routing import FastRequest
+from api.http.request import FastRequest
 from storage.domain.limits import Limits
 from storage.domain.names import QueueName
 from storage.domain.queues.queue import QueueSpec

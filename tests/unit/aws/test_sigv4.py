@@ -21,7 +21,7 @@ from api.aws.protocol.errors import (
     AwsError,
 )
 from api.aws.protocol.sigv4 import SignedRequest, moment_s
-from api.http.routing import FastRequest
+from api.http.request import FastRequest
 from storage.domain import limits
 
 KEY_ID, SECRET = "MSAKABCDEFGHIJKLMNOP", "s3cr3t/With+Signs=and40CharactersInAllYes"

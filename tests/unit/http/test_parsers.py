@@ -25,7 +25,7 @@ from api.aws.sqs.service import SQS
 from api.aws.sqs.shapes import SendMessageBatch
 from api.cli.commands.audit import parse_known
 from api.errors import HttpError
-from api.http.routing import read_query
+from api.http.query import read_query
 from api.native import fields
 from api.native.cursors import decode_cursor
 from api.rest.routes import columnar_records, group_records, messages, records

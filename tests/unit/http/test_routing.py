@@ -7,9 +7,11 @@ import pytest
 from starlette.types import Message
 
 from api.errors import ClientDisconnected, HttpError
+from api.http.body import is_open, read_body
 from api.http.codecs import JSON, MSGPACK, NDJSON, Items, ItemsBody, answer_type, media_type
+from api.http.query import read_query
 from api.http.request_id import request_id_of
-from api.http.routing import Dispatcher, is_open, read_body, read_query
+from api.http.routing import Dispatcher
 from api.native.messages import MessageOrBatch, PackedMessageOrBatch, SendMessages
 from api.observability.metric_definitions import MetricBuffers
 from api.rest.routes import messages, records

@@ -8,8 +8,8 @@ import pytest
 from uvicorn import Config
 from uvicorn.server import ServerState
 
+from api.http.request import FastRequest
 from api.http.responses import Response, RouteMatch
-from api.http.routing import FastRequest
 from api.server.gateway import _send_pieces
 from api.server.http_protocol import FastPathProtocol
 

@@ -1,0 +1,50 @@
+"""Request bodies, read from an ASGI connection."""
+
+from typing import cast
+
+from starlette.types import Message, Receive
+
+from api.errors import ClientDisconnected
+from api.http.codecs import check_request_bytes
+from api.types import RequestHeaders
+
+
+def is_open(receive: Receive) -> bool:
+    """Return whether an ASGI connection is open as far as is known.
+
+    Does not wait: runs one step of `receive`.
+    """
+    step = receive().__await__()
+    try:
+        next(step)
+    except StopIteration as done:
+        return bool(done.value["type"] != "http.disconnect")
+    step.close()  # it was still waiting for a message
+    return True
+
+
+async def read_body(receive: Receive, headers: RequestHeaders) -> bytes:
+    """Read the request's body.
+
+    Raises HttpError when it is too large, ClientDisconnected when it does not arrive completely.
+    """
+    if (length := headers.get(b"content-length")) is not None and length.isdigit():
+        check_request_bytes(int(length))
+    message = await receive()
+    payload = cast(bytes, message.get("body", b""))
+    if message["type"] == "http.request" and not message.get("more_body"):
+        return payload
+    return await _read_chunks(receive, message)
+
+
+async def _read_chunks(receive: Receive, message: Message) -> bytes:
+    chunks: list[bytes] = []
+    size_bytes = 0
+    while message["type"] == "http.request":
+        chunks.append(message.get("body", b""))
+        size_bytes += len(chunks[-1])
+        check_request_bytes(size_bytes)
+        if not message.get("more_body"):
+            return b"".join(chunks)
+        message = await receive()
+    raise ClientDisconnected

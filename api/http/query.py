@@ -1,0 +1,56 @@
+"""Query strings, decoded to structs."""
+
+from functools import lru_cache
+from typing import Any
+from urllib.parse import parse_qsl
+
+import msgspec
+from msgspec import inspect
+
+from api.http.validation_errors import from_msgspec
+from storage.domain import limits
+from storage.domain.errors import ValidationFailed
+
+
+def read_query(query_string: bytes, kind: type[msgspec.Struct] | None) -> Any:
+    """Decode the query to a struct of `kind`.
+
+    Raises ValidationFailed for unknown, repeated or wrong parameters.
+    """
+    if kind is None or not query_string:
+        return kind and kind()
+    try:
+        pairs = parse_qsl(
+            query_string.decode("latin-1"),
+            keep_blank_values=True,
+            errors="replace",
+            max_num_fields=limits.QUERY_PARAMETERS_MAX,
+        )
+    except ValueError:
+        detail = f"A query can have at most {limits.QUERY_PARAMETERS_MAX} parameters."
+        raise ValidationFailed(detail) from None
+    parameters: dict[str, Any] = dict(pairs)
+    if repeatable := _repeatable(kind):
+        for name in repeatable & parameters.keys():
+            parameters[name] = [value for told, value in pairs if told == name]
+        pairs = [pair for pair in pairs if pair[0] not in repeatable]
+    if len({name for name, _ in pairs}) != len(pairs):
+        raise ValidationFailed("A query parameter is duplicated.")
+    try:
+        return msgspec.convert(parameters, kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise from_msgspec(error, kind) from None
+
+
+@lru_cache(maxsize=256)
+def _repeatable(kind: type[msgspec.Struct]) -> frozenset[str]:
+    """Return the parameters that may be repeated: their fields are tuples."""
+    struct_type = inspect.type_info(kind)
+    assert isinstance(struct_type, inspect.StructType)
+    return frozenset(field.encode_name for field in struct_type.fields if _is_tuple(field.type))
+
+
+def _is_tuple(kind: inspect.Type) -> bool:
+    if isinstance(kind, inspect.Metadata):
+        kind = kind.type
+    return isinstance(kind, inspect.VarTupleType)
