@@ -37,13 +37,13 @@ from api.http.responses import AccessLog
 from api.http.routing import Dispatcher
 from api.native.record_formats import FORMATS
 from api.observability.logging import configure_logs
-from api.observability.metric_definitions import (
-    EVENT_LOOP_LAG_SECONDS,
+from api.observability.metric_buffers import (
     MetricBuffers,
     ProtocolMetrics,
     RateLimitBuffer,
     StoreMetricsBuffer,
 )
+from api.observability.metric_definitions import EVENT_LOOP_LAG_SECONDS
 from api.observability.store_metrics import StateMetrics
 from api.observability.tracing import Tracing
 from api.observability.tracing_setup import close_tracing, open_tracing

@@ -9,7 +9,7 @@ from fastapi import APIRouter, FastAPI
 
 from api.admin import routes as dashboard
 from api.http.routing import Dispatcher, Route
-from api.observability.metric_definitions import MetricBuffers
+from api.observability.metric_buffers import MetricBuffers
 from api.rest.routes import (
     archives,
     arrow_records,

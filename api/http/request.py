@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Generic, NamedTuple, TypeVar, cast
 
-from api.observability.metric_definitions import ProtocolMetrics
+from api.observability.metric_buffers import ProtocolMetrics
 from api.observability.tracing import TraceSpan
 from api.types import RequestHeaders
 from consumers.feeds.feed import Feeds

@@ -9,7 +9,7 @@ from starlette.types import Receive
 
 from api.http.request import FastRequest
 from api.observability.logging import get_logger
-from api.observability.metric_definitions import RequestMetrics
+from api.observability.metric_buffers import RequestMetrics
 from api.observability.tracing import TraceSpan
 from storage.domain import limits
 from storage.domain.access.permissions import Principal

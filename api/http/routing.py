@@ -24,7 +24,7 @@ from api.http.codecs import Codec, answer_type, encode_answer
 from api.http.query import read_query
 from api.http.rate_limit_headers import rate_limit_headers
 from api.http.request import AppContext, Call, FastRequest, In, Name
-from api.observability.metric_definitions import MetricBuffers, ProtocolMetrics
+from api.observability.metric_buffers import MetricBuffers, ProtocolMetrics
 from storage.domain.access.permissions import Action, Principal
 from storage.domain.names import GroupName, QueueName, StreamName
 from storage.quotas.enforcer import QuotaEnforcer

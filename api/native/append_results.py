@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from api.native.problems import item_error
 from api.native.records import AppendedOut
-from api.observability.metric_definitions import ProtocolMetrics, count_rejected
+from api.observability.metric_buffers import ProtocolMetrics, count_rejected
 from storage.domain.errors import MillstreamError
 from storage.domain.streams.stream import Appended
 

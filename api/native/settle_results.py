@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from api.native.fields import rfc3339
 from api.native.messages import SettledOut
 from api.native.problems import item_error
-from api.observability.metric_definitions import ProtocolMetrics, count_rejected
+from api.observability.metric_buffers import ProtocolMetrics, count_rejected
 from storage.domain.queues.message import SettleAction, Settled, Settlement
 
 _OK = SettledOut(status="ok")

@@ -45,7 +45,7 @@ from api.http.responses import (
 from api.http.routing import Dispatcher, HandlerResult, Route, resource_of
 from api.native.dependencies import PRINCIPAL_KEY, REQUEST_ID_KEY
 from api.native.problems import PROBLEM_JSON, problem
-from api.observability.metric_definitions import MetricBuffers, RequestMetrics
+from api.observability.metric_buffers import MetricBuffers, RequestMetrics
 from api.observability.tracing import Tracing, failure_of
 from api.rest.routes import health, identity
 from api.server.slow_requests import SlowRequestMonitor

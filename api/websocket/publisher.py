@@ -14,7 +14,7 @@ from api.native.append_results import appended_out, count_appended
 from api.native.fields import total_bytes
 from api.native.messages import SentMessageOut
 from api.native.problems import problem
-from api.observability.metric_definitions import ProtocolMetrics
+from api.observability.metric_buffers import ProtocolMetrics
 from api.observability.tracing import SEND, TraceSpan, Tracing, failure_of
 from api.websocket.connection import SocketGone
 from api.websocket.frames import Publish, ServerOk

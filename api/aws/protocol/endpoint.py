@@ -47,7 +47,7 @@ from api.http.responses import (
     durability_header,
     log_failure,
 )
-from api.observability.metric_definitions import MetricBuffers, ProtocolMetrics, RequestMetrics
+from api.observability.metric_buffers import MetricBuffers, ProtocolMetrics, RequestMetrics
 from api.observability.tracing import TraceSpan, Tracing, verb_of
 from storage.bootstrap import Storage
 from storage.domain.access.audit import Door, is_administrative, outcome

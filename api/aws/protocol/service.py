@@ -7,7 +7,7 @@ import msgspec
 
 from api.aws.protocol.codecs.event_stream import EventStream
 from api.aws.protocol.errors import AwsError
-from api.observability.metric_definitions import ProtocolMetrics
+from api.observability.metric_buffers import ProtocolMetrics
 from api.observability.tracing import TraceSpan
 from api.types import RequestHeaders
 from storage.bootstrap import Storage

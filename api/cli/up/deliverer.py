@@ -8,7 +8,7 @@ from api.cli.errors import CliError, ExitCode
 from api.cli.up.signals import until_told_to_stop
 from api.config.settings import Settings
 from api.observability.logging import configure_logs
-from api.observability.metric_definitions import WebhookMetrics
+from api.observability.metric_buffers import WebhookMetrics
 from api.observability.tracing_setup import tracing
 from consumers.webhooks.deliverer import Deliverer
 from storage.bootstrap import open_storage

@@ -8,7 +8,7 @@ from api.http.request import Call
 from api.http.routing import FastRouter
 from api.native.fields import idempotency_key, total_bytes
 from api.native.problems import ItemError, item_error
-from api.observability.metric_definitions import count_rejected
+from api.observability.metric_buffers import count_rejected
 from storage.domain.access.permissions import Action
 from storage.domain.streams.columnar_batch import Columns
 from storage.domain.streams.stream import AppendedRange

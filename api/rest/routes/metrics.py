@@ -7,7 +7,8 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Request, Response
 
 from api.native.dependencies import Prefix, PrincipalDep, StorageDep, may, may_all
-from api.observability.metric_definitions import MetricBuffers, collect_counted, render
+from api.observability.metric_buffers import MetricBuffers
+from api.observability.metric_definitions import collect_counted, render
 from api.observability.resource_metrics import ResourceKind, object_families
 from api.observability.store_metrics import StateMetrics
 from storage.domain.access.permissions import Action

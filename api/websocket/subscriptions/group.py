@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 
-from api.observability.metric_definitions import ProtocolMetrics
+from api.observability.metric_buffers import ProtocolMetrics
 from api.websocket.connection import SocketGone
 from api.websocket.frames import (
     Ack,

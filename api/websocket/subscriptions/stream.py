@@ -11,7 +11,7 @@ from math import inf
 
 import msgspec
 
-from api.observability.metric_definitions import ProtocolMetrics
+from api.observability.metric_buffers import ProtocolMetrics
 from api.websocket.connection import SocketGone
 from api.websocket.frames import Gap, Mode, ServerFrame, ShardEnded, Subscribe
 from api.websocket.session import PushSession

@@ -12,7 +12,7 @@ from api.aws.sqs.actions.receive import _release_if_gone
 from api.aws.sqs.queues.urls import queue_arn, queue_of_arn, queue_of_url, queue_url
 from api.aws.sqs.service import SQS
 from api.errors import ClientDisconnected
-from api.observability.metric_definitions import MetricBuffers
+from api.observability.metric_buffers import MetricBuffers
 from storage.bootstrap import Storage
 from storage.domain.names import QueueName
 

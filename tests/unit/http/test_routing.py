@@ -13,7 +13,7 @@ from api.http.query import read_query
 from api.http.request_id import request_id_of
 from api.http.routing import Dispatcher
 from api.native.messages import MessageOrBatch, PackedMessageOrBatch, SendMessages
-from api.observability.metric_definitions import MetricBuffers
+from api.observability.metric_buffers import MetricBuffers
 from api.rest.routes import messages, records
 from storage.domain.errors import ValidationFailed
 from storage.domain.queues.message import NewMessage

@@ -6,12 +6,8 @@ import pytest
 from prometheus_client import REGISTRY, Counter, Gauge, Histogram
 
 from api.observability import metric_definitions, resource_metrics, store_metrics
-from api.observability.metric_definitions import (
-    LATENCY_SECONDS,
-    METRICS,
-    MetricBuffers,
-    RequestMetrics,
-)
+from api.observability.metric_buffers import MetricBuffers, RequestMetrics
+from api.observability.metric_definitions import LATENCY_SECONDS, METRICS
 from api.observability.resource_metrics import OBJECT_METRICS
 from api.observability.store_metrics import STATE_METRICS, StateMetric
 
