@@ -8,11 +8,9 @@ upgrade ──refused──▶ an HTTP problem
 
 import asyncio
 from collections.abc import Callable, Sequence
-from enum import Enum
-from typing import assert_never, cast
 from urllib.parse import parse_qsl
 
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from api.auth.audit import Auditing, address_of
 from api.auth.authenticator import Authenticator
@@ -24,36 +22,20 @@ from api.http.responses import RequestContext, log_failure
 from api.native.problems import PROBLEM_JSON, problem
 from api.observability.metric_definitions import WEBSOCKET_CLOSED, WEBSOCKET_RESUMED
 from api.types import RequestHeaders
-from api.websocket.codec import JSON, WHERE, WIRES, BadFrame, Malformed, Wire
+from api.websocket.codec import JSON, WHERE, WIRES, BadFrame, Wire
 from api.websocket.connection import Connection, SocketGone
+from api.websocket.frame_loop import ProtocolViolation, SocketLoop, decode_frames
 from api.websocket.frames import (
-    Ack,
     ClientFrame,
-    ClientPing,
-    ClientPong,
     Close,
-    Credit,
-    Extend,
-    GiveUp,
     Hello,
-    Nack,
-    Publish,
     PushLimits,
-    Reject,
-    Release,
-    ServerOk,
-    ServerPong,
-    Settling,
-    Subscribe,
-    Unsubscribe,
     Welcome,
 )
-from api.websocket.session import PushSession, Subscription
-from api.websocket.session_registry import Sessions, cut_soon
+from api.websocket.session import PushSession
+from api.websocket.session_registry import Sessions
 from api.websocket.subscriptions.factory import SubscriptionFactory
-from api.websocket.subscriptions.group import GroupSubscription
-from api.websocket.subscriptions.queue import QueueSubscription
-from api.websocket.uvicorn_protocol import ABORT, DRAIN, LOST
+from api.websocket.uvicorn_protocol import ABORT, DRAIN
 from storage.domain import limits
 from storage.domain.access.audit import Door
 from storage.domain.access.permissions import Principal
@@ -69,24 +51,6 @@ from storage.domain.errors import (
 from storage.quotas.connection_slots import ConnectionSlots
 
 PATH = WHERE
-_DRAINED_S = 1.0  # grace period in which a draining client may still settle
-
-
-class _Ending(Enum):
-    """Ways in which a socket can end."""
-
-    CLOSED = "closed"
-    LOST = "lost"
-    DRAINED = "drained"
-
-
-class _Violation(Exception):
-    """A reason to close the socket; the client receives it."""
-
-    def __init__(self, code: int, reason: str) -> None:
-        super().__init__(reason)
-        self.code = code
-        self.reason = reason
 
 
 class WebSocketEndpoint:
@@ -118,7 +82,7 @@ class WebSocketEndpoint:
             if socket is not None:
                 with self._revalidator.registered(socket.principal, socket.expel):
                     await socket.run(receive)
-        except _Violation as violation:
+        except ProtocolViolation as violation:
             await self._close(connection, violation.code, violation.reason)
         except SocketGone:
             pass
@@ -200,7 +164,7 @@ class WebSocketEndpoint:
         connection: Connection,
         principal: Principal | None,
         scope: Scope,
-    ) -> "_Socket | None":
+    ) -> "SocketLoop | None":
         """Process the first frames and return the socket with its session; None if it is closed."""
         sessions = self._sessions()
         sessions.unauthenticated += principal is None
@@ -212,27 +176,27 @@ class WebSocketEndpoint:
             return None
         hello, rest = frames[0], frames[1:]
         if not isinstance(hello, Hello):
-            raise _Violation(Close.PROTOCOL_ERROR, "the first frame must be 'hello'")
+            raise ProtocolViolation(Close.PROTOCOL_ERROR, "the first frame must be 'hello'")
         principal = await self._principal_of(hello, principal, scope)
         await self._acquire_slot(connection, principal)
         session = await self._session(connection, principal, hello)
-        return _Socket(session, connection, self._subscription_factory(), self._sessions(), rest)
+        return SocketLoop(session, connection, self._subscription_factory(), self._sessions(), rest)
 
     async def _acquire_slot(self, connection: Connection, principal: Principal) -> None:
         """Ensure that the socket holds a connection slot in its principal's namespace.
 
-        Raises _Violation.
+        Raises ProtocolViolation.
         """
         if connection.slot_namespace == principal.namespace:
             return
         try:
             await self._connection_slots().acquire(principal.namespace)
         except QuotaExceeded as error:
-            raise _Violation(Close.TOO_MANY, error.detail) from None
+            raise ProtocolViolation(Close.TOO_MANY, error.detail) from None
         except NamespaceNotFound as error:
-            raise _Violation(Close.UNAUTHENTICATED, error.detail) from None
+            raise ProtocolViolation(Close.UNAUTHENTICATED, error.detail) from None
         except MillstreamError as error:
-            raise _Violation(Close.INTERNAL_ERROR, error.detail) from None
+            raise ProtocolViolation(Close.INTERNAL_ERROR, error.detail) from None
         before, connection.slot_namespace = connection.slot_namespace, principal.namespace
         if before is not None:
             self._connection_slots().release(before)
@@ -240,7 +204,7 @@ class WebSocketEndpoint:
     async def _principal_of(
         self, hello: Hello, principal: Principal | None, scope: Scope
     ) -> Principal:
-        """Return the principal of the `hello`. Raises _Violation."""
+        """Return the principal of the `hello`. Raises ProtocolViolation."""
         try:
             if hello.token:
                 return await self._authenticator.authenticate_token(
@@ -248,9 +212,9 @@ class WebSocketEndpoint:
                 )
         except (Unauthenticated, Forbidden, ValidationFailed) as error:
             self._note(error, scope)
-            raise _Violation(Close.UNAUTHENTICATED, error.detail) from None
+            raise ProtocolViolation(Close.UNAUTHENTICATED, error.detail) from None
         if principal is None:
-            raise _Violation(Close.UNAUTHENTICATED, "'hello' requires a token")
+            raise ProtocolViolation(Close.UNAUTHENTICATED, "'hello' requires a token")
         return principal
 
     async def _first_frames(
@@ -261,16 +225,16 @@ class WebSocketEndpoint:
             async with asyncio.timeout(process_limits.hello_ms_max / limits.SECOND_MS):
                 message = await receive()
         except TimeoutError:
-            raise _Violation(Close.HELLO_TIMEOUT, "no 'hello' arrived in time") from None
+            raise ProtocolViolation(Close.HELLO_TIMEOUT, "no 'hello' arrived in time") from None
         if message["type"] == DRAIN:
             await self._close(connection, Close.DRAINING, "the server is shutting down")
             return ()
         if message["type"] != "websocket.receive":
             return ()
         try:
-            return _frames(connection.wire, message)
+            return decode_frames(connection.wire, message)
         except BadFrame as bad:
-            raise _Violation(Close.PROTOCOL_ERROR, bad.error.detail) from None
+            raise ProtocolViolation(Close.PROTOCOL_ERROR, bad.error.detail) from None
 
     async def _session(
         self, connection: Connection, principal: Principal, hello: Hello
@@ -306,159 +270,6 @@ class WebSocketEndpoint:
         await self._sessions().cut(connection, code, reason)
 
 
-class _Socket:
-    """One socket of a session, from the welcome on."""
-
-    __slots__ = ("_connection", "_first", "_session", "_sessions", "_subscription_factory")
-
-    def __init__(
-        self,
-        session: PushSession,
-        connection: Connection,
-        subscription_factory: SubscriptionFactory,
-        sessions: Sessions,
-        first: Sequence[ClientFrame],
-    ) -> None:
-        self._session = session
-        self._connection = connection
-        self._subscription_factory = subscription_factory
-        self._sessions = sessions
-        self._first = first  # frames in the same message as the hello
-
-    @property
-    def principal(self) -> Principal:
-        """The principal that owns the session."""
-        return self._session.principal
-
-    def expel(self) -> None:
-        """End the session because its credential is no longer valid."""
-        self._sessions.expel_soon(self._session, self._connection)
-
-    async def run(self, receive: Receive) -> None:
-        """Process frames until the socket ends, then detach or end the session."""
-        try:
-            self._session.attach(self._connection)
-        except SocketGone:
-            raise _Violation(Close.TAKEN_OVER, "another connection resumed the session") from None
-        ending = _Ending.LOST
-        try:
-            for frame in self._first:
-                await self._take(frame)
-            self._first = ()
-            while (message := await receive())["type"] == "websocket.receive":
-                await self._take_message(message)
-                del message  # an idle socket holds as little memory as it can
-            ending = await self._drain(receive) if message["type"] == DRAIN else _ending(message)
-        except SocketGone:
-            pass
-        except _Violation:
-            ending = _Ending.CLOSED
-            raise
-        finally:
-            await asyncio.shield(self._finish(ending))
-
-    async def _finish(self, ending: _Ending) -> None:
-        if self._session.connection is not self._connection:
-            return  # another socket has taken the session
-        await self._session.detach(self._sessions.clock())
-        await self._session.published()
-        match ending:
-            case _Ending.CLOSED:
-                await self._sessions.end(self._session, release=True)
-            case _Ending.DRAINED:  # its client may settle over another process
-                await self._sessions.end(self._session, release=False)
-            case _Ending.LOST:
-                return
-            case _:
-                assert_never(ending)
-
-    async def _drain(self, receive: Receive) -> _Ending:
-        """Send `bye`, then process frames for a short grace period."""
-        await self._session.detach(self._sessions.clock())
-        self._session.connection = self._connection  # for answers only; nothing more is delivered
-        after_ms = self._sessions.drain_delay_ms()
-        await self._connection.send_goodbye(Close.DRAINING, "the server is shutting down", after_ms)
-        try:
-            async with asyncio.timeout(_DRAINED_S):
-                while (message := await receive())["type"] == "websocket.receive":
-                    await self._take_message(message)
-        except TimeoutError:
-            WEBSOCKET_CLOSED.labels(str(Close.RESTART)).inc()
-            await self._connection.close_only(Close.RESTART, "the server is shutting down")
-            cut_soon(self._connection)
-        return _Ending.DRAINED
-
-    async def _take_message(self, message: Message) -> None:
-        self._connection.heard()
-        try:
-            frames = _frames(self._connection.wire, message)
-        except BadFrame as bad:
-            await self._refuse(bad.error, bad.id, bad.sub)
-            return
-        for frame in frames:
-            await self._take(frame)
-
-    async def _refuse(self, error: MillstreamError, id_: str | None, sub: str | None) -> None:
-        await self._session.send_bytes(self._session.wire.failure(error, id_=id_, sub=sub))
-
-    async def _take(self, frame: ClientFrame) -> None:
-        try:
-            await self._do(frame)
-        except MillstreamError as error:
-            await self._refuse(error, getattr(frame, "id", None), getattr(frame, "sub", None))
-
-    async def _do(self, frame: ClientFrame) -> None:
-        match frame:
-            case Credit():
-                self._sub(frame.sub).credit.grant(frame.messages, frame.bytes)
-                self._confirm(frame.seq)
-            case Ack() | Nack() | Release() | Extend() | Reject():
-                await self._settle(frame)
-            case Publish():
-                await self._subscription_factory.publisher.publish(self._session, frame)
-            case Subscribe():
-                await self._subscribe(frame)
-            case Unsubscribe():
-                await self._session.unsubscribe(self._sub(frame.sub))
-                await self._session.send(ServerOk(frame.id))
-            case GiveUp():
-                sub = self._sub(frame.sub)
-                if isinstance(sub, GroupSubscription):
-                    sub.give_up(frame)
-            case ClientPing():
-                await self._session.send(ServerPong())
-            case ClientPong():
-                self._confirm(frame.seq)
-            case Hello():
-                raise _Violation(Close.PROTOCOL_ERROR, "'hello' can be sent only once")
-            case _:
-                assert_never(frame)
-
-    def _confirm(self, seq: int | None) -> None:
-        if seq is not None:
-            self._session.confirm(seq)
-
-    def _sub(self, name: str) -> Subscription:
-        subscription = self._session.subs.get(name)
-        if subscription is None:
-            raise ValidationFailed.at("/sub", f"Subscription '{name}' does not exist", "unknown")
-        return subscription
-
-    async def _settle(self, frame: Settling) -> None:
-        sub = self._sub(frame.sub)
-        if not isinstance(sub, QueueSubscription | GroupSubscription):
-            raise ValidationFailed.at(
-                "/sub", "A read subscription has nothing to settle", "conflict"
-            )
-        await sub.settle(frame)
-
-    async def _subscribe(self, frame: Subscribe) -> None:
-        sub = await self._subscription_factory.open(self._session, frame)
-        self._session.subs[sub.name] = sub
-        await self._session.send(ServerOk(frame.id))
-        sub.start()
-
-
 def _nothing() -> None:
     """Do nothing: without a way to abort the connection, closing it must suffice."""
 
@@ -472,28 +283,6 @@ def _wire(offered: Sequence[str]) -> Wire:
             return WIRES[name]
     names = ", ".join(WIRES)
     raise HttpError(HttpErrorCode.SUBPROTOCOL_UNKNOWN, f"Supported subprotocols: {names}.")
-
-
-def _frames(wire: Wire, message: Message) -> Sequence[ClientFrame]:
-    """Decode the frames of a WebSocket message. Raises BadFrame, _Violation."""
-    payload = message.get("bytes") if wire.binary else message.get("text")
-    if payload is None:
-        kind = "binary" if wire.binary else "text"
-        raise _Violation(Close.PROTOCOL_ERROR, f"{wire.name} frames must be {kind} messages")
-    try:
-        return wire.decode(cast(bytes | str, payload))
-    except Malformed:
-        raise _Violation(Close.PROTOCOL_ERROR, "invalid frame") from None
-
-
-def _ending(message: Message) -> _Ending:
-    """Classify a disconnect.
-
-    A close frame is a deliberate end, whatever its code; a lost connection is not.
-    """
-    code = message.get("code", LOST)
-    WEBSOCKET_CLOSED.labels(str(code) if 1000 <= code < 5000 else "other").inc()
-    return _Ending.LOST if code == LOST else _Ending.CLOSED
 
 
 async def _deny(send: Send, error: Exception, request_id: bytes) -> None:
