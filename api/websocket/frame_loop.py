@@ -37,10 +37,7 @@ from api.websocket.subscriptions.group import GroupSubscription
 from api.websocket.subscriptions.queue import QueueSubscription
 from api.websocket.uvicorn_protocol import DRAIN, LOST
 from storage.domain.access.permissions import Principal
-from storage.domain.errors import (
-    MillstreamError,
-    ValidationFailed,
-)
+from storage.domain.errors import MillstreamError, ValidationFailed
 
 _DRAINED_S = 1.0  # grace period in which a draining client may still settle
 

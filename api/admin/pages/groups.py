@@ -21,7 +21,7 @@ SEE_STREAM = Depends(may(Action.STREAM_LIST))
 _UNKNOWN = GroupSample()
 
 
-class GroupRow(NamedTuple):
+class GroupListRow(NamedTuple):
     """A group as a list shows it. `sample` is None before it was measured."""
 
     group: Group
@@ -44,7 +44,7 @@ async def list_groups(
     seen = [name for name in names if principal.policy.allows(Action.GROUP_LIST, name)]
     page = slice_of(sorted_names(seen, sort, _keys(samples)), start)
     groups = await storage.groups.with_names(namespace, page.names)
-    rows = [GroupRow(groups[name], samples.get(name)) for name in page.names if name in groups]
+    rows = [GroupListRow(groups[name], samples.get(name)) for name in page.names if name in groups]
     return render(request, "group/list.html", live=True, rows=rows, page=page, q=q, sort=sort)
 
 
@@ -66,7 +66,7 @@ async def show_stream_groups(
 ) -> Response:
     """Show the consumer groups of a stream."""
     stored = await storage.catalog.fresh_stream(stream)
-    rows = [GroupRow(*one) for one in await groups_of(storage, principal, stored)]
+    rows = [GroupListRow(*one) for one in await groups_of(storage, principal, stored)]
     return render(
         request,
         "stream/groups.html",

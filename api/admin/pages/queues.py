@@ -45,7 +45,7 @@ STATES = (
 )
 
 
-class QueueRow(NamedTuple):
+class QueueListRow(NamedTuple):
     """A queue as the list shows it: counted now, its rates as they were measured last."""
 
     queue: Queue
@@ -108,7 +108,7 @@ def _keys(latest: Mapping[str, QueueSample], now_ms: int) -> dict[str, Callable[
 
 async def _rows(
     storage: Storage, namespace: str, page: Slice, latest: Mapping[str, QueueSample]
-) -> list[QueueRow]:
+) -> list[QueueListRow]:
     queues = await storage.search.queues(namespace, page.names)
     present = [queues[name] for name in page.names if name in queues]
     counted, charts = await asyncio.gather(
@@ -116,7 +116,9 @@ async def _rows(
         _charts(storage, [queue.name for queue in present]),
     )
     return [
-        QueueRow(queue, stats, latest.get(queue.name.name, _UNMEASURED), charts.get(queue.name, ()))
+        QueueListRow(
+            queue, stats, latest.get(queue.name.name, _UNMEASURED), charts.get(queue.name, ())
+        )
         for queue, stats in zip(present, counted, strict=True)
         if stats is not None
     ]

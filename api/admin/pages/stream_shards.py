@@ -17,7 +17,7 @@ router = APIRouter(include_in_schema=False, route_class=PageRoute, prefix="/ui/s
 SEE = Depends(may(Action.STREAM_LIST))
 
 
-class ShardRow(NamedTuple):
+class ShardListRow(NamedTuple):
     """A shard as the table shows it. `share`: of the ring."""
 
     state: ShardState
@@ -41,7 +41,7 @@ async def show_shards(request: Request, stream: StreamPath, storage: StorageDep)
     stored = await storage.catalog.fresh_stream(stream)
     states = await storage.streams.shards(stream)
     rows = [
-        ShardRow(state, _share(state.shard), stored.children_of(state.shard.index))
+        ShardListRow(state, _share(state.shard), stored.children_of(state.shard.index))
         for state in states
     ]
     return render(

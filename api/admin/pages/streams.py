@@ -20,7 +20,7 @@ SEE = Depends(may(Action.STREAM_LIST))
 _UNKNOWN = StreamSample()
 
 
-class StreamRow(NamedTuple):
+class StreamListRow(NamedTuple):
     """A stream as the list shows it. `sample` is None before it was measured."""
 
     stream: Stream
@@ -64,8 +64,10 @@ async def list_streams(
 
 def _rows(
     streams: Mapping[str, Stream], samples: Mapping[str, StreamSample], page: Slice
-) -> list[StreamRow]:
-    return [StreamRow(streams[name], samples.get(name)) for name in page.names if name in streams]
+) -> list[StreamListRow]:
+    return [
+        StreamListRow(streams[name], samples.get(name)) for name in page.names if name in streams
+    ]
 
 
 def _keys(samples: Mapping[str, StreamSample]) -> dict[str, Callable[[str], Any]]:
