@@ -222,7 +222,9 @@ def _lifespan(
             await stack.enter_async_context(_background_task(revalidator.run()))
             here = SocketsHere(app.state.sessions, SystemClock())
             await stack.enter_async_context(
-                registered(storage.presence, ProcessRole.API, here, process_limits.presence_beat_ms)
+                registered(
+                    storage.presence, ProcessRole.API, here, process_limits.presence_heartbeat_ms
+                )
             )
             stack.callback(counts.flush)
             gc_tuning.freeze_startup_heap()

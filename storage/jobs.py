@@ -146,7 +146,7 @@ class Jobs:
 
     async def delete_old(self) -> int:
         """Delete jobs that were over long ago, a bounded number; return how many."""
-        return await self._rows.forget(limits.JOB_KEPT_MS, limits.JOBS_FORGOTTEN_PER_CALL)
+        return await self._rows.forget(limits.JOB_RETENTION_MS, limits.JOB_DELETIONS_PER_CALL)
 
     # Worker's calls
 

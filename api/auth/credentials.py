@@ -145,7 +145,7 @@ class KeyAuthenticator:
     def _remember(self, shown: _Shown, credential: Credential, principal: Principal) -> None:
         entry = self._storage().credentials.kept(credential.id)
         if entry is not None and entry.value.credential is credential:
-            if len(self._checked) >= limits.CREDENTIALS_REMEMBERED_MAX:
+            if len(self._checked) >= limits.VERIFIED_TOKENS_CACHED_MAX:
                 self._checked.clear()
             self._checked[shown] = _CheckedCredential(credential, entry, principal)
 
@@ -154,7 +154,7 @@ class KeyAuthenticator:
     async def _prove(self, token: bytes, shown: _ShownWord) -> Principal:
         """Verify a token and return its principal. Raises Unauthenticated, Forbidden."""
         namespace = shown[1]
-        if len(token) > limits.CREDENTIAL_WORD_CHARACTERS_MAX:
+        if len(token) > limits.CREDENTIAL_TOKEN_CHARACTERS_MAX:
             raise Unauthenticated("The credential is too long.")
         text = token.decode("latin-1").strip()
         if text.count(".") == 2:

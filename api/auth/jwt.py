@@ -62,14 +62,14 @@ class JwtIssuers:
         """
         if not self._trusted:
             raise Unauthenticated("Tokens are not accepted: no JWT issuer is configured.")
-        if len(token) > limits.CREDENTIAL_WORD_CHARACTERS_MAX:
+        if len(token) > limits.CREDENTIAL_TOKEN_CHARACTERS_MAX:
             raise Unauthenticated("The token is too long.")
         digest = hashlib.sha256(token.encode()).digest()
         checked = self._checked.get(digest)
         if checked is not None and self._is_still_valid(checked):
             return checked.principal
         trusted, principal = await self._check(token)
-        if len(self._checked) >= limits.CREDENTIALS_REMEMBERED_MAX:
+        if len(self._checked) >= limits.VERIFIED_TOKENS_CACHED_MAX:
             self._checked.clear()
         self._checked[digest] = _CheckedToken(trusted, trusted.keys.version, principal)
         return principal

@@ -16,7 +16,7 @@ _ITEMS_MAX = 100_000  # of MessagePack or CBOR; a batch of 1000 messages has abo
 
 def check_json_items(payload: bytes) -> None:
     """Raise HttpError when a large body has more braces and brackets than any batch needs."""
-    if len(payload) <= limits.BATCH_LOOKED_AT_BYTES:
+    if len(payload) <= limits.BATCH_CHECKED_BYTES_MIN:
         return
     if payload.count(b"{") + payload.count(b"[") > limits.BATCH_CONTAINERS_MAX:
         raise _too_many()
@@ -24,13 +24,13 @@ def check_json_items(payload: bytes) -> None:
 
 def check_msgpack_items(payload: bytes) -> None:
     """Raise HttpError when a large body has more items than any batch needs."""
-    if len(payload) > limits.BATCH_LOOKED_AT_BYTES:
+    if len(payload) > limits.BATCH_CHECKED_BYTES_MIN:
         _walk(payload, _after_msgpack)
 
 
 def check_cbor_items(payload: bytes) -> None:
     """Raise HttpError when a large CBOR body has more items than any batch needs."""
-    if len(payload) > limits.BATCH_LOOKED_AT_BYTES:
+    if len(payload) > limits.BATCH_CHECKED_BYTES_MIN:
         _walk(payload, _after_cbor)
 
 

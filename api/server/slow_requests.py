@@ -11,7 +11,7 @@ from typing import Protocol
 
 from storage.domain import limits
 
-_CHECK_PERIOD_S = limits.UNFINISHED_LOOK_MS / limits.SECOND_MS
+_CHECK_PERIOD_S = limits.SLOW_REQUEST_CHECK_MS / limits.SECOND_MS
 
 
 class HasDeadline(Protocol):

@@ -149,7 +149,7 @@ class WebSocketEndpoint:
             return await self._authenticator.authenticate_token(ticket, headers)
         if not self._authenticator.is_anonymous(headers):
             return await self._authenticator.authenticate(headers)
-        if self._sessions().unauthenticated >= limits.ANONYMOUS_FAILURES_MAX:
+        if self._sessions().unauthenticated >= limits.ANONYMOUS_CONNECTIONS_MAX:
             raise StorageBusy("Too many connections are not yet authenticated.")
         return None
 

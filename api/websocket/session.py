@@ -156,7 +156,7 @@ class PushSession:
 
     def _keeps_too_much(self, frames: int) -> bool:
         too_many_bytes = self._kept_bytes > self._kept_bytes_max and frames > 1
-        return too_many_bytes or frames > limits.PUSH_KEPT_FRAMES
+        return too_many_bytes or frames > limits.PUSH_UNCONFIRMED_FRAMES_MAX
 
     @property
     def next_seq(self) -> int:

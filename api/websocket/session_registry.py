@@ -62,7 +62,7 @@ class Sessions:
 
     def open(self, principal: Principal, wire: Wire) -> PushSession:
         """Open a new session."""
-        session = PushSession(principal, wire, self.limits.push_kept_bytes)
+        session = PushSession(principal, wire, self.limits.push_unconfirmed_bytes_max)
         session.detached_s = self.clock()
         self._sessions[session.id] = session
         return session

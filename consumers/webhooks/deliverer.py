@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 _CLOCK = SystemClock()
 _LEASE_S = limits.WEBHOOK_LEASE_MS / limits.SECOND_MS
 _END_S = 2 * limits.WEBHOOK_STOP_MS / limits.SECOND_MS
-_BEAT_S = limits.WEBHOOK_BEAT_MS / limits.SECOND_MS
+_BEAT_S = limits.WEBHOOK_HEARTBEAT_MS / limits.SECOND_MS
 
 
 def source_of(endpoint: Endpoint, storage: Storage) -> QueueSource | GroupSource:

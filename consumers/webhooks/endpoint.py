@@ -104,7 +104,7 @@ class Endpoint:
     async def wait_until_closed(self) -> None:
         """Wait until a delivery may begin, but not for long: the state may change."""
         wait_ms = self.wait_ms
-        most = limits.WEBHOOK_BEAT_MS if wait_ms is None else wait_ms
+        most = limits.WEBHOOK_HEARTBEAT_MS if wait_ms is None else wait_ms
         await self._something_or(min(most, limits.WEBHOOK_SOURCE_RETRY_MS))
 
     async def attempt(self, event: Event, number: int) -> Attempt:

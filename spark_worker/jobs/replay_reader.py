@@ -106,7 +106,7 @@ class OrderedReader:
         self._matches = is_meant
         self._left = records_max
         self._cursors = {part.part: _PartCursor(part) for part in parts if not part.done}
-        self._bytes = max(limits.REPLAY_READ_BYTES_MIN, limits.REPLAY_LANE_BYTES // len(parts))
+        self._bytes = max(limits.REPLAY_READ_BYTES_MIN, limits.REPLAY_MERGE_BYTES // len(parts))
 
     async def prefetch(self) -> bool:
         """Read more in every part without records; return whether there is anything to take."""

@@ -45,7 +45,7 @@ class CredentialCache:
         """Record that the credential of an id authenticated a caller now."""
         self._asks: Batcher[str, StoredCredential | None] = Batcher(
             self._read_many,
-            asks_max=limits.CREDENTIAL_ASKS_MAX,
+            asks_max=limits.CREDENTIAL_BATCH_IDS_MAX,
             backlog_max=limits.CREDENTIAL_BACKLOG_MAX,
         )
         self._cache: DefinitionCache[str, CachedCredential] = DefinitionCache(

@@ -67,10 +67,10 @@ class Entrances:
         self._uses = LastUsedWriter(self._sessions.note_uses, clock)
         backlog_max = limits.CREDENTIAL_BACKLOG_MAX
         self._redeeming: Batcher[bytes, Ticket | None] = Batcher(
-            self._redeem_many, asks_max=limits.CREDENTIAL_ASKS_MAX, backlog_max=backlog_max
+            self._redeem_many, asks_max=limits.CREDENTIAL_BATCH_IDS_MAX, backlog_max=backlog_max
         )
         self._asks: Batcher[bytes, Session | None] = Batcher(
-            self._read_many, asks_max=limits.CREDENTIAL_ASKS_MAX, backlog_max=backlog_max
+            self._read_many, asks_max=limits.CREDENTIAL_BATCH_IDS_MAX, backlog_max=backlog_max
         )
         self._cache: DefinitionCache[bytes, _Known] = DefinitionCache(
             self._read,

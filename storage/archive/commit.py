@@ -69,7 +69,7 @@ class ArchiveCommitter:
             "failures": [
                 {"stream": one.stream, "shard": one.shard, "first": one.first, "failure": why}
                 for one, why in failures.items()
-            ][: limits.JOB_FAILURES_TOLD_MAX],
+            ][: limits.JOB_FAILURES_LISTED_MAX],
         }
 
         def outcome(job: Job, late: Sequence[Advance]) -> Outcome:

@@ -71,7 +71,7 @@ class RowGroupScanner:
             self._cache.read_ahead(following, 0)
 
     def _remember(self, key: ShardKey, position: int) -> None:
-        while len(self._followed) >= limits.ARCHIVE_FOLLOWED_MAX:
+        while len(self._followed) >= limits.ARCHIVE_SCAN_POSITIONS_MAX:
             self._followed.popitem(last=False)
         self._followed[key, position] = None
 

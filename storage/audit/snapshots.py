@@ -91,7 +91,7 @@ def shown(spec: msgspec.Struct) -> Shown:
     if isinstance(spec, WebhookSpec):
         values |= _of_webhook(spec)
     encoded = canonical(values).encode()
-    if len(encoded) > limits.AUDIT_SHOWN_BYTES_MAX:
+    if len(encoded) > limits.AUDIT_VALUE_BYTES_MAX:
         return {"bytes": len(encoded), "sha256": hashlib.sha256(encoded).hexdigest()}
     return values
 

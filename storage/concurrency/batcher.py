@@ -29,7 +29,7 @@ class Batcher(Generic[Ask, Answer]):
         self,
         flush: Flush[Ask, Answer],
         *,
-        asks_max: int = limits.GROUP_ASKS_MAX,
+        asks_max: int = limits.GROUP_BATCH_CALLS_MAX,
         backlog_max: int = limits.GROUP_BACKLOG_MAX,
         when_idle: Callable[[], object] = lambda: None,
     ) -> None:

@@ -114,7 +114,7 @@ def ranges_of(log: LogRange) -> list[LogRange]:
 
 def lane_of(stream_id: LogId) -> int:
     """Return the number of the namespace's archive job for the stream: always the same one."""
-    return zlib.crc32(stream_id.encode()) % limits.ARCHIVE_LANES
+    return zlib.crc32(stream_id.encode()) % limits.ARCHIVE_JOBS_PER_NAMESPACE
 
 
 def unarchived_bytes_max(hot_bytes_max: int | None) -> int | None:

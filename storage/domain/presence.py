@@ -1,6 +1,6 @@
 """Presence: the processes of a deployment, and the clients that have a socket at one.
 
-    every PRESENCE_BEAT_MS a process publishes itself and its sockets
+    every PRESENCE_HEARTBEAT_MS a process publishes itself and its sockets
     a reader sees what was published within PRESENCE_STALE_MS: a killed process is gone then
 
 The information is a few seconds old; nothing is decided by it.

@@ -138,7 +138,7 @@ class GroupCoordinator:
         async with self._attending:
             now_ms = self._clock.now_ms()
             last = self._attended_ms
-            if last is None or not 0 <= now_ms - last < limits.ATTENDANCE_MS:
+            if last is None or not 0 <= now_ms - last < limits.DATABASE_HEARTBEAT_MS:
                 await self._rows.attend(self._limits.outage_ms, self.now())
                 self._attended_ms = now_ms
 

@@ -62,7 +62,7 @@ class OffsetCommitter:
         self._observe(stream.shard(shard).log_id, tip)
 
     def _observe(self, log_id: LogId, tip: int) -> None:
-        if len(self._high_watermarks) >= limits.GROUP_TIPS_KNOWN_MAX:
+        if len(self._high_watermarks) >= limits.GROUP_HIGH_WATERMARKS_CACHED_MAX:
             del self._high_watermarks[next(iter(self._high_watermarks))]
         self._high_watermarks[log_id] = max(tip, self._high_watermarks.get(log_id, 0))
 

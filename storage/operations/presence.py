@@ -1,6 +1,6 @@
 """Registry of running processes and their sockets, which operators can list and close.
 
-    Beat.say ──every PRESENCE_BEAT_MS──▶ seen by every process of the deployment
+    Beat.say ──every PRESENCE_HEARTBEAT_MS──▶ seen by every process of the deployment
         ▲                                             │
         └── woken: close these ◀── ask_to_close ◀─────┘
 
@@ -186,7 +186,7 @@ async def registered(
     presence: ProcessRegistry,
     role: ProcessRole,
     holder: SocketOwner = _NO_SOCKETS,
-    every_ms: int = limits.PRESENCE_BEAT_MS,
+    every_ms: int = limits.PRESENCE_HEARTBEAT_MS,
 ) -> AsyncGenerator[ProcessSeen]:
     """Register this process in the registry while the block runs."""
     beat = HeartbeatLoop(presence, role, holder, every_ms)

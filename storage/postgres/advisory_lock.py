@@ -15,9 +15,11 @@ async def try_advisory_lock(database: Database, name: str) -> AsyncGenerator[boo
     """Try to acquire a task's advisory lock until the block ends; yield whether it succeeded.
 
     A process that dies, or whose connection does, loses the lock with its transaction. Raises
-    StorageUnavailable, also when the block takes longer than DUTY_MS_MAX.
+    StorageUnavailable, also when the block takes longer than MAINTENANCE_TASK_MS_MAX.
     """
-    async with database.writing(unknown=StorageUnavailable, limit_ms=limits.DUTY_MS_MAX) as session:
+    async with database.writing(
+        unknown=StorageUnavailable, limit_ms=limits.MAINTENANCE_TASK_MS_MAX
+    ) as session:
         acquired = await session.scalar(
             text("select pg_try_advisory_xact_lock(hashtextextended(:name, 0))"), {"name": name}
         )

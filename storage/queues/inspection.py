@@ -59,7 +59,7 @@ class QueueInspector:
         """Browse messages without receiving them, in the order in which they were sent.
 
         Also returns the offset to continue after, None at the end. A page may have fewer messages than requested, or none, and
-        yet not be the last: a call looks at BROWSE_LOOKS_MAX messages at most, and ends where BROWSE_BYTES_MAX is reached.
+        yet not be the last: a call looks at BROWSE_SCANNED_MAX messages at most, and ends where BROWSE_BYTES_MAX is reached.
         """
         return await self._executor.run(
             name,

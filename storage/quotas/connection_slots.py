@@ -84,7 +84,7 @@ class ConnectionSlots:
             except MillstreamError as error:
                 logger.info("connection_slots_publish_failed", extra={"reason": error.detail})
             try:
-                async with asyncio.timeout(limits.PLACES_SAY_MS / limits.SECOND_MS):
+                async with asyncio.timeout(limits.CONNECTION_SLOTS_PUBLISH_MS / limits.SECOND_MS):
                     await self._changed.wait()
             except TimeoutError:
                 continue

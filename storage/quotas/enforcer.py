@@ -131,7 +131,7 @@ class QuotaEnforcer:
     def _plan(self, principal: Principal, resource: str) -> LimitSet:
         namespace = self._namespaces.table.get(principal.namespace)
         plan = LimitSet(principal.rates, self._policies_of(principal, namespace, resource))
-        if len(self._plans) >= limits.POLICIES_KEPT_MAX:
+        if len(self._plans) >= limits.POLICIES_CACHED_MAX:
             self._plans.clear()
             self._policies.clear()
             self._low.clear()

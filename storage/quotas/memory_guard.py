@@ -27,7 +27,7 @@ def is_full(was_full: bool, used_bytes: int, most_bytes: int) -> bool:
     """Return whether a store is too full for writes; it stays so until it is well below."""
     if not most_bytes:
         return False
-    share = limits.GUARD_OPENS_AT if was_full else limits.GUARD_CLOSES_AT
+    share = limits.GUARD_ACCEPT_BELOW if was_full else limits.GUARD_SHED_ABOVE
     return used_bytes >= share * most_bytes
 
 

@@ -284,7 +284,7 @@ class Replays:
         They were cancelled while no worker had them, or failed and were never retried.
         """
         failed_before_ms = (
-            self._clock.now_ms() - limits.JOB_KEPT_MS + limits.REPLAY_FORGOTTEN_BEFORE_MS
+            self._clock.now_ms() - limits.JOB_RETENTION_MS + limits.REPLAY_RETRY_MARGIN_MS
         )
         done = 0
         for state, before_ms in ((JobState.CANCELLED, None), (JobState.FAILED, failed_before_ms)):

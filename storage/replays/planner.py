@@ -157,11 +157,11 @@ def _places(reaches: Sequence[OffsetRange]) -> list[OffsetRange]:
 
     All of a small shard, or a few ranges that lie apart; only of some shards, if there are many.
     """
-    per_shard = limits.REPLAY_LOOKS_PER_SHARD
-    every = -(-len(reaches) * per_shard // limits.REPLAY_LOOKS_MAX) or 1
+    per_shard = limits.REPLAY_PROBES_PER_SHARD
+    every = -(-len(reaches) * per_shard // limits.REPLAY_PROBES_MAX) or 1
     places = []
     for reach in reaches[::every]:
-        whole, step = reach.end - reach.first, limits.REPLAY_LOOK_RECORDS
+        whole, step = reach.end - reach.first, limits.REPLAY_PROBE_RECORDS
         if whole <= per_shard * step:
             places.append(reach)
             continue

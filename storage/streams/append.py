@@ -148,12 +148,12 @@ class Appender:
     def _first_asked(self, stream: Stream) -> Sequence[Shard]:
         """Return the shards that may remember an idempotency key, the eldest of each lineage.
 
-        These are the shards that were open at some time within KEYS_ASKED_MS, for which keys are remembered.
+        These are the shards that were open at some time within IDEMPOTENCY_LOOKUP_MS, for which keys are remembered.
         Closed shards are frozen: they report a duplicate, or name their children.
         """
         if len(stream.open_shards) == len(stream.shards):
             return stream.open_shards
-        return stream.shards_open_since(self._clock.now_ms() - limits.KEYS_ASKED_MS)
+        return stream.shards_open_since(self._clock.now_ms() - limits.IDEMPOTENCY_LOOKUP_MS)
 
     async def _append_to_all(
         self, call: _Call, stream: Stream, groups: dict[Shard, Sequence[int]]

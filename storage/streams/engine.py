@@ -332,7 +332,9 @@ class Streams:
         tidied = 0
         for shard in stream.shards:
             tidied += await self._on_shard(
-                name, shard.index, lambda log: self._hot.tidy_keys(log, limits.TIDY_KEYS_PER_CALL)
+                name,
+                shard.index,
+                lambda log: self._hot.tidy_keys(log, limits.KEY_INDEX_SWEEP_PER_CALL),
             )
         return tidied
 
@@ -396,7 +398,7 @@ class Streams:
     async def _is_over(self, stream: Stream, shard: Shard) -> bool:
         closed_for_ms = self._clock.now_ms() - (shard.closed_at_ms or 0)
         readers_ms = min(stream.spec.retention_ms or limits.DAY_MS, limits.CLOSED_SHARD_MS_MIN)
-        if shard.is_open or closed_for_ms < max(readers_ms, limits.KEYS_ASKED_MS):
+        if shard.is_open or closed_for_ms < max(readers_ms, limits.IDEMPOTENCY_LOOKUP_MS):
             return False
         log = LogAddress(stream.name.namespace, shard.log_id)
         extent = await self._executor.run(
@@ -404,7 +406,7 @@ class Streams:
         )
         rising, over = await self._rising.known(log)
         may_know_batches = extent.knows_producers and closed_for_ms < limits.PRODUCER_IDLE_MS
-        feared = over and closed_for_ms < limits.RISING_OVER_MS
+        feared = over and closed_for_ms < limits.MONOTONIC_WRITERS_RETIRED_MS
         if extent.start != extent.next or may_know_batches or rising or feared:
             return False
         return self._archive is None or not await self._archive.holds(stream, shard)

@@ -199,7 +199,7 @@ class IdempotentAppender:
         unasked = [one for one in producer_ids if one not in watermarks]
         if unasked:
             fetched = await self._ask(stream, _ancestors(stream, shard), unasked)
-            if len(self._floors) + len(fetched) > limits.RISING_FLOORS_KNOWN_MAX:
+            if len(self._floors) + len(fetched) > limits.ANCESTOR_WATERMARKS_CACHED_MAX:
                 self._floors.clear()
             self._floors |= {keys[one]: floors for one, floors in fetched.items()}
             watermarks |= fetched

@@ -127,7 +127,7 @@ class StagedWrites:
 
     async def _append_some(self, stream: Stream, write: Write) -> Write:
         """Append parts for a limited time; return the progress of the write."""
-        until = asyncio.get_running_loop().time() + limits.COMMIT_TURN_MS / limits.SECOND_MS
+        until = asyncio.get_running_loop().time() + limits.COMMIT_CALL_MS / limits.SECOND_MS
         while write.parts < len(write.staged) and asyncio.get_running_loop().time() < until:
             try:
                 count = await self._append_part(stream, write)
@@ -169,7 +169,7 @@ class StagedWrites:
         """Continue batches decided a while ago whose writers do not; return their number."""
         if self._root_or_none is None:
             return 0
-        before_ms = self._clock.now_ms() - limits.COMMIT_ALONE_MS
+        before_ms = self._clock.now_ms() - limits.COMMIT_ABANDONED_MS
         open_writes = await self._rows.open(before_ms, limits.PAGE_ITEMS_DEFAULT)
         for name, write in open_writes:
             with suppress(StreamNotFound):  # deleted in the meantime
@@ -178,7 +178,7 @@ class StagedWrites:
 
     async def delete_old(self) -> int:
         """Delete the records of batches that were done long ago; return their number."""
-        return await self._rows.forget(self._clock.now_ms() - limits.WRITES_KEPT_MS)
+        return await self._rows.forget(self._clock.now_ms() - limits.WRITE_RETENTION_MS)
 
     async def _writable(self, name: StreamName) -> Stream:
         stream = await self._catalog.stream(name)

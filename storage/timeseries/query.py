@@ -88,8 +88,8 @@ class TimeSeriesQuery:
         self._catalog = catalog
         self._groups = groups
         self._clock = clock
-        self._ticks_known: TtlCache[dict[int, Tick]] = TtlCache(limits.SERIES_KNOWN_MS, clock)
-        self._latest_known: TtlCache[Any] = TtlCache(limits.SERIES_KNOWN_MS, clock)
+        self._ticks_known: TtlCache[dict[int, Tick]] = TtlCache(limits.SERIES_CACHE_MS, clock)
+        self._latest_known: TtlCache[Any] = TtlCache(limits.SERIES_CACHE_MS, clock)
 
     async def sample(self) -> int:
         """Measure everything, at most once in ten seconds over all processes.

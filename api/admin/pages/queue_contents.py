@@ -28,7 +28,7 @@ After = Annotated[int, Query(ge=-1, le=limits.OFFSET_MAX)]
 
 _MOVES_SHOWN = 8
 _LOOKS_MAX = (
-    4  # calls of one page: each looks at BROWSE_LOOKS_MAX messages, and ends at BROWSE_BYTES_MAX
+    4  # calls of one page: each looks at BROWSE_SCANNED_MAX messages, and ends at BROWSE_BYTES_MAX
 )
 
 M = TypeVar("M", BrowsedMessage, DeadLetter)

@@ -24,7 +24,7 @@ WindowSeconds = Annotated[
     int,
     Query(
         ge=limits.SERIES_STEP_MS // limits.SECOND_MS,
-        le=limits.SERIES_QUARTER_REACH_MS // limits.SECOND_MS,
+        le=limits.SERIES_QUARTER_RETENTION_MS // limits.SECOND_MS,
         description="Period before now, up to two weeks.",
     ),
 ]

@@ -110,7 +110,7 @@ class SampleConfig(Config):
 class FilterConfig(Config):
     """Records to replay: those that match all conditions."""
 
-    keys: Annotated[list[str], Field(max_length=limits.FILTER_WORDS_MAX)] = []
+    keys: Annotated[list[str], Field(max_length=limits.FILTER_TERMS_MAX)] = []
     headers: dict[str, str] = {}
     body: list[ConditionConfig] = []
     sample: SampleConfig | None = None

@@ -239,7 +239,7 @@ class ShardReaders:
         """Return whether to report the position, with `count` more records filtered out."""
         self._skipped = self._skipped or {}
         self._skipped[shard] = self._skipped.get(shard, 0) + count
-        return self._skipped[shard] >= limits.PUSH_SKIPPED_TOLD
+        return self._skipped[shard] >= limits.PUSH_SKIPPED_RECORDS_MAX
 
     def _part(self, shard: int, chunk: Chunk) -> tuple[Chunk, list[int] | None, int]:
         """Select the part of a chunk that the filter and the credit allow.

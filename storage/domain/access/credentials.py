@@ -340,11 +340,11 @@ _NO_DIGEST = digest_of("")
 
 def _faults_of(grant: Grant, pointer: str) -> list[FieldFault]:
     faults = []
-    if not 1 <= len(grant.actions) <= limits.GRANT_WORDS_MAX:
-        faults.append(FieldFault(f"{pointer}/actions", f"1 to {limits.GRANT_WORDS_MAX} actions"))
-    if not 1 <= len(grant.resources) <= limits.GRANT_WORDS_MAX:
+    if not 1 <= len(grant.actions) <= limits.GRANT_ITEMS_MAX:
+        faults.append(FieldFault(f"{pointer}/actions", f"1 to {limits.GRANT_ITEMS_MAX} actions"))
+    if not 1 <= len(grant.resources) <= limits.GRANT_ITEMS_MAX:
         faults.append(
-            FieldFault(f"{pointer}/resources", f"1 to {limits.GRANT_WORDS_MAX} resources")
+            FieldFault(f"{pointer}/resources", f"1 to {limits.GRANT_ITEMS_MAX} resources")
         )
     faults += [
         FieldFault(f"{pointer}/actions/{number}", "Unknown action", "not_found")

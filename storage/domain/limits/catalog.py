@@ -2,9 +2,11 @@
 
 from storage.domain.units import MINUTE_MS
 
-# Definitions
+# Definitions of queues, streams and groups
 DEFINITION_AGE_MS_MAX = (
-    MINUTE_MS  # a cached definition is read again after this, whatever was heard
+    MINUTE_MS  # a cached definition is read again after this, regardless of notifications
 )
-DEFINITION_NEW_MS = MINUTE_MS  # for so long a sweep looks at what was made or changed each time
-DEFINITIONS_CACHED_MAX = 100_000  # of each kind; beyond it the oldest is read again
+DEFINITION_NEW_MS = (
+    MINUTE_MS  # maintenance checks created or changed definitions in every round for this long
+)
+DEFINITIONS_CACHED_MAX = 100_000  # of each kind; beyond it, the oldest is read again

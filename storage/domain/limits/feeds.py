@@ -2,9 +2,9 @@
 
 from storage.domain.units import MIB, SECOND_MS
 
-# Feeds, which many readers share
-FEED_READ_RECORDS = 1_000  # of one read: what is encoded in one go
+# Feeds that readers share, and server-sent events
+FEED_READ_RECORDS = 1_000  # per read: encoded in one pass
 EVENTS_HEARTBEAT_MS = 15 * SECOND_MS  # below the idle time-out of common proxies
-EVENT_READERS_MAX = 10_000  # of one process
+EVENT_READERS_MAX = 10_000  # per process
 FEED_READ_BYTES = 1 * MIB  # or one larger record
-FEEDS_BYTES_MAX = 64 * MIB  # that all feeds of a process remember, with what was encoded of it
+FEEDS_BYTES_MAX = 64 * MIB  # records that all feeds of a process buffer, with their encoded forms

@@ -2,33 +2,39 @@
 
 from storage.domain.units import KIB, MIB, SECOND_MS
 
-# The memory guard
+# Memory guard
 GUARD_POLL_MS = SECOND_MS
-GUARD_CLOSES_AT = 0.85  # of the store's memory: leases, groups and acknowledgements still find room
-GUARD_OPENS_AT = 0.80  # well below, so that writes do not stop and go
+GUARD_SHED_ABOVE = (
+    0.85  # of the store's memory: leases, groups and acknowledgements still have room
+)
+GUARD_ACCEPT_BELOW = (
+    0.80  # well below, so that writes do not alternate between rejected and accepted
+)
 GUARD_RETRY_S = 5  # draining a twentieth of the memory takes a while
 MEMORY_SHARE = (
-    0.5  # of what is granted for the store that `up` starts: its log's rewriting needs room as well
+    0.5  # of the memory granted to the store that `up` starts: rewriting its log needs memory too
 )
 MEMORY_BYTES_MIN = 256 * MIB
 
-# In one process
-PIPELINE_BACKLOG_MAX = 20_000  # calls waiting for a flush; beyond it the caller hears 503
-WRITE_HANDS = 2  # flushes of writes under way at once
-SECOND_WORKER_WEIGHT = 32  # weight that waits before the next worker takes it
+# Hot store connections, per process
+PIPELINE_BACKLOG_MAX = 20_000  # calls waiting for a flush; beyond it, calls get 503
+WRITE_WORKERS = 2  # concurrent flushes of writes
+SECOND_WORKER_WEIGHT = 32  # waiting weight at which the next worker starts to flush
 PART_WEIGHT = 1  # of a part that shares a script call with others
-COMMAND_WEIGHT = 32  # of a call of its own, which gains nothing by waiting for company
+COMMAND_WEIGHT = 32  # of a separate call, which gains nothing by waiting for others
 FLUSH_CALLS_MAX = (
-    16  # script calls of one flush: while the store works on them, the next are made ready
+    16  # script calls per flush: while the store processes them, the next are prepared
 )
 FLUSH_WEIGHT_MAX = (
     FLUSH_CALLS_MAX * COMMAND_WEIGHT
-)  # of one flush, for the same reason: parts may weigh as much as calls
-PART_BYTES_SMALL = 16 * KIB  # a larger part weighs as a call of its own
-COPIED_BYTES_MAX = 16 * KIB  # what is larger is written as it is, not copied into what is around it
+)  # per flush, for the same reason: parts can weigh as much as calls
+PART_BYTES_SMALL = 16 * KIB  # a larger part weighs as much as a separate call
+COPIED_BYTES_MAX = (
+    16 * KIB
+)  # larger values are written as they are, not copied into the surrounding buffer
 FLUSH_BYTES_MAX = 1 * MIB
 REDIS_REPLY_MS_MAX = 5 * SECOND_MS
 
-# Waiters
+# Long polls
 WAITERS_MAX = 50_000
-WAITER_RECHECK_MS = 15 * SECOND_MS  # covers a wake-up that was lost
+WAITER_RECHECK_MS = 15 * SECOND_MS  # covers a lost wake-up

@@ -2,16 +2,18 @@
 
 from storage.domain.units import MIB, MINUTE_MS
 
-# One entry of a log
-ENTRY_RECORDS_MAX = 1_000  # a reader that wants one record decodes at most this many
+# Entries of a log
+ENTRY_RECORDS_MAX = 1_000  # a reader that needs one record decodes at most this many
 ENTRY_BYTES_MAX = 1 * MIB  # or one larger record
 
 # Offsets
-OFFSET_MAX = 2**53 - 1  # what a double, and so Lua and JavaScript, counts exactly
+OFFSET_MAX = (
+    2**53 - 1
+)  # the largest integer that a double represents exactly, and so Lua and JavaScript
 RESERVATION_OFFSETS_MIN = 10_000
-RESERVATION_MS = MINUTE_MS  # a reservation covers a minute of the log's rate
+RESERVATION_MS = MINUTE_MS  # a reservation covers a minute at the log's rate
 
-# Work of one script call
+# Work that one script call does beside its own, bounded so that no call stalls the server
 DUE_MOVES_PER_CALL = 200
 EXPIRED_PER_CALL = 500
 SKIPS_PER_CALL = 1_000

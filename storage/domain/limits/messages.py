@@ -2,19 +2,21 @@
 
 from storage.domain.units import MIB, SECOND_MS
 
-# One message or record
+# Messages and records
 MESSAGE_BYTES_MAX = 1 * MIB  # body and headers together, as SQS since 2025
-RECORD_BYTES_MAX = 10 * MIB  # as Kinesis; a stream takes more than the default where it says so
+RECORD_BYTES_MAX = (
+    10 * MIB
+)  # as Kinesis; more than the default only if the stream's configuration allows it
 RECORD_BYTES_MAX_DEFAULT = 1 * MIB
 HEADERS_MAX = 32
 HEADER_NAME_CHARACTERS_MAX = 256
 REASON_CHARACTERS_MAX = 1_024
 
-# One call
+# Calls
 BATCH_MESSAGES_MAX = 1_000
 BATCH_RECORDS_MAX = 1_000
 REQUEST_BYTES_MAX = 16 * MIB
 PAGE_ITEMS_MAX = 1_000
-LISTED_NAMES_MAX = 20_000  # names that one search gives: 100 B each, 30 ms to read
+LISTED_NAMES_MAX = 20_000  # names that one search returns: 100 B each, 30 ms to read
 PAGE_ITEMS_DEFAULT = 100
 WAIT_MS_MAX = 20 * SECOND_MS  # as SQS

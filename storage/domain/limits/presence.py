@@ -2,9 +2,11 @@
 
 from storage.domain.units import SECOND_MS
 
-# Which processes there are, and who is connected to them
-PRESENCE_BEAT_MS = 3 * SECOND_MS  # how often a process says that it is there
-PRESENCE_STALE_MS = 10 * SECOND_MS  # one that was silent for three beats is gone
+# Processes and their connections
+PRESENCE_HEARTBEAT_MS = 3 * SECOND_MS
+PRESENCE_STALE_MS = (
+    10 * SECOND_MS
+)  # a process without a heartbeat for this long, about three of them, is gone
 PRESENCE_SOCKETS_MAX = (
-    500  # of a process, told with every beat at some 300 bytes each; the rest are counted
+    500  # per process, sent with each heartbeat at about 300 bytes each; the rest are counted
 )

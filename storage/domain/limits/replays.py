@@ -3,37 +3,39 @@
 from storage.domain.units import DAY_MS, KIB, MIB, SECOND_MS
 
 # Replays
-REPLAY_BATCH_RECORDS = 500  # of one part that are on their way at once
+REPLAY_BATCH_RECORDS = 500  # of one part, in flight at the same time
 REPLAY_BATCH_BYTES = MIB
-REPLAY_BATCH_SECONDS = 0.1  # of a rate: a slow replay does not come in bursts
-REPLAY_READ_RECORDS = 2_000  # of one part that are held in memory
+REPLAY_BATCH_SECONDS = 0.1  # of the rate: a slow replay does not send in bursts
+REPLAY_READ_RECORDS = 2_000  # of one part, held in memory
 REPLAY_READ_BYTES = 2 * MIB
 REPLAY_READ_BYTES_MIN = 64 * KIB
-REPLAY_LANE_BYTES = 32 * MIB  # of all parts that one writer merges
-REPLAY_PARTS_AT_ONCE = 16  # of one task: what bounds its memory
-REPLAY_RANGE_RECORDS = 250_000  # of a part, where no order is asked for
+REPLAY_MERGE_BYTES = 32 * MIB  # of all parts that one writer merges
+REPLAY_PARTS_AT_ONCE = 16  # per task: this bounds its memory
+REPLAY_RANGE_RECORDS = 250_000  # per part, if no order is requested
 REPLAY_RANGES_MAX = (
-    900  # so that a replay's parts are stored at once, and each is one producer at the target
+    900  # the parts of a replay are stored in one call, and each is one producer at the target
 )
-REPLAY_SAVE_MS = SECOND_MS  # between two notes of how far it is, and looks at what its owner wishes
-REPLAY_LATENCY_MS_MAX = 250.0  # of its appends: beyond it live traffic has the right of way
-REPLAY_LATENCIES = 40  # the last appends that this is judged by
+REPLAY_SAVE_MS = (
+    SECOND_MS  # interval at which progress is saved and the state requested by the owner is checked
+)
+REPLAY_LATENCY_MS_MAX = 250.0  # of its appends: above it, live traffic takes precedence
+REPLAY_LATENCY_SAMPLES = 40  # recent appends that this is measured over
 REPLAY_PAUSE_MS_MIN = 10.0
 REPLAY_PAUSE_MS_MAX = 2_000.0
-REPLAY_PAUSE_EASES = 0.8  # of a pause is left after an append that was quick
-REPLAY_RETRY_MS_MIN = 20  # before an append that failed is repeated
+REPLAY_PAUSE_DECAY = 0.8  # the factor by which a pause shrinks after a fast append
+REPLAY_RETRY_MS_MIN = 20  # before a failed append is repeated
 REPLAY_RETRY_MS_MAX = 5_000
-REPLAY_RETRIES_MAX = 60  # then the attempt has failed, and another one is made after a while
+REPLAY_RETRIES_MAX = 60  # then the attempt fails, and another one starts later
 REPLAY_RATE_MAX = 10_000_000
 REPLAY_BYTES_RATE_MAX = 2**40
 REPLAY_SPEED_MAX = 1_000_000
 REPLAY_SCAN_RECORDS_MAX = 200_000  # that an exact plan reads while its caller waits
-REPLAY_LOOKS_PER_SHARD = 4  # places of a shard that an estimate is made from
-REPLAY_LOOK_RECORDS = 50
-REPLAY_LOOKS_MAX = 200  # of a plan: more shards are looked at in turn
+REPLAY_PROBES_PER_SHARD = 4  # positions of a shard that an estimate is based on
+REPLAY_PROBE_RECORDS = 50
+REPLAY_PROBES_MAX = 200  # per plan: with more shards, they are probed in rotation
 REPLAY_SAMPLE_MAX = 20
-REPLAY_RECORDS_PER_SECOND = 20_000  # what a plan assumes of one that goes as fast as it can
-REPLAY_FORGOTTEN_BEFORE_MS = (
-    DAY_MS  # a failed one can be tried again until so long before it is deleted
+REPLAY_RECORDS_PER_SECOND = 20_000  # what a plan assumes for a replay without a rate limit
+REPLAY_RETRY_MARGIN_MS = (
+    DAY_MS  # a failed replay can be retried until this long before it is deleted
 )
-FILTER_WORDS_MAX = 1_000  # keys, headers or conditions of a filter
+FILTER_TERMS_MAX = 1_000  # keys, headers or conditions of a filter

@@ -2,35 +2,31 @@
 
 from storage.domain.units import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS
 
-# Time series: fine for the last hour, a day by minutes, two weeks by quarters of an hour
-SERIES_COLUMNS_CHARACTERS_MAX = 2_000  # of the names of all columns there are, and more
+# Time series: 10 s for the last hour, 1 min for a day, 15 min for two weeks
+SERIES_COLUMNS_CHARACTERS_MAX = 2_000  # longer than the names of all existing columns
 SERIES_STEP_MS = (
     10 * SECOND_MS
-)  # what is wrong shows within seconds, and 10 000 queues are measured in time
-SERIES_REACH_MS = HOUR_MS
+)  # problems show within seconds, and there is time to measure 10,000 queues
+SERIES_RETENTION_MS = HOUR_MS
 SERIES_CHUNK_SLOTS = (
-    60  # ten minutes: of a busy queue some 2 KB, and a chart of an hour is seven chunks
+    60  # ten minutes: about 2 KB for a busy queue; a chart of an hour needs seven chunks
 )
 SERIES_MINUTE_STEP_MS = MINUTE_MS
-SERIES_MINUTE_REACH_MS = DAY_MS
+SERIES_MINUTE_RETENTION_MS = DAY_MS
 SERIES_MINUTE_CHUNK_SLOTS = 120  # two hours
 SERIES_QUARTER_STEP_MS = 15 * MINUTE_MS
-SERIES_QUARTER_REACH_MS = 14 * DAY_MS  # last week's same hour, twice
+SERIES_QUARTER_RETENTION_MS = 14 * DAY_MS  # the same hour of last week, twice
 SERIES_QUARTER_CHUNK_SLOTS = 96  # a day
 SERIES_LOGS_PER_TICK = (
-    20_000  # queues and shards; with more, each is looked at in turn, every second or third step
+    20_000  # queues and shards; if there are more, each is measured every second or third step
 )
-SERIES_LOGS_AT_ONCE = (
-    500  # calls of one tick that wait together: other reads of the process come in between
-)
-SERIES_NAMES_PER_CALL = 500  # samples that one call keeps
-SERIES_RATE_STEPS = (
-    3  # a rate is told over so many steps at most: after a longer gap it is not known
-)
-SERIES_CLOCK_SLOTS = 360  # an hour: what was measured further ahead came of a clock that was wrong
-SERIES_KNOWN_MS = (
-    2 * SECOND_MS
-)  # what was last measured, and when, is kept in a process for so long
-SERIES_ROWS_PER_PAGE = 5_000  # names and ids alone, of one statement
+SERIES_LOGS_AT_ONCE = 500  # concurrent calls of one tick: other reads of the process run in between
+SERIES_NAMES_PER_CALL = 500  # samples that one call stores
+SERIES_RATE_STEPS = 3  # a rate covers at most this many steps: after a longer gap it is unknown
+SERIES_CLOCK_SLOTS = 360  # an hour: samples further ahead were measured with a wrong clock
+SERIES_CACHE_MS = 2 * SECOND_MS  # how long a process caches the latest samples and their times
+SERIES_ROWS_PER_PAGE = 5_000  # names and ids only, per statement
 SERIES_PAGE_MAX = 100  # charts that are read together
-OBJECT_METRICS_MAX = 1_000  # queues, streams or groups of one scrape by name: some ten lines each
+OBJECT_METRICS_MAX = (
+    1_000  # queues, streams or groups listed by name per scrape: about ten lines each
+)

@@ -2,35 +2,37 @@
 
 from storage.domain.units import KIB, MIB, SECOND_MS
 
-# Push
+# WebSocket sessions
 PUSH_ID_CHARACTERS_MAX = 128
-HELLO_MS_MAX = 10 * SECOND_MS  # a socket that says nothing is not kept
+HELLO_MS_MAX = 10 * SECOND_MS  # a socket that sends nothing within this is closed
 PUSH_HEARTBEAT_MS = 25 * SECOND_MS  # below the idle time-out of common proxies
 PUSH_PONG_MS_MAX = 8 * SECOND_MS
 RESUME_MS = (
     30 * SECOND_MS
-)  # how long a broken session may be taken up again, and keeps its deliveries
+)  # how long an interrupted session can be resumed and keeps its deliveries
 CREDIT_MESSAGES_DEFAULT = 100
 CREDIT_MESSAGES_MAX = 10_000
 CREDIT_BYTES_DEFAULT = 1 * MIB
 CREDIT_BYTES_MAX = 64 * MIB
-SUBSCRIPTIONS_MAX = 128  # of one session
-SOCKETS_MAX = 10_000  # of one process
+SUBSCRIPTIONS_MAX = 128  # per session
+SOCKETS_MAX = 10_000  # per process
 FRAME_BYTES_MAX = 2 * MIB  # from a client; a message of 1 MiB in base64 fits
-PUSH_BYTES_MAX = 256 * KIB  # of bodies in one frame; one message may be larger
-PUSH_RECORDS_MAX = 1_000  # in one frame
-PUSH_SKIPPED_TOLD = (
-    10_000  # records that a filter left out: then the client hears how far its reading is
+PUSH_BYTES_MAX = 256 * KIB  # of bodies per frame; a single message may be larger
+PUSH_RECORDS_MAX = 1_000  # per frame
+PUSH_SKIPPED_RECORDS_MAX = (
+    10_000  # records that a filter skips before the client is sent the position of its reader
 )
-PUSH_KEPT_BYTES = 4 * MIB  # of deliveries that a session keeps until their arrival is known
-PUSH_KEPT_FRAMES = 4_096
+PUSH_UNCONFIRMED_BYTES_MAX = (
+    4 * MIB
+)  # of deliveries that a session buffers until the client confirms them
+PUSH_UNCONFIRMED_FRAMES_MAX = 4_096
 PUSH_PENDING_MAX = (
-    256  # publishes and settlements of a session that wait; then its socket is not read
+    256  # waiting publishes and settlements per session; beyond it, its socket is not read
 )
-PUSH_TICK_MS = SECOND_MS  # how often sessions are looked at for what is due
-PUSH_BACKOFF_MS_MIN = 200  # before a subscription asks again that met an outage
+PUSH_TICK_MS = SECOND_MS  # how often sessions are checked for work that is due
+PUSH_BACKOFF_MS_MIN = 200  # before a subscription retries after an outage
 PUSH_BACKOFF_MS_MAX = 5 * SECOND_MS
 DRAIN_SPREAD_MS = (
     5 * SECOND_MS
-)  # within which the clients of a server that ends are asked to come back
-SLOW_CONSUMER_MS = 10 * SECOND_MS  # nothing of what waits could be sent for so long
+)  # within which the clients of a server that shuts down are asked to reconnect
+SLOW_CONSUMER_MS = 10 * SECOND_MS  # no pending data could be sent for this long

@@ -98,7 +98,7 @@ class AdaptiveThrottle:
 
     def __init__(self, latency_ms_max: float = limits.REPLAY_LATENCY_MS_MAX) -> None:
         self._most = latency_ms_max
-        self._took: deque[float] = deque(maxlen=limits.REPLAY_LATENCIES)
+        self._took: deque[float] = deque(maxlen=limits.REPLAY_LATENCY_SAMPLES)
         self.pause_ms = 0.0
 
     def note(self, took_ms: float) -> float:
@@ -110,7 +110,7 @@ class AdaptiveThrottle:
         elif self.pause_ms < limits.REPLAY_PAUSE_MS_MIN:
             self.pause_ms = 0.0
         else:
-            self.pause_ms *= limits.REPLAY_PAUSE_EASES
+            self.pause_ms *= limits.REPLAY_PAUSE_DECAY
         return self.pause_ms
 
 

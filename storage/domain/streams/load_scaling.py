@@ -58,7 +58,7 @@ def _is_hot(shard: Shard, load: Load | None) -> bool:
     width = shard.last_hash_key - shard.first_hash_key + 1
     return (
         load is not None
-        and load.parts > limits.ON_DEMAND_HOT
+        and load.parts > limits.ON_DEMAND_SPLIT_LOAD
         and width >= limits.ON_DEMAND_RANGE_MIN
     )
 
@@ -81,6 +81,6 @@ def _merges(stream: Stream, loads: Mapping[int, Load]) -> list[Change]:
 
 def _may_merge(low: Load, high: Load) -> bool:
     quiet_ms = min(low.quiet_ms, high.quiet_ms)
-    return quiet_ms >= limits.ON_DEMAND_COLD_MS and (
-        low.parts + high.parts < limits.ON_DEMAND_HOT / 2
+    return quiet_ms >= limits.ON_DEMAND_MERGE_AFTER_MS and (
+        low.parts + high.parts < limits.ON_DEMAND_SPLIT_LOAD / 2
     )

@@ -85,8 +85,8 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
             for fault in condition.faults(f"/filter/body/{nth}")
         ]
         for name, values in (("keys", self.keys), ("headers", self.headers), ("body", self.body)):
-            if len(values) > limits.FILTER_WORDS_MAX:
-                detail = f"At most {limits.FILTER_WORDS_MAX}"
+            if len(values) > limits.FILTER_TERMS_MAX:
+                detail = f"At most {limits.FILTER_TERMS_MAX}"
                 field_faults.append(FieldFault(f"/filter/{name}", detail, "too_many"))
         if self.sample is not None and not 0 < self.sample.fraction < 1:
             detail = "The fraction must be greater than 0 and less than 1"

@@ -74,17 +74,17 @@ class Ring(msgspec.Struct, frozen=True):
 
 
 RINGS = (
-    Ring(0, limits.SERIES_STEP_MS, limits.SERIES_REACH_MS, limits.SERIES_CHUNK_SLOTS),
+    Ring(0, limits.SERIES_STEP_MS, limits.SERIES_RETENTION_MS, limits.SERIES_CHUNK_SLOTS),
     Ring(
         1,
         limits.SERIES_MINUTE_STEP_MS,
-        limits.SERIES_MINUTE_REACH_MS,
+        limits.SERIES_MINUTE_RETENTION_MS,
         limits.SERIES_MINUTE_CHUNK_SLOTS,
     ),
     Ring(
         2,
         limits.SERIES_QUARTER_STEP_MS,
-        limits.SERIES_QUARTER_REACH_MS,
+        limits.SERIES_QUARTER_RETENTION_MS,
         limits.SERIES_QUARTER_CHUNK_SLOTS,
     ),
 )

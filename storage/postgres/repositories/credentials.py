@@ -175,8 +175,8 @@ async def _has_administrator(session: AsyncSession) -> bool:
 async def _make_room(session: AsyncSession, namespace: str, now_ms: int) -> None:
     forgotten = {
         "namespace": namespace,
-        "ended_before_ms": now_ms - limits.CREDENTIAL_KEPT_MS,
-        "limit": limits.ENDED_PER_CALL,
+        "ended_before_ms": now_ms - limits.CREDENTIAL_RETENTION_MS,
+        "limit": limits.EXPIRED_CREDENTIALS_PER_CALL,
     }
     await session.execute(query("forget_credentials"), forgotten)
     row = CredentialRow

@@ -226,7 +226,11 @@ class GroupRows:
 
         After an outage also since when it is again.
         """
-        parameters = {"outage_ms": outage_ms, "every_ms": limits.ATTENDANCE_MS, "now_ms": now_ms}
+        parameters = {
+            "outage_ms": outage_ms,
+            "every_ms": limits.DATABASE_HEARTBEAT_MS,
+            "now_ms": now_ms,
+        }
         async with self._database.writing(unknown=StorageUnavailable) as session:
             await session.execute(query("attend"), parameters)
 

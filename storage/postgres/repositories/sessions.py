@@ -69,7 +69,7 @@ class TicketRows:
             "rates": msgspec.to_builtins(ticket.rates),
             "expires_at_ms": now_ms + limits.TICKET_MS,
         }
-        expired = {"now_ms": now_ms, "limit": limits.ENDED_PER_CALL}
+        expired = {"now_ms": now_ms, "limit": limits.EXPIRED_CREDENTIALS_PER_CALL}
         async with self._database.writing() as session:
             await session.execute(query("forget_tickets"), expired)
             await session.execute(insert(TicketRow).values(**values))
@@ -99,7 +99,7 @@ class SessionRows:
         expired = {
             "used_before_ms": now_ms - limits.SESSION_IDLE_MS,
             "created_before_ms": now_ms - limits.SESSION_MS_MAX,
-            "limit": limits.ENDED_PER_CALL,
+            "limit": limits.EXPIRED_CREDENTIALS_PER_CALL,
         }
         async with self._database.writing() as session:
             await session.execute(query("forget_sessions"), expired)

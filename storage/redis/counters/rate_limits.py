@@ -73,7 +73,7 @@ class HotRates:
             now,
             self._process,
             places,
-            limits.PLACES_MS,
+            limits.CONNECTION_SLOTS_TTL_MS,
             "" if places_max is None else places_max,
         )
         return bool(reply[0])

@@ -56,7 +56,7 @@ class HotContents:
                 after_offset,
                 messages_max,
                 state or "",
-                limits.BROWSE_LOOKS_MAX,
+                limits.BROWSE_SCANNED_MAX,
                 limits.BROWSE_BYTES_MAX,
             )
         )
@@ -119,7 +119,7 @@ class HotContents:
     ) -> tuple[list[Noted], str]:
         """Return events of one message, or of all.
 
-        At most HISTORY_LOOKS_MAX events are examined. The second value is the event to continue after, empty at the end.
+        At most HISTORY_SCANNED_MAX events are examined. The second value is the event to continue after, empty at the end.
         """
         reply = checked(
             await self._pipeline.read(
@@ -127,7 +127,7 @@ class HotContents:
                 queue_keys_of(queue),
                 "" if offset is None else offset,
                 after,
-                limits.HISTORY_LOOKS_MAX,
+                limits.HISTORY_SCANNED_MAX,
             )
         )
         return [_noted(row) for row in reply[2:]], reply[1].decode()
@@ -168,7 +168,7 @@ class HotContents:
                 messages_max,
                 fifo_word(queue),
                 after_offset,
-                limits.BROWSE_LOOKS_MAX,
+                limits.BROWSE_SCANNED_MAX,
                 which.reason,
                 which.group,
                 *offsets,
@@ -185,7 +185,7 @@ class HotContents:
         """
         reply = checked(
             await self._pipeline.read(
-                "sum_dead_letters", queue_keys_of(queue), after_offset, limits.BROWSE_LOOKS_MAX
+                "sum_dead_letters", queue_keys_of(queue), after_offset, limits.BROWSE_SCANNED_MAX
             )
         )
         reasons = [DeathReason(reason.decode(), *rest) for reason, *rest in reply[2:]]

@@ -105,7 +105,7 @@ class Sends(QueueCoalescingKey):
             self.limits.idempotency_keys_max,
             limits.DEDUP_WINDOW_MS,
             *_rules_of(self.queue),
-            self.limits.rising_producers_max,
+            self.limits.monotonic_writers_max,
             *arguments,
         )
 

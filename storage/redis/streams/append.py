@@ -119,7 +119,7 @@ class Appends(CoalescingKey):
             self.limits.producers_max,
             limits.IDEMPOTENCY_WINDOW_MS,
             self.limits.idempotency_keys_max,
-            self.limits.rising_producers_max,
+            self.limits.monotonic_writers_max,
             *arguments,
         )
 

@@ -50,8 +50,8 @@ class HotRising:
                 "retire_writer",
                 keys,
                 now,
-                limits.RISING_OVER_MS,
-                limits.RISING_OVER_MAX,
+                limits.MONOTONIC_WRITERS_RETIRED_MS,
+                limits.MONOTONIC_WRITERS_RETIRED_MAX,
                 *producer_ids,
             )
         )

@@ -239,8 +239,8 @@ class HotLogs:
 
     async def sample_load(self, log: LogAddress, now: ScriptTime) -> Load | None:
         """Return the log's load over the last whole window; None before there was one."""
-        quiet_records = int(limits.ON_DEMAND_QUIET * limits.ON_DEMAND_SHARD_RECORDS)
-        quiet_bytes = int(limits.ON_DEMAND_QUIET * limits.ON_DEMAND_SHARD_BYTES)
+        quiet_records = int(limits.ON_DEMAND_MERGE_LOAD * limits.ON_DEMAND_SHARD_RECORDS)
+        quiet_bytes = int(limits.ON_DEMAND_MERGE_LOAD * limits.ON_DEMAND_SHARD_BYTES)
         window_ms = limits.ON_DEMAND_WINDOW_MS
         reply = checked(
             await self._pipeline.write(

@@ -157,7 +157,7 @@ async def test_plan_submits_one_job_per_due_lane(engines, clock):
 
     jobs = await engines.jobs.list(kind=JobKind.ARCHIVE)
     assert young == 0
-    assert planned[0] == planned[1] == len(jobs) <= limits.ARCHIVE_LANES
+    assert planned[0] == planned[1] == len(jobs) <= limits.ARCHIVE_JOBS_PER_NAMESPACE
     due = [
         log.stream
         for job in jobs

@@ -29,7 +29,7 @@ from tests.guarded import guarding
 from tests.sockets import PATIENCE_S, Server, serving
 
 ORDERS = QueueName("orders")
-KNOWN = Limits(presence_beat_ms=50)
+KNOWN = Limits(presence_heartbeat_ms=50)
 
 
 def process(id_: str, role: ProcessRole = ProcessRole.SWEEPER) -> ProcessSeen:

@@ -157,7 +157,7 @@ async def test_expiry_and_overflow_are_recorded(engines, clock):
 
 async def test_event_count_is_bounded_and_truncation_is_reported(engines, monkeypatch):
     monkeypatch.setattr(limits, "HISTORY_EVENTS_MAX", 200)
-    monkeypatch.setattr(limits, "HISTORY_LOOKS_MAX", 50)
+    monkeypatch.setattr(limits, "HISTORY_SCANNED_MAX", 50)
     await made(engines, WORK, history=True)
     for _ in range(10):
         await engines.queues.send(WORK, [NewMessage(b"x") for _ in range(100)])

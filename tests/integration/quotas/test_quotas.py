@@ -397,6 +397,6 @@ async def test_connections_of_killed_process_are_released(three, clock):
 
     with pytest.raises(QuotaExceeded):
         await other.connection_slots.acquire("acme")
-    clock.advance(ms=limits.PLACES_MS)
+    clock.advance(ms=limits.CONNECTION_SLOTS_TTL_MS)
 
     await other.connection_slots.acquire("acme")

@@ -39,7 +39,7 @@ async def stores() -> Stores:
 
 @pytest.fixture
 async def pipeline(redis_url: str, stores: Stores) -> AsyncIterator[Pipeline]:
-    pipeline = Pipeline(Nodes(redis_url), Limits(write_hands=1), stores.name)
+    pipeline = Pipeline(Nodes(redis_url), Limits(write_workers=1), stores.name)
     yield pipeline
     await pipeline.close()
 

@@ -132,7 +132,7 @@ async def test_producer_state_survives_one_day_and_10000_others(redis_url, datab
 
 
 async def test_producer_limit_rejects_new_producer_and_forgets_none(redis_url, database_url, clock):
-    few = Limits(rising_producers_max=2)
+    few = Limits(monotonic_writers_max=2)
     settings = StorageSettings(redis_url=redis_url, database_url=database_url)
     async with open_storage(settings, clock=clock, limits=few) as storage:
         streams, queues = storage.streams, storage.queues

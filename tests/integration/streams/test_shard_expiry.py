@@ -55,7 +55,7 @@ async def test_idempotency_key_is_honored_when_merged_parent_expired(engines, st
     await streams.append_to_shard(brief, 1, [Record(b"x")], producer)  # so it is kept for a day
     await streams.merge(brief, 0, 1)
     await streams.merge(brief, 3, 2)
-    clock.advance(ms=limits.KEYS_ASKED_MS - 1)
+    clock.advance(ms=limits.IDEMPOTENCY_LOOKUP_MS - 1)
     await streams.trim(brief, 1_000)
     early = await streams.expire_shards(brief)
     clock.advance(ms=1)

@@ -124,7 +124,7 @@ async def test_abandoned_commit_is_finished_by_maintenance(engines, settings, cl
             await engines.staged_writes.commit(CLICKS, "load", 0, staged)
 
     at_once = await engines.staged_writes.finish()
-    clock.advance(ms=limits.COMMIT_ALONE_MS + 1)
+    clock.advance(ms=limits.COMMIT_ABANDONED_MS + 1)
     later = [await engines.staged_writes.finish() for _ in range(2)]
 
     assert (at_once, later) == (0, [1, 0])

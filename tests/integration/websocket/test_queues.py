@@ -374,7 +374,7 @@ async def test_concurrent_resumes_have_one_winner(server, storage):
 
 async def test_session_with_too_small_buffer_restarts_without_loss(storage):
     await storage.catalog.put_queue(ORDERS, QueueSpec())
-    little = Limits(push_tick_ms=50, resume_ms=60_000, push_kept_bytes=10)
+    little = Limits(push_tick_ms=50, resume_ms=60_000, push_unconfirmed_bytes_max=10)
     async with serving(storage, little) as server:
         async with server.socket() as socket:
             await socket.subscribe("a", "queue:orders", visibility_timeout_seconds=3600)

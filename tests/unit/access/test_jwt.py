@@ -217,7 +217,7 @@ async def test_deeply_nested_token_is_rejected(issuers):
 
 
 async def test_oversized_token_is_rejected_before_parsing(issuers, token, server):
-    word = token(more="x" * limits.CREDENTIAL_WORD_CHARACTERS_MAX)
+    word = token(more="x" * limits.CREDENTIAL_TOKEN_CHARACTERS_MAX)
 
     with pytest.raises(Unauthenticated, match="too long"):
         await issuers.principal_of(word)

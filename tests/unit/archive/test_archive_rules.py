@@ -83,7 +83,9 @@ def test_ranges_per_log_are_limited():
 
 
 def test_stream_always_maps_to_same_lane():
-    assert {lane_of(f"{number}") for number in range(100)} == set(range(limits.ARCHIVE_LANES))
+    assert {lane_of(f"{number}") for number in range(100)} == set(
+        range(limits.ARCHIVE_JOBS_PER_NAMESPACE)
+    )
     assert lane_of("a") == lane_of("a")
 
 

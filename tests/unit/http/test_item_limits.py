@@ -110,4 +110,4 @@ def test_routes_check_item_count_before_decoding(kind, payload):
 def test_small_bodies_are_not_walked(monkeypatch):
     monkeypatch.setattr(item_limits, "_walk", None)
 
-    check_msgpack_items(b"\x80" * limits.BATCH_LOOKED_AT_BYTES)
+    check_msgpack_items(b"\x80" * limits.BATCH_CHECKED_BYTES_MIN)

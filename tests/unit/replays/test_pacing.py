@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from storage.domain.limits import (
     REPLAY_BATCH_BYTES,
     REPLAY_BATCH_RECORDS,
-    REPLAY_LATENCIES,
+    REPLAY_LATENCY_SAMPLES,
     REPLAY_PAUSE_MS_MAX,
     REPLAY_PAUSE_MS_MIN,
 )
@@ -34,10 +34,10 @@ def test_pause_shrinks_slowly_when_appends_are_fast_again():
     for _ in range(10):
         courtesy.note(500)
 
-    pauses = [courtesy.note(1) for _ in range(REPLAY_LATENCIES + 40)]
+    pauses = [courtesy.note(1) for _ in range(REPLAY_LATENCY_SAMPLES + 40)]
 
     assert pauses[-1] == 0
-    eased = pauses[REPLAY_LATENCIES:]
+    eased = pauses[REPLAY_LATENCY_SAMPLES:]
     assert eased == sorted(eased, reverse=True)
 
 

@@ -19,7 +19,7 @@ from storage.domain.streams.stream import (
     even_ranges,
 )
 
-COLD = limits.ON_DEMAND_COLD_MS
+COLD = limits.ON_DEMAND_MERGE_AFTER_MS
 WINDOW = limits.ON_DEMAND_WINDOW_MS
 QUIET = Load(0, 0, COLD)
 
@@ -97,7 +97,7 @@ class Simulation:
         loads = {}
         for shard in self.stream.open_shards:
             records = int(sum(load for place, load in weights if shard.takes(place)))
-            if records >= limits.ON_DEMAND_QUIET * limits.ON_DEMAND_SHARD_RECORDS:
+            if records >= limits.ON_DEMAND_MERGE_LOAD * limits.ON_DEMAND_SHARD_RECORDS:
                 self.quiet_since[shard.index] = self.now_ms
             if self.now_ms - shard.opened_at_ms >= WINDOW:
                 since = self.quiet_since.setdefault(shard.index, shard.opened_at_ms)

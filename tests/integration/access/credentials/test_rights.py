@@ -245,7 +245,7 @@ async def test_long_ended_keys_are_deleted_when_one_is_created(credentials, cloc
     await credentials.create(ADMIN, replace(CREATED, rights=expiring))
     revoked, _ = await credentials.create(ADMIN, CREATED)
     await credentials.revoke(ADMIN, revoked.id)
-    clock.advance(ms=limits.CREDENTIAL_KEPT_MS + 1)
+    clock.advance(ms=limits.CREDENTIAL_RETENTION_MS + 1)
 
     issued, _ = await credentials.create(ADMIN, CREATED)
 
