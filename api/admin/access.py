@@ -31,7 +31,7 @@ def is_public(path: str) -> bool:
 
 
 def in_namespace(headers: RequestHeaders, query_string: bytes) -> RequestHeaders:
-    """The headers, with the namespace that the address names where they name none."""
+    """Return the headers, with the namespace of the URL if they contain none."""
     if NAMESPACE in headers or b"ns=" not in query_string:
         return headers
     named = parse_qs(query_string.decode("latin-1")).get(_NAMESPACE_PARAMETER)

@@ -59,7 +59,7 @@ def preview(body: bytes, preferred: str = "") -> BodyPreview:
 
 
 def summary(body: bytes) -> str:
-    """The beginning of a body on one line."""
+    """Return the beginning of a body on one line."""
     text = _text(body[: 4 * _SUMMARY_CHARACTERS])
     if text is None:
         return body[:24].hex(" ") + (" …" if len(body) > 24 else "")

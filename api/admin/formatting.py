@@ -15,7 +15,7 @@ _STEPS = (
 
 
 def count(value: float | None) -> str:
-    """A whole number with its thousands apart: 12 345."""
+    """Format a whole number with separated thousands: 12 345."""
     return NOTHING if value is None else f"{round(value):,}".replace(",", "\u202f")
 
 
@@ -43,7 +43,7 @@ def size(value: float | None) -> str:
 
 
 def format_duration(value_ms: float | None) -> str:
-    """A length of time by its two largest units: `3 h 12 min`, `4.2 s`, `80 ms`."""
+    """Format a duration by its two largest units: `3 h 12 min`, `4.2 s`, `80 ms`."""
     if value_ms is None:
         return NOTHING
     value_ms = max(0, value_ms)

@@ -68,7 +68,7 @@ def _arc(shard: Shard, outer: float, band: float) -> Arc:
 
 
 def share_of(place: int) -> float:
-    """A place on the ring, 0 at the top and 1 once around."""
+    """Return a position on the ring as a fraction: 0 at the top, 1 after a full turn."""
     return place / RING_SIZE
 
 

@@ -90,7 +90,7 @@ A rejected upgrade is answered with an HTTP problem.
 
 
 def build_asyncapi() -> Document:
-    """The whole document; the same code gives the same bytes."""
+    """Build the complete document; the same code gives the same bytes."""
     schemas = _schemas()
     frames = (*CLIENT_FRAMES, *SERVER_FRAMES)
     return {
@@ -181,7 +181,7 @@ def _message(frame: type[msgspec.Struct]) -> Document:
 
 
 def _error_messages(frame: type[msgspec.Struct]) -> tuple[str, str]:
-    """The first sentence of a frame's docstring, and what follows it."""
+    """Return the first sentence of a frame's docstring, and the rest."""
     text = " ".join((frame.__doc__ or "").split())
     summary, _, rest = text.partition(". ")
     return (f"{summary}." if rest else text), rest

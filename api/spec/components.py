@@ -72,7 +72,7 @@ lists. `unsafe`: the effect may be repeated.
 
 
 def description() -> str:
-    """The document's description, with a row for each code."""
+    """Return the document's description, with a row for each code."""
     rows = [
         f"| `{code}` | {row.status} | {_yes(is_retryable(code))} | {_yes(nothing_happened(code))} |"
         for code, row in TABLE.items()
@@ -108,7 +108,7 @@ def schemas_of(kinds: Iterable[Any], references: str) -> dict[str, Document]:
 
 
 def problem_schema() -> Document:
-    """The schema of a problem; `x-millstream-problems` has a row for each code."""
+    """Return the schema of a problem; `x-millstream-problems` has a row for each code."""
     text: Document = {"type": "string"}
     fault = {
         "type": "object",

@@ -52,7 +52,7 @@ _IDEMPOTENCY_KEY = {
 
 
 def build_document(app: FastAPI, routes: Sequence[Route]) -> Document:
-    """The whole document; the same code gives the same bytes."""
+    """Build the complete document; the same code gives the same bytes."""
     document = get_openapi(
         title=app.title,
         version=app.version,

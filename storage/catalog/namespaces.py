@@ -233,7 +233,7 @@ def _check_namespace_name(name: str) -> None:
 
 @asynccontextmanager
 async def running(namespaces: Namespaces) -> AsyncGenerator[Namespaces]:
-    """The namespaces, kept up to date while the block runs."""
+    """Keep the namespaces up to date while the block runs."""
     try:
         await namespaces.read_again()
     except MillstreamError:

@@ -1,11 +1,11 @@
-"""Errors of Millstream, by category.
+"""What can go wrong, as facts.
 
     MillstreamError
     ├── not found      QueueNotFound, StreamNotFound, ShardNotFound, RecordNotFound, MessageNotFound, MoveNotFound,
     │                  GroupNotFound, MemberUnknown, BookmarkNotFound, JobNotFound, WebhookNotFound,
     │                  DeliveryNotFound, NamespaceNotFound, SocketNotFound
     ├── bad input      ValidationFailed, MessageTooLarge, BatchTooLarge, InvalidCursor, ReceiptHandleInvalid
-    ├── credentials    Unauthenticated, Forbidden, KeyNotFound, KeyRefused
+    ├── who asks       Unauthenticated, Forbidden, KeyNotFound, KeyRefused
     ├── state          MessageInFlight, InFlightLimitReached, PurgeInProgress, MoveRefused,
     │                  StreamBusy, PreconditionFailed, ReceiptHandleExpired, IdempotencyKeyReused, OffsetExpired,
     │                  OffsetOutOfRange, OffsetMismatch, FenceMismatch, ShardClosed,
@@ -17,7 +17,7 @@
     └── storage        StorageUnavailable, StorageFull, StorageBusy, OutcomeUnknown
 
 The first line of a class's docstring is the sentence its caller reads unless a detail is given.
-`ErrorCode` is the stable code for programs; each protocol maps it to its own form.
+`ErrorCode` is the stable word for machines; each front door spells it in its own way.
 """
 
 from collections.abc import Sequence
@@ -473,7 +473,7 @@ class QuotaExceeded(MillstreamError):
     standings: Sequence[Any] = ()
 
     def standing(self, standings: Sequence[Any]) -> "QuotaExceeded":
-        """Add the state of the quotas and return the error."""
+        """Return the error with the quotas' standings attached."""
         self.standings = standings
         return self
 

@@ -26,7 +26,7 @@ _CLOCK = SystemClock()
 
 @router.get("/ui")
 async def show_overview(request: Request, storage: StorageDep, principal: PrincipalDep) -> Response:
-    """The first page: six numbers, what needs attention, how the parts do."""
+    """Show the start page: six numbers, what needs attention, and the state of the components."""
     checks = await request.app.state.readiness.checks()
     seen, hour = await asyncio.gather(_seen(storage, principal, checks), _hour(storage, principal))
     return render(
@@ -43,7 +43,7 @@ async def show_overview(request: Request, storage: StorageDep, principal: Princi
 
 
 async def _hour(storage: Storage, principal: Principal) -> Samples:
-    """The namespace's totals; of nothing, for who may not know of all of it."""
+    """Return the namespace's totals; empty for callers who may not see all of it."""
     if not principal.policy.allows(Action.METRICS_READ, "*"):
         return Samples(step_ms=limits.SERIES_STEP_MS, start_ms=0, columns={})
     return await storage.time_series.of_namespace(principal.namespace, limits.HOUR_MS)
@@ -84,7 +84,7 @@ def _recent(jobs: Sequence[Job], now_ms: int) -> list[Job]:
 
 
 def _looked_at_closely(queues: Mapping[str, QueueSample], now_ms: int) -> list[str]:
-    """The queues with the most dead letters, and those with the oldest messages."""
+    """Return the queues with the most dead letters, and those with the oldest messages."""
     dead = sorted(queues, key=lambda name: -queues[name].dead_lettered)[:_CLOSELY]
     oldest = sorted(queues, key=lambda name: -queues[name].oldest_age_ms(now_ms))[:_CLOSELY]
     return list(dict.fromkeys((*dead, *oldest)))
@@ -109,7 +109,7 @@ def _growth(chart: Samples, column: str) -> int:
 
 
 def _last(chart: Samples) -> dict[str, float]:
-    """The last value that was measured, by column."""
+    """Return the last measured value of each column."""
     return {
         name: next(value for value in reversed(values) if value is not None)
         for name, values in chart.columns.items()

@@ -49,7 +49,7 @@ def queue_page(
     live: bool,
     **values: Any,
 ) -> Response:
-    """A page about the queue. `here`: the tab that it is under."""
+    """Render a page of the queue. `here`: the tab that it belongs to."""
     return render(
         request,
         f"queue/{template}.html",

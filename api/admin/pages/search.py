@@ -44,7 +44,7 @@ class SearchHit(NamedTuple):
 async def search(
     request: Request, storage: StorageDep, principal: PrincipalDep, q: Words = ""
 ) -> Response:
-    """A fragment: what has such a name, pages first."""
+    """Return a fragment that lists the matches by name, pages first."""
     part = q.strip()
     pages = [
         SearchHit("page", label, path)

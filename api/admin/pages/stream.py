@@ -58,7 +58,7 @@ async def show_stream(
 async def groups_of(
     storage: Storage, principal: Principal, stream: Stream
 ) -> list[tuple[Group, GroupSample | None]]:
-    """The groups that read a stream and that the caller may see, each as it was last measured."""
+    """Return a stream's groups that the caller may see, each with its last sample."""
     groups = await storage.groups.of_stream(stream)
     samples = await storage.time_series.latest_groups(stream.name.namespace)
     return [

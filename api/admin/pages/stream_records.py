@@ -256,7 +256,10 @@ async def _record_detail(
 
 
 async def _record(storage: Storage, name: StreamName, shard: int, offset: int) -> LogRecord:
-    """Raises RecordNotFound, and what reading a shard does."""
+    """Return a record.
+
+    Raises RecordNotFound, and the errors of shard reads.
+    """
     where = ReadFrom(offset=offset)
     read = await storage.streams.read_shard(name, shard, where, records_max=1)
     if not read.records or read.records[0].offset != offset:

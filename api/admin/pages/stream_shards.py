@@ -37,7 +37,7 @@ class ShardListRow(NamedTuple):
 
 @router.get("/shards", dependencies=[SEE])
 async def show_shards(request: Request, stream: StreamPath, storage: StorageDep) -> Response:
-    """The ring."""
+    """Show the hash ring."""
     stored = await storage.catalog.fresh_stream(stream)
     states = await storage.streams.shards(stream)
     rows = [

@@ -33,7 +33,7 @@ _TABS = [
 
 @router.get("", dependencies=[SEE])
 async def show_health(request: Request, storage: StorageDep) -> Response:
-    """Processes and stores, and whether they are as they should be."""
+    """Show processes and stores, and their health."""
     processes, findings, hot, slowest, postgres = await asyncio.gather(
         storage.presence.processes(),
         _findings(storage),
