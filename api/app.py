@@ -91,7 +91,13 @@ def create_app(
     authenticator = _authenticator(settings, opened)
     revalidator, auditing = SessionRevalidator(authenticator), Auditing(opened)
     control = _control_plane(
-        settings, storage, dispatcher, counts, process_limits, revalidator, tracing
+        settings=settings,
+        storage=storage,
+        dispatcher=dispatcher,
+        counts=counts,
+        process_limits=process_limits,
+        revalidator=revalidator,
+        tracing=tracing,
     )
     control.state.auditing = auditing
 
@@ -117,26 +123,26 @@ def create_app(
     sts = AwsEndpoint(STS, deployment, protocol="sts")
     aws = ServiceRouter(sqs, targets=[kinesis], forms=[sts])
     push = WebSocketEndpoint(
-        authenticator,
-        revalidator,
-        auditing,
-        lambda: control.state.sessions,
-        lambda: control.state.subscription_factory,
-        lambda: control.state.storage.connection_slots,
+        authenticator=authenticator,
+        revalidator=revalidator,
+        auditing=auditing,
+        sessions=lambda: control.state.sessions,
+        subscription_factory=lambda: control.state.subscription_factory,
+        connection_slots=lambda: control.state.storage.connection_slots,
     )
     return Gateway(
-        control,
-        dispatcher,
-        aws,
-        push,
-        authenticator,
-        revalidator,
-        auditing,
-        counts,
-        settings.durability,
-        settings.cors_origins_list(),
-        tracing,
-        access,
+        control=control,
+        dispatcher=dispatcher,
+        aws=aws,
+        push=push,
+        authenticator=authenticator,
+        revalidator=revalidator,
+        auditing=auditing,
+        counts=counts,
+        durability=settings.durability,
+        cors_origins=settings.cors_origins_list(),
+        tracing=tracing,
+        access=access,
     )
 
 
@@ -147,6 +153,7 @@ def _authenticator(settings: Settings, opened: Callable[[], Storage]) -> Authent
 
 
 def _control_plane(
+    *,
     settings: Settings,
     storage: Storage | None,
     dispatcher: Dispatcher,
@@ -158,7 +165,14 @@ def _control_plane(
     app = FastAPI(
         title="Millstream",
         version=version("millstream"),
-        lifespan=_lifespan(settings, storage, counts, process_limits, revalidator, tracing),
+        lifespan=_lifespan(
+            settings=settings,
+            given=storage,
+            counts=counts,
+            process_limits=process_limits,
+            revalidator=revalidator,
+            tracing=tracing,
+        ),
         docs_url=None,  # their pages load scripts from other sites
         redoc_url=None,
         openapi_url=None,
@@ -191,6 +205,7 @@ def _serve_from(app: FastAPI, storage: Storage, settings: Settings) -> None:
 
 
 def _lifespan(
+    *,
     settings: Settings,
     given: Storage | None,
     counts: MetricBuffers,
@@ -246,13 +261,13 @@ async def _websocket_services(
         feeds,
         metrics,
         Publisher(
-            storage.queues,
-            storage.streams,
-            storage.authorizer,
-            storage.quotas,
-            metrics,
-            storage.catalog,
-            tracing,
+            queues=storage.queues,
+            streams=storage.streams,
+            access=storage.authorizer,
+            quotas=storage.quotas,
+            metrics=metrics,
+            catalog=storage.catalog,
+            tracing=tracing,
         ),
         QueueSubscriptionServices(
             storage.queues, storage.catalog, SystemClock(), metrics.queues, tracing

@@ -72,7 +72,15 @@ async def work(
     tidy_scratch(settings.scratch)
     sparks = SessionPool(partial(open_session, settings), settings.jobs_per_session)
     async with open_storage(settings.storage, limits=limits) as storage:
-        runner = Runner(worker_name(), storage, settings, handlers, sparks, limits, on_end)
+        runner = Runner(
+            worker=worker_name(),
+            storage=storage,
+            settings=settings,
+            handlers=handlers,
+            sparks=sparks,
+            limits=limits,
+            on_end=on_end,
+        )
         async with registered(storage.presence, ProcessRole.WORKER):
             await runner.run()
 

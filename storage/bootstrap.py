@@ -179,42 +179,49 @@ async def open_storage(
         hot_queues, states = HotQueues(pipeline, limits), HotQueueStates(pipeline, limits)
         rising = HotRising(pipeline)
         queues = Queues(
-            hot_queues,
-            states,
-            logs,
-            rising,
-            queue_executor,
-            transfer,
-            trimmer,
-            catalog,
-            provisioner,
-            wakeups,
-            clock,
-            limits,
-            memory_guard,
+            hot=hot_queues,
+            states=states,
+            logs=logs,
+            rising=rising,
+            executor=queue_executor,
+            transfer=transfer,
+            trimmer=trimmer,
+            catalog=catalog,
+            provisioner=provisioner,
+            wakeups=wakeups,
+            clock=clock,
+            limits_in_force=limits,
+            memory_guard=memory_guard,
         )
         stack.push_async_callback(queues.close)
         hot_contents = HotContents(pipeline, limits)
         dead_letters = QueueDeadLetters(hot_contents, queue_executor, catalog, clock)
         inspector = QueueInspector(hot_contents, queue_executor, catalog, dead_letters, clock)
         moves = Moves(
-            hot_moves, queue_executor, transfer, queues, dead_letters, catalog, database, clock
+            hot=hot_moves,
+            executor=queue_executor,
+            transfer=transfer,
+            queues=queues,
+            dead_letters=dead_letters,
+            catalog=catalog,
+            database=database,
+            clock=clock,
         )
         stack.push_async_callback(moves.close)
         resharder = Resharder(logs, catalog, provisioner, database)
         tiered = await stack.enter_async_context(_open_tiered(root, database, rows, clock, limits))
         streams = Streams(
-            logs,
-            rising,
-            catalog,
-            provisioner,
-            resharder,
-            trimmer,
-            wakeups,
-            clock,
-            limits,
-            memory_guard,
-            tiered,
+            hot=logs,
+            rising=rising,
+            catalog=catalog,
+            provisioner=provisioner,
+            resharder=resharder,
+            trimmer=trimmer,
+            wakeups=wakeups,
+            clock=clock,
+            limits_in_force=limits,
+            memory_guard=memory_guard,
+            archive=tiered,
         )
         jobs = Jobs(database, limits)
         groups = Groups(database, streams, catalog, clock, limits)
@@ -224,17 +231,19 @@ async def open_storage(
             hot_series, ResourceCollector(hot_series, logs, measured, clock), measured, store, clock
         )
         egress = Egress.of(settings.webhook_allow)
-        webhooks = Webhooks(database, catalog, groups, box, egress, clock)
+        webhooks = Webhooks(
+            database=database, catalog=catalog, groups=groups, box=box, egress=egress, clock=clock
+        )
         windows = WindowResolver(streams, groups, catalog)
         replays = Replays(
-            windows,
-            ReplayPlanner(streams, windows, rows),
-            streams,
-            queues,
-            groups,
-            jobs,
-            HotPacing(pipeline),
-            clock,
+            windows=windows,
+            planning=ReplayPlanner(streams, windows, rows),
+            streams=streams,
+            queues=queues,
+            groups=groups,
+            jobs=jobs,
+            pacing=HotPacing(pipeline),
+            clock=clock,
         )
         yield Storage(
             queues=queues,
@@ -247,7 +256,13 @@ async def open_storage(
             groups=groups,
             webhooks=webhooks,
             deliveries=WebhookDeliveries(
-                database, inspector, dead_letters, streams, groups, WebhookSecrets(box), clock
+                database=database,
+                inspector=inspector,
+                dead_letters=dead_letters,
+                streams=streams,
+                groups=groups,
+                secrets=WebhookSecrets(box),
+                clock=clock,
             ),
             catalog=catalog,
             search=CatalogSearch(database),
@@ -270,7 +285,7 @@ async def open_storage(
             archive_planner=ArchivePlanner(rows, logs, catalog, jobs, clock),
             archive_committer=ArchiveCommitter(rows, catalog, jobs, trimmer, clock),
             archive_garbage_collector=ArchiveGarbageCollector(
-                rows, writes, root, logs, catalog, clock
+                rows=rows, writes=writes, root=root, hot=logs, catalog=catalog, clock=clock
             )
             if root
             else None,

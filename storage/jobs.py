@@ -63,7 +63,13 @@ class Jobs:
         new_id = job_id or secrets.token_hex(16)
         for _ in range(_LOOKS):
             made = await self._rows.insert(
-                new_id, namespace, kind, subject, spec, attempts_max, delay_ms
+                new_id,
+                namespace=namespace,
+                kind=kind,
+                subject=subject,
+                spec=spec,
+                attempts_max=attempts_max,
+                delay_ms=delay_ms,
             )
             if made is not None:
                 return made

@@ -128,6 +128,7 @@ class Auditing:
     def record_anonymous_failure(
         self,
         error: Exception,
+        *,
         door: Door,
         client: Client,
         headers: RequestHeaders,

@@ -45,7 +45,11 @@ def _note(request: Request, error: Unauthenticated) -> None:
     scope = request.scope
     request_id = str(scope.get(REQUEST_ID_KEY, "")).encode()
     auditing.record_anonymous_failure(
-        error, Door.REST, scope.get("client"), dict(scope["headers"]), request_id
+        error,
+        door=Door.REST,
+        client=scope.get("client"),
+        headers=dict(scope["headers"]),
+        request_id=request_id,
     )
 
 

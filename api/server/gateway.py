@@ -76,6 +76,7 @@ class Gateway:
 
     def __init__(
         self,
+        *,
         control: FastAPI,
         dispatcher: Dispatcher,
         aws: ServiceRouter,
@@ -192,7 +193,11 @@ class Gateway:
         except Exception as error:
             if isinstance(error, Unauthenticated):
                 self._auditing.record_anonymous_failure(
-                    error, Door.REST, request.client, request.headers, request_id
+                    error,
+                    door=Door.REST,
+                    client=request.client,
+                    headers=request.headers,
+                    request_id=request_id,
                 )
             path = "/".join(request.segments)
             details = problem(error, instance=path, request_id=request_id.decode())
@@ -240,7 +245,11 @@ class Gateway:
                 page and self._authenticator.is_anonymous(headers)  # a browser is asked to log in
             ):
                 self._auditing.record_anonymous_failure(
-                    error, Door.REST, scope.get("client"), headers, request_id
+                    error,
+                    door=Door.REST,
+                    client=scope.get("client"),
+                    headers=headers,
+                    request_id=request_id,
                 )
             if page is not None:
                 await page(scope, receive, answer.send)

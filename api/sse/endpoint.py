@@ -148,6 +148,7 @@ class Events:
         text: EventEncoder,
         cursor: Cursor,
         record_filter: Selects | None,
+        *,
         heartbeat_ms: int = limits.EVENTS_HEARTBEAT_MS,
     ) -> None:
         self._count = call.metrics

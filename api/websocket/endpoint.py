@@ -58,6 +58,7 @@ class WebSocketEndpoint:
 
     def __init__(
         self,
+        *,
         authenticator: Authenticator,
         revalidator: SessionRevalidator,
         auditing: Auditing,
@@ -136,7 +137,11 @@ class WebSocketEndpoint:
         if isinstance(error, Unauthenticated):
             headers = dict(scope["headers"])
             self._auditing.record_anonymous_failure(
-                error, Door.WS, scope.get("client"), headers, request_id_of(headers)
+                error,
+                door=Door.WS,
+                client=scope.get("client"),
+                headers=headers,
+                request_id=request_id_of(headers),
             )
 
     async def _admit(self, headers: RequestHeaders, query_string: bytes) -> Principal | None:

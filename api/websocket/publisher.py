@@ -42,6 +42,7 @@ class Publisher:
 
     def __init__(
         self,
+        *,
         queues: Queues,
         streams: Streams,
         access: Authorizer,

@@ -79,13 +79,17 @@ class Block:
     def chunk(self, offset: int, tip: int) -> "Chunk":
         """Return the part of the block from an offset in it."""
         if offset == self.first:
-            return Chunk(self, offset, 0, len(self.records), self.gap, tip)
+            return Chunk(
+                block=self, first=offset, start=0, stop=len(self.records), gap=self.gap, tip=tip
+            )
         start = offset - (self.records[0].offset if self.records else self.next)
         if start >= 0:
-            return Chunk(self, offset, start, len(self.records), None, tip)
+            return Chunk(
+                block=self, first=offset, start=start, stop=len(self.records), gap=None, tip=tip
+            )
         assert self.gap is not None, "only a gap lies before the records"
         gap = Gap(offset, self.gap.next, self.gap.reason)
-        return Chunk(self, offset, 0, len(self.records), gap, tip)
+        return Chunk(block=self, first=offset, start=0, stop=len(self.records), gap=gap, tip=tip)
 
     def encoded(self, name: str, numbers: Sequence[int]) -> list[bytes]:
         """Return the records with these numbers in the block, in a format."""
@@ -133,7 +137,7 @@ class Chunk:
     __slots__ = ("_block", "_start", "_stop", "first", "gap", "tip")
 
     def __init__(
-        self, block: Block, first: int, start: int, stop: int, gap: Gap | None, tip: int
+        self, *, block: Block, first: int, start: int, stop: int, gap: Gap | None, tip: int
     ) -> None:
         self._block = block
         self._start = start
@@ -209,7 +213,14 @@ class Chunk:
             if left < 0:
                 stop = number
                 break
-        return Chunk(self._block, self.first, self._start, stop, self.gap, self.tip)
+        return Chunk(
+            block=self._block,
+            first=self.first,
+            start=self._start,
+            stop=stop,
+            gap=self.gap,
+            tip=self.tip,
+        )
 
     def before(self, offset: int) -> "Chunk":
         """Return the chunk's records below an offset."""

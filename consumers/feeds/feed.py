@@ -248,7 +248,14 @@ class Feed:
         end = self._end
         if end is None or end.next != offset:
             return None
-        return Chunk(end, offset, len(end.records), len(end.records), None, offset)
+        return Chunk(
+            block=end,
+            first=offset,
+            start=len(end.records),
+            stop=len(end.records),
+            gap=None,
+            tip=offset,
+        )
 
     def _joined(self, key: tuple[int, bool]) -> "_SharedRead":
         """Return the read in progress at this offset, or start one: all callers share it."""

@@ -88,7 +88,7 @@ class Deliverer:
         *,
         clock: Clock = _CLOCK,
         resolver: Resolve = resolve,
-        chance: Callable[[], float] = random.random,
+        chance: Callable[[], float] = random.random,  # noqa: S311 - jitter
         tracing: DeliveryTracing | None = None,
     ) -> None:
         self._tracing = tracing
@@ -162,15 +162,22 @@ class Deliverer:
                 self._begin(served)
 
     def _begin(self, served: LeasedWebhook) -> None:
-        sender = Sender(served, self._egress, self._clock, self._tls, self._resolver, self._tracing)
+        sender = Sender(
+            served=served,
+            egress=self._egress,
+            clock=self._clock,
+            tls=self._tls,
+            resolver=self._resolver,
+            tracing=self._tracing,
+        )
         endpoint = Endpoint(
-            served,
-            sender,
-            self.delivery_log,
-            self._clock,
-            self._metrics,
-            self._chance,
-            self._lease_lasts,
+            served=served,
+            sender=sender,
+            delivery_log=self.delivery_log,
+            clock=self._clock,
+            metrics=self._metrics,
+            chance=self._chance,
+            may_send=self._lease_lasts,
         )
         self._serving[served.webhook.webhook_id] = WebhookServer(served, endpoint, self._storage)
 

@@ -49,6 +49,7 @@ class Endpoint:
 
     def __init__(
         self,
+        *,
         served: LeasedWebhook,
         sender: Sender,
         delivery_log: DeliveryLogWriter,

@@ -95,7 +95,12 @@ class GroupSource:
             if shard not in self._sources:
                 start = await self._storage.groups.position(membership.group, place)
                 self._sources[shard] = ShardSource(
-                    self._endpoint, self._storage, self._mine, stream, shard, start
+                    endpoint=self._endpoint,
+                    storage=self._storage,
+                    membership=self._mine,
+                    stream=stream,
+                    shard=shard,
+                    start=start,
                 )
 
     async def round(self) -> int:

@@ -65,6 +65,7 @@ class Sender:
 
     def __init__(
         self,
+        *,
         served: LeasedWebhook,
         egress: Egress,
         clock: Clock,

@@ -112,7 +112,13 @@ class Requested:
         if self._under_way >= limits.WEBHOOK_SENDS_AT_ONCE:
             raise WebhookBusy
         self._under_way += 1
-        sender = Sender(served, self._egress, self._clock, self._tls, self._resolver)
+        sender = Sender(
+            served=served,
+            egress=self._egress,
+            clock=self._clock,
+            tls=self._tls,
+            resolver=self._resolver,
+        )
         try:
             yield sender
         finally:

@@ -51,6 +51,7 @@ class ShardSource:
 
     def __init__(
         self,
+        *,
         endpoint: Endpoint,
         storage: Storage,
         membership: Membership,

@@ -80,14 +80,24 @@ async def _sender_for(storage: Storage, job: Job, task: SendParts, clock: Clock)
         queue = await storage.catalog.queue(QueueName(target.queue, job.namespace))
         is_fifo = queue.spec.type is QueueType.FIFO
         return _ReplaySender(
-            storage, job, spec, task, QueueTarget(storage, job, spec, is_fifo), clock
+            storage=storage,
+            job=job,
+            spec=spec,
+            task=task,
+            target=QueueTarget(storage, job, spec, is_fifo),
+            clock=clock,
         )
     hash_keys: dict[int, int] = {}
     if target.shard_mode is ShardMode.KEEP:
         source = await storage.catalog.stream(StreamName(spec.request.stream, job.namespace))
         hash_keys = {shard.index: shard.first_hash_key for shard in source.shards}
     return _ReplaySender(
-        storage, job, spec, task, StreamTarget(storage, job, spec, hash_keys), clock
+        storage=storage,
+        job=job,
+        spec=spec,
+        task=task,
+        target=StreamTarget(storage, job, spec, hash_keys),
+        clock=clock,
     )
 
 
@@ -96,6 +106,7 @@ class _ReplaySender:
 
     def __init__(
         self,
+        *,
         storage: Storage,
         job: Job,
         spec: ReplaySpec,

@@ -60,6 +60,7 @@ class Runner:
 
     def __init__(
         self,
+        *,
         worker: str,
         storage: Storage,
         settings: WorkerSettings,

@@ -26,7 +26,13 @@ def compact_files(root: Root, namespace: str, run: Sequence[ArchivedFile]) -> Ar
     """
     first, last, attempt = run[0], run[-1], new_attempt()
     place = (namespace, first.stream_id, first.shard)
-    path = file_path(*place, first.first_arrival_ms, first.first_offset, last.next_offset, attempt)
+    path = file_path(
+        *place,
+        arrival_ms=first.first_arrival_ms,
+        first=first.first_offset,
+        next_=last.next_offset,
+        attempt=attempt,
+    )
     with FileWriter(root, path, FileOf(*place, attempt)) as writer:
         content = ContentDigest()
         for file in run:

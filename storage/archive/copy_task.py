@@ -163,7 +163,9 @@ class _SegmentWriter:
         whose, attempt = self._wanted, new_attempt()
         self._hour, self._bytes = hour, 0
         place = (whose.namespace, whose.stream_id, whose.shard)
-        path = file_path(*place, hour * limits.HOUR_MS, first, whose.next, attempt)
+        path = file_path(
+            *place, arrival_ms=hour * limits.HOUR_MS, first=first, next_=whose.next, attempt=attempt
+        )
         writer = FileWriter(self._root, path, FileOf(*place, attempt))
         self._writer = self._open.enter_context(writer)
         return writer

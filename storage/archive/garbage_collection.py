@@ -28,6 +28,7 @@ class ArchiveGarbageCollector:
 
     def __init__(
         self,
+        *,
         rows: ArchiveRows,
         writes: WriteRows,
         root: Root,
@@ -76,7 +77,14 @@ class ArchiveGarbageCollector:
         except LogNotReady:
             return 0
         files = await self._rows.every_file((stream.stream_id, shard.index))
-        gone = retired(files, stream.spec, mark.start, hot.next, self._clock.now_ms(), hot.bytes)
+        gone = retired(
+            files,
+            spec=stream.spec,
+            start=mark.start,
+            next_offset=hot.next,
+            now_ms=self._clock.now_ms(),
+            waiting_bytes=hot.bytes,
+        )
         if gone:
             await self._rows.retire((stream.stream_id, shard.index), gone, self._clock.now_ms())
         return len(gone)

@@ -185,6 +185,7 @@ def _least(*bounds: int | None) -> int | None:
 
 def retired(
     files: Sequence[ArchivedFile],
+    *,
     spec: StreamSpec,
     start: int,
     next_offset: int,

@@ -1,4 +1,4 @@
-"""What can go wrong, as facts.
+"""Errors of Millstream, by category.
 
     MillstreamError
     ├── not found      QueueNotFound, StreamNotFound, ShardNotFound, RecordNotFound, MessageNotFound, MoveNotFound,

@@ -81,7 +81,12 @@ class Groups:
         self._offsets = OffsetCommitter(self._rows, self._coordinator, streams, catalog)
         self._starts = StartOffsets(streams)
         self._resetter = OffsetResetter(
-            self._rows, self._coordinator, self._offsets, self._starts, streams, clock
+            rows=self._rows,
+            coordinator=self._coordinator,
+            offsets=self._offsets,
+            starts=self._starts,
+            streams=streams,
+            clock=clock,
         )
         self._lag = LagReader(self._rows, self._offsets, self._starts, streams, clock)
         self._members = GroupMembership(self._rows, self._coordinator, self._offsets)

@@ -76,6 +76,7 @@ class OffsetResetter:
 
     def __init__(
         self,
+        *,
         rows: GroupRows,
         coordinator: GroupCoordinator,
         offsets: OffsetCommitter,

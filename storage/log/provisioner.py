@@ -146,11 +146,11 @@ class LogProvisioner:
             reservation = await self._reservation(log, problem.fact, lost=False)
             await self._hot.advance(
                 log,
-                reservation.next,
-                reservation.ceiling,
-                self.store_epoch,
-                reservation.log_epoch,
-                pack_children(reservation.children),
+                next_offset=reservation.next,
+                ceiling=reservation.ceiling,
+                store_epoch=self.store_epoch,
+                log_epoch=reservation.log_epoch,
+                closed=pack_children(reservation.children),
             )
             return
         reservation = await self._reservation(log, None, lost=False)
@@ -162,11 +162,11 @@ class LogProvisioner:
             reservation = await self._reservation(log, None, lost=True)
         if not await self._hot.create(
             log,
-            reservation.next,
-            reservation.ceiling,
-            self.store_epoch,
-            reservation.log_epoch,
-            pack_children(reservation.children),
+            next_offset=reservation.next,
+            ceiling=reservation.ceiling,
+            store_epoch=self.store_epoch,
+            log_epoch=reservation.log_epoch,
+            closed=pack_children(reservation.children),
         ):
             raise LogDeleted
 

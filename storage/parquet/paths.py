@@ -35,6 +35,7 @@ def file_path(
     namespace: str,
     stream_id: LogId,
     shard: int,
+    *,
     arrival_ms: int,
     first: int,
     next_: int,

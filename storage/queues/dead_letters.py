@@ -127,7 +127,14 @@ class QueueDeadLetters:
             if which.words and not offsets:
                 return 0, None
             now = self._clock.script_time()
-            return await self._hot.redrive(queue, after_offset, messages_max, which, offsets, now)
+            return await self._hot.redrive(
+                queue,
+                after_offset=after_offset,
+                messages_max=messages_max,
+                which=which,
+                offsets=offsets,
+                now=now,
+            )
 
         return await self._executor.run(name, redrive)
 

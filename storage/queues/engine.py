@@ -73,6 +73,7 @@ class Queues:
 
     def __init__(
         self,
+        *,
         hot: HotQueues,
         states: HotQueueStates,
         logs: HotLogs,

@@ -40,6 +40,7 @@ class Moves:
 
     def __init__(
         self,
+        *,
         hot: HotMoves,
         executor: QueueExecutor,
         transfer: MessageTransfer,

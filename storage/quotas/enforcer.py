@@ -160,6 +160,14 @@ class QuotaEnforcer:
     ) -> LeasedTokenBucket:
         policy = self._policies.get((namespace, bucket))
         if policy is None or policy.rates != rates:
-            policy = LeasedTokenBucket(self._hot, self._low, namespace, kind, name, bucket, rates)
+            policy = LeasedTokenBucket(
+                hot=self._hot,
+                low=self._low,
+                namespace=namespace,
+                kind=kind,
+                name=name,
+                bucket=bucket,
+                rates=rates,
+            )
             self._policies[namespace, bucket] = policy
         return policy

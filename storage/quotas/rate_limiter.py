@@ -57,6 +57,7 @@ class LeasedTokenBucket:
 
     def __init__(
         self,
+        *,
         hot: HotRates,
         low: "set[LeasedTokenBucket]",
         namespace: str,

@@ -52,6 +52,7 @@ class Replays:
 
     def __init__(
         self,
+        *,
         windows: WindowResolver,
         planning: ReplayPlanner,
         streams: Streams,

@@ -101,6 +101,7 @@ class Appender:
 
     def __init__(
         self,
+        *,
         hot: HotLogs,
         executor: StreamExecutor,
         provisioner: LogProvisioner,

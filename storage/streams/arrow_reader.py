@@ -91,7 +91,9 @@ class ArrowReader:
         hot_range = await self._executor.with_repair(
             log, partial(self._entries, log, offset, end, bytes_max)
         )
-        start, archived = await self._in_archive(stream, shard, offset, end, bytes_max, hot_range)
+        start, archived = await self._in_archive(
+            stream, shard=shard, offset=offset, end=end, bytes_max=bytes_max, hot_range=hot_range
+        )
         if archived is not None:
             parts = [part.before(end) for part in archived.parts if part.first < end]
             tip = max(hot_range.next, archived.end)
@@ -133,6 +135,7 @@ class ArrowReader:
     async def _in_archive(
         self,
         stream: Stream,
+        *,
         shard: Shard,
         offset: int,
         end: int,

@@ -56,6 +56,7 @@ class Streams:
 
     def __init__(
         self,
+        *,
         hot: HotLogs,
         rising: HotRising,
         catalog: Catalog,
@@ -76,12 +77,25 @@ class Streams:
         self._clock = clock
         self._executor = StreamExecutor(catalog, provisioner)
         self._appending = Appender(
-            hot, self._executor, provisioner, resharder, clock, limits_in_force, memory_guard
+            hot=hot,
+            executor=self._executor,
+            provisioner=provisioner,
+            resharder=resharder,
+            clock=clock,
+            limits_in_force=limits_in_force,
+            memory_guard=memory_guard,
         )
         self._bulk = ColumnarAppender(self._appending, self._executor)
         self._rising = IdempotentAppender(rising, self._appending, self._executor, resharder, clock)
         self._archive = archive
-        self._reading = Reading(hot, self._executor, resharder, wakeups, clock, archive)
+        self._reading = Reading(
+            hot=hot,
+            executor=self._executor,
+            resharder=resharder,
+            wakeups=wakeups,
+            clock=clock,
+            archive=archive,
+        )
 
     # Append
 
@@ -206,7 +220,14 @@ class Streams:
 
         Raises OffsetExpired, OffsetOutOfRange, ShardNotFound.
         """
-        return await self._reading.read_shard(name, shard, where, records_max, bytes_max, wait_ms)
+        return await self._reading.read_shard(
+            name,
+            shard=shard,
+            where=where,
+            records_max=records_max,
+            bytes_max=bytes_max,
+            wait_ms=wait_ms,
+        )
 
     async def read(
         self,

@@ -41,6 +41,7 @@ class Reading:
 
     def __init__(
         self,
+        *,
         hot: HotLogs,
         executor: StreamExecutor,
         resharder: Resharder,
@@ -58,6 +59,7 @@ class Reading:
     async def read_shard(
         self,
         name: StreamName,
+        *,
         shard: int,
         where: ReadFrom,
         records_max: int,
@@ -66,35 +68,36 @@ class Reading:
     ) -> ShardRead:
         _check_read(records_max, bytes_max, wait_ms)
         stream = await self._executor.stream(name)
-        read = partial(self._read, shard, where, records_max, bytes_max)
+        read = partial(self._read, shard, where=where, records_max=records_max, bytes_max=bytes_max)
         if wait_ms == 0:
-            return await self._executor.run(stream, partial(read, False))
+            return await self._executor.run(stream, partial(read, register_waiter=False))
         stream = await self._executor.refresh_for_shard(stream, shard)
         channel = _address(stream, stream.shard(shard)).channel
         with self._wakeups.waiting([channel], alone=False) as waiter:
             until = _seconds_from_now(wait_ms)
             while True:
                 waiter.start_over()
-                shard_read = await self._executor.run(stream, partial(read, True))
+                shard_read = await self._executor.run(stream, partial(read, register_waiter=True))
                 if _tells(shard_read) or shard_read.ended or _seconds_from_now(0) >= until:
                     return shard_read
                 read = partial(
                     self._read,
                     shard,
-                    ReadFrom(offset=shard_read.next_offset),
-                    records_max,
-                    bytes_max,
+                    where=ReadFrom(offset=shard_read.next_offset),
+                    records_max=records_max,
+                    bytes_max=bytes_max,
                 )
                 await waiter.wait(until - _seconds_from_now(0))
 
     async def _read(
         self,
         shard: int,
+        stream: Stream,
+        *,
         where: ReadFrom,
         records_max: int,
         bytes_max: int,
         register_waiter: bool,
-        stream: Stream,
     ) -> ShardRead:
         stream = await self._executor.refresh_for_shard(stream, shard)
         target = stream.shard(shard)
@@ -171,7 +174,14 @@ class Reading:
         share_bytes = max(1, bytes_max // max(1, len(offsets)))
         reads = await asyncio.gather(
             *(
-                self._read_on(stream, index, offset, share, share_bytes, register_waiter)
+                self._read_on(
+                    stream,
+                    shard=index,
+                    offset=offset,
+                    records_max=share,
+                    bytes_max=share_bytes,
+                    register_waiter=register_waiter,
+                )
                 for index, offset in offsets.items()
             )
         )
@@ -184,6 +194,7 @@ class Reading:
     async def _read_on(
         self,
         stream: Stream,
+        *,
         shard: int,
         offset: int | None,
         records_max: int,
@@ -192,11 +203,23 @@ class Reading:
     ) -> ShardRead:
         where = ReadFrom(time_ms=0) if offset is None else ReadFrom(offset=offset)
         try:
-            return await self._read(shard, where, records_max, bytes_max, register_waiter, stream)
+            return await self._read(
+                shard,
+                where=where,
+                records_max=records_max,
+                bytes_max=bytes_max,
+                register_waiter=register_waiter,
+                stream=stream,
+            )
         except OffsetExpired as expired:
             start = int(expired.facts["earliest_offset"])
             read = await self._read(
-                shard, ReadFrom(offset=start), records_max, bytes_max, register_waiter, stream
+                shard,
+                where=ReadFrom(offset=start),
+                records_max=records_max,
+                bytes_max=bytes_max,
+                register_waiter=register_waiter,
+                stream=stream,
             )
             return _with_expired(read, offset or 0, start)
 
@@ -268,7 +291,14 @@ class Reading:
         share_bytes = max(1, bytes_max // max(1, len(indexes)))
         return await asyncio.gather(
             *(
-                self._read_on(stream, index, positions[index], share, share_bytes, register_waiter)
+                self._read_on(
+                    stream,
+                    shard=index,
+                    offset=positions[index],
+                    records_max=share,
+                    bytes_max=share_bytes,
+                    register_waiter=register_waiter,
+                )
                 for index in indexes
             )
         )

@@ -193,7 +193,14 @@ class TimeSeriesQuery:
             )
         )
         return {
-            name: chart(shape, window.ring, window.slots, ticks, found, resource_id)
+            name: chart(
+                shape,
+                ring=window.ring,
+                slots=window.slots,
+                ticks=ticks,
+                rows=found,
+                resource_id=resource_id,
+            )
             for (name, resource_id), found in zip(page, rows, strict=True)
         }
 
@@ -203,7 +210,9 @@ class TimeSeriesQuery:
         window, ticks = await self._window(window_ms, now_ms)
         [latest] = await self._hot.latest_of("", TOTAL.kind, [namespace])
         rows = await self._rows(TOTAL, namespace, resource_id, window, latest)
-        return chart(TOTAL, window.ring, window.slots, ticks, rows, "")
+        return chart(
+            TOTAL, ring=window.ring, slots=window.slots, ticks=ticks, rows=rows, resource_id=""
+        )
 
     async def _kept(self, shape: Shape[S], names: Sequence[N]) -> dict[N, Kept | None]:
         """Return the latest samples of these resources, to be read before their chunks.

@@ -62,6 +62,7 @@ class WebhookDeliveries:
 
     def __init__(
         self,
+        *,
         database: Database,
         inspector: QueueInspector,
         dead_letters: QueueDeadLetters,

@@ -45,6 +45,7 @@ class Webhooks:
 
     def __init__(
         self,
+        *,
         database: Database,
         catalog: Catalog,
         groups: Groups,

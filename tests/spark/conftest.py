@@ -85,7 +85,13 @@ def working(storage, stores, sparks, heard):
     async def run(handlers: Mapping[JobKind, Handler], name: str = "w") -> AsyncIterator[Runner]:
         settings = worker_settings(stores)
         runner = Runner(
-            name, storage, settings, handlers, sparks, QUICK, lambda *end: heard.append(end)
+            worker=name,
+            storage=storage,
+            settings=settings,
+            handlers=handlers,
+            sparks=sparks,
+            limits=QUICK,
+            on_end=lambda *end: heard.append(end),
         )
         task = asyncio.create_task(runner.run())
         try:

@@ -227,7 +227,12 @@ class AwsEndpoint:
             if principal is None and isinstance(error, AwsError | Unauthenticated):
                 client, headers, word = request.client, request.headers, self._outcome_of(error)
                 self._auditing.record_anonymous_failure(
-                    error, self._door, client, headers, request_id, word
+                    error,
+                    door=self._door,
+                    client=client,
+                    headers=headers,
+                    request_id=request_id,
+                    result=word,
                 )
             status, encoded, failure = self._error_response(
                 error, wire, name, request_id, RequestContext(principal, trace, started)

@@ -100,7 +100,12 @@ async def run_open_loop(work: BenchCall, pace: BenchSchedule, clock: BenchClock)
             due = began + pace.due(number)
             await clock.until(due)
             await _one(
-                work, number, due, tally if pace.counts(number) else LatencyTally(), clock, began
+                work,
+                number,
+                due,
+                tally=tally if pace.counts(number) else LatencyTally(),
+                clock=clock,
+                began=began,
             )
 
     await asyncio.gather(*(hand() for _ in range(pace.hands)))
@@ -108,7 +113,13 @@ async def run_open_loop(work: BenchCall, pace: BenchSchedule, clock: BenchClock)
 
 
 async def _one(
-    work: BenchCall, number: int, due: float, tally: LatencyTally, clock: BenchClock, began: float
+    work: BenchCall,
+    number: int,
+    due: float,
+    *,
+    tally: LatencyTally,
+    clock: BenchClock,
+    began: float,
 ) -> None:
     try:
         items = await work(number)

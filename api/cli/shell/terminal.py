@@ -157,6 +157,7 @@ class Terminal:
 @contextmanager
 def _terminal(
     url: str | None,
+    *,
     api_key: str | None,
     ca_file: str | None,
     profile: str | None,

@@ -50,13 +50,21 @@ def api_programs(
         *uvicorn_options(settings),
     ]
     return [
-        _api_program(f"api {number}", command, environment, listener.fileno(), metrics, keep_open)
+        _api_program(
+            f"api {number}",
+            command=command,
+            environment=environment,
+            listener=listener.fileno(),
+            metrics=metrics,
+            keep_open=keep_open,
+        )
         for number in range(1, settings.workers + 1)
     ]
 
 
 def _api_program(
     name: str,
+    *,
     command: list[str],
     environment: Mapping[str, str],
     listener: int,

@@ -66,7 +66,13 @@ class SubscriptionFactory(msgspec.Struct, frozen=True):
             raise ValidationFailed.at("/source", detail, "conflict")
         member = Member(self.storage.groups, name, f"{session.id}.{len(session.subs)}")
         share = GroupSubscription(
-            session, request, stream, self.feeds, self.metrics.streams, self.storage.groups, member
+            session=session,
+            request=request,
+            stream=stream,
+            feeds=self.feeds,
+            count=self.metrics.streams,
+            groups=self.storage.groups,
+            member=member,
         )
         await share.open()
         return share
@@ -79,13 +85,13 @@ class SubscriptionFactory(msgspec.Struct, frozen=True):
         self.storage.authorizer.authorise(session.principal, Action.STREAM_READ, str(stream))
         positions, since_ms = await self._start(stream, request)
         read = StreamSubscription(
-            session,
-            request,
-            stream,
-            self.feeds,
-            self.metrics.streams,
-            self.storage.streams,
-            self.storage.catalog,
+            session=session,
+            request=request,
+            stream=stream,
+            feeds=self.feeds,
+            count=self.metrics.streams,
+            streams=self.storage.streams,
+            catalog=self.storage.catalog,
         )
         await read.open(positions, since_ms)
         return read

@@ -54,6 +54,7 @@ class GroupSubscription(ShardReaders):
 
     def __init__(
         self,
+        *,
         session: PushSession,
         request: Subscribe,
         stream: StreamName,

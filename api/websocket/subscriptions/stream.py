@@ -302,6 +302,7 @@ class StreamSubscription(ShardReaders):
 
     def __init__(
         self,
+        *,
         session: PushSession,
         request: Subscribe,
         stream: StreamName,

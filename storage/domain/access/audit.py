@@ -142,6 +142,7 @@ class AuditFilter(msgspec.Struct, frozen=True, kw_only=True):
 
 def sealed(
     seq: int,
+    *,
     prev_hash: str,
     call: AuditedCall,
     outcome: str,

@@ -206,7 +206,12 @@ def rebalance(
     generation = before.generation + 1
     after = tuple(
         _next_lease(
-            lease, owners.get(lease.shard), target.get(lease.shard), generation, now_ms, patience
+            lease,
+            owner=owners.get(lease.shard),
+            target=target.get(lease.shard),
+            generation=generation,
+            now_ms=now_ms,
+            patience=patience,
         )
         for lease in leases
     )
@@ -242,6 +247,7 @@ def _is_acknowledged(
 
 def _next_lease(
     lease: ShardLease,
+    *,
     owner: MemberId | None,
     target: MemberId | None,
     generation: int,

@@ -237,6 +237,7 @@ def rows_of(
 
 def chart(
     shape: Shape[Any],
+    *,
     ring: Ring,
     slots: range,
     ticks: Mapping[int, Tick],

@@ -141,7 +141,7 @@ async def _append(
     last = select(col(AuditRow.seq), col(AuditRow.hash)).order_by(col(AuditRow.seq).desc()).limit(1)
     last_entry = (await session.execute(last)).first()
     seq, prev_hash = (last_entry.seq + 1, last_entry.hash) if last_entry else (1, FIRST_HASH)
-    entry = sealed(seq, prev_hash, call, outcome, before, after)
+    entry = sealed(seq, prev_hash=prev_hash, call=call, outcome=outcome, before=before, after=after)
     values = {
         "seq": seq,
         **msgspec.to_builtins(call),

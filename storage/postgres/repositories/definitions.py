@@ -167,7 +167,7 @@ def _apart(rows: Sequence[Any]) -> tuple[tuple[Shard, ...], tuple[Shard, ...]]:
     return tuple(shard for shard in shards if shard not in opening), opening
 
 
-def _shard(
+def _shard(  # noqa: PLR0917 - the columns of a row
     index: int,
     log_id: LogId,
     first_hash_key: int,

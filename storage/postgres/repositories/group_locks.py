@@ -29,6 +29,7 @@ class LockedGroup:
 
     def __init__(
         self,
+        *,
         session: AsyncSession,
         group: Group,
         now_ms: int,
@@ -150,4 +151,13 @@ async def hold(session: AsyncSession, row: Row[Any]) -> LockedGroup:
     lineage, mark = await lineage_of(session, group.stream_id)
     back_since = select(col(AttendanceRow.back_since_ms))
     back_since_ms = (await session.execute(back_since)).scalar_one()
-    return LockedGroup(session, group, row.now_ms, back_since_ms, members, shards, lineage, mark)
+    return LockedGroup(
+        session=session,
+        group=group,
+        now_ms=row.now_ms,
+        back_since_ms=back_since_ms,
+        members=members,
+        shards=shards,
+        lineage=lineage,
+        mark=mark,
+    )

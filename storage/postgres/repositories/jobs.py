@@ -44,6 +44,7 @@ class JobRows:
     async def insert(
         self,
         job_id: str,
+        *,
         namespace: str,
         kind: JobKind,
         subject: str,

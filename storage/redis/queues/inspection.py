@@ -150,6 +150,7 @@ class HotContents:
     async def redrive(
         self,
         queue: Queue,
+        *,
         after_offset: int,
         messages_max: int,
         which: WhichDead,

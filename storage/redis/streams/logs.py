@@ -84,6 +84,7 @@ class HotLogs:
     async def create(
         self,
         log: LogAddress,
+        *,
         next_offset: int,
         ceiling: int,
         store_epoch: int,
@@ -99,6 +100,7 @@ class HotLogs:
     async def advance(
         self,
         log: LogAddress,
+        *,
         next_offset: int,
         ceiling: int,
         store_epoch: int,
@@ -211,12 +213,12 @@ class HotLogs:
     async def trim(
         self,
         log: LogAddress,
+        *,
         retention_ms: int | None,
         retention_bytes: int | None,
         retention_records: int | None,
         entries_max: int,
         now: ScriptTime,
-        *,
         archived: int | None = None,
         unarchived_bytes_max: int | None = None,
     ) -> int:

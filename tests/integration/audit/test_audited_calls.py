@@ -130,7 +130,9 @@ async def test_cancelled_call_leaves_intent_for_maintenance(auditing, engines, c
 async def test_unauthenticated_caller_is_recorded_in_background(auditing, engines):
     word = "msk_" + "i" * 12 + "_" + "s" * 38
     headers = {b"authorization": f"Bearer {word}".encode()}
-    auditing.record_anonymous_failure(Unauthenticated(), Door.WS, ("10.0.0.7", 5), headers, b"r1")
+    auditing.record_anonymous_failure(
+        Unauthenticated(), door=Door.WS, client=("10.0.0.7", 5), headers=headers, request_id=b"r1"
+    )
     await auditing.settled()
 
     [entry] = await engines.audit_log.page(AuditFilter())

@@ -22,7 +22,7 @@ from storage.domain.names import QueueName, StreamName
 from storage.domain.queues.message import NewMessage, SettleAction, Settlement
 from storage.domain.queues.queue import QueueSpec
 from storage.domain.streams.stream import ReadFrom, StreamSpec
-from storage.redis.keys import key
+from storage.redis.keys import LogAddress, key
 from storage.redis.streams.logs import HotLogs
 from storage.redis.transport.client import ScriptFailed
 from storage.redis.transport.coalescing import StoreChanged
@@ -297,10 +297,10 @@ async def test_store_change_while_creating_log_is_retried(storage, redis_url, mo
     }[of]
     create, changes = HotLogs.create, iter([True])
 
-    async def changes_once(self: HotLogs, *arguments: Any) -> bool:
+    async def changes_once(self: HotLogs, log: LogAddress, **arguments: Any) -> bool:
         if next(changes, False):
             raise StoreChanged
-        return await create(self, *arguments)
+        return await create(self, log, **arguments)
 
     with redis.Redis.from_url(redis_url) as client:
         client.flushall()

@@ -45,7 +45,7 @@ async def pipeline(redis_url: str, stores: Stores) -> AsyncIterator[Pipeline]:
 
 
 async def make_log(pipeline: Pipeline) -> bool:
-    return await HotLogs(pipeline).create(AT, 0, 10, 1, 0)
+    return await HotLogs(pipeline).create(AT, next_offset=0, ceiling=10, store_epoch=1, log_epoch=0)
 
 
 async def keys_in(redis_url: str) -> int:

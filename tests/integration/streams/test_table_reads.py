@@ -243,7 +243,15 @@ async def test_stream_view_is_readable_as_table_in_both_tiers(engines, settings)
     await archive(engines, settings, view)
     stream = await engines.catalog.stream(view)
     at = LogAddress("default", stream.stream_id, is_view=True)
-    await engines.streams._hot.trim(at, 0, None, None, 1_000, "", archived=10)
+    await engines.streams._hot.trim(
+        at,
+        retention_ms=0,
+        retention_bytes=None,
+        retention_records=None,
+        entries_max=1_000,
+        now="",
+        archived=10,
+    )
     await engines.queues.send(orders, [NewMessage(b"10")])
 
     await assert_reads_agree(engines, view)

@@ -135,9 +135,22 @@ class Bench:
     ) -> Endpoint:
         """Return the endpoint of a claimed webhook."""
         tls = httpx.create_ssl_context()
-        sender = Sender(served, Egress.of(allow), self.clock, tls, resolver, tracing)
+        sender = Sender(
+            served=served,
+            egress=Egress.of(allow),
+            clock=self.clock,
+            tls=tls,
+            resolver=resolver,
+            tracing=tracing,
+        )
         endpoint = Endpoint(
-            served, sender, self.delivery_log, self.clock, self.counters, lambda: 0.5, lambda: True
+            served=served,
+            sender=sender,
+            delivery_log=self.delivery_log,
+            clock=self.clock,
+            metrics=self.counters,
+            chance=lambda: 0.5,
+            may_send=lambda: True,
         )
         self.endpoints.append(endpoint)
         return endpoint

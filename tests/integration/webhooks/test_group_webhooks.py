@@ -333,7 +333,14 @@ async def test_missing_shard_delivers_nothing(bench, storage, receiver):
     await group_hook(bench)
     stream = await storage.catalog.stream(CLICKS)
     mine = Membership(READERS, "webhook.hook")
-    source = ShardSource(await bench.endpoint(), storage, mine, stream, shard=7, start=None)
+    source = ShardSource(
+        endpoint=await bench.endpoint(),
+        storage=storage,
+        membership=mine,
+        stream=stream,
+        shard=7,
+        start=None,
+    )
 
     wait_ms = await source.step()
 

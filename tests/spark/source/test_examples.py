@@ -163,7 +163,13 @@ async def a_worker(lending: SparkOfTheRun, settings: StorageSettings) -> AsyncIt
     sparks = SessionPool(lending.lender(settings), jobs_max=1_000_000)
     async with open_storage(settings, limits=QUICK) as storage:
         runner = Runner(
-            "w", storage, worker_settings(settings), HANDLERS, sparks, QUICK, lambda *_: None
+            worker="w",
+            storage=storage,
+            settings=worker_settings(settings),
+            handlers=HANDLERS,
+            sparks=sparks,
+            limits=QUICK,
+            on_end=lambda *_: None,
         )
         task = asyncio.create_task(runner.run())
         try:

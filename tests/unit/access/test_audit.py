@@ -198,6 +198,15 @@ def entries(count, **texts):
     prev_hash = FIRST_HASH
     for seq in range(1, count + 1):
         asked = asked_for(request_id=f"r{seq}", **texts)
-        made.append(sealed(seq, prev_hash, asked, "done", None, {"delay_ms": seq}))
+        made.append(
+            sealed(
+                seq,
+                prev_hash=prev_hash,
+                call=asked,
+                outcome="done",
+                before=None,
+                after={"delay_ms": seq},
+            )
+        )
         prev_hash = made[-1].hash
     return made

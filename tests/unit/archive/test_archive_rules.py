@@ -117,7 +117,13 @@ def test_file_is_retired_when_entirely_past_a_bound():
     files = [file(0, 10), file(10, 20), file(20, 30, last_arrival_ms=NOW)]
 
     def kept(**spec):
-        gone = retired(files, StreamSpec(**{"retention_ms": None, **spec}), 0, 35, NOW)
+        gone = retired(
+            files,
+            spec=StreamSpec(**{"retention_ms": None, **spec}),
+            start=0,
+            next_offset=35,
+            now_ms=NOW,
+        )
         return [one.first_offset for one in files if one not in gone]
 
     assert kept() == [0, 10, 20]
@@ -132,7 +138,7 @@ def test_file_is_retired_when_entirely_past_a_bound():
 def test_truncation_retires_only_complete_files():
     files = [file(0, 10), file(10, 20)]
 
-    assert retired(files, StreamSpec(), 15, 20, HOUR_AGO) == files[:1]
+    assert retired(files, spec=StreamSpec(), start=15, next_offset=20, now_ms=HOUR_AGO) == files[:1]
 
 
 def test_small_adjacent_files_of_past_hour_are_compacted():

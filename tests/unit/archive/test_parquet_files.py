@@ -69,7 +69,15 @@ def told(entries: list[LogEntry]) -> list[LogRecord]:
 
 
 def write(folder: Path, batches: list[pa.RecordBatch], group_bytes: int = SMALL) -> WrittenFile:
-    path = file_path("default", OF.stream_id, 3, NOON, 0, 1, new_attempt())
+    path = file_path(
+        "default",
+        stream_id=OF.stream_id,
+        shard=3,
+        arrival_ms=NOON,
+        first=0,
+        next_=1,
+        attempt=new_attempt(),
+    )
     with FileWriter(LocalRoot(str(folder)), path, OF, group_bytes) as file:
         for batch in batches:
             file.write(batch, batch.num_rows)
@@ -259,7 +267,15 @@ def test_unfinished_file_leaves_nothing(tmp_path):
 
 
 def test_path_contains_hour_shard_and_offsets():
-    path = file_path("default", "0123456789abcdef", 3, NOON, 5, 10, "0a1b2c3d")
+    path = file_path(
+        "default",
+        stream_id="0123456789abcdef",
+        shard=3,
+        arrival_ms=NOON,
+        first=5,
+        next_=10,
+        attempt="0a1b2c3d",
+    )
 
     assert path == (
         "default/0123456789abcdef/v1/dt=2023-11-14/hr=22/shard=000000000003/"

@@ -197,7 +197,12 @@ def test_rings_match_a_list_of_all_samples(told, begin):
             within = {slot: seen if slot < open_slot else [] for slot, seen in within.items()}
         ticks = {slot: Tick(seen[-1][2]) for slot, seen in within.items() if seen}
         found = chart(
-            GROUP, ring, range(first, last + 1), ticks, store.rows(ring, first, last, stood), ""
+            GROUP,
+            ring=ring,
+            slots=range(first, last + 1),
+            ticks=ticks,
+            rows=store.rows(ring, first, last, stood),
+            resource_id="",
         )
         for nth, seen in enumerate(within.values()):
             mean, most = found.columns["lag_records"][nth], found.columns["lag_records_max"][nth]

@@ -120,7 +120,14 @@ def events(tail: SomeTail, text: EventEncoder, wanted: Any = None) -> Events:
         request_id=b"id",
     )
     held: Any = tail
-    return Events(call, held, text, lambda positions: f"at {positions[0]}", wanted, heartbeat_ms=1)
+    return Events(
+        call=call,
+        tail=held,
+        text=text,
+        cursor=lambda positions: f"at {positions[0]}",
+        record_filter=wanted,
+        heartbeat_ms=1,
+    )
 
 
 async def first(told: Events, count: int) -> list[bytes]:

@@ -88,11 +88,11 @@ async def get_shard_iterator(call: AwsCall[GetShardIterator]) -> GetShardIterato
     )
     offset = await offset_at(
         call,
-        stream,
-        shard,
-        str(request.shard_iterator_type),
-        request.starting_sequence_number,
-        request.timestamp,
+        stream=stream,
+        shard=shard,
+        kind=str(request.shard_iterator_type),
+        number=request.starting_sequence_number,
+        timestamp=request.timestamp,
     )
     if request.dry_run:
         raise dry_run()

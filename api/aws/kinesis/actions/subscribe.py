@@ -74,7 +74,12 @@ async def subscribe_to_shard(call: AwsCall[SubscribeToShard]) -> EventStream:
     stream, consumer = await consumer_named(call, str(request.consumer_arn))
     shard = await shard_of(call, stream, str(request.shard_id))
     offset = await offset_at(
-        call, stream, shard, str(where.type), where.sequence_number, where.timestamp
+        call,
+        stream=stream,
+        shard=shard,
+        kind=str(where.type),
+        number=where.sequence_number,
+        timestamp=where.timestamp,
     )
     if request.dry_run:
         raise dry_run()
@@ -94,7 +99,14 @@ async def _events(
     ends_s, arrival_ms, wait_s = clock() + LIFETIME_S, 0, 0.0
     try:
         while clock() < ends_s:
-            shard_read = await _read_unless_taken(call, stream, shard, offset, wait_s, subscription)
+            shard_read = await _read_unless_taken(
+                call,
+                stream=stream,
+                shard=shard,
+                offset=offset,
+                wait_s=wait_s,
+                subscription=subscription,
+            )
             converted = record_page(stream, shard, shard_read.records)
             offset = (
                 shard_read.next_offset if converted.next_offset is None else converted.next_offset
@@ -121,6 +133,7 @@ async def _events(
 
 async def _read_unless_taken(
     call: AwsCall[SubscribeToShard],
+    *,
     stream: Stream,
     shard: Shard,
     offset: int,

@@ -23,6 +23,7 @@ _OF_NUMBERS = ("AT_SEQUENCE_NUMBER", "AFTER_SEQUENCE_NUMBER")
 
 async def offset_at(
     call: AwsCall[Any],
+    *,
     stream: Stream,
     shard: Shard,
     kind: str,

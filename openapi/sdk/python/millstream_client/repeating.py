@@ -18,7 +18,7 @@ class Remaining:
         call: Call[Any],
         retries: Retries,
         now: Callable[[], float] = time.monotonic,
-        chance: Callable[[], float] = random.random,
+        chance: Callable[[], float] = random.random,  # noqa: S311 - jitter
     ) -> None:
         self._attempts = Attempts(call, retries, now, chance)
 

@@ -44,7 +44,7 @@ class Attempts:
         call: Call[Any],
         retries: Retries,
         now: Callable[[], float] = time.monotonic,
-        chance: Callable[[], float] = random.random,
+        chance: Callable[[], float] = random.random,  # noqa: S311 - jitter
     ) -> None:
         self._call = call
         self._retries = retries
