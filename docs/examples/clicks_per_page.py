@@ -1,4 +1,4 @@
-"""Clicks per page in windows of five minutes: from a stream into another stream, and into a table of Postgres.
+"""Count clicks per page in windows of five minutes, into a stream and a Postgres table.
 
 python clicks_per_page.py http://127.0.0.1:8080 postgresql:///shop /var/lib/clicks-per-page
 """
@@ -26,7 +26,7 @@ on conflict (since, page) do update set clicks = excluded.clicks
 
 
 def clicks_per_page(spark: SparkSession, url: str) -> DataFrame:
-    """How often each page was clicked in each window. Clicks may be ten minutes late."""
+    """Count the clicks of each page in each window. Clicks can be ten minutes late."""
     clicks = (
         spark.readStream.format("millstream")
         .option("url", url)
@@ -47,7 +47,7 @@ def clicks_per_page(spark: SparkSession, url: str) -> DataFrame:
 
 
 def into_stream(counts: DataFrame, url: str, checkpoint: str, **trigger: bool) -> StreamingQuery:
-    """Each window once, when no more clicks of it are waited for."""
+    """Write each window once, when the watermark has passed it."""
     return (
         counts.select(F.to_json(F.struct("*")).alias("data"), F.col("page").alias("key"))
         .writeStream.format("millstream")
@@ -62,7 +62,7 @@ def into_stream(counts: DataFrame, url: str, checkpoint: str, **trigger: bool) -
 
 
 def into_postgres(counts: DataFrame, dsn: str, checkpoint: str, **trigger: bool) -> StreamingQuery:
-    """The counts as they are so far. Spark may run a batch again: the table takes each batch once."""
+    """Write the current counts. Spark may repeat a batch: the table takes each batch once."""
 
     def save(changed: DataFrame, batch_id: int) -> None:
         rows = [tuple(row) for row in changed.collect()]

@@ -1,4 +1,4 @@
-"""After a bug fix: a table made anew from all history, put in the old one's place at once, and kept up to date.
+"""Rebuild a table from all history after a bug fix, swap it in atomically, and keep it up to date.
 
 python rebuild_totals.py http://127.0.0.1:8080 postgresql:///shop /var/lib/totals refunds-count-as-less
 """
@@ -30,9 +30,9 @@ on conflict (customer) do update set cents = known.cents + excluded.cents
 
 
 def totals(payments: DataFrame) -> DataFrame:
-    """What each customer has paid. A refund counts as less: the old program had it as more."""
-    told = F.from_json(F.col("data").cast("string"), "kind string, cents bigint")
-    cents = F.when(told.kind == "refund", -told.cents).otherwise(told.cents)
+    """Sum the payments of each customer. A refund is subtracted: the old program added it."""
+    payment = F.from_json(F.col("data").cast("string"), "kind string, cents bigint")
+    cents = F.when(payment.kind == "refund", -payment.cents).otherwise(payment.cents)
     return payments.groupBy(F.col("key").alias("customer")).agg(F.sum(cents).alias("cents"))
 
 
@@ -46,7 +46,7 @@ def keep(
     starting: str = "earliest",
     **trigger: bool,
 ) -> StreamingQuery:
-    """Add what comes in a stream to a table: each record once, since a batch that runs again is not taken again."""
+    """Add a stream's records to a table, each once: a batch that runs again is skipped."""
 
     def add(payments: DataFrame, batch_id: int) -> None:
         rows = [tuple(row) for row in totals(payments).collect()]
@@ -66,36 +66,36 @@ def keep(
 
 
 def replay(url: str, name: str) -> dict[str, int]:
-    """Send all history again, to a stream of its own; gives the offset of each shard up to which that is.
+    """Replay all history to a separate stream; return the end offset of each shard.
 
-    To be called again with the same name after a crash: what was begun is gone on with.
+    After a crash, call it again with the same name: it resumes the replay.
     """
     with httpx.Client(base_url=f"{url}/v1", timeout=60) as http:
-        found = http.get(f"/replays/{name}")
-        if found.status_code == 404:
-            shards = _told(http.get("/streams/payments/shards"))["items"]
-            ends = {str(one["index"]): one["next"] for one in shards}
-            _told(http.put(f"/streams/payments-{name}", json={}))
-            wanted: dict[str, Any] = {"id": name, "stream": "payments", "to": {"offsets": ends}}
-            wanted["target"] = {"stream": f"payments-{name}"}
-            found = http.post("/replays", json=wanted)
-        while _told(found)["state"] not in ("done", "failed", "cancelled"):
+        reply = http.get(f"/replays/{name}")
+        if reply.status_code == 404:
+            shards = _json(http.get("/streams/payments/shards"))["items"]
+            ends = {str(shard["index"]): shard["next"] for shard in shards}
+            _json(http.put(f"/streams/payments-{name}", json={}))
+            request: dict[str, Any] = {"id": name, "stream": "payments", "to": {"offsets": ends}}
+            request["target"] = {"stream": f"payments-{name}"}
+            reply = http.post("/replays", json=request)
+        while _json(reply)["state"] not in ("done", "failed", "cancelled"):
             time.sleep(0.5)
-            found = http.get(f"/replays/{name}")
-        if found.json()["state"] != "done":
-            raise SystemExit(f"the replay has {found.json()['state']}")
-        offsets: dict[str, int] = _told(http.get(f"/replays/{name}"))["request"]["to"]["offsets"]
+            reply = http.get(f"/replays/{name}")
+        if reply.json()["state"] != "done":
+            raise SystemExit(f"the replay has {reply.json()['state']}")
+        offsets: dict[str, int] = _json(http.get(f"/replays/{name}"))["request"]["to"]["offsets"]
         return offsets
 
 
-def _told(answer: httpx.Response) -> Any:
-    return answer.raise_for_status().json()
+def _json(response: httpx.Response) -> Any:
+    return response.raise_for_status().json()
 
 
 def rebuild(
     spark: SparkSession, url: str, dsn: str, checkpoint: str, name: str, **trigger: bool
 ) -> StreamingQuery:
-    """Make the table anew by replay, swap it in, and go on behind what was replayed. After a crash call it again."""
+    """Rebuild the table by a replay, swap it in, and follow the live stream. Call it again after a crash."""
     ends = replay(url, name)
     with psycopg.connect(dsn) as connection:
         connection.execute(NEW)
@@ -103,7 +103,7 @@ def rebuild(
     keep(
         spark, url, again, "totals_new", dsn, f"{checkpoint}/{name}-again", availableNow=True
     ).awaitTermination()
-    with psycopg.connect(dsn) as connection:  # at once, and only the first time
+    with psycopg.connect(dsn) as connection:  # in one transaction, and only the first time
         if connection.execute(TAKE_BATCH, (f"{name}-swap", 0)).rowcount:
             connection.execute(SWAP)
     live = f"{checkpoint}/{name}-live"

@@ -1,4 +1,4 @@
-"""A receiver of webhooks that takes nothing unsigned, nothing old, and nothing twice.
+"""Webhook receiver that rejects unsigned and old events and skips duplicates.
 
 WEBHOOK_SECRET=whsec_… python receive_webhooks.py 9000
 """
@@ -17,35 +17,35 @@ TOLERANCE_S = 300
 
 
 def verified(secret: str, headers: Mapping[str, str], body: bytes, now_s: float) -> bool:
-    """Whether Standard Webhooks' signature is one that this secret made, a moment ago."""
+    """Return whether the secret made the Standard Webhooks signature, within the tolerance."""
     event_id, timestamp = headers["webhook-id"], headers["webhook-timestamp"]
     if abs(now_s - int(timestamp)) > TOLERANCE_S:
         return False
     key = base64.b64decode(secret.removeprefix("whsec_"))
     digest = hmac.digest(key, f"{event_id}.{timestamp}.".encode() + body, hashlib.sha256)
     expected = "v1," + base64.b64encode(digest).decode()
-    told = headers["webhook-signature"].split()  # more than one while secrets change
-    return any(hmac.compare_digest(expected, signature) for signature in told)
+    signatures = headers["webhook-signature"].split()  # several during a rotation
+    return any(hmac.compare_digest(expected, signature) for signature in signatures)
 
 
 class Hooks(BaseHTTPRequestHandler):
-    """Answers 204 once an event is done; anything else, and it comes again."""
+    """Handler that returns 204 once an event is processed; otherwise it is delivered again."""
 
     secret = ""
-    done: set[str] = set()  # a database would remember for longer
+    done: set[str] = set()  # a database would keep them after a restart
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["content-length"]))
-        told = {name: self.headers.get(name, "") for name in SIGNED}
+        signed = {name: self.headers.get(name, "") for name in SIGNED}
         try:
-            trusted = verified(self.secret, told, body, time.time())
+            trusted = verified(self.secret, signed, body, time.time())
         except ValueError:
             trusted = False
         if not trusted:
             self.send_error(401)
             return
         event_id = self.headers["webhook-id"]
-        if event_id not in self.done:  # at least once: the same may come again
+        if event_id not in self.done:  # at-least-once delivery: skip duplicates
             sys.stdout.write(f"{event_id} {body.decode()}\n")
             sys.stdout.flush()
             self.done.add(event_id)
@@ -53,7 +53,7 @@ class Hooks(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, *_: object) -> None:
-        """Nothing is logged."""
+        """Log nothing."""
 
 
 if __name__ == "__main__":

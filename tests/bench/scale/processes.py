@@ -45,8 +45,8 @@ def measure(house: House, sizes: Sizes) -> Iterator[Curve]:
         f"{QUEUES} queues or one stream of 4 shards."
     )
     full_made = (
-        f"{made} A second over what a call takes of the store: so many calls a second keep its processor busy, whatever "
-        "the number of API processes."
+        f"{made} One second divided by the store's processor time per call: at this many calls per second its processor "
+        "is busy, whatever the number of API processes."
     )
     shared = f"{made} Client, API processes, store and Postgres share the cores of this machine."
     yield _curve(
