@@ -5,7 +5,7 @@
     │                  GroupNotFound, MemberUnknown, BookmarkNotFound, JobNotFound, WebhookNotFound,
     │                  DeliveryNotFound, NamespaceNotFound, SocketNotFound
     ├── bad input      ValidationFailed, MessageTooLarge, BatchTooLarge, InvalidCursor, ReceiptHandleInvalid
-    ├── who asks       Unauthenticated, Forbidden, KeyNotFound, KeyRefused
+    ├── credentials    Unauthenticated, Forbidden, KeyNotFound, KeyRefused
     ├── state          MessageInFlight, InFlightLimitReached, PurgeInProgress, MoveRefused,
     │                  StreamBusy, PreconditionFailed, ReceiptHandleExpired, IdempotencyKeyReused, OffsetExpired,
     │                  OffsetOutOfRange, OffsetMismatch, FenceMismatch, ShardClosed,
@@ -17,7 +17,7 @@
     └── storage        StorageUnavailable, StorageFull, StorageBusy, OutcomeUnknown
 
 The first line of a class's docstring is the sentence its caller reads unless a detail is given.
-`ErrorCode` is the stable word for machines; each front door spells it in its own way.
+`ErrorCode` is the stable code for programs; each protocol maps it to its own form.
 """
 
 from collections.abc import Sequence

@@ -4,7 +4,7 @@
 
     0 ─────────────── 0.2 ────────────── 0.4 ─────────────────────────── 0.8 ─────────────▶
       quiet: merged                      two whose loads add up to       hot: split in its
-      after ON_DEMAND_COLD_MS,           less than this may merge        middle
+      after ON_DEMAND_MERGE_AFTER_MS,    less than this may merge        middle
       if the neighbour is
 
 Two shards that were merged have at most half of the load that would split them again, and a shard that
