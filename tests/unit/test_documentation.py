@@ -108,6 +108,41 @@ def test_pages_name_existing_files():
     assert sorted(path for path in named if not (ROOT / path).exists()) == []
 
 
+CITED_CLASS = re.compile(r"`([A-Z]\w*[a-z]\w*)(?:\.(\w+))?`")
+CITED_FUNCTION = re.compile(r"`(\w+)\(\)`")
+
+
+@pytest.mark.parametrize(
+    "page",
+    [page for page in sorted((DOCS / "internals").glob("*.md")) if page.name != "style.md"],
+    ids=name_of,
+)
+def test_internals_cite_existing_code(page):
+    """Classes with their members, and functions written with parentheses."""
+    packages = ("api", "consumers", "pyspark_millstream", "spark_worker", "storage")
+    modules = [path.read_text() for name in packages for path in (ROOT / name).rglob("*.py")]
+    text = page.read_text()
+
+    missing = [
+        f"{name}.{member}" if member else name
+        for name, member in CITED_CLASS.findall(text)
+        if not any(
+            re.search(rf"^class {name}\b", module, re.MULTILINE)
+            and (
+                not member
+                or re.search(rf"^    (?:async )?(?:def )?{member}\b", module, re.MULTILINE)
+            )
+            for module in modules
+        )
+    ]
+    missing += [
+        name
+        for name in CITED_FUNCTION.findall(text)
+        if not any(re.search(rf"\bdef {name}\(", module) for module in modules)
+    ]
+    assert missing == []
+
+
 def test_troubleshooting_quotes_existing_messages():
     """Checks the first table; `…` stands for inserted text."""
     page = (DOCS / "how-to" / "troubleshoot.md").read_text()
