@@ -2,6 +2,7 @@
 
 Concurrent changes of one group are applied in one transaction, in their order, and the group is rebalanced
 once after them. All of them lock the group's row: see `storage.postgres.repositories.groups`.
+docs/internals/rebalance.md explains the protocol.
 """
 
 import asyncio

@@ -6,7 +6,7 @@
     read from committed ──▶ commit the next offset, with the generation
 
 Postgres alone decides: see `storage.postgres.repositories.groups`. Reading removes nothing and can be repeated; only
-commits, and resets, move a group.
+commits, and resets, move a group. docs/internals/rebalance.md explains the protocol.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence

@@ -8,7 +8,7 @@
 A shard moves from one member to another by being revoked first: its owner keeps it, and may commit, until it
 releases it, loses its membership, or `revoke_by_ms` passes. Every change increments the group's generation, and
 a lease records the generation it was granted in, so a shard has one owner in each generation (G1), and a commit
-with an older generation than the lease's is known to be stale (G2).
+with an older generation than the lease's is known to be stale (G2). docs/internals/rebalance.md has the whole protocol.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
