@@ -1,4 +1,7 @@
-"""Garbage collection of archive files: expired, replaced, or never committed."""
+"""Garbage collection of archive files: expired, replaced, or never committed.
+
+docs/internals/tiering.md lists what is deleted when.
+"""
 
 import asyncio
 import logging

@@ -5,6 +5,8 @@ due      by the worker that has the job: the ranges to copy, as they are now
 copy     by Spark: each range into files, which no row names yet
 commit   checked for gaps; then the files, `archived` and the end of the job in one transaction
          (`storage.archive.commit`)
+
+docs/internals/tiering.md explains each step, and what a crash does.
 """
 
 import asyncio

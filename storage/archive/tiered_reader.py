@@ -12,6 +12,8 @@ store may have lost. Only then are the manifest and its files read.
     below both starts                        OffsetExpired
     between them, where no record ever was   a gap, 'hole'
     lost before it was archived              a gap, 'expired'
+
+docs/internals/tiering.md explains the boundary and the caches.
 """
 
 from collections.abc import Sequence

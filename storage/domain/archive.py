@@ -9,7 +9,7 @@
 
 A file is immutable and holds the records of one shard that arrived within one hour (UTC), by offset.
 `archived` moves only together with the rows of the files that end there, in one transaction, so files are adjacent
-with no gap and no overlap (S3), except for offsets that no record ever had.
+with no gap and no overlap (S3), except for offsets that no record ever had. docs/internals/tiering.md explains each step.
 """
 
 import zlib
