@@ -3,6 +3,8 @@
 open mode      everyone is the local administrator, and only local callers are admitted
 trusting mode  the same, behind a proxy that checks its callers
 keys           `api.auth.credentials`: callers with a valid credential
+
+docs/internals/security-model.md has all identities, and what is trusted.
 """
 
 import ipaddress

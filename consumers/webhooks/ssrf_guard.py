@@ -2,7 +2,7 @@
 
 A name that resolves to something else a moment later changes nothing, since it is resolved once for each
 connection. TLS and the Host header still use the name. Nothing is read from the environment except the location of
-certificates: no proxy, no netrc.
+certificates: no proxy, no netrc. docs/internals/security-model.md has the rules of outbound requests.
 """
 
 import asyncio

@@ -6,6 +6,7 @@ and changed by, administrators everywhere alone.
 
 A change is committed with its announcement, which every process receives (`storage.postgres.listener`): from then on
 no call of that credential passes, and `on_change` notifies holders of open connections, such as a socket.
+docs/internals/security-model.md explains what bounds a revocation when something fails.
 """
 
 from collections.abc import AsyncGenerator, Callable, Iterator

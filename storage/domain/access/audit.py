@@ -5,7 +5,8 @@
     the process died  the sweeper makes an entry of the intent, with the outcome `unknown`
 
 An entry's hash is the SHA-256 of its canonical form: the entry as the API shows it, without `hash`, as JSON in UTF-8
-with sorted keys and no spaces. `jq -jcS 'del(.hash)' | sha256sum` gives the same.
+with sorted keys and no spaces. `jq -jcS 'del(.hash)' | sha256sum` gives the same. docs/internals/security-model.md has
+the steps of a call.
 """
 
 import hashlib
