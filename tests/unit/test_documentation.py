@@ -108,6 +108,24 @@ def test_pages_name_existing_files():
     assert sorted(path for path in named if not (ROOT / path).exists()) == []
 
 
+CITED_MODULE = re.compile(
+    r"`((?:api|storage|consumers|spark_worker|pyspark_millstream)(?:\.[a-z_0-9]+)+)(?:\.([A-Z]\w+))?`"
+)
+
+
+def test_pages_name_existing_modules():
+    """`storage.log.provisioner` or `storage.log.provisioner.LogProvisioner`, in any page."""
+    cited = {match for page in pages() for match in CITED_MODULE.findall(page.read_text())}
+
+    missing = []
+    for module, name in sorted(cited):
+        path = ROOT / module.replace(".", "/")
+        text = path.with_suffix(".py").read_text() if path.with_suffix(".py").exists() else ""
+        if not (text or path.is_dir()) or (name and f"class {name}" not in text):
+            missing.append(f"{module} {name}")
+    assert missing == []
+
+
 CITED_CLASS = re.compile(r"`([A-Z]\w*[a-z]\w*)(?:\.(\w+))?`")
 CITED_FUNCTION = re.compile(r"`(\w+)\(\)`")
 
