@@ -142,7 +142,9 @@ class Jobs:
 
     async def _command(self, job_id: str, word: JobCommand) -> Job:
         def decide(job: Job, is_leased: bool) -> JobStatus:
-            return rules.apply_command(word, JobStatus(job.state, job.wish), is_leased=is_leased)
+            return rules.apply_command(
+                word, JobStatus(job.state, job.requested_state), is_leased=is_leased
+            )
 
         return await self._rows.change(job_id, decide)
 

@@ -35,10 +35,12 @@ class Guarded:
         *,
         by: Principal = LOCAL_ADMINISTRATOR,
         kind: CredentialKind = CredentialKind.KEY,
-        everywhere: bool = False,
+        all_namespaces: bool = False,
     ) -> NewSecret:
         """Create a credential."""
-        asked = CredentialRequest(name="ada", rights=rights, kind=kind, everywhere=everywhere)
+        asked = CredentialRequest(
+            name="ada", rights=rights, kind=kind, all_namespaces=all_namespaces
+        )
         _, secret = await self.storage.credentials.create(by, asked)
         return secret
 

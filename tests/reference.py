@@ -24,9 +24,9 @@ class Message:
     since_ms: int
     state: str
     until_ms: int = 0
-    receives: int = 0
+    receive_count: int = 0
     failures: int = 0
-    crashes: int = 0
+    crash_count: int = 0
     delivery: object = None
     received_ms: int = 0
     was_out: bool = False
@@ -44,7 +44,7 @@ class ReferenceQueue:
     next_offset: int = 0
     counts: dict[str, int] = field(
         default_factory=lambda: dict.fromkeys(
-            ("acknowledged", "expired", "purged", "deduplicated", "receives"), 0
+            ("acknowledged", "expired", "purged", "deduplicated", "receive_count"), 0
         )
     )
     dedup: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -107,7 +107,7 @@ class ReferenceQueue:
         """Apply the passing of time up to now (Q8: nothing before it is due)."""
         for message in sorted(self.messages.values(), key=lambda one: one.until_ms):
             if message.state == IN_FLIGHT and message.until_ms <= self.now_ms:
-                message.crashes += 1
+                message.crash_count += 1
                 if self._exhausted(message) and not self._outlived(message):
                     self._give_up(message)
                 else:
@@ -133,7 +133,7 @@ class ReferenceQueue:
         most = self.spec.attempts_max
         if self.spec.on_poison is PoisonPolicy.BLOCK:
             return False
-        return most is not None and message.failures + message.crashes >= most
+        return most is not None and message.failures + message.crash_count >= most
 
     def _return(self, message: Message, *, final: bool = False) -> None:
         message.state = DEAD if final else READY
@@ -154,7 +154,7 @@ class ReferenceQueue:
         for message in self.ready() if target else []:
             if messages_max == 0:
                 break
-            if target and message.receives >= target.receives_max:
+            if target and message.receive_count >= target.receives_max:
                 left.append(self.messages.pop(message.offset))
             else:
                 messages_max -= 1
@@ -165,7 +165,9 @@ class ReferenceQueue:
         """Waiting offsets per group that no unsettled message of the group precedes (Q6)."""
         barriers: dict[str, int] = {}
         for message in self.messages.values():
-            is_out = message.state == IN_FLIGHT or (message.state == DELAYED and message.receives)
+            is_out = message.state == IN_FLIGHT or (
+                message.state == DELAYED and message.receive_count
+            )
             if is_out:
                 lowest = barriers.get(message.group, message.offset)
                 barriers[message.group] = min(lowest, message.offset)
@@ -182,11 +184,11 @@ class ReferenceQueue:
         assert message.state == READY
         message.state = IN_FLIGHT
         message.until_ms = self.now_ms + visibility_timeout_ms
-        message.receives += 1  # Q3
+        message.receive_count += 1  # Q3
         message.delivery = delivery
         message.received_ms = self.now_ms
         message.was_out = True
-        self.counts["receives"] += 1
+        self.counts["receive_count"] += 1
         return message
 
     def settle(self, offset: int, delivery: object, action: str, time_ms: int) -> str:
@@ -241,7 +243,7 @@ class ReferenceQueue:
         blamed = self.parked.pop(group)
         poison = None if blamed is None else self.messages.get(blamed)
         if poison:
-            poison.failures = poison.crashes = 0
+            poison.failures = poison.crash_count = 0
         return waiting
 
     def shown_state(self, message: Message) -> str:
@@ -269,7 +271,7 @@ class ReferenceQueue:
         """Make dead letters ready again, with counts reset (Q3)."""
         dead = [message for message in self.messages.values() if message.state == DEAD]
         for message in dead:
-            message.receives = message.failures = message.crashes = 0
+            message.receive_count = message.failures = message.crash_count = 0
             message.state, message.since_ms = READY, self.now_ms
             message.expires_ms = 0
         return len(dead)

@@ -74,7 +74,7 @@ class Frame(NamedTuple):
     def link(self, path: str, **parameters: object) -> str:
         """Return a URL of the dashboard in the same namespace, without empty or None parameters."""
         present = {name: value for name, value in parameters.items() if value not in (None, "")}
-        if self.principal and self.principal.everywhere and self.namespace != DEFAULT_NAMESPACE:
+        if self.principal and self.principal.all_namespaces and self.namespace != DEFAULT_NAMESPACE:
             present.setdefault("ns", self.namespace)
         return f"{path}?{urlencode(present)}" if present else path
 
@@ -151,7 +151,7 @@ def _frame(request: Request) -> Frame:
 
 def service_access(request: Request, principal: Principal) -> ServiceAccess:
     """Return the caller's connection parameters for programs."""
-    elsewhere = principal.everywhere and principal.namespace != DEFAULT_NAMESPACE
+    elsewhere = principal.all_namespaces and principal.namespace != DEFAULT_NAMESPACE
     frame = _frame(request)
     return ServiceAccess(frame.base, principal.namespace if elsewhere else None, frame.guarded)
 

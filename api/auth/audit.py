@@ -17,7 +17,15 @@ from api.observability.logging import get_logger
 from api.types import RequestHeaders
 from storage.bootstrap import Storage
 from storage.domain import limits
-from storage.domain.access.audit import DONE, LOG_IN, AuditedCall, Door, Shown, outcome, outcome_of
+from storage.domain.access.audit import (
+    DONE,
+    LOG_IN,
+    ApiProtocol,
+    AuditedCall,
+    Shown,
+    outcome,
+    outcome_of,
+)
 from storage.domain.access.credentials import PAIR_PREFIX, CredentialKind
 from storage.domain.access.permissions import LOCAL_ADMINISTRATOR, Action, Principal
 from storage.domain.errors import Forbidden, MillstreamError
@@ -37,7 +45,7 @@ class Caller(NamedTuple):
     """The caller of an operation, and its connection. `address`: the client's."""
 
     principal: Principal
-    door: Door
+    protocol: ApiProtocol
     address: str
     request_id: str
 
@@ -129,7 +137,7 @@ class Auditing:
         self,
         error: Exception,
         *,
-        door: Door,
+        protocol: ApiProtocol,
         client: Client,
         headers: RequestHeaders,
         request_id: bytes,
@@ -147,7 +155,7 @@ class Auditing:
             credential=claimed_id(headers),
             authenticated="",
             address=address_of(client),
-            door=door,
+            protocol=protocol,
             operation=LOG_IN,
             action="",
             resource="",
@@ -183,7 +191,7 @@ class Auditing:
             credential=principal.credential,
             authenticated=authenticated_by(principal),
             address=caller.address,
-            door=caller.door,
+            protocol=caller.protocol,
             operation=subject.operation,
             action=subject.action.value,
             resource=subject.resource,

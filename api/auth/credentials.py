@@ -173,7 +173,7 @@ class KeyAuthenticator:
         if credential is None or self._has_ended(credential):
             raise Unauthenticated(_REFUSED)
         self._storage().credentials.used(credential.id)
-        where = DEFAULT_NAMESPACE if credential.everywhere else credential.namespace
+        where = DEFAULT_NAMESPACE if credential.all_namespaces else credential.namespace
         return _in_namespace(credential.principal(where), namespace)
 
     # Sessions
@@ -220,7 +220,7 @@ def _in_namespace(principal: Principal, requested: bytes | None) -> Principal:
     namespace = namespace_of(requested)
     if namespace == principal.namespace:
         return principal
-    if not principal.everywhere:
+    if not principal.all_namespaces:
         raise Forbidden(f"'{principal.name}' does not belong to namespace '{namespace}'.")
     return msgspec.structs.replace(principal, namespace=namespace)
 

@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 from api.auth.audit import Auditing, AuditSubject, Caller, address_of, failure_outcome
 from api.errors import HttpErrorCode
 from api.native.dependencies import REQUEST_ID_KEY, Right, named_in, principal_of, right_of
-from storage.domain.access.audit import Door, Shown, is_administrative, outcome
+from storage.domain.access.audit import ApiProtocol, Shown, is_administrative, outcome
 from storage.domain.errors import ErrorCode
 
 _READING = frozenset({"GET", "HEAD"})
@@ -36,7 +36,7 @@ _TOLD = (
 )
 """Members of an answer that are logged if they are short values; nothing else of it is logged."""
 _TOLD_CHARACTERS_MAX = 256
-_RIGHTS = ("everywhere", "roles", "grants", "rates")
+_RIGHTS = ("all_namespaces", "everywhere", "roles", "grants", "rates")
 """Permissions of a new credential."""
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
@@ -67,7 +67,7 @@ async def _audited(handle: Handler, operation: str, right: Right, request: Reque
     auditing = cast(Auditing, request.app.state.auditing)
     caller = Caller(
         principal_of(request),
-        Door.REST,
+        ApiProtocol.REST,
         address_of(request.scope.get("client")),
         request.scope.get(REQUEST_ID_KEY, ""),
     )

@@ -82,6 +82,14 @@ WaitSeconds = Annotated[
 ]
 
 
+def former_name(name: str) -> Meta:
+    """Describe a former name of member `name`, which answers carry beside it for one release."""
+    return Meta(
+        description=f"Former name of `{name}`, which replaces it.",
+        extra_json_schema={"deprecated": True},
+    )
+
+
 class _MessageFields(msgspec.Struct, kw_only=True, gc=False):
     """Fields that every form of a message has beside its body."""
 
@@ -220,9 +228,11 @@ class ReceivedMessageOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=Fa
     sent_at: Time
     first_received_at: Time
     visible_at: Time
-    receives: int
+    receive_count: int
+    receives: Annotated[int, former_name("receive_count")]
     failures: int
-    crashes: int
+    crash_count: int
+    crashes: Annotated[int, former_name("crash_count")]
     dead_letter_source: str = ""
 
     @classmethod
@@ -241,9 +251,11 @@ class ReceivedMessageOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=Fa
             sent_at=rfc3339(message.sent_at_ms),
             first_received_at=rfc3339(message.first_received_at_ms),
             visible_at=rfc3339(message.visible_at_ms),
-            receives=message.receives,
+            receive_count=message.receive_count,
+            receives=message.receive_count,
             failures=message.failures,
-            crashes=message.crashes,
+            crash_count=message.crash_count,
+            crashes=message.crash_count,
         )
         # Rare fields are set afterwards: passing them costs as much as all the others.
         if encoded is not UNSET:
@@ -284,9 +296,11 @@ class BrowsedMessageOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=Fal
     dedup_id: str = ""
     sent_at: Time
     due_at: Time | UnsetType = UNSET
-    receives: int
+    receive_count: int
+    receives: Annotated[int, former_name("receive_count")]
     failures: int
-    crashes: int
+    crash_count: int
+    crashes: Annotated[int, former_name("crash_count")]
     first_received_at: Time | UnsetType = UNSET
 
     @classmethod
@@ -310,9 +324,11 @@ class BrowsedMessageOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=Fal
             dedup_id=message.dedup_id,
             sent_at=rfc3339(message.sent_at_ms),
             due_at=UNSET if due_ms is None else rfc3339(due_ms),
-            receives=message.receives,
+            receive_count=message.receive_count,
+            receives=message.receive_count,
             failures=message.failures,
-            crashes=message.crashes,
+            crash_count=message.crash_count,
+            crashes=message.crash_count,
             first_received_at=UNSET if first_ms is None else rfc3339(first_ms),
         )
 
@@ -412,9 +428,11 @@ class DeadLetterOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     reason: str
     sent_at: Time
     died_at: Time
-    receives: int
+    receive_count: int
+    receives: Annotated[int, former_name("receive_count")]
     failures: int
-    crashes: int
+    crash_count: int
+    crashes: Annotated[int, former_name("crash_count")]
 
     @classmethod
     def from_domain(cls, letter: DeadLetter, binary: bool) -> "DeadLetterOut":
@@ -435,9 +453,11 @@ class DeadLetterOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
             reason=letter.reason,
             sent_at=rfc3339(letter.sent_at_ms),
             died_at=rfc3339(letter.died_at_ms),
-            receives=letter.receives,
+            receive_count=letter.receive_count,
+            receives=letter.receive_count,
             failures=letter.failures,
-            crashes=letter.crashes,
+            crash_count=letter.crash_count,
+            crashes=letter.crash_count,
         )
 
 

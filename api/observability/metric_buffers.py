@@ -205,7 +205,7 @@ class ProtocolMetrics:
         """Count messages that a consumer received."""
         self.read(len(messages))
         for message in messages:
-            if message.receives > 1:
+            if message.receive_count > 1:
                 self._redelivered.count += 1
             else:
                 self._end_to_end.observe((message.first_received_at_ms - message.sent_at_ms) / 1000)

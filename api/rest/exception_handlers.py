@@ -14,7 +14,7 @@ from api.errors import HttpError, HttpErrorCode
 from api.http.validation_errors import from_pydantic
 from api.native.dependencies import REQUEST_ID_KEY
 from api.native.problems import PROBLEM_JSON, problem
-from storage.domain.access.audit import Door
+from storage.domain.access.audit import ApiProtocol
 from storage.domain.errors import MillstreamError, Unauthenticated
 
 DASHBOARD = "/ui"
@@ -46,7 +46,7 @@ def _note(request: Request, error: Unauthenticated) -> None:
     request_id = str(scope.get(REQUEST_ID_KEY, "")).encode()
     auditing.record_anonymous_failure(
         error,
-        door=Door.REST,
+        protocol=ApiProtocol.REST,
         client=scope.get("client"),
         headers=dict(scope["headers"]),
         request_id=request_id,

@@ -1,9 +1,17 @@
 """Shared parts of configuration schemas. Unknown fields are rejected."""
 
+from operator import attrgetter
 from typing import Annotated, Any, TypeVar
 
 from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    ValidationError,
+    computed_field,
+)
 
 from api.native.fields import to_ms, to_seconds
 from storage.domain import limits
@@ -30,6 +38,16 @@ class Config(BaseModel):
 
 
 ConfigT = TypeVar("ConfigT", bound=Config)
+
+
+def former_name(name: str, type_: Any) -> Any:
+    """Declare a former name of field `name`, which answers carry beside it for one release."""
+    declare = computed_field(
+        return_type=type_,
+        description=f"Former name of `{name}`, which replaces it.",
+        json_schema_extra={"deprecated": True},
+    )
+    return declare(property(attrgetter(name)))
 
 
 def valid(config: type[ConfigT], values: dict[str, Any]) -> ConfigT:

@@ -53,7 +53,7 @@ from api.spec.openapi import build_document
 from api.types import RequestHeaders
 from api.websocket.endpoint import WebSocketEndpoint
 from storage.domain import limits
-from storage.domain.access.audit import Door
+from storage.domain.access.audit import ApiProtocol
 from storage.domain.access.permissions import Principal
 from storage.domain.errors import Unauthenticated
 from storage.settings import Durability
@@ -194,7 +194,7 @@ class Gateway:
             if isinstance(error, Unauthenticated):
                 self._auditing.record_anonymous_failure(
                     error,
-                    door=Door.REST,
+                    protocol=ApiProtocol.REST,
                     client=request.client,
                     headers=request.headers,
                     request_id=request_id,
@@ -246,7 +246,7 @@ class Gateway:
             ):
                 self._auditing.record_anonymous_failure(
                     error,
-                    door=Door.REST,
+                    protocol=ApiProtocol.REST,
                     client=scope.get("client"),
                     headers=headers,
                     request_id=request_id,

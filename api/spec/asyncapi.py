@@ -11,6 +11,7 @@ from api.native.messages import MessageIn
 from api.native.records import RecordIn
 from api.spec.components import problem_schema, schemas_of
 from api.spec.frame_examples import EXAMPLES
+from api.spec.generator_dialect import without_deprecated_requirements
 from api.websocket.codec import WHERE
 from api.websocket.frames import (
     JSON_PROTOCOL,
@@ -116,7 +117,10 @@ def build_asyncapi() -> Document:
         "operations": _operations(),
         "components": {
             "messages": {frame.__name__: _message(frame) for frame in frames},
-            "schemas": dict(sorted(schemas.items())),
+            "schemas": {
+                name: without_deprecated_requirements(schema)
+                for name, schema in sorted(schemas.items())
+            },
         },
     }
 

@@ -79,7 +79,7 @@ _NAMESPACE = {
     "name": "acme",
     "account_id": "310984467205",
     "stored_bytes": None,
-    "stores_too_much": False,
+    "over_storage_quota": False,
     "version": 1,
     "created_at": _AT,
     "changed_at": _AT,
@@ -92,7 +92,7 @@ _JOB = {
     "kind": "archive",
     "subject": "logs",
     "state": "failed",
-    "wish": "none",
+    "requested_state": "none",
     "attempt": 10,
     "failures": 10,
     "attempts_max": 10,
@@ -109,7 +109,7 @@ _REPLAY = {
     "target": {"stream": None, "queue": "web", "shard_mode": "rehash"},
     "order": "key",
     "state": "queued",
-    "wish": "none",
+    "requested_state": "none",
     "attempt": 0,
     "failure": "",
     "created_at": _AT,
@@ -154,9 +154,9 @@ _BROWSED = {
     "state": "ready",
     "body": "hello",
     "sent_at": _AT,
-    "receives": 0,
+    "receive_count": 0,
     "failures": 0,
-    "crashes": 0,
+    "crash_count": 0,
 }
 _STREAM = {
     "name": "clicks",
@@ -203,7 +203,7 @@ _STATS = {
     "acknowledged": 1,
     "expired": 0,
     "purged": 0,
-    "receives": 1,
+    "receive_count": 1,
     "bytes_sent": 24,
     "moving": 0,
     "moved_in": 0,
@@ -224,9 +224,9 @@ _RECEIVED = {
     "sent_at": _AT,
     "first_received_at": _AT,
     "visible_at": _LATER,
-    "receives": 1,
+    "receive_count": 1,
     "failures": 0,
-    "crashes": 0,
+    "crash_count": 0,
 }
 _DEAD = {
     "id": _MESSAGE_ID,
@@ -235,9 +235,9 @@ _DEAD = {
     "reason": "not an order",
     "sent_at": _AT,
     "died_at": _LATER,
-    "receives": 1,
+    "receive_count": 1,
     "failures": 0,
-    "crashes": 0,
+    "crash_count": 0,
 }
 _RECORD = {"offset": 0, "data": {"page": "/"}, "key": "user-1", "arrival_time": _AT}
 _SHARD = {
@@ -281,7 +281,7 @@ _GROUP_DETAIL = {
         {
             "member": "alice",
             "static": False,
-            "away": False,
+            "disconnected": False,
             "joined_at": _AT,
             "heartbeat_at": _LATER,
             "assigned": [0, 1],
@@ -314,7 +314,7 @@ _SHARD_LAG = {
 
 _HOOK_HEALTH: dict[str, Any] = {
     "state": "active",
-    "disabled_because": None,
+    "disabled_reason": None,
     "disabled_at": None,
     "failing_since": None,
     "last_success_at": _LATER,
@@ -381,7 +381,7 @@ _KEY = {
     "kind": "key",
     "name": "shop",
     "namespace": "default",
-    "everywhere": False,
+    "all_namespaces": False,
     "roles": ["viewer"],
     "grants": [_GRANT],
     "rates": None,
@@ -460,8 +460,8 @@ EXAMPLES: dict[str, Example] = {
             "state": "in_flight",
             "truncated": False,
             "events": [
-                {"what": "sent", "at": _AT, "until": None, "number": None, "reason": ""},
-                {"what": "delivered", "at": _AT, "until": _LATER, "number": 1, "reason": ""},
+                {"type": "sent", "at": _AT, "until": None, "number": None, "reason": ""},
+                {"type": "delivered", "at": _AT, "until": _LATER, "number": 1, "reason": ""},
             ],
         },
     ),
@@ -876,7 +876,7 @@ EXAMPLES: dict[str, Example] = {
         answer={
             "name": "shop",
             "namespace": "default",
-            "everywhere": False,
+            "all_namespaces": False,
             "credential": KEY_ID,
             "grants": [_GRANT],
             "rates": _RATES,
@@ -896,7 +896,7 @@ EXAMPLES: dict[str, Example] = {
                     "credential": "",
                     "authenticated": "open",
                     "address": "127.0.0.1",
-                    "door": "rest",
+                    "protocol": "rest",
                     "operation": "change_queue",
                     "action": "queue:manage",
                     "resource": "queues/orders",
@@ -909,7 +909,7 @@ EXAMPLES: dict[str, Example] = {
                 }
             ],
             "next_cursor": None,
-            "whole": False,
+            "complete": False,
         },
     ),
     "list_processes": Example(

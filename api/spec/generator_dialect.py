@@ -6,6 +6,7 @@ anyOf: [integer, number]                         type: number
 type: integer                                    format: int64, since offsets and bytes need it
 $ref, default: {…}                               no default: some cannot write an object, and its fields have theirs
 required: []                                     nothing
+required: [X], X deprecated                      nothing: the next release no longer has X
 """
 
 from typing import Any
@@ -23,7 +24,16 @@ def normalise(node: Any) -> Any:
     tidy = {name: normalise(value) for name, value in node.items() if not _is_noise(name, value)}
     if "$ref" in tidy and isinstance(tidy.get("default"), dict):
         del tidy["default"]
-    return _with_width(_without_choice(tidy))
+    return _with_width(_without_choice(without_deprecated_requirements(tidy)))
+
+
+def without_deprecated_requirements(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of an object, with deprecated members optional."""
+    members, required = schema.get("properties"), schema.get("required")
+    if not isinstance(members, dict) or not isinstance(required, list):
+        return schema
+    remaining = [name for name in required if not members[name].get("deprecated")]
+    return {**schema, "required": remaining}
 
 
 def _is_noise(name: str, value: Any) -> bool:

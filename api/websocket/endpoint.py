@@ -37,7 +37,7 @@ from api.websocket.session_registry import Sessions
 from api.websocket.subscriptions.factory import SubscriptionFactory
 from api.websocket.uvicorn_protocol import ABORT, DRAIN
 from storage.domain import limits
-from storage.domain.access.audit import Door
+from storage.domain.access.audit import ApiProtocol
 from storage.domain.access.permissions import Principal
 from storage.domain.errors import (
     Forbidden,
@@ -138,7 +138,7 @@ class WebSocketEndpoint:
             headers = dict(scope["headers"])
             self._auditing.record_anonymous_failure(
                 error,
-                door=Door.WS,
+                protocol=ApiProtocol.WS,
                 client=scope.get("client"),
                 headers=headers,
                 request_id=request_id_of(headers),

@@ -18,7 +18,7 @@ from storage.domain.webhooks import (
     AttemptOutcome,
     DeliveryHealth,
     DeliveryLogEntry,
-    DisabledBecause,
+    DisabledReason,
     Event,
     LeasedWebhook,
     SourceKind,
@@ -65,7 +65,7 @@ class Endpoint:
         self.chance = chance
         self.delivery_log = delivery_log
         self.health: DeliveryHealth = served.webhook.health
-        self.to_disable: DisabledBecause | None = None
+        self.to_disable: DisabledReason | None = None
         self._sender = sender
         self._metrics = metrics
         self._may_send = may_send
@@ -174,9 +174,9 @@ class Endpoint:
         )
         self._log_failure(attempt)
         if attempt.outcome is AttemptOutcome.GONE:
-            self._end(DisabledBecause.GONE)
+            self._end(DisabledReason.GONE)
         elif now_ms - since_ms >= self.spec.disable_after_ms:
-            self._end(DisabledBecause.FAILING)
+            self._end(DisabledReason.FAILING)
 
     def _log_failure(self, attempt: Attempt) -> None:
         logger.info(
@@ -210,7 +210,7 @@ class Endpoint:
         self.health = health
         self.delivery_log.record_health(self.served.lease, health)
 
-    def _end(self, because: DisabledBecause) -> None:
+    def _end(self, because: DisabledReason) -> None:
         if self.to_disable is None:
             self.to_disable = because
             self.over.set()

@@ -135,7 +135,7 @@ class QueueSource:
 
         Otherwise the messages behind it must not overtake it.
         """
-        failures = message.failures + message.crashes
+        failures = message.failures + message.crash_count
         try:
             attempt = await self._endpoint.attempt(self._event(message), failures + 1)
         except EndpointUnavailable:
@@ -260,10 +260,10 @@ def lanes(messages: Sequence[ReceivedMessage], *, in_order: bool) -> list[list[R
 
 def gives_up(spec: QueueSpec, message: ReceivedMessage) -> bool:
     """Return whether the queue's own rules dead-letter a message that fails once more."""
-    attempts = message.failures + message.crashes + 1
+    attempts = message.failures + message.crash_count + 1
     if spec.attempts_max is not None and attempts >= spec.attempts_max:
         return True
-    return spec.dead_letters is not None and message.receives >= spec.dead_letters.receives_max
+    return spec.dead_letters is not None and message.receive_count >= spec.dead_letters.receives_max
 
 
 def verdict(

@@ -136,5 +136,5 @@ def _wait_for_word(work: JobContext) -> None:
     while True:
         work.sleep(_WAIT_S)
         job = work.call(work.storage.jobs.get(work.job.job_id))
-        if job.claim == work.claim and job.wish is RequestedState.NONE:
+        if job.claim == work.claim and job.requested_state is RequestedState.NONE:
             return

@@ -248,7 +248,7 @@ class _ReplaySender:
     async def _look(self) -> None:
         """Read the owner's request, and whether the target's readers keep up."""
         job = await self._storage.jobs.get(self._job.job_id)
-        if job.wish is not RequestedState.NONE or job.claim != self._task.claim:
+        if job.requested_state is not RequestedState.NONE or job.claim != self._task.claim:
             self._throttle.halt()
         self._throttle.is_lagging = await self._storage.replays.is_lagging(
             self._job.namespace, self._spec

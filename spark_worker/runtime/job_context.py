@@ -58,9 +58,9 @@ class StopReason(StrEnum):
     """The worker ends."""
 
     @classmethod
-    def of(cls, wish: RequestedState) -> "StopReason | None":
+    def of(cls, requested: RequestedState) -> "StopReason | None":
         """Return the stop reason for an owner's request."""
-        match wish:
+        match requested:
             case RequestedState.NONE:
                 return None
             case RequestedState.PAUSE:

@@ -150,7 +150,7 @@ class Runner:
         while True:
             await asyncio.sleep(self._limits.job_heartbeat_ms / SECOND_MS)
             try:
-                wish = await self._storage.jobs.heartbeat(work.claim, work.progress)
+                requested = await self._storage.jobs.heartbeat(work.claim, work.progress)
             except LeaseLost:
                 await self._stop(work, StopReason.LEASE_LOST)
                 return
@@ -161,7 +161,7 @@ class Runner:
                     await self._stop(work, StopReason.LEASE_LOST)
                 continue
             renewed = time.monotonic()
-            if (reason := StopReason.of(wish)) is not None:
+            if (reason := StopReason.of(requested)) is not None:
                 await self._stop(work, reason)
 
     async def _stop(self, work: JobContext, reason: StopReason) -> None:

@@ -152,7 +152,9 @@ class Credentials:
 
     async def create_first(self) -> NewSecret | None:
         """Create an API key of an administrator everywhere, or None if there ever was one."""
-        request = CredentialRequest(name=FIRST, rights=Rights(roles=(Role.ADMIN,)), everywhere=True)
+        request = CredentialRequest(
+            name=FIRST, rights=Rights(roles=(Role.ADMIN,)), all_namespaces=True
+        )
         issued, secret = self._new(LOCAL_ADMINISTRATOR, request)
         made = await self._rows.insert(
             self._stored(issued, secret), issued.created_at_ms, only_first=True
@@ -163,14 +165,14 @@ class Credentials:
         now_ms = self._clock.now_ms()
         request.check(now_ms)
         self._access.authorise(by, Action.ADMIN_KEYS, f"{by.namespace}/{request.name}")
-        _check_gives(by, request.rights, request.everywhere)
+        _check_gives(by, request.rights, request.all_namespaces)
         secret = new_secret(request.kind)
         issued = IssuedCredential(
             id=secret.id,
             kind=secret.kind,
             name=request.name,
-            namespace=DEFAULT_NAMESPACE if request.everywhere else by.namespace,
-            everywhere=request.everywhere,
+            namespace=DEFAULT_NAMESPACE if request.all_namespaces else by.namespace,
+            all_namespaces=request.all_namespaces,
             rights=request.rights,
             family=secret.id,
             created_at_ms=now_ms,
@@ -205,7 +207,7 @@ class Credentials:
             raise InvalidCursor
         limit = max(1, min(limit, limits.PAGE_ITEMS_MAX))
         credentials = await self._rows.page(
-            by.namespace, everywhere=by.everywhere, name=name, after=after, limit=limit
+            by.namespace, all_namespaces=by.all_namespaces, name=name, after=after, limit=limit
         )
         rest = (credentials[-1].name, credentials[-1].id) if len(credentials) == limit else None
         return [one for one in credentials if _may_manage(by, one)], rest
@@ -228,12 +230,12 @@ class Credentials:
             async with self._family(by, credential_id) as (family, credential):
                 _check_version(credential, if_match)
                 _check_live(credential, now_ms)
-                _check_gives(by, credential.rights, credential.everywhere)
+                _check_gives(by, credential.rights, credential.all_namespaces)
                 rights = change(credential.rights)
                 if rights == credential.rights:
                     return credential
                 rights.check(now_ms)
-                _check_gives(by, rights, credential.everywhere)
+                _check_gives(by, rights, credential.all_namespaces)
                 changed = _next(credential, now_ms, rights=rights)
                 await family.update(changed)
                 return changed
@@ -275,7 +277,7 @@ class Credentials:
         with self._announcing(credential_id):
             async with self._family(by, credential_id) as (family, credential):
                 _check_live(credential, now_ms)
-                _check_gives(by, credential.rights, credential.everywhere)
+                _check_gives(by, credential.rights, credential.all_namespaces)
                 ending = _ending(credential, now_ms, overlap_ms)
                 _check_room(family, ending, now_ms)
                 secret = new_secret(credential.kind)
@@ -346,13 +348,15 @@ class Credentials:
 
 
 def _may_manage(by: Principal, credential: IssuedCredential) -> bool:
-    reaches = by.everywhere if credential.everywhere else credential.namespace == by.namespace
+    reaches = (
+        by.all_namespaces if credential.all_namespaces else credential.namespace == by.namespace
+    )
     return reaches and by.policy.allows(Action.ADMIN_KEYS, credential.name)
 
 
 def _check_gives(by: Principal, rights: Rights, everywhere: bool) -> None:
     """Raise Forbidden unless `by` has all of these rights."""
-    if everywhere and not by.everywhere:
+    if everywhere and not by.all_namespaces:
         raise Forbidden(f"'{by.name}' is not an administrator of all namespaces.")
     if not by.policy.covers(rights.expanded) or not covers_rates(by.rates, rights.rates):
         raise Forbidden(f"'{by.name}' does not have all permissions of this key.")

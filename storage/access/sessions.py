@@ -121,7 +121,7 @@ class Entrances:
         return replace(
             _without_secrets(asker),
             namespace=ticket.namespace,
-            everywhere=False,
+            all_namespaces=False,
             expires_ms=ends_ms,
         )
 

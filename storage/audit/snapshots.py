@@ -32,7 +32,15 @@ from storage.groups.engine import Groups
 from storage.webhooks.engine import Webhooks
 
 _DIGEST_CHARACTERS = 16
-_OF_KEY = ("name", "kind", "namespace", "everywhere", "rights", "created_by", "revoked_at_ms")
+_OF_KEY = (
+    "name",
+    "kind",
+    "namespace",
+    "all_namespaces",
+    "rights",
+    "created_by",
+    "revoked_at_ms",
+)
 _ABSENT = (
     KeyNotFound,
     QueueNotFound,
@@ -98,6 +106,7 @@ def shown(spec: msgspec.Struct) -> Shown:
 
 def _of_key(issued: IssuedCredential) -> Shown:
     fields = {name: getattr(issued, name) for name in _OF_KEY}
+    fields["everywhere"] = issued.all_namespaces  # former name, for one release
     values: Shown = msgspec.to_builtins(fields)
     return values
 

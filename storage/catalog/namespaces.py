@@ -217,7 +217,8 @@ class Namespaces:
             version=before.version + 1,
             changed_at_ms=max(self._clock.now_ms(), before.changed_at_ms),
             stored_bytes=stored_bytes,
-            over=stored_bytes is not None and stored_bytes > (quotas.stored_bytes_max or 0),
+            over_storage_quota=stored_bytes is not None
+            and stored_bytes > (quotas.stored_bytes_max or 0),
         )
 
 

@@ -80,7 +80,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     subject: str
     spec: dict[str, Any]
     state: JobState
-    wish: RequestedState
+    requested_state: RequestedState
     attempt: int
     failures: int
     attempts_max: int
@@ -128,7 +128,7 @@ class JobStatus(msgspec.Struct, frozen=True):
     """A job's state and its pending action."""
 
     state: JobState
-    wish: RequestedState = RequestedState.NONE
+    requested_state: RequestedState = RequestedState.NONE
 
 
 def apply_command(command: JobCommand, now: JobStatus, *, is_leased: bool) -> JobStatus:
@@ -149,7 +149,7 @@ def apply_command(command: JobCommand, now: JobStatus, *, is_leased: bool) -> Jo
 
 
 def _after_pause(now: JobStatus, is_leased: bool) -> JobStatus:
-    if now.state.is_over or now.wish is RequestedState.CANCEL:
+    if now.state.is_over or now.requested_state is RequestedState.CANCEL:
         raise _refusal("paused", now)
     return (
         JobStatus(JobState.RUNNING, RequestedState.PAUSE)
@@ -159,7 +159,7 @@ def _after_pause(now: JobStatus, is_leased: bool) -> JobStatus:
 
 
 def _after_resume(now: JobStatus) -> JobStatus:
-    if now.state.is_over or now.wish is RequestedState.CANCEL:
+    if now.state.is_over or now.requested_state is RequestedState.CANCEL:
         raise _refusal("resumed", now)
     return JobStatus(JobState.QUEUED if now.state is JobState.PAUSED else now.state)
 
@@ -183,7 +183,7 @@ def _after_retry(now: JobStatus) -> JobStatus:
 
 
 def _refusal(what: str, now: JobStatus) -> JobRefused:
-    being = "being cancelled" if now.wish is RequestedState.CANCEL else now.state.value
+    being = "being cancelled" if now.requested_state is RequestedState.CANCEL else now.state.value
     return JobRefused(f"The job cannot be {what} because it is {being}.", reason=now.state.value)
 
 
@@ -201,7 +201,9 @@ def released(job: Job) -> Outcome:
 
     Either the owner requested it, or the worker had to stop.
     """
-    return Outcome(state=_as_wished(job.wish), failures=job.failures, failure=job.failure)
+    return Outcome(
+        state=_state_for(job.requested_state), failures=job.failures, failure=job.failure
+    )
 
 
 def failed(job: Job, failure: str, *, retry: bool, first_wait_ms: int) -> Outcome:
@@ -213,15 +215,15 @@ def failed(job: Job, failure: str, *, retry: bool, first_wait_ms: int) -> Outcom
     if not retry or failures >= job.attempts_max:
         return Outcome(state=JobState.FAILED, failures=failures, failure=failure)
     return Outcome(
-        state=_as_wished(job.wish),
+        state=_state_for(job.requested_state),
         failures=failures,
         wait_ms=wait_after_ms(failures, first_wait_ms),
         failure=failure,
     )
 
 
-def _as_wished(wish: RequestedState) -> JobState:
-    match wish:
+def _state_for(requested: RequestedState) -> JobState:
+    match requested:
         case RequestedState.NONE:
             return JobState.QUEUED
         case RequestedState.PAUSE:

@@ -120,7 +120,8 @@ NO_QUOTAS = Quotas()
 class Namespace(msgspec.Struct, frozen=True):
     """A tenant. `account_id` is its fixed 12-digit number, which AWS clients see.
 
-    `stored_bytes` is the size last measured by the sweeper, if it is limited; `over`: it exceeds the limit.
+    `stored_bytes` is the size last measured by the sweeper, if it is limited; `over_storage_quota`: it exceeds
+    the limit; stored as `over`.
     """
 
     name: str
@@ -130,7 +131,7 @@ class Namespace(msgspec.Struct, frozen=True):
     created_at_ms: int
     changed_at_ms: int
     stored_bytes: int | None = None
-    over: bool = False
+    over_storage_quota: bool = msgspec.field(default=False, name="over")
 
 
 class QuotaStanding(msgspec.Struct, frozen=True):

@@ -216,7 +216,7 @@ def _header_faults(headers: tuple[tuple[str, str], ...]) -> list[FieldFault]:
     return faults
 
 
-class DisabledBecause(StrEnum):
+class DisabledReason(StrEnum):
     """Reason for which the service disabled a webhook. gone: its receiver answered 410."""
 
     GONE = "gone"
@@ -251,7 +251,7 @@ class Webhook(msgspec.Struct, frozen=True, kw_only=True):
     created_at_ms: int
     changed_at_ms: int
     disabled_at_ms: int | None = None
-    disabled_because: DisabledBecause | None = None
+    disabled_reason: DisabledReason | None = None
     health: DeliveryHealth = DeliveryHealth()
 
     @property

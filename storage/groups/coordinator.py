@@ -69,7 +69,7 @@ def joining(member_id: MemberId, *, static: bool, anew: bool) -> Step:
 
     def step(before: Assignment, now_ms: int) -> Assignment:
         current = before.member(member_id)
-        if current is not None and not current.away and not anew:
+        if current is not None and not current.disconnected and not anew:
             return before
         if current is None and len(before.members) >= limits.MEMBERS_MAX:
             raise GroupFull(f"A group can have at most {limits.MEMBERS_MAX} members.")
@@ -210,7 +210,7 @@ def _told(
 ) -> ChangeResult | MillstreamError:
     """Return a caller's result; MemberUnknown for a member that does not exist."""
     member = locked.assignment.member(change.member_id)
-    if change.member_id and (member is None or member.away):
+    if change.member_id and (member is None or member.disconnected):
         return MemberUnknown()
     membership = Membership(
         group=locked.group,

@@ -32,6 +32,7 @@ from sqlalchemy import (
     Index,
     Integer,
     Numeric,
+    SmallInteger,
     Text,
     text,
 )
@@ -532,6 +533,7 @@ class AuditRow(SQLModel, table=True):
     )
 
     seq: int = Field(primary_key=True, sa_type=BigInteger)
+    format: int = Field(default=1, sa_type=SmallInteger, sa_column_kwargs={"server_default": "1"})
     at_ms: int = Field(sa_type=BigInteger)
     namespace: str = Field(sa_type=NAME)
     principal: str = Field(sa_type=NAME)

@@ -148,7 +148,7 @@ def _arriving(source: Queue, target: Queue, moving: Moving) -> Arriving:
         arrival_ms=moving.arrival_ms,
         renewed=not dead or fifo,
         group=moving.group,
-        receives=moving.receives if dead else 0,
+        receive_count=moving.receive_count if dead else 0,
         first_received_at_ms=moving.first_received_at_ms if dead else 0,
         priority=moving.priority,
     )

@@ -94,7 +94,9 @@ class MemoryGuard:
 
     def _namespaces_changed(self) -> None:
         table = self._namespaces.table
-        self._over = frozenset(name for name, namespace in table.items() if namespace.over)
+        self._over = frozenset(
+            name for name, namespace in table.items() if namespace.over_storage_quota
+        )
         self._evaluate()
 
     def _evaluate(self) -> None:

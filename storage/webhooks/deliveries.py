@@ -25,7 +25,7 @@ from storage.domain.streams.stream import ReadFrom
 from storage.domain.webhooks import (
     DeliveryHealth,
     DeliveryStatus,
-    DisabledBecause,
+    DisabledReason,
     Event,
     LeasedWebhook,
     LoggedDelivery,
@@ -125,7 +125,7 @@ class WebhookDeliveries:
     # Reports of lease holders
 
     async def disable(
-        self, lease: WebhookLease, because: DisabledBecause, health: DeliveryHealth
+        self, lease: WebhookLease, because: DisabledReason, health: DeliveryHealth
     ) -> bool:
         """Disable a webhook; return False if another deliverer has its lease by now."""
         return await self._rows.disable(lease, because, health, self._clock.now_ms())

@@ -215,7 +215,7 @@ class Webhooks:
                 _next_version(webhook, now_ms),
                 spec=replace(webhook.spec, enabled=True),
                 disabled_at_ms=None,
-                disabled_because=None,
+                disabled_reason=None,
                 health=replace(webhook.health, failing_since_ms=None, blocked={}),
             )
             await named.update(enabled, stored.sealed_headers)

@@ -28,7 +28,7 @@ def test_first_start_prints_key_and_local_user_can_create_more(tmp_path, monkeyp
 
         assert httpx.get(f"{url}/livez").status_code == 200
         assert httpx.get(f"{url}/v1/queues").status_code == 401
-        assert httpx.get(f"{url}/v1/whoami", headers=with_key).json()["everywhere"] is True
+        assert httpx.get(f"{url}/v1/whoami", headers=with_key).json()["all_namespaces"] is True
         assert key not in (tmp_path / "log").read_text()
         assert millstream("first-key").out == ""
 

@@ -19,9 +19,9 @@ TEN_MESSAGES = json.dumps(
                 "sent_at": "2026-01-01T00:00:00.000Z",
                 "first_received_at": "2026-01-01T00:00:00.000Z",
                 "visible_at": "2026-01-01T00:00:30.000Z",
-                "receives": 1,
+                "receive_count": 1,
                 "failures": 0,
-                "crashes": 0,
+                "crash_count": 0,
             }
             for number in range(10)
         ]

@@ -88,7 +88,7 @@ async def _prepare(storage: Storage) -> tuple[NewSecret, NewSecret]:
     rights = Rights(roles=(Role.ADMIN,), rates=PLENTY)
     made = [
         await storage.credentials.create(
-            by, CredentialRequest(name="bench", rights=rights, kind=kind, everywhere=False)
+            by, CredentialRequest(name="bench", rights=rights, kind=kind, all_namespaces=False)
         )
         for kind in (CredentialKind.KEY, CredentialKind.PAIR)
     ]

@@ -24,7 +24,7 @@ READ = "bench-kinesis-read"
 
 def measure(house: House, plan: Plan, wanted: Collection[Row]) -> list[Measured]:
     """PutRecords and GetRecords, against R."""
-    door = Door(house, plan)
+    door = ApiProtocol(house, plan)
     contestants = [
         Contestant(KINESIS_PUT_1, lambda: door.put(1)),
         Contestant(KINESIS_PUT_16, lambda: door.put(16)),
@@ -36,7 +36,7 @@ def measure(house: House, plan: Plan, wanted: Collection[Row]) -> list[Measured]
     return interleave(plan.rounds, Records(house, plan).reference, chosen)
 
 
-class Door:
+class ApiProtocol:
     """Each put uses a new stream, deleted afterwards, so that all rounds start alike."""
 
     def __init__(self, house: House, plan: Plan) -> None:

@@ -20,13 +20,13 @@ TEXT = "m" * 256
 
 def measure(house: House, plan: Plan, wanted: Collection[Row]) -> list[Measured]:
     """SendMessage, and receive ten + delete ten, against the echo server."""
-    door = Door(house, plan)
+    door = ApiProtocol(house, plan)
     contestants = [Contestant(SQS_SEND, door.send), Contestant(SQS_WORK, door.work)]
     chosen = [one for one in contestants if one.row in wanted]
     return interleave(plan.rounds, door.echo, chosen)
 
 
-class Door:
+class ApiProtocol:
     """A queue, and a client of it."""
 
     def __init__(self, house: House, plan: Plan) -> None:

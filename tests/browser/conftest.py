@@ -57,7 +57,7 @@ class Service:
     async def key(self, *roles: Role, everywhere: bool = False) -> NewSecret:
         """Create a key."""
         asked = CredentialRequest(
-            name="ada", rights=Rights(roles=roles or (Role.ADMIN,)), everywhere=everywhere
+            name="ada", rights=Rights(roles=roles or (Role.ADMIN,)), all_namespaces=everywhere
         )
         _, secret = await self.storage.credentials.create(LOCAL_ADMINISTRATOR, asked)
         return secret

@@ -107,7 +107,7 @@ async def test_world_has_the_described_state(service):
     stuck, busy = await storage.queues.stats(ORDERS), await storage.queues.stats(EMAILS)
     crowd = await storage.catalog.list_queues(CROWD, limit=1000)
 
-    assert (stuck.ready, stuck.receives) == (40, 0)
+    assert (stuck.ready, stuck.receive_count) == (40, 0)
     assert (busy.ready, busy.in_flight) == (42, 8)
     assert len(await storage.dead_letters.reasons(INVOICES)) == 3
     assert [one.group for one in await storage.parked_groups.browse(PAYMENTS)] == ["account-0"]

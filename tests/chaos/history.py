@@ -62,7 +62,7 @@ READS = (Kind.READ, Kind.FOLLOWED)
 class Seen(msgspec.Struct, frozen=True, omit_defaults=True):
     """A message or record in a response; for a commit, only shard and offset.
 
-    `group` of an appended record is its key. `receives` counts the deliveries of a message;
+    `group` of an appended record is its key. `receive_count` counts the deliveries of a message;
     `number` is a record's sequence number in the Kinesis protocol.
     """
 
@@ -71,7 +71,7 @@ class Seen(msgspec.Struct, frozen=True, omit_defaults=True):
     shard: int = 0
     offset: int = -1
     group: str = ""
-    receives: int = 0
+    receive_count: int = 0
     number: str = ""
     parents: tuple[int, ...] = ()
 

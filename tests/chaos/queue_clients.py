@@ -56,7 +56,7 @@ async def work(stage: Stage, name: str, protocol: QueueProtocol, chance: Random)
         for delivery in received.seen:
             luck = chance.random()
             if _is_awkward(delivery):
-                wait_s = LATE_S if delivery.receives == 1 else HELD_S
+                wait_s = LATE_S if delivery.receive_count == 1 else HELD_S
                 task = asyncio.create_task(_acknowledge_later(stage, protocol, delivery, wait_s))
                 later.add(task)
                 task.add_done_callback(later.discard)
@@ -71,7 +71,7 @@ async def work(stage: Stage, name: str, protocol: QueueProtocol, chance: Random)
 
 def _is_awkward(delivery: Seen) -> bool:
     """Return whether its first worker acknowledges after the second received it."""
-    return delivery.receives <= 2 and delivery.value.endswith(AWKWARD)
+    return delivery.receive_count <= 2 and delivery.value.endswith(AWKWARD)
 
 
 async def _acknowledge_later(

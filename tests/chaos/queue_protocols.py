@@ -68,7 +68,7 @@ class RestQueues:
         if kind is Kind.NACK:
             verdict["delay_seconds"] = 0
         body = {"settlements": [verdict]}
-        about: dict[str, Any] = {"values": (delivery.value,), "delivery": delivery.receives}
+        about: dict[str, Any] = {"values": (delivery.value,), "delivery": delivery.receive_count}
         path = f"/queues/{queue}/settle"
         return await self._caller.rest(kind, queue, "POST", path, _settled, body=body, **about)
 
@@ -84,7 +84,7 @@ def delivery_of(told: Any) -> Delivery:
         id=told["id"],
         offset=told["offset"],
         group=told.get("group", ""),
-        receives=told["receives"],
+        receive_count=told["receive_count"],
         handle=told["receipt_handle"],
     )
 
@@ -141,7 +141,7 @@ class SqsQueues:
         assert isinstance(delivery, Delivery)
         about: dict[str, Any] = {
             "values": (delivery.value,),
-            "delivery": delivery.receives if delivery.group else 0,
+            "delivery": delivery.receive_count if delivery.group else 0,
         }
         if kind is Kind.ACK:
             request = self._request("DeleteMessage", queue, ReceiptHandle=delivery.handle)
@@ -174,7 +174,7 @@ def _received(told: Any) -> Told:
                 value=one["Body"],
                 id=one["MessageId"],
                 group=one["Attributes"].get("MessageGroupId", ""),
-                receives=int(one["Attributes"]["ApproximateReceiveCount"]),
+                receive_count=int(one["Attributes"]["ApproximateReceiveCount"]),
                 handle=one["ReceiptHandle"],
             )
             for one in told.get("Messages", ())

@@ -111,7 +111,7 @@ class Worker:
         fields: Frame = {"sub": SUB, "receipt_handles": [delivery.handle]}
         if kind is Kind.NACK:
             fields["delay_seconds"] = 0
-        about = {"values": (delivery.value,), "delivery": delivery.receives}
+        about = {"values": (delivery.value,), "delivery": delivery.receive_count}
         return await _asked(self, kind, self.queue, kind.value, fields, lambda _: Told(), **about)
 
     async def grant(self) -> None:

@@ -18,7 +18,7 @@ from hypothesis.stateful import (
 
 from storage.domain.errors import GroupNotParked, IdempotencyKeyReused, MessageNotFound
 from storage.domain.names import QueueName, StreamName
-from storage.domain.queues.history import What, history_of
+from storage.domain.queues.history import MessageEventType, history_of
 from storage.domain.queues.message import NewMessage, SettleAction, Settlement
 from storage.domain.queues.policies import PoisonPolicy
 from storage.domain.queues.queue import DeadLetterTarget, DedupScope, QueueSpec, QueueType
@@ -36,8 +36,12 @@ TTLS_MS = st.sampled_from([0, 0, 0, 500, 2_000, 40_000])
 KEYS = st.sampled_from(["", "", "", "k1", "k2"])
 
 
-_BEGINNINGS = (What.SENT, What.REDRIVEN)
-_COUNTED = ((What.DELIVERED,), (What.NACKED, What.REJECTED), (What.LEASE_ENDED,))
+_BEGINNINGS = (MessageEventType.SENT, MessageEventType.REDRIVEN)
+_COUNTED = (
+    (MessageEventType.DELIVERED,),
+    (MessageEventType.NACKED, MessageEventType.REJECTED),
+    (MessageEventType.LEASE_ENDED,),
+)
 """The changes that are receives, failures and crashes."""
 
 
@@ -102,8 +106,8 @@ class QueueMachine(RuleBasedStateMachine):
             known = self.model.take(message.offset, visibility_timeout_ms, message.receipt_handle)
             assert message.body == known.body
             assert message.group == known.group
-            counts = (message.receives, message.failures, message.crashes)
-            assert counts == (known.receives, known.failures, known.crashes)
+            counts = (message.receive_count, message.failures, message.crash_count)
+            assert counts == (known.receive_count, known.failures, known.crash_count)
         return multiple(*((message.offset, message.receipt_handle) for message in received))
 
     def depart(self, messages_max: int) -> None:
@@ -187,9 +191,9 @@ class QueueMachine(RuleBasedStateMachine):
     def browsing_shows_each_message_where_it_is(self) -> None:
         self.model.settle_time()
         found, last = self.bench.run(self.storage.inspector.browse(self.name, messages_max=1_000))
-        shown = {one.offset: (one.body, one.state.value, one.receives) for one in found}
+        shown = {one.offset: (one.body, one.state.value, one.receive_count) for one in found}
         known = {
-            message.offset: (message.body, self.model.shown_state(message), message.receives)
+            message.offset: (message.body, self.model.shown_state(message), message.receive_count)
             for message in self.model.messages.values()
             if message.state != "dead_lettered"
         }
@@ -222,11 +226,13 @@ class QueueMachine(RuleBasedStateMachine):
                 assert found.state in ("gone", "moving"), found
                 continue
             assert found.state == message.state, found
-            begun = [event for event in found.events if event.what in _BEGINNINGS][-1]
+            begun = [event for event in found.events if event.type in _BEGINNINGS][-1]
             after = found.events[found.events.index(begun) :]
-            counts = [sum(event.what in kinds for event in after) for kinds in _COUNTED]
+            counts = [sum(event.type in kinds for event in after) for kinds in _COUNTED]
             if not self.model.parked_before:
-                assert counts == [message.receives, message.failures, message.crashes], found
+                assert counts == [message.receive_count, message.failures, message.crash_count], (
+                    found
+                )
 
     def teardown(self) -> None:
         """Check that everything left can be received and acknowledged (Q5)."""
@@ -294,7 +300,7 @@ class StandardQueueMachine(QueueMachine):
 
     def depart(self, messages_max: int) -> None:
         for message in self.model.depart(messages_max):
-            self.waiting_dead.append((message.priority, message.body, message.receives + 1))
+            self.waiting_dead.append((message.priority, message.body, message.receive_count + 1))
 
     @rule(messages_max=st.integers(1, 4))
     def receive_dead(self, messages_max: int) -> None:
@@ -308,7 +314,7 @@ class StandardQueueMachine(QueueMachine):
             self.waiting_dead[:messages_max],
             self.waiting_dead[messages_max:],
         )
-        assert [(one.body, one.receives) for one in received] == [
+        assert [(one.body, one.receive_count) for one in received] == [
             (body, receives) for _, body, receives in expected
         ]
         assert {one.dead_letter_source for one in received} <= {self.name.name}

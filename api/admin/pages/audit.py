@@ -34,7 +34,7 @@ async def list_entries(
     after: Seq = None,
 ) -> Response:
     """List entries, the newest first."""
-    everywhere = all_namespaces and principal.everywhere
+    everywhere = all_namespaces and principal.all_namespaces
     query = AuditFilter(
         namespace=None if everywhere else principal.namespace,
         principal=who or None,
@@ -50,7 +50,7 @@ async def list_entries(
         rows=[(entry, differences(entry)) for entry in rows],
         actions=list(Action),
         filters={"who": who, "action": action, "about": about, "within": within},
-        everywhere=everywhere,
+        all_namespaces=everywhere,
         after=after,
         more=rows[-1].seq if len(entries) > PAGE_ROWS else None,
     )

@@ -23,7 +23,7 @@ async def list_namespaces(
     after: Words = "",
 ) -> Response:
     """List all namespaces, for administrators of all of them."""
-    if not principal.everywhere:
+    if not principal.all_namespaces:
         raise Forbidden("Only administrators of all namespaces can view namespaces.")
     namespaces = await storage.namespaces.list(prefix=q, after=after, limit=PAGE_ROWS + 1)
     return render(

@@ -111,7 +111,7 @@ async def show_replay(
         raise JobNotFound(f"Replay '{replay}' does not exist.")
     counts = progress_of(stored.parts)
     job = stored.job
-    settled = job.state.is_over or job.wish is RequestedState.CANCEL
+    settled = job.state.is_over or job.requested_state is RequestedState.CANCEL
     return render(
         request,
         "replay/show.html",
@@ -124,9 +124,9 @@ async def show_replay(
         progress=ReplayProgress.of(stored, counts, _CLOCK.now_ms()),
         can_pause=not settled
         and job.state is not JobState.PAUSED
-        and job.wish is RequestedState.NONE,
+        and job.requested_state is RequestedState.NONE,
         can_resume=not settled
-        and (job.state is JobState.PAUSED or job.wish is RequestedState.PAUSE),
+        and (job.state is JobState.PAUSED or job.requested_state is RequestedState.PAUSE),
         can_cancel=not settled,
         can_retry=job.state is JobState.FAILED,
     )

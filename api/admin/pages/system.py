@@ -98,7 +98,7 @@ async def list_jobs(
 @router.get("/settings", dependencies=[SEE])
 async def show_settings(request: Request, principal: PrincipalDep) -> Response:
     """Show the settings of this process and the source of each."""
-    if not principal.everywhere:
+    if not principal.all_namespaces:
         raise Forbidden("Only administrators of all namespaces can view the deployment's settings.")
     return render(
         request,

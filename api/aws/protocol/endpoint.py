@@ -50,7 +50,7 @@ from api.http.responses import (
 from api.observability.metric_buffers import MetricBuffers, ProtocolMetrics, RequestMetrics
 from api.observability.tracing import TraceSpan, Tracing, verb_of
 from storage.bootstrap import Storage
-from storage.domain.access.audit import Door, is_administrative, outcome
+from storage.domain.access.audit import ApiProtocol, is_administrative, outcome
 from storage.domain.access.permissions import Principal
 from storage.domain.errors import Forbidden, MillstreamError, QuotaExceeded, Unauthenticated
 from storage.quotas.enforcer import QuotaEnforcer
@@ -100,7 +100,7 @@ class AwsEndpoint:
         self._prefix = f"{service.target}.".encode()
         self._signs_as = protocol
         self._noun = noun
-        self._door = Door(protocol)
+        self._protocol = ApiProtocol(protocol)
         self._tracing = deployment.tracing
         self._authenticator = deployment.authenticator
         self._revalidator = deployment.revalidator
@@ -228,7 +228,7 @@ class AwsEndpoint:
                 client, headers, word = request.client, request.headers, self._outcome_of(error)
                 self._auditing.record_anonymous_failure(
                     error,
-                    door=self._door,
+                    protocol=self._protocol,
                     client=client,
                     headers=headers,
                     request_id=request_id,
@@ -281,7 +281,9 @@ class AwsEndpoint:
     async def _audited(
         self, call: AwsCall[Any], operation: Operation, request: FastRequest, request_id: bytes
     ) -> OperationResult:
-        caller = Caller(call.principal, self._door, address_of(request.client), request_id.decode())
+        caller = Caller(
+            call.principal, self._protocol, address_of(request.client), request_id.decode()
+        )
         subject = subject_of(operation.name, call.action, call.request, self._noun)
         handle = partial(operation.handler, call)
         return await self._auditing.run(caller, subject, handle, describe_error=self._outcome_of)

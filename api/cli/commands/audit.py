@@ -105,7 +105,12 @@ def verify(
         chain, fault = _verify(cli, recorded)
     if fault := fault or chain.end():
         raise CliError(f"audit log verification failed: entry {fault.seq} {fault.detail}")
-    summary = {"entries": chain.seq, "last": f"{chain.seq}:{chain.hash}", "whole": chain.whole}
+    summary = {
+        "entries": chain.seq,
+        "last": f"{chain.seq}:{chain.hash}",
+        "complete": chain.whole,
+        "whole": chain.whole,
+    }
     cli.out.done(_sentence(chain), summary)
 
 
@@ -118,7 +123,7 @@ def _sentence(chain: Chain) -> str:
 def _verify(cli: Terminal, recorded: tuple[int, str] | None) -> tuple[Chain, AuditFault | None]:
     chain: Chain | None = None
     for page in _pages(cli, {"order": "oldest"}):
-        chain = chain or Chain(whole=page["whole"], recorded=recorded)
+        chain = chain or Chain(whole=page["complete"], recorded=recorded)
         if fault := chain.look(page["items"]):
             return chain, fault
     assert chain is not None, "there is a first page"

@@ -21,7 +21,7 @@ letters = noun("Dead letters of a queue.")
 LOOK_S = 0.5
 UNDER_WAY = frozenset({"running", "cancelling"})
 
-LETTERS = table("id", "died_at", "reason", "receives", "group", BODY)
+LETTERS = table("id", "died_at", "reason", "receive_count", "group", BODY)
 REASONS = table("reason", "count", "first_died_at", "last_died_at")
 
 

@@ -24,7 +24,7 @@ from api.cli.shell.terminal import Terminal, noun, parsed_by, verb
 group = noun("Consumer groups.")
 
 GROUPS = table("name", "stream", "kind", "start", Column("created_at", "created"))
-MEMBERS = table("member", "assigned", "away", "static", "heartbeat_at")
+MEMBERS = table("member", "assigned", "disconnected", "static", "heartbeat_at")
 SHARDS = table("shard", "member", "committed", "finished")
 LAGS = table("shard", "member", "position", "tip", "records", "expired", "lag_seconds")
 RESETS = table("shard", "before", "after", "expired")

@@ -17,7 +17,7 @@ from api.cli.shell.terminal import Terminal, noun, parsed_by, verb
 key = noun("API keys and permissions.")
 
 KEYS = table(
-    "id", "kind", "name", "roles", "everywhere", "expires_at", "last_used_at", "revoked_at"
+    "id", "kind", "name", "roles", "all_namespaces", "expires_at", "last_used_at", "revoked_at"
 )
 GRANTS = table("effect", "actions", "resources")
 
@@ -115,7 +115,7 @@ def pair(
 ) -> None:
     """Create an access key pair for AWS clients. It is printed once, for ~/.aws/credentials."""
     made = _create(
-        cli, _config(name, "pair", roles, allow, deny, expires, False, set_), False, None
+        cli, _config(name, "access_key", roles, allow, deny, expires, False, set_), False, None
     )
     if not cli.out.for_people:
         cli.out.done("", made)
@@ -157,7 +157,7 @@ def _config(
         expires_at=None
         if expires is None
         else (now() + timedelta(seconds=expires)).isoformat(timespec="milliseconds"),
-        everywhere=everywhere or None,
+        all_namespaces=everywhere or None,
     )
 
 

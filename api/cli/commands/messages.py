@@ -18,7 +18,7 @@ messages = noun("Messages of a queue.")
 STDIN = "-"
 
 BODY = Column("text", "body", show_value)
-MESSAGES = table("id", "state", "sent_at", "due_at", "receives", "group", BODY)
+MESSAGES = table("id", "state", "sent_at", "due_at", "receive_count", "group", BODY)
 RESULTS = table("receipt_handle", "status", "error")
 
 

@@ -16,7 +16,7 @@ WAIT_S = (
 TOGETHER_MAX = 100
 
 DELIVERIES = table(
-    "receipt_handle", "receives", "visible_at", "group", Column("text", "body", show_value)
+    "receipt_handle", "receive_count", "visible_at", "group", Column("text", "body", show_value)
 )
 
 

@@ -253,7 +253,9 @@ async def _administrators(settings: Settings, storage: Storage) -> list[Diagnost
     issued, _ = await storage.credentials.page(LOCAL_ADMINISTRATOR, limit=limits.PAGE_ITEMS_MAX)
     now_ms = SystemClock().now_ms()
     live = [
-        credential for credential in issued if credential.everywhere and credential.is_live(now_ms)
+        credential
+        for credential in issued
+        if credential.all_namespaces and credential.is_live(now_ms)
     ]
     ends = [credential.rights.expires_at_ms for credential in live]
     lasting = [end for end in ends if end is None or end > now_ms + KEY_ENDS_SOON_MS]

@@ -17,7 +17,7 @@ from api.config.settings import Settings
 from api.rest.schemas.key import KeyConfig, KeyCreated
 from storage.audit.log import AuditLog
 from storage.bootstrap import open_audit, open_credentials
-from storage.domain.access.audit import DONE, AuditedCall, Door, outcome_of
+from storage.domain.access.audit import DONE, ApiProtocol, AuditedCall, outcome_of
 from storage.domain.access.permissions import LOCAL_ADMINISTRATOR, Action
 from storage.domain.errors import MillstreamError
 from storage.embedded.postgres import PostgresServer
@@ -74,7 +74,7 @@ def _asked(audit: AuditLog, operation: str) -> AuditedCall:
     """Return the audited call of a local command, which needs no credential but is audited."""
     return AuditedCall.of(
         at_ms=audit.now_ms(),
-        door=Door.CLI,
+        protocol=ApiProtocol.CLI,
         namespace=LOCAL_ADMINISTRATOR.namespace,
         principal=LOCAL_ADMINISTRATOR.name,
         credential="",

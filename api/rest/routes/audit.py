@@ -20,7 +20,7 @@ READ = Depends(may(Action.AUDIT_READ))
 Text = Annotated[str | None, Query(max_length=limits.AUDIT_TEXT_CHARACTERS_MAX)]
 
 
-@router.get("", dependencies=[READ], response_model=AuditPage)
+@router.get("", dependencies=[READ], response_model=AuditPage, response_model_exclude_unset=True)
 async def list_audit_entries(
     storage: StorageDep,
     principal: PrincipalDep,
@@ -66,7 +66,7 @@ async def list_audit_entries(
     answer = AuditPage(
         items=[AuditEntry.from_domain(entry) for entry in page],
         next_cursor=encode_cursor(about, page[-1].seq) if has_more else None,
-        whole=query == AuditFilter(),
+        complete=query == AuditFilter(),
     )
     if answer_type(dict(request.scope["headers"])) == NDJSON:
         return Response(_lines(answer), media_type=NDJSON)
@@ -75,10 +75,10 @@ async def list_audit_entries(
 
 def _namespace(principal: Principal, requested: str | None) -> str | None:
     """Return the namespace whose entries are listed, or None for all."""
-    return requested if principal.everywhere else principal.namespace
+    return requested if principal.all_namespaces else principal.namespace
 
 
 def _lines(page: AuditPage) -> str:
-    said = page.model_dump(mode="json")
-    end = {"type": "end", "next_cursor": said["next_cursor"], "whole": said["whole"]}
+    said = page.model_dump(mode="json", exclude_unset=True)
+    end = {"type": "end", **{name: value for name, value in said.items() if name != "items"}}
     return "".join(f"{canonical(line)}\n" for line in (*said["items"], end))

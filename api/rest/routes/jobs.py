@@ -52,7 +52,7 @@ async def get_job(job: JobId, storage: StorageDep, principal: PrincipalDep) -> J
 async def cancel_job(job: JobId, storage: StorageDep, principal: PrincipalDep) -> JobOut:
     """Cancel a job; completed work is kept.
 
-    A running job ends within seconds; until then its `wish` is 'cancel'.
+    A running job ends within seconds; until then its `requested_state` is 'cancel'.
     """
     stored = await _job_of(storage, principal, job)
     return JobOut.from_domain(await storage.jobs.cancel(stored.job_id))

@@ -33,7 +33,7 @@ from storage.domain.names import check_name
 
 def acts_everywhere(principal: PrincipalDep) -> None:
     """Raise Forbidden unless the caller administers all namespaces."""
-    if not principal.everywhere:
+    if not principal.all_namespaces:
         raise Forbidden(f"'{principal.name}' is not an administrator of all namespaces.")
 
 

@@ -103,7 +103,7 @@ async def get_replay(
 async def pause_replay(replay: ReplayId, storage: StorageDep, principal: PrincipalDep) -> ReplayOut:
     """Pause a replay.
 
-    A running replay stops within seconds; until then its `wish` is 'pause'.
+    A running replay stops within seconds; until then its `requested_state` is 'pause'.
     """
     await _named(storage, principal, replay, Action.REPLAY_RUN)
     return ReplayOut.from_domain(await storage.replays.pause(principal.namespace, replay))

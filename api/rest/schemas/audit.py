@@ -1,12 +1,12 @@
 """Audit log schemas."""
 
 from enum import StrEnum
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BaseModel, Field
 
-from api.rest.schema_base import Time
-from storage.domain.access.audit import AuditRecord, Door
+from api.rest.schema_base import Time, former_name
+from storage.domain.access.audit import ApiProtocol, AuditRecord
 
 
 class AuditOrder(StrEnum):
@@ -26,7 +26,20 @@ class AuditEntry(BaseModel):
     credential: Annotated[str, Field(description="Id of the caller's credential.")]
     authenticated: Annotated[str, Field(description="Authentication method of the caller.")]
     address: Annotated[str, Field(description="Remote address of the caller's connection.")]
-    door: Door
+    protocol: Annotated[
+        ApiProtocol | None,
+        Field(
+            description="Protocol of the call. Entries of versions that did not record it "
+            "under this name have only `door`."
+        ),
+    ] = None
+    door: Annotated[
+        ApiProtocol,
+        Field(
+            description="Former name of `protocol`, which replaces it.",
+            json_schema_extra={"deprecated": True},
+        ),
+    ]
     operation: str
     action: Annotated[str, Field(description="Permission that the operation requires.")]
     resource: Annotated[str, Field(description="Resource, as in `/v1/…`.")]
@@ -68,9 +81,10 @@ class AuditEntry(BaseModel):
 class AuditPage(BaseModel):
     """A page of audit entries.
 
-    `whole`: no entry in the range of the page is left out, so that each entry follows the one before it.
+    `complete`: no entry in the range of the page is left out, so that each entry follows the one before it.
     """
 
     items: list[AuditEntry]
     next_cursor: str | None
-    whole: bool
+    complete: bool
+    whole: ClassVar[Any] = former_name("complete", bool)

@@ -1,12 +1,12 @@
 """Consumer group schemas: configuration, members, offsets."""
 
 from datetime import datetime
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import AwareDatetime, BaseModel, Field
 
 from api.native.fields import moment_ms, rfc3339, to_ms, to_seconds
-from api.rest.schema_base import Config, Seconds, Time, in_seconds
+from api.rest.schema_base import Config, Seconds, Time, former_name, in_seconds
 from storage.domain import limits
 from storage.domain.errors import ValidationFailed
 from storage.domain.groups.assignment import Member, ShardLease
@@ -122,11 +122,12 @@ def _group_fields(group: Group) -> dict[str, Any]:
 
 
 class MemberOut(BaseModel):
-    """A member. `away`: it disconnected and keeps its shards. `revoked`: shards to release."""
+    """A member. `disconnected`: it left and keeps its shards. `revoked`: shards to release."""
 
     member: str
     static: bool
-    away: bool
+    disconnected: bool
+    away: ClassVar[Any] = former_name("disconnected", bool)
     joined_at: Time
     heartbeat_at: Time
     assigned: list[int]
@@ -138,7 +139,7 @@ class MemberOut(BaseModel):
         return cls(
             member=member.member_id,
             static=member.static,
-            away=member.away,
+            disconnected=member.disconnected,
             joined_at=rfc3339(member.joined_at_ms),
             heartbeat_at=rfc3339(member.heartbeat_ms),
             assigned=[lease.shard for lease in own if lease.revoke_by_ms is None],

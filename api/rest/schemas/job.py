@@ -1,12 +1,12 @@
 """Job schemas."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BaseModel, Field
 
 from api.native.fields import rfc3339
-from api.rest.schema_base import Time
+from api.rest.schema_base import Time, former_name
 from storage.domain.jobs import Job, JobKind, JobPart, JobState, RequestedState
 
 
@@ -19,7 +19,8 @@ class JobOut(BaseModel):
         str, Field(description="At most one job of a type and subject is open at a time.")
     ]
     state: JobState
-    wish: Annotated[RequestedState, Field(description="Pending action.")]
+    requested_state: Annotated[RequestedState, Field(description="Pending action.")]
+    wish: ClassVar[Any] = former_name("requested_state", RequestedState)
     attempt: Annotated[int, Field(description="Number of times the job was started.")]
     failures: Annotated[int, Field(description="Consecutive failed attempts without progress.")]
     attempts_max: int
@@ -75,7 +76,7 @@ def _fields(job: Job) -> dict[str, Any]:
         "kind": job.kind,
         "subject": job.subject,
         "state": job.state,
-        "wish": job.wish,
+        "requested_state": job.requested_state,
         "attempt": job.attempt,
         "failures": job.failures,
         "attempts_max": job.attempts_max,

@@ -1,13 +1,14 @@
 """Credential schemas. Secrets are returned only when they are created."""
 
 from datetime import datetime
-from typing import Annotated, Any, Self
+from enum import StrEnum
+from typing import Annotated, Any, ClassVar, Self
 
 import msgspec
-from pydantic import AwareDatetime, BaseModel, Field
+from pydantic import AwareDatetime, BaseModel, Field, model_validator
 
 from api.native.fields import moment_ms, rfc3339
-from api.rest.schema_base import Config, Seconds, Time, in_seconds, merged
+from api.rest.schema_base import Config, Seconds, Time, former_name, in_seconds, merged
 from storage.access.sessions import NewSession
 from storage.domain import limits
 from storage.domain.access.credentials import (
@@ -93,26 +94,57 @@ class KeyRights(Config):
         )
 
 
-class KeyConfig(KeyRights):
-    """A credential to create.
+class KeyKind(StrEnum):
+    """Type of a credential.
 
-    `key`: an API key that is sent with every call. `pair`: an access key pair that signs calls, as AWS clients do.
+    `key`: an API key that is sent with every call. `access_key`: an access key pair that signs calls, as AWS clients
+    do. `pair`: former name of `access_key`; responses of this release still have it. `token`: from an external issuer,
+    never stored.
     """
 
+    KEY = "key"
+    ACCESS_KEY = "access_key"
+    PAIR = "pair"
+    TOKEN = "token"  # noqa: S105  a kind
+
+    def to_domain(self) -> CredentialKind:
+        return CredentialKind.PAIR if self is KeyKind.ACCESS_KEY else CredentialKind(self.value)
+
+
+class KeyConfig(KeyRights):
+    """A credential to create."""
+
     name: Name
-    kind: Annotated[CredentialKind, Field(strict=False)] = CredentialKind.KEY
-    everywhere: Annotated[
+    kind: Annotated[KeyKind, Field(strict=False)] = KeyKind.KEY
+    all_namespaces: Annotated[
         bool,
         Field(
             description="Grants access to all namespaces. Only an administrator of all "
             "namespaces can set it."
         ),
     ] = False
+    everywhere: Annotated[
+        bool,
+        Field(
+            description="Former name of `all_namespaces`, which replaces it.",
+            json_schema_extra={"deprecated": True},
+        ),
+    ] = False
+
+    @model_validator(mode="after")
+    def _names_agree(self) -> Self:
+        both = {"all_namespaces", "everywhere"} <= self.model_fields_set
+        if both and self.all_namespaces is not self.everywhere:
+            raise ValueError("all_namespaces and its former name everywhere differ; specify one")
+        return self
 
     def to_domain(self) -> CredentialRequest:
         """Return the request, which the engine validates."""
         return CredentialRequest(
-            name=self.name, rights=self.rights(), kind=self.kind, everywhere=self.everywhere
+            name=self.name,
+            rights=self.rights(),
+            kind=self.kind.to_domain(),
+            all_namespaces=self.all_namespaces or self.everywhere,
         )
 
 
@@ -150,10 +182,11 @@ class KeyOut(BaseModel):
     """
 
     id: str
-    kind: CredentialKind
+    kind: KeyKind
     name: str
     namespace: str
-    everywhere: bool
+    all_namespaces: bool
+    everywhere: ClassVar[Any] = former_name("all_namespaces", bool)
     roles: list[Role]
     grants: list[GrantConfig]
     rates: KeyRates | None
@@ -187,10 +220,10 @@ class KeyCreated(KeyOut):
 def _key_fields(issued: IssuedCredential) -> dict[str, Any]:
     return rights_fields(issued.rights) | {
         "id": issued.id,
-        "kind": issued.kind,
+        "kind": KeyKind(issued.kind),
         "name": issued.name,
         "namespace": issued.namespace,
-        "everywhere": issued.everywhere,
+        "all_namespaces": issued.all_namespaces,
         "family": issued.family,
         "version": issued.version,
         "created_by": issued.created_by,
@@ -265,7 +298,8 @@ class WhoamiOut(BaseModel):
 
     name: str
     namespace: str
-    everywhere: bool
+    all_namespaces: bool
+    everywhere: ClassVar[Any] = former_name("all_namespaces", bool)
     credential: str | None
     grants: list[GrantConfig]
     rates: KeyRates | None
@@ -276,7 +310,7 @@ class WhoamiOut(BaseModel):
         return cls(
             name=caller.name,
             namespace=caller.namespace,
-            everywhere=caller.everywhere,
+            all_namespaces=caller.all_namespaces,
             credential=caller.credential or None,
             grants=[GrantConfig.from_domain(grant) for grant in caller.policy.grants],
             rates=None if caller.rates is None else KeyRates.from_domain(caller.rates),

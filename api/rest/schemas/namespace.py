@@ -1,11 +1,11 @@
 """Namespace schemas: quotas and usage."""
 
-from typing import Annotated, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BaseModel, Field
 
 from api.native.fields import rfc3339
-from api.rest.schema_base import Config, Time
+from api.rest.schema_base import Config, Time, former_name
 from storage.domain import limits
 from storage.domain.quotas import Namespace, Quotas, Rates, ResourceRates
 
@@ -116,12 +116,13 @@ class NamespaceOut(NamespaceConfig):
         int | None,
         Field(description="Last measured size, if it is limited; otherwise null."),
     ]
-    stores_too_much: Annotated[
+    over_storage_quota: Annotated[
         bool, Field(description="Whether writes are rejected because of the size.")
     ]
     version: int
     created_at: Time
     changed_at: Time
+    stores_too_much: ClassVar[Any] = former_name("over_storage_quota", bool)
 
     @classmethod
     def from_domain(cls, namespace: Namespace) -> Self:
@@ -140,7 +141,7 @@ class NamespaceOut(NamespaceConfig):
             name=namespace.name,
             account_id=namespace.account_id,
             stored_bytes=namespace.stored_bytes,
-            stores_too_much=namespace.over,
+            over_storage_quota=namespace.over_storage_quota,
             version=namespace.version,
             created_at=rfc3339(namespace.created_at_ms),
             changed_at=rfc3339(namespace.changed_at_ms),

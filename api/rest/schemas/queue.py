@@ -1,12 +1,22 @@
 """Queue schemas: configuration and counts."""
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import msgspec
 from pydantic import BaseModel, Field
 
 from api.native.fields import rfc3339, to_ms
-from api.rest.schema_base import Bytes, Config, Seconds, Tags, Time, in_seconds, merged, valid
+from api.rest.schema_base import (
+    Bytes,
+    Config,
+    Seconds,
+    Tags,
+    Time,
+    former_name,
+    in_seconds,
+    merged,
+    valid,
+)
 from api.rest.schemas.queue_parts import (
     BackoffConfig,
     BackoffOut,
@@ -275,7 +285,8 @@ class QueueStatsOut(BaseModel):
     acknowledged: int
     expired: int
     purged: int
-    receives: int
+    receive_count: int
+    receives: ClassVar[Any] = former_name("receive_count", int)
     bytes_sent: int
     moving: Annotated[int, Field(description="Messages in transfer to another queue.")]
     moved_in: int
@@ -308,7 +319,7 @@ class QueueStatsOut(BaseModel):
             acknowledged=stats.acknowledged,
             expired=stats.expired,
             purged=stats.purged,
-            receives=stats.receives,
+            receive_count=stats.receive_count,
             bytes_sent=stats.bytes_sent,
             moving=stats.moving,
             moved_in=stats.moved_in,

@@ -1,15 +1,15 @@
 """Queue content schemas: message changes, dead letters, parked groups."""
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import msgspec
 from msgspec import UNSET
 from pydantic import BaseModel, Field, model_validator
 
 from api.native.fields import body_from_json, rfc3339
-from api.rest.schema_base import Config, Seconds, Time
+from api.rest.schema_base import Config, Seconds, Time, former_name
 from storage.domain import limits
-from storage.domain.queues.history import MessageEvent, MessageHistory, What
+from storage.domain.queues.history import MessageEvent, MessageEventType, MessageHistory
 from storage.domain.queues.message import DeathReason
 from storage.domain.queues.policies import ParkedGroup
 
@@ -147,7 +147,8 @@ class Resumed(BaseModel):
 class MessageEventOut(BaseModel):
     """One state change of a message."""
 
-    what: What
+    type: MessageEventType
+    what: ClassVar[Any] = former_name("type", MessageEventType)
     at: Time
     until: Annotated[
         Time | None,
@@ -164,7 +165,7 @@ class MessageEventOut(BaseModel):
     @classmethod
     def from_domain(cls, event: MessageEvent) -> Self:
         return cls(
-            what=event.what,
+            type=event.type,
             at=rfc3339(event.at_ms),
             until=None if event.until_ms is None else rfc3339(event.until_ms),
             number=event.number,

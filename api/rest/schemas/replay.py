@@ -1,14 +1,14 @@
 """Replay schemas."""
 
 from datetime import datetime
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import msgspec
 from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
 
 from api.native.fields import moment_ms, rfc3339
 from api.native.records import RecordOut
-from api.rest.schema_base import Config, Time
+from api.rest.schema_base import Config, Time, former_name
 from storage.domain import limits
 from storage.domain.jobs import JobState, RequestedState
 from storage.domain.replays.pacing import Pacing
@@ -309,7 +309,8 @@ class ReplayOut(BaseModel):
     target: TargetConfig
     order: Order
     state: JobState
-    wish: Annotated[RequestedState, Field(description="Pending action.")]
+    requested_state: Annotated[RequestedState, Field(description="Pending action.")]
+    wish: ClassVar[Any] = former_name("requested_state", RequestedState)
     attempt: int
     failure: Annotated[
         str, Field(description="Error of the last failed attempt; empty if none failed.")
@@ -366,7 +367,7 @@ def _fields(replay: Replay) -> dict[str, Any]:
         ),
         "order": request.order,
         "state": job.state,
-        "wish": job.wish,
+        "requested_state": job.requested_state,
         "attempt": job.attempt,
         "failure": job.failure,
         "created_at": rfc3339(job.created_at_ms),

@@ -1,11 +1,11 @@
 """Webhook schemas: configuration, health, secrets, and the delivery log."""
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BaseModel, Field
 
 from api.native.fields import rfc3339, to_ms
-from api.rest.schema_base import Config, Seconds, Time, in_seconds
+from api.rest.schema_base import Config, Seconds, Time, former_name, in_seconds
 from storage.domain import limits
 from storage.domain.webhooks import (
     Attempt,
@@ -13,7 +13,7 @@ from storage.domain.webhooks import (
     BodyFormat,
     DeliveryHealth,
     DeliveryStatus,
-    DisabledBecause,
+    DisabledReason,
     OnFailure,
     Secret,
     Source,
@@ -119,12 +119,13 @@ class BlockedShard(BaseModel):
 class WebhookHealth(BaseModel):
     """Health of a webhook, as reported by its deliverer within the last seconds.
 
-    `state`: `active`, `failing` since its last success, or `disabled`. `disabled_because`: `failing` or `gone` (410), if
+    `state`: `active`, `failing` since its last success, or `disabled`. `disabled_reason`: `failing` or `gone` (410), if
     the service disabled it.
     """
 
     state: str
-    disabled_because: DisabledBecause | None
+    disabled_reason: DisabledReason | None
+    disabled_because: ClassVar[Any] = former_name("disabled_reason", DisabledReason | None)
     disabled_at: Time | None
     failing_since: Time | None
     last_success_at: Time | None
@@ -139,7 +140,7 @@ class WebhookHealth(BaseModel):
         health = webhook.health
         return cls(
             state=_state(webhook, health),
-            disabled_because=webhook.disabled_because,
+            disabled_reason=webhook.disabled_reason,
             disabled_at=_optional_time(webhook.disabled_at_ms),
             failing_since=_optional_time(health.failing_since_ms),
             last_success_at=_optional_time(health.last_success_at_ms),

@@ -22,6 +22,10 @@ from storage.domain import limits
 from storage.domain.access.permissions import Action
 from storage.domain.errors import ErrorCode, MillstreamError
 
+FORMAT = 2
+"""The members of an entry: 1 has `door`; 2 has `protocol`, its new name, as well."""
+_FORMAT_WITH_PROTOCOL = 2
+
 FIRST_HASH = "0" * 64
 """The hash before the first entry."""
 
@@ -60,7 +64,7 @@ def is_administrative(action: Action) -> bool:
     return action in _ADMINISTRATIVE
 
 
-class Door(StrEnum):
+class ApiProtocol(StrEnum):
     """API through which a call was made."""
 
     REST = "rest"
@@ -84,25 +88,29 @@ class AuditedCall(msgspec.Struct, frozen=True, kw_only=True):
     credential: str
     authenticated: str
     address: str
-    door: Door
+    protocol: ApiProtocol = msgspec.field(name="door")  # as stored, and as hashed
     operation: str
     action: str
     resource: str
     request_id: str
 
     @classmethod
-    def of(cls, *, at_ms: int, door: Door, **texts: str) -> "AuditedCall":
+    def of(cls, *, at_ms: int, protocol: ApiProtocol, **texts: str) -> "AuditedCall":
         """Build the call from these texts."""
-        return cls(at_ms=at_ms, door=door, **{name: _plain(text) for name, text in texts.items()})
+        return cls(
+            at_ms=at_ms, protocol=protocol, **{name: _plain(text) for name, text in texts.items()}
+        )
 
 
 class AuditRecord(msgspec.Struct, frozen=True, kw_only=True):
     """One entry of the log.
 
     `before`, `after`: the part of a definition that the call changed; None: no definition.
+    `format`: which members the entry has, and its hash covers.
     """
 
     seq: int
+    format: int = FORMAT
     asked: AuditedCall
     outcome: str
     before: Shown | None
@@ -114,6 +122,8 @@ class AuditRecord(msgspec.Struct, frozen=True, kw_only=True):
         """Return the entry as the API shows it."""
         call = msgspec.to_builtins(self.asked)
         at_ms = call.pop("at_ms")
+        if self.format >= _FORMAT_WITH_PROTOCOL:
+            call["protocol"] = call["door"]
         return {
             "seq": self.seq,
             "called_at": _rfc3339(at_ms),

@@ -116,7 +116,7 @@ class CredentialRequest(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     rights: Rights
     kind: CredentialKind = CredentialKind.KEY
-    everywhere: bool = False
+    all_namespaces: bool = False
 
     def check(self, now_ms: int) -> None:
         """Raise ValidationFailed with every fault."""
@@ -140,7 +140,7 @@ class IssuedCredential(msgspec.Struct, frozen=True, kw_only=True):
     changed_at_ms: int
     created_by: str
     namespace: str = DEFAULT_NAMESPACE
-    everywhere: bool = False
+    all_namespaces: bool = False
     version: int = 1
     last_used_at_ms: int | None = None
     revoked_at_ms: int | None = None
@@ -164,7 +164,7 @@ class Credential(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     kind: CredentialKind
     name: str
     namespace: str = DEFAULT_NAMESPACE
-    everywhere: bool = False
+    all_namespaces: bool = False
     policy: Policy = NOTHING
     digest: bytes = b""
     secret: bytes = b""
@@ -178,7 +178,7 @@ class Credential(msgspec.Struct, frozen=True, eq=False, kw_only=True):
             self.namespace,
             self.policy,
             self.id,
-            self.everywhere,
+            self.all_namespaces,
             self.expires_ms,
             self.rates,
         )
@@ -195,7 +195,7 @@ class Credential(msgspec.Struct, frozen=True, eq=False, kw_only=True):
             kind=issued.kind,
             name=issued.name,
             namespace=issued.namespace,
-            everywhere=issued.everywhere,
+            all_namespaces=issued.all_namespaces,
             policy=Policy(rights.expanded),
             digest=digest,
             secret=secret,

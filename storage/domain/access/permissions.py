@@ -209,7 +209,7 @@ class Principal(msgspec.Struct, frozen=True, eq=False):
     namespace: str = DEFAULT_NAMESPACE
     policy: Policy = NOTHING
     credential: str = ""
-    everywhere: bool = False
+    all_namespaces: bool = False
     expires_ms: int = 0
     rates: Rates | None = None
 
@@ -217,7 +217,7 @@ class Principal(msgspec.Struct, frozen=True, eq=False):
 NOBODY = Principal("nobody")
 """A principal without permissions."""
 
-LOCAL_ADMINISTRATOR = Principal("local-administrator", policy=EVERYTHING, everywhere=True)
+LOCAL_ADMINISTRATOR = Principal("local-administrator", policy=EVERYTHING, all_namespaces=True)
 """The principal of every caller in open mode, which listens on loopback only."""
 
 

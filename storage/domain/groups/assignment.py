@@ -23,13 +23,13 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
     """A member of a group.
 
     `joined_generation` is the generation of its latest join: commits with an older one do not belong to this
-    instance. A static member (`static`) keeps its shards for a while without heartbeats; `away`: it has announced
-    that it leaves.
+    instance. A static member (`static`) keeps its shards for a while without heartbeats; `disconnected`: it has announced
+    that it leaves; stored as `away`.
     """
 
     member_id: MemberId
     static: bool = False
-    away: bool = False
+    disconnected: bool = msgspec.field(default=False, name="away")
     joined_generation: int
     joined_at_ms: int
     heartbeat_ms: int
@@ -149,13 +149,13 @@ def join(before: Assignment, member: Member) -> Assignment:
 
 
 def leave(before: Assignment, member_id: MemberId, *, for_good: bool) -> Assignment:
-    """Remove a member; a static one is only marked as away, unless it leaves permanently."""
+    """Remove a member; mark a static one as disconnected, unless it leaves permanently."""
     members = []
     for member in before.members:
         if member.member_id != member_id:
             members.append(member)
         elif member.static and not for_good:
-            members.append(replace(member, away=True))
+            members.append(replace(member, disconnected=True))
     return Assignment(before.generation + 1, tuple(members), before.leases)
 
 

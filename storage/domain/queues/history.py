@@ -13,7 +13,7 @@ from enum import StrEnum
 import msgspec
 
 
-class What(StrEnum):
+class MessageEventType(StrEnum):
     """A change of a message's state."""
 
     SENT = "sent"
@@ -48,7 +48,7 @@ class MessageEvent(msgspec.Struct, frozen=True):
     the direction.
     """
 
-    what: What
+    type: MessageEventType
     at_ms: int
     until_ms: int | None = None
     number: int | None = None
@@ -67,7 +67,10 @@ class MessageHistory(msgspec.Struct, frozen=True):
     @property
     def truncated(self) -> bool:
         """True if the message's first events are no longer kept, or never were."""
-        return not self.events or self.events[0].what not in (What.SENT, What.MOVED_IN)
+        return not self.events or self.events[0].type not in (
+            MessageEventType.SENT,
+            MessageEventType.MOVED_IN,
+        )
 
     @property
     def state(self) -> str:
@@ -78,9 +81,22 @@ class MessageHistory(msgspec.Struct, frozen=True):
         return state_after(self.events)
 
 
-_READY = (What.DUE, What.RELEASED, What.LEASE_ENDED, What.PARKED, What.REDRIVEN, What.PUT_BACK)
-_GONE = (What.ACKNOWLEDGED, What.MOVED_OUT, What.EXPIRED, What.DROPPED, What.PURGED)
-_OUT = (What.DELIVERED, What.EXTENDED)
+_READY = (
+    MessageEventType.DUE,
+    MessageEventType.RELEASED,
+    MessageEventType.LEASE_ENDED,
+    MessageEventType.PARKED,
+    MessageEventType.REDRIVEN,
+    MessageEventType.PUT_BACK,
+)
+_GONE = (
+    MessageEventType.ACKNOWLEDGED,
+    MessageEventType.MOVED_OUT,
+    MessageEventType.EXPIRED,
+    MessageEventType.DROPPED,
+    MessageEventType.PURGED,
+)
+_OUT = (MessageEventType.DELIVERED, MessageEventType.EXTENDED)
 
 
 def state_after(events: Sequence[MessageEvent]) -> str:
@@ -88,15 +104,15 @@ def state_after(events: Sequence[MessageEvent]) -> str:
     if not events:
         return ""
     last = events[-1]
-    if last.what in _GONE:
+    if last.type in _GONE:
         return "gone"
-    if last.what in _OUT:
+    if last.type in _OUT:
         return "in_flight"
-    if last.what is What.DEAD_LETTERED:
+    if last.type is MessageEventType.DEAD_LETTERED:
         return "dead_lettered"
-    if last.what is What.DEPARTED:
+    if last.type is MessageEventType.DEPARTED:
         return "moving"
-    return "ready" if last.what in _READY or last.until_ms is None else "delayed"
+    return "ready" if last.type in _READY or last.until_ms is None else "delayed"
 
 
 Noted = tuple[str, MessageEvent]

@@ -123,9 +123,9 @@ class ReceivedMessage(msgspec.Struct, frozen=True, gc=False):
     sent_at_ms: int
     first_received_at_ms: int
     visible_at_ms: int
-    receives: int
+    receive_count: int
     failures: int
-    crashes: int
+    crash_count: int
     system: Headers = ()
     dead_letter_source: str = ""
 
@@ -142,9 +142,9 @@ class DeadLetter(msgspec.Struct, frozen=True, gc=False):
     sent_at_ms: int
     died_at_ms: int
     reason: str
-    receives: int
+    receive_count: int
     failures: int
-    crashes: int
+    crash_count: int
 
 
 class DeathReason(msgspec.Struct, frozen=True):
@@ -192,9 +192,9 @@ class BrowsedMessage(msgspec.Struct, frozen=True, gc=False):
     sent_at_ms: int
     state: MessageState
     due_at_ms: int | None
-    receives: int
+    receive_count: int
     failures: int
-    crashes: int
+    crash_count: int
     first_received_at_ms: int | None
 
 

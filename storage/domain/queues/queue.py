@@ -255,7 +255,7 @@ class QueueStats(msgspec.Struct, frozen=True, kw_only=True):
     acknowledged: int
     expired: int
     purged: int
-    receives: int
+    receive_count: int
     bytes_sent: int
     moving: int
     moved_in: int

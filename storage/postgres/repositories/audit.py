@@ -12,10 +12,10 @@ from sqlmodel import col
 from storage.domain import limits
 from storage.domain.access.audit import (
     FIRST_HASH,
+    ApiProtocol,
     AuditedCall,
     AuditFilter,
     AuditRecord,
-    Door,
     Shown,
     canonical,
     sealed,
@@ -144,6 +144,7 @@ async def _append(
     entry = sealed(seq, prev_hash=prev_hash, call=call, outcome=outcome, before=before, after=after)
     values = {
         "seq": seq,
+        "format": entry.format,
         **msgspec.to_builtins(call),
         "outcome": outcome,
         "before": _text(before),
@@ -183,11 +184,12 @@ def _conditions(filter_: AuditFilter) -> Sequence[ColumnElement[bool]]:
 def _entry(row: Row[Any]) -> AuditRecord:
     call = AuditedCall(
         at_ms=row.at_ms,
-        door=Door(row.door),
+        protocol=ApiProtocol(row.door),
         **{name: getattr(row, name) for name in _TEXTS},
     )
     return AuditRecord(
         seq=row.seq,
+        format=row.format,
         asked=call,
         outcome=row.outcome,
         before=_shown(row.before),

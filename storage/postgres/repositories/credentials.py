@@ -132,16 +132,22 @@ class CredentialRows:
             yield HeldFamily(session, [_stored(row) for row in rows])
 
     async def page(
-        self, namespace: str, *, everywhere: bool, name: str | None, after: Place | None, limit: int
+        self,
+        namespace: str,
+        *,
+        all_namespaces: bool,
+        name: str | None,
+        after: Place | None,
+        limit: int,
     ) -> list[IssuedCredential]:
         """Return a namespace's credentials by name, strictly after `after`.
 
-        With `everywhere` also those of administrators everywhere.
+        With `all_namespaces` also those of administrators of all namespaces.
         """
         row = CredentialRow
         of_namespace = (col(row.namespace) == namespace) & ~col(row.everywhere)
         statement = _all().where(
-            or_(of_namespace, col(row.everywhere)) if everywhere else of_namespace
+            or_(of_namespace, col(row.everywhere)) if all_namespaces else of_namespace
         )
         if name is not None:
             statement = statement.where(col(row.name) == name)
@@ -198,7 +204,7 @@ async def _insert(session: AsyncSession, stored: StoredCredential) -> None:
         "kind": issued.kind.value,
         "name": issued.name,
         "namespace": issued.namespace,
-        "everywhere": issued.everywhere,
+        "everywhere": issued.all_namespaces,
         **_rights_values(issued.rights),
         "family": issued.family,
         "version": issued.version,
@@ -240,7 +246,7 @@ def _stored(row: Row[Any]) -> StoredCredential:
         kind=CredentialKind(row.kind),
         name=row.name,
         namespace=row.namespace,
-        everywhere=row.everywhere,
+        all_namespaces=row.everywhere,
         rights=rights,
         family=row.family,
         version=row.version,

@@ -130,7 +130,7 @@ async def store_members(
             )
         )
     changed = [member for name, member in current.items() if stored.get(name) != member]
-    rows = [{"group_id": group_id, **msgspec.structs.asdict(member)} for member in changed]
+    rows = [{"group_id": group_id, **msgspec.to_builtins(member)} for member in changed]
     await _upsert(session, GroupMemberRow, ("group_id", "member_id"), rows)
 
 

@@ -137,10 +137,10 @@ class JobRows:
             "progress": None if progress is None else _json(progress),
         }
         async with self._database.writing(unknown=StorageUnavailable) as session:
-            wish = await session.scalar(query("renew_lease"), values)
-        if wish is None:
+            requested = await session.scalar(query("renew_lease"), values)
+        if requested is None:
             raise LeaseLost
-        return RequestedState(wish)
+        return RequestedState(requested)
 
     async def change(self, job_id: str, decide: Callable[[Job, bool], JobStatus]) -> Job:
         """Change a job's state as `decide` returns, under a lock on its row.
@@ -270,7 +270,7 @@ def _standing(row: Row[Any], standing: JobStatus) -> dict[str, Any]:
 
     A job that leaves its worker this way has no worker: no attempt can write.
     """
-    values: dict[str, Any] = {"state": standing.state.value, "wish": standing.wish.value}
+    values: dict[str, Any] = {"state": standing.state.value, "wish": standing.requested_state.value}
     if standing.state.value == row.state:
         return values
     values |= {"worker": None, "lease_until_ms": None}
@@ -306,7 +306,7 @@ def _job(row: Row[Any]) -> Job:
         subject=row.subject,
         spec=row.spec,
         state=JobState(row.state),
-        wish=RequestedState(row.wish),
+        requested_state=RequestedState(row.wish),
         attempt=row.attempt,
         failures=row.failures,
         attempts_max=row.attempts_max,

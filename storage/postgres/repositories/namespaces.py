@@ -34,9 +34,7 @@ class HeldNamespace:
         """Store a new namespace; False when there are `namespaces_max` already."""
         if int(await self._session.scalar(query("count_namespaces")) or 0) >= namespaces_max:
             return False
-        values = msgspec.structs.asdict(namespace)
-        values["quotas"] = msgspec.to_builtins(namespace.quotas)
-        await self._session.execute(insert(NamespaceRow).values(**values))
+        await self._session.execute(insert(NamespaceRow).values(**msgspec.to_builtins(namespace)))
         await announce(self._session, self._name)
         return True
 
@@ -47,7 +45,7 @@ class HeldNamespace:
             "version": namespace.version,
             "changed_at_ms": namespace.changed_at_ms,
             "stored_bytes": namespace.stored_bytes,
-            "over": namespace.over,
+            "over": namespace.over_storage_quota,
         }
         row = col(NamespaceRow.name) == self._name
         await self._session.execute(update(NamespaceRow).where(row).values(**values))
@@ -157,5 +155,5 @@ def _namespace(row: NamespaceRow) -> Namespace:
         created_at_ms=row.created_at_ms,
         changed_at_ms=row.changed_at_ms,
         stored_bytes=row.stored_bytes,
-        over=row.over,
+        over_storage_quota=row.over,
     )

@@ -17,7 +17,7 @@ from storage.domain.webhooks import (
     DeliveryHealth,
     DeliveryLogEntry,
     DeliveryStatus,
-    DisabledBecause,
+    DisabledReason,
     LoggedDelivery,
     Payload,
     PayloadLocation,
@@ -117,7 +117,7 @@ class DeliveryRows:
     # Reports of a holder
 
     async def disable(
-        self, lease: WebhookLease, because: DisabledBecause, health: DeliveryHealth, now_ms: int
+        self, lease: WebhookLease, because: DisabledReason, health: DeliveryHealth, now_ms: int
     ) -> bool:
         """Disable the webhook; False if another deliverer has the lease."""
         parameters = {

@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
 from storage.domain.names import WebhookName
-from storage.domain.webhooks import DeliveryHealth, DisabledBecause, Source, Webhook, WebhookSpec
+from storage.domain.webhooks import DeliveryHealth, DisabledReason, Source, Webhook, WebhookSpec
 from storage.postgres.database import Database
 from storage.postgres.queries import query
 from storage.postgres.tables import WebhookRow, WebhookSecretRow
@@ -160,7 +160,7 @@ async def read_secrets(
 def webhook_values(webhook: Webhook, sealed_headers: bytes | None) -> dict[str, Any]:
     named = tuple((name, "") for name, _ in webhook.spec.headers or ())
     spec = msgspec.structs.replace(webhook.spec, headers=named)
-    because = webhook.disabled_because
+    reason = webhook.disabled_reason
     return {
         "webhook_id": webhook.webhook_id,
         "namespace": webhook.name.namespace,
@@ -172,7 +172,7 @@ def webhook_values(webhook: Webhook, sealed_headers: bytes | None) -> dict[str, 
         "changed_at_ms": webhook.changed_at_ms,
         "active": webhook.is_active,
         "disabled_at_ms": webhook.disabled_at_ms,
-        "disabled_because": None if because is None else because.value,
+        "disabled_because": None if reason is None else reason.value,
         "health": msgspec.to_builtins(webhook.health, str_keys=True),
     }
 
@@ -180,7 +180,7 @@ def webhook_values(webhook: Webhook, sealed_headers: bytes | None) -> dict[str, 
 def stored_of(row: Row[Any]) -> StoredWebhook:
     """Return the webhook of a row that has all its columns."""
     spec = row.spec | {"source": msgspec.to_builtins(Source.of(row.spec["source"]))}
-    because = row.disabled_because
+    reason = row.disabled_because
     webhook = Webhook(
         name=WebhookName(row.name, row.namespace),
         webhook_id=row.webhook_id,
@@ -189,7 +189,7 @@ def stored_of(row: Row[Any]) -> StoredWebhook:
         created_at_ms=row.created_at_ms,
         changed_at_ms=row.changed_at_ms,
         disabled_at_ms=row.disabled_at_ms,
-        disabled_because=None if because is None else DisabledBecause(because),
+        disabled_reason=None if reason is None else DisabledReason(reason),
         health=msgspec.convert(row.health, DeliveryHealth, str_keys=True),
     )
     return StoredWebhook(webhook, row.sealed_headers, row.lease_epoch)

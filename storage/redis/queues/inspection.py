@@ -11,7 +11,7 @@ from storage.domain.errors import MessageInFlight, MessageNotFound
 from storage.domain.limits import Limits
 from storage.domain.log.record_batch import Record, decode_one, encode_batch
 from storage.domain.names import LogId
-from storage.domain.queues.history import MessageEvent, Noted, What
+from storage.domain.queues.history import MessageEvent, MessageEventType, Noted
 from storage.domain.queues.message import (
     BrowsedMessage,
     DeadLetter,
@@ -227,7 +227,7 @@ def _more(last: int) -> int | None:
 def _noted(row: Reply) -> Noted:
     place, what, at_ms, until_ms, number, reason = row
     event = MessageEvent(
-        What(what.decode()),
+        MessageEventType(what.decode()),
         at_ms,
         until_ms or None,
         number or None,
@@ -258,9 +258,9 @@ def _browsed(log_id: LogId, row: Reply) -> BrowsedMessage:
         sent_at_ms=arrival_ms,
         state=MessageState(state.decode()),
         due_at_ms=None if due_ms < 0 else due_ms,
-        receives=receives,
+        receive_count=receives,
         failures=failures,
-        crashes=crashes,
+        crash_count=crashes,
         first_received_at_ms=first_ms or None,
     )
 
@@ -279,9 +279,9 @@ def _dead(log_id: LogId, row: Reply) -> DeadLetter:
         sent_at_ms=arrival_ms,
         died_at_ms=died_ms,
         reason=reason.decode(),
-        receives=receives,
+        receive_count=receives,
         failures=failures,
-        crashes=crashes,
+        crash_count=crashes,
     )
 
 

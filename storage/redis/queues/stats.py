@@ -59,7 +59,7 @@ class HotQueueStates:
             "deduplicated",
             "acknowledged",
         )
-        totals = ("expired", "purged", "receives", "bytes_sent")
+        totals = ("expired", "purged", "receive_count", "bytes_sent")
         rest = ("moving", "moved_in", "moved_out", "parked", "dropped", "bytes_held")
         oldest = None if reply[12] < 0 else reply[12]
         return QueueStats(

@@ -30,7 +30,7 @@ class Moving(msgspec.Struct, frozen=True, gc=False):
     offset: int
     arrival_ms: int
     group: str
-    receives: int
+    receive_count: int
     first_received_at_ms: int
     record: Record
     move_id: str
@@ -48,7 +48,7 @@ class Arriving(msgspec.Struct, frozen=True, gc=False):
     arrival_ms: int
     renewed: bool
     group: str
-    receives: int
+    receive_count: int
     first_received_at_ms: int
     priority: int
 
@@ -98,7 +98,7 @@ class HotMoves:
                 message.arrival_ms,
                 0 if message.renewed else -1,
                 message.group,
-                message.receives,
+                message.receive_count,
                 message.first_received_at_ms,
                 message.priority,
             )

@@ -26,7 +26,7 @@ def delivery_is_returned_once(history: Operations) -> Finding:
     """Q1: no delivery of a message is in two responses."""
     held: dict[tuple[str, str, int], list[str]] = defaultdict(list)
     for one, seen in delivered(history):
-        held[one.log, seen.id, seen.receives].append(f"{one.client} at {one.ended:.3f}")
+        held[one.log, seen.id, seen.receive_count].append(f"{one.client} at {one.ended:.3f}")
     wrong = [
         f"delivery {receives} of {id_} of {log} went to {hands}"
         for (log, id_, receives), hands in held.items()
@@ -49,9 +49,9 @@ def stale_delivery_cannot_be_acknowledged(history: Operations) -> Finding:
     for message, asked in acks.items():
         for one in asked:
             since = [
-                seen.receives
+                seen.receive_count
                 for other, seen in later[message]
-                if other.ended < one.invoked and seen.receives > one.delivery
+                if other.ended < one.invoked and seen.receive_count > one.delivery
             ]
             gone = any(ack is not one and ack.invoked < one.ended for ack in asked)
             if one.delivery and since and not gone:
@@ -70,10 +70,10 @@ def receive_count_increases(history: Operations) -> Finding:
     for (log, value), deliveries in _by_message(history).items():
         checked += len(deliveries)
         wrong += [
-            f"{value} of {log} was delivered for the {first.receives}th time at {before.ended:.3f}, "
-            f"and for the {second.receives}th to {after.client}, which asked at {after.invoked:.3f}"
+            f"{value} of {log} was delivered for the {first.receive_count}th time at {before.ended:.3f}, "
+            f"and for the {second.receive_count}th to {after.client}, which asked at {after.invoked:.3f}"
             for (before, first), (after, second) in _in_order(deliveries)
-            if second.receives <= first.receives
+            if second.receive_count <= first.receive_count
         ]
     return Finding("Q3 the receive count increases", checked, tuple(wrong))
 
@@ -200,7 +200,9 @@ def timeouts_are_respected(history: Operations) -> Finding:
                     f"{sent.promised_s} s, and came at {one.ended:.3f}"
                 )
         for (one, first), (other, second) in combinations(deliveries, 2):
-            before, after = (one, other) if first.receives < second.receives else (other, one)
+            before, after = (
+                (one, other) if first.receive_count < second.receive_count else (other, one)
+            )
             if before.promised_s and given_back.get((log, value), NEVER) > after.ended:
                 checked += 1
                 if _too_soon(before, after) and not meets(jumps, before.invoked, after.ended):
@@ -241,7 +243,7 @@ def dead_letter_queue_receives_once(history: Operations) -> Finding:
             there, here = by_message[target, value], by_message[source, value]
             if not there:
                 wrong.append(f"{value} of {source} never came to {target}")
-            if too_many := [seen.receives for _, seen in here if seen.receives > most]:
+            if too_many := [seen.receive_count for _, seen in here if seen.receive_count > most]:
                 wrong.append(f"{value} of {source} was received {max(too_many)} times")
             came = min([one.ended for one, _ in there], default=NEVER)
             if any(one.invoked > came for one, _ in here):

@@ -31,7 +31,7 @@ def test_key_is_shown_in_full_once(client, key, name):
 
 
 def test_response_with_secret_is_not_cacheable(client, key, name):
-    made = client.post("/v1/keys", json={"name": name, "kind": "pair", "roles": ["producer"]})
+    made = client.post("/v1/keys", json={"name": name, "kind": "access_key", "roles": ["producer"]})
     rotated = client.post(f"/v1/keys/{key['id']}/rotations")
 
     assert made.json()["id"].startswith("MSAK")

@@ -38,7 +38,7 @@ def test_queue_operations_are_recorded_with_changes(client, name):
     assert told(made) == ("put_queue", "queue:manage", "done")
     assert made["before"] is None
     assert made["after"]["delay_ms"] == 5_000
-    assert (made["door"], made["principal"], made["authenticated"]) == (
+    assert (made["protocol"], made["principal"], made["authenticated"]) == (
         "rest",
         "local-administrator",
         "open",
@@ -106,7 +106,7 @@ def test_sqs_calls_are_audited(client, name, service_url):
 
     found = entries(client, f"queues/{name}")
 
-    assert [entry["door"] for entry in found] == ["sqs"] * 5
+    assert [entry["protocol"] for entry in found] == ["sqs"] * 5
     assert [(entry["operation"], entry["outcome"]) for entry in found] == [
         ("CreateQueue", "done"),
         ("SetQueueAttributes", "done"),
@@ -128,7 +128,7 @@ def test_kinesis_calls_are_audited(client, name, service_url):
 
     found = entries(client, f"streams/{name}")
 
-    assert [(entry["door"], entry["operation"], entry["outcome"]) for entry in found] == [
+    assert [(entry["protocol"], entry["operation"], entry["outcome"]) for entry in found] == [
         ("kinesis", "CreateStream", "done"),
         ("kinesis", "IncreaseStreamRetentionPeriod", "done"),
         ("kinesis", "DeleteStream", "done"),
@@ -147,7 +147,7 @@ def test_pages_continue_at_cursor(client, name):
 
     told = [entry["after"] for page in (first, second, third) for entry in page["items"]]
     assert [after["delay_ms"] for after in told] == [4_000, 3_000, 2_000, 1_000, 0]
-    assert (third["next_cursor"], first["whole"]) == (None, False)
+    assert (third["next_cursor"], first["complete"]) == (None, False)
     other = client.get("/v1/audit", params={"cursor": first["next_cursor"]})
     assert other.json()["code"] == "invalid_cursor"
 
@@ -163,7 +163,7 @@ def test_entries_are_available_as_lines(client, queue):
     entry, end = [json.loads(line) for line in answer.text.splitlines()]
 
     assert entry["operation"] == "put_queue"
-    assert end == {"type": "end", "next_cursor": None, "whole": False}
+    assert end == {"type": "end", "next_cursor": None, "complete": False, "whole": False}
 
 
 def test_hash_chain_is_verifiable_over_api(client, queue):
@@ -173,7 +173,7 @@ def test_hash_chain_is_verifiable_over_api(client, queue):
         page = client.get(
             "/v1/audit", params={"order": "oldest", "limit": 50, "cursor": cursor}
         ).json()
-        assert page["whole"]
+        assert page["complete"]
         assert chain.look(page["items"]) is None
         cursor = page["next_cursor"]
 

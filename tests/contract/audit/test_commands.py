@@ -31,7 +31,7 @@ def test_intact_log_is_verified_and_its_end_shown(queue):
 
     again = millstream("audit", "verify", "--known", told["last"])
 
-    assert told["whole"]
+    assert told["complete"]
     assert again.code == 0
     assert told["last"] in again.out
 

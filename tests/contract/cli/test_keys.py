@@ -94,7 +94,7 @@ def test_invalid_rights_are_reported_as_service_does(name):
 def test_whoami_shows_permissions():
     mine = millstream("key", "whoami", "-o", "json").json
 
-    assert (mine["name"], mine["everywhere"]) == ("local-administrator", True)
+    assert (mine["name"], mine["all_namespaces"]) == ("local-administrator", True)
     assert mine["grants"] == [{"effect": "allow", "actions": ["*"], "resources": ["*"]}]
 
 

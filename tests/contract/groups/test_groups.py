@@ -216,7 +216,7 @@ def test_static_member_can_leave_temporarily(client, group):
     [away] = client.get(group).json()["members"]
     back = client.post(f"{group}/members", json={"instance_id": "worker-1"}).json()
 
-    assert (away["static"], away["away"], away["assigned"]) == (True, True, [0, 1, 2, 3])
+    assert (away["static"], away["disconnected"], away["assigned"]) == (True, True, [0, 1, 2, 3])
     assert len(back["assigned"]) == 4
 
 

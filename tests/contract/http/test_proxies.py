@@ -124,7 +124,7 @@ def test_disconnected_waiting_receive_takes_nothing(proxy: Proxy, name: str):
 
         [message] = client.post(f"{queue}/receive", json={}).json()["messages"]
 
-    assert (message["body"], message["receives"]) == ("hello", 1)
+    assert (message["body"], message["receive_count"]) == ("hello", 1)
 
 
 def test_dashboard_examples_use_proxy_address(proxy: Proxy, name: str):

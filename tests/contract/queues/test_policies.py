@@ -50,7 +50,7 @@ def test_dead_lettered_message_records_its_source(client, name, dying):
 
     assert message["body"] == "poison"
     assert message["dead_letter_source"] == f"{name}-work"
-    assert message["receives"] == 2
+    assert message["receive_count"] == 2
 
 
 def test_move_returns_dead_letters(client, dying):

@@ -111,7 +111,7 @@ def test_retried_receive_from_fifo_queue_returns_same_messages(proxy, lossy, mil
 
     [message] = lossy.queue(name).receive()
 
-    assert (message.text, message.receives) == ("hello", 1)
+    assert (message.text, message.receive_count) == ("hello", 1)
 
 
 def test_delete_with_lost_response_is_done(proxy, lossy, orders):

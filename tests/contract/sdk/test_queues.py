@@ -22,7 +22,7 @@ def test_message_is_sent_received_and_acknowledged(orders):
 
     assert (message.id, message.json()) == (sent.id, {"order": 7})
     assert (message.content_type, message.headers) == ("application/json", {"source": "web"})
-    assert (message.receives, message.settled) == (1, True)
+    assert (message.receive_count, message.settled) == (1, True)
     assert orders.stats().acknowledged == 1
 
 
@@ -88,7 +88,7 @@ def test_message_can_be_nacked_released_or_rejected(orders):
     message.reject("no such customer")
 
     [letter] = orders.dead_letters()
-    assert (message.receives, message.failures) == (3, 1)
+    assert (message.receive_count, message.failures) == (3, 1)
     assert letter.reason == "no such customer"
     assert [reason.count for reason in orders.death_reasons()] == [1]
     assert orders.redrive().redriven == 1

@@ -49,7 +49,7 @@ async def test_messages_are_settled_over_socket(asynchronous, orders):
         await by_text["release"].release()
         [again] = await some(subscription, 1)
 
-    assert (again.text, again.receives) == ("release", 2)
+    assert (again.text, again.receive_count) == ("release", 2)
     assert [letter.reason for letter in orders.dead_letters()] == ["never"]
     assert (orders.stats().delayed, orders.stats().in_flight) == (1, 0)
 

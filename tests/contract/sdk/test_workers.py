@@ -56,7 +56,7 @@ async def test_exception_of_handler_selects_settlement(asynchronous, orders):
         seen.append(message.text)
         if message.text == "reject":
             raise Reject("no such customer")
-        if message.text == "retry" and message.receives == 1:
+        if message.text == "retry" and message.receive_count == 1:
             raise Retry(0)
         if message.text == "broken":
             raise LookupError("no page")
@@ -82,7 +82,7 @@ async def test_message_stays_hidden_while_in_progress(asynchronous, orders):
     go = asyncio.Event()
 
     async def handle(message):
-        seen.append(message.receives)
+        seen.append(message.receive_count)
         await go.wait()
 
     orders.send("slow")
@@ -162,7 +162,7 @@ async def test_idle_worker_stops_immediately_and_holds_nothing(asynchronous, ord
     assert time.monotonic() - stopped_at < 5
 
     orders.send("hello")
-    assert orders.receive()[0].receives == 1
+    assert orders.receive()[0].receive_count == 1
 
 
 async def test_worker_of_unknown_queue_ends_with_error(asynchronous, name):

@@ -38,7 +38,9 @@ async def test_secrets_appear_in_no_log_error_or_response(redis_url, database_ur
         bearer = {"authorization": f"Bearer {key.word}"}
         pair = (
             await client.post(
-                "/v1/keys", json={"name": "p", "kind": "pair", "roles": ["viewer"]}, headers=bearer
+                "/v1/keys",
+                json={"name": "p", "kind": "access_key", "roles": ["viewer"]},
+                headers=bearer,
             )
         ).json()
         session = (await client.post("/v1/sessions", headers=bearer)).headers["set-cookie"]

@@ -92,7 +92,7 @@ async def test_api3_broken_object_property_level_authorization(guarded: Guarded)
     mass = {"delay_seconds": 1, "version": 9, "namespace": TENANT, "created_at": "2026-01-01"}
     refused = await guarded.ask("PUT", "/v1/queues/mass", own, json=mass)
     raised = await guarded.ask(
-        "POST", "/v1/keys", own, json={"name": "eve", "roles": ["admin"], "everywhere": True}
+        "POST", "/v1/keys", own, json={"name": "eve", "roles": ["admin"], "all_namespaces": True}
     )
     shown = await guarded.ask("GET", f"/v1/keys/{own.id}", own)
 

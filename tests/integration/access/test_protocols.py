@@ -164,7 +164,7 @@ async def test_dead_letter_queue_requires_send_permission(guarded: Guarded):
 
 async def test_names_are_isolated_per_namespace(guarded: Guarded):
     await guarded.storage.namespaces.put("tenant-a", NO_QUOTAS)
-    everywhere = await guarded.key(everywhere=True)
+    everywhere = await guarded.key(all_namespaces=True)
     tenant = await guarded.key(by=Principal("root", "tenant-a", LOCAL_ADMINISTRATOR.policy))
     there = {"millstream-namespace": "tenant-a"}
 

@@ -149,7 +149,7 @@ async def test_namespace_page_is_limited_to_its_own_administrators(service):
     await service.storage.namespaces.put("acme", NO_QUOTAS)
     await service.storage.catalog.put_queue(QueueName("theirs", "acme"), QueueSpec())
     own = await cookie_of(service, Rights(roles=(Role.ADMIN,)))
-    key = await service.key(everywhere=True)
+    key = await service.key(all_namespaces=True)
     made = await service.ask("POST", "/v1/sessions", json={"api_key": key.word})
     everywhere = {"cookie": made.headers["set-cookie"].split(";")[0]}
 

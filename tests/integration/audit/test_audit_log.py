@@ -7,7 +7,7 @@ import pytest
 
 from storage.audit.snapshots import shown
 from storage.domain import limits
-from storage.domain.access.audit import AuditedCall, AuditFilter, Chain, Door
+from storage.domain.access.audit import ApiProtocol, AuditedCall, AuditFilter, Chain
 from storage.domain.access.permissions import LOCAL_ADMINISTRATOR
 from storage.domain.errors import StorageUnavailable
 from storage.domain.names import QueueName
@@ -31,7 +31,9 @@ def asked(resource="queues/orders", **texts):
         "request_id": "r1",
     }
     at_ms = texts.pop("at_ms", 1_700_000_000_000)
-    return AuditedCall.of(at_ms=at_ms, door=Door.REST, resource=resource, **(said | texts))
+    return AuditedCall.of(
+        at_ms=at_ms, protocol=ApiProtocol.REST, resource=resource, **(said | texts)
+    )
 
 
 async def test_entry_replaces_its_intent(engines, database_url):

@@ -10,7 +10,7 @@ from api.app import create_app
 from api.auth.audit import Auditing, AuditSubject, Caller, Ration, claimed_id
 from api.config.settings import Settings
 from storage.domain import limits
-from storage.domain.access.audit import AuditFilter, Door
+from storage.domain.access.audit import ApiProtocol, AuditFilter
 from storage.domain.access.permissions import GRANTS_OF, Action, Policy, Principal, Role
 from storage.domain.errors import Forbidden, StorageUnavailable, Unauthenticated
 from storage.domain.names import QueueName
@@ -26,7 +26,7 @@ PURGE = AuditSubject(
 
 def caller(role):
     principal = Principal("ada", policy=Policy((GRANTS_OF[role],)), credential="k1")
-    return Caller(principal, Door.REST, "10.0.0.7", "r1")
+    return Caller(principal, ApiProtocol.REST, "10.0.0.7", "r1")
 
 
 @pytest.fixture
@@ -131,13 +131,17 @@ async def test_unauthenticated_caller_is_recorded_in_background(auditing, engine
     word = "msk_" + "i" * 12 + "_" + "s" * 38
     headers = {b"authorization": f"Bearer {word}".encode()}
     auditing.record_anonymous_failure(
-        Unauthenticated(), door=Door.WS, client=("10.0.0.7", 5), headers=headers, request_id=b"r1"
+        Unauthenticated(),
+        protocol=ApiProtocol.WS,
+        client=("10.0.0.7", 5),
+        headers=headers,
+        request_id=b"r1",
     )
     await auditing.settled()
 
     [entry] = await engines.audit_log.page(AuditFilter())
     assert (entry.asked.operation, entry.outcome) == ("log_in", "refused:unauthenticated")
-    assert (entry.asked.address, entry.asked.door) == ("10.0.0.7", Door.WS)
+    assert (entry.asked.address, entry.asked.protocol) == ("10.0.0.7", ApiProtocol.WS)
     assert entry.asked.credential == "i" * 12
 
 

@@ -10,7 +10,7 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 from botocore.exceptions import ClientError
 
-from storage.domain.access.audit import AuditFilter, Door
+from storage.domain.access.audit import ApiProtocol, AuditFilter
 from storage.domain.access.credentials import CredentialKind, Rights
 from storage.domain.access.permissions import EVERYTHING, Effect, Grant, Principal, Role
 from storage.domain.quotas import NO_QUOTAS
@@ -96,11 +96,11 @@ async def test_invalid_credentials_are_rejected_and_audited(guarded: Guarded):
         *("InvalidClientTokenId",) * 2,
     ]
 
-    async def doors() -> set[Door]:
+    async def doors() -> set[ApiProtocol]:
         page = await guarded.storage.audit_log.page(AuditFilter())
-        return {entry.asked.door for entry in page if entry.asked.operation == "log_in"}
+        return {entry.asked.protocol for entry in page if entry.asked.operation == "log_in"}
 
-    await eventually(doors, {Door.STS})
+    await eventually(doors, {ApiProtocol.STS})
 
 
 async def test_presigned_url_identifies_its_signer(guarded: Guarded):

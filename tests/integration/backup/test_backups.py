@@ -14,7 +14,7 @@ from alembic import command
 from storage.access.secret_box import new_key
 from storage.backup import backup, restore
 from storage.bootstrap import open_storage
-from storage.domain.access.audit import AuditedCall, AuditFilter, Chain, Door
+from storage.domain.access.audit import ApiProtocol, AuditedCall, AuditFilter, Chain
 from storage.domain.access.credentials import CredentialRequest, Rights
 from storage.domain.access.permissions import LOCAL_ADMINISTRATOR, Role
 from storage.domain.backup_manifest import (
@@ -208,7 +208,7 @@ async def made(storage):
 def asked():
     return AuditedCall.of(
         at_ms=1_700_000_000_000,
-        door=Door.REST,
+        protocol=ApiProtocol.REST,
         namespace="default",
         principal="ada",
         credential="k1",

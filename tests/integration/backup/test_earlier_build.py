@@ -9,6 +9,7 @@ import pytest
 
 from api.cli.up.data_directory import acquire_lock
 from storage.bootstrap import open_storage
+from storage.domain.access.audit import AuditFilter
 from storage.domain.names import GroupName, QueueName, StreamName
 from storage.domain.queues.message import NewMessage
 from storage.embedded.postgres import PostgresServer
@@ -52,15 +53,29 @@ def test_deployment_of_2876b27_opens_and_works(settings, monkeypatch):
     monkeypatch.setenv("DATABASE_URL", settings.database_url)
     migrated = millstream("migrate")
     verified = millstream("audit", "verify", "--local")
+    appended = millstream("key", "create", "new", "--role", "viewer", "--local")
+    verified_again = millstream("audit", "verify", "--local")
 
     async def use() -> None:
         async with open_storage(settings) as storage:
             await check_queues(storage)
             await check_stream(storage)
+            await check_audit_log(storage)
 
     asyncio.run(use())
     assert (migrated.code, verified.code) == (0, 0), migrated.err + verified.err
     assert f"Last entry: {len(AUDITED)}:" in verified.out
+    assert (appended.code, verified_again.code) == (0, 0), appended.err + verified_again.err
+    assert f"Last entry: {len(AUDITED) + 1}:" in verified_again.out
+
+
+async def check_audit_log(storage):
+    """Kept entries have the members that they were hashed with; the new one has both names."""
+    *kept, new = await storage.audit_log.page(AuditFilter(), limit=100, oldest_first=True)
+
+    assert [entry.asked.operation for entry in kept] == AUDITED
+    assert {"protocol" in entry.fields() for entry in kept} == {False}
+    assert (new.fields()["protocol"], new.fields()["door"]) == ("cli", "cli")
 
 
 async def check_queues(storage):

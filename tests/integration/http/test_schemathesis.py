@@ -43,7 +43,7 @@ WAITING = (
 async def tried(redis_url: str, database_url: str, *options: str) -> tuple[int, str]:
     """Run it with an administrator's key; returns the exit code and the output."""
     async with guarding(redis_url, database_url) as guarded:
-        key = await guarded.key(everywhere=True)
+        key = await guarded.key(all_namespaces=True)
         process = await asyncio.create_subprocess_exec(
             str(Path(sys.executable).with_name("st")),
             "run",

@@ -302,13 +302,13 @@ async def test_queued_job_is_paused_resumed_and_cancelled_immediately(jobs):
 
 
 @pytest.mark.parametrize(
-    ("word", "wish", "state"),
+    ("word", "requested_state", "state"),
     [
         ("pause", RequestedState.PAUSE, JobState.PAUSED),
         ("cancel", RequestedState.CANCEL, JobState.CANCELLED),
     ],
 )
-async def test_running_job_stops_as_requested_by_its_owner(jobs, word, wish, state):
+async def test_running_job_stops_as_requested_by_its_owner(jobs, word, requested_state, state):
     made = await submit(jobs)
     claimed = await jobs.claim("w1", KINDS)
 
@@ -316,9 +316,14 @@ async def test_running_job_stops_as_requested_by_its_owner(jobs, word, wish, sta
     seen = await jobs.heartbeat(claimed.claim)
     stopped = await jobs.release(claimed.claim, {"records": 4})
 
-    assert (told.state, told.wish, seen, stopped) == (JobState.RUNNING, wish, wish, state)
+    assert (told.state, told.requested_state, seen, stopped) == (
+        JobState.RUNNING,
+        requested_state,
+        requested_state,
+        state,
+    )
     found = await jobs.get(made.job_id)
-    assert (found.wish, found.progress) == (RequestedState.NONE, {"records": 4})
+    assert (found.requested_state, found.progress) == (RequestedState.NONE, {"records": 4})
 
 
 async def test_resume_before_worker_stops_requeues_job(jobs):

@@ -145,7 +145,7 @@ async def test_abandoned_receive_takes_nothing_and_wakes_next(
 
     assert await asyncio.wait_for(gone, 2) == []
     [message] = await asyncio.wait_for(there, 2)
-    assert message.receives == 1
+    assert message.receive_count == 1
 
 
 async def test_receive_cancelled_while_waiting_takes_nothing(storage):
@@ -174,7 +174,7 @@ async def test_receive_cancelled_after_sending_returns_message(storage):
             ORDERS, [Settlement(again.receipt_handle, SettleAction.RELEASE)]
         )
 
-        assert again.failures == again.crashes == 0
+        assert again.failures == again.crash_count == 0
 
 
 async def test_tail_read_wakes_all_waiters(storage, monkeypatch):

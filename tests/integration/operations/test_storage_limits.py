@@ -104,8 +104,8 @@ async def test_namespace_over_its_byte_limit_is_rejected_until_drained(engines):
     await engines.namespaces.read_again()
     heavy = engines.namespaces.table["acme"]
 
-    assert not light.over
-    assert heavy.over
+    assert not light.over_storage_quota
+    assert heavy.over_storage_quota
     assert 8_000 < heavy.stored_bytes < 11_500
     with pytest.raises(QuotaExceeded) as refused:
         await engines.queues.send(orders, [NewMessage(b"one more")])

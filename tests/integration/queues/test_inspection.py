@@ -243,7 +243,9 @@ async def test_change_of_unchangeable_message_is_rejected(engines):
     await send(queues, WORK, b"grouped", group="a")
     await send(queues, LINE, b"in line", group="a")
     await queues.receive(WORK, messages_max=1)
-    in_flight = [one.offset for one in (await engines.inspector.browse(WORK))[0] if one.receives]
+    in_flight = [
+        one.offset for one in (await engines.inspector.browse(WORK))[0] if one.receive_count
+    ]
 
     with pytest.raises(MessageInFlight):
         await engines.inspector.change(WORK, str(in_flight[0]), delay_ms=0)

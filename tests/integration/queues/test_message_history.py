@@ -7,7 +7,7 @@ import pytest
 from storage.domain import limits
 from storage.domain.errors import MessageNotFound
 from storage.domain.names import QueueName
-from storage.domain.queues.history import MessageEvent, What, history_of, state_after
+from storage.domain.queues.history import MessageEvent, MessageEventType, history_of, state_after
 from storage.domain.queues.message import NewMessage, SettleAction, Settlement
 from storage.domain.queues.queue import DeadLetterTarget, QueueSpec
 from tests.queue_verbs import made
@@ -20,8 +20,8 @@ async def settle(engines, handle: str, action: SettleAction, **more) -> None:
     assert settled.error is None
 
 
-async def told(engines, word: str, name: QueueName = WORK) -> list[What]:
-    return [event.what for event in (await engines.inspector.history(name, word)).events]
+async def told(engines, word: str, name: QueueName = WORK) -> list[MessageEventType]:
+    return [event.type for event in (await engines.inspector.history(name, word)).events]
 
 
 async def test_history_lists_all_events_even_after_deletion(engines, clock):
@@ -45,18 +45,18 @@ async def test_history_lists_all_events_even_after_deletion(engines, clock):
     at = sent_at
     reason = "visibility timeout passed 1 times"
     assert list(history.events) == [
-        MessageEvent(What.SENT, at, at + 1_000),
-        MessageEvent(What.DUE, at + 1_000),
-        MessageEvent(What.DELIVERED, at + 1_000, at + 6_000, 1),
-        MessageEvent(What.EXTENDED, at + 1_000, at + 10_000),
-        MessageEvent(What.NACKED, at + 1_000, at + 3_000, 1, "no disk"),
-        MessageEvent(What.DUE, at + 3_000),
-        MessageEvent(What.DELIVERED, at + 3_000, at + 8_000, 2),
-        MessageEvent(What.LEASE_ENDED, at + 8_000, None, 1),
-        MessageEvent(What.DEAD_LETTERED, at + 8_000, reason=reason),
-        MessageEvent(What.REDRIVEN, at + 8_000),
-        MessageEvent(What.DELIVERED, at + 8_000, at + 38_000, 1),
-        MessageEvent(What.ACKNOWLEDGED, at + 8_000),
+        MessageEvent(MessageEventType.SENT, at, at + 1_000),
+        MessageEvent(MessageEventType.DUE, at + 1_000),
+        MessageEvent(MessageEventType.DELIVERED, at + 1_000, at + 6_000, 1),
+        MessageEvent(MessageEventType.EXTENDED, at + 1_000, at + 10_000),
+        MessageEvent(MessageEventType.NACKED, at + 1_000, at + 3_000, 1, "no disk"),
+        MessageEvent(MessageEventType.DUE, at + 3_000),
+        MessageEvent(MessageEventType.DELIVERED, at + 3_000, at + 8_000, 2),
+        MessageEvent(MessageEventType.LEASE_ENDED, at + 8_000, None, 1),
+        MessageEvent(MessageEventType.DEAD_LETTERED, at + 8_000, reason=reason),
+        MessageEvent(MessageEventType.REDRIVEN, at + 8_000),
+        MessageEvent(MessageEventType.DELIVERED, at + 8_000, at + 38_000, 1),
+        MessageEvent(MessageEventType.ACKNOWLEDGED, at + 8_000),
     ]
     assert (history.state, history.truncated) == ("gone", False)
 
@@ -70,7 +70,11 @@ async def test_messages_acknowledged_in_batch_have_own_events(engines):
     )
 
     for word in ("0", "7", "19"):
-        assert await told(engines, word) == [What.SENT, What.DELIVERED, What.ACKNOWLEDGED]
+        assert await told(engines, word) == [
+            MessageEventType.SENT,
+            MessageEventType.DELIVERED,
+            MessageEventType.ACKNOWLEDGED,
+        ]
 
 
 async def test_history_begins_with_next_send_after_enabling(
@@ -89,7 +93,7 @@ async def test_history_begins_with_next_send_after_enabling(
     again = await engines.inspector.history(WORK, "1")
 
     assert (off.events, off.truncated) == ((), True)
-    assert on == [[What.DELIVERED], [What.SENT, What.DELIVERED]]
+    assert on == [[MessageEventType.DELIVERED], [MessageEventType.SENT, MessageEventType.DELIVERED]]
     assert before.truncated
     assert again.events == ()
     with pytest.raises(MessageNotFound):
@@ -103,7 +107,7 @@ async def test_maintenance_enables_history_without_send(engines):
     await engines.queues.tidy(WORK)
     await engines.queues.receive(WORK)
 
-    assert await told(engines, "0") == [What.DELIVERED]
+    assert await told(engines, "0") == [MessageEventType.DELIVERED]
 
 
 async def test_purge_and_drop_are_recorded_for_affected_messages(engines):
@@ -115,10 +119,14 @@ async def test_purge_and_drop_are_recorded_for_affected_messages(engines):
     await engines.queues.purge(WORK)
     await engines.queues.send(WORK, [NewMessage(b"later")])
 
-    assert await told(engines, "0") == [What.SENT, What.DELIVERED, What.ACKNOWLEDGED]
-    assert await told(engines, "1") == [What.SENT, What.PURGED]
-    assert await told(engines, "2") == [What.SENT, What.PURGED]
-    assert await told(engines, "3") == [What.SENT]
+    assert await told(engines, "0") == [
+        MessageEventType.SENT,
+        MessageEventType.DELIVERED,
+        MessageEventType.ACKNOWLEDGED,
+    ]
+    assert await told(engines, "1") == [MessageEventType.SENT, MessageEventType.PURGED]
+    assert await told(engines, "2") == [MessageEventType.SENT, MessageEventType.PURGED]
+    assert await told(engines, "3") == [MessageEventType.SENT]
 
 
 async def test_move_is_recorded_in_both_queues(engines, clock):
@@ -130,18 +138,18 @@ async def test_move_is_recorded_in_both_queues(engines, clock):
     await engines.queues.receive(WORK, visibility_timeout_ms=0)
     await engines.queues.receive(WORK)
     async with asyncio.timeout(5):
-        while What.MOVED_OUT not in await told(engines, "0"):
+        while MessageEventType.MOVED_OUT not in await told(engines, "0"):
             await engines.queues.tidy(WORK)
 
     moved_in = (await engines.inspector.history(dead, "1")).events[0]
     assert await told(engines, "0") == [
-        What.SENT,
-        What.DELIVERED,
-        What.LEASE_ENDED,
-        What.DEPARTED,
-        What.MOVED_OUT,
+        MessageEventType.SENT,
+        MessageEventType.DELIVERED,
+        MessageEventType.LEASE_ENDED,
+        MessageEventType.DEPARTED,
+        MessageEventType.MOVED_OUT,
     ]
-    assert (moved_in.what, moved_in.reason.split()[1]) == (What.MOVED_IN, "0")
+    assert (moved_in.type, moved_in.reason.split()[1]) == (MessageEventType.MOVED_IN, "0")
 
 
 async def test_expiry_and_overflow_are_recorded(engines, clock):
@@ -151,8 +159,8 @@ async def test_expiry_and_overflow_are_recorded(engines, clock):
     clock.advance(ms=1_000)
     await engines.queues.tidy(WORK)
 
-    assert await told(engines, "0") == [What.SENT, What.DROPPED]
-    assert await told(engines, "1") == [What.SENT, What.EXPIRED]
+    assert await told(engines, "0") == [MessageEventType.SENT, MessageEventType.DROPPED]
+    assert await told(engines, "1") == [MessageEventType.SENT, MessageEventType.EXPIRED]
 
 
 async def test_event_count_is_bounded_and_truncation_is_reported(engines, monkeypatch):
@@ -166,7 +174,10 @@ async def test_event_count_is_bounded_and_truncation_is_reported(engines, monkey
     noted = await engines.inspector.events(WORK)
     first, last = history_of(0, noted), history_of(999, noted)
     assert 200 <= len(noted) <= 301
-    assert ([event.what for event in first.events], first.truncated) == ([What.DELIVERED], True)
+    assert ([event.type for event in first.events], first.truncated) == (
+        [MessageEventType.DELIVERED],
+        True,
+    )
     assert (last.state, last.truncated) == ("ready", False)
 
 
@@ -178,16 +189,16 @@ async def test_long_reason_is_truncated_at_character_boundary(engines):
 
     rejected, dead = (await engines.inspector.history(WORK, "0")).events[2:]
     assert rejected.reason == "ä" * 128
-    assert (dead.what, dead.reason) == (What.DEAD_LETTERED, "ä" * 128)
+    assert (dead.type, dead.reason) == (MessageEventType.DEAD_LETTERED, "ä" * 128)
 
 
 def test_purge_does_not_affect_deleted_dead_or_later_messages():
-    purge = ("*", MessageEvent(What.PURGED, 9, number=3))
+    purge = ("*", MessageEvent(MessageEventType.PURGED, 9, number=3))
     noted = [
-        ("0", MessageEvent(What.SENT, 1)),
-        ("1", MessageEvent(What.SENT, 1)),
-        ("1", MessageEvent(What.DEAD_LETTERED, 2)),
-        ("3", MessageEvent(What.SENT, 10)),
+        ("0", MessageEvent(MessageEventType.SENT, 1)),
+        ("1", MessageEvent(MessageEventType.SENT, 1)),
+        ("1", MessageEvent(MessageEventType.DEAD_LETTERED, 2)),
+        ("3", MessageEvent(MessageEventType.SENT, 10)),
         purge,
     ]
 
@@ -207,7 +218,7 @@ async def test_history_is_deleted_with_its_queue(engines):
     await made(engines, WORK, history=True)
     await engines.queues.send(WORK, [NewMessage(b"two")])
 
-    assert await told(engines, "0") == [What.SENT]
+    assert await told(engines, "0") == [MessageEventType.SENT]
     assert len(await engines.inspector.events(WORK)) == 1
 
 

@@ -43,7 +43,7 @@ async def test_message_moves_to_dead_letter_queue_after_max_receives(engines, cl
     assert (waiting, empty) == (0, [])
     assert dead.message_id == last.message_id
     assert (dead.body, dead.headers) == (b"poison", last.headers)
-    assert (dead.receives, dead.dead_letter_source) == (3, "work")
+    assert (dead.receive_count, dead.dead_letter_source) == (3, "work")
     assert dead.sent_at_ms == last.sent_at_ms
 
 
@@ -71,7 +71,7 @@ async def test_messages_pass_through_chain_of_queues(engines, clock):
 
     [arrived] = await queues.receive(q3)
 
-    assert (arrived.receives, arrived.dead_letter_source) == (3, "q2")
+    assert (arrived.receive_count, arrived.dead_letter_source) == (3, "q2")
 
 
 async def test_messages_stay_when_dead_letter_queue_is_deleted(engines, clock):
@@ -164,7 +164,7 @@ async def test_move_returns_messages_to_their_source_queue(engines, clock):
     assert (move.state, move.to_move) == (MoveState.RUNNING, 250)
     assert (ended.state, ended.moved, ended.failure) == (MoveState.COMPLETED, 250, "")
     assert (source.ready, target.ready) == (0, 250)
-    assert (first.body, first.receives, first.dead_letter_source) == (b"0", 1, "")
+    assert (first.body, first.receive_count, first.dead_letter_source) == (b"0", 1, "")
 
 
 async def test_move_accepts_another_destination(engines, clock):

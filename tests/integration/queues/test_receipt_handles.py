@@ -51,7 +51,7 @@ async def test_zero_visibility_timeout_makes_message_ready(engines):
     await settle(queues, WORK, message, SettleAction.EXTEND, visibility_timeout_ms=0)
     [again] = await queues.receive(WORK)
 
-    assert (again.receives, again.crashes, again.failures) == (2, 0, 0)
+    assert (again.receive_count, again.crash_count, again.failures) == (2, 0, 0)
 
 
 async def test_expired_handle_can_hide_ready_message(engines, clock):
@@ -139,7 +139,7 @@ async def test_repeated_receive_attempt_returns_same_deliveries(engines, clock):
     clock.advance(ms=8_000)
 
     assert [one.receipt_handle for one in again] == [one.receipt_handle for one in first]
-    assert [one.receives for one in again] == [1, 1]
+    assert [one.receive_count for one in again] == [1, 1]
     assert await receive(queues, LINE) == []  # hidden again by the repeat
 
 

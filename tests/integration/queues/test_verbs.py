@@ -51,7 +51,7 @@ async def test_message_is_redelivered_when_visibility_timeout_expires(queues, cl
     assert early == []
     assert again.message_id == first.message_id
     assert again.receipt_handle != first.receipt_handle
-    assert (again.receives, again.crashes, again.failures) == (2, 1, 0)
+    assert (again.receive_count, again.crash_count, again.failures) == (2, 1, 0)
 
 
 async def test_acknowledged_message_is_not_redelivered(queues, clock):
@@ -103,7 +103,7 @@ async def test_nacked_message_is_redelivered_after_delay(queues, clock):
 
     assert settled.visible_at_ms == clock.now_ms()
     assert early == []
-    assert (again.receives, again.failures) == (2, 1)
+    assert (again.receive_count, again.failures) == (2, 1)
 
 
 async def test_release_adds_receive_but_no_failure(queues):
@@ -113,7 +113,7 @@ async def test_release_adds_receive_but_no_failure(queues):
     await settle(queues, ORDERS, message, SettleAction.RELEASE)
     [again] = await queues.receive(ORDERS)
 
-    assert (again.receives, again.failures, again.crashes) == (2, 0, 0)
+    assert (again.receive_count, again.failures, again.crash_count) == (2, 0, 0)
 
 
 async def test_extension_hides_message_for_twelve_hours_at_most(queues, clock):
@@ -138,7 +138,7 @@ async def test_exactly_one_dead_letter_remains_after_last_attempt(queues, engine
 
     assert await queues.receive(ORDERS) == []
     [letter], _ = await engines.dead_letters.browse(ORDERS)
-    assert (letter.body, letter.receives, letter.crashes) == (b"poison", 3, 3)
+    assert (letter.body, letter.receive_count, letter.crash_count) == (b"poison", 3, 3)
     stats = await queues.stats(ORDERS)
     assert (stats.dead_lettered, stats.ready, stats.in_flight) == (1, 0, 0)
 
@@ -163,7 +163,7 @@ async def test_redrive_resets_counts(queues, engines):
 
     assert redriven == 1
     assert again.message_id == message.message_id
-    assert (again.receives, again.failures) == (1, 0)
+    assert (again.receive_count, again.failures) == (1, 0)
 
 
 async def test_delayed_message_is_not_early(queues, clock):
@@ -319,5 +319,5 @@ async def test_receipt_handle_from_before_redrive_is_expired(queues, engines):
     [after] = await queues.receive(ORDERS)
     settled = await settle(queues, ORDERS, before, SettleAction.ACK)
 
-    assert after.receives == before.receives == 1
+    assert after.receive_count == before.receive_count == 1
     assert settled.error is ErrorCode.RECEIPT_HANDLE_EXPIRED

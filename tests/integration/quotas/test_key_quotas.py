@@ -20,7 +20,7 @@ async def guarded(redis_url, database_url):
 
 
 async def test_namespaces_require_deployment_administrator(guarded: Guarded):
-    everywhere = await guarded.key(everywhere=True)
+    everywhere = await guarded.key(all_namespaces=True)
     own = await guarded.key(by=Principal("root", TENANT, EVERYTHING))
     path = f"/v1/namespaces/{TENANT}"
 
@@ -37,7 +37,7 @@ async def test_namespaces_require_deployment_administrator(guarded: Guarded):
 
 
 async def test_namespace_with_live_keys_cannot_be_deleted(guarded: Guarded):
-    everywhere = await guarded.key(everywhere=True)
+    everywhere = await guarded.key(all_namespaces=True)
     await guarded.key(by=Principal("root", TENANT, EVERYTHING))
 
     answer = await guarded.ask("DELETE", f"/v1/namespaces/{TENANT}", everywhere)
@@ -47,7 +47,7 @@ async def test_namespace_with_live_keys_cannot_be_deleted(guarded: Guarded):
 
 
 async def test_quota_change_is_audited_with_previous_value(guarded: Guarded):
-    everywhere = await guarded.key(everywhere=True)
+    everywhere = await guarded.key(all_namespaces=True)
     path = f"/v1/namespaces/{TENANT}"
     await guarded.ask("PUT", path, everywhere, json={"queues_max": 3})
     await guarded.ask("PUT", path, everywhere, json={"queues_max": 5})

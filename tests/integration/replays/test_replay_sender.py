@@ -141,7 +141,7 @@ async def test_task_stops_on_request_and_saves_progress(storage, word, state, mo
     told = await getattr(storage.replays, word)("default", "slow")
     ended = await asyncio.wait_for(sending, 5)
 
-    assert told.job.wish == word
+    assert told.job.requested_state == word
     assert ended == TaskEnd(halted=True)
     parts = await storage.replays.parts(asked.job.job_id)
     assert sum(part.sent for part in parts) == len(await everything(storage)) < 200

@@ -14,7 +14,7 @@ from storage.domain.limits import HOUR_MS, MINUTE_MS, SECOND_MS
 from storage.domain.queues.backoff import Backoff, BackoffKind, Jitter
 from storage.domain.queues.message import NewMessage
 from storage.domain.queues.queue import QueueSpec, QueueType
-from storage.domain.webhooks import AttemptOutcome, BodyFormat, DeliveryStatus, DisabledBecause
+from storage.domain.webhooks import AttemptOutcome, BodyFormat, DeliveryStatus, DisabledReason
 from tests.collector import collecting, told
 from tests.integration.webhooks.conftest import HOOK, ORDERS
 from tests.receiver import answer, close, endless, hang, hang_in_the_body, nonsense, reset, slowly
@@ -248,7 +248,7 @@ async def test_410_disables_webhook_and_keeps_message(bench, storage, receiver, 
     await receiver.until(2)
     await deliverer._leave()
 
-    assert (disabled.is_active, disabled.disabled_because) == (False, DisabledBecause.GONE)
+    assert (disabled.is_active, disabled.disabled_reason) == (False, DisabledReason.GONE)
     assert bench.counters.disabled_now == 0
     assert (stats.ready, stats.dead_lettered) == (1, 0)
     assert enabled.is_active
@@ -270,7 +270,7 @@ async def test_webhook_is_disabled_after_days_of_failure(bench, storage, receive
     await source.round()
 
     assert before is None
-    assert endpoint.to_disable is DisabledBecause.FAILING
+    assert endpoint.to_disable is DisabledReason.FAILING
     clock.advance(HOUR_MS)
     assert await source.round() == 0  # nothing more is sent
 

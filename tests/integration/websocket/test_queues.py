@@ -80,7 +80,7 @@ async def test_released_message_is_redelivered_without_failure(server, storage):
         await socket.say("release", sub="a", receipt_handles=handles(first))
         [again] = await socket.messages(1)
 
-    assert (again["id"], again["receives"], again["failures"]) == (first[0]["id"], 2, 0)
+    assert (again["id"], again["receive_count"], again["failures"]) == (first[0]["id"], 2, 0)
 
 
 async def test_nacked_message_is_redelivered_after_delay(server, storage):
@@ -286,7 +286,7 @@ async def test_session_continues_over_another_socket(server, storage):
     assert welcome["session"] == socket.welcome["session"]
     sent = [message for frame in frames for message in frame["messages"]]
     assert handles(messages) == handles(sent)  # the same deliveries
-    assert [message["receives"] for message in messages] == [1, 1]
+    assert [message["receive_count"] for message in messages] == [1, 1]
     assert told["failed"] == 0
     assert new["body"] == "new"
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from storage.domain import limits
 from storage.domain.access.audit import (
     FIRST_HASH,
+    ApiProtocol,
     AuditedCall,
     Chain,
-    Door,
     canonical,
     changes,
     hash_of,
@@ -190,7 +190,7 @@ def asked_for(**texts):
         "resource": "queues/orders",
         "request_id": "r",
     }
-    return AuditedCall.of(at_ms=1_700_000_000_123, door=Door.REST, **(said | texts))
+    return AuditedCall.of(at_ms=1_700_000_000_123, protocol=ApiProtocol.REST, **(said | texts))
 
 
 def entries(count, **texts):

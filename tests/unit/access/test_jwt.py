@@ -82,7 +82,7 @@ async def test_valid_token_yields_principal(issuers, token, clock, kid):
     assert principal.expires_ms == clock.now_ms() + 660_000
     assert principal.policy.allows(Action.QUEUE_SEND, "orders")
     assert not principal.policy.allows(Action.QUEUE_RECEIVE, "orders")
-    assert not principal.everywhere
+    assert not principal.all_namespaces
 
 
 async def test_principal_is_cached_per_token(issuers, token, server):

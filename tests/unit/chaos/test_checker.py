@@ -25,10 +25,14 @@ def send(at: float, value: str, group: str = "", **more: Any) -> Operation:
     )
 
 
-def receive(at: float, *values: str, group: str = "", receives: int = 0, **more: Any) -> Operation:
+def receive(
+    at: float, *values: str, group: str = "", receive_count: int = 0, **more: Any
+) -> Operation:
     """Receive messages; the receive count defaults to the time."""
-    count = receives or int(at * 10)
-    seen = (Seen(value=value, id=f"id {value}", group=group, receives=count) for value in values)
+    count = receive_count or int(at * 10)
+    seen = (
+        Seen(value=value, id=f"id {value}", group=group, receive_count=count) for value in values
+    )
     return op(Kind.RECEIVE, at, *seen, **more)
 
 
@@ -253,17 +257,21 @@ VIOLATIONS: list[tuple[str, Invariant, list[Operation]]] = [
     (
         "delivery is returned twice",
         queues.delivery_is_returned_once,
-        [receive(1, "a", receives=1), receive(1.1, "a", receives=1, client="d")],
+        [receive(1, "a", receive_count=1), receive(1.1, "a", receive_count=1, client="d")],
     ),
     (
         "stale delivery is acknowledged",
         queues.stale_delivery_cannot_be_acknowledged,
-        [receive(1, "a", receives=1), receive(5, "a", receives=2), ack(6, "a", delivery=1)],
+        [
+            receive(1, "a", receive_count=1),
+            receive(5, "a", receive_count=2),
+            ack(6, "a", delivery=1),
+        ],
     ),
     (
         "receive count decreases",
         queues.receive_count_increases,
-        [receive(1, "a", receives=3), receive(5, "a", receives=2)],
+        [receive(1, "a", receive_count=3), receive(5, "a", receive_count=2)],
     ),
     (
         "message is redelivered before its visibility timeout",
@@ -278,17 +286,17 @@ VIOLATIONS: list[tuple[str, Invariant, list[Operation]]] = [
     (
         "dead letter does not reach its queue",
         queues.dead_letter_queue_receives_once,
-        [send(1, "a"), receive(2, "a", receives=1), *buried()],
+        [send(1, "a"), receive(2, "a", receive_count=1), *buried()],
     ),
     (
         "message returns from the dead-letter queue",
         queues.dead_letter_queue_receives_once,
-        [send(1, "a"), receive(2, "a", log="dead"), receive(3, "a", receives=2), *buried()],
+        [send(1, "a"), receive(2, "a", log="dead"), receive(3, "a", receive_count=2), *buried()],
     ),
     (
         "message exceeds the maximum of receives",
         queues.dead_letter_queue_receives_once,
-        [send(1, "a"), receive(2, "a", receives=3), receive(3, "a", log="dead"), *buried()],
+        [send(1, "a"), receive(2, "a", receive_count=3), receive(3, "a", log="dead"), *buried()],
     ),
     (
         "two copies of one moved message",
@@ -568,8 +576,8 @@ def test_valid_history_satisfies_all_invariants():
         replayed("x", "y"),
         op(Kind.DAMAGE, 9),
         send(1, "doomed", log="doomed"),
-        receive(2, "doomed", log="doomed", receives=2),
-        receive(3, "doomed", log="dead", receives=3),
+        receive(2, "doomed", log="doomed", receive_count=2),
+        receive(3, "doomed", log="dead", receive_count=3),
         stats("doomed", "dead", sent=1, moved_out=1, receives_max=2),
         stats("dead", moved_in=1, acknowledged=1),
         dead("poison"),

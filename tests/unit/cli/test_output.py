@@ -132,9 +132,9 @@ def delivery(body: bytes, content_type: str) -> Delivery:
         sent_at=moment,
         first_received_at=moment,
         visible_at=moment,
-        receives=1,
+        receive_count=1,
         failures=0,
-        crashes=0,
+        crash_count=0,
     )
 
 

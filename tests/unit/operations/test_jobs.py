@@ -30,7 +30,7 @@ JOB = Job(
     subject="",
     spec={},
     state=RUNNING,
-    wish=RequestedState.NONE,
+    requested_state=RequestedState.NONE,
     attempt=1,
     failures=0,
     attempts_max=3,
@@ -110,15 +110,15 @@ def test_commands_are_idempotent(now, word, held):
 
 
 @pytest.mark.parametrize(
-    ("wish", "state"),
+    ("requested_state", "state"),
     [
         (RequestedState.NONE, QUEUED),
         (RequestedState.PAUSE, PAUSED),
         (RequestedState.CANCEL, CANCELLED),
     ],
 )
-def test_released_job_follows_the_wish_without_a_failure(wish, state):
-    outcome = released(replace(JOB, wish=wish, failures=2))
+def test_released_job_follows_the_request_without_a_failure(requested_state, state):
+    outcome = released(replace(JOB, requested_state=requested_state, failures=2))
 
     assert (outcome.state, outcome.failures, outcome.wait_ms) == (state, 2, 0)
 
@@ -138,7 +138,9 @@ def test_permanent_failure_is_not_retried():
 
 
 def test_failed_attempt_is_not_retried_when_cancelled():
-    outcome = failed(replace(JOB, wish=RequestedState.CANCEL), "no", retry=True, first_wait_ms=100)
+    outcome = failed(
+        replace(JOB, requested_state=RequestedState.CANCEL), "no", retry=True, first_wait_ms=100
+    )
 
     assert outcome.state is CANCELLED
 

@@ -37,8 +37,10 @@ def message(number: int, body: bytes = b"hello") -> ReceivedMessageOut:
         sent_at=AT,
         first_received_at=AT,
         visible_at=AT,
+        receive_count=1,
         receives=1,
         failures=0,
+        crash_count=0,
         crashes=0,
     )
 

@@ -74,9 +74,9 @@ def received(handle: str, visible_at_ms: int) -> ReceivedMessage:
         sent_at_ms=0,
         first_received_at_ms=0,
         visible_at_ms=visible_at_ms,
-        receives=1,
+        receive_count=1,
         failures=0,
-        crashes=0,
+        crash_count=0,
     )
 
 

@@ -202,7 +202,7 @@ def _system_attributes(
     attributes = {
         "SenderId": arns.account_id,
         "SentTimestamp": str(message.sent_at_ms),
-        "ApproximateReceiveCount": str(message.receives),
+        "ApproximateReceiveCount": str(message.receive_count),
         "ApproximateFirstReceiveTimestamp": str(message.first_received_at_ms),
     }
     if message.group:

@@ -92,9 +92,9 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     sent_at: datetime
     first_received_at: datetime
     visible_at: datetime
-    receives: int
+    receive_count: int
     failures: int
-    crashes: int
+    crash_count: int
     dead_letter_source: str = ""
 
 
@@ -148,9 +148,14 @@ class Received(Body):
         return self.delivery.group
 
     @property
-    def receives(self) -> int:
+    def receive_count(self) -> int:
         """Receive count, including this delivery."""
-        return self.delivery.receives
+        return self.delivery.receive_count
+
+    @property
+    def receives(self) -> int:
+        """Former name of `receive_count`."""
+        return self.delivery.receive_count
 
     @property
     def failures(self) -> int:
@@ -173,7 +178,7 @@ class Received(Body):
         return self.delivery.receipt_handle
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.id} receives={self.receives}>"
+        return f"<{type(self).__name__} {self.id} receive_count={self.receive_count}>"
 
 
 class Verdict(StrEnum):

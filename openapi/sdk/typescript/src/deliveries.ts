@@ -21,7 +21,7 @@ export class Message extends Body {
   readonly id: string;
   readonly headers: Record<string, string>;
   readonly group: string;
-  readonly receives: number;
+  readonly receiveCount: number;
   readonly failures: number;
   readonly sentAt: Date;
   readonly receiptHandle: string;
@@ -33,11 +33,16 @@ export class Message extends Body {
     this.id = told.id;
     this.headers = told.headers ?? {};
     this.group = told.group ?? '';
-    this.receives = told.receives;
+    this.receiveCount = told.receive_count;
     this.failures = told.failures;
     this.sentAt = new Date(told.sent_at);
     this.receiptHandle = told.receipt_handle;
     this.#source = source;
+  }
+
+  /** @deprecated Former name of `receiveCount`. */
+  get receives(): number {
+    return this.receiveCount;
   }
 
   /** Whether the message was settled. */

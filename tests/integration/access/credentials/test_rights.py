@@ -120,7 +120,9 @@ async def test_keys_of_another_namespace_are_not_found(credentials, database_url
 
 async def test_deployment_wide_keys_require_deployment_wide_rights(credentials, database_url):
     await make_namespace(database_url, "acme")
-    request = CredentialRequest(name="root", rights=Rights(roles=(Role.ADMIN,)), everywhere=True)
+    request = CredentialRequest(
+        name="root", rights=Rights(roles=(Role.ADMIN,)), all_namespaces=True
+    )
     with pytest.raises(Forbidden, match="all namespaces"):
         await credentials.create(TENANT_ADMIN, request)
     issued, _ = await credentials.create(replace(ADMIN, namespace="acme"), request)
@@ -140,7 +142,7 @@ async def test_deployment_starts_with_one_administrator(credentials, other):
     [secret] = [one for one in made if one is not None]
     found = await credentials.authenticate(secret.word)
     assert found is not None
-    assert found.everywhere
+    assert found.all_namespaces
     assert found.principal("default").policy.allows(Action.ADMIN_NAMESPACES, "*")
 
 

@@ -74,7 +74,9 @@ async def test_ticket_of_token_has_its_rights_and_expiry(credentials, clock):
 
 async def test_ticket_is_bound_to_its_namespace(credentials, database_url):
     await make_namespace(database_url, "acme")
-    request = CredentialRequest(name="root", rights=Rights(roles=(Role.ADMIN,)), everywhere=True)
+    request = CredentialRequest(
+        name="root", rights=Rights(roles=(Role.ADMIN,)), all_namespaces=True
+    )
     _, secret = await credentials.create(ADMIN, request)
     asker = await credentials.authenticate(secret.word)
     assert asker is not None
@@ -83,7 +85,7 @@ async def test_ticket_is_bound_to_its_namespace(credentials, database_url):
     found = await credentials.redeem_ticket(word)
 
     assert found is not None
-    assert (found.namespace, found.everywhere) == ("acme", False)
+    assert (found.namespace, found.all_namespaces) == ("acme", False)
 
 
 async def test_malformed_ticket_is_not_redeemed(credentials):

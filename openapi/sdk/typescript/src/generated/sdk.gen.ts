@@ -304,7 +304,7 @@ export const getJob = <ThrowOnError extends boolean = false>(options: Options<Ge
  *
  * Cancel a job; completed work is kept.
  *
- * A running job ends within seconds; until then its `wish` is 'cancel'.
+ * A running job ends within seconds; until then its `requested_state` is 'cancel'.
  */
 export const cancelJob = <ThrowOnError extends boolean = false>(options: Options<CancelJobData, ThrowOnError>) => (options.client ?? client).post<CancelJobResponses, CancelJobErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -861,7 +861,7 @@ export const cancelReplay = <ThrowOnError extends boolean = false>(options: Opti
  *
  * Pause a replay.
  *
- * A running replay stops within seconds; until then its `wish` is 'pause'.
+ * A running replay stops within seconds; until then its `requested_state` is 'pause'.
  */
 export const pauseReplay = <ThrowOnError extends boolean = false>(options: Options<PauseReplayData, ThrowOnError>) => (options.client ?? client).post<PauseReplayResponses, PauseReplayErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],

@@ -5,6 +5,13 @@ export type ClientOptions = {
 };
 
 /**
+ * ApiProtocol
+ *
+ * API through which a call was made.
+ */
+export type ApiProtocol = 'rest' | 'sqs' | 'kinesis' | 'sts' | 'ws' | 'cli';
+
+/**
  * AppendColumns
  *
  * Bodies, and one partition key per body or none.
@@ -293,7 +300,16 @@ export type AuditEntry = {
      * Remote address of the caller's connection.
      */
     address: string;
-    door: Door;
+    /**
+     * Protocol of the call. Entries of versions that did not record it under this name have only `door`.
+     */
+    protocol?: ApiProtocol | null;
+    /**
+     * Former name of `protocol`, which replaces it.
+     *
+     * @deprecated
+     */
+    door?: ApiProtocol;
     /**
      * Operation
      */
@@ -362,7 +378,7 @@ export type AuditOrder = 'newest' | 'oldest';
  *
  * A page of audit entries.
  *
- * `whole`: no entry in the range of the page is left out, so that each entry follows the one before it.
+ * `complete`: no entry in the range of the page is left out, so that each entry follows the one before it.
  */
 export type AuditPage = {
     /**
@@ -374,9 +390,17 @@ export type AuditPage = {
      */
     next_cursor: string | null;
     /**
-     * Whole
+     * Complete
      */
-    whole: boolean;
+    complete: boolean;
+    /**
+     * Whole
+     *
+     * Former name of `complete`, which replaces it.
+     *
+     * @deprecated
+     */
+    readonly whole?: boolean;
 };
 
 /**
@@ -587,9 +611,21 @@ export type BrowsedMessageOut = {
     dedup_id?: string;
     sent_at: string;
     due_at?: string;
-    receives: number;
+    receive_count: number;
+    /**
+     * Former name of `receive_count`, which replaces it.
+     *
+     * @deprecated
+     */
+    receives?: number;
     failures: number;
-    crashes: number;
+    crash_count: number;
+    /**
+     * Former name of `crash_count`, which replaces it.
+     *
+     * @deprecated
+     */
+    crashes?: number;
     first_received_at?: string;
 };
 
@@ -701,16 +737,6 @@ export type ConditionConfig = {
 };
 
 /**
- * CredentialKind
- *
- * Type of a credential.
- *
- * key: sent with every call. pair: an access key id and a secret that signs. token: from an external issuer,
- * never stored.
- */
-export type CredentialKind = 'key' | 'pair' | 'token';
-
-/**
  * DeadLetterOut
  *
  * A message that was dead-lettered, with the reason.
@@ -737,9 +763,21 @@ export type DeadLetterOut = {
     reason: string;
     sent_at: string;
     died_at: string;
-    receives: number;
+    receive_count: number;
+    /**
+     * Former name of `receive_count`, which replaces it.
+     *
+     * @deprecated
+     */
+    receives?: number;
     failures: number;
-    crashes: number;
+    crash_count: number;
+    /**
+     * Former name of `crash_count`, which replaces it.
+     *
+     * @deprecated
+     */
+    crashes?: number;
 };
 
 /**
@@ -889,18 +927,11 @@ export type DeliveryPage = {
 export type DeliveryStatus = 'delivered' | 'retrying' | 'failed' | 'gap';
 
 /**
- * DisabledBecause
+ * DisabledReason
  *
  * Reason for which the service disabled a webhook. gone: its receiver answered 410.
  */
-export type DisabledBecause = 'gone' | 'failing';
-
-/**
- * Door
- *
- * API through which a call was made.
- */
-export type Door = 'rest' | 'sqs' | 'kinesis' | 'sts' | 'ws' | 'cli';
+export type DisabledReason = 'gone' | 'failing';
 
 /**
  * Effect
@@ -1369,7 +1400,7 @@ export type JobDetail = {
     /**
      * Pending action.
      */
-    wish: RequestedState;
+    requested_state: RequestedState;
     /**
      * Attempt
      *
@@ -1422,6 +1453,12 @@ export type JobDetail = {
      * Parts
      */
     parts: Array<JobPartOut>;
+    /**
+     * Former name of `requested_state`, which replaces it.
+     *
+     * @deprecated
+     */
+    readonly wish?: RequestedState;
 };
 
 /**
@@ -1452,7 +1489,7 @@ export type JobOut = {
     /**
      * Pending action.
      */
-    wish: RequestedState;
+    requested_state: RequestedState;
     /**
      * Attempt
      *
@@ -1501,6 +1538,12 @@ export type JobOut = {
      * Ended At
      */
     ended_at: string | null;
+    /**
+     * Former name of `requested_state`, which replaces it.
+     *
+     * @deprecated
+     */
+    readonly wish?: RequestedState;
 };
 
 /**
@@ -1578,8 +1621,6 @@ export type JoinIn = {
  * KeyConfig
  *
  * A credential to create.
- *
- * `key`: an API key that is sent with every call. `pair`: an access key pair that signs calls, as AWS clients do.
  */
 export type KeyConfig = {
     /**
@@ -1603,11 +1644,19 @@ export type KeyConfig = {
      * Name of the principal. Several keys can have the same name.
      */
     name: string;
-    kind?: CredentialKind;
+    kind?: KeyKind;
+    /**
+     * All Namespaces
+     *
+     * Grants access to all namespaces. Only an administrator of all namespaces can set it.
+     */
+    all_namespaces?: boolean;
     /**
      * Everywhere
      *
-     * Grants access to all namespaces. Only an administrator of all namespaces can set it.
+     * Former name of `all_namespaces`, which replaces it.
+     *
+     * @deprecated
      */
     everywhere?: boolean;
 };
@@ -1624,7 +1673,7 @@ export type KeyCreated = {
      * Id
      */
     id: string;
-    kind: CredentialKind;
+    kind: KeyKind;
     /**
      * Name
      */
@@ -1634,9 +1683,9 @@ export type KeyCreated = {
      */
     namespace: string;
     /**
-     * Everywhere
+     * All Namespaces
      */
-    everywhere: boolean;
+    all_namespaces: boolean;
     /**
      * Roles
      */
@@ -1682,7 +1731,26 @@ export type KeyCreated = {
      * Secret
      */
     secret: string;
+    /**
+     * Everywhere
+     *
+     * Former name of `all_namespaces`, which replaces it.
+     *
+     * @deprecated
+     */
+    readonly everywhere?: boolean;
 };
+
+/**
+ * KeyKind
+ *
+ * Type of a credential.
+ *
+ * `key`: an API key that is sent with every call. `access_key`: an access key pair that signs calls, as AWS clients
+ * do. `pair`: former name of `access_key`; responses of this release still have it. `token`: from an external issuer,
+ * never stored.
+ */
+export type KeyKind = 'key' | 'access_key' | 'pair' | 'token';
 
 /**
  * KeyOut
@@ -1696,7 +1764,7 @@ export type KeyOut = {
      * Id
      */
     id: string;
-    kind: CredentialKind;
+    kind: KeyKind;
     /**
      * Name
      */
@@ -1706,9 +1774,9 @@ export type KeyOut = {
      */
     namespace: string;
     /**
-     * Everywhere
+     * All Namespaces
      */
-    everywhere: boolean;
+    all_namespaces: boolean;
     /**
      * Roles
      */
@@ -1750,6 +1818,14 @@ export type KeyOut = {
      * Revoked At
      */
     revoked_at: string | null;
+    /**
+     * Everywhere
+     *
+     * Former name of `all_namespaces`, which replaces it.
+     *
+     * @deprecated
+     */
+    readonly everywhere?: boolean;
 };
 
 /**
@@ -1880,7 +1956,7 @@ export type LoggedInOut = {
 /**
  * MemberOut
  *
- * A member. `away`: it disconnected and keeps its shards. `revoked`: shards to release.
+ * A member. `disconnected`: it left and keeps its shards. `revoked`: shards to release.
  */
 export type MemberOut = {
     /**
@@ -1892,9 +1968,9 @@ export type MemberOut = {
      */
     static: boolean;
     /**
-     * Away
+     * Disconnected
      */
-    away: boolean;
+    disconnected: boolean;
     /**
      * Joined At
      */
@@ -1911,6 +1987,14 @@ export type MemberOut = {
      * Revoked
      */
     revoked: Array<number>;
+    /**
+     * Away
+     *
+     * Former name of `disconnected`, which replaces it.
+     *
+     * @deprecated
+     */
+    readonly away?: boolean;
 };
 
 /**
@@ -1980,7 +2064,7 @@ export type MessageChange = {
  * One state change of a message.
  */
 export type MessageEventOut = {
-    what: What;
+    type: MessageEventType;
     /**
      * At
      */
@@ -2001,7 +2085,20 @@ export type MessageEventOut = {
      * Reason
      */
     reason: string;
+    /**
+     * Former name of `type`, which replaces it.
+     *
+     * @deprecated
+     */
+    readonly what?: MessageEventType;
 };
+
+/**
+ * MessageEventType
+ *
+ * A change of a message's state.
+ */
+export type MessageEventType = 'sent' | 'moved_in' | 'due' | 'delivered' | 'extended' | 'acknowledged' | 'nacked' | 'rejected' | 'released' | 'lease_ended' | 'dead_lettered' | 'parked' | 'redriven' | 'changed' | 'departed' | 'put_back' | 'moved_out' | 'expired' | 'dropped' | 'purged';
 
 /**
  * MessageHistoryOut
@@ -2276,11 +2373,11 @@ export type NamespaceOut = {
      */
     stored_bytes: number | null;
     /**
-     * Stores Too Much
+     * Over Storage Quota
      *
      * Whether writes are rejected because of the size.
      */
-    stores_too_much: boolean;
+    over_storage_quota: boolean;
     /**
      * Version
      */
@@ -2293,6 +2390,14 @@ export type NamespaceOut = {
      * Changed At
      */
     changed_at: string;
+    /**
+     * Stores Too Much
+     *
+     * Former name of `over_storage_quota`, which replaces it.
+     *
+     * @deprecated
+     */
+    readonly stores_too_much?: boolean;
 };
 
 /**
@@ -3002,9 +3107,9 @@ export type QueueStatsOut = {
      */
     purged: number;
     /**
-     * Receives
+     * Receive Count
      */
-    receives: number;
+    receive_count: number;
     /**
      * Bytes Sent
      */
@@ -3051,6 +3156,14 @@ export type QueueStatsOut = {
      * 'always': acknowledged data is on disk. 'everysec': it is written shortly after.
      */
     durability: string;
+    /**
+     * Receives
+     *
+     * Former name of `receive_count`, which replaces it.
+     *
+     * @deprecated
+     */
+    readonly receives?: number;
 };
 
 /**
@@ -3179,9 +3292,21 @@ export type ReceivedMessageOut = {
     sent_at: string;
     first_received_at: string;
     visible_at: string;
-    receives: number;
+    receive_count: number;
+    /**
+     * Former name of `receive_count`, which replaces it.
+     *
+     * @deprecated
+     */
+    receives?: number;
     failures: number;
-    crashes: number;
+    crash_count: number;
+    /**
+     * Former name of `crash_count`, which replaces it.
+     *
+     * @deprecated
+     */
+    crashes?: number;
     dead_letter_source?: string;
 };
 
@@ -3396,7 +3521,7 @@ export type ReplayDetail = {
     /**
      * Pending action.
      */
-    wish: RequestedState;
+    requested_state: RequestedState;
     /**
      * Attempt
      */
@@ -3430,6 +3555,12 @@ export type ReplayDetail = {
      * Shards
      */
     shards: Array<ReplayShardOut>;
+    /**
+     * Former name of `requested_state`, which replaces it.
+     *
+     * @deprecated
+     */
+    readonly wish?: RequestedState;
 };
 
 /**
@@ -3452,7 +3583,7 @@ export type ReplayOut = {
     /**
      * Pending action.
      */
-    wish: RequestedState;
+    requested_state: RequestedState;
     /**
      * Attempt
      */
@@ -3475,6 +3606,12 @@ export type ReplayOut = {
      * Ended At
      */
     ended_at: string | null;
+    /**
+     * Former name of `requested_state`, which replaces it.
+     *
+     * @deprecated
+     */
+    readonly wish?: RequestedState;
 };
 
 /**
@@ -4765,7 +4902,7 @@ export type WebhookConfig = {
  *
  * Health of a webhook, as reported by its deliverer within the last seconds.
  *
- * `state`: `active`, `failing` since its last success, or `disabled`. `disabled_because`: `failing` or `gone` (410), if
+ * `state`: `active`, `failing` since its last success, or `disabled`. `disabled_reason`: `failing` or `gone` (410), if
  * the service disabled it.
  */
 export type WebhookHealth = {
@@ -4773,7 +4910,7 @@ export type WebhookHealth = {
      * State
      */
     state: string;
-    disabled_because: DisabledBecause | null;
+    disabled_reason: DisabledReason | null;
     /**
      * Disabled At
      */
@@ -4806,6 +4943,12 @@ export type WebhookHealth = {
      * Blocked
      */
     blocked: Array<BlockedShard>;
+    /**
+     * Former name of `disabled_reason`, which replaces it.
+     *
+     * @deprecated
+     */
+    readonly disabled_because?: DisabledReason | null;
 };
 
 /**
@@ -4971,13 +5114,6 @@ export type WebhookStored = {
 };
 
 /**
- * What
- *
- * A change of a message's state.
- */
-export type What = 'sent' | 'moved_in' | 'due' | 'delivered' | 'extended' | 'acknowledged' | 'nacked' | 'rejected' | 'released' | 'lease_ended' | 'dead_lettered' | 'parked' | 'redriven' | 'changed' | 'departed' | 'put_back' | 'moved_out' | 'expired' | 'dropped' | 'purged';
-
-/**
  * WhoamiOut
  *
  * The caller's identity, and its permissions in the namespace.
@@ -4994,9 +5130,1065 @@ export type WhoamiOut = {
      */
     namespace: string;
     /**
-     * Everywhere
+     * All Namespaces
      */
-    everywhere: boolean;
+    all_namespaces: boolean;
+    /**
+     * Credential
+     */
+    credential: string | null;
+    /**
+     * Grants
+     */
+    grants: Array<GrantConfig>;
+    rates: KeyRates | null;
+    /**
+     * Expires At
+     */
+    expires_at: string | null;
+    /**
+     * Everywhere
+     *
+     * Former name of `all_namespaces`, which replaces it.
+     *
+     * @deprecated
+     */
+    readonly everywhere?: boolean;
+};
+
+/**
+ * AuditPage
+ *
+ * A page of audit entries.
+ *
+ * `complete`: no entry in the range of the page is left out, so that each entry follows the one before it.
+ */
+export type AuditPageWritable = {
+    /**
+     * Items
+     */
+    items: Array<AuditEntry>;
+    /**
+     * Next Cursor
+     */
+    next_cursor: string | null;
+    /**
+     * Complete
+     */
+    complete: boolean;
+};
+
+/**
+ * GroupDetail
+ *
+ * A group with its members and shards, as one consistent snapshot.
+ */
+export type GroupDetailWritable = {
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Stream
+     */
+    stream: string;
+    kind: GroupKind;
+    start: StartAt;
+    /**
+     * Start Time
+     */
+    start_time: string | null;
+    /**
+     * Session Timeout Seconds
+     */
+    session_timeout_seconds: number;
+    /**
+     * Static Timeout Seconds
+     */
+    static_timeout_seconds: number;
+    /**
+     * Revoke Timeout Seconds
+     */
+    revoke_timeout_seconds: number;
+    /**
+     * Version
+     */
+    version: number;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Changed At
+     */
+    changed_at: string;
+    /**
+     * Generation
+     */
+    generation: number;
+    /**
+     * Members
+     */
+    members: Array<MemberOutWritable>;
+    /**
+     * Shards
+     */
+    shards: Array<GroupShardOut>;
+};
+
+/**
+ * JobDetail
+ *
+ * A job and the progress of its parts.
+ */
+export type JobDetailWritable = {
+    /**
+     * Id
+     */
+    id: string;
+    kind: JobKind;
+    /**
+     * Subject
+     *
+     * At most one job of a type and subject is open at a time.
+     */
+    subject: string;
+    state: JobState;
+    /**
+     * Pending action.
+     */
+    requested_state: RequestedState;
+    /**
+     * Attempt
+     *
+     * Number of times the job was started.
+     */
+    attempt: number;
+    /**
+     * Failures
+     *
+     * Consecutive failed attempts without progress.
+     */
+    failures: number;
+    /**
+     * Attempts Max
+     */
+    attempts_max: number;
+    /**
+     * Progress
+     *
+     * Progress, in a format specific to the job type.
+     */
+    progress: {
+        [key: string]: unknown;
+    };
+    /**
+     * Failure
+     *
+     * Error of the last failed attempt; empty if none failed.
+     */
+    failure: string;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Run After
+     *
+     * A queued job does not start before this time.
+     */
+    run_after: string;
+    /**
+     * Started At
+     */
+    started_at: string | null;
+    /**
+     * Ended At
+     */
+    ended_at: string | null;
+    /**
+     * Parts
+     */
+    parts: Array<JobPartOut>;
+};
+
+/**
+ * JobOut
+ *
+ * A job and its progress.
+ */
+export type JobOutWritable = {
+    /**
+     * Id
+     */
+    id: string;
+    kind: JobKind;
+    /**
+     * Subject
+     *
+     * At most one job of a type and subject is open at a time.
+     */
+    subject: string;
+    state: JobState;
+    /**
+     * Pending action.
+     */
+    requested_state: RequestedState;
+    /**
+     * Attempt
+     *
+     * Number of times the job was started.
+     */
+    attempt: number;
+    /**
+     * Failures
+     *
+     * Consecutive failed attempts without progress.
+     */
+    failures: number;
+    /**
+     * Attempts Max
+     */
+    attempts_max: number;
+    /**
+     * Progress
+     *
+     * Progress, in a format specific to the job type.
+     */
+    progress: {
+        [key: string]: unknown;
+    };
+    /**
+     * Failure
+     *
+     * Error of the last failed attempt; empty if none failed.
+     */
+    failure: string;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Run After
+     *
+     * A queued job does not start before this time.
+     */
+    run_after: string;
+    /**
+     * Started At
+     */
+    started_at: string | null;
+    /**
+     * Ended At
+     */
+    ended_at: string | null;
+};
+
+/**
+ * JobPage
+ *
+ * Jobs, newest first.
+ */
+export type JobPageWritable = {
+    /**
+     * Items
+     */
+    items: Array<JobOutWritable>;
+    /**
+     * Next Cursor
+     */
+    next_cursor: string | null;
+};
+
+/**
+ * KeyCreated
+ *
+ * A new credential. Its secret is not returned again.
+ *
+ * The secret is an API key, or the secret access key of a pair.
+ */
+export type KeyCreatedWritable = {
+    /**
+     * Id
+     */
+    id: string;
+    kind: KeyKind;
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Namespace
+     */
+    namespace: string;
+    /**
+     * All Namespaces
+     */
+    all_namespaces: boolean;
+    /**
+     * Roles
+     */
+    roles: Array<Role>;
+    /**
+     * Grants
+     */
+    grants: Array<GrantConfig>;
+    rates: KeyRates | null;
+    /**
+     * Family
+     */
+    family: string;
+    /**
+     * Version
+     */
+    version: number;
+    /**
+     * Created By
+     */
+    created_by: string;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Changed At
+     */
+    changed_at: string;
+    /**
+     * Expires At
+     */
+    expires_at: string | null;
+    /**
+     * Last Used At
+     */
+    last_used_at: string | null;
+    /**
+     * Revoked At
+     */
+    revoked_at: string | null;
+    /**
+     * Secret
+     */
+    secret: string;
+};
+
+/**
+ * KeyOut
+ *
+ * A credential without its secret.
+ *
+ * `version` is its ETag; `family` is the first of its rotations. `last_used_at` can lag by up to one minute.
+ */
+export type KeyOutWritable = {
+    /**
+     * Id
+     */
+    id: string;
+    kind: KeyKind;
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Namespace
+     */
+    namespace: string;
+    /**
+     * All Namespaces
+     */
+    all_namespaces: boolean;
+    /**
+     * Roles
+     */
+    roles: Array<Role>;
+    /**
+     * Grants
+     */
+    grants: Array<GrantConfig>;
+    rates: KeyRates | null;
+    /**
+     * Family
+     */
+    family: string;
+    /**
+     * Version
+     */
+    version: number;
+    /**
+     * Created By
+     */
+    created_by: string;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Changed At
+     */
+    changed_at: string;
+    /**
+     * Expires At
+     */
+    expires_at: string | null;
+    /**
+     * Last Used At
+     */
+    last_used_at: string | null;
+    /**
+     * Revoked At
+     */
+    revoked_at: string | null;
+};
+
+/**
+ * KeyPage
+ *
+ * Credentials by name. `next_cursor` is null on the last page; a page can be short.
+ */
+export type KeyPageWritable = {
+    /**
+     * Items
+     */
+    items: Array<KeyOutWritable>;
+    /**
+     * Next Cursor
+     */
+    next_cursor: string | null;
+};
+
+/**
+ * MemberOut
+ *
+ * A member. `disconnected`: it left and keeps its shards. `revoked`: shards to release.
+ */
+export type MemberOutWritable = {
+    /**
+     * Member
+     */
+    member: string;
+    /**
+     * Static
+     */
+    static: boolean;
+    /**
+     * Disconnected
+     */
+    disconnected: boolean;
+    /**
+     * Joined At
+     */
+    joined_at: string;
+    /**
+     * Heartbeat At
+     */
+    heartbeat_at: string;
+    /**
+     * Assigned
+     */
+    assigned: Array<number>;
+    /**
+     * Revoked
+     */
+    revoked: Array<number>;
+};
+
+/**
+ * MessageEventOut
+ *
+ * One state change of a message.
+ */
+export type MessageEventOutWritable = {
+    type: MessageEventType;
+    /**
+     * At
+     */
+    at: string;
+    /**
+     * Until
+     *
+     * End of the delay or of the delivery that the event started.
+     */
+    until: string | null;
+    /**
+     * Number
+     *
+     * For a delivery, its number. For a failure or an expired lease, the count.
+     */
+    number: number | null;
+    /**
+     * Reason
+     */
+    reason: string;
+};
+
+/**
+ * MessageHistoryOut
+ *
+ * History of a message, oldest event first.
+ */
+export type MessageHistoryOutWritable = {
+    /**
+     * Id
+     *
+     * As requested.
+     */
+    id: string;
+    /**
+     * Offset
+     */
+    offset: number;
+    /**
+     * State
+     *
+     * State after the last change: ready, delayed, in_flight, dead_lettered, moving or gone; empty if unknown.
+     */
+    state: string;
+    /**
+     * Truncated
+     *
+     * Earlier events are missing because they expired or the history was disabled.
+     */
+    truncated: boolean;
+    /**
+     * Events
+     */
+    events: Array<MessageEventOutWritable>;
+};
+
+/**
+ * NamespaceOut
+ *
+ * A namespace.
+ */
+export type NamespaceOutWritable = {
+    /**
+     * Limits for all calls in the namespace together.
+     */
+    rates?: RatesConfig | null;
+    /**
+     * Resources
+     */
+    resources?: Array<ResourceRatesConfig>;
+    /**
+     * Connections Max
+     *
+     * Concurrent WebSocket connections; null: no limit.
+     */
+    connections_max?: number | null;
+    /**
+     * Queues Max
+     *
+     * null: no limit.
+     */
+    queues_max?: number | null;
+    /**
+     * Streams Max
+     *
+     * null: no limit.
+     */
+    streams_max?: number | null;
+    /**
+     * Stored Bytes Max
+     *
+     * Maximum size of its queues and streams in the hot store. Exceeding it is detected within seconds; then writes are rejected until the size is below the limit. null: no limit.
+     */
+    stored_bytes_max?: number | null;
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Account Id
+     *
+     * Its 12-digit account id in URLs and ARNs of the SQS- and Kinesis-compatible APIs.
+     */
+    account_id: string;
+    /**
+     * Stored Bytes
+     *
+     * Last measured size, if it is limited; otherwise null.
+     */
+    stored_bytes: number | null;
+    /**
+     * Over Storage Quota
+     *
+     * Whether writes are rejected because of the size.
+     */
+    over_storage_quota: boolean;
+    /**
+     * Version
+     */
+    version: number;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Changed At
+     */
+    changed_at: string;
+};
+
+/**
+ * NamespacePage
+ *
+ * Namespaces by name.
+ */
+export type NamespacePageWritable = {
+    /**
+     * Items
+     */
+    items: Array<NamespaceOutWritable>;
+    /**
+     * Next Cursor
+     */
+    next_cursor: string | null;
+};
+
+/**
+ * QueueStatsOut
+ *
+ * Exact current counts.
+ *
+ * sent + moved_in = ready + delayed + in_flight + parked + dead_lettered + moving
+ * + acknowledged + expired + purged + dropped + moved_out
+ */
+export type QueueStatsOutWritable = {
+    /**
+     * Ready
+     */
+    ready: number;
+    /**
+     * Delayed
+     */
+    delayed: number;
+    /**
+     * In Flight
+     */
+    in_flight: number;
+    /**
+     * Dead Lettered
+     */
+    dead_lettered: number;
+    /**
+     * Sent
+     */
+    sent: number;
+    /**
+     * Deduplicated
+     */
+    deduplicated: number;
+    /**
+     * Acknowledged
+     */
+    acknowledged: number;
+    /**
+     * Expired
+     */
+    expired: number;
+    /**
+     * Purged
+     */
+    purged: number;
+    /**
+     * Receive Count
+     */
+    receive_count: number;
+    /**
+     * Bytes Sent
+     */
+    bytes_sent: number;
+    /**
+     * Moving
+     *
+     * Messages in transfer to another queue.
+     */
+    moving: number;
+    /**
+     * Moved In
+     */
+    moved_in: number;
+    /**
+     * Moved Out
+     */
+    moved_out: number;
+    /**
+     * Parked
+     *
+     * Messages blocked until their group is resumed.
+     */
+    parked: number;
+    /**
+     * Dropped
+     *
+     * Messages dropped for newer ones.
+     */
+    dropped: number;
+    /**
+     * Bytes Held
+     *
+     * Stored size of ready, delayed, in-flight and parked messages.
+     */
+    bytes_held: number;
+    /**
+     * Oldest Ready At
+     */
+    oldest_ready_at: string | null;
+    /**
+     * Durability
+     *
+     * 'always': acknowledged data is on disk. 'everysec': it is written shortly after.
+     */
+    durability: string;
+};
+
+/**
+ * ReplayDetail
+ *
+ * A replay, its request and its progress. A replay without shards has not started.
+ */
+export type ReplayDetailWritable = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Stream
+     */
+    stream: string;
+    target: TargetConfig;
+    order: Order;
+    state: JobState;
+    /**
+     * Pending action.
+     */
+    requested_state: RequestedState;
+    /**
+     * Attempt
+     */
+    attempt: number;
+    /**
+     * Failure
+     *
+     * Error of the last failed attempt; empty if none failed.
+     */
+    failure: string;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Started At
+     */
+    started_at: string | null;
+    /**
+     * Ended At
+     */
+    ended_at: string | null;
+    /**
+     * Request
+     */
+    request: {
+        [key: string]: unknown;
+    };
+    progress: ReplayProgressOut;
+    /**
+     * Shards
+     */
+    shards: Array<ReplayShardOut>;
+};
+
+/**
+ * ReplayOut
+ *
+ * A replay.
+ */
+export type ReplayOutWritable = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Stream
+     */
+    stream: string;
+    target: TargetConfig;
+    order: Order;
+    state: JobState;
+    /**
+     * Pending action.
+     */
+    requested_state: RequestedState;
+    /**
+     * Attempt
+     */
+    attempt: number;
+    /**
+     * Failure
+     *
+     * Error of the last failed attempt; empty if none failed.
+     */
+    failure: string;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Started At
+     */
+    started_at: string | null;
+    /**
+     * Ended At
+     */
+    ended_at: string | null;
+};
+
+/**
+ * ReplayPage
+ *
+ * Replays, newest first.
+ */
+export type ReplayPageWritable = {
+    /**
+     * Items
+     */
+    items: Array<ReplayOutWritable>;
+    /**
+     * Next Cursor
+     */
+    next_cursor: string | null;
+};
+
+/**
+ * WebhookHealth
+ *
+ * Health of a webhook, as reported by its deliverer within the last seconds.
+ *
+ * `state`: `active`, `failing` since its last success, or `disabled`. `disabled_reason`: `failing` or `gone` (410), if
+ * the service disabled it.
+ */
+export type WebhookHealthWritable = {
+    /**
+     * State
+     */
+    state: string;
+    disabled_reason: DisabledReason | null;
+    /**
+     * Disabled At
+     */
+    disabled_at: string | null;
+    /**
+     * Failing Since
+     */
+    failing_since: string | null;
+    /**
+     * Last Success At
+     */
+    last_success_at: string | null;
+    /**
+     * Last Failure At
+     */
+    last_failure_at: string | null;
+    /**
+     * Last Failure
+     */
+    last_failure: string;
+    /**
+     * Delivered
+     */
+    delivered: number;
+    /**
+     * Failed
+     */
+    failed: number;
+    /**
+     * Blocked
+     */
+    blocked: Array<BlockedShard>;
+};
+
+/**
+ * WebhookOut
+ *
+ * A webhook: its configuration, its version (the ETag) and its health.
+ */
+export type WebhookOutWritable = {
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Source
+     */
+    source: string;
+    /**
+     * Url
+     */
+    url: string;
+    /**
+     * Header Names
+     */
+    header_names: Array<string>;
+    format: BodyFormat;
+    /**
+     * Timeout Seconds
+     */
+    timeout_seconds: number;
+    /**
+     * Rate
+     */
+    rate: number | null;
+    /**
+     * In Flight Max
+     */
+    in_flight_max: number;
+    /**
+     * Retry Seconds
+     */
+    retry_seconds: Array<number>;
+    on_failure: OnFailure;
+    /**
+     * Dead Letter Queue
+     */
+    dead_letter_queue: string | null;
+    /**
+     * Disable After Seconds
+     */
+    disable_after_seconds: number;
+    /**
+     * Log Retention Seconds
+     */
+    log_retention_seconds: number;
+    /**
+     * Enabled
+     */
+    enabled: boolean;
+    /**
+     * Version
+     */
+    version: number;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Changed At
+     */
+    changed_at: string;
+    health: WebhookHealthWritable;
+};
+
+/**
+ * WebhookPage
+ *
+ * Webhooks by name.
+ */
+export type WebhookPageWritable = {
+    /**
+     * Items
+     */
+    items: Array<WebhookOutWritable>;
+    /**
+     * Next Cursor
+     */
+    next_cursor: string | null;
+};
+
+/**
+ * WebhookStored
+ *
+ * A webhook, with its signing secret if it was just created: it is not returned again.
+ */
+export type WebhookStoredWritable = {
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Source
+     */
+    source: string;
+    /**
+     * Url
+     */
+    url: string;
+    /**
+     * Header Names
+     */
+    header_names: Array<string>;
+    format: BodyFormat;
+    /**
+     * Timeout Seconds
+     */
+    timeout_seconds: number;
+    /**
+     * Rate
+     */
+    rate: number | null;
+    /**
+     * In Flight Max
+     */
+    in_flight_max: number;
+    /**
+     * Retry Seconds
+     */
+    retry_seconds: Array<number>;
+    on_failure: OnFailure;
+    /**
+     * Dead Letter Queue
+     */
+    dead_letter_queue: string | null;
+    /**
+     * Disable After Seconds
+     */
+    disable_after_seconds: number;
+    /**
+     * Log Retention Seconds
+     */
+    log_retention_seconds: number;
+    /**
+     * Enabled
+     */
+    enabled: boolean;
+    /**
+     * Version
+     */
+    version: number;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Changed At
+     */
+    changed_at: string;
+    health: WebhookHealthWritable;
+    /**
+     * Secret
+     */
+    secret: string | null;
+};
+
+/**
+ * WhoamiOut
+ *
+ * The caller's identity, and its permissions in the namespace.
+ *
+ * `credential` is null if no stored credential is involved.
+ */
+export type WhoamiOutWritable = {
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Namespace
+     */
+    namespace: string;
+    /**
+     * All Namespaces
+     */
+    all_namespaces: boolean;
     /**
      * Credential
      */

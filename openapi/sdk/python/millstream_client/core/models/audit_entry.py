@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
 
-from ..models.door import Door
+from ..models.api_protocol import ApiProtocol
+from ..types import UNSET, Unset
 
 if TYPE_CHECKING:
     from ..models.audit_entry_after import AuditEntryAfter
@@ -29,7 +30,6 @@ class AuditEntry:
         credential (str): Id of the caller's credential.
         authenticated (str): Authentication method of the caller.
         address (str): Remote address of the caller's connection.
-        door (Door): API through which a call was made.
         operation (str):
         action (str): Permission that the operation requires.
         resource (str): Resource, as in `/v1/…`.
@@ -40,6 +40,9 @@ class AuditEntry:
         after (AuditEntryAfter | None): The same fields with their new values; otherwise a summary of the response.
         prev_hash (str): Hash of the previous entry.
         hash_ (str): SHA-256 of this entry without its hash, as JSON with sorted keys and no spaces.
+        protocol (ApiProtocol | None | Unset): Protocol of the call. Entries of versions that did not record it under
+            this name have only `door`.
+        door (ApiProtocol | Unset): API through which a call was made.
     """
 
     seq: int
@@ -49,7 +52,6 @@ class AuditEntry:
     credential: str
     authenticated: str
     address: str
-    door: Door
     operation: str
     action: str
     resource: str
@@ -59,6 +61,8 @@ class AuditEntry:
     after: AuditEntryAfter | None
     prev_hash: str
     hash_: str
+    protocol: ApiProtocol | None | Unset = UNSET
+    door: ApiProtocol | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -78,8 +82,6 @@ class AuditEntry:
         authenticated = self.authenticated
 
         address = self.address
-
-        door = self.door.value
 
         operation = self.operation
 
@@ -107,6 +109,18 @@ class AuditEntry:
 
         hash_ = self.hash_
 
+        protocol: None | str | Unset
+        if isinstance(self.protocol, Unset):
+            protocol = UNSET
+        elif isinstance(self.protocol, ApiProtocol):
+            protocol = self.protocol.value
+        else:
+            protocol = self.protocol
+
+        door: str | Unset = UNSET
+        if not isinstance(self.door, Unset):
+            door = self.door.value
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
@@ -118,7 +132,6 @@ class AuditEntry:
                 "credential": credential,
                 "authenticated": authenticated,
                 "address": address,
-                "door": door,
                 "operation": operation,
                 "action": action,
                 "resource": resource,
@@ -130,6 +143,10 @@ class AuditEntry:
                 "hash": hash_,
             }
         )
+        if protocol is not UNSET:
+            field_dict["protocol"] = protocol
+        if door is not UNSET:
+            field_dict["door"] = door
 
         return field_dict
 
@@ -152,8 +169,6 @@ class AuditEntry:
         authenticated = d.pop("authenticated")
 
         address = d.pop("address")
-
-        door = Door(d.pop("door"))
 
         operation = d.pop("operation")
 
@@ -199,6 +214,30 @@ class AuditEntry:
 
         hash_ = d.pop("hash")
 
+        def _parse_protocol(data: object) -> ApiProtocol | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                protocol_type_0 = ApiProtocol(data)
+
+                return protocol_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(ApiProtocol | None | Unset, data)
+
+        protocol = _parse_protocol(d.pop("protocol", UNSET))
+
+        _door = d.pop("door", UNSET)
+        door: ApiProtocol | Unset
+        if isinstance(_door, Unset):
+            door = UNSET
+        else:
+            door = ApiProtocol(_door)
+
         audit_entry = cls(
             seq=seq,
             called_at=called_at,
@@ -207,7 +246,6 @@ class AuditEntry:
             credential=credential,
             authenticated=authenticated,
             address=address,
-            door=door,
             operation=operation,
             action=action,
             resource=resource,
@@ -217,6 +255,8 @@ class AuditEntry:
             after=after,
             prev_hash=prev_hash,
             hash_=hash_,
+            protocol=protocol,
+            door=door,
         )
 
         audit_entry.additional_properties = d

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
 
+from ..types import UNSET, Unset
+
 if TYPE_CHECKING:
     from ..models.audit_entry import AuditEntry
 
@@ -17,17 +19,19 @@ T = TypeVar("T", bound="AuditPage")
 class AuditPage:
     """A page of audit entries.
 
-    `whole`: no entry in the range of the page is left out, so that each entry follows the one before it.
+    `complete`: no entry in the range of the page is left out, so that each entry follows the one before it.
 
         Attributes:
             items (list[AuditEntry]):
             next_cursor (None | str):
-            whole (bool):
+            complete (bool):
+            whole (bool | Unset): Former name of `complete`, which replaces it.
     """
 
     items: list[AuditEntry]
     next_cursor: None | str
-    whole: bool
+    complete: bool
+    whole: bool | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -39,6 +43,8 @@ class AuditPage:
         next_cursor: None | str
         next_cursor = self.next_cursor
 
+        complete = self.complete
+
         whole = self.whole
 
         field_dict: dict[str, Any] = {}
@@ -47,9 +53,11 @@ class AuditPage:
             {
                 "items": items,
                 "next_cursor": next_cursor,
-                "whole": whole,
+                "complete": complete,
             }
         )
+        if whole is not UNSET:
+            field_dict["whole"] = whole
 
         return field_dict
 
@@ -72,11 +80,14 @@ class AuditPage:
 
         next_cursor = _parse_next_cursor(d.pop("next_cursor"))
 
-        whole = d.pop("whole")
+        complete = d.pop("complete")
+
+        whole = d.pop("whole", UNSET)
 
         audit_page = cls(
             items=items,
             next_cursor=next_cursor,
+            complete=complete,
             whole=whole,
         )
 

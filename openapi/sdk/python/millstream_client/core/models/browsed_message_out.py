@@ -29,9 +29,9 @@ class BrowsedMessageOut:
         offset (int):
         state (MessageState): State of a message that can be browsed; dead letters have a separate list.
         sent_at (datetime.datetime):
-        receives (int):
+        receive_count (int):
         failures (int):
-        crashes (int):
+        crash_count (int):
         body (Any | Unset): A string is stored as UTF-8 text, any other value as compact JSON.
         body_base64 (str | Unset): Bytes in standard base64.
         content_type (str | Unset):  Default: ''.
@@ -40,6 +40,8 @@ class BrowsedMessageOut:
         group (str | Unset):  Default: ''.
         dedup_id (str | Unset):  Default: ''.
         due_at (datetime.datetime | Unset):
+        receives (int | Unset): Former name of `receive_count`, which replaces it.
+        crashes (int | Unset): Former name of `crash_count`, which replaces it.
         first_received_at (datetime.datetime | Unset):
     """
 
@@ -47,9 +49,9 @@ class BrowsedMessageOut:
     offset: int
     state: MessageState
     sent_at: datetime.datetime
-    receives: int
+    receive_count: int
     failures: int
-    crashes: int
+    crash_count: int
     body: Any | Unset = UNSET
     body_base64: str | Unset = UNSET
     content_type: str | Unset = ""
@@ -58,6 +60,8 @@ class BrowsedMessageOut:
     group: str | Unset = ""
     dedup_id: str | Unset = ""
     due_at: datetime.datetime | Unset = UNSET
+    receives: int | Unset = UNSET
+    crashes: int | Unset = UNSET
     first_received_at: datetime.datetime | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
@@ -70,11 +74,11 @@ class BrowsedMessageOut:
 
         sent_at = self.sent_at.isoformat()
 
-        receives = self.receives
+        receive_count = self.receive_count
 
         failures = self.failures
 
-        crashes = self.crashes
+        crash_count = self.crash_count
 
         body = self.body
 
@@ -98,6 +102,10 @@ class BrowsedMessageOut:
         if not isinstance(self.due_at, Unset):
             due_at = self.due_at.isoformat()
 
+        receives = self.receives
+
+        crashes = self.crashes
+
         first_received_at: str | Unset = UNSET
         if not isinstance(self.first_received_at, Unset):
             first_received_at = self.first_received_at.isoformat()
@@ -110,9 +118,9 @@ class BrowsedMessageOut:
                 "offset": offset,
                 "state": state,
                 "sent_at": sent_at,
-                "receives": receives,
+                "receive_count": receive_count,
                 "failures": failures,
-                "crashes": crashes,
+                "crash_count": crash_count,
             }
         )
         if body is not UNSET:
@@ -131,6 +139,10 @@ class BrowsedMessageOut:
             field_dict["dedup_id"] = dedup_id
         if due_at is not UNSET:
             field_dict["due_at"] = due_at
+        if receives is not UNSET:
+            field_dict["receives"] = receives
+        if crashes is not UNSET:
+            field_dict["crashes"] = crashes
         if first_received_at is not UNSET:
             field_dict["first_received_at"] = first_received_at
 
@@ -152,11 +164,11 @@ class BrowsedMessageOut:
 
         sent_at = datetime.datetime.fromisoformat(d.pop("sent_at"))
 
-        receives = d.pop("receives")
+        receive_count = d.pop("receive_count")
 
         failures = d.pop("failures")
 
-        crashes = d.pop("crashes")
+        crash_count = d.pop("crash_count")
 
         body = d.pop("body", UNSET)
 
@@ -189,6 +201,10 @@ class BrowsedMessageOut:
         else:
             due_at = datetime.datetime.fromisoformat(_due_at)
 
+        receives = d.pop("receives", UNSET)
+
+        crashes = d.pop("crashes", UNSET)
+
         _first_received_at = d.pop("first_received_at", UNSET)
         first_received_at: datetime.datetime | Unset
         if isinstance(_first_received_at, Unset):
@@ -201,9 +217,9 @@ class BrowsedMessageOut:
             offset=offset,
             state=state,
             sent_at=sent_at,
-            receives=receives,
+            receive_count=receive_count,
             failures=failures,
-            crashes=crashes,
+            crash_count=crash_count,
             body=body,
             body_base64=body_base64,
             content_type=content_type,
@@ -212,6 +228,8 @@ class BrowsedMessageOut:
             group=group,
             dedup_id=dedup_id,
             due_at=due_at,
+            receives=receives,
+            crashes=crashes,
             first_received_at=first_received_at,
         )
 

@@ -27,15 +27,17 @@ class DeadLetterOut:
         reason (str):
         sent_at (datetime.datetime):
         died_at (datetime.datetime):
-        receives (int):
+        receive_count (int):
         failures (int):
-        crashes (int):
+        crash_count (int):
         body (Any | Unset): A string is stored as UTF-8 text, any other value as compact JSON.
         body_base64 (str | Unset): Bytes in standard base64.
         content_type (str | Unset):  Default: ''.
         headers (DeadLetterOutHeaders | Unset):
         headers_base64 (DeadLetterOutHeadersBase64 | Unset):
         group (str | Unset):  Default: ''.
+        receives (int | Unset): Former name of `receive_count`, which replaces it.
+        crashes (int | Unset): Former name of `crash_count`, which replaces it.
     """
 
     id: str
@@ -43,15 +45,17 @@ class DeadLetterOut:
     reason: str
     sent_at: datetime.datetime
     died_at: datetime.datetime
-    receives: int
+    receive_count: int
     failures: int
-    crashes: int
+    crash_count: int
     body: Any | Unset = UNSET
     body_base64: str | Unset = UNSET
     content_type: str | Unset = ""
     headers: DeadLetterOutHeaders | Unset = UNSET
     headers_base64: DeadLetterOutHeadersBase64 | Unset = UNSET
     group: str | Unset = ""
+    receives: int | Unset = UNSET
+    crashes: int | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -65,11 +69,11 @@ class DeadLetterOut:
 
         died_at = self.died_at.isoformat()
 
-        receives = self.receives
+        receive_count = self.receive_count
 
         failures = self.failures
 
-        crashes = self.crashes
+        crash_count = self.crash_count
 
         body = self.body
 
@@ -87,6 +91,10 @@ class DeadLetterOut:
 
         group = self.group
 
+        receives = self.receives
+
+        crashes = self.crashes
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
@@ -96,9 +104,9 @@ class DeadLetterOut:
                 "reason": reason,
                 "sent_at": sent_at,
                 "died_at": died_at,
-                "receives": receives,
+                "receive_count": receive_count,
                 "failures": failures,
-                "crashes": crashes,
+                "crash_count": crash_count,
             }
         )
         if body is not UNSET:
@@ -113,6 +121,10 @@ class DeadLetterOut:
             field_dict["headers_base64"] = headers_base64
         if group is not UNSET:
             field_dict["group"] = group
+        if receives is not UNSET:
+            field_dict["receives"] = receives
+        if crashes is not UNSET:
+            field_dict["crashes"] = crashes
 
         return field_dict
 
@@ -132,11 +144,11 @@ class DeadLetterOut:
 
         died_at = datetime.datetime.fromisoformat(d.pop("died_at"))
 
-        receives = d.pop("receives")
+        receive_count = d.pop("receive_count")
 
         failures = d.pop("failures")
 
-        crashes = d.pop("crashes")
+        crash_count = d.pop("crash_count")
 
         body = d.pop("body", UNSET)
 
@@ -160,21 +172,27 @@ class DeadLetterOut:
 
         group = d.pop("group", UNSET)
 
+        receives = d.pop("receives", UNSET)
+
+        crashes = d.pop("crashes", UNSET)
+
         dead_letter_out = cls(
             id=id,
             offset=offset,
             reason=reason,
             sent_at=sent_at,
             died_at=died_at,
-            receives=receives,
+            receive_count=receive_count,
             failures=failures,
-            crashes=crashes,
+            crash_count=crash_count,
             body=body,
             body_base64=body_base64,
             content_type=content_type,
             headers=headers,
             headers_base64=headers_base64,
             group=group,
+            receives=receives,
+            crashes=crashes,
         )
 
         dead_letter_out.additional_properties = d

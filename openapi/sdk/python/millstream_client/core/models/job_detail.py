@@ -10,6 +10,7 @@ from attrs import field as _attrs_field
 from ..models.job_kind import JobKind
 from ..models.job_state import JobState
 from ..models.requested_state import RequestedState
+from ..types import UNSET, Unset
 
 if TYPE_CHECKING:
     from ..models.job_detail_progress import JobDetailProgress
@@ -28,7 +29,8 @@ class JobDetail:
         kind (JobKind): Type of a job.
         subject (str): At most one job of a type and subject is open at a time.
         state (JobState): State of a job.
-        wish (RequestedState): Action requested by a running job's owner; its worker sees it at its next heartbeat.
+        requested_state (RequestedState): Action requested by a running job's owner; its worker sees it at its next
+            heartbeat.
         attempt (int): Number of times the job was started.
         failures (int): Consecutive failed attempts without progress.
         attempts_max (int):
@@ -39,13 +41,15 @@ class JobDetail:
         started_at (datetime.datetime | None):
         ended_at (datetime.datetime | None):
         parts (list[JobPartOut]):
+        wish (RequestedState | Unset): Action requested by a running job's owner; its worker sees it at its next
+            heartbeat.
     """
 
     id: str
     kind: JobKind
     subject: str
     state: JobState
-    wish: RequestedState
+    requested_state: RequestedState
     attempt: int
     failures: int
     attempts_max: int
@@ -56,6 +60,7 @@ class JobDetail:
     started_at: datetime.datetime | None
     ended_at: datetime.datetime | None
     parts: list[JobPartOut]
+    wish: RequestedState | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -67,7 +72,7 @@ class JobDetail:
 
         state = self.state.value
 
-        wish = self.wish.value
+        requested_state = self.requested_state.value
 
         attempt = self.attempt
 
@@ -100,6 +105,10 @@ class JobDetail:
             parts_item = parts_item_data.to_dict()
             parts.append(parts_item)
 
+        wish: str | Unset = UNSET
+        if not isinstance(self.wish, Unset):
+            wish = self.wish.value
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
@@ -108,7 +117,7 @@ class JobDetail:
                 "kind": kind,
                 "subject": subject,
                 "state": state,
-                "wish": wish,
+                "requested_state": requested_state,
                 "attempt": attempt,
                 "failures": failures,
                 "attempts_max": attempts_max,
@@ -121,6 +130,8 @@ class JobDetail:
                 "parts": parts,
             }
         )
+        if wish is not UNSET:
+            field_dict["wish"] = wish
 
         return field_dict
 
@@ -138,7 +149,7 @@ class JobDetail:
 
         state = JobState(d.pop("state"))
 
-        wish = RequestedState(d.pop("wish"))
+        requested_state = RequestedState(d.pop("requested_state"))
 
         attempt = d.pop("attempt")
 
@@ -191,12 +202,19 @@ class JobDetail:
 
             parts.append(parts_item)
 
+        _wish = d.pop("wish", UNSET)
+        wish: RequestedState | Unset
+        if isinstance(_wish, Unset):
+            wish = UNSET
+        else:
+            wish = RequestedState(_wish)
+
         job_detail = cls(
             id=id,
             kind=kind,
             subject=subject,
             state=state,
-            wish=wish,
+            requested_state=requested_state,
             attempt=attempt,
             failures=failures,
             attempts_max=attempts_max,
@@ -207,6 +225,7 @@ class JobDetail:
             started_at=started_at,
             ended_at=ended_at,
             parts=parts,
+            wish=wish,
         )
 
         job_detail.additional_properties = d

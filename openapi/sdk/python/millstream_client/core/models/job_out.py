@@ -10,6 +10,7 @@ from attrs import field as _attrs_field
 from ..models.job_kind import JobKind
 from ..models.job_state import JobState
 from ..models.requested_state import RequestedState
+from ..types import UNSET, Unset
 
 if TYPE_CHECKING:
     from ..models.job_out_progress import JobOutProgress
@@ -27,7 +28,8 @@ class JobOut:
         kind (JobKind): Type of a job.
         subject (str): At most one job of a type and subject is open at a time.
         state (JobState): State of a job.
-        wish (RequestedState): Action requested by a running job's owner; its worker sees it at its next heartbeat.
+        requested_state (RequestedState): Action requested by a running job's owner; its worker sees it at its next
+            heartbeat.
         attempt (int): Number of times the job was started.
         failures (int): Consecutive failed attempts without progress.
         attempts_max (int):
@@ -37,13 +39,15 @@ class JobOut:
         run_after (datetime.datetime): A queued job does not start before this time.
         started_at (datetime.datetime | None):
         ended_at (datetime.datetime | None):
+        wish (RequestedState | Unset): Action requested by a running job's owner; its worker sees it at its next
+            heartbeat.
     """
 
     id: str
     kind: JobKind
     subject: str
     state: JobState
-    wish: RequestedState
+    requested_state: RequestedState
     attempt: int
     failures: int
     attempts_max: int
@@ -53,6 +57,7 @@ class JobOut:
     run_after: datetime.datetime
     started_at: datetime.datetime | None
     ended_at: datetime.datetime | None
+    wish: RequestedState | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -64,7 +69,7 @@ class JobOut:
 
         state = self.state.value
 
-        wish = self.wish.value
+        requested_state = self.requested_state.value
 
         attempt = self.attempt
 
@@ -92,6 +97,10 @@ class JobOut:
         else:
             ended_at = self.ended_at
 
+        wish: str | Unset = UNSET
+        if not isinstance(self.wish, Unset):
+            wish = self.wish.value
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
@@ -100,7 +109,7 @@ class JobOut:
                 "kind": kind,
                 "subject": subject,
                 "state": state,
-                "wish": wish,
+                "requested_state": requested_state,
                 "attempt": attempt,
                 "failures": failures,
                 "attempts_max": attempts_max,
@@ -112,6 +121,8 @@ class JobOut:
                 "ended_at": ended_at,
             }
         )
+        if wish is not UNSET:
+            field_dict["wish"] = wish
 
         return field_dict
 
@@ -128,7 +139,7 @@ class JobOut:
 
         state = JobState(d.pop("state"))
 
-        wish = RequestedState(d.pop("wish"))
+        requested_state = RequestedState(d.pop("requested_state"))
 
         attempt = d.pop("attempt")
 
@@ -174,12 +185,19 @@ class JobOut:
 
         ended_at = _parse_ended_at(d.pop("ended_at"))
 
+        _wish = d.pop("wish", UNSET)
+        wish: RequestedState | Unset
+        if isinstance(_wish, Unset):
+            wish = UNSET
+        else:
+            wish = RequestedState(_wish)
+
         job_out = cls(
             id=id,
             kind=kind,
             subject=subject,
             state=state,
-            wish=wish,
+            requested_state=requested_state,
             attempt=attempt,
             failures=failures,
             attempts_max=attempts_max,
@@ -189,6 +207,7 @@ class JobOut:
             run_after=run_after,
             started_at=started_at,
             ended_at=ended_at,
+            wish=wish,
         )
 
         job_out.additional_properties = d

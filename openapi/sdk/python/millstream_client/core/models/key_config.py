@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from attrs import define as _attrs_define
 
-from ..models.credential_kind import CredentialKind
+from ..models.key_kind import KeyKind
 from ..models.role import Role
 from ..types import UNSET, Unset
 
@@ -22,20 +22,22 @@ T = TypeVar("T", bound="KeyConfig")
 class KeyConfig:
     """A credential to create.
 
-    `key`: an API key that is sent with every call. `pair`: an access key pair that signs calls, as AWS clients do.
+    Attributes:
+        name (str): Name of the principal. Several keys can have the same name.
+        roles (list[Role] | Unset):
+        grants (list[GrantConfig] | Unset):
+        rates (KeyRates | None | Unset):
+        expires_at (datetime.datetime | None | Unset): Expiry; null: valid until revoked.
+        kind (KeyKind | Unset): Type of a credential.
 
-        Attributes:
-            name (str): Name of the principal. Several keys can have the same name.
-            roles (list[Role] | Unset):
-            grants (list[GrantConfig] | Unset):
-            rates (KeyRates | None | Unset):
-            expires_at (datetime.datetime | None | Unset): Expiry; null: valid until revoked.
-            kind (CredentialKind | Unset): Type of a credential.
-
-                key: sent with every call. pair: an access key id and a secret that signs. token: from an external issuer,
-                never stored.
-            everywhere (bool | Unset): Grants access to all namespaces. Only an administrator of all namespaces can set it.
-                Default: False.
+            `key`: an API key that is sent with every call. `access_key`: an access key pair that signs calls, as AWS
+            clients
+            do. `pair`: former name of `access_key`; responses of this release still have it. `token`: from an external
+            issuer,
+            never stored.
+        all_namespaces (bool | Unset): Grants access to all namespaces. Only an administrator of all namespaces can set
+            it. Default: False.
+        everywhere (bool | Unset): Former name of `all_namespaces`, which replaces it. Default: False.
     """
 
     name: str
@@ -43,7 +45,8 @@ class KeyConfig:
     grants: list[GrantConfig] | Unset = UNSET
     rates: KeyRates | None | Unset = UNSET
     expires_at: datetime.datetime | None | Unset = UNSET
-    kind: CredentialKind | Unset = UNSET
+    kind: KeyKind | Unset = UNSET
+    all_namespaces: bool | Unset = False
     everywhere: bool | Unset = False
 
     def to_dict(self) -> dict[str, Any]:
@@ -85,6 +88,8 @@ class KeyConfig:
         if not isinstance(self.kind, Unset):
             kind = self.kind.value
 
+        all_namespaces = self.all_namespaces
+
         everywhere = self.everywhere
 
         field_dict: dict[str, Any] = {}
@@ -104,6 +109,8 @@ class KeyConfig:
             field_dict["expires_at"] = expires_at
         if kind is not UNSET:
             field_dict["kind"] = kind
+        if all_namespaces is not UNSET:
+            field_dict["all_namespaces"] = all_namespaces
         if everywhere is not UNSET:
             field_dict["everywhere"] = everywhere
 
@@ -170,11 +177,13 @@ class KeyConfig:
         expires_at = _parse_expires_at(d.pop("expires_at", UNSET))
 
         _kind = d.pop("kind", UNSET)
-        kind: CredentialKind | Unset
+        kind: KeyKind | Unset
         if isinstance(_kind, Unset):
             kind = UNSET
         else:
-            kind = CredentialKind(_kind)
+            kind = KeyKind(_kind)
+
+        all_namespaces = d.pop("all_namespaces", UNSET)
 
         everywhere = d.pop("everywhere", UNSET)
 
@@ -185,6 +194,7 @@ class KeyConfig:
             rates=rates,
             expires_at=expires_at,
             kind=kind,
+            all_namespaces=all_namespaces,
             everywhere=everywhere,
         )
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
 
-from ..models.credential_kind import CredentialKind
+from ..models.key_kind import KeyKind
 from ..models.role import Role
+from ..types import UNSET, Unset
 
 if TYPE_CHECKING:
     from ..models.grant_config import GrantConfig
@@ -26,13 +27,16 @@ class KeyCreated:
 
         Attributes:
             id (str):
-            kind (CredentialKind): Type of a credential.
+            kind (KeyKind): Type of a credential.
 
-                key: sent with every call. pair: an access key id and a secret that signs. token: from an external issuer,
+                `key`: an API key that is sent with every call. `access_key`: an access key pair that signs calls, as AWS
+                clients
+                do. `pair`: former name of `access_key`; responses of this release still have it. `token`: from an external
+                issuer,
                 never stored.
             name (str):
             namespace (str):
-            everywhere (bool):
+            all_namespaces (bool):
             roles (list[Role]):
             grants (list[GrantConfig]):
             rates (KeyRates | None):
@@ -45,13 +49,14 @@ class KeyCreated:
             last_used_at (datetime.datetime | None):
             revoked_at (datetime.datetime | None):
             secret (str):
+            everywhere (bool | Unset): Former name of `all_namespaces`, which replaces it.
     """
 
     id: str
-    kind: CredentialKind
+    kind: KeyKind
     name: str
     namespace: str
-    everywhere: bool
+    all_namespaces: bool
     roles: list[Role]
     grants: list[GrantConfig]
     rates: KeyRates | None
@@ -64,6 +69,7 @@ class KeyCreated:
     last_used_at: datetime.datetime | None
     revoked_at: datetime.datetime | None
     secret: str
+    everywhere: bool | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -77,7 +83,7 @@ class KeyCreated:
 
         namespace = self.namespace
 
-        everywhere = self.everywhere
+        all_namespaces = self.all_namespaces
 
         roles = []
         for roles_item_data in self.roles:
@@ -125,6 +131,8 @@ class KeyCreated:
 
         secret = self.secret
 
+        everywhere = self.everywhere
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
@@ -133,7 +141,7 @@ class KeyCreated:
                 "kind": kind,
                 "name": name,
                 "namespace": namespace,
-                "everywhere": everywhere,
+                "all_namespaces": all_namespaces,
                 "roles": roles,
                 "grants": grants,
                 "rates": rates,
@@ -148,6 +156,8 @@ class KeyCreated:
                 "secret": secret,
             }
         )
+        if everywhere is not UNSET:
+            field_dict["everywhere"] = everywhere
 
         return field_dict
 
@@ -159,13 +169,13 @@ class KeyCreated:
         d = dict(src_dict)
         id = d.pop("id")
 
-        kind = CredentialKind(d.pop("kind"))
+        kind = KeyKind(d.pop("kind"))
 
         name = d.pop("name")
 
         namespace = d.pop("namespace")
 
-        everywhere = d.pop("everywhere")
+        all_namespaces = d.pop("all_namespaces")
 
         roles = []
         _roles = d.pop("roles")
@@ -253,12 +263,14 @@ class KeyCreated:
 
         secret = d.pop("secret")
 
+        everywhere = d.pop("everywhere", UNSET)
+
         key_created = cls(
             id=id,
             kind=kind,
             name=name,
             namespace=namespace,
-            everywhere=everywhere,
+            all_namespaces=all_namespaces,
             roles=roles,
             grants=grants,
             rates=rates,
@@ -271,6 +283,7 @@ class KeyCreated:
             last_used_at=last_used_at,
             revoked_at=revoked_at,
             secret=secret,
+            everywhere=everywhere,
         )
 
         key_created.additional_properties = d

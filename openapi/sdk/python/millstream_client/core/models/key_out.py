@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
 
-from ..models.credential_kind import CredentialKind
+from ..models.key_kind import KeyKind
 from ..models.role import Role
+from ..types import UNSET, Unset
 
 if TYPE_CHECKING:
     from ..models.grant_config import GrantConfig
@@ -26,13 +27,16 @@ class KeyOut:
 
         Attributes:
             id (str):
-            kind (CredentialKind): Type of a credential.
+            kind (KeyKind): Type of a credential.
 
-                key: sent with every call. pair: an access key id and a secret that signs. token: from an external issuer,
+                `key`: an API key that is sent with every call. `access_key`: an access key pair that signs calls, as AWS
+                clients
+                do. `pair`: former name of `access_key`; responses of this release still have it. `token`: from an external
+                issuer,
                 never stored.
             name (str):
             namespace (str):
-            everywhere (bool):
+            all_namespaces (bool):
             roles (list[Role]):
             grants (list[GrantConfig]):
             rates (KeyRates | None):
@@ -44,13 +48,14 @@ class KeyOut:
             expires_at (datetime.datetime | None):
             last_used_at (datetime.datetime | None):
             revoked_at (datetime.datetime | None):
+            everywhere (bool | Unset): Former name of `all_namespaces`, which replaces it.
     """
 
     id: str
-    kind: CredentialKind
+    kind: KeyKind
     name: str
     namespace: str
-    everywhere: bool
+    all_namespaces: bool
     roles: list[Role]
     grants: list[GrantConfig]
     rates: KeyRates | None
@@ -62,6 +67,7 @@ class KeyOut:
     expires_at: datetime.datetime | None
     last_used_at: datetime.datetime | None
     revoked_at: datetime.datetime | None
+    everywhere: bool | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -75,7 +81,7 @@ class KeyOut:
 
         namespace = self.namespace
 
-        everywhere = self.everywhere
+        all_namespaces = self.all_namespaces
 
         roles = []
         for roles_item_data in self.roles:
@@ -121,6 +127,8 @@ class KeyOut:
         else:
             revoked_at = self.revoked_at
 
+        everywhere = self.everywhere
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
@@ -129,7 +137,7 @@ class KeyOut:
                 "kind": kind,
                 "name": name,
                 "namespace": namespace,
-                "everywhere": everywhere,
+                "all_namespaces": all_namespaces,
                 "roles": roles,
                 "grants": grants,
                 "rates": rates,
@@ -143,6 +151,8 @@ class KeyOut:
                 "revoked_at": revoked_at,
             }
         )
+        if everywhere is not UNSET:
+            field_dict["everywhere"] = everywhere
 
         return field_dict
 
@@ -154,13 +164,13 @@ class KeyOut:
         d = dict(src_dict)
         id = d.pop("id")
 
-        kind = CredentialKind(d.pop("kind"))
+        kind = KeyKind(d.pop("kind"))
 
         name = d.pop("name")
 
         namespace = d.pop("namespace")
 
-        everywhere = d.pop("everywhere")
+        all_namespaces = d.pop("all_namespaces")
 
         roles = []
         _roles = d.pop("roles")
@@ -246,12 +256,14 @@ class KeyOut:
 
         revoked_at = _parse_revoked_at(d.pop("revoked_at"))
 
+        everywhere = d.pop("everywhere", UNSET)
+
         key_out = cls(
             id=id,
             kind=kind,
             name=name,
             namespace=namespace,
-            everywhere=everywhere,
+            all_namespaces=all_namespaces,
             roles=roles,
             grants=grants,
             rates=rates,
@@ -263,6 +275,7 @@ class KeyOut:
             expires_at=expires_at,
             last_used_at=last_used_at,
             revoked_at=revoked_at,
+            everywhere=everywhere,
         )
 
         key_out.additional_properties = d

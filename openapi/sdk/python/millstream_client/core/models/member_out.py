@@ -7,30 +7,34 @@ from typing import Any, TypeVar, cast
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
 
+from ..types import UNSET, Unset
+
 T = TypeVar("T", bound="MemberOut")
 
 
 @_attrs_define
 class MemberOut:
-    """A member. `away`: it disconnected and keeps its shards. `revoked`: shards to release.
+    """A member. `disconnected`: it left and keeps its shards. `revoked`: shards to release.
 
     Attributes:
         member (str):
         static (bool):
-        away (bool):
+        disconnected (bool):
         joined_at (datetime.datetime):
         heartbeat_at (datetime.datetime):
         assigned (list[int]):
         revoked (list[int]):
+        away (bool | Unset): Former name of `disconnected`, which replaces it.
     """
 
     member: str
     static: bool
-    away: bool
+    disconnected: bool
     joined_at: datetime.datetime
     heartbeat_at: datetime.datetime
     assigned: list[int]
     revoked: list[int]
+    away: bool | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -38,7 +42,7 @@ class MemberOut:
 
         static = self.static
 
-        away = self.away
+        disconnected = self.disconnected
 
         joined_at = self.joined_at.isoformat()
 
@@ -48,19 +52,23 @@ class MemberOut:
 
         revoked = self.revoked
 
+        away = self.away
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
             {
                 "member": member,
                 "static": static,
-                "away": away,
+                "disconnected": disconnected,
                 "joined_at": joined_at,
                 "heartbeat_at": heartbeat_at,
                 "assigned": assigned,
                 "revoked": revoked,
             }
         )
+        if away is not UNSET:
+            field_dict["away"] = away
 
         return field_dict
 
@@ -71,7 +79,7 @@ class MemberOut:
 
         static = d.pop("static")
 
-        away = d.pop("away")
+        disconnected = d.pop("disconnected")
 
         joined_at = datetime.datetime.fromisoformat(d.pop("joined_at"))
 
@@ -81,14 +89,17 @@ class MemberOut:
 
         revoked = cast(list[int], d.pop("revoked"))
 
+        away = d.pop("away", UNSET)
+
         member_out = cls(
             member=member,
             static=static,
-            away=away,
+            disconnected=disconnected,
             joined_at=joined_at,
             heartbeat_at=heartbeat_at,
             assigned=assigned,
             revoked=revoked,
+            away=away,
         )
 
         member_out.additional_properties = d

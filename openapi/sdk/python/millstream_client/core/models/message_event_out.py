@@ -7,7 +7,8 @@ from typing import Any, TypeVar, cast
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
 
-from ..models.what import What
+from ..models.message_event_type import MessageEventType
+from ..types import UNSET, Unset
 
 T = TypeVar("T", bound="MessageEventOut")
 
@@ -17,22 +18,24 @@ class MessageEventOut:
     """One state change of a message.
 
     Attributes:
-        what (What): A change of a message's state.
+        type_ (MessageEventType): A change of a message's state.
         at (datetime.datetime):
         until (datetime.datetime | None): End of the delay or of the delivery that the event started.
         number (int | None): For a delivery, its number. For a failure or an expired lease, the count.
         reason (str):
+        what (MessageEventType | Unset): A change of a message's state.
     """
 
-    what: What
+    type_: MessageEventType
     at: datetime.datetime
     until: datetime.datetime | None
     number: int | None
     reason: str
+    what: MessageEventType | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        what = self.what.value
+        type_ = self.type_.value
 
         at = self.at.isoformat()
 
@@ -47,24 +50,30 @@ class MessageEventOut:
 
         reason = self.reason
 
+        what: str | Unset = UNSET
+        if not isinstance(self.what, Unset):
+            what = self.what.value
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
             {
-                "what": what,
+                "type": type_,
                 "at": at,
                 "until": until,
                 "number": number,
                 "reason": reason,
             }
         )
+        if what is not UNSET:
+            field_dict["what"] = what
 
         return field_dict
 
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
         d = dict(src_dict)
-        what = What(d.pop("what"))
+        type_ = MessageEventType(d.pop("type"))
 
         at = datetime.datetime.fromisoformat(d.pop("at"))
 
@@ -92,12 +101,20 @@ class MessageEventOut:
 
         reason = d.pop("reason")
 
+        _what = d.pop("what", UNSET)
+        what: MessageEventType | Unset
+        if isinstance(_what, Unset):
+            what = UNSET
+        else:
+            what = MessageEventType(_what)
+
         message_event_out = cls(
-            what=what,
+            type_=type_,
             at=at,
             until=until,
             number=number,
             reason=reason,
+            what=what,
         )
 
         message_event_out.additional_properties = d

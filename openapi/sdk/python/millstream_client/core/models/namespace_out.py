@@ -24,7 +24,7 @@ class NamespaceOut:
         name (str):
         account_id (str): Its 12-digit account id in URLs and ARNs of the SQS- and Kinesis-compatible APIs.
         stored_bytes (int | None): Last measured size, if it is limited; otherwise null.
-        stores_too_much (bool): Whether writes are rejected because of the size.
+        over_storage_quota (bool): Whether writes are rejected because of the size.
         version (int):
         created_at (datetime.datetime):
         changed_at (datetime.datetime):
@@ -35,12 +35,13 @@ class NamespaceOut:
         streams_max (int | None | Unset): null: no limit.
         stored_bytes_max (int | None | Unset): Maximum size of its queues and streams in the hot store. Exceeding it is
             detected within seconds; then writes are rejected until the size is below the limit. null: no limit.
+        stores_too_much (bool | Unset): Former name of `over_storage_quota`, which replaces it.
     """
 
     name: str
     account_id: str
     stored_bytes: int | None
-    stores_too_much: bool
+    over_storage_quota: bool
     version: int
     created_at: datetime.datetime
     changed_at: datetime.datetime
@@ -50,6 +51,7 @@ class NamespaceOut:
     queues_max: int | None | Unset = UNSET
     streams_max: int | None | Unset = UNSET
     stored_bytes_max: int | None | Unset = UNSET
+    stores_too_much: bool | Unset = UNSET
 
     def to_dict(self) -> dict[str, Any]:
         from ..models.rates_config import RatesConfig  # noqa: PLC0415
@@ -61,7 +63,7 @@ class NamespaceOut:
         stored_bytes: int | None
         stored_bytes = self.stored_bytes
 
-        stores_too_much = self.stores_too_much
+        over_storage_quota = self.over_storage_quota
 
         version = self.version
 
@@ -108,6 +110,8 @@ class NamespaceOut:
         else:
             stored_bytes_max = self.stored_bytes_max
 
+        stores_too_much = self.stores_too_much
+
         field_dict: dict[str, Any] = {}
 
         field_dict.update(
@@ -115,7 +119,7 @@ class NamespaceOut:
                 "name": name,
                 "account_id": account_id,
                 "stored_bytes": stored_bytes,
-                "stores_too_much": stores_too_much,
+                "over_storage_quota": over_storage_quota,
                 "version": version,
                 "created_at": created_at,
                 "changed_at": changed_at,
@@ -133,6 +137,8 @@ class NamespaceOut:
             field_dict["streams_max"] = streams_max
         if stored_bytes_max is not UNSET:
             field_dict["stored_bytes_max"] = stored_bytes_max
+        if stores_too_much is not UNSET:
+            field_dict["stores_too_much"] = stores_too_much
 
         return field_dict
 
@@ -153,7 +159,7 @@ class NamespaceOut:
 
         stored_bytes = _parse_stored_bytes(d.pop("stored_bytes"))
 
-        stores_too_much = d.pop("stores_too_much")
+        over_storage_quota = d.pop("over_storage_quota")
 
         version = d.pop("version")
 
@@ -223,11 +229,13 @@ class NamespaceOut:
 
         stored_bytes_max = _parse_stored_bytes_max(d.pop("stored_bytes_max", UNSET))
 
+        stores_too_much = d.pop("stores_too_much", UNSET)
+
         namespace_out = cls(
             name=name,
             account_id=account_id,
             stored_bytes=stored_bytes,
-            stores_too_much=stores_too_much,
+            over_storage_quota=over_storage_quota,
             version=version,
             created_at=created_at,
             changed_at=changed_at,
@@ -237,6 +245,7 @@ class NamespaceOut:
             queues_max=queues_max,
             streams_max=streams_max,
             stored_bytes_max=stored_bytes_max,
+            stores_too_much=stores_too_much,
         )
 
         return namespace_out

@@ -7,6 +7,8 @@ from typing import Any, TypeVar, cast
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
 
+from ..types import UNSET, Unset
+
 T = TypeVar("T", bound="QueueStatsOut")
 
 
@@ -27,7 +29,7 @@ class QueueStatsOut:
             acknowledged (int):
             expired (int):
             purged (int):
-            receives (int):
+            receive_count (int):
             bytes_sent (int):
             moving (int): Messages in transfer to another queue.
             moved_in (int):
@@ -37,6 +39,7 @@ class QueueStatsOut:
             bytes_held (int): Stored size of ready, delayed, in-flight and parked messages.
             oldest_ready_at (datetime.datetime | None):
             durability (str): 'always': acknowledged data is on disk. 'everysec': it is written shortly after.
+            receives (int | Unset): Former name of `receive_count`, which replaces it.
     """
 
     ready: int
@@ -48,7 +51,7 @@ class QueueStatsOut:
     acknowledged: int
     expired: int
     purged: int
-    receives: int
+    receive_count: int
     bytes_sent: int
     moving: int
     moved_in: int
@@ -58,6 +61,7 @@ class QueueStatsOut:
     bytes_held: int
     oldest_ready_at: datetime.datetime | None
     durability: str
+    receives: int | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -79,7 +83,7 @@ class QueueStatsOut:
 
         purged = self.purged
 
-        receives = self.receives
+        receive_count = self.receive_count
 
         bytes_sent = self.bytes_sent
 
@@ -103,6 +107,8 @@ class QueueStatsOut:
 
         durability = self.durability
 
+        receives = self.receives
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
@@ -116,7 +122,7 @@ class QueueStatsOut:
                 "acknowledged": acknowledged,
                 "expired": expired,
                 "purged": purged,
-                "receives": receives,
+                "receive_count": receive_count,
                 "bytes_sent": bytes_sent,
                 "moving": moving,
                 "moved_in": moved_in,
@@ -128,6 +134,8 @@ class QueueStatsOut:
                 "durability": durability,
             }
         )
+        if receives is not UNSET:
+            field_dict["receives"] = receives
 
         return field_dict
 
@@ -152,7 +160,7 @@ class QueueStatsOut:
 
         purged = d.pop("purged")
 
-        receives = d.pop("receives")
+        receive_count = d.pop("receive_count")
 
         bytes_sent = d.pop("bytes_sent")
 
@@ -185,6 +193,8 @@ class QueueStatsOut:
 
         durability = d.pop("durability")
 
+        receives = d.pop("receives", UNSET)
+
         queue_stats_out = cls(
             ready=ready,
             delayed=delayed,
@@ -195,7 +205,7 @@ class QueueStatsOut:
             acknowledged=acknowledged,
             expired=expired,
             purged=purged,
-            receives=receives,
+            receive_count=receive_count,
             bytes_sent=bytes_sent,
             moving=moving,
             moved_in=moved_in,
@@ -205,6 +215,7 @@ class QueueStatsOut:
             bytes_held=bytes_held,
             oldest_ready_at=oldest_ready_at,
             durability=durability,
+            receives=receives,
         )
 
         queue_stats_out.additional_properties = d

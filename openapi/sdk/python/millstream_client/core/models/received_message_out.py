@@ -30,9 +30,9 @@ class ReceivedMessageOut:
         sent_at (datetime.datetime):
         first_received_at (datetime.datetime):
         visible_at (datetime.datetime):
-        receives (int):
+        receive_count (int):
         failures (int):
-        crashes (int):
+        crash_count (int):
         body (Any | Unset): A string is stored as UTF-8 text, any other value as compact JSON.
         body_base64 (str | Unset): Bytes in standard base64.
         content_type (str | Unset):  Default: ''.
@@ -40,6 +40,8 @@ class ReceivedMessageOut:
         headers_base64 (ReceivedMessageOutHeadersBase64 | Unset):
         group (str | Unset):  Default: ''.
         dedup_id (str | Unset):  Default: ''.
+        receives (int | Unset): Former name of `receive_count`, which replaces it.
+        crashes (int | Unset): Former name of `crash_count`, which replaces it.
         dead_letter_source (str | Unset):  Default: ''.
     """
 
@@ -49,9 +51,9 @@ class ReceivedMessageOut:
     sent_at: datetime.datetime
     first_received_at: datetime.datetime
     visible_at: datetime.datetime
-    receives: int
+    receive_count: int
     failures: int
-    crashes: int
+    crash_count: int
     body: Any | Unset = UNSET
     body_base64: str | Unset = UNSET
     content_type: str | Unset = ""
@@ -59,6 +61,8 @@ class ReceivedMessageOut:
     headers_base64: ReceivedMessageOutHeadersBase64 | Unset = UNSET
     group: str | Unset = ""
     dedup_id: str | Unset = ""
+    receives: int | Unset = UNSET
+    crashes: int | Unset = UNSET
     dead_letter_source: str | Unset = ""
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
@@ -75,11 +79,11 @@ class ReceivedMessageOut:
 
         visible_at = self.visible_at.isoformat()
 
-        receives = self.receives
+        receive_count = self.receive_count
 
         failures = self.failures
 
-        crashes = self.crashes
+        crash_count = self.crash_count
 
         body = self.body
 
@@ -99,6 +103,10 @@ class ReceivedMessageOut:
 
         dedup_id = self.dedup_id
 
+        receives = self.receives
+
+        crashes = self.crashes
+
         dead_letter_source = self.dead_letter_source
 
         field_dict: dict[str, Any] = {}
@@ -111,9 +119,9 @@ class ReceivedMessageOut:
                 "sent_at": sent_at,
                 "first_received_at": first_received_at,
                 "visible_at": visible_at,
-                "receives": receives,
+                "receive_count": receive_count,
                 "failures": failures,
-                "crashes": crashes,
+                "crash_count": crash_count,
             }
         )
         if body is not UNSET:
@@ -130,6 +138,10 @@ class ReceivedMessageOut:
             field_dict["group"] = group
         if dedup_id is not UNSET:
             field_dict["dedup_id"] = dedup_id
+        if receives is not UNSET:
+            field_dict["receives"] = receives
+        if crashes is not UNSET:
+            field_dict["crashes"] = crashes
         if dead_letter_source is not UNSET:
             field_dict["dead_letter_source"] = dead_letter_source
 
@@ -155,11 +167,11 @@ class ReceivedMessageOut:
 
         visible_at = datetime.datetime.fromisoformat(d.pop("visible_at"))
 
-        receives = d.pop("receives")
+        receive_count = d.pop("receive_count")
 
         failures = d.pop("failures")
 
-        crashes = d.pop("crashes")
+        crash_count = d.pop("crash_count")
 
         body = d.pop("body", UNSET)
 
@@ -185,6 +197,10 @@ class ReceivedMessageOut:
 
         dedup_id = d.pop("dedup_id", UNSET)
 
+        receives = d.pop("receives", UNSET)
+
+        crashes = d.pop("crashes", UNSET)
+
         dead_letter_source = d.pop("dead_letter_source", UNSET)
 
         received_message_out = cls(
@@ -194,9 +210,9 @@ class ReceivedMessageOut:
             sent_at=sent_at,
             first_received_at=first_received_at,
             visible_at=visible_at,
-            receives=receives,
+            receive_count=receive_count,
             failures=failures,
-            crashes=crashes,
+            crash_count=crash_count,
             body=body,
             body_base64=body_base64,
             content_type=content_type,
@@ -204,6 +220,8 @@ class ReceivedMessageOut:
             headers_base64=headers_base64,
             group=group,
             dedup_id=dedup_id,
+            receives=receives,
+            crashes=crashes,
             dead_letter_source=dead_letter_source,
         )
 

@@ -10,6 +10,7 @@ from attrs import field as _attrs_field
 from ..models.job_state import JobState
 from ..models.order import Order
 from ..models.requested_state import RequestedState
+from ..types import UNSET, Unset
 
 if TYPE_CHECKING:
     from ..models.replay_detail_request import ReplayDetailRequest
@@ -31,7 +32,8 @@ class ReplayDetail:
         target (TargetConfig): Target of the records: exactly one of the two.
         order (Order): Order that a replay preserves: within a shard, within a key, by arrival time, or none.
         state (JobState): State of a job.
-        wish (RequestedState): Action requested by a running job's owner; its worker sees it at its next heartbeat.
+        requested_state (RequestedState): Action requested by a running job's owner; its worker sees it at its next
+            heartbeat.
         attempt (int):
         failure (str): Error of the last failed attempt; empty if none failed.
         created_at (datetime.datetime):
@@ -40,6 +42,8 @@ class ReplayDetail:
         request (ReplayDetailRequest):
         progress (ReplayProgressOut): Progress of the whole replay; `records` is the number of offsets in its range.
         shards (list[ReplayShardOut]):
+        wish (RequestedState | Unset): Action requested by a running job's owner; its worker sees it at its next
+            heartbeat.
     """
 
     id: str
@@ -47,7 +51,7 @@ class ReplayDetail:
     target: TargetConfig
     order: Order
     state: JobState
-    wish: RequestedState
+    requested_state: RequestedState
     attempt: int
     failure: str
     created_at: datetime.datetime
@@ -56,6 +60,7 @@ class ReplayDetail:
     request: ReplayDetailRequest
     progress: ReplayProgressOut
     shards: list[ReplayShardOut]
+    wish: RequestedState | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -69,7 +74,7 @@ class ReplayDetail:
 
         state = self.state.value
 
-        wish = self.wish.value
+        requested_state = self.requested_state.value
 
         attempt = self.attempt
 
@@ -98,6 +103,10 @@ class ReplayDetail:
             shards_item = shards_item_data.to_dict()
             shards.append(shards_item)
 
+        wish: str | Unset = UNSET
+        if not isinstance(self.wish, Unset):
+            wish = self.wish.value
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
@@ -107,7 +116,7 @@ class ReplayDetail:
                 "target": target,
                 "order": order,
                 "state": state,
-                "wish": wish,
+                "requested_state": requested_state,
                 "attempt": attempt,
                 "failure": failure,
                 "created_at": created_at,
@@ -118,6 +127,8 @@ class ReplayDetail:
                 "shards": shards,
             }
         )
+        if wish is not UNSET:
+            field_dict["wish"] = wish
 
         return field_dict
 
@@ -139,7 +150,7 @@ class ReplayDetail:
 
         state = JobState(d.pop("state"))
 
-        wish = RequestedState(d.pop("wish"))
+        requested_state = RequestedState(d.pop("requested_state"))
 
         attempt = d.pop("attempt")
 
@@ -188,13 +199,20 @@ class ReplayDetail:
 
             shards.append(shards_item)
 
+        _wish = d.pop("wish", UNSET)
+        wish: RequestedState | Unset
+        if isinstance(_wish, Unset):
+            wish = UNSET
+        else:
+            wish = RequestedState(_wish)
+
         replay_detail = cls(
             id=id,
             stream=stream,
             target=target,
             order=order,
             state=state,
-            wish=wish,
+            requested_state=requested_state,
             attempt=attempt,
             failure=failure,
             created_at=created_at,
@@ -203,6 +221,7 @@ class ReplayDetail:
             request=request,
             progress=progress,
             shards=shards,
+            wish=wish,
         )
 
         replay_detail.additional_properties = d

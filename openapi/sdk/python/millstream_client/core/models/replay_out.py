@@ -10,6 +10,7 @@ from attrs import field as _attrs_field
 from ..models.job_state import JobState
 from ..models.order import Order
 from ..models.requested_state import RequestedState
+from ..types import UNSET, Unset
 
 if TYPE_CHECKING:
     from ..models.target_config import TargetConfig
@@ -28,12 +29,15 @@ class ReplayOut:
         target (TargetConfig): Target of the records: exactly one of the two.
         order (Order): Order that a replay preserves: within a shard, within a key, by arrival time, or none.
         state (JobState): State of a job.
-        wish (RequestedState): Action requested by a running job's owner; its worker sees it at its next heartbeat.
+        requested_state (RequestedState): Action requested by a running job's owner; its worker sees it at its next
+            heartbeat.
         attempt (int):
         failure (str): Error of the last failed attempt; empty if none failed.
         created_at (datetime.datetime):
         started_at (datetime.datetime | None):
         ended_at (datetime.datetime | None):
+        wish (RequestedState | Unset): Action requested by a running job's owner; its worker sees it at its next
+            heartbeat.
     """
 
     id: str
@@ -41,12 +45,13 @@ class ReplayOut:
     target: TargetConfig
     order: Order
     state: JobState
-    wish: RequestedState
+    requested_state: RequestedState
     attempt: int
     failure: str
     created_at: datetime.datetime
     started_at: datetime.datetime | None
     ended_at: datetime.datetime | None
+    wish: RequestedState | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -60,7 +65,7 @@ class ReplayOut:
 
         state = self.state.value
 
-        wish = self.wish.value
+        requested_state = self.requested_state.value
 
         attempt = self.attempt
 
@@ -80,6 +85,10 @@ class ReplayOut:
         else:
             ended_at = self.ended_at
 
+        wish: str | Unset = UNSET
+        if not isinstance(self.wish, Unset):
+            wish = self.wish.value
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
@@ -89,7 +98,7 @@ class ReplayOut:
                 "target": target,
                 "order": order,
                 "state": state,
-                "wish": wish,
+                "requested_state": requested_state,
                 "attempt": attempt,
                 "failure": failure,
                 "created_at": created_at,
@@ -97,6 +106,8 @@ class ReplayOut:
                 "ended_at": ended_at,
             }
         )
+        if wish is not UNSET:
+            field_dict["wish"] = wish
 
         return field_dict
 
@@ -115,7 +126,7 @@ class ReplayOut:
 
         state = JobState(d.pop("state"))
 
-        wish = RequestedState(d.pop("wish"))
+        requested_state = RequestedState(d.pop("requested_state"))
 
         attempt = d.pop("attempt")
 
@@ -153,18 +164,26 @@ class ReplayOut:
 
         ended_at = _parse_ended_at(d.pop("ended_at"))
 
+        _wish = d.pop("wish", UNSET)
+        wish: RequestedState | Unset
+        if isinstance(_wish, Unset):
+            wish = UNSET
+        else:
+            wish = RequestedState(_wish)
+
         replay_out = cls(
             id=id,
             stream=stream,
             target=target,
             order=order,
             state=state,
-            wish=wish,
+            requested_state=requested_state,
             attempt=attempt,
             failure=failure,
             created_at=created_at,
             started_at=started_at,
             ended_at=ended_at,
+            wish=wish,
         )
 
         replay_out.additional_properties = d

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
 
-from ..models.disabled_because import DisabledBecause
+from ..models.disabled_reason import DisabledReason
+from ..types import UNSET, Unset
 
 if TYPE_CHECKING:
     from ..models.blocked_shard import BlockedShard
@@ -20,13 +21,12 @@ T = TypeVar("T", bound="WebhookHealth")
 class WebhookHealth:
     """Health of a webhook, as reported by its deliverer within the last seconds.
 
-    `state`: `active`, `failing` since its last success, or `disabled`. `disabled_because`: `failing` or `gone` (410),
-    if
+    `state`: `active`, `failing` since its last success, or `disabled`. `disabled_reason`: `failing` or `gone` (410), if
     the service disabled it.
 
         Attributes:
             state (str):
-            disabled_because (DisabledBecause | None):
+            disabled_reason (DisabledReason | None):
             disabled_at (datetime.datetime | None):
             failing_since (datetime.datetime | None):
             last_success_at (datetime.datetime | None):
@@ -35,10 +35,11 @@ class WebhookHealth:
             delivered (int):
             failed (int):
             blocked (list[BlockedShard]):
+            disabled_because (DisabledReason | None | Unset): Former name of `disabled_reason`, which replaces it.
     """
 
     state: str
-    disabled_because: DisabledBecause | None
+    disabled_reason: DisabledReason | None
     disabled_at: datetime.datetime | None
     failing_since: datetime.datetime | None
     last_success_at: datetime.datetime | None
@@ -47,16 +48,17 @@ class WebhookHealth:
     delivered: int
     failed: int
     blocked: list[BlockedShard]
+    disabled_because: DisabledReason | None | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         state = self.state
 
-        disabled_because: None | str
-        if isinstance(self.disabled_because, DisabledBecause):
-            disabled_because = self.disabled_because.value
+        disabled_reason: None | str
+        if isinstance(self.disabled_reason, DisabledReason):
+            disabled_reason = self.disabled_reason.value
         else:
-            disabled_because = self.disabled_because
+            disabled_reason = self.disabled_reason
 
         disabled_at: None | str
         if isinstance(self.disabled_at, datetime.datetime):
@@ -93,12 +95,20 @@ class WebhookHealth:
             blocked_item = blocked_item_data.to_dict()
             blocked.append(blocked_item)
 
+        disabled_because: None | str | Unset
+        if isinstance(self.disabled_because, Unset):
+            disabled_because = UNSET
+        elif isinstance(self.disabled_because, DisabledReason):
+            disabled_because = self.disabled_because.value
+        else:
+            disabled_because = self.disabled_because
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
             {
                 "state": state,
-                "disabled_because": disabled_because,
+                "disabled_reason": disabled_reason,
                 "disabled_at": disabled_at,
                 "failing_since": failing_since,
                 "last_success_at": last_success_at,
@@ -109,6 +119,8 @@ class WebhookHealth:
                 "blocked": blocked,
             }
         )
+        if disabled_because is not UNSET:
+            field_dict["disabled_because"] = disabled_because
 
         return field_dict
 
@@ -119,20 +131,20 @@ class WebhookHealth:
         d = dict(src_dict)
         state = d.pop("state")
 
-        def _parse_disabled_because(data: object) -> DisabledBecause | None:
+        def _parse_disabled_reason(data: object) -> DisabledReason | None:
             if data is None:
                 return data
             try:
                 if not isinstance(data, str):
                     raise TypeError()
-                disabled_because_type_0 = DisabledBecause(data)
+                disabled_reason_type_0 = DisabledReason(data)
 
-                return disabled_because_type_0
+                return disabled_reason_type_0
             except (TypeError, ValueError, AttributeError, KeyError):
                 pass
-            return cast(DisabledBecause | None, data)
+            return cast(DisabledReason | None, data)
 
-        disabled_because = _parse_disabled_because(d.pop("disabled_because"))
+        disabled_reason = _parse_disabled_reason(d.pop("disabled_reason"))
 
         def _parse_disabled_at(data: object) -> datetime.datetime | None:
             if data is None:
@@ -207,9 +219,26 @@ class WebhookHealth:
 
             blocked.append(blocked_item)
 
+        def _parse_disabled_because(data: object) -> DisabledReason | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                disabled_because_type_0 = DisabledReason(data)
+
+                return disabled_because_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(DisabledReason | None | Unset, data)
+
+        disabled_because = _parse_disabled_because(d.pop("disabled_because", UNSET))
+
         webhook_health = cls(
             state=state,
-            disabled_because=disabled_because,
+            disabled_reason=disabled_reason,
             disabled_at=disabled_at,
             failing_since=failing_since,
             last_success_at=last_success_at,
@@ -218,6 +247,7 @@ class WebhookHealth:
             delivered=delivered,
             failed=failed,
             blocked=blocked,
+            disabled_because=disabled_because,
         )
 
         webhook_health.additional_properties = d

@@ -46,7 +46,7 @@ class WebhookOut:
         changed_at (datetime.datetime):
         health (WebhookHealth): Health of a webhook, as reported by its deliverer within the last seconds.
 
-            `state`: `active`, `failing` since its last success, or `disabled`. `disabled_because`: `failing` or `gone`
+            `state`: `active`, `failing` since its last success, or `disabled`. `disabled_reason`: `failing` or `gone`
             (410), if
             the service disabled it.
     """

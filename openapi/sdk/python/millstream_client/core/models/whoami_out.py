@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
 
+from ..types import UNSET, Unset
+
 if TYPE_CHECKING:
     from ..models.grant_config import GrantConfig
     from ..models.key_rates import KeyRates
@@ -24,20 +26,22 @@ class WhoamiOut:
         Attributes:
             name (str):
             namespace (str):
-            everywhere (bool):
+            all_namespaces (bool):
             credential (None | str):
             grants (list[GrantConfig]):
             rates (KeyRates | None):
             expires_at (datetime.datetime | None):
+            everywhere (bool | Unset): Former name of `all_namespaces`, which replaces it.
     """
 
     name: str
     namespace: str
-    everywhere: bool
+    all_namespaces: bool
     credential: None | str
     grants: list[GrantConfig]
     rates: KeyRates | None
     expires_at: datetime.datetime | None
+    everywhere: bool | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -47,7 +51,7 @@ class WhoamiOut:
 
         namespace = self.namespace
 
-        everywhere = self.everywhere
+        all_namespaces = self.all_namespaces
 
         credential: None | str
         credential = self.credential
@@ -69,19 +73,23 @@ class WhoamiOut:
         else:
             expires_at = self.expires_at
 
+        everywhere = self.everywhere
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
             {
                 "name": name,
                 "namespace": namespace,
-                "everywhere": everywhere,
+                "all_namespaces": all_namespaces,
                 "credential": credential,
                 "grants": grants,
                 "rates": rates,
                 "expires_at": expires_at,
             }
         )
+        if everywhere is not UNSET:
+            field_dict["everywhere"] = everywhere
 
         return field_dict
 
@@ -95,7 +103,7 @@ class WhoamiOut:
 
         namespace = d.pop("namespace")
 
-        everywhere = d.pop("everywhere")
+        all_namespaces = d.pop("all_namespaces")
 
         def _parse_credential(data: object) -> None | str:
             if data is None:
@@ -141,14 +149,17 @@ class WhoamiOut:
 
         expires_at = _parse_expires_at(d.pop("expires_at"))
 
+        everywhere = d.pop("everywhere", UNSET)
+
         whoami_out = cls(
             name=name,
             namespace=namespace,
-            everywhere=everywhere,
+            all_namespaces=all_namespaces,
             credential=credential,
             grants=grants,
             rates=rates,
             expires_at=expires_at,
+            everywhere=everywhere,
         )
 
         whoami_out.additional_properties = d

@@ -12,7 +12,7 @@ def cancel_job(
 ) -> Call[JobOut]:
     """Cancel a job; completed work is kept.
 
-    A running job ends within seconds; until then its `wish` is 'cancel'.
+    A running job ends within seconds; until then its `requested_state` is 'cancel'.
     """
 
     _kwargs: dict[str, Any] = {}

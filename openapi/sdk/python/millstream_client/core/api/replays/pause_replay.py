@@ -12,7 +12,7 @@ def pause_replay(
 ) -> Call[ReplayOut]:
     """Pause a replay.
 
-    A running replay stops within seconds; until then its `wish` is 'pause'.
+    A running replay stops within seconds; until then its `requested_state` is 'pause'.
     """
 
     _kwargs: dict[str, Any] = {}

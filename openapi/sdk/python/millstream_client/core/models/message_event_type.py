@@ -1,7 +1,7 @@
 from enum import StrEnum
 
 
-class What(StrEnum):
+class MessageEventType(StrEnum):
     ACKNOWLEDGED = "acknowledged"
     CHANGED = "changed"
     DEAD_LETTERED = "dead_lettered"

@@ -1,7 +1,7 @@
 from enum import StrEnum
 
 
-class Door(StrEnum):
+class ApiProtocol(StrEnum):
     CLI = "cli"
     KINESIS = "kinesis"
     REST = "rest"

@@ -1,10 +1,9 @@
 from enum import StrEnum
 
 
-class CredentialKind(StrEnum):
-    KEY = "key"
-    PAIR = "pair"
-    TOKEN = "token"
+class DisabledReason(StrEnum):
+    FAILING = "failing"
+    GONE = "gone"
 
     def __str__(self) -> str:
         return str(self.value)
