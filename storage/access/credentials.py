@@ -5,7 +5,7 @@ and at a rotation, whose new secret has all permissions of the old one. Credenti
 and changed by, administrators everywhere alone.
 
 A change is committed with its announcement, which every process receives (`storage.postgres.listener`): from then on
-no call of that credential passes, and `on_change` notifies holders of open connections, such as a socket.
+no call of that credential passes, and the callbacks of `on_change` have run.
 docs/internals/security-model.md explains what bounds a revocation when something fails.
 """
 
