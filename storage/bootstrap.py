@@ -66,7 +66,7 @@ from storage.redis.queues.inspection import HotContents
 from storage.redis.queues.messages import HotQueues
 from storage.redis.queues.stats import HotQueueStates
 from storage.redis.queues.transfer import HotMoves
-from storage.redis.streams.idempotence import HotRising
+from storage.redis.streams.idempotence import HotWriterWatermarks
 from storage.redis.streams.logs import HotLogs
 from storage.redis.streams.range_reader import HotRanges
 from storage.redis.transport.pipeline import Pipeline
@@ -177,12 +177,12 @@ async def open_storage(
             hot_moves, queue_executor, provisioner, MoveRows(database), clock
         )
         hot_queues, states = HotQueues(pipeline, limits), HotQueueStates(pipeline, limits)
-        rising = HotRising(pipeline)
+        watermarks = HotWriterWatermarks(pipeline)
         queues = Queues(
             hot=hot_queues,
             states=states,
             logs=logs,
-            rising=rising,
+            watermarks=watermarks,
             executor=queue_executor,
             transfer=transfer,
             trimmer=trimmer,
@@ -212,7 +212,7 @@ async def open_storage(
         tiered = await stack.enter_async_context(_open_tiered(root, database, rows, clock, limits))
         streams = Streams(
             hot=logs,
-            rising=rising,
+            watermarks=watermarks,
             catalog=catalog,
             provisioner=provisioner,
             resharder=resharder,

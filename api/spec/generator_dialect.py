@@ -20,10 +20,12 @@ def normalise(node: Any) -> Any:
         return [normalise(item) for item in node]
     if not isinstance(node, dict):
         return node
-    tidy = {name: normalise(value) for name, value in node.items() if not _is_noise(name, value)}
-    if "$ref" in tidy and isinstance(tidy.get("default"), dict):
-        del tidy["default"]
-    return _with_width(_without_choice(tidy))
+    normalised = {
+        name: normalise(value) for name, value in node.items() if not _is_noise(name, value)
+    }
+    if "$ref" in normalised and isinstance(normalised.get("default"), dict):
+        del normalised["default"]
+    return _with_width(_without_choice(normalised))
 
 
 def _is_noise(name: str, value: Any) -> bool:

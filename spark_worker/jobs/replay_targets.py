@@ -38,7 +38,7 @@ class StreamTarget:
     async def __call__(self, records: Sequence[SelectedRecord]) -> AppendCounts:
         batch = _batch_of(self._job_id, records)
         sent = [self._record(one) for one in records]
-        return await self._streams.append_rising_together(
+        return await self._streams.append_idempotent_batch(
             self._name, batch, sent, own=OWN_OF_REPLAYS
         )
 
@@ -70,7 +70,7 @@ class QueueTarget:
 
     async def __call__(self, records: Sequence[SelectedRecord]) -> AppendCounts:
         batch = _batch_of(self._job_id, records)
-        return await self._queues.send_rising_together(
+        return await self._queues.send_idempotent_batch(
             self._name, batch, [self._message(one) for one in records]
         )
 

@@ -273,9 +273,11 @@ class Replays:
         producers = [producer_of(job.job_id, part.part) for part in await self.parts(job.job_id)]
         for portion in _in_portions(producers):
             if target.queue is not None:
-                await self._queues.forget_rising(QueueName(target.queue, job.namespace), portion)
+                await self._queues.retire_writers(QueueName(target.queue, job.namespace), portion)
             elif target.stream is not None:
-                await self._streams.forget_rising(StreamName(target.stream, job.namespace), portion)
+                await self._streams.retire_writers(
+                    StreamName(target.stream, job.namespace), portion
+                )
 
     # For the sweep
 

@@ -27,7 +27,7 @@ from storage.timeseries.totals import (
     DEPLOYMENT,
     NAMESPACE,
     Increments,
-    note_risen,
+    add_increments,
     total_of,
     total_of_all,
 )
@@ -53,7 +53,7 @@ class SampleRound:
         self.changes: dict[tuple[str, str], _Changes] = {}  # by namespace and kind
         self.gone: list[tuple[str, str]] = []  # namespace and id
         self._forced = forced
-        self._risen: dict[str, Increments] = {}  # by namespace
+        self._increments: dict[str, Increments] = {}  # by namespace
         self._slot = FINEST.slot(at_ms)
 
     # Turns
@@ -84,8 +84,8 @@ class SampleRound:
                 self._evict(shape, place, old)
             resource = self.memory.known[shape.kind][place] = Known(shape, seen.resource_id)
         if shape is not TOTAL:
-            risen = self._risen.setdefault(seen.namespace, {})
-            note_risen(risen, shape, resource.values, seen.values)
+            increments = self._increments.setdefault(seen.namespace, {})
+            add_increments(increments, shape, resource.values, seen.values)
         self._store_changes(place, resource, seen.values, seen.behind)
 
     def _store_changes(
@@ -168,22 +168,22 @@ class SampleRound:
                     samples[namespace][shape.kind].append(resource.values)
         totals = []
         for namespace, of_kinds in samples.items():
-            risen = self._risen.get(namespace, {})
-            total = total_of(self._total(namespace, NAMESPACE), of_kinds, risen)
+            increments = self._increments.get(namespace, {})
+            total = total_of(self._total(namespace, NAMESPACE), of_kinds, increments)
             self.record(TOTAL, Observation(namespace, "", NAMESPACE, TOTAL.values(total)))
             totals.append(total)
         return totals
 
     def record_deployment(self, totals: Sequence[TotalSample], used: int, most: int) -> None:
         """Record the total of all namespaces, which marks this slot as measured for readers."""
-        risen: Increments = {}
-        for of_namespace in self._risen.values():
+        increments: Increments = {}
+        for of_namespace in self._increments.values():
             for name, by in of_namespace.items():
-                risen[name] = risen.get(name, 0) + by
+                increments[name] = increments.get(name, 0) + by
         total = total_of_all(
             self._total("", DEPLOYMENT),
             totals,
-            risen,
+            increments,
             memory_used_bytes=used,
             memory_max_bytes=most,
             sampled_at_ms=self.at_ms,

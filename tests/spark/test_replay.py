@@ -201,7 +201,7 @@ async def remembered(storage) -> set[bool]:
     """Return whether any log of the target still has producer state."""
     stream = await storage.catalog.stream(TARGET)
     logs = [LogAddress("default", shard.log_id) for shard in stream.shards]
-    known = [await storage.streams._rising.known(at) for at in logs]
+    known = [await storage.streams._idempotent_appender.writer_state(at) for at in logs]
     return {True for has, _ in known if has}
 
 

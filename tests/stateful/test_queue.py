@@ -148,7 +148,7 @@ class QueueMachine(RuleBasedStateMachine):
 
     @rule()
     def sweep(self) -> None:
-        self.bench.run(self.queues.tidy(self.name))
+        self.bench.run(self.queues.sweep(self.name))
 
     @rule()
     def redrive(self) -> None:
@@ -158,7 +158,7 @@ class QueueMachine(RuleBasedStateMachine):
     @rule(offset=st.integers(0, 12))
     def drop(self, offset: int) -> None:
         self.model.settle_time()
-        self.bench.run(self.queues.tidy(self.name))
+        self.bench.run(self.queues.sweep(self.name))
         expected = self.model.drop(offset)
         try:
             self.bench.run(self.storage.inspector.drop(self.name, str(offset)))

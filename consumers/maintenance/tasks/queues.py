@@ -50,7 +50,7 @@ class ActiveQueueTracker:
 
 
 async def _sweep(storage: Storage, queue: Queue) -> int:
-    return await drain(partial(storage.queues.tidy, queue.name, queue))
+    return await drain(partial(storage.queues.sweep, queue.name, queue))
 
 
 async def _visit_all(

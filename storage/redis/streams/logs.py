@@ -263,7 +263,7 @@ class HotLogs:
             return bool(reply[1] == -2)
         return _records_from(reply[1], [reply[2]], 1)[0]
 
-    async def tidy_keys(self, log: LogAddress, keys_max: int) -> int:
+    async def sweep_key_index(self, log: LogAddress, keys_max: int) -> int:
         """Remove some keys whose newest record has expired; return their number."""
         keys = log_keys(log.namespace, log.log_id)
         reply = checked(await self._pipeline.write("sweep_key_index", [keys[1], keys[6]], keys_max))

@@ -55,7 +55,7 @@ async def test_delay_can_last_years_and_retention_starts_at_its_end(engines, clo
     await made(engines, WORK, retention_ms=60_000)
     await send(queues, WORK, b"later", delay_ms=9 * year_ms)
     clock.advance(ms=9 * year_ms - 1)
-    await queues.tidy(WORK)
+    await queues.sweep(WORK)
     early = await receive(queues, WORK)
     clock.advance(ms=1)
 

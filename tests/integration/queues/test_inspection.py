@@ -60,7 +60,7 @@ async def test_browse_keeps_order_of_messages_moved_out_of_log(engines):
         received = await queues.receive(WORK, messages_max=1_000)
         verdicts = [Settlement(one.receipt_handle, SettleAction.ACK) for one in received]
         await queues.settle(WORK, verdicts)
-    await queues.tidy(WORK)
+    await queues.sweep(WORK)
     await send(queues, WORK, b"last")
 
     found, _ = await engines.inspector.browse(WORK)

@@ -35,7 +35,7 @@ async def test_history_lists_all_events_even_after_deletion(engines, clock):
     clock.advance(ms=2_000)
     await engines.queues.receive(WORK, visibility_timeout_ms=5_000)
     clock.advance(ms=5_000)
-    await engines.queues.tidy(WORK)
+    await engines.queues.sweep(WORK)
     await engines.dead_letters.redrive(WORK)
     [again] = await engines.queues.receive(WORK)
     await settle(engines, again.receipt_handle, SettleAction.ACK)
@@ -85,7 +85,7 @@ async def test_history_begins_with_next_send_after_enabling(
     on = [await told(engines, "0"), await told(engines, "1")]
     before = await engines.inspector.history(WORK, "0")
     await made(engines, WORK)
-    await engines.queues.tidy(WORK)
+    await engines.queues.sweep(WORK)
     again = await engines.inspector.history(WORK, "1")
 
     assert (off.events, off.truncated) == ((), True)
@@ -100,7 +100,7 @@ async def test_maintenance_enables_history_without_send(engines):
     await made(engines, WORK)
     await engines.queues.send(WORK, [NewMessage(b"one")])
     await made(engines, WORK, history=True)
-    await engines.queues.tidy(WORK)
+    await engines.queues.sweep(WORK)
     await engines.queues.receive(WORK)
 
     assert await told(engines, "0") == [What.DELIVERED]
@@ -131,7 +131,7 @@ async def test_move_is_recorded_in_both_queues(engines, clock):
     await engines.queues.receive(WORK)
     async with asyncio.timeout(5):
         while What.MOVED_OUT not in await told(engines, "0"):
-            await engines.queues.tidy(WORK)
+            await engines.queues.sweep(WORK)
 
     moved_in = (await engines.inspector.history(dead, "1")).events[0]
     assert await told(engines, "0") == [
@@ -149,7 +149,7 @@ async def test_expiry_and_overflow_are_recorded(engines, clock):
     await engines.queues.send(WORK, [NewMessage(b"a"), NewMessage(b"b", ttl_ms=1_000)])
     await engines.queues.send(WORK, [NewMessage(b"c")])
     clock.advance(ms=1_000)
-    await engines.queues.tidy(WORK)
+    await engines.queues.sweep(WORK)
 
     assert await told(engines, "0") == [What.SENT, What.DROPPED]
     assert await told(engines, "1") == [What.SENT, What.EXPIRED]

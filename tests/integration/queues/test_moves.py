@@ -112,7 +112,7 @@ async def test_maintenance_completes_interrupted_moves_exactly_once(engines, clo
     on_the_way = await queues.stats(WORK)
     carrier.complete = bring
 
-    await asyncio.gather(*(queues.tidy(WORK) for _ in range(4)))
+    await asyncio.gather(*(queues.sweep(WORK) for _ in range(4)))
 
     assert (on_the_way.moving, on_the_way.ready) == (3, 0)
     assert await receive(queues, DEAD) == [b"1", b"2", b"3"]
@@ -249,7 +249,7 @@ async def test_concurrent_moves_neither_lose_nor_duplicate_messages(
             await asyncio.gather(
                 *(process.queues.receive(WORK, messages_max=1) for process in (engines, other)),
                 *(process.queues._transfer.complete(WORK) for process in (engines, other)),
-                *(process.queues.tidy(WORK) for process in (engines, other)),
+                *(process.queues.sweep(WORK) for process in (engines, other)),
             )
             started = await asyncio.gather(
                 *(process.moves.start(DEAD, per_second=100) for process in (engines, other)),

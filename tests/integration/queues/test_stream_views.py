@@ -75,7 +75,7 @@ async def test_view_starts_when_enabled_and_restarts_when_reenabled(engines):
     await send(queues, WORK, b"1")
     first = await shown(engines)
     await made(engines, WORK)
-    await queues.tidy(WORK)
+    await queues.sweep(WORK)
     with pytest.raises(StreamNotFound):
         await shown(engines)
     await send(queues, WORK, b"unseen")
@@ -101,8 +101,8 @@ async def test_view_follows_retention_of_its_queue(engines, clock):
     clock.advance(ms=HOUR_MS - 1)
     await send(queues, WORK, b"2")
     clock.advance(ms=1)
-    await queues.tidy(WORK)
-    await queues.tidy(WORK)
+    await queues.sweep(WORK)
+    await queues.sweep(WORK)
 
     assert await shown(engines) == [(1, b"2")]
 

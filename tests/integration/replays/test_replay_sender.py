@@ -54,7 +54,7 @@ async def test_restarted_attempt_adds_nothing_twice(storage, order, monkeypatch)
     records = await fill(storage, 300)
     await storage.replays.submit("default", wanted(order=order), "r")
     job, spec, _ = await begin(storage)
-    append = storage.streams.append_rising_together
+    append = storage.streams.append_idempotent_batch
     calls = 0
 
     async def dies(*args, **kwargs):
@@ -65,7 +65,7 @@ async def test_restarted_attempt_adds_nothing_twice(storage, order, monkeypatch)
             raise StreamNotFound("the worker is gone")
         return await append(*args, **kwargs)
 
-    monkeypatch.setattr(storage.streams, "append_rising_together", dies)
+    monkeypatch.setattr(storage.streams, "append_idempotent_batch", dies)
     for _ in range(200):
         ended = await send(storage, job, spec)
         if ended == TaskEnd():
@@ -158,10 +158,10 @@ async def test_sends_in_progress_count_when_another_part_halts(storage, monkeypa
     append, is_there, answered = StreamTarget.__call__, asyncio.Event(), asyncio.Event()
 
     async def answered_late(self, records) -> AppendCounts:
-        risen = await append(self, records)
+        counts = await append(self, records)
         is_there.set()
         await answered.wait()
-        return risen
+        return counts
 
     monkeypatch.setattr(StreamTarget, "__call__", answered_late)
     sending = asyncio.create_task(send(storage, job, spec))
@@ -188,11 +188,11 @@ async def test_sends_in_progress_count_when_another_part_fails(storage, monkeypa
             await is_there.wait()
             has_failed.set()
             raise StreamNotFound("Stream 'target' does not exist.")
-        risen = await append(self, records)
+        counts = await append(self, records)
         is_there.set()
         await has_failed.wait()
         await asyncio.sleep(0.1)
-        return risen
+        return counts
 
     monkeypatch.setattr(StreamTarget, "__call__", one_of_two)
     ended = await asyncio.wait_for(send(storage, job, spec), 5)
@@ -274,16 +274,16 @@ async def test_target_recreated_during_replay_gets_nothing_more(storage):
 
 async def test_unanswered_append_is_retried(storage, monkeypatch):
     await fill(storage, 100)
-    append = storage.streams.append_rising_together
+    append = storage.streams.append_idempotent_batch
     lost = iter([True, False, True] + [False] * 100)
 
     async def loses(*args, **kwargs) -> AppendCounts:
-        risen: AppendCounts = await append(*args, **kwargs)
+        counts: AppendCounts = await append(*args, **kwargs)
         if next(lost):
             raise OutcomeUnknown
-        return risen
+        return counts
 
-    monkeypatch.setattr(storage.streams, "append_rising_together", loses)
+    monkeypatch.setattr(storage.streams, "append_idempotent_batch", loses)
     parts = await replay(storage, wanted())
 
     assert len(await everything(storage)) == 100

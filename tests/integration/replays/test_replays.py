@@ -360,8 +360,10 @@ async def test_maintenance_forgets_producers_of_ended_replays(
     assert await storage.replays.sweep() == 1
     assert await storage.replays.sweep() == 0  # once is enough
 
-    risen = [await storage.streams._rising.known(at) for at in await _logs(storage)]
-    assert {known for known, _ in risen} == {False}
+    states = [
+        await storage.streams._idempotent_appender.writer_state(at) for at in await _logs(storage)
+    ]
+    assert {known for known, _ in states} == {False}
 
 
 async def _logs(storage) -> list[LogAddress]:

@@ -430,8 +430,8 @@ async def test_expired_record_is_not_found_and_its_key_is_forgotten(indexed, clo
     with pytest.raises(RecordNotFound):
         await indexed.latest_of_key(INDEXED, "a")
     assert await latest(indexed, "b") == b"new"
-    assert await indexed.tidy_keys(INDEXED) == 1
-    assert await indexed.tidy_keys(INDEXED) == 0
+    assert await indexed.sweep_key_index(INDEXED) == 1
+    assert await indexed.sweep_key_index(INDEXED) == 0
     assert await latest(indexed, "b") == b"new"
 
 
