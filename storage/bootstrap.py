@@ -57,9 +57,9 @@ from storage.quotas.enforcer import QuotaEnforcer
 from storage.quotas.memory_guard import MemoryGuard, watched
 from storage.quotas.usage import StorageUsage
 from storage.redis.cluster_store import HotStore
-from storage.redis.counters.pacing import HotPacing
 from storage.redis.counters.presence import HotPresence
 from storage.redis.counters.rate_limits import HotRates
+from storage.redis.counters.shared_rate import SharedRate
 from storage.redis.counters.timeseries import HotSeries
 from storage.redis.keys import LogAddress
 from storage.redis.queues.inspection import HotContents
@@ -242,7 +242,7 @@ async def open_storage(
             queues=queues,
             groups=groups,
             jobs=jobs,
-            pacing=HotPacing(pipeline),
+            shared_rate=SharedRate(pipeline),
             clock=clock,
         )
         yield Storage(

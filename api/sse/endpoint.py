@@ -16,7 +16,7 @@ from api.http.routing import FastRouter, StreamingResponse
 from api.native.cursors import encode_cursor
 from api.native.problems import problem
 from api.native.records import RecordOut
-from api.sse.encoding import (
+from api.sse.encoders import (
     EVENT_STREAM,
     JSON_LINES,
     EndedNotice,

@@ -16,7 +16,7 @@ from storage.domain.log.record_batch import Record
 from storage.domain.names import StreamName
 from storage.domain.streams.columnar_batch import Columns
 from storage.domain.streams.idempotence import AppendCounts, SequencedBatch
-from storage.domain.streams.load_scaling import Load, changes_for
+from storage.domain.streams.load_scaler import Load, changes_for
 from storage.domain.streams.stream import (
     UNCONDITIONAL,
     AppendCondition,

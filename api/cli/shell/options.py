@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from api.cli.shell.completion import group_names, queue_names, stream_names
-from api.cli.shell.parsing import parse_duration, parse_position, parse_time
+from api.cli.shell.parsers import parse_duration, parse_position, parse_time
 from api.cli.shell.terminal import parsed_by
 from storage.domain.clock import SystemClock
 

@@ -14,7 +14,7 @@ from storage.domain.errors import (
 )
 from storage.domain.log.record_batch import decode_batches
 from storage.domain.streams.lineage import ShardClosedTo, pack_children, unpack_children
-from storage.domain.streams.load_scaling import Load
+from storage.domain.streams.load_scaler import Load
 from storage.domain.streams.stream import LogRecord, Shard
 from storage.redis.keys import LogAddress, every_key, key, log_keys, queue_keys, view_keys
 from storage.redis.queues.script_args import as_stream_record

@@ -20,7 +20,7 @@ from storage.domain.errors import (
 from storage.domain.log.record_batch import Record
 from storage.domain.names import StreamName
 from storage.domain.streams.columnar_batch import Columns
-from storage.domain.streams.load_scaling import Load
+from storage.domain.streams.load_scaler import Load
 from storage.domain.streams.stream import (
     RING_SIZE,
     AppendCondition,
