@@ -12,6 +12,7 @@ from storage.access.token_secret import TokenSecret
 from storage.archive.admin import ArchiveAdmin
 from storage.archive.commit import ArchiveCommitter
 from storage.archive.garbage_collection import ArchiveGarbageCollector
+from storage.archive.manifest_cache import ManifestCache
 from storage.archive.planner import ArchivePlanner
 from storage.archive.tiered_reader import TieredReader
 from storage.archive.trim import HotTrimmer
@@ -40,7 +41,6 @@ from storage.parquet.object_store import Root, open_root
 from storage.postgres.database import Database, open_database
 from storage.postgres.listener import Listener
 from storage.postgres.repositories.archive_manifest import ArchiveRows
-from storage.postgres.repositories.manifest_cache import ManifestCache
 from storage.postgres.repositories.manifest_reads import ManifestRows
 from storage.postgres.repositories.moves import MoveRows
 from storage.postgres.repositories.offset_reservations import Reservations, StoreIdentities

@@ -26,7 +26,7 @@ class SelectedRecord(msgspec.Struct, frozen=True, gc=False):
 
     part: str
     shard: int
-    at: LogRecord
+    log_record: LogRecord
 
 
 class SendBatch(msgspec.Struct, frozen=True):

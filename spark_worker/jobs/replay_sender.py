@@ -264,7 +264,7 @@ def _counted(batch: SendBatch, counts: AppendCounts) -> list[PartProgress]:
     for nth, item in enumerate(batch.records):
         tally = sent[item.part]
         tally[nth < counts.duplicates] += 1
-        tally[2] += item.at.record.size_bytes
+        tally[2] += item.log_record.record.size_bytes
     return [
         msgspec.structs.replace(
             part,

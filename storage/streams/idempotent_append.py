@@ -96,7 +96,7 @@ class _Batch(msgspec.Struct):
         return [*dict.fromkeys(self.sequenced.producer_ids)]
 
 
-class _Answer(msgspec.Struct):
+class _ShardResult(msgspec.Struct):
     """The result of one shard's part.
 
     `added` is the number of new records; `left`, which the shard did not take, go to its children.
@@ -167,7 +167,7 @@ class IdempotentAppender:
 
     async def _to_shard(
         self, stream: Stream, shard: Shard, batch: _Batch, numbers: Sequence[int]
-    ) -> _Answer:
+    ) -> _ShardResult:
         """Add the records that neither the shard nor its ancestors have taken yet."""
         floors = await self._floors_of(stream, shard, batch.producers())
         left = [number for number in numbers if _is_above(floors, batch, number)]
@@ -176,12 +176,12 @@ class IdempotentAppender:
             try:
                 done = await self._appending.put(stream, shard, part)
             except ShardClosedTo as closed:
-                return _Answer(0, left, closed.children)
+                return _ShardResult(0, left, closed.children)
             except PartialDuplicate as partial_duplicate:
                 left = batch.sequenced.above(left, lasts_of(part.claims, partial_duplicate.lasts))
             else:
-                return _Answer(0 if done.duplicate else len(left))
-        return _Answer(0)
+                return _ShardResult(0 if done.duplicate else len(left))
+        return _ShardResult(0)
 
     # High-water marks of closed ancestors
 
@@ -317,7 +317,7 @@ def _ancestors(stream: Stream, shard: Shard) -> list[Shard]:
     return [*ancestors.values()]
 
 
-def _add(groups: dict[Shard, list[int]], answer: _Answer, hash_keys: Sequence[int]) -> None:
+def _add(groups: dict[Shard, list[int]], answer: _ShardResult, hash_keys: Sequence[int]) -> None:
     """Merge the records that a closed shard did not take into its children's, in order."""
     for number in answer.left:
         child = next(child for child in answer.children if child.takes(hash_keys[number]))

@@ -2,7 +2,9 @@
 
 import json
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -96,3 +98,21 @@ Headers = Annotated[
     ),
 ]
 ContentType = Annotated[str, typer.Option("--content-type", help="Content type of the data.")]
+
+
+DataOption = Annotated[Path | None, typer.Option(help="Data directory.")]
+ServerOption = Annotated[
+    Literal["bundled", "path"] | None,
+    typer.Option(help="Valkey to start: the bundled one, or the one on PATH."),
+]
+
+
+class JobStateOption(StrEnum):
+    """Job state."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    PAUSED = "paused"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"

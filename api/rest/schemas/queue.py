@@ -6,14 +6,14 @@ import msgspec
 from pydantic import BaseModel, Field
 
 from api.native.fields import rfc3339, to_ms
-from api.rest.schema_base import Bytes, Config, Seconds, Tags, Time, in_seconds, merged, valid
-from api.rest.schemas.queue_parts import (
+from api.rest.queue_policies import (
     BackoffConfig,
     BackoffOut,
     DeadLettersConfig,
     GroupWeightConfig,
     RedriveAllowConfig,
 )
+from api.rest.schema_base import Bytes, Config, Seconds, Tags, Time, in_seconds, merged, valid
 from storage.domain import limits
 from storage.domain.queues.policies import GroupWeight, Overflow, PoisonPolicy
 from storage.domain.queues.queue import (

@@ -134,7 +134,7 @@ async def test_wrong_signature_is_recorded_in_audit_log(guarded: Guarded):
     await asyncio.to_thread(lambda: _refused(guarded.client("sqs", one.id, "x" * 40).list_queues))
 
     [entry] = await _refusals(guarded)
-    assert (entry.asked.operation, entry.asked.credential) == ("log_in", one.id)
+    assert (entry.call.operation, entry.call.credential) == ("log_in", one.id)
     assert entry.outcome == "refused:SignatureDoesNotMatch"
 
 
@@ -143,7 +143,7 @@ async def _refusals(guarded: Guarded) -> list[Any]:
     async with asyncio.timeout(SOON_S):
         while True:
             page = await guarded.storage.audit_log.page(AuditFilter())
-            found = [entry for entry in page if entry.asked.operation == "log_in"]
+            found = [entry for entry in page if entry.call.operation == "log_in"]
             if found:
                 return found
             await asyncio.sleep(0.05)

@@ -82,7 +82,7 @@ async def test_api2_broken_authentication(guarded: Guarded):
     assert len({answer.json()["detail"] for answer in answers[:3]}) == 1
     noted = await entries(guarded, outcome="refused:unauthenticated")
     assert noted
-    assert {entry.asked.operation for entry in noted} == {"log_in"}
+    assert {entry.call.operation for entry in noted} == {"log_in"}
     assert own.word not in str(noted)
 
 
@@ -162,7 +162,7 @@ async def test_api5_broken_function_level_authorization(guarded: Guarded, role):
         body = {"name": "a", "roles": ["viewer"]} if path == "/v1/keys" else None
         assert (await guarded.ask(method, path, key, json=body)).status_code == 403
     assert {
-        entry.asked.operation for entry in await entries(guarded, outcome="refused:forbidden")
+        entry.call.operation for entry in await entries(guarded, outcome="refused:forbidden")
     } == {
         "delete_queue",
         "purge_queue",

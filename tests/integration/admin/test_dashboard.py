@@ -114,7 +114,7 @@ async def test_only_ended_sessions_are_audited_as_login_attempts(service):
         await asyncio.sleep(0.01)
 
     assert len(told) == len(before) + 1
-    assert told[0].asked.operation == "log_in"
+    assert told[0].call.operation == "log_in"
 
 
 async def test_viewer_sees_no_forbidden_actions(service):

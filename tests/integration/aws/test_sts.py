@@ -98,7 +98,7 @@ async def test_invalid_credentials_are_rejected_and_audited(guarded: Guarded):
 
     async def doors() -> set[Door]:
         page = await guarded.storage.audit_log.page(AuditFilter())
-        return {entry.asked.door for entry in page if entry.asked.operation == "log_in"}
+        return {entry.call.door for entry in page if entry.call.operation == "log_in"}
 
     await eventually(doors, {Door.STS})
 

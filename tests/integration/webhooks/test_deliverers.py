@@ -177,8 +177,8 @@ async def test_log_has_row_per_message_with_its_attempts(bench, storage, receive
     assert len(await page(webhook, from_ms=begun_ms + 1)) == 1
     assert len(await page(webhook, status=DeliveryStatus.DELIVERED)) == 3
     [delivery] = await page(webhook, event_id=first)
-    assert [attempt.status for attempt in delivery.kept] == [500, 204]
-    assert delivery.kept[0].response == "no room"
+    assert [attempt.status for attempt in delivery.last_attempts] == [500, 204]
+    assert delivery.last_attempts[0].response == "no room"
 
 
 async def test_log_keeps_last_attempts_and_counts_all(bench, storage, receiver, clock):
@@ -195,7 +195,7 @@ async def test_log_keeps_last_attempts_and_counts_all(bench, storage, receiver, 
     [delivery] = await bench.deliveries()
 
     assert delivery.attempts == 31
-    assert len(delivery.kept) == KEPT
+    assert len(delivery.last_attempts) == KEPT
 
 
 async def test_log_entries_expire(bench, storage, receiver, clock):
@@ -276,7 +276,7 @@ async def test_delivery_is_resent_under_its_id_even_after_success(
     )
     assert [(got.event_id, got.body) for got in receiver.got] == [(message_id, b"hello")] * 3
     assert (delivery.status, delivery.attempts) == (DeliveryStatus.DELIVERED, 3)
-    assert [one.resent for one in delivery.kept] == [False, True, True]
+    assert [one.resent for one in delivery.last_attempts] == [False, True, True]
 
 
 async def test_waiting_message_is_acknowledged_by_successful_resend(

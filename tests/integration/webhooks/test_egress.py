@@ -57,8 +57,8 @@ async def test_name_resolving_to_private_address_is_blocked(bench, storage, rece
     await source.round()
 
     [delivery] = await bench.deliveries()
-    assert delivery.kept[0].outcome is AttemptOutcome.BLOCKED
-    assert (delivery.kept[0].status, delivery.kept[0].response) == (None, "")
+    assert delivery.last_attempts[0].outcome is AttemptOutcome.BLOCKED
+    assert (delivery.last_attempts[0].status, delivery.last_attempts[0].response) == (None, "")
     assert receiver.got == []
 
 
@@ -88,7 +88,7 @@ async def test_untrusted_certificate_is_failure(bench, storage, tmp_path):
         await (await bench.queue_source()).round()
 
     [delivery] = await bench.deliveries()
-    assert delivery.kept[0].outcome is AttemptOutcome.TLS
+    assert delivery.last_attempts[0].outcome is AttemptOutcome.TLS
     assert receiver.got == []
 
 

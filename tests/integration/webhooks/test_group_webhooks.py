@@ -7,7 +7,7 @@ import pytest
 
 from consumers.webhooks.deliverer import source_of
 from consumers.webhooks.manual_delivery import Requested
-from consumers.webhooks.shard_source import Membership, ShardSource
+from consumers.webhooks.shard_source import MemberGeneration, ShardSource
 from storage.domain import limits
 from storage.domain.errors import StaleGeneration, ValidationFailed
 from storage.domain.groups.group import GroupKind, GroupSpec, ResetSpec, ResetTo
@@ -332,7 +332,7 @@ async def test_missing_shard_delivers_nothing(bench, storage, receiver):
     """The source failed, and no shard of the group was served for five seconds."""
     await group_hook(bench)
     stream = await storage.catalog.stream(CLICKS)
-    mine = Membership(READERS, "webhook.hook")
+    mine = MemberGeneration(READERS, "webhook.hook")
     source = ShardSource(
         endpoint=await bench.endpoint(),
         storage=storage,

@@ -168,7 +168,7 @@ async def test_every_unsuccessful_response_is_retried(
     [delivered] = await bench.deliveries()
 
     assert (failed.status, failed.attempts) == (DeliveryStatus.RETRYING, 1)
-    assert (failed.kept[0].outcome, failed.kept[0].status) == (outcome, status)
+    assert (failed.last_attempts[0].outcome, failed.last_attempts[0].status) == (outcome, status)
     assert early == 0
     assert [got.event_id for got in receiver.got] == [message_id] * 2
     assert [got.headers["millstream-attempt"] for got in receiver.got] == ["1", "2"]
@@ -187,7 +187,7 @@ async def test_success_does_not_depend_on_response_body(bench, storage, receiver
 
     [delivery] = await bench.deliveries()
     assert delivery.status is DeliveryStatus.DELIVERED
-    assert len(delivery.kept[0].response) <= 4096
+    assert len(delivery.last_attempts[0].response) <= 4096
     assert (await storage.queues.stats(ORDERS)).acknowledged == 1
 
 

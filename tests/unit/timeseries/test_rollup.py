@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.domain import limits
-from storage.domain.timeseries.changes import LONGER, Known, Looked
+from storage.domain.timeseries.changes import LONGER, Looked, ResourceState
 from storage.domain.timeseries.rollup import (
     Tick,
     added,
@@ -154,7 +154,7 @@ looks = st.lists(
 
 @given(looks, st.integers(0, 200))
 def test_rings_match_a_list_of_all_samples(told, begin):
-    known, store = Known(GROUP, "0"), Store()
+    known, store = ResourceState(GROUP, "0"), Store()
     longer: list[Looked] = []
     by_slot: dict[int, tuple[int, int, int]] = {}
     begin += 170_000_000  # an arbitrary slot
