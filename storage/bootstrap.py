@@ -190,7 +190,7 @@ async def open_storage(
             provisioner=provisioner,
             wakeups=wakeups,
             clock=clock,
-            limits_in_force=limits,
+            limits=limits,
             memory_guard=memory_guard,
         )
         stack.push_async_callback(queues.close)
@@ -219,7 +219,7 @@ async def open_storage(
             trimmer=trimmer,
             wakeups=wakeups,
             clock=clock,
-            limits_in_force=limits,
+            limits=limits,
             memory_guard=memory_guard,
             archive=tiered,
         )

@@ -16,7 +16,7 @@ from storage.parquet.object_store import Root
 from storage.parquet.record_schema import records_of
 from storage.settings import StorageSettings
 
-AT_ONCE = replace(Limits(), job_backoff_ms=0)
+WITHOUT_BACKOFF = replace(Limits(), job_backoff_ms=0)
 """Limits without back-off: a failed job is retried immediately."""
 
 Meanwhile = Callable[[Sequence[CopyResult]], Sequence[CopyResult]]

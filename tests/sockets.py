@@ -150,11 +150,11 @@ class Server:
 
 @asynccontextmanager
 async def serving(
-    storage: Storage, known: Limits, settings: Settings | None = None
+    storage: Storage, limits: Limits, settings: Settings | None = None
 ) -> AsyncGenerator[Server]:
     """Serve this storage on a free port."""
     config = uvicorn.Config(
-        create_app(settings or Settings(), storage, known),
+        create_app(settings or Settings(), storage, limits),
         port=0,
         http="api.server.http_protocol:FastPathProtocol",
         ws="api.websocket.uvicorn_protocol:PushProtocol",

@@ -85,7 +85,7 @@ class Queues:
         provisioner: LogProvisioner,
         wakeups: Wakeups,
         clock: Clock,
-        limits_in_force: Limits,
+        limits: Limits,
         memory_guard: MemoryGuard,
     ) -> None:
         self._memory_guard = memory_guard
@@ -100,7 +100,7 @@ class Queues:
         self._provisioner = provisioner
         self._wakeups = wakeups
         self._clock = clock
-        self._limits = limits_in_force
+        self._limits = limits
         self._releases: set[asyncio.Task[None]] = set()
 
     async def close(self) -> None:

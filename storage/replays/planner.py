@@ -145,11 +145,14 @@ class ReplayPlanner:
             offset = reads[0].next_offset
 
 
-_AT_ONCE = 8  # ranges that are read
+_READ_CONCURRENCY_MAX = 8  # ranges that are read
 
 
 def _in_turn(places: Sequence[OffsetRange]) -> list[Sequence[OffsetRange]]:
-    return [places[nth : nth + _AT_ONCE] for nth in range(0, len(places), _AT_ONCE)]
+    return [
+        places[nth : nth + _READ_CONCURRENCY_MAX]
+        for nth in range(0, len(places), _READ_CONCURRENCY_MAX)
+    ]
 
 
 def _places(reaches: Sequence[OffsetRange]) -> list[OffsetRange]:

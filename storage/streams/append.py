@@ -107,7 +107,7 @@ class Appender:
         provisioner: LogProvisioner,
         resharder: Resharder,
         clock: Clock,
-        limits_in_force: Limits,
+        limits: Limits,
         memory_guard: MemoryGuard,
     ) -> None:
         self._memory_guard = memory_guard
@@ -116,7 +116,7 @@ class Appender:
         self._executor = executor
         self._provisioner = provisioner
         self._clock = clock
-        self._limits = limits_in_force
+        self._limits = limits
 
     async def append(
         self, name: StreamName, records: Sequence[Record], idempotency_key: str

@@ -65,7 +65,7 @@ class Streams:
         trimmer: HotTrimmer,
         wakeups: Wakeups,
         clock: Clock,
-        limits_in_force: Limits,
+        limits: Limits,
         memory_guard: MemoryGuard,
         archive: TieredReader | None = None,
     ) -> None:
@@ -82,7 +82,7 @@ class Streams:
             provisioner=provisioner,
             resharder=resharder,
             clock=clock,
-            limits_in_force=limits_in_force,
+            limits=limits,
             memory_guard=memory_guard,
         )
         self._bulk = ColumnarAppender(self._appending, self._executor)

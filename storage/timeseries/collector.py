@@ -308,7 +308,7 @@ async def together(work: Callable[[A], Awaitable[T]], on: Iterable[A]) -> list[T
     batch: list[A] = []
     for item in on:
         batch.append(item)
-        if len(batch) == limits.SERIES_LOGS_AT_ONCE:
+        if len(batch) == limits.SERIES_MEASURE_CONCURRENCY_MAX:
             results += await asyncio.gather(*map(work, batch))
             batch = []
     return results + list(await asyncio.gather(*map(work, batch)))

@@ -21,7 +21,7 @@ from storage.parquet import local_store
 from storage.parquet.object_store import open_root
 from storage.postgres.database import open_database
 from storage.postgres.repositories.archive_manifest import ArchiveRows
-from tests.archiving import AT_ONCE, archive, bodies_in, copy, files_of, numbered
+from tests.archiving import WITHOUT_BACKOFF, archive, bodies_in, copy, files_of, numbered
 
 pytestmark = pytest.mark.one_store
 
@@ -31,7 +31,7 @@ HOUR = limits.HOUR_MS
 
 @pytest.fixture
 async def engines(settings, clock):
-    async with open_storage(settings, clock=clock, limits=AT_ONCE) as storage:
+    async with open_storage(settings, clock=clock, limits=WITHOUT_BACKOFF) as storage:
         yield storage
 
 

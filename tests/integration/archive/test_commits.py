@@ -11,7 +11,7 @@ from storage.domain.jobs import JobKind, JobState, LeaseLost
 from storage.domain.names import DEFAULT_NAMESPACE, StreamName
 from storage.domain.streams.stream import StreamSpec
 from storage.parquet.object_store import open_root
-from tests.archiving import AT_ONCE, bodies_in, copy, files_of, numbered
+from tests.archiving import WITHOUT_BACKOFF, bodies_in, copy, files_of, numbered
 
 pytestmark = pytest.mark.one_store
 
@@ -20,7 +20,7 @@ CLICKS = StreamName("clicks")
 
 @pytest.fixture
 async def engines(settings):
-    async with open_storage(settings, limits=AT_ONCE) as storage:
+    async with open_storage(settings, limits=WITHOUT_BACKOFF) as storage:
         yield storage
 
 
