@@ -23,7 +23,7 @@ from storage.domain.queues.message import NewMessage, SettleAction, Settlement
 from storage.domain.queues.policies import PoisonPolicy
 from storage.domain.queues.queue import DeadLetterTarget, DedupScope, QueueSpec, QueueType
 from storage.domain.streams.stream import ReadFrom
-from tests.reference import ReferenceQueue
+from tests.queue_model import ReferenceQueue
 from tests.stateful.conftest import Bench
 
 BODIES = st.binary(min_size=1, max_size=3)
