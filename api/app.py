@@ -4,7 +4,7 @@ uvicorn --factory api.app:create_app
 
 socket  ─▶ Gateway ─▶ push
 request ─▶ Gateway: request id, authentication, count
-             ├─ a hot route ─▶ dataplane
+             ├─ a hot route ─▶ its handler
              ├─ /, or the path of an Amazon queue URL ─▶ aws
              └─ anything else ─▶ FastAPI: configuration, health, metrics, openapi.json
 """

@@ -46,14 +46,14 @@ from api.websocket import endpoint as websocket
 
 def fast_routes() -> list[Route]:
     """Return the routes that are dispatched ahead of FastAPI."""
-    planes = (
-        messages.dataplane,
-        records.dataplane,
-        columnar_records.dataplane,
-        group_records.dataplane,
-        events.dataplane,
+    routers = (
+        messages.fast_routes,
+        records.fast_routes,
+        columnar_records.fast_routes,
+        group_records.fast_routes,
+        events.fast_routes,
     )
-    return [route for plane in planes for route in plane.routes]
+    return [route for router in routers for route in router.routes]
 
 
 def control_routers(

@@ -15,7 +15,7 @@ from spark_worker.runtime.java import find_java
 from spark_worker.runtime.job_context import Handler, JobContext
 from spark_worker.runtime.runner import OnEnd, Runner
 from spark_worker.runtime.session_pool import SessionPool
-from spark_worker.runtime.spark_session import open_session, tidy_scratch
+from spark_worker.runtime.spark_session import open_session, sweep_scratch
 from spark_worker.settings import WorkerSettings
 from storage.bootstrap import open_storage
 from storage.domain.jobs import JobKind
@@ -69,7 +69,7 @@ async def work(
     """
     fault_points.fault("worker.start")
     find_java()
-    tidy_scratch(settings.scratch)
+    sweep_scratch(settings.scratch)
     sparks = SessionPool(partial(open_session, settings), settings.jobs_per_session)
     async with open_storage(settings.storage, limits=limits) as storage:
         runner = Runner(

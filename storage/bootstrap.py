@@ -12,6 +12,7 @@ from storage.access.token_secret import TokenSecret
 from storage.archive.admin import ArchiveAdmin
 from storage.archive.commit import ArchiveCommitter
 from storage.archive.garbage_collection import ArchiveGarbageCollector
+from storage.archive.manifest_cache import ManifestCache
 from storage.archive.planner import ArchivePlanner
 from storage.archive.tiered_reader import TieredReader
 from storage.archive.trim import HotTrimmer
@@ -40,7 +41,6 @@ from storage.parquet.object_store import Root, open_root
 from storage.postgres.database import Database, open_database
 from storage.postgres.listener import Listener
 from storage.postgres.repositories.archive_manifest import ArchiveRows
-from storage.postgres.repositories.manifest_cache import ManifestCache
 from storage.postgres.repositories.manifest_reads import ManifestRows
 from storage.postgres.repositories.moves import MoveRows
 from storage.postgres.repositories.offset_reservations import Reservations, StoreIdentities
@@ -57,16 +57,16 @@ from storage.quotas.enforcer import QuotaEnforcer
 from storage.quotas.memory_guard import MemoryGuard, watched
 from storage.quotas.usage import StorageUsage
 from storage.redis.cluster_store import HotStore
-from storage.redis.counters.pacing import HotPacing
 from storage.redis.counters.presence import HotPresence
 from storage.redis.counters.rate_limits import HotRates
+from storage.redis.counters.shared_rate import SharedRate
 from storage.redis.counters.timeseries import HotSeries
 from storage.redis.keys import LogAddress
 from storage.redis.queues.inspection import HotContents
 from storage.redis.queues.messages import HotQueues
 from storage.redis.queues.stats import HotQueueStates
 from storage.redis.queues.transfer import HotMoves
-from storage.redis.streams.idempotence import HotRising
+from storage.redis.streams.idempotence import HotWriterWatermarks
 from storage.redis.streams.logs import HotLogs
 from storage.redis.streams.range_reader import HotRanges
 from storage.redis.transport.pipeline import Pipeline
@@ -177,12 +177,12 @@ async def open_storage(
             hot_moves, queue_executor, provisioner, MoveRows(database), clock
         )
         hot_queues, states = HotQueues(pipeline, limits), HotQueueStates(pipeline, limits)
-        rising = HotRising(pipeline)
+        watermarks = HotWriterWatermarks(pipeline)
         queues = Queues(
             hot=hot_queues,
             states=states,
             logs=logs,
-            rising=rising,
+            watermarks=watermarks,
             executor=queue_executor,
             transfer=transfer,
             trimmer=trimmer,
@@ -190,7 +190,7 @@ async def open_storage(
             provisioner=provisioner,
             wakeups=wakeups,
             clock=clock,
-            limits_in_force=limits,
+            limits=limits,
             memory_guard=memory_guard,
         )
         stack.push_async_callback(queues.close)
@@ -212,14 +212,14 @@ async def open_storage(
         tiered = await stack.enter_async_context(_open_tiered(root, database, rows, clock, limits))
         streams = Streams(
             hot=logs,
-            rising=rising,
+            watermarks=watermarks,
             catalog=catalog,
             provisioner=provisioner,
             resharder=resharder,
             trimmer=trimmer,
             wakeups=wakeups,
             clock=clock,
-            limits_in_force=limits,
+            limits=limits,
             memory_guard=memory_guard,
             archive=tiered,
         )
@@ -242,7 +242,7 @@ async def open_storage(
             queues=queues,
             groups=groups,
             jobs=jobs,
-            pacing=HotPacing(pipeline),
+            shared_rate=SharedRate(pipeline),
             clock=clock,
         )
         yield Storage(

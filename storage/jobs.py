@@ -185,7 +185,7 @@ class Jobs:
 
         It is another one if this attempt has ended before, so the call may be repeated. Raises LeaseLost.
         """
-        return await self._rows.let_go(
+        return await self._rows.end_attempt(
             claim, progress, lambda _: Outcome(state=state, failure=failure)
         )
 
@@ -194,7 +194,7 @@ class Jobs:
 
         Paused or cancelled if its owner requested that. Returns its state, as `finish` does. Raises LeaseLost.
         """
-        return await self._rows.let_go(claim, progress, rules.released)
+        return await self._rows.end_attempt(claim, progress, rules.released)
 
     async def fail(
         self,
@@ -209,7 +209,7 @@ class Jobs:
         With `retry` the job is restarted after a delay, which doubles each time, until it has failed `attempts_max` times in
         a row. Raises LeaseLost.
         """
-        return await self._rows.let_go(
+        return await self._rows.end_attempt(
             claim, progress, lambda job: self.after_failure(job, failure, retry=retry)
         )
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 
-def found(value: Any, path: str) -> Iterator[Any]:
+def resolve(value: Any, path: str) -> Iterator[Any]:
     """Resolve a path of `.name`, `.[0]` and `.[]` steps."""
     step = re.match(r"\.?(?:\[(?P<index>\d*)\]|(?P<name>\w+))", path)
     if step is None:
@@ -16,12 +16,12 @@ def found(value: Any, path: str) -> Iterator[Any]:
         return
     rest = path[step.end() :]
     if step["name"]:
-        yield from found(value[step["name"]], rest)
+        yield from resolve(value[step["name"]], rest)
     elif step["index"]:
-        yield from found(value[int(step["index"])], rest)
+        yield from resolve(value[int(step["index"])], rest)
     else:
-        for one in value:
-            yield from found(one, rest)
+        for item in value:
+            yield from resolve(item, rest)
 
 
 def main() -> None:
@@ -31,9 +31,9 @@ def main() -> None:
     while text := text.lstrip():
         value, end = decoder.raw_decode(text)
         text = text[end:]
-        for one in found(value, path):
-            plain = isinstance(one, str) and "-r" in options
-            sys.stdout.write(f"{one if plain else json.dumps(one)}\n")
+        for item in resolve(value, path):
+            plain = isinstance(item, str) and "-r" in options
+            sys.stdout.write(f"{item if plain else json.dumps(item)}\n")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 
 from storage.embedded.processes import child_setup
-from tests.amazon import aws_client
+from tests.aws_clients import aws_client
 from tests.debian import debian_program, libraries
 from tests.documentation import DOCS, blocks
 from tests.tls import Certificates, make_certificates

@@ -16,8 +16,8 @@ UNAVAILABLE = 4
 
 def find_redis() -> Path | None:
     """Return the path of redis-server, or None."""
-    found = shutil.which("redis-server")
-    return None if found is None else Path(found)
+    path = shutil.which("redis-server")
+    return None if path is None else Path(path)
 
 
 class NamedServer(ValkeyServer):
@@ -30,22 +30,22 @@ class NamedServer(ValkeyServer):
 
     def version(self) -> str:
         """Return name and version as reported: `Redis server v=7.0.15`."""
-        words = [str(self._binary), "--version"]
-        said = subprocess.run(words, capture_output=True, text=True, check=True).stdout
-        return " ".join(said.split()[:3])
+        command = [str(self._binary), "--version"]
+        output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        return " ".join(output.split()[:3])
 
 
-def add_store(words: argparse.ArgumentParser) -> None:
+def add_store(parser: argparse.ArgumentParser) -> None:
     """Add the option that `store_of` reads."""
-    words.add_argument("--store", choices=["bundled", "redis"], default="bundled")
+    parser.add_argument("--store", choices=["bundled", "redis"], default="bundled")
 
 
-def store_of(told: argparse.Namespace) -> Path | None:
+def store_of(arguments: argparse.Namespace) -> Path | None:
     """Return the program of the store, None for the bundled one; exit if it is missing."""
-    if told.store == "bundled":
+    if arguments.store == "bundled":
         return None
-    found = find_redis()
-    if found is None:
+    path = find_redis()
+    if path is None:
         sys.stderr.write(f"{MISSING}\n")
         sys.exit(UNAVAILABLE)
-    return found
+    return path

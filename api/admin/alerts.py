@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from api.admin import formatting
+from api.admin import display_formats
 from storage.domain import limits
 from storage.domain.jobs import Job
 from storage.domain.presence import ProcessRole, ProcessSeen
@@ -98,7 +98,7 @@ def _waiting(seen: AlertInputs) -> Iterable[Alert]:
     ages = {name: queue.oldest_age_ms(now_ms) for name, queue in seen.queues.items()}
     stuck = [name for name, queue in seen.queues.items() if is_stalled(queue, now_ms)]
     for name in _worst(stuck, ages):
-        waits = f"{formatting.plural(seen.queues[name].ready, 'message')} ready; the oldest has waited {formatting.format_duration(ages[name])}."
+        waits = f"{display_formats.plural(seen.queues[name].ready, 'message')} ready; the oldest has waited {display_formats.format_duration(ages[name])}."
         if name in seen.paused:
             yield Alert(WARN, f"{name} is paused", waits, f"/ui/queues/{name}")
         else:
@@ -110,8 +110,8 @@ def _waiting(seen: AlertInputs) -> Iterable[Alert]:
     for name in _worst(behind, ages):
         queue = seen.queues[name]
         detail = (
-            f"The oldest message has waited {formatting.format_duration(ages[name])}: {formatting.rate(queue.sent_per_second)}/s sent, "
-            f"{formatting.rate(queue.acknowledged_per_second)}/s acknowledged."
+            f"The oldest message has waited {display_formats.format_duration(ages[name])}: {display_formats.rate(queue.sent_per_second)}/s sent, "
+            f"{display_formats.rate(queue.acknowledged_per_second)}/s acknowledged."
         )
         yield Alert(WARN, f"{name} is falling behind", detail, f"/ui/queues/{name}")
     yield from _more(behind, "queues falling behind", "/ui/queues", {"sort": "-oldest"})
@@ -122,9 +122,9 @@ def _dead_letters(seen: AlertInputs) -> Iterable[Alert]:
     dead = [name for name, count in counts.items() if count]
     for name in _worst(dead, {name: (seen.died.get(name, 0), counts[name]) for name in dead}):
         new, path = seen.died.get(name, 0), f"/ui/queues/{name}/dead-letters"
-        title = f"{formatting.plural(counts[name], 'dead letter')} in {name}"
+        title = f"{display_formats.plural(counts[name], 'dead letter')} in {name}"
         if new > 0:
-            yield Alert(BAD, title, f"{formatting.count(new)} in the last hour.", path)
+            yield Alert(BAD, title, f"{display_formats.count(new)} in the last hour.", path)
         else:
             yield Alert(WARN, title, "None in the last hour.", path)
     yield from _more(dead, "queues with dead letters", "/ui/queues", {"state": "dead"})
@@ -134,9 +134,7 @@ def _parked(seen: AlertInputs) -> Iterable[Alert]:
     parked = {name: queue.parked for name, queue in seen.queues.items() if queue.parked}
     for name in _worst(parked, parked):
         title = f"Parked groups in {name}"
-        detail = (
-            f"{formatting.plural(parked[name], 'message')} blocked until the groups are resumed."
-        )
+        detail = f"{display_formats.plural(parked[name], 'message')} blocked until the groups are resumed."
         yield Alert(WARN, title, detail, f"/ui/queues/{name}/groups")
     yield from _more(parked, "queues with parked groups", "/ui/queues", {"state": "parked"})
 
@@ -149,7 +147,7 @@ def _lagging(seen: AlertInputs) -> Iterable[Alert]:
     lagging = [name for name, lag_ms in late.items() if lag_ms >= WAITS_LONG_MS]
     for name in _worst(lagging, late):
         group = seen.groups[name]
-        detail = f"{formatting.plural(group.lag_records, 'record')} behind, {formatting.format_duration(late[name])} in time."
+        detail = f"{display_formats.plural(group.lag_records, 'record')} behind, {display_formats.format_duration(late[name])} in time."
         if group.members:
             yield Alert(WARN, f"Group {name} is lagging", detail, f"/ui/groups/{name}")
         else:
@@ -195,9 +193,7 @@ def _of_deployment(seen: AlertInputs) -> Iterable[Alert]:
         yield Alert(BAD, "No deliverer is running", "Webhook deliveries are stopped.", "/ui/system")
     for process in seen.processes:
         if process.event_loop_lag_ms >= LOOP_LATE_MS:
-            late = (
-                f"Its event loop lags by {formatting.format_duration(process.event_loop_lag_ms)}."
-            )
+            late = f"Its event loop lags by {display_formats.format_duration(process.event_loop_lag_ms)}."
             yield Alert(WARN, f"Process {process.pid} is overloaded", late, "/ui/system")
     if seen.total is not None:
         yield from _of_store(seen.total, seen.now_ms)
@@ -207,7 +203,7 @@ def _of_store(total: TotalSample, now_ms: int) -> Iterable[Alert]:
     used, most = total.memory_used_bytes, total.memory_max_bytes
     if used is not None and most and used / most >= MEMORY_HIGH:
         full = used / most >= MEMORY_FULL
-        detail = f"{formatting.size(used)} of {formatting.size(most)}."
+        detail = f"{display_formats.size(used)} of {display_formats.size(most)}."
         if full:
             yield Alert(
                 BAD, "The hot store is full", detail + " Writes are rejected.", "/ui/system"
@@ -220,7 +216,9 @@ def _of_store(total: TotalSample, now_ms: int) -> Iterable[Alert]:
                 "/ui/system",
             )
     if (late_ms := total.archive_lag_ms(now_ms)) >= ARCHIVE_LATE_MS:
-        detail = f"The oldest unarchived record has waited {formatting.format_duration(late_ms)}."
+        detail = (
+            f"The oldest unarchived record has waited {display_formats.format_duration(late_ms)}."
+        )
         yield Alert(WARN, "Archiving is falling behind", detail, "/ui/streams")
 
 
@@ -236,4 +234,6 @@ def _more(
 ) -> Iterable[Alert]:
     rest = len(names) - NAMED_MAX
     if rest > 0:
-        yield Alert(WARN, f"{formatting.count(rest)} more {what}", "Show all.", path, parameters)
+        yield Alert(
+            WARN, f"{display_formats.count(rest)} more {what}", "Show all.", path, parameters
+        )

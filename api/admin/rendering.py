@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from fastapi import Request, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from api.admin import formatting
+from api.admin import display_formats
 from api.admin.assets import accepts_gzip, address_of
 from api.admin.body_preview import escape_misleading, summary
 from api.admin.queue_snippets import ServiceAccess
@@ -100,18 +100,20 @@ def environment() -> Environment:
         auto_reload=False,
     )
     made.filters.update(
-        count=formatting.count,
-        rate=formatting.rate,
-        size=formatting.size,
-        duration=formatting.format_duration,
-        plural=formatting.plural,
-        seconds=formatting.seconds,
+        count=display_formats.count,
+        rate=display_formats.rate,
+        size=display_formats.size,
+        duration=display_formats.format_duration,
+        plural=display_formats.plural,
+        seconds=display_formats.seconds,
         rfc3339=rfc3339,
         spark=sparkline,
         headertext=summary,
         shown_text=escape_misleading,
     )
-    made.globals.update(asset=address_of, percent=formatting.percent, nothing=formatting.NOTHING)
+    made.globals.update(
+        asset=address_of, percent=display_formats.percent, nothing=display_formats.NOTHING
+    )
     return made
 
 

@@ -23,7 +23,7 @@ from api.auth.cookies import session_token
 from api.types import RequestHeaders
 from storage.access.credential_cache import CachedCredential
 from storage.bootstrap import Storage
-from storage.concurrency.cached_value import Kept
+from storage.concurrency.cached_value import CachedValue
 from storage.domain import limits
 from storage.domain.access.credentials import Credential, CredentialKind
 from storage.domain.access.permissions import Principal
@@ -50,7 +50,7 @@ class _CheckedCredential(NamedTuple):
     """A verified credential, the cache entry that shows its changes, and its principal."""
 
     credential: Credential
-    entry: Kept[CachedCredential]
+    entry: CachedValue[CachedCredential]
     principal: Principal
 
 
@@ -138,12 +138,12 @@ class KeyAuthenticator:
     def _known(self, shown: _Shown, now_ms: int) -> _CheckedCredential | None:
         """Return the cached check, if the credential is unchanged as far as this process knows."""
         checked = self._checked.get(shown)
-        if checked is None or checked.entry.at(now_ms) is None:
+        if checked is None or checked.entry.value_at(now_ms) is None:
             return None
         return None if 0 < checked.credential.expires_ms <= now_ms else checked
 
     def _remember(self, shown: _Shown, credential: Credential, principal: Principal) -> None:
-        entry = self._storage().credentials.kept(credential.id)
+        entry = self._storage().credentials.entry(credential.id)
         if entry is not None and entry.value.credential is credential:
             if len(self._checked) >= limits.VERIFIED_TOKENS_CACHED_MAX:
                 self._checked.clear()

@@ -6,7 +6,7 @@
 
 One declaration gives a route its path, handler, types, authorise step and OpenAPI entry:
 
-    @dataplane.post("/v1/queues/{queue}/receive", body=StructBody(Receive), answer=Received,
+    @fast_routes.post("/v1/queues/{queue}/receive", body=StructBody(Receive), answer=Received,
                     action=Action.QUEUE_RECEIVE)
     async def receive_messages(call: Call[Receive]) -> Received: ...
 

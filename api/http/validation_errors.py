@@ -17,7 +17,7 @@ from msgspec import inspect
 
 from storage.domain.errors import FieldFault, ValidationFailed
 
-_TOLD_AT_ONCE = 3
+_SHOWN_FAULTS_MAX = 3
 _NAME_MAX = 80  # of a field name that is compared with others, and shown
 _PLACE_MAX = 160
 
@@ -72,7 +72,7 @@ def from_pydantic(errors: Iterable[Any], fields: Collection[str] = ()) -> Valida
         pointer, name = _pointer(error["loc"][1:]), str(error["loc"][-1])  # the first: "body"
         code = _CODES.get(error["type"], "invalid")
         if code == "unknown_field":
-            is_looked_for = len(error["loc"]) == 2 and len(faults) < _TOLD_AT_ONCE
+            is_looked_for = len(error["loc"]) == 2 and len(faults) < _SHOWN_FAULTS_MAX
             faults.append(_unknown(pointer, name, fields if is_looked_for else ()))
         elif code == "required":
             faults.append(FieldFault(pointer, f"'{name}' is required", code))
@@ -84,7 +84,7 @@ def from_pydantic(errors: Iterable[Any], fields: Collection[str] = ()) -> Valida
 
 def _refusal(faults: Sequence[FieldFault]) -> ValidationFailed:
     """Return an error with all faults, and the first few in its sentence."""
-    sentences = [_message(fault) for fault in faults[:_TOLD_AT_ONCE]]
+    sentences = [_message(fault) for fault in faults[:_SHOWN_FAULTS_MAX]]
     if len(faults) > len(sentences):
         sentences.append(f"and {len(faults) - len(sentences)} more")
     return ValidationFailed("; ".join(sentences), *faults)

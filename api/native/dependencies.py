@@ -65,6 +65,7 @@ def webhook_from_path(webhook: NamePart, principal: PrincipalDep) -> WebhookName
 
 GroupPath = Annotated[GroupName, Depends(group_from_path)]
 QueuePath = Annotated[QueueName, Depends(queue_from_path)]
+ShardPath = Annotated[int, Path(description="Number of the shard.")]
 StreamPath = Annotated[StreamName, Depends(stream_from_path)]
 WebhookPath = Annotated[WebhookName, Depends(webhook_from_path)]
 

@@ -15,6 +15,8 @@ IfNoneMatch = Annotated[str | None, Header(description="`*` on PUT: create only,
 ANY = "*"
 NO_VERSION = 0
 """A version that no definition has: versions count from 1."""
+NO_STORE = "no-store"
+"""Cache-Control of an answer that has a secret, or what only the caller may see."""
 
 _ETAG = re.compile(r'"v([1-9][0-9]{0,17})"')
 

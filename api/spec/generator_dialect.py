@@ -21,10 +21,12 @@ def normalise(node: Any) -> Any:
         return [normalise(item) for item in node]
     if not isinstance(node, dict):
         return node
-    tidy = {name: normalise(value) for name, value in node.items() if not _is_noise(name, value)}
-    if "$ref" in tidy and isinstance(tidy.get("default"), dict):
-        del tidy["default"]
-    return _with_width(_without_choice(without_deprecated_requirements(tidy)))
+    normalised = {
+        name: normalise(value) for name, value in node.items() if not _is_noise(name, value)
+    }
+    if "$ref" in normalised and isinstance(normalised.get("default"), dict):
+        del normalised["default"]
+    return _with_width(_without_choice(without_deprecated_requirements(normalised)))
 
 
 def without_deprecated_requirements(schema: dict[str, Any]) -> dict[str, Any]:

@@ -73,8 +73,8 @@ def build_document(app: FastAPI, routes: Sequence[Route]) -> Document:
     _add_examples(document)
     document["components"]["schemas"] = dict(sorted(document["components"]["schemas"].items()))
     document["paths"] = dict(sorted(document["paths"].items()))
-    tidy: Document = normalise(document)
-    return tidy
+    normalised: Document = normalise(document)
+    return normalised
 
 
 def _clean_descriptions(operation: Document) -> None:

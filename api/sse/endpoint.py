@@ -16,7 +16,7 @@ from api.http.routing import FastRouter, StreamingResponse
 from api.native.cursors import encode_cursor
 from api.native.problems import problem
 from api.native.records import RecordOut
-from api.sse.encoding import (
+from api.sse.encoders import (
     EVENT_STREAM,
     JSON_LINES,
     EndedNotice,
@@ -45,7 +45,7 @@ from storage.domain.access.permissions import Action
 from storage.domain.errors import MillstreamError, StorageBusy
 from storage.domain.streams.record_filter import Selects
 
-dataplane = FastRouter()
+fast_routes = FastRouter()
 
 OUTAGE_PAUSE_S = 1.0  # before a store that did not answer is called again
 _HEADERS = ((b"x-accel-buffering", b"no"),)
@@ -60,7 +60,7 @@ Cursor = Callable[[Mapping[int, int]], str]
 """Encoder of a position as the cursor with which reading continues."""
 
 
-@dataplane.get(
+@fast_routes.get(
     "/v1/streams/{stream}/events",
     query=ReadEvents,
     answer=RecordOut,
@@ -81,7 +81,7 @@ async def read_events(call: Call[ReadEvents]) -> StreamingResponse:
     )
 
 
-@dataplane.get(
+@fast_routes.get(
     "/v1/streams/{stream}/shards/{shard}/events",
     query=ReadShardEvents,
     answer=RecordOut,

@@ -74,7 +74,7 @@ class From(StrEnum):
 # ── From the client ──
 
 
-class Client(msgspec.Struct, tag_field="type"):
+class ClientFrameBase(msgspec.Struct, tag_field="type"):
     """Base of the client's frames, with their `type`."""
 
 
@@ -85,7 +85,7 @@ class Resume(msgspec.Struct, frozen=True):
     seq: Seq
 
 
-class Hello(Client, tag="hello"):
+class Hello(ClientFrameBase, tag="hello"):
     """The first frame.
 
     `token`: a credential, for browsers, which cannot send headers. `client`: the client's name, for logs.
@@ -123,7 +123,7 @@ class StartIn(msgspec.Struct, frozen=True, rename={"start": "from"}):
     offsets: dict[int, Offset] | None = None
 
 
-class Subscribe(Client, tag="subscribe"):
+class Subscribe(ClientFrameBase, tag="subscribe"):
     """Subscribe to messages of "queue:orders" or records of "stream:clicks"."""
 
     id: Id
@@ -144,7 +144,7 @@ class Subscribe(Client, tag="subscribe"):
     ] = False
 
 
-class Credit(Client, tag="credit"):
+class Credit(ClientFrameBase, tag="credit"):
     """Add credit. `seq`: up to here everything arrived, and need not be kept for a resume."""
 
     sub: Sub
@@ -153,7 +153,7 @@ class Credit(Client, tag="credit"):
     seq: Seq | None = None
 
 
-class Ack(Client, tag="ack"):
+class Ack(ClientFrameBase, tag="ack"):
     """Acknowledge deliveries.
 
     For a queue: by their receipt handles. For a group's shard: everything before offset `up_to`.
@@ -166,7 +166,7 @@ class Ack(Client, tag="ack"):
     up_to: Offset | None = None
 
 
-class Nack(Client, tag="nack"):
+class Nack(ClientFrameBase, tag="nack"):
     """Report failed deliveries: retry after `delay_seconds`, or after the queue's back-off."""
 
     sub: Sub
@@ -175,7 +175,7 @@ class Nack(Client, tag="nack"):
     delay_seconds: VisibilitySeconds | None = None
 
 
-class Release(Client, tag="release"):
+class Release(ClientFrameBase, tag="release"):
     """Return deliveries that were not tried; they are available again immediately."""
 
     sub: Sub
@@ -183,7 +183,7 @@ class Release(Client, tag="release"):
     id: Id | None = None
 
 
-class Extend(Client, tag="extend"):
+class Extend(ClientFrameBase, tag="extend"):
     """Extend deliveries in progress: hide them for this duration from now."""
 
     sub: Sub
@@ -192,7 +192,7 @@ class Extend(Client, tag="extend"):
     id: Id | None = None
 
 
-class Reject(Client, tag="reject"):
+class Reject(ClientFrameBase, tag="reject"):
     """Reject deliveries permanently: move them to the dead letters."""
 
     sub: Sub
@@ -201,14 +201,14 @@ class Reject(Client, tag="reject"):
     reason: Annotated[str, Meta(max_length=limits.REASON_CHARACTERS_MAX)] = ""
 
 
-class GiveUp(Client, tag="give_up"):
+class GiveUp(ClientFrameBase, tag="give_up"):
     """Give up `revoking` shards that are finished, so that other members get them."""
 
     sub: Sub
     shards: Annotated[list[Shard], Meta(min_length=1, max_length=limits.SHARDS_MAX)]
 
 
-class Publish(Client, tag="publish"):
+class Publish(ClientFrameBase, tag="publish"):
     """Send messages to "queue:orders" or append records to "stream:clicks".
 
     Each item is as in REST. `ok` comes when they are as durable as after the HTTP call. A repeat with the same
@@ -221,18 +221,18 @@ class Publish(Client, tag="publish"):
     idempotency_key: Annotated[str, Meta(max_length=limits.IDEMPOTENCY_KEY_CHARACTERS_MAX)] = ""
 
 
-class Unsubscribe(Client, tag="unsubscribe"):
+class Unsubscribe(ClientFrameBase, tag="unsubscribe"):
     """End a subscription; its deliveries that are not settled are released."""
 
     id: Id
     sub: Sub
 
 
-class ClientPing(Client, tag="ping"):
+class ClientPing(ClientFrameBase, tag="ping"):
     """Liveness check of the server, answered by `pong`."""
 
 
-class ClientPong(Client, tag="pong"):
+class ClientPong(ClientFrameBase, tag="pong"):
     """Answer to a ping. `seq` as in `credit`."""
 
     seq: Seq | None = None
@@ -259,7 +259,7 @@ Settling = Ack | Nack | Release | Extend | Reject
 # ── From the server ──
 
 
-class Server(msgspec.Struct, omit_defaults=True, tag_field="type"):
+class ServerFrameBase(msgspec.Struct, omit_defaults=True, tag_field="type"):
     """Base of the server's frames, with their `type`."""
 
 
@@ -272,7 +272,7 @@ class PushLimits(msgspec.Struct, frozen=True):
     frame_bytes_max: int = limits.FRAME_BYTES_MAX
 
 
-class Welcome(Server, tag="welcome"):
+class Welcome(ServerFrameBase, tag="welcome"):
     """Answer to `hello`.
 
     `resumed`: true if the session was resumed with its subscriptions; otherwise the session is new.
@@ -286,7 +286,7 @@ class Welcome(Server, tag="welcome"):
     limits: PushLimits
 
 
-class ServerOk(Server, tag="ok"):
+class ServerOk(ServerFrameBase, tag="ok"):
     """Success. `results`: as in REST, one for each item of a `publish` or handle settled."""
 
     id: str
@@ -294,7 +294,7 @@ class ServerOk(Server, tag="ok"):
     failed: int | UnsetType = UNSET
 
 
-class ServerError(Server, tag="error"):
+class ServerError(ServerFrameBase, tag="error"):
     """A request was refused or failed; `problem` is as in REST.
 
     `receipt_handles`: the deliveries that it concerns.
@@ -306,7 +306,7 @@ class ServerError(Server, tag="error"):
     receipt_handles: list[str] | UnsetType = UNSET
 
 
-class Messages(Server, tag="messages"):
+class Messages(ServerFrameBase, tag="messages"):
     """Deliveries of a queue.
 
     `seq` counts the session's frames with messages or records, from 1.
@@ -317,7 +317,7 @@ class Messages(Server, tag="messages"):
     messages: list[ReceivedMessageOut]
 
 
-class Records(Server, tag="records"):
+class Records(ServerFrameBase, tag="records"):
     """Records of one shard, in order.
 
     `next_offset` is where reading continues. Records that the filter excludes are left out, so the list may be empty.
@@ -331,7 +331,7 @@ class Records(Server, tag="records"):
     records: list[RecordOut]
 
 
-class Gap(Server, tag="gap"):
+class Gap(ServerFrameBase, tag="gap"):
     """Offsets [first, next) that this subscription will not receive.
 
     `reason`: 'expired' by retention, or a 'hole' that was never filled.
@@ -345,7 +345,7 @@ class Gap(Server, tag="gap"):
     reason: str
 
 
-class ShardEnded(Server, tag="shard_ended"):
+class ShardEnded(ServerFrameBase, tag="shard_ended"):
     """A shard was split or merged, and all of it was delivered; its children follow."""
 
     sub: str
@@ -361,7 +361,7 @@ class AssignedPlace(msgspec.Struct, frozen=True):
     offset: int
 
 
-class Assigned(Server, tag="assigned"):
+class Assigned(ServerFrameBase, tag="assigned"):
     """Shards of the group that are assigned to this socket from now on."""
 
     sub: str
@@ -369,7 +369,7 @@ class Assigned(Server, tag="assigned"):
     shards: list[AssignedPlace]
 
 
-class Revoking(Server, tag="revoking"):
+class Revoking(ServerFrameBase, tag="revoking"):
     """Shards to give up; no more of their records are delivered.
 
     Acknowledge what is done, then send `give_up`, before the deadline.
@@ -380,35 +380,35 @@ class Revoking(Server, tag="revoking"):
     deadline_seconds: float
 
 
-class Revoked(Server, tag="revoked"):
+class Revoked(ServerFrameBase, tag="revoked"):
     """Shards that are no longer assigned to this socket: their acks are refused."""
 
     sub: str
     shards: list[int]
 
 
-class Paused(Server, tag="paused"):
+class Paused(ServerFrameBase, tag="paused"):
     """Delivery is paused: 'storage' is unreachable, or the 'queue' is paused."""
 
     sub: str
     reason: str
 
 
-class Resumed(Server, tag="resumed"):
+class Resumed(ServerFrameBase, tag="resumed"):
     """Delivery has resumed."""
 
     sub: str
 
 
-class ServerPing(Server, tag="ping"):
+class ServerPing(ServerFrameBase, tag="ping"):
     """Liveness check of the client, to be answered within the pong timeout."""
 
 
-class ServerPong(Server, tag="pong"):
+class ServerPong(ServerFrameBase, tag="pong"):
     """Answer to a client's ping."""
 
 
-class Bye(Server, tag="bye"):
+class Bye(ServerFrameBase, tag="bye"):
     """The last frame.
 
     `code`: the close code of the WebSocket. `after_seconds`: the earliest time to reconnect, from now.

@@ -29,7 +29,9 @@ from storage.domain.errors import MillstreamError
 
 logger = logging.getLogger(__name__)
 
-_AT_ONCE = 3  # tasks: each holds a connection to Postgres for its lock, and its work needs another
+_TASK_CONCURRENCY_MAX = (
+    3  # tasks: each holds a connection to Postgres for its lock, and its work needs another
+)
 
 TASKS = (
     *store.TASKS,
@@ -49,7 +51,7 @@ TASKS = (
 
 async def sweep(storage: Storage) -> None:
     """Run all maintenance tasks until cancelled."""
-    turns = asyncio.Semaphore(_AT_ONCE)
+    turns = asyncio.Semaphore(_TASK_CONCURRENCY_MAX)
     async with asyncio.TaskGroup() as group:
         for task in TASKS:
             group.create_task(_repeat(task, storage, turns))

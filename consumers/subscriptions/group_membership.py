@@ -25,7 +25,7 @@ class Changes(msgspec.Struct, frozen=True):
     assigned: tuple[MemberShard, ...] = ()
 
 
-class Member:
+class OrderedGroupMember:
     """One member of an ordered group."""
 
     def __init__(self, groups: Groups, name: GroupName, member_id: str) -> None:

@@ -7,28 +7,28 @@ import msgspec
 
 from storage.domain.queues.message import ReceivedMessage
 
-Kept = TypeVar("Kept")
+Representation = TypeVar("Representation")
 
 
-class LeasedDelivery(msgspec.Struct, Generic[Kept]):
+class LeasedDelivery(msgspec.Struct, Generic[Representation]):
     """One leased delivery.
 
-    `seq`: the frame it was sent in. `kept`: its representation, until its arrival is confirmed.
+    `seq`: the frame it was sent in. `representation`: its representation, until its arrival is confirmed.
     """
 
     seq: int
     visible_at_ms: int
     size_bytes: int
-    kept: Kept | None
+    representation: Representation | None
 
 
-class LeasedDeliveries(Generic[Kept]):
+class LeasedDeliveries(Generic[Representation]):
     """Unsettled deliveries by receipt handle, in the order in which they were sent."""
 
     __slots__ = ("_held",)
 
     def __init__(self) -> None:
-        self._held: dict[str, LeasedDelivery[Kept]] = {}
+        self._held: dict[str, LeasedDelivery[Representation]] = {}
 
     def __len__(self) -> int:
         return len(self._held)
@@ -42,7 +42,7 @@ class LeasedDeliveries(Generic[Kept]):
         self,
         seq: int,
         messages: Sequence[ReceivedMessage],
-        represent: Callable[[ReceivedMessage], Kept],
+        represent: Callable[[ReceivedMessage], Representation],
     ) -> None:
         """Add messages that were sent in frame `seq`."""
         for message in messages:
@@ -68,16 +68,16 @@ class LeasedDeliveries(Generic[Kept]):
         """Drop the representations of deliveries whose arrival is confirmed."""
         for handle in handles:
             if (delivery := self._held.get(handle)) is not None:
-                delivery.kept = None
+                delivery.representation = None
 
-    def again(self, handles: Iterable[str], seq: int) -> list[Kept]:
+    def again(self, handles: Iterable[str], seq: int) -> list[Representation]:
         """Return the representations of deliveries still held, to be sent again in frame `seq`."""
         representations = []
         for handle in handles:
             delivery = self._held.get(handle)
-            if delivery is not None and delivery.kept is not None:
+            if delivery is not None and delivery.representation is not None:
                 delivery.seq = seq
-                representations.append(delivery.kept)
+                representations.append(delivery.representation)
         return representations
 
     def lapsed(self, now_ms: int) -> list[str]:

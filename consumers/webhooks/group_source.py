@@ -8,7 +8,7 @@ import asyncio
 from contextlib import suppress
 
 from consumers.webhooks.endpoint import Endpoint
-from consumers.webhooks.shard_source import Membership, ShardSource
+from consumers.webhooks.shard_source import MemberGeneration, ShardSource
 from storage.bootstrap import Storage
 from storage.concurrency.tasks import end
 from storage.domain import limits
@@ -17,7 +17,7 @@ from storage.domain.errors import (
     MillstreamError,
     StaleGeneration,
 )
-from storage.domain.groups.group import Membership as Told
+from storage.domain.groups.group import Membership
 from storage.domain.names import GroupName
 
 
@@ -29,7 +29,7 @@ class GroupSource:
         self._storage = storage
         webhook = endpoint.webhook
         self._group = GroupName(webhook.spec.source.name, webhook.name.namespace)
-        self._mine = Membership(self._group, f"webhook.{webhook.webhook_id}")
+        self._mine = MemberGeneration(self._group, f"webhook.{webhook.webhook_id}")
         self._sources: dict[int, ShardSource] = {}
         self._tasks: dict[int, asyncio.Task[None]] = {}
 
@@ -62,7 +62,7 @@ class GroupSource:
             await asyncio.sleep(membership.group.spec.heartbeat_ms / limits.SECOND_MS)
             membership = await self.heartbeat()
 
-    async def join(self) -> Told:
+    async def join(self) -> Membership:
         """Become the member, and start with the assigned shards.
 
         Raises GroupNotFound, GroupFull.
@@ -71,7 +71,7 @@ class GroupSource:
         await self._arrange(membership)
         return membership
 
-    async def heartbeat(self) -> Told:
+    async def heartbeat(self) -> Membership:
         """Send a heartbeat, and start and stop shards as assigned.
 
         Raises MemberUnknown, StaleGeneration.
@@ -85,7 +85,7 @@ class GroupSource:
         await self._arrange(membership)
         return membership
 
-    async def _arrange(self, membership: Told) -> None:
+    async def _arrange(self, membership: Membership) -> None:
         self._mine.generation = membership.generation
         given = {place.shard: place for place in membership.assigned}
         for shard in [shard for shard in self._sources if shard not in given]:

@@ -46,7 +46,7 @@ class DeliveryTracing(Protocol):
     def start_delivery_span(self, webhook: str, source: str, context: bytes) -> Delivering: ...
 
 
-class _Answer:
+class _ReceiverResponse:
     """The response received so far."""
 
     def __init__(self) -> None:
@@ -115,7 +115,7 @@ class Sender:
         self, event: Event, number: int, context: bytes, *, resent: bool = False
     ) -> Attempt:
         at_ms, started = self._clock.now_ms(), time.perf_counter()
-        answer, outcome, error = _Answer(), AttemptOutcome.CONNECTION, ""
+        answer, outcome, error = _ReceiverResponse(), AttemptOutcome.CONNECTION, ""
         try:
             async with asyncio.timeout(self._webhook.spec.timeout_ms / limits.SECOND_MS):
                 await self._exchange(self._request(event, number, at_ms, context), answer)
@@ -138,7 +138,7 @@ class Sender:
             wait_ms=self._wait_ms(answer.retry_after),
         )
 
-    async def _exchange(self, request: httpcore.Request, answer: _Answer) -> None:
+    async def _exchange(self, request: httpcore.Request, answer: _ReceiverResponse) -> None:
         """Send the request and fill in the response.
 
         Once its status is known, errors in its body change nothing.

@@ -109,7 +109,7 @@ class Requested:
 
     @asynccontextmanager
     async def _sender(self, served: LeasedWebhook) -> AsyncGenerator[Sender]:
-        if self._under_way >= limits.WEBHOOK_SENDS_AT_ONCE:
+        if self._under_way >= limits.WEBHOOK_MANUAL_DELIVERY_CONCURRENCY_MAX:
             raise WebhookBusy
         self._under_way += 1
         sender = Sender(

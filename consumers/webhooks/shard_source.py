@@ -34,7 +34,7 @@ from storage.webhooks.deliveries import without_own
 KIND = "stream.record"
 
 
-class Membership:
+class MemberGeneration:
     """The membership by which a shard is read: the group's member and its latest generation."""
 
     def __init__(self, group: GroupName, member_id: str) -> None:
@@ -54,7 +54,7 @@ class ShardSource:
         *,
         endpoint: Endpoint,
         storage: Storage,
-        membership: Membership,
+        membership: MemberGeneration,
         stream: Stream,
         shard: int,
         start: int | None,

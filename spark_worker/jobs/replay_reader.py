@@ -26,7 +26,7 @@ class SelectedRecord(msgspec.Struct, frozen=True, gc=False):
 
     part: str
     shard: int
-    at: LogRecord
+    log_record: LogRecord
 
 
 class SendBatch(msgspec.Struct, frozen=True):
@@ -111,8 +111,8 @@ class OrderedReader:
     async def prefetch(self) -> bool:
         """Read more in every part without records; return whether there is anything to take."""
         wanting = [line for line in self._cursors.values() if line.needs_read]
-        for nth in range(0, len(wanting), _READS_AT_ONCE):
-            batch = wanting[nth : nth + _READS_AT_ONCE]
+        for nth in range(0, len(wanting), _READ_CONCURRENCY_MAX):
+            batch = wanting[nth : nth + _READ_CONCURRENCY_MAX]
             read = await asyncio.gather(*map(self._read, batch), return_exceptions=True)
             for error in read:  # when all have ended, since the caller reads again after an error
                 if error is not None:
@@ -211,4 +211,4 @@ class OrderedReader:
         return record.arrival_ms, line.part.reach.shard, record.offset, line.part.part
 
 
-_READS_AT_ONCE = 16
+_READ_CONCURRENCY_MAX = 16

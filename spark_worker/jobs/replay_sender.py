@@ -161,7 +161,7 @@ class _ReplaySender:
 
     async def _concurrently(self, parts: Sequence[PartProgress]) -> None:
         """Send parts concurrently, a limited number; all of them if each record has its time."""
-        most = len(parts) if self._task.rhythm else limits.REPLAY_PARTS_AT_ONCE
+        most = len(parts) if self._task.rhythm else limits.REPLAY_PART_CONCURRENCY_MAX
         turns = asyncio.Semaphore(max(1, most))
 
         async def one(part: PartProgress) -> None:
@@ -264,7 +264,7 @@ def _counted(batch: SendBatch, counts: AppendCounts) -> list[PartProgress]:
     for nth, item in enumerate(batch.records):
         tally = sent[item.part]
         tally[nth < counts.duplicates] += 1
-        tally[2] += item.at.record.size_bytes
+        tally[2] += item.log_record.record.size_bytes
     return [
         msgspec.structs.replace(
             part,

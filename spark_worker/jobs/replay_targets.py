@@ -38,16 +38,18 @@ class StreamTarget:
     async def __call__(self, records: Sequence[SelectedRecord]) -> AppendCounts:
         batch = _batch_of(self._job_id, records)
         sent = [self._record(one) for one in records]
-        return await self._streams.append_rising_together(
+        return await self._streams.append_idempotent_batch(
             self._name, batch, sent, own=OWN_OF_REPLAYS
         )
 
     def _record(self, item: SelectedRecord) -> Record:
-        record = item.at.record
+        record = item.log_record.record
         own, content_type = own_headers(record.headers)
         if content_type:
             own.append((CONTENT_TYPE, "", content_type.encode()))
-        came_from = origin(self._spec.replay_id, self._spec.request.stream, item.shard, item.at)
+        came_from = origin(
+            self._spec.replay_id, self._spec.request.stream, item.shard, item.log_record
+        )
         return Record(
             record.data,
             record.key,
@@ -70,23 +72,27 @@ class QueueTarget:
 
     async def __call__(self, records: Sequence[SelectedRecord]) -> AppendCounts:
         batch = _batch_of(self._job_id, records)
-        return await self._queues.send_rising_together(
+        return await self._queues.send_idempotent_batch(
             self._name, batch, [self._message(one) for one in records]
         )
 
     def _message(self, item: SelectedRecord) -> NewMessage:
-        record, producer = item.at.record, producer_of(self._job_id, item.part)
+        record, producer = item.log_record.record, producer_of(self._job_id, item.part)
         own, content_type = own_headers(record.headers)
         return NewMessage(
             record.data,
             tuple(own),
             content_type,
             group_for(record.key, item.shard, fifo=self._is_fifo),
-            f"{producer}:{item.at.offset}" if self._is_fifo else "",
-            system=origin(self._spec.replay_id, self._spec.request.stream, item.shard, item.at),
+            f"{producer}:{item.log_record.offset}" if self._is_fifo else "",
+            system=origin(
+                self._spec.replay_id, self._spec.request.stream, item.shard, item.log_record
+            ),
         )
 
 
 def _batch_of(job_id: str, records: Sequence[SelectedRecord]) -> SequencedBatch:
     names = {part: producer_of(job_id, part) for part in {one.part for one in records}}
-    return SequencedBatch([names[one.part] for one in records], [one.at.offset for one in records])
+    return SequencedBatch(
+        [names[one.part] for one in records], [one.log_record.offset for one in records]
+    )

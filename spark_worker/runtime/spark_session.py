@@ -93,7 +93,7 @@ async def open_session(settings: WorkerSettings) -> Session:
 def _new_folder(scratch: Path | None) -> Path:
     """Create the session's folder.
 
-    A process that is killed leaves it behind: see `tidy_scratch`.
+    A process that is killed leaves it behind: see `sweep_scratch`.
     """
     parent = _parent(scratch)
     parent.mkdir(parents=True, exist_ok=True)
@@ -110,7 +110,7 @@ def _parent(scratch: Path | None) -> Path:
     return scratch
 
 
-def tidy_scratch(scratch: Path | None) -> None:
+def sweep_scratch(scratch: Path | None) -> None:
     """Remove the folders left by processes that have ended."""
     for left in _parent(scratch).glob(f"{_FOLDER}*-*"):
         pid = left.name.removeprefix(_FOLDER).split("-", 1)[0]

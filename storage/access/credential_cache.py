@@ -55,7 +55,7 @@ class CredentialCache:
             limits.CREDENTIALS_CACHED_MAX,
             limits.CREDENTIAL_AGE_MS_MAX,
         )
-        self.kept = self._cache.kept
+        self.entry = self._cache.entry
         """Return the cache entry of an id, with its own expiry; a credential may expire before that."""
 
     def cached(self, credential_id: str) -> Credential | None:

@@ -79,7 +79,7 @@ class Credentials:
         self._known = CredentialCache(self._rows, listener, clock, box)
         self.cached = self._known.cached
         """Return the credential of an id if it is cached in this process, and live."""
-        self.kept = self._known.kept
+        self.entry = self._known.entry
         """Return this process's cache entry of an id, or None; the entry has its own expiry."""
         self.used = self._known.used
         """Record that the credential of an id authenticated a caller now; written later."""

@@ -30,7 +30,7 @@ from storage.domain.access.permissions import Policy, Principal
 from storage.domain.clock import Clock
 from storage.postgres.database import Database
 from storage.postgres.listener import Listener
-from storage.postgres.repositories.sessions import Session, SessionRows, Ticket, TicketRows
+from storage.postgres.repositories.sessions import BrowserSession, SessionRows, Ticket, TicketRows
 
 
 class NewSession(msgspec.Struct, frozen=True):
@@ -48,7 +48,7 @@ class NewSession(msgspec.Struct, frozen=True):
 
 
 class _Known(msgspec.Struct, frozen=True):
-    session: Session | None
+    session: BrowserSession | None
 
 
 class Entrances:
@@ -69,7 +69,7 @@ class Entrances:
         self._redeeming: Batcher[bytes, Ticket | None] = Batcher(
             self._redeem_many, asks_max=limits.CREDENTIAL_BATCH_IDS_MAX, backlog_max=backlog_max
         )
-        self._asks: Batcher[bytes, Session | None] = Batcher(
+        self._asks: Batcher[bytes, BrowserSession | None] = Batcher(
             self._read_many, asks_max=limits.CREDENTIAL_BATCH_IDS_MAX, backlog_max=backlog_max
         )
         self._cache: DefinitionCache[bytes, _Known] = DefinitionCache(
@@ -195,7 +195,7 @@ class Entrances:
     async def _read(self, digest: bytes) -> _Known:
         return _Known(await self._asks.submit(digest))
 
-    async def _read_many(self, digests: Sequence[bytes]) -> list[Session | None]:
+    async def _read_many(self, digests: Sequence[bytes]) -> list[BrowserSession | None]:
         by_digest = await self._sessions.find(digests)
         return [by_digest.get(digest) for digest in digests]
 

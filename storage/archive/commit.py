@@ -28,7 +28,7 @@ from storage.postgres.repositories.archive_manifest import Advance, ArchiveRows
 
 logger = logging.getLogger(__name__)
 
-_TRIMMED_AT_ONCE = 10_000  # entries
+_TRIM_ENTRIES_MAX = 10_000  # entries
 
 
 class ArchiveCommitter:
@@ -113,7 +113,7 @@ class ArchiveCommitter:
         """Trim archived records from the hot store, so that their shards accept more."""
         for name in {StreamName(one.stream, one.namespace) for one in archived}:
             try:
-                await self._trimmer.trim(await self._catalog.stream(name), _TRIMMED_AT_ONCE)
+                await self._trimmer.trim(await self._catalog.stream(name), _TRIM_ENTRIES_MAX)
             except StreamNotFound:
                 continue  # deleted in the meantime
 

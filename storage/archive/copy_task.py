@@ -43,7 +43,7 @@ class ArchiveCopyTask:
 
         A range that fails has its failure as its result, and the others continue.
         """
-        turns = asyncio.Semaphore(limits.ARCHIVE_COPIES_AT_ONCE)
+        turns = asyncio.Semaphore(limits.ARCHIVE_COPY_CONCURRENCY_MAX)
 
         async def one(log: LogRange) -> CopyResult:
             async with turns:

@@ -91,8 +91,8 @@ class ArchivePlanner:
         async for streams in self._archived_streams(namespace, lane, name):
             marks = await self._rows.marks([stream.stream_id for stream in streams])
             shards = [(stream, shard) for stream in streams for shard in stream.shards]
-            for begin in range(0, len(shards), limits.ARCHIVE_LOGS_AT_ONCE):
-                part = shards[begin : begin + limits.ARCHIVE_LOGS_AT_ONCE]
+            for begin in range(0, len(shards), limits.ARCHIVE_MEASURE_CONCURRENCY_MAX):
+                part = shards[begin : begin + limits.ARCHIVE_MEASURE_CONCURRENCY_MAX]
                 measurements = [
                     self._measure_backlog(stream, shard, marks, name) for stream, shard in part
                 ]

@@ -4,11 +4,10 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from storage.archive.manifest_cache import ManifestCache
 from storage.domain import limits
-from storage.domain.archive import ArchivedFile
+from storage.domain.archive import ArchivedFile, ShardKey
 from storage.parquet.cache import ArchiveCache
-from storage.postgres.repositories.archive_manifest import ShardKey
-from storage.postgres.repositories.manifest_cache import ManifestCache
 
 if TYPE_CHECKING:  # they import pyarrow: see storage.archive.cache
     from storage.parquet.footer import Footer

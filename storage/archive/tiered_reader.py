@@ -23,12 +23,12 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
+from storage.archive.manifest_cache import ManifestCache
 from storage.archive.scanner import RowGroupScanner
-from storage.domain.archive import unexplained
+from storage.domain.archive import ShardKey, unexplained
 from storage.domain.streams.stream import LogRecord, Shard, Stream, Tier
 from storage.parquet.cache import ArchiveCache
-from storage.postgres.repositories.archive_manifest import ArchiveRows, ShardKey
-from storage.postgres.repositories.manifest_cache import ManifestCache
+from storage.postgres.repositories.archive_manifest import ArchiveRows
 from storage.postgres.repositories.manifest_reads import ArchiveExtent
 from storage.redis.streams.logs import HotRead
 

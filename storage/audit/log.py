@@ -57,9 +57,9 @@ class AuditLog:
         if was is became is None:
             became = details
         try:
-            await self._rows.conclude(intent.intent_id, intent.asked, outcome, was, became)
+            await self._rows.conclude(intent.intent_id, intent.call, outcome, was, became)
         except MillstreamError as error:
-            facts = {"reason": error.detail, "operation": intent.asked.operation}
+            facts = {"reason": error.detail, "operation": intent.call.operation}
             logger.warning("audit_append_deferred", extra=facts)
 
     async def abort(self, intent: Intent) -> None:

@@ -5,7 +5,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Kept(Generic[T]):
+class CachedValue(Generic[T]):
     """A value read at `read_at_ms` and usable until `until_ms`, in milliseconds since 1970.
 
     The cache ends it when the value may have changed; other holders see that by the time alone. A clock that
@@ -19,10 +19,10 @@ class Kept(Generic[T]):
         self.read_at_ms = read_at_ms
         self.until_ms = until_ms
 
-    def at(self, now_ms: int) -> T | None:
+    def value_at(self, now_ms: int) -> T | None:
         """Return the value if it may be used now."""
         return self.value if self.read_at_ms <= now_ms < self.until_ms else None
 
-    def end(self) -> None:
+    def invalidate(self) -> None:
         """Invalidate the value."""
         self.until_ms = 0

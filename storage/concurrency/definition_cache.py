@@ -16,7 +16,7 @@ from typing import Generic, TypeVar
 
 from msgspec import Struct
 
-from storage.concurrency.cached_value import Kept
+from storage.concurrency.cached_value import CachedValue
 from storage.domain import limits
 from storage.domain.clock import Clock
 
@@ -44,18 +44,18 @@ class DefinitionCache(Generic[N, D]):
         self._clock = clock
         self._kept_max = kept_max
         self._age_ms_max = age_ms_max
-        self._kept: dict[N, Kept[D]] = {}
+        self._entries: dict[N, CachedValue[D]] = {}
         self._reading: dict[N, asyncio.Task[D]] = {}
         self._tasks: set[asyncio.Task[D]] = set()
 
     def peek(self, name: N) -> D | None:
         """Return the definition if it is cached and young enough."""
-        entry = self._kept.get(name)
-        return None if entry is None else entry.at(self._clock.now_ms())
+        entry = self._entries.get(name)
+        return None if entry is None else entry.value_at(self._clock.now_ms())
 
-    def kept(self, name: N) -> Kept[D] | None:
+    def entry(self, name: N) -> CachedValue[D] | None:
         """Return the cache entry, which has its own expiry."""
-        return self._kept.get(name)
+        return self._entries.get(name)
 
     async def get(self, name: N) -> D:
         """Return the definition, from the cache if it is young enough.
@@ -76,14 +76,14 @@ class DefinitionCache(Generic[N, D]):
 
     def drop(self, name: N) -> None:
         """Invalidate one definition."""
-        self._let_go(name)
+        self._evict(name)
         self._reading.pop(name, None)
 
     def drop_all(self) -> None:
         """Invalidate every definition."""
-        for entry in self._kept.values():
-            entry.end()
-        self._kept.clear()
+        for entry in self._entries.values():
+            entry.invalidate()
+        self._entries.clear()
         self._reading.clear()
 
     async def close(self) -> None:
@@ -106,19 +106,19 @@ class DefinitionCache(Generic[N, D]):
         read_at_ms = self._clock.now_ms()
         definition = await self._read(name)
         if hears_changes and self._reading.get(name) is asyncio.current_task():
-            self._keep(name, Kept(definition, read_at_ms, read_at_ms + self._age_ms_max))
+            self._keep(name, CachedValue(definition, read_at_ms, read_at_ms + self._age_ms_max))
         return definition
 
-    def _keep(self, name: N, entry: Kept[D]) -> None:
-        self._let_go(name)
-        if len(self._kept) >= self._kept_max:
-            self._let_go(next(iter(self._kept)))
-        self._kept[name] = entry
+    def _keep(self, name: N, entry: CachedValue[D]) -> None:
+        self._evict(name)
+        if len(self._entries) >= self._kept_max:
+            self._evict(next(iter(self._entries)))
+        self._entries[name] = entry
 
-    def _let_go(self, name: N) -> None:
-        entry = self._kept.pop(name, None)
+    def _evict(self, name: N) -> None:
+        entry = self._entries.pop(name, None)
         if entry is not None:
-            entry.end()
+            entry.invalidate()
 
     def _finish(self, name: N, task: asyncio.Task[D]) -> None:
         self._tasks.discard(task)

@@ -22,6 +22,9 @@ from storage.domain import limits
 from storage.domain.names import LogId
 from storage.domain.streams.stream import StreamSpec
 
+ShardKey = tuple[LogId, int]
+"""A stream's id and a shard's index."""
+
 
 class LogRange(msgspec.Struct, frozen=True):
     """Offsets [first, next) of a shard's log, to be archived.

@@ -412,13 +412,13 @@ class LoggedDelivery(msgspec.Struct, frozen=True):
 class WebhookDelivery(msgspec.Struct, frozen=True, kw_only=True):
     """A row of the log: one message or record, and its attempts.
 
-    `attempts` counts all of them; `kept` are the last ones.
+    `attempts` counts all of them; `last_attempts` are the newest of them.
     """
 
     event_id: str
     status: DeliveryStatus
     attempts: int
-    kept: tuple[Attempt, ...]
+    last_attempts: tuple[Attempt, ...]
     first_at_ms: int
     last_at_ms: int
     next_at_ms: int | None

@@ -30,7 +30,7 @@ from storage.domain.names import GroupName
 from storage.postgres.repositories.group_locks import LockedGroup
 from storage.postgres.repositories.groups import GroupRows
 
-_AT_ONCE = 2  # groups that one process changes: each needs a connection to Postgres
+_GROUP_CONCURRENCY_MAX = 2  # groups that one process changes: each needs a connection to Postgres
 
 Step = Callable[[Assignment, int], Assignment]
 """One caller's change of an assignment, given the time in ms. Raises MillstreamError if it is not possible."""
@@ -112,12 +112,12 @@ def resetting(finished: Mapping[int, bool]) -> Step:
 class GroupCoordinator:
     """Coordinator of group changes, which also records that the database is reachable."""
 
-    def __init__(self, rows: GroupRows, clock: Clock, limits_in_force: Limits) -> None:
+    def __init__(self, rows: GroupRows, clock: Clock, limits: Limits) -> None:
         self._rows = rows
         self._clock = clock
-        self._limits = limits_in_force
+        self._limits = limits
         self._together: dict[GroupName, Batcher[MembershipChange, ChangeResult]] = {}
-        self._turns = asyncio.Semaphore(_AT_ONCE)
+        self._turns = asyncio.Semaphore(_GROUP_CONCURRENCY_MAX)
         self._attending = asyncio.Lock()
         self._attended_ms: int | None = None
 

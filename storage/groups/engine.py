@@ -71,13 +71,13 @@ class Groups:
         streams: Streams,
         catalog: Catalog,
         clock: Clock,
-        limits_in_force: Limits,
+        limits: Limits,
     ) -> None:
         self._rows = GroupRows(database)
         self._streams = streams
         self._catalog = catalog
         self._clock = clock
-        self._coordinator = GroupCoordinator(self._rows, clock, limits_in_force)
+        self._coordinator = GroupCoordinator(self._rows, clock, limits)
         self._offsets = OffsetCommitter(self._rows, self._coordinator, streams, catalog)
         self._starts = StartOffsets(streams)
         self._resetter = OffsetResetter(

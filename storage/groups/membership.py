@@ -61,7 +61,7 @@ class GroupMembership:
         if not beaten.counts:
             raise (
                 StaleGeneration("A newer member joined with this name.")
-                if beaten.known
+                if beaten.is_member
                 else MemberUnknown
             )
         owned_shards = set[int]() if owned is None else set(owned)

@@ -61,13 +61,13 @@ class LogProvisioner:
         epoch: StoreEpoch,
         reservations: Reservations,
         clock: Clock,
-        limits_in_force: Limits,
+        limits: Limits,
     ) -> None:
         self._hot = hot
         self._epoch = epoch
         self._reservations = reservations
         self._clock = clock
-        self._limits = limits_in_force
+        self._limits = limits
         self._repairing: dict[LogId, asyncio.Task[None]] = {}
         self._reserved: dict[LogId, _Reserved] = {}
 

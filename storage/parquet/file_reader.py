@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from storage.parquet.content_digest import ContentDigest
-from storage.parquet.footer import Footer, RowGroup, not_written, read_footer
+from storage.parquet.footer import Footer, RowGroupMetadata, not_written, read_footer
 from storage.parquet.object_store import Root
 from storage.parquet.record_schema import RECORD_FIELDS, SCHEMA
 
@@ -43,7 +43,7 @@ def _decoded(
     *,
     check_pages: bool,
 ) -> pa.RecordBatch:
-    window = _Window(raw, footer.facts.groups[number].start, footer.file_bytes)
+    window = _RangeFile(raw, footer.facts.groups[number].start, footer.file_bytes)
     try:
         file = pq.ParquetFile(
             window,
@@ -82,7 +82,7 @@ def verify_file(root: Root, path: str, file_bytes: int, digest: bytes) -> Footer
     return footer
 
 
-def _is_as_told(batch: pa.RecordBatch, group: RowGroup, edge: int) -> bool:
+def _is_as_told(batch: pa.RecordBatch, group: RowGroupMetadata, edge: int) -> bool:
     """Return whether a row group matches the footer, with rising offsets, none below `edge`."""
     offsets = batch.column("offset")
     steps = pc.min(pc.pairwise_diff(offsets)).as_py()
@@ -92,7 +92,7 @@ def _is_as_told(batch: pa.RecordBatch, group: RowGroup, edge: int) -> bool:
     return rises and first >= edge and (batch.num_rows, first, last + 1) == expected
 
 
-class _Window(io.RawIOBase):
+class _RangeFile(io.RawIOBase):
     """File of which only one range is present."""
 
     def __init__(self, content: bytes, start: int, size: int) -> None:

@@ -13,7 +13,14 @@ import pyarrow.parquet as pq
 from storage.domain import limits
 from storage.domain.names import LogId
 from storage.parquet.content_digest import ContentDigest
-from storage.parquet.footer import FACTS_KEY, VERSION, FileFacts, RowGroup, encode_facts, footer_in
+from storage.parquet.footer import (
+    FACTS_KEY,
+    VERSION,
+    FileFacts,
+    RowGroupMetadata,
+    encode_facts,
+    footer_in,
+)
 from storage.parquet.object_store import Root
 from storage.parquet.record_schema import SCHEMA, US_PER_MS
 from storage.parquet.store_errors import Sink, translated
@@ -79,7 +86,7 @@ class FileWriter:
         self._parquet: pq.ParquetWriter | None = None
         self._waiting: list[pa.RecordBatch] = []
         self._waiting_bytes = 0
-        self._groups: list[RowGroup] = []
+        self._groups: list[RowGroupMetadata] = []
         self._content = ContentDigest()
         self._log_bytes = 0
         self._next = 0
@@ -198,9 +205,9 @@ class _Abandoned(Exception):
     """The block was left without `finish`."""
 
 
-def _row_group(table: pa.Table, start: int, sink: "_Counting") -> RowGroup:
+def _row_group(table: pa.Table, start: int, sink: "_Counting") -> RowGroupMetadata:
     offsets, times = table.column("offset"), table.column("ts").cast(pa.int64())
-    return RowGroup(
+    return RowGroupMetadata(
         start,
         sink.count - start,
         sink.digest(),

@@ -27,7 +27,7 @@ _TRAILER_BYTES = 4 + len(_MAGIC)
 _GUESS_BYTES = 64 * 1024  # of a file's end, in the first read: larger than nearly any footer
 
 
-class RowGroup(msgspec.Struct, frozen=True, gc=False):
+class RowGroupMetadata(msgspec.Struct, frozen=True, gc=False):
     """A row group: its position in the file, the SHA-256 of its bytes, and its contents.
 
     The digest is in hexadecimal. `next_offset` is the one behind its last record.
@@ -62,7 +62,7 @@ class FileFacts(msgspec.Struct, frozen=True, kw_only=True):
     first_arrival_ms: int
     last_arrival_ms: int
     content: str
-    groups: tuple[RowGroup, ...]
+    groups: tuple[RowGroupMetadata, ...]
 
 
 class Footer(msgspec.Struct, frozen=True):

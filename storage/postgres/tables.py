@@ -553,7 +553,7 @@ class AuditRow(SQLModel, table=True):
 
 
 class AuditPendingRow(SQLModel, table=True):
-    """Intent: a `storage.domain.access.audit.AuditedCall` as JSON, and the definition before it."""
+    """Intent: a `storage.domain.access.audit.AuditedCall` as JSON, and the prior definition."""
 
     __tablename__ = "audit_pending"
     __table_args__ = (Index("audit_pending_at", "at_ms"),)

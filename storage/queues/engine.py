@@ -54,8 +54,8 @@ from storage.redis.queues.messages import HotQueues
 from storage.redis.queues.receive import HotReceive, ReceivePart
 from storage.redis.queues.send import PartSent, SendPart, encode_message
 from storage.redis.queues.settle import Verdict
-from storage.redis.queues.stats import HotQueueStates, Tidied
-from storage.redis.streams.idempotence import HotRising
+from storage.redis.queues.stats import HotQueueStates, SweepResult
+from storage.redis.streams.idempotence import HotWriterWatermarks
 from storage.redis.streams.logs import HotLogs
 from storage.redis.transport.script_status import LogNotReady, ScriptStatus
 from storage.redis.transport.wakeups import Wakeups
@@ -77,7 +77,7 @@ class Queues:
         hot: HotQueues,
         states: HotQueueStates,
         logs: HotLogs,
-        rising: HotRising,
+        watermarks: HotWriterWatermarks,
         executor: QueueExecutor,
         transfer: MessageTransfer,
         trimmer: HotTrimmer,
@@ -85,14 +85,14 @@ class Queues:
         provisioner: LogProvisioner,
         wakeups: Wakeups,
         clock: Clock,
-        limits_in_force: Limits,
+        limits: Limits,
         memory_guard: MemoryGuard,
     ) -> None:
         self._memory_guard = memory_guard
         self._hot = hot
         self._states = states
         self._logs = logs
-        self._rising = rising
+        self._watermarks = watermarks
         self._executor = executor
         self._transfer = transfer
         self._trimmer = trimmer
@@ -100,7 +100,7 @@ class Queues:
         self._provisioner = provisioner
         self._wakeups = wakeups
         self._clock = clock
-        self._limits = limits_in_force
+        self._limits = limits
         self._releases: set[asyncio.Task[None]] = set()
 
     async def close(self) -> None:
@@ -137,7 +137,7 @@ class Queues:
             )
         return sent.messages
 
-    async def send_rising(
+    async def send_idempotent(
         self,
         name: QueueName,
         producer_id: str,
@@ -146,51 +146,53 @@ class Queues:
     ) -> AppendCounts:
         """Add the messages of a monotonic producer, each once however often it is sent.
 
-        Works as `Streams.append_rising`; `storage.streams.idempotent_append` has the rules for senders. How messages are split
+        Works as `Streams.append_idempotent`; `storage.streams.idempotent_append` has the rules for senders. How messages are split
         into calls does not matter. If they do not fit, nothing changes: all of a call is added or none. Raises what `send`
-        does, TooManyProducers, and ProducerFenced once the producer was forgotten.
+        does, TooManyProducers, and ProducerFenced once the producer is retired.
         """
-        return await self.send_rising_together(
+        return await self.send_idempotent_batch(
             name, SequencedBatch.of(producer_id, sequences), messages
         )
 
-    async def send_rising_together(
-        self, name: QueueName, rise: SequencedBatch, messages: Sequence[NewMessage]
+    async def send_idempotent_batch(
+        self, name: QueueName, batch: SequencedBatch, messages: Sequence[NewMessage]
     ) -> AppendCounts:
         """Add the messages of several monotonic producers, in the order given here.
 
-        Otherwise like `send_rising`.
+        Otherwise like `send_idempotent`.
         """
         if self._memory_guard.is_shedding:
             self._memory_guard.check(name.namespace)
-        rise.check(len(messages))
-        added = await self._executor.run(name, partial(self._send_rising, rise, messages))
+        batch.check(len(messages))
+        added = await self._executor.run(name, partial(self._send_sequenced, batch, messages))
         return AppendCounts(added, len(messages) - added)
 
-    async def _send_rising(
-        self, rise: SequencedBatch, messages: Sequence[NewMessage], queue: Queue
+    async def _send_sequenced(
+        self, batch: SequencedBatch, messages: Sequence[NewMessage], queue: Queue
     ) -> int:
         encoded = _encoded(messages, queue)
         left: Sequence[int] = range(len(messages))
         while left:
-            claims = rise.claims(left)
+            claims = batch.claims(left)
             part = SendPart([encoded[number] for number in left], claims=claims)
             try:
                 sent = await self._send_part(queue, part)
-            except PartialDuplicate as told:
-                left = rise.above(left, lasts_of(claims, told.lasts))
+            except PartialDuplicate as partial_duplicate:
+                left = batch.above(left, lasts_of(claims, partial_duplicate.lasts))
             else:
                 return sum(not one.duplicate for one in sent)
         return 0
 
-    async def forget_rising(self, name: QueueName, producer_ids: Sequence[str]) -> None:
-        """Retire monotonic producers that have nothing more to send, like `Streams.forget_rising`."""
+    async def retire_writers(self, name: QueueName, producer_ids: Sequence[str]) -> None:
+        """Retire monotonic producers that have sent everything, like `Streams.retire_writers`."""
 
-        async def forget(queue: Queue) -> None:
-            await self._rising.forget(address_of(queue), producer_ids, self._clock.script_time())
+        async def retire(queue: Queue) -> None:
+            await self._watermarks.retire(
+                address_of(queue), producer_ids, self._clock.script_time()
+            )
 
         with suppress(QueueNotFound):
-            await self._executor.run(name, forget)
+            await self._executor.run(name, retire)
 
     def receive(
         self,
@@ -371,33 +373,33 @@ class Queues:
             lambda queue: self._states.purge(queue, at_most_every_ms, self._clock.script_time()),
         )
 
-    async def tidy(self, name: QueueName, definition: Queue | None = None) -> int:
+    async def sweep(self, name: QueueName, definition: Queue | None = None) -> int:
         """Run one bounded round of maintenance; return the number of items of work done.
 
         For the sweeper. `definition`: the queue's definition, if it was just read.
         """
-        tidied = await self._executor.run(name, self._tidy, definition)
-        if tidied.moving:
+        result = await self._executor.run(name, self._sweep, definition)
+        if result.moving:
             await self._transfer.complete(name)
-        return tidied.work + tidied.moving
+        return result.work + result.moving
 
-    async def _tidy(self, queue: Queue) -> Tidied:
+    async def _sweep(self, queue: Queue) -> SweepResult:
         try:
-            tidied = await self._states.tidy(queue, self._clock.script_time())
+            result = await self._states.sweep(queue, self._clock.script_time())
         except LogNotReady as problem:
             if problem.refusal is not ScriptStatus.UNKNOWN_LOG:
                 raise
             return _NEVER_USED  # or lost by the store: the next message creates its log
-        if tidied.has_view != queue.spec.stream_view:
+        if result.has_view != queue.spec.stream_view:
             await self._logs.switch_view(address_of(queue), on=queue.spec.stream_view)
-        elif tidied.has_view:
+        elif result.has_view:
             freed = await self._trimmer.trim(view_of(queue), self._limits.expired_per_call)
-            return msgspec.structs.replace(tidied, work=tidied.work + freed)
-        return tidied
+            return msgspec.structs.replace(result, work=result.work + freed)
+        return result
 
 
 _NOTHING = HotReceive([], 0, -1, 0)
-_NEVER_USED = Tidied(0, 0, False)
+_NEVER_USED = SweepResult(0, 0, False)
 _INVALID = Settled(ErrorCode.RECEIPT_HANDLE_INVALID)
 
 

@@ -32,7 +32,7 @@ from storage.queues.transfer import MessageTransfer
 from storage.redis.queues.transfer import HotMoves
 
 _TURN_S = 20.0  # a move's lock, and with it a connection, is released this often
-_AT_ONCE = 2  # moves that one process works on: each needs a connection to Postgres
+_MOVE_CONCURRENCY_MAX = 2  # moves that one process works on: each needs a connection to Postgres
 
 
 class Moves:
@@ -60,7 +60,7 @@ class Moves:
         self._database = database
         self._clock = clock
         self._working: dict[str, asyncio.Task[None]] = {}
-        self._turns = asyncio.Semaphore(_AT_ONCE)
+        self._turns = asyncio.Semaphore(_MOVE_CONCURRENCY_MAX)
 
     async def close(self) -> None:
         """Stop working; open moves continue in another process, or at the next start."""

@@ -58,7 +58,7 @@ class StorageUsage:
         total = 0
         for address in addresses:
             batch.append(address)
-            if len(batch) == limits.USAGE_LOGS_AT_ONCE:
+            if len(batch) == limits.USAGE_MEASURE_CONCURRENCY_MAX:
                 total += sum(await asyncio.gather(*map(self._logs.weigh, batch)))
                 batch = []
         return total + sum(await asyncio.gather(*map(self._logs.weigh, batch)))

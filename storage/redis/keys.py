@@ -25,13 +25,22 @@ VERSION_KEY = "ms:version"
 STORE_KEY = "ms:store"
 WAKE_CHANNEL = "ms:wake"
 
-_RISING_PARTS = ("rising", "rising_over", "rising_over_old")
-_LOG_PARTS = ("log", "meta", "prod", "prod_old", "idem", "idem_old", "keys", *_RISING_PARTS)
+_WRITER_WATERMARK_PARTS = ("rising", "rising_over", "rising_over_old")
+_LOG_PARTS = (
+    "log",
+    "meta",
+    "prod",
+    "prod_old",
+    "idem",
+    "idem_old",
+    "keys",
+    *_WRITER_WATERMARK_PARTS,
+)
 _QUEUE_PARTS = (
     *("log", "meta", "idem", "idem_old", "records", "leases", "returned", "delayed", "kept"),
     *("dead", "dead_due", "dead_letters", "turns", "groups", "dedup", "dedup_old", "attempts"),
     *("attempts_old", "expiring", "moving", "arrived", "arrived_old", "aged"),
-    *("parked", "parked_why", "view", "view_meta", *_RISING_PARTS, "history"),
+    *("parked", "parked_why", "view", "view_meta", *_WRITER_WATERMARK_PARTS, "history"),
 )
 _VIEW_PARTS = ("view", "view_meta", "prod", "prod_old")  # a view has no producers
 _EVERY_PART = tuple(dict.fromkeys(("meta", *_LOG_PARTS, *_QUEUE_PARTS)))
@@ -77,12 +86,12 @@ def view_keys(namespace: str, log_id: LogId) -> tuple[bytes, ...]:
     return _spell(namespace, log_id, _VIEW_PARTS)
 
 
-def rising_keys(namespace: str, log_id: LogId) -> tuple[bytes, ...]:
+def writer_watermark_keys(namespace: str, log_id: LogId) -> tuple[bytes, ...]:
     """Return the keys of a log's state of monotonic producers; meta first.
 
     The log is a stream's or a queue's.
     """
-    return _spell(namespace, log_id, ("meta", *_RISING_PARTS))
+    return _spell(namespace, log_id, ("meta", *_WRITER_WATERMARK_PARTS))
 
 
 def pace_key(namespace: str, name: str) -> bytes:

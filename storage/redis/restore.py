@@ -15,8 +15,8 @@ from storage.redis.keys import LAYOUT, VERSION_KEY
 from storage.redis.transport.client import unreachable
 
 _OURS = "ms:*"
-_KEYS_AT_ONCE = 500
-_BYTES_AT_ONCE = 32 << 20
+_BATCH_KEYS_MAX = 500
+_BATCH_BYTES_MAX = 32 << 20
 _BULK = "proto-max-bulk-len"
 _BULK_BYTES = 64 << 30  # size of one key; the server's own limit is 512 MiB
 
@@ -70,7 +70,7 @@ class BackedStore:
             raise StoreInUse(
                 "an earlier restore into the store was interrupted: empty both stores first"
             )
-        names = self._client.scan_iter(match=_OURS, count=_KEYS_AT_ONCE)
+        names = self._client.scan_iter(match=_OURS, count=_BATCH_KEYS_MAX)
         if (name := next(names, None)) is not None:
             raise StoreInUse(f"the store is not empty: it contains key {name.decode()}")
         if not self._client.set(VERSION_KEY, RESTORING, nx=True):
@@ -106,8 +106,8 @@ class BackedStore:
         piece: list[_Held] = []
         for entry in self._every_key():
             if piece and (
-                len(piece) == _KEYS_AT_ONCE
-                or sum(other.bytes for other in piece) + entry.bytes > _BYTES_AT_ONCE
+                len(piece) == _BATCH_KEYS_MAX
+                or sum(other.bytes for other in piece) + entry.bytes > _BATCH_BYTES_MAX
             ):
                 yield piece
                 piece = []
@@ -122,7 +122,7 @@ class BackedStore:
         """
         cursor, seen = 0, set[bytes]()
         while True:
-            cursor, names = self._client.scan(cursor, match=_OURS, count=_KEYS_AT_ONCE)
+            cursor, names = self._client.scan(cursor, match=_OURS, count=_BATCH_KEYS_MAX)
             fresh = [name for name in names if name not in seen and name != VERSION_KEY.encode()]
             seen.update(fresh)
             yield from self._measured(fresh)

@@ -26,7 +26,7 @@ from storage.domain.replays.replay import (
 from storage.groups.engine import Groups
 from storage.jobs import Jobs
 from storage.queues.engine import Queues
-from storage.redis.counters.pacing import HotPacing
+from storage.redis.counters.shared_rate import SharedRate
 from storage.replays.planner import Plan, ReplayPlanner
 from storage.replays.window import WindowResolver
 from storage.streams.engine import Streams
@@ -59,7 +59,7 @@ class Replays:
         queues: Queues,
         groups: Groups,
         jobs: Jobs,
-        pacing: HotPacing,
+        shared_rate: SharedRate,
         clock: Clock,
     ) -> None:
         self._windows = windows
@@ -68,7 +68,7 @@ class Replays:
         self._queues = queues
         self._groups = groups
         self._jobs = jobs
-        self._pacing = pacing
+        self._shared_rate = shared_rate
         self._clock = clock
         self._forgotten: set[str] = set()
 
@@ -235,7 +235,9 @@ class Replays:
     async def reserve(self, job: Job, spec: ReplaySpec, records: int, size_bytes: int) -> int:
         """Reserve time at the replay's rate, shared by all senders; return the ms to wait first."""
         pacing = spec.request.pacing
-        return await self._pacing.reserve(job.namespace, job.job_id, pacing, records, size_bytes)
+        return await self._shared_rate.reserve(
+            job.namespace, job.job_id, pacing, records, size_bytes
+        )
 
     async def is_lagging(self, namespace: str, spec: ReplaySpec) -> bool:
         """Return whether the target's readers have a larger backlog than the replay allows."""
@@ -273,9 +275,11 @@ class Replays:
         producers = [producer_of(job.job_id, part.part) for part in await self.parts(job.job_id)]
         for portion in _in_portions(producers):
             if target.queue is not None:
-                await self._queues.forget_rising(QueueName(target.queue, job.namespace), portion)
+                await self._queues.retire_writers(QueueName(target.queue, job.namespace), portion)
             elif target.stream is not None:
-                await self._streams.forget_rising(StreamName(target.stream, job.namespace), portion)
+                await self._streams.retire_writers(
+                    StreamName(target.stream, job.namespace), portion
+                )
 
     # For the sweep
 

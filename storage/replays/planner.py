@@ -30,7 +30,7 @@ class SampleRecord(msgspec.Struct, frozen=True):
     """A record that would be sent, and its shard."""
 
     shard: int
-    at: LogRecord
+    log_record: LogRecord
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,7 +56,7 @@ class _Sampled(msgspec.Struct):
     bytes: int = 0
     first_ms: int | None = None
     last_ms: int | None = None
-    found: list[SampleRecord] = []
+    sample: list[SampleRecord] = []
 
     def add(self, shard: int, record: LogRecord, is_meant: Selects) -> None:
         """Count one more record."""
@@ -68,7 +68,7 @@ class _Sampled(msgspec.Struct):
         if is_meant(shard, record):
             self.selected += 1
             self.bytes += record.record.size_bytes
-            self.found.append(SampleRecord(shard, record))
+            self.sample.append(SampleRecord(shard, record))
 
 
 class ReplayPlanner:
@@ -145,11 +145,14 @@ class ReplayPlanner:
             offset = reads[0].next_offset
 
 
-_AT_ONCE = 8  # ranges that are read
+_READ_CONCURRENCY_MAX = 8  # ranges that are read
 
 
 def _in_turn(places: Sequence[OffsetRange]) -> list[Sequence[OffsetRange]]:
-    return [places[nth : nth + _AT_ONCE] for nth in range(0, len(places), _AT_ONCE)]
+    return [
+        places[nth : nth + _READ_CONCURRENCY_MAX]
+        for nth in range(0, len(places), _READ_CONCURRENCY_MAX)
+    ]
 
 
 def _places(reaches: Sequence[OffsetRange]) -> list[OffsetRange]:
@@ -192,7 +195,7 @@ def _plan(
     size = looked.bytes if saw_all and count == looked.selected else int(count * each)
     span_ms = (looked.last_ms or 0) - (looked.first_ms or 0)
     seconds = request.pacing.seconds_for(count, size, span_ms)
-    shown = sorted(looked.found, key=lambda example: (example.shard, example.at.offset))
+    shown = sorted(looked.sample, key=lambda example: (example.shard, example.log_record.offset))
     return Plan(
         reaches=tuple(reaches),
         records=Estimate(count, is_exact),

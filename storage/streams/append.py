@@ -24,7 +24,7 @@ from storage.domain.limits import Limits
 from storage.domain.log.record_batch import Record
 from storage.domain.names import StreamName
 from storage.domain.streams.lineage import ShardClosedTo, eldest
-from storage.domain.streams.producers import Known, Remembered, judge
+from storage.domain.streams.producers import AcceptedBatch, Remembered, judge
 from storage.domain.streams.stream import (
     UNCONDITIONAL,
     AppendCondition,
@@ -107,7 +107,7 @@ class Appender:
         provisioner: LogProvisioner,
         resharder: Resharder,
         clock: Clock,
-        limits_in_force: Limits,
+        limits: Limits,
         memory_guard: MemoryGuard,
     ) -> None:
         self._memory_guard = memory_guard
@@ -116,7 +116,7 @@ class Appender:
         self._executor = executor
         self._provisioner = provisioner
         self._clock = clock
-        self._limits = limits_in_force
+        self._limits = limits
 
     async def append(
         self, name: StreamName, records: Sequence[Record], idempotency_key: str
@@ -262,7 +262,7 @@ class Appender:
             producer = cast(Producer, part.condition.producer)
         remembered = await self._remembered(stream, shard, producer.producer_id)
         verdict = judge(producer, len(part.records), remembered)
-        if isinstance(verdict, Known):
+        if isinstance(verdict, AcceptedBatch):
             return _placed(verdict.shard, verdict.offset, len(part.records), True)
         return await self._append_part(stream, shard, replace(part, inherited=verdict))
 

@@ -58,7 +58,7 @@ class ArrowReader:
         self._ranges = ranges
         self._executor = executor
         self._archive = archive
-        self._turns = asyncio.Semaphore(limits.TABLES_AT_ONCE)
+        self._turns = asyncio.Semaphore(limits.ARROW_TABLE_CONCURRENCY_MAX)
         self._waiting = 0
 
     async def read(

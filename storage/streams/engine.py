@@ -16,7 +16,7 @@ from storage.domain.log.record_batch import Record
 from storage.domain.names import StreamName
 from storage.domain.streams.columnar_batch import Columns
 from storage.domain.streams.idempotence import AppendCounts, SequencedBatch
-from storage.domain.streams.load_scaling import Load, changes_for
+from storage.domain.streams.load_scaler import Load, changes_for
 from storage.domain.streams.stream import (
     UNCONDITIONAL,
     AppendCondition,
@@ -35,7 +35,7 @@ from storage.log.provisioner import LogProvisioner
 from storage.log.stream_executor import StreamExecutor
 from storage.quotas.memory_guard import MemoryGuard
 from storage.redis.keys import LogAddress
-from storage.redis.streams.idempotence import HotRising
+from storage.redis.streams.idempotence import HotWriterWatermarks
 from storage.redis.streams.logs import HotLogs
 from storage.redis.transport.wakeups import Wakeups
 from storage.streams.append import Appender
@@ -58,14 +58,14 @@ class Streams:
         self,
         *,
         hot: HotLogs,
-        rising: HotRising,
+        watermarks: HotWriterWatermarks,
         catalog: Catalog,
         provisioner: LogProvisioner,
         resharder: Resharder,
         trimmer: HotTrimmer,
         wakeups: Wakeups,
         clock: Clock,
-        limits_in_force: Limits,
+        limits: Limits,
         memory_guard: MemoryGuard,
         archive: TieredReader | None = None,
     ) -> None:
@@ -82,11 +82,13 @@ class Streams:
             provisioner=provisioner,
             resharder=resharder,
             clock=clock,
-            limits_in_force=limits_in_force,
+            limits=limits,
             memory_guard=memory_guard,
         )
         self._bulk = ColumnarAppender(self._appending, self._executor)
-        self._rising = IdempotentAppender(rising, self._appending, self._executor, resharder, clock)
+        self._idempotent_appender = IdempotentAppender(
+            watermarks, self._appending, self._executor, resharder, clock
+        )
         self._archive = archive
         self._reading = Reading(
             hot=hot,
@@ -123,7 +125,7 @@ class Streams:
         """
         return self._bulk.append(name, columns, idempotency_key)
 
-    async def append_rising(
+    async def append_idempotent(
         self,
         name: StreamName,
         producer_id: str,
@@ -137,32 +139,32 @@ class Streams:
         `sequences` increase from record to record, and from call to call; how they are split into calls does not matter. A
         call is repeated until it has succeeded before the next one begins; `storage.streams.idempotent_append` has the other
         rules for senders. A record without a key gets a hash key of its own. `own` are the reserved headers that records may
-        have. Raises what `append` does, for any shard, and TooManyProducers; ProducerFenced after `forget_rising`.
+        have. Raises what `append` does, for any shard, and TooManyProducers; ProducerFenced after `retire_writers`.
         """
-        rise = SequencedBatch.of(producer_id, sequences)
-        return await self._rising.append(name, rise, records, own)
+        batch = SequencedBatch.of(producer_id, sequences)
+        return await self._idempotent_appender.append(name, batch, records, own)
 
-    async def append_rising_together(
+    async def append_idempotent_batch(
         self,
         name: StreamName,
-        rise: SequencedBatch,
+        batch: SequencedBatch,
         records: Sequence[Record],
         *,
         own: frozenset[str] = OWN_HEADERS,
     ) -> AppendCounts:
         """Append the records of several monotonic producers, in the order given here.
 
-        Otherwise like `append_rising`.
+        Otherwise like `append_idempotent`.
         """
-        return await self._rising.append(name, rise, records, own)
+        return await self._idempotent_appender.append(name, batch, records, own)
 
-    async def forget_rising(self, name: StreamName, producer_ids: Sequence[str]) -> None:
+    async def retire_writers(self, name: StreamName, producer_ids: Sequence[str]) -> None:
         """Retire monotonic producers that have nothing more to send.
 
         Their ids are not used again: for a day, anything they still send is rejected. Does nothing if the stream does not
         exist.
         """
-        await self._rising.forget(name, producer_ids)
+        await self._idempotent_appender.retire(name, producer_ids)
 
     async def append_to_shard(
         self,
@@ -342,7 +344,7 @@ class Streams:
         """
         return await self._trimmer.trim(await self._catalog.stream(name), entries_max)
 
-    async def tidy_keys(self, name: StreamName) -> int:
+    async def sweep_key_index(self, name: StreamName) -> int:
         """Delete expired keys from a stream's key indexes; return their number.
 
         One round, for the sweeper.
@@ -350,14 +352,14 @@ class Streams:
         stream = await self._catalog.stream(name)
         if not stream.spec.key_index:
             return 0
-        tidied = 0
+        removed = 0
         for shard in stream.shards:
-            tidied += await self._on_shard(
+            removed += await self._on_shard(
                 name,
                 shard.index,
-                lambda log: self._hot.tidy_keys(log, limits.KEY_INDEX_SWEEP_PER_CALL),
+                lambda log: self._hot.sweep_key_index(log, limits.KEY_INDEX_SWEEP_PER_CALL),
             )
-        return tidied
+        return removed
 
     async def truncate(self, name: StreamName, shard: int, before: int) -> int:
         """Delete a shard's records before an offset permanently; return its oldest offset.
@@ -425,9 +427,11 @@ class Streams:
         extent = await self._executor.run(
             stream, lambda _: self._executor.with_repair(log, lambda: self._hot.extent(log))
         )
-        rising, over = await self._rising.known(log)
+        knows_writers, remembers_retired = await self._idempotent_appender.writer_state(log)
         may_know_batches = extent.knows_producers and closed_for_ms < limits.PRODUCER_IDLE_MS
-        feared = over and closed_for_ms < limits.MONOTONIC_WRITERS_RETIRED_MS
-        if extent.start != extent.next or may_know_batches or rising or feared:
+        may_have_stragglers = (
+            remembers_retired and closed_for_ms < limits.MONOTONIC_WRITERS_RETIRED_MS
+        )
+        if extent.start != extent.next or may_know_batches or knows_writers or may_have_stragglers:
             return False
         return self._archive is None or not await self._archive.holds(stream, shard)

@@ -33,7 +33,7 @@ code below ensures:
 * While a batch's records on one log failed, or their outcome is unknown, none of the batch goes to a child of that
   log by another way: that part would not be whole. Parts that are rejected since their log is closed wait until every
   log that might lead to the same child has answered (`eldest`); any other error ends the call.
-* A log that knows a producer does not expire, and forgets it only by `forget`, which leaves a mark: a part of an
+* A log that knows a producer does not expire, and forgets it only by `retire`, which leaves a tombstone: a part of an
   attempt that outlived its producer would otherwise be new.
 """
 
@@ -51,8 +51,8 @@ from storage.domain.errors import ProducerFenced, StorageUnavailable, StreamNotF
 from storage.domain.log.record_batch import Record
 from storage.domain.names import LogId, StreamName
 from storage.domain.streams.idempotence import (
-    IS_OVER,
-    NOT_KNOWN,
+    NO_WATERMARK,
+    WRITER_RETIRED,
     AncestorWatermark,
     AppendCounts,
     PartialDuplicate,
@@ -66,7 +66,7 @@ from storage.log.provisioner import LogDeleted
 from storage.log.stream_executor import StreamExecutor
 from storage.redis.keys import LogAddress
 from storage.redis.streams.append import AppendPart
-from storage.redis.streams.idempotence import HotRising, Recalled
+from storage.redis.streams.idempotence import HotWriterWatermarks, WriterWatermarks
 from storage.redis.transport.script_status import LogNotReady
 from storage.streams.append import Appender
 from storage.streams.append_rules import OWN_HEADERS, check_records, timed
@@ -78,25 +78,25 @@ T = TypeVar("T")
 class _Batch(msgspec.Struct):
     """The records of one call, with the producer and the hash key of each."""
 
-    rise: SequencedBatch
+    sequenced: SequencedBatch
     records: Sequence[Record]
     sizes: Sequence[int]
-    places: Sequence[int]
+    hash_keys: Sequence[int]
 
     def part(self, numbers: Sequence[int]) -> AppendPart:
         """Return the records with these numbers as one part."""
         return AppendPart(
             [self.records[number] for number in numbers],
             size_bytes=sum([self.sizes[number] for number in numbers]),
-            claims=self.rise.claims(numbers),
+            claims=self.sequenced.claims(numbers),
         )
 
     def producers(self) -> list[str]:
         """Return the producers that have records among these."""
-        return [*dict.fromkeys(self.rise.producer_ids)]
+        return [*dict.fromkeys(self.sequenced.producer_ids)]
 
 
-class _Answer(msgspec.Struct):
+class _ShardResult(msgspec.Struct):
     """The result of one shard's part.
 
     `added` is the number of new records; `left`, which the shard did not take, go to its children.
@@ -112,13 +112,13 @@ class IdempotentAppender:
 
     def __init__(
         self,
-        hot: HotRising,
+        watermarks: HotWriterWatermarks,
         appending: Appender,
         executor: StreamExecutor,
         resharder: Resharder,
         clock: Clock,
     ) -> None:
-        self._hot = hot
+        self._watermarks = watermarks
         self._appending = appending
         self._executor = executor
         self._resharder = resharder
@@ -128,20 +128,20 @@ class IdempotentAppender:
     async def append(
         self,
         name: StreamName,
-        rise: SequencedBatch,
+        sequenced: SequencedBatch,
         records: Sequence[Record],
         own: frozenset[str] = OWN_HEADERS,
     ) -> AppendCounts:
-        rise.check(len(records))
+        sequenced.check(len(records))
         stream = await self._appending.stream(name)
         sizes = check_records(stream, records, own)
         records = timed(stream.spec, records, self._clock.now_ms)
-        batch = _Batch(rise, records, sizes, _places(rise, records))
+        batch = _Batch(sequenced, records, sizes, _hash_keys(sequenced, records))
         added = await self._executor.run(stream, partial(self._append, batch))
         return AppendCounts(added, len(records) - added)
 
     async def _append(self, batch: _Batch, stream: Stream) -> int:
-        groups: dict[Shard, list[int]] = by_shard(stream.open_shards, batch.places)
+        groups: dict[Shard, list[int]] = by_shard(stream.open_shards, batch.hash_keys)
         added = 0
         while groups:
             ready = eldest(groups)
@@ -151,11 +151,11 @@ class IdempotentAppender:
             groups = {shard: some for shard, some in groups.items() if shard not in ready}
             added += sum(answer.added for answer in answers)
             for answer in answers:
-                _add(groups, answer, batch.places)
-            stream = await self._knowing(stream, groups)
+                _add(groups, answer, batch.hash_keys)
+            stream = await self._with_shards(stream, groups)
         return added
 
-    async def _knowing(self, stream: Stream, shards: Iterable[Shard]) -> Stream:
+    async def _with_shards(self, stream: Stream, shards: Iterable[Shard]) -> Stream:
         """Return the stream with a definition that has these shards, and so their ancestors."""
         positions = {shard.index: 0 for shard in shards}
         if not needs_refresh(stream, positions):
@@ -167,7 +167,7 @@ class IdempotentAppender:
 
     async def _to_shard(
         self, stream: Stream, shard: Shard, batch: _Batch, numbers: Sequence[int]
-    ) -> _Answer:
+    ) -> _ShardResult:
         """Add the records that neither the shard nor its ancestors have taken yet."""
         floors = await self._floors_of(stream, shard, batch.producers())
         left = [number for number in numbers if _is_above(floors, batch, number)]
@@ -176,12 +176,12 @@ class IdempotentAppender:
             try:
                 done = await self._appending.put(stream, shard, part)
             except ShardClosedTo as closed:
-                return _Answer(0, left, closed.children)
-            except PartialDuplicate as told:
-                left = batch.rise.above(left, lasts_of(part.claims, told.lasts))
+                return _ShardResult(0, left, closed.children)
+            except PartialDuplicate as partial_duplicate:
+                left = batch.sequenced.above(left, lasts_of(part.claims, partial_duplicate.lasts))
             else:
-                return _Answer(0 if done.duplicate else len(left))
-        return _Answer(0)
+                return _ShardResult(0 if done.duplicate else len(left))
+        return _ShardResult(0)
 
     # High-water marks of closed ancestors
 
@@ -196,69 +196,71 @@ class IdempotentAppender:
             return {}
         keys = {one: (shard.log_id, one) for one in producer_ids}
         watermarks = {one: self._floors[key] for one, key in keys.items() if key in self._floors}
-        unasked = [one for one in producer_ids if one not in watermarks]
-        if unasked:
-            fetched = await self._ask(stream, _ancestors(stream, shard), unasked)
+        missing = [one for one in producer_ids if one not in watermarks]
+        if missing:
+            fetched = await self._fetch_floors(stream, _ancestors(stream, shard), missing)
             if len(self._floors) + len(fetched) > limits.ANCESTOR_WATERMARKS_CACHED_MAX:
                 self._floors.clear()
             self._floors |= {keys[one]: floors for one, floors in fetched.items()}
             watermarks |= fetched
         return watermarks
 
-    async def _ask(
+    async def _fetch_floors(
         self, stream: Stream, ancestors: Sequence[Shard], producer_ids: Sequence[str]
     ) -> dict[str, tuple[AncestorWatermark, ...]]:
-        answers = await _all_of(self._recalled(stream, one, producer_ids) for one in ancestors)
+        answers = await _all_of(
+            self._final_watermarks(stream, one, producer_ids) for one in ancestors
+        )
         floors: dict[str, list[AncestorWatermark]] = {one: [] for one in producer_ids}
         for ancestor, recalled in zip(ancestors, answers, strict=True):
             for producer_id, last in zip(producer_ids, recalled.lasts, strict=True):
-                if last == IS_OVER:
+                if last == WRITER_RETIRED:
                     raise ProducerFenced("This producer is retired: it has sent all its records.")
-                if last != NOT_KNOWN:
+                if last != NO_WATERMARK:
                     span = ancestor.first_hash_key, ancestor.last_hash_key
                     floors[producer_id].append(AncestorWatermark(*span, last))
         return {producer_id: tuple(some) for producer_id, some in floors.items()}
 
-    async def _recalled(
+    async def _final_watermarks(
         self, stream: Stream, shard: Shard, producer_ids: Sequence[str]
-    ) -> Recalled:
+    ) -> WriterWatermarks:
         """Return a closed shard's producer state.
 
         Closes a shard that is still to be closed, or whose store lost the mark that it is closed.
         """
         log = LogAddress(stream.name.namespace, shard.log_id)
-        recall = partial(self._hot.recall, log, producer_ids)
-        recalled = await self._executor.with_repair(log, recall)
+        get = partial(self._watermarks.get, log, producer_ids)
+        recalled = await self._executor.with_repair(log, get)
         if not recalled.closed:
             await self._resharder.ensure_closed(stream, shard)
-            recalled = await self._executor.with_repair(log, recall)
+            recalled = await self._executor.with_repair(log, get)
         if not recalled.closed:
             raise StorageUnavailable("The stream is being resharded; try again.")
         return recalled
 
     # Retiring producers
 
-    async def forget(self, name: StreamName, producer_ids: Sequence[str]) -> None:
+    async def retire(self, name: StreamName, producer_ids: Sequence[str]) -> None:
         try:
             stream = await self._executor.current(name)
         except StreamNotFound:
             return
         await _all_of(
-            self._forget(stream, shard, producer_ids) for shard in (*stream.shards, *stream.opening)
+            self._retire(stream, shard, producer_ids) for shard in (*stream.shards, *stream.opening)
         )
 
-    async def _forget(self, stream: Stream, shard: Shard, producer_ids: Sequence[str]) -> None:
+    async def _retire(self, stream: Stream, shard: Shard, producer_ids: Sequence[str]) -> None:
         log = LogAddress(stream.name.namespace, shard.log_id)
-        forget = partial(self._hot.forget, log, producer_ids, self._clock.script_time())
+        retire = partial(self._watermarks.retire, log, producer_ids, self._clock.script_time())
         try:
-            await self._executor.with_repair(log, forget)
+            await self._executor.with_repair(log, retire)
         except (LogDeleted, LogNotReady):
             return  # it was deleted, or expired, with all it knew
 
-    async def known(self, log: LogAddress) -> tuple[bool, bool]:
+    async def writer_state(self, log: LogAddress) -> tuple[bool, bool]:
         """Return whether a log knows monotonic producers, and whether it remembers retired ones."""
-        recalled = await self._hot.recall(log, ())
-        return recalled.producers > 0, recalled.remembers_over
+        recalled = await self._watermarks.get(log, ())
+        return recalled.producers > 0, recalled.remembers_retired
 
 
 async def _all_of(work: Iterable[Awaitable[T]]) -> list[T]:
@@ -273,16 +275,16 @@ async def _all_of(work: Iterable[Awaitable[T]]) -> list[T]:
     return [result for result in done if not isinstance(result, BaseException)]
 
 
-def _places(rise: SequencedBatch, records: Sequence[Record]) -> list[int]:
+def _hash_keys(sequenced: SequencedBatch, records: Sequence[Record]) -> list[int]:
     return [
-        _place_of(record, producer_id, sequence)
+        _hash_key_of(record, producer_id, sequence)
         for record, producer_id, sequence in zip(
-            records, rise.producer_ids, rise.sequences, strict=True
+            records, sequenced.producer_ids, sequenced.sequences, strict=True
         )
     ]
 
 
-def _place_of(record: Record, producer_id: str, sequence: int) -> int:
+def _hash_key_of(record: Record, producer_id: str, sequence: int) -> int:
     """Return a record's hash key.
 
     A record without a key gets one of its own, the same whenever it is sent.
@@ -291,8 +293,8 @@ def _place_of(record: Record, producer_id: str, sequence: int) -> int:
         return record.hash_key
     if record.key:
         return hash_key(record.key)
-    word = f"{producer_id}\0{sequence}".encode()
-    return int.from_bytes(hashlib.md5(word, usedforsecurity=False).digest(), "big")
+    identity = f"{producer_id}\0{sequence}".encode()
+    return int.from_bytes(hashlib.md5(identity, usedforsecurity=False).digest(), "big")
 
 
 def _is_above(
@@ -300,8 +302,8 @@ def _is_above(
 ) -> bool:
     if not floors:
         return True
-    watermarks = floors[batch.rise.producer_ids[number]]
-    return batch.rise.sequences[number] > floor_at(watermarks, batch.places[number])
+    watermarks = floors[batch.sequenced.producer_ids[number]]
+    return batch.sequenced.sequences[number] > floor_at(watermarks, batch.hash_keys[number])
 
 
 def _ancestors(stream: Stream, shard: Shard) -> list[Shard]:
@@ -315,10 +317,10 @@ def _ancestors(stream: Stream, shard: Shard) -> list[Shard]:
     return [*ancestors.values()]
 
 
-def _add(groups: dict[Shard, list[int]], answer: _Answer, places: Sequence[int]) -> None:
+def _add(groups: dict[Shard, list[int]], answer: _ShardResult, hash_keys: Sequence[int]) -> None:
     """Merge the records that a closed shard did not take into its children's, in order."""
     for number in answer.left:
-        child = next(child for child in answer.children if child.takes(places[number]))
+        child = next(child for child in answer.children if child.takes(hash_keys[number]))
         groups.setdefault(child, []).append(number)
     for numbers in groups.values():
         numbers.sort()

@@ -72,8 +72,8 @@ class Resharder:
         self._catalog = catalog
         self._provisioner = provisioner
         self._database = database
-        self._turns = asyncio.Semaphore(limits.RESHARDS_AT_ONCE_MAX)
-        self._hands = asyncio.Semaphore(limits.RESHARD_LOGS_AT_ONCE)
+        self._reshard_slots = asyncio.Semaphore(limits.RESHARD_CONCURRENCY_MAX)
+        self._log_slots = asyncio.Semaphore(limits.RESHARD_LOG_CONCURRENCY_MAX)
 
     async def split(self, name: StreamName, shard: int, at_hash_key: int) -> Stream:
         return await self._change(name, lambda stream: [split_of(stream, shard, at_hash_key)])
@@ -135,7 +135,7 @@ class Resharder:
         if stream.is_view:
             raise StreamReadOnly
         async with (
-            self._turns,
+            self._reshard_slots,
             try_advisory_lock(self._database, f"reshard:{stream.stream_id}") as mine,
         ):
             if not mine:
@@ -211,7 +211,7 @@ class Resharder:
     ) -> list[T]:
         async def do(shard: Shard) -> T:
             log = LogAddress(stream.name.namespace, shard.log_id)
-            async with self._hands:
+            async with self._log_slots:
                 return await self._provisioner.with_repair(log, lambda: work(log))
 
         return await asyncio.gather(*(do(shard) for shard in shards))

@@ -136,7 +136,7 @@ class StagedWrites:
             write = replace(write, parts=write.parts + 1, records=write.records + count)
             await self._rows.advance(write)
         if write.parts == len(write.staged) and not write.done:
-            await self._streams.forget_rising(stream.name, [_producer_of(write)])
+            await self._streams.retire_writers(stream.name, [_producer_of(write)])
             write = replace(write, done=True)
             await self._rows.advance(write)
         return write
@@ -152,7 +152,9 @@ class StagedWrites:
         base, count = write.parts << _PLACE_BITS, 0
         for records in await asyncio.to_thread(_read_all, encoded):
             sequences = range(base + count, base + count + len(records))
-            await self._streams.append_rising(stream.name, _producer_of(write), sequences, records)
+            await self._streams.append_idempotent(
+                stream.name, _producer_of(write), sequences, records
+            )
             count += len(records)
         return count
 

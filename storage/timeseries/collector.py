@@ -154,12 +154,12 @@ class _FoundShard(NamedTuple):
 
 
 class _Result(NamedTuple):
-    asked: _Request
+    request: _Request
     shards: Sequence[_FoundShard]
 
     def cold(self) -> list[tuple[LogId, int, int]]:
         """Return (stream id, shard, offset) where groups continue in records only in the archive."""
-        stream_id = self.asked.stream.stream_id
+        stream_id = self.request.stream.stream_id
         return [
             (stream_id, found.shard.index, max(found.place(nth), found.start))
             for found in self.shards
@@ -173,9 +173,9 @@ class _Result(NamedTuple):
     ) -> StreamObservation:
         shards = tuple((found.shard, found.log) for found in self.shards)
         groups = tuple(
-            self._group(nth, group, holes, since) for nth, group in enumerate(self.asked.groups)
+            self._group(nth, group, holes, since) for nth, group in enumerate(self.request.groups)
         )
-        return StreamObservation(self.asked.stream, shards, groups)
+        return StreamObservation(self.request.stream, shards, groups)
 
     def _group(
         self,
@@ -192,7 +192,7 @@ class _Result(NamedTuple):
             lag += without_holes(
                 position, found_shard.log.next, holes.get(found_shard.shard.log_id, [])
             )
-            cold = (self.asked.stream.stream_id, found_shard.shard.index, position)
+            cold = (self.request.stream.stream_id, found_shard.shard.index, position)
             unread.append(since[cold] if cold in since else found_shard.log.waits_since_ms[nth])
             has_committed = found_shard.begins[nth] is not None
             places.append((found_shard.shard.index, found_shard.place(nth), int(has_committed)))
@@ -308,7 +308,7 @@ async def together(work: Callable[[A], Awaitable[T]], on: Iterable[A]) -> list[T
     batch: list[A] = []
     for item in on:
         batch.append(item)
-        if len(batch) == limits.SERIES_LOGS_AT_ONCE:
+        if len(batch) == limits.SERIES_MEASURE_CONCURRENCY_MAX:
             results += await asyncio.gather(*map(work, batch))
             batch = []
     return results + list(await asyncio.gather(*map(work, batch)))

@@ -42,14 +42,14 @@ from storage.domain.timeseries.samples import (
     ring_for,
 )
 from storage.groups.engine import Groups
-from storage.redis.counters.timeseries import HotSeries, Kept
+from storage.redis.counters.timeseries import HotSeries, LatestSample
 from storage.timeseries.sampler import Sampler
 from storage.timeseries.totals import DEPLOYMENT, NAMESPACE, ticks_of
 
 N = TypeVar("N", QueueName, StreamName, GroupName)
 
 
-class _Window:
+class _ChartWindow:
     """The slots of a chart, and those before it that its first rates need."""
 
     def __init__(self, ring: Ring, window_ms: int, last: int) -> None:
@@ -171,7 +171,9 @@ class TimeSeriesQuery:
     ) -> dict[N, Samples]:
         """Return charts without a query to Postgres for each: the latest samples have the ids."""
         ids = []
-        for name, latest in (await self._kept(shape, names[: limits.SERIES_PAGE_MAX])).items():
+        for name, latest in (
+            await self._latest_samples(shape, names[: limits.SERIES_PAGE_MAX])
+        ).items():
             with suppress(QueueNotFound, StreamNotFound):
                 ids.append((name, latest.resource_id if latest else await ask(name)))
         return await self._of(shape, ids, window_ms, now_ms)
@@ -185,7 +187,7 @@ class TimeSeriesQuery:
     ) -> dict[N, Samples]:
         window, ticks = await self._window(window_ms, now_ms)
         page = ids[: limits.SERIES_PAGE_MAX]
-        latest = await self._kept(shape, [name for name, _ in page])
+        latest = await self._latest_samples(shape, [name for name, _ in page])
         rows = await asyncio.gather(
             *(
                 self._rows(shape, name.namespace, resource_id, window, latest.get(name))
@@ -214,12 +216,14 @@ class TimeSeriesQuery:
             TOTAL, ring=window.ring, slots=window.slots, ticks=ticks, rows=rows, resource_id=""
         )
 
-    async def _kept(self, shape: Shape[S], names: Sequence[N]) -> dict[N, Kept | None]:
+    async def _latest_samples(
+        self, shape: Shape[S], names: Sequence[N]
+    ) -> dict[N, LatestSample | None]:
         """Return the latest samples of these resources, to be read before their chunks.
 
         The chunks have the changes made in between.
         """
-        latest: dict[N, Kept | None] = {}
+        latest: dict[N, LatestSample | None] = {}
         for namespace in {name.namespace for name in names}:
             in_namespace = [name for name in names if name.namespace == namespace]
             of_namespace = await self._hot.latest_of(
@@ -233,8 +237,8 @@ class TimeSeriesQuery:
         shape: Shape[S],
         namespace: str,
         resource_id: str,
-        window: _Window,
-        latest: Kept | None,
+        window: _ChartWindow,
+        latest: LatestSample | None,
     ) -> list[Row | None]:
         packed_chunks = await self._hot.chunks(namespace, resource_id, window.ring, window.chunks)
         ring, wide = window.ring, width(shape)
@@ -247,20 +251,22 @@ class TimeSeriesQuery:
             stood = encode_row(shape, shape.values(shape.made(latest.values, latest.rates)))
         return rows_of(chunks, ring, window.first, window.last, stood)
 
-    async def _window(self, window_ms: int, now_ms: int | None) -> tuple[_Window, dict[int, Tick]]:
+    async def _window(
+        self, window_ms: int, now_ms: int | None
+    ) -> tuple[_ChartWindow, dict[int, Tick]]:
         """Return the slots of a chart that ends now, and which of them were measured.
 
         A slot that is not over is not shown, except one of the finest ring that was measured.
         """
         ring = ring_for(window_ms)
         slot = ring.slot(self._clock.now_ms() if now_ms is None else now_ms)
-        window = _Window(ring, window_ms, slot)
+        window = _ChartWindow(ring, window_ms, slot)
         ticks = await self._ticks(window)
         if ring is FINEST and slot in ticks:
             return window, ticks
-        return _Window(ring, window_ms, slot - 1), ticks
+        return _ChartWindow(ring, window_ms, slot - 1), ticks
 
-    async def _ticks(self, window: _Window) -> dict[int, Tick]:
+    async def _ticks(self, window: _ChartWindow) -> dict[int, Tick]:
         async def read() -> dict[int, Tick]:
             chunks = await self._hot.chunks("", DEPLOYMENT, window.ring, window.chunks)
             return ticks_of(chunks, window.ring)
@@ -324,7 +330,7 @@ class TimeSeriesQuery:
         return await cache.get((shape.kind, namespace), read)
 
 
-def _measured_at(deployment: Kept | None) -> int | None:
+def _measured_at(deployment: LatestSample | None) -> int | None:
     return None if deployment is None else deployment.values[_SAMPLED_AT]
 
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from storage.domain.timeseries.changes import LONGER, Known, Looked
+from storage.domain.timeseries.changes import LONGER, Looked, ResourceState
 from storage.domain.timeseries.rollup import Row, Tick, decode_row, read_chunk, rows_of, width
 from storage.domain.timeseries.samples import FINEST, GROUP, QUEUE, STREAM, TOTAL, Ring, Shape
-from storage.redis.counters.timeseries import HotSeries, Kept
+from storage.redis.counters.timeseries import HotSeries, LatestSample
 from storage.timeseries.collector import together
 from storage.timeseries.totals import DEPLOYMENT, ticks_of
 
@@ -25,11 +25,13 @@ class SamplerState:
 
     def __init__(self, slot: int = -1) -> None:
         self.slot = slot
-        self.known: dict[str, dict[Place, Known]] = {shape.kind: {} for shape in (*KINDS, TOTAL)}
+        self.resources: dict[str, dict[Place, ResourceState]] = {
+            shape.kind: {} for shape in (*KINDS, TOTAL)
+        }
         self.looked: list[Looked] = []
-        self.open: list[dict[int, tuple[str, Known]]] = [{} for _ in LONGER]
+        self.open: list[dict[int, tuple[str, ResourceState]]] = [{} for _ in LONGER]
 
-    def open_bucket(self, namespace: str, resource: Known, nth: int) -> None:
+    def open_bucket(self, namespace: str, resource: ResourceState, nth: int) -> None:
         """Mark a resource to be added up for the current slot of a longer ring."""
         self.open[nth][id(resource)] = namespace, resource
 
@@ -45,22 +47,22 @@ async def load_state(hot: HotSeries, slot: int, claimed: int) -> SamplerState:
         return memory
     at_ms = totals[""].values[TOTAL.names.index("sampled_at_ms")] or 0
     for namespace, latest in totals.items():
-        memory.known[TOTAL.kind][namespace, ""] = _known(TOTAL, latest, at_ms)
+        memory.resources[TOTAL.kind][namespace, ""] = _resource_state(TOTAL, latest, at_ms)
     kinds = [(namespace, shape) for namespace in totals if namespace for shape in KINDS]
 
     async def one(kind: tuple[str, Shape[Any]]) -> None:
         namespace, shape = kind
-        resources = memory.known[shape.kind]
+        resources = memory.resources[shape.kind]
         for name, latest in (await hot.latest(namespace, shape.kind)).items():
-            resources[namespace, name] = _known(shape, latest, at_ms)
+            resources[namespace, name] = _resource_state(shape, latest, at_ms)
 
     await together(one, kinds)
     await _go_on(hot, memory, max(slot, claimed))
     return memory
 
 
-def _known(shape: Shape[Any], latest: Kept, at_ms: int) -> Known:
-    resource = Known(shape, latest.resource_id)
+def _resource_state(shape: Shape[Any], latest: LatestSample, at_ms: int) -> ResourceState:
+    resource = ResourceState(shape, latest.resource_id)
     resource.values = shape.values(shape.made(latest.values, latest.rates))
     resource.rates, resource.behind = latest.rates_of(shape), latest.behind
     resource.changed_ms, resource.seen_ms = latest.changed_ms, at_ms
@@ -76,7 +78,7 @@ async def _go_on(hot: HotSeries, memory: SamplerState, claimed: int) -> None:
     ticks = {slot: measured[slot] for slot in sorted(measured) if first <= slot <= memory.slot}
     memory.looked = [_looked(ring, memory.slot, ticks) for ring in LONGER]
 
-    async def one(place: Place, resource: Known) -> None:
+    async def one(place: Place, resource: ResourceState) -> None:
         namespace = place[0]
         packed_chunks = await hot.chunks(namespace, resource.resource_id, FINEST, numbers)
         wide = width(resource.shape)
@@ -92,7 +94,7 @@ async def _go_on(hot: HotSeries, memory: SamplerState, claimed: int) -> None:
             _look_again(resource, ring, memory.slot, ticks, rows)
 
     busy = []
-    for of_kind in memory.known.values():
+    for of_kind in memory.resources.values():
         for place, resource in of_kind.items():
             for nth, ring in enumerate(LONGER):
                 if resource.changed_ms >= _begin(ring, memory.slot) - ring.step_ms:
@@ -120,7 +122,7 @@ def _looked(ring: Ring, slot: int, ticks: Mapping[int, Tick]) -> Looked:
 
 
 def _look_again(
-    resource: Known,
+    resource: ResourceState,
     ring: Ring,
     slot: int,
     ticks: Mapping[int, Tick],

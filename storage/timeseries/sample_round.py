@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from storage.domain import limits
-from storage.domain.timeseries.changes import LONGER, Addition, Known, Looked
+from storage.domain.timeseries.changes import LONGER, Addition, Looked, ResourceState
 from storage.domain.timeseries.rollup import looked_at
 from storage.domain.timeseries.samples import (
     FINEST,
@@ -17,7 +17,7 @@ from storage.postgres.repositories.sampled_resources import (
     MeasuredQueue,
     MeasuredStream,
 )
-from storage.redis.counters.timeseries import Kept
+from storage.redis.counters.timeseries import LatestSample
 from storage.timeseries.collector import (
     Baseline,
     Observation,
@@ -27,7 +27,7 @@ from storage.timeseries.totals import (
     DEPLOYMENT,
     NAMESPACE,
     Increments,
-    note_risen,
+    add_increments,
     total_of,
     total_of_all,
 )
@@ -38,7 +38,7 @@ _R = TypeVar("_R", MeasuredQueue, MeasuredStream)
 class _Changes(NamedTuple):
     """Latest samples of one kind in a namespace to store, and names to delete."""
 
-    latest: dict[str, Kept]
+    latest: dict[str, LatestSample]
     gone: list[str]
 
 
@@ -53,7 +53,7 @@ class SampleRound:
         self.changes: dict[tuple[str, str], _Changes] = {}  # by namespace and kind
         self.gone: list[tuple[str, str]] = []  # namespace and id
         self._forced = forced
-        self._risen: dict[str, Increments] = {}  # by namespace
+        self._increments: dict[str, Increments] = {}  # by namespace
         self._slot = FINEST.slot(at_ms)
 
     # Turns
@@ -70,9 +70,9 @@ class SampleRound:
 
     def last_state(
         self, shape: Shape[Any], namespace: str, name: str, resource_id: str
-    ) -> Known | None:
+    ) -> ResourceState | None:
         """Return the state of a resource; None for one that was recreated."""
-        resource = self.memory.known[shape.kind].get((namespace, name))
+        resource = self.memory.resources[shape.kind].get((namespace, name))
         return resource if resource is not None and resource.resource_id == resource_id else None
 
     def record(self, shape: Shape[Any], seen: Observation) -> None:
@@ -80,16 +80,18 @@ class SampleRound:
         place = (seen.namespace, seen.name)
         resource = self.last_state(shape, *place, seen.resource_id)
         if resource is None:
-            if old := self.memory.known[shape.kind].get(place):
+            if old := self.memory.resources[shape.kind].get(place):
                 self._evict(shape, place, old)
-            resource = self.memory.known[shape.kind][place] = Known(shape, seen.resource_id)
+            resource = self.memory.resources[shape.kind][place] = ResourceState(
+                shape, seen.resource_id
+            )
         if shape is not TOTAL:
-            risen = self._risen.setdefault(seen.namespace, {})
-            note_risen(risen, shape, resource.values, seen.values)
+            increments = self._increments.setdefault(seen.namespace, {})
+            add_increments(increments, shape, resource.values, seen.values)
         self._store_changes(place, resource, seen.values, seen.behind)
 
     def _store_changes(
-        self, place: Place, resource: Known, values: Values, behind: Baseline
+        self, place: Place, resource: ResourceState, values: Values, behind: Baseline
     ) -> None:
         """Add the changes of a resource, and store its latest sample."""
         before = (resource.rates, resource.behind)
@@ -102,7 +104,7 @@ class SampleRound:
             for nth in range(len(LONGER)):
                 self.memory.open_bucket(place[0], resource, nth)
         if additions or before != (resource.rates, behind):
-            sample = Kept(
+            sample = LatestSample(
                 resource.resource_id,
                 resource.changed_ms,
                 values,
@@ -112,7 +114,7 @@ class SampleRound:
             namespace, name = ("", place[0]) if resource.shape is TOTAL else place
             self._changes(namespace, resource.shape).latest[name] = sample
 
-    def _add(self, namespace: str, resource: Known, additions: Sequence[Addition]) -> None:
+    def _add(self, namespace: str, resource: ResourceState, additions: Sequence[Addition]) -> None:
         self.additions.setdefault((namespace, resource.resource_id), []).extend(additions)
 
     def _changes(self, namespace: str, shape: Shape[Any]) -> _Changes:
@@ -122,14 +124,14 @@ class SampleRound:
 
     def evict_missing(self, shape: Shape[Any], existing: Collection[Place]) -> None:
         """Delete all data of resources that no longer exist."""
-        of_kind = self.memory.known[shape.kind]
+        of_kind = self.memory.resources[shape.kind]
         for place in [place for place in of_kind if place not in existing]:
             namespace, name = ("", place[0]) if shape is TOTAL else place
             self._changes(namespace, shape).gone.append(name)
             self._evict(shape, place, of_kind[place])
 
-    def _evict(self, shape: Shape[Any], place: Place, resource: Known) -> None:
-        del self.memory.known[shape.kind][place]
+    def _evict(self, shape: Shape[Any], place: Place, resource: ResourceState) -> None:
+        del self.memory.resources[shape.kind][place]
         for still_open in self.memory.open:
             still_open.pop(id(resource), None)
         self.gone.append((place[0], resource.resource_id))
@@ -163,27 +165,27 @@ class SampleRound:
             name: {shape.kind: [] for shape in KINDS} for name in namespaces
         }
         for shape in KINDS:
-            for (namespace, _), resource in self.memory.known[shape.kind].items():
+            for (namespace, _), resource in self.memory.resources[shape.kind].items():
                 if namespace in samples and resource.values is not None:
                     samples[namespace][shape.kind].append(resource.values)
         totals = []
         for namespace, of_kinds in samples.items():
-            risen = self._risen.get(namespace, {})
-            total = total_of(self._total(namespace, NAMESPACE), of_kinds, risen)
+            increments = self._increments.get(namespace, {})
+            total = total_of(self._total(namespace, NAMESPACE), of_kinds, increments)
             self.record(TOTAL, Observation(namespace, "", NAMESPACE, TOTAL.values(total)))
             totals.append(total)
         return totals
 
     def record_deployment(self, totals: Sequence[TotalSample], used: int, most: int) -> None:
         """Record the total of all namespaces, which marks this slot as measured for readers."""
-        risen: Increments = {}
-        for of_namespace in self._risen.values():
+        increments: Increments = {}
+        for of_namespace in self._increments.values():
             for name, by in of_namespace.items():
-                risen[name] = risen.get(name, 0) + by
+                increments[name] = increments.get(name, 0) + by
         total = total_of_all(
             self._total("", DEPLOYMENT),
             totals,
-            risen,
+            increments,
             memory_used_bytes=used,
             memory_max_bytes=most,
             sampled_at_ms=self.at_ms,

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 
 from storage.domain import limits
 from storage.domain.clock import Clock
-from storage.domain.timeseries.changes import Known
+from storage.domain.timeseries.changes import ResourceState
 from storage.domain.timeseries.samples import (
     FINEST,
     GROUP,
@@ -30,7 +30,7 @@ from storage.postgres.repositories.sampled_resources import (
     MeasuredRows,
 )
 from storage.redis.cluster_store import HotStore
-from storage.redis.counters.timeseries import HotSeries, Kept
+from storage.redis.counters.timeseries import HotSeries, LatestSample
 from storage.timeseries.collector import (
     Observation,
     ResourceCollector,
@@ -83,10 +83,10 @@ class Sampler:
         if not claimed.mine:
             return 0
         memory, self._memory = self._memory, None  # after any error the next look loads it again
-        whole = claimed.taken == claimed.done
+        whole = claimed.previous_slot == claimed.done
         mine = claimed.after_me and memory is not None and memory.slot == claimed.done
         if memory is None or not mine or not whole:
-            memory = await load_state(self._hot, claimed.done, claimed.taken)
+            memory = await load_state(self._hot, claimed.done, claimed.previous_slot)
         sample_round = SampleRound(memory, at_ms, forced=not whole)
         try:
             count = await self._measure(sample_round)
@@ -120,10 +120,10 @@ class Sampler:
 
     async def _announce(self, sample_round: SampleRound, namespaces: Iterable[str]) -> None:
         """Store totals of new namespaces first: their samples are found by these totals."""
-        totals = sample_round.memory.known[TOTAL.kind]
+        totals = sample_round.memory.resources[TOTAL.kind]
         values = TOTAL.values(TotalSample())
         new = {
-            name: Kept(NAMESPACE, sample_round.at_ms, values)
+            name: LatestSample(NAMESPACE, sample_round.at_ms, values)
             for name in namespaces
             if (name, "") not in totals
         }
@@ -172,7 +172,7 @@ def _record_stream(sample_round: SampleRound, seen: StreamObservation) -> None:
         )
 
 
-def _count(resource: Known | None, name: str) -> int:
+def _count(resource: ResourceState | None, name: str) -> int:
     """Return the value of a count that only the sampler keeps."""
     if resource is None or resource.values is None:
         return 0

@@ -64,8 +64,10 @@ _COUNTS: dict[str, dict[str, tuple[str, ...]]] = {
 }
 
 
-def note_risen(risen: Increments, shape: Shape[Any], before: Values | None, after: Values) -> None:
-    """Add the increase of one resource's counts to `risen`.
+def add_increments(
+    increments: Increments, shape: Shape[Any], before: Values | None, after: Values
+) -> None:
+    """Add the increase of one resource's counts to `increments`.
 
     A count that decreased was restarted, and adds nothing.
     """
@@ -76,11 +78,11 @@ def note_risen(risen: Increments, shape: Shape[Any], before: Values | None, afte
         by = (after[nth] or 0) - ((before[nth] or 0) if before is not None else 0)
         if by > 0:
             for total in totals:
-                risen[total] = risen.get(total, 0) + by
+                increments[total] = increments.get(total, 0) + by
 
 
 def total_of(
-    before: TotalSample | None, samples: Mapping[str, Sequence[Values]], risen: Increments
+    before: TotalSample | None, samples: Mapping[str, Sequence[Values]], increments: Increments
 ) -> TotalSample:
     """Return a namespace's total, from the samples of its resources by kind."""
     facts: dict[str, Any] = {kind: len(some) for kind, some in samples.items()}
@@ -90,13 +92,13 @@ def total_of(
         )
         for name, total in _LEVELS[shape.kind].items():
             facts[total] = _together(total, columns.get(name, ()))
-    return TotalSample(**facts, **_counts(before, risen))
+    return TotalSample(**facts, **_counts(before, increments))
 
 
 def total_of_all(
     before: TotalSample | None,
     namespaces: Sequence[TotalSample],
-    risen: Increments,
+    increments: Increments,
     **own: int | None,
 ) -> TotalSample:
     """Return the deployment's total; `own` are values that only the deployment has."""
@@ -104,7 +106,7 @@ def total_of_all(
     levels = {name for of_kind in _LEVELS.values() for name in of_kind.values()}
     for name in (*levels, QUEUE.kind, STREAM.kind, GROUP.kind):
         facts[name] = _together(name, [getattr(one, name) for one in namespaces])
-    return TotalSample(**facts, namespaces=len(namespaces), **_counts(before, risen))
+    return TotalSample(**facts, namespaces=len(namespaces), **_counts(before, increments))
 
 
 def _together(total: str, values: Iterable[int | None]) -> int | None:
@@ -114,10 +116,10 @@ def _together(total: str, values: Iterable[int | None]) -> int | None:
     return max(present, default=0) if total in _MOST else sum(present)
 
 
-def _counts(before: TotalSample | None, risen: Increments) -> dict[str, int]:
+def _counts(before: TotalSample | None, increments: Increments) -> dict[str, int]:
     names = (TOTAL.names[nth] for nth in TOTAL.counts)
     return {
-        name: (0 if before is None else getattr(before, name)) + risen.get(name, 0)
+        name: (0 if before is None else getattr(before, name)) + increments.get(name, 0)
         for name in names
     }
 

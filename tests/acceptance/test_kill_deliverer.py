@@ -21,7 +21,7 @@ from storage.domain.streams.stream import StreamSpec
 from storage.domain.webhooks import Source, WebhookSpec
 from storage.embedded.processes import child_setup
 from storage.settings import StorageSettings
-from tests.receiver import Receiver, answer, receiving
+from tests.webhook_receiver import Receiver, respond_with, running_receiver
 
 ORDERS, CLICKS, READERS = QueueName("orders"), StreamName("clicks"), GroupName("readers")
 MESSAGES, RECORDS = 1_500, 800
@@ -78,9 +78,9 @@ def deliverers(settings: StorageSettings) -> Iterator[Deliverers]:
 
 @pytest.mark.one_store
 async def test_killed_deliverers_lose_nothing_and_keep_order(settings, deliverers):
-    async with open_storage(settings) as storage, receiving() as receiver:
+    async with open_storage(settings) as storage, running_receiver() as receiver:
         sent = await _fill(storage)
-        receiver.usual = _in_a_moment
+        receiver.default_behaviour = _in_a_moment
         for _ in range(2):
             deliverers.start()
         await _until(lambda: len(_select(settings, "select deliverer from deliverers")) == 2)
@@ -89,15 +89,15 @@ async def test_killed_deliverers_lose_nothing_and_keep_order(settings, deliverer
         holders = _select(settings, "select holder from webhooks")
 
         deliverers.kill()
-        at_the_kill = len(receiver.got)
+        at_the_kill = len(receiver.requests)
         successor = deliverers.start()
         await _until_all_is_done(storage)
 
         messages = [
-            got for got in receiver.got if got.headers["millstream-event"] == "queue.message"
+            got for got in receiver.requests if got.headers["millstream-event"] == "queue.message"
         ]
         records = [
-            got for got in receiver.got if got.headers["millstream-event"] == "stream.record"
+            got for got in receiver.requests if got.headers["millstream-event"] == "stream.record"
         ]
         assert at_the_kill < MESSAGES + RECORDS
         assert len(set(holders)) == 2
@@ -112,7 +112,7 @@ async def test_killed_deliverers_lose_nothing_and_keep_order(settings, deliverer
 
 async def _in_a_moment(writer: asyncio.StreamWriter) -> None:
     await asyncio.sleep(0.003)
-    await answer()(writer)
+    await respond_with()(writer)
 
 
 async def _fill(storage: Storage) -> dict[str, bytes]:

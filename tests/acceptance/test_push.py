@@ -15,7 +15,7 @@ from websockets.typing import Subprotocol
 
 from tests.acceptance.deployment import Deployment
 from tests.acceptance.writers import BETWEEN_WRITES_S, insist, write
-from tests.sockets import Frame, Socket
+from tests.websocket_client import Frame, Socket
 
 WRITERS = 3
 LOAD_S = 4.0
@@ -48,17 +48,19 @@ class Client:
             await self.subscribe(socket)
         seq = 0
         while True:
-            frame = await socket.hear("messages", "records", "ping", "paused", "error", "bye")
+            frame = await socket.receive_frame(
+                "messages", "records", "ping", "paused", "error", "bye"
+            )
             if frame["type"] == "error":
                 problem = frame["problem"]
                 assert problem["retryable"] or problem["type"].endswith(self.may_be_told), frame
             if frame["type"] == "ping":
-                await socket.say("pong", seq=seq)
+                await socket.send_frame("pong", seq=seq)
             if "seq" in frame:
                 await self.take(socket, frame)
                 seq = frame["seq"]
                 self._resume = {"session": welcome["session"], "seq": seq}
-                await socket.say("credit", sub="a", messages=100, bytes=2**20, seq=seq)
+                await socket.send_frame("credit", sub="a", messages=100, bytes=2**20, seq=seq)
 
     async def subscribe(self, socket: Socket) -> None:
         raise NotImplementedError
@@ -87,7 +89,7 @@ class Worker(Client):
     async def take(self, socket: Socket, frame: Frame) -> None:
         self.asked.update(message["body"] for message in frame["messages"])
         handles = [message["receipt_handle"] for message in frame["messages"]]
-        told = await socket.ask("ack", sub="a", receipt_handles=handles)
+        told = await socket.request("ack", sub="a", receipt_handles=handles)
         for message, result in zip(frame["messages"], told.get("results", ()), strict=False):
             if result["status"] == "ok":
                 self.done.append(message["body"])
@@ -128,7 +130,7 @@ class Member(Client):
     async def take(self, socket: Socket, frame: Frame) -> None:
         for record in frame["records"]:
             self.found[record["key"]].add(int(record["data"]))
-        await socket.say("ack", sub="a", shard=frame["shard"], up_to=frame["next_offset"])
+        await socket.send_frame("ack", sub="a", shard=frame["shard"], up_to=frame["next_offset"])
 
 
 async def send(client: httpx.AsyncClient, name: str, done: asyncio.Event) -> set[str]:

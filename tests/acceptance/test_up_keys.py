@@ -5,7 +5,7 @@ import re
 import httpx
 
 from tests.acceptance.deployment import Deployment, deployed
-from tests.commands import millstream
+from tests.cli_commands import millstream
 
 KEY = re.compile(r"export MILLSTREAM_API_KEY=(msk_\w+)\n")
 NO_WORKER = {"MILLSTREAM_ARCHIVE_URL": "off"}

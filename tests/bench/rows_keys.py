@@ -51,7 +51,11 @@ def measure(house: House, plan: Plan, wanted: Collection[Row]) -> list[Measured]
     """Each row against the same load in open mode."""
     keys = new_key()
     settings = house.storage.model_copy(update={"secret_keys": (keys,)})
-    with asyncio.Runner() as runner, house.fresh_api() as open_, house.guarded_api(keys) as guarded:
+    with (
+        asyncio.Runner() as runner,
+        house.fresh_api() as open_,
+        house.guarded_api(keys) as secured_service,
+    ):
         opening = open_storage(settings)
         storage = runner.run(opening.__aenter__())
         try:
@@ -71,7 +75,7 @@ def measure(house: House, plan: Plan, wanted: Collection[Row]) -> list[Measured]
                 for one in interleave(
                     CLOSER * plan.rounds,
                     references.get(row, partial(load, open_, False)),
-                    [Contestant(row, partial(load, guarded, True), rows.notes_of(row))],
+                    [Contestant(row, partial(load, secured_service, True), rows.notes_of(row))],
                 )
             ]
         finally:
@@ -118,19 +122,19 @@ class Rows:
         self._digests: list[str] = []
         self._sends = house.file("keys-message.json", self._message)
 
-    def send(self, served: Served, guarded: bool) -> float:
+    def send(self, served: Served, secured_service: bool) -> float:
         """Sends per second over REST."""
         words = ("POST", JSON, JSON, self._sends, f"/v1/queues/{QUEUE}/messages", "1", "0")
-        headers = self._bearer if guarded else {}
+        headers = self._bearer if secured_service else {}
         rate = wrk(served.port, "fixed.lua", *words, seconds=self._seconds, headers=headers).rate
-        self._purge(guarded)
+        self._purge(secured_service)
         return rate
 
-    def work(self, served: Served, guarded: bool) -> float:
+    def work(self, served: Served, secured_service: bool) -> float:
         """Calls per second; a round that empties the queue is repeated with more messages."""
-        headers = self._bearer if guarded else {}
+        headers = self._bearer if secured_service else {}
         for _ in range(3):
-            self._fill(guarded)
+            self._fill(secured_service)
             load = wrk(
                 served.port,
                 "receive_settle.lua",
@@ -143,21 +147,21 @@ class Rows:
                 return load.rate
         raise Unmeasurable("the queue ran dry in every attempt")
 
-    def sqs_send(self, served: Served, guarded: bool) -> float:
+    def sqs_send(self, served: Served, secured_service: bool) -> float:
         """Sends per second over SQS."""
-        account = self._storage.namespaces.table[_namespace(guarded)].account_id
+        account = self._storage.namespaces.table[_namespace(secured_service)].account_id
         url = f"http://127.0.0.1:{served.port}/{account}/{QUEUE}"
         body = json.dumps({"QueueUrl": url, "MessageBody": payloads.BODY.decode()}).encode()
         rate = self._call(served, "sqs", SQS_KIND, "AmazonSQS.SendMessage", body)
-        self._purge(guarded)
+        self._purge(secured_service)
         return rate
 
-    def put_records(self, served: Served, guarded: bool) -> float:
+    def put_records(self, served: Served, secured_service: bool) -> float:
         """Records per second over Kinesis."""
         body = self._put_records_body()
         target = "Kinesis_20131202.PutRecords"
         rate = self._call(served, "kinesis", KINESIS_KIND, target, body)
-        self._runner.run(self._empty_stream(_namespace(guarded)))
+        self._runner.run(self._empty_stream(_namespace(secured_service)))
         return rate * payloads.RECORDS
 
     def put_records_and_digest(self, served: Served) -> float:
@@ -203,9 +207,9 @@ class Rows:
             if name.startswith(("X-Amz-D", "A"))
         }
 
-    def _fill(self, guarded: bool) -> None:
-        self._purge(guarded)
-        self._runner.run(self._send_many(_namespace(guarded)))
+    def _fill(self, secured_service: bool) -> None:
+        self._purge(secured_service)
+        self._runner.run(self._send_many(_namespace(secured_service)))
         self._house.wait_for_freeing()
 
     async def _send_many(self, namespace: str) -> None:
@@ -214,8 +218,8 @@ class Rows:
         for _ in range(-(-self._wanted // BATCH)):
             await self._storage.queues.send(queue, batch)
 
-    def _purge(self, guarded: bool) -> None:
-        self._runner.run(self._storage.queues.purge(QueueName(QUEUE, _namespace(guarded))))
+    def _purge(self, secured_service: bool) -> None:
+        self._runner.run(self._storage.queues.purge(QueueName(QUEUE, _namespace(secured_service))))
         self._house.wait_for_freeing()
 
     async def _empty_stream(self, namespace: str) -> None:
@@ -226,8 +230,8 @@ class Rows:
             start = await self._storage.streams.truncate(name, 0, state.next)
 
 
-def _namespace(guarded: bool) -> str:
-    return TENANT if guarded else DEFAULT_NAMESPACE
+def _namespace(secured_service: bool) -> str:
+    return TENANT if secured_service else DEFAULT_NAMESPACE
 
 
 def _digest_seconds(body: bytes) -> float:

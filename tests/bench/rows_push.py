@@ -70,7 +70,7 @@ class FanOut:
                 for _ in range(SOCKETS)
             ]
             for socket in sockets:
-                socket.ask("subscribe", id="1", sub="a", source=f"stream:{name}", credit=CREDIT)
+                socket.request("subscribe", id="1", sub="a", source=f"stream:{name}", credit=CREDIT)
             batches = self._plan.fanned_out // payloads.RECORDS
             writer = threading.Thread(target=_write, args=(port, path, batches), daemon=True)
             started = perf_counter()
@@ -115,7 +115,7 @@ def _read_some(selector: selectors.BaseSelector, key: selectors.SelectorKey) -> 
     read += len(some)
     if read >= GRANT_BYTES:
         read = 0
-        socket.say("credit", sub="a", **GRANT)
+        socket.send_frame("credit", sub="a", **GRANT)
     key.data[1:] = [read, end[-len(THE_END) - 400 :]]
     return 0
 
@@ -133,7 +133,7 @@ def measure_wake_up(house: House, plan: Plan) -> list[Measured]:
         HttpConnection(house.api.port) as sender,
     ):
         source = "queue:bench-push-wake-up"
-        socket.ask("subscribe", id="1", sub="a", source=source)
+        socket.request("subscribe", id="1", sub="a", source=source)
         for _ in range(plan.latency_samples):
             echoes.append(waiting.echo())
             scripts.append(waiting.script())
@@ -149,12 +149,12 @@ def _wake_up(sender: HttpConnection, socket: WebSocket) -> float:
     sender.send(
         "POST", "/v1/queues/bench-push-wake-up/messages", payloads.BODY, "application/octet-stream"
     )
-    frame = socket.hear()
+    frame = socket.receive_frame()
     took = perf_counter() - started
     sender.read()
     handles = [message["receipt_handle"] for message in frame["messages"]]
-    socket.say("credit", sub="a", messages=1, bytes=payloads.BODY_BYTES)
-    socket.ask("ack", id="2", sub="a", receipt_handles=handles)
+    socket.send_frame("credit", sub="a", messages=1, bytes=payloads.BODY_BYTES)
+    socket.request("ack", id="2", sub="a", receipt_handles=handles)
     return took
 
 
@@ -192,5 +192,5 @@ def _bytes_each(served: Served, number: int, source: str) -> float:
 def _waiting(served: Served, source: str) -> WebSocket:
     socket = WebSocket(served.port, greet=bool(source))
     if source:
-        socket.ask("subscribe", id="1", sub="a", source=source)
+        socket.request("subscribe", id="1", sub="a", source=source)
     return socket

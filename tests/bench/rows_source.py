@@ -16,7 +16,7 @@ from spark_worker.runtime.spark_session import Session, open_session
 from spark_worker.settings import WorkerSettings
 from storage.bootstrap import open_storage
 from storage.domain.names import StreamName
-from tests.archiving import archive
+from tests.archive_steps import archive_stream
 from tests.bench.plan import SOURCE_ARCHIVE, SOURCE_HOT, Plan
 from tests.bench.ratios import Measured, Row
 from tests.bench.rounds import Contestant, interleave
@@ -109,7 +109,7 @@ def _files(house: House) -> set[Path]:
 async def _to_archive(house: House) -> None:
     name = StreamName(COLD)
     async with open_storage(house.storage) as storage:
-        await archive(storage, house.storage, name)
+        await archive_stream(storage, house.storage, name)
         while await storage.streams.trim(name, _TRIM):
             pass
 

@@ -28,7 +28,7 @@ class WebSocket:
         self._unread = b""
         self._upgrade(path, protocol)
         if greet:
-            self.ask("hello")
+            self.request("hello")
 
     def __enter__(self) -> "WebSocket":
         return self
@@ -50,7 +50,7 @@ class WebSocket:
             raise Unmeasurable(f"the upgrade was refused: {self._unread[:200]!r}")
         self._unread = self._unread[end + 4 :]
 
-    def say(self, type_: str, **fields: Any) -> None:
+    def send_frame(self, type_: str, **fields: Any) -> None:
         """Send a frame, masked with zeros."""
         frame = {"type": type_, **fields}
         payload = msgspec.msgpack.encode(frame) if self._packed else json.dumps(frame).encode()
@@ -59,7 +59,7 @@ class WebSocket:
         length = bytes((0x80 | size,)) if size < 126 else b"\xfe" + struct.pack("!H", size)
         self.socket.sendall(bytes((head,)) + length + bytes(4) + payload)
 
-    def hear(self) -> dict[str, Any]:
+    def receive_frame(self) -> dict[str, Any]:
         """Return the next frame that is not a ping."""
         while True:
             opcode, payload = self._frame()
@@ -68,10 +68,10 @@ class WebSocket:
         decode = msgspec.msgpack.decode if self._packed else json.loads
         return dict(decode(payload))
 
-    def ask(self, type_: str, **fields: Any) -> dict[str, Any]:
+    def request(self, type_: str, **fields: Any) -> dict[str, Any]:
         """Send a frame and return the next one, which must not be an error."""
-        self.say(type_, **fields)
-        told = self.hear()
+        self.send_frame(type_, **fields)
+        told = self.receive_frame()
         if told["type"] not in ("welcome", "ok"):
             raise Unmeasurable(f"{type_} was answered {told}")
         return told

@@ -24,7 +24,7 @@ from tests.browser.world import make_crowd, make_world
 from tests.databases import database
 from tests.debian import debian_program
 from tests.folders import quick_folder
-from tests.sockets import serving
+from tests.websocket_client import running_server
 
 ELSEWHERE = "mill.example.test"
 """A host name that only the browser resolves."""
@@ -100,8 +100,8 @@ async def service(
         await make_crowd(settings.database_url)
         async with (
             open_storage(settings) as storage,
-            serving(storage, Limits()) as anyone,
-            serving(storage, Limits(), Settings(auth="keys")) as known,
+            running_server(storage, Limits()) as anyone,
+            running_server(storage, Limits(), Settings(auth="keys")) as known,
         ):
             yield Service(anyone.url, known.url, storage)
 
@@ -136,7 +136,7 @@ async def page(context: BrowserContext) -> Page:
 
 
 @pytest_asyncio.fixture(loop_scope="package")
-async def guarded(browser: Browser, service: Service) -> AsyncIterator[Page]:
+async def secured_service(browser: Browser, service: Service) -> AsyncIterator[Page]:
     """A page of the service that requires a key."""
     async with a_context(browser, service.keys_url) as context:
         yield await context.new_page()

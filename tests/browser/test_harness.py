@@ -19,7 +19,7 @@ from tests.browser.world import (
     PAYMENTS,
     REPLAYS,
 )
-from tests.waiting import eventually
+from tests.conditions import eventually
 
 pytestmark = pytest.mark.one_store
 

@@ -12,18 +12,18 @@ from tests.browser.observations import DESK, PHONE, axe, is_too_wide, look, viol
 pytestmark = pytest.mark.one_store
 
 
-async def test_logout_ends_the_session(guarded: Page, service: Service):
+async def test_logout_ends_the_session(secured_service: Page, service: Service):
     viewer = await service.key(Role.VIEWER)
-    await guarded.goto("/ui/queues?state=dead")
-    await log_in(guarded, viewer.word)
-    await expect(guarded).to_have_url(re.compile("/ui/queues\\?state=dead$"))
-    await expect(guarded.get_by_text("Read-only")).to_be_visible()
+    await secured_service.goto("/ui/queues?state=dead")
+    await log_in(secured_service, viewer.word)
+    await expect(secured_service).to_have_url(re.compile("/ui/queues\\?state=dead$"))
+    await expect(secured_service.get_by_text("Read-only")).to_be_visible()
 
-    await press(guarded, "Log out")
+    await press(secured_service, "Log out")
 
-    await expect(guarded).to_have_url(re.compile("/ui/login$"))
-    await guarded.goto("/ui/queues")
-    await expect(guarded).to_have_url(re.compile("/ui/login"))
+    await expect(secured_service).to_have_url(re.compile("/ui/login$"))
+    await secured_service.goto("/ui/queues")
+    await expect(secured_service).to_have_url(re.compile("/ui/login"))
 
 
 async def test_login_over_remote_plain_http_asks_for_no_key(browser, service: Service):
@@ -51,19 +51,21 @@ async def test_login_over_remote_plain_http_asks_for_no_key(browser, service: Se
         assert await violations(page) == []
 
 
-async def test_browser_without_cookies_is_told_to_allow_them(guarded: Page, service: Service):
+async def test_browser_without_cookies_is_told_to_allow_them(
+    secured_service: Page, service: Service
+):
     async def without_cookie(route: Route) -> None:
         answer = await route.fetch()
-        await guarded.context.clear_cookies()
+        await secured_service.context.clear_cookies()
         headers = {name: of for name, of in answer.headers.items() if name != "set-cookie"}
         await route.fulfill(status=answer.status, headers=headers, body=await answer.body())
 
-    await guarded.route("**/v1/sessions", without_cookie)
-    await guarded.goto("/ui")
-    await log_in(guarded, (await service.key(Role.VIEWER)).word)
+    await secured_service.route("**/v1/sessions", without_cookie)
+    await secured_service.goto("/ui")
+    await log_in(secured_service, (await service.key(Role.VIEWER)).word)
 
-    await expect(guarded.locator(".trouble")).to_contain_text("Allow cookies")
-    await expect(guarded).to_have_url(re.compile("/ui/login"))
+    await expect(secured_service.locator(".trouble")).to_contain_text("Allow cookies")
+    await expect(secured_service).to_have_url(re.compile("/ui/login"))
 
 
 @pytest.mark.parametrize(

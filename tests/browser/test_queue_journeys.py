@@ -170,23 +170,23 @@ async def test_settings_show_difference_and_reject_stale_version(page: Page, ser
     assert (spec.attempts_max, spec.delay_ms) == (3, 1000)
 
 
-async def test_key_is_rotated_and_shown_once(guarded: Page, service: Service):
+async def test_key_is_rotated_and_shown_once(secured_service: Page, service: Service):
     admin = await service.key(Role.ADMIN)
-    await guarded.goto(f"/ui/keys/{admin.id}")
-    await log_in(guarded, "msk_nonsense")
-    await expect(guarded.locator(".trouble")).to_be_visible()
-    await log_in(guarded, admin.word)
+    await secured_service.goto(f"/ui/keys/{admin.id}")
+    await log_in(secured_service, "msk_nonsense")
+    await expect(secured_service.locator(".trouble")).to_be_visible()
+    await log_in(secured_service, admin.word)
 
-    await press(guarded, "Rotate…")
-    await guarded.locator("dialog[open] button.primary").click()
-    shown = guarded.locator("#secret code[data-show=secret]")
+    await press(secured_service, "Rotate…")
+    await secured_service.locator("dialog[open] button.primary").click()
+    shown = secured_service.locator("#secret code[data-show=secret]")
     await expect(shown).to_have_text(re.compile("^msk_"))
     word = await shown.text_content()
-    async with guarded.expect_navigation():
-        await press(guarded, "Done")
+    async with secured_service.expect_navigation():
+        await press(secured_service, "Done")
 
     assert word
-    assert word not in await guarded.content()
+    assert word not in await secured_service.content()
     assert await service.storage.credentials.authenticate(word) is not None
 
 

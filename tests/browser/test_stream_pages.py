@@ -16,7 +16,7 @@ from storage.domain.quotas import Quotas
 from storage.domain.streams.stream import StreamSpec
 from tests.browser.store_calls import store_calls
 from tests.browser.world import CLICKS, CROWD, HOSTILE
-from tests.waiting import eventually
+from tests.conditions import eventually
 
 pytestmark = pytest.mark.one_store
 

@@ -35,8 +35,8 @@ from storage.domain.replays.replay import ReplayRequest, Target
 from storage.domain.streams.stream import StreamSpec
 from storage.domain.webhooks import Payload, Source, SourceKind, WebhookSpec
 from storage.settings import StorageSettings
-from tests.archiving import archive
-from tests.replaying import begin
+from tests.archive_steps import archive_stream
+from tests.replay_steps import start_replay
 
 AGO_MS = 3 * HOUR_MS
 CROWD = "crowd"
@@ -75,7 +75,7 @@ async def make_world(settings: StorageSettings) -> None:
         await _happen(storage, clock)
         await _make_replays(storage, settings.database_url)
     async with open_storage(settings) as storage:
-        await archive(storage, settings, LEDGER)
+        await archive_stream(storage, settings, LEDGER)
         await _make_webhook(storage, settings.database_url)
         await _set_about(storage)
         await storage.time_series.sample()
@@ -241,7 +241,7 @@ async def _make_replays(storage: Storage, database_url: str) -> None:
         if name == "replay-paused":
             await storage.replays.pause("default", name)
             continue
-        job, _, _ = await begin(storage)
+        job, _, _ = await start_replay(storage)
         if name == "replay-done":
             await _send_all(storage, job)
         elif name == "replay-running":

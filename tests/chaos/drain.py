@@ -28,7 +28,7 @@ STANDSTILL_S = 60.0
 """A wait ends after this long without progress; total durations differ by machine."""
 PAGE = 100
 FAILING = (FRAGILE, DOOMED)
-AT_ONCE = 8
+CONCURRENCY_MAX = 8
 ARCHIVED_S = 120.0
 LOOK_S = 0.5
 LAST_RECORDS = 12
@@ -152,10 +152,10 @@ async def _archive(stage: Stage, caller: Caller) -> None:
 
 async def _ends(streams: Streams, shards: list[int]) -> dict[int, int]:
     """Read every shard from its start; return the next offsets of those with records."""
-    few = asyncio.Semaphore(AT_ONCE)
+    slots = asyncio.Semaphore(CONCURRENCY_MAX)
 
     async def read(shard: int) -> int:
-        async with few:
+        async with slots:
             return await _read_all(streams, shard)
 
     ends = await asyncio.gather(*(read(shard) for shard in shards))

@@ -12,7 +12,7 @@ from botocore.exceptions import (
     EndpointConnectionError,
 )
 
-from tests.amazon import aws_client
+from tests.aws_clients import aws_client
 from tests.chaos.callers import ANSWER_S, NOT_DONE, Caller, Told, is_unknown
 from tests.chaos.checker import UNANSWERED
 from tests.chaos.history import Kind, Operation, Outcome, Seen

@@ -72,7 +72,7 @@ async def _asked(
     caller: Caller = who.caller
     invoked = caller.history.now()
     try:
-        frame = await who.session.ask(type_, **fields)
+        frame = await who.session.request(type_, **fields)
     except ConnectionRefusedError:
         return caller.note(kind, log, invoked, Outcome.FAIL, 0, "", Told(), **about)
     except SocketLost:
@@ -117,14 +117,14 @@ class Worker:
     async def grant(self) -> None:
         """Grant credit for one more message."""
         self._granted.append(self.caller.history.now())
-        await self.session.say("credit", sub=SUB, messages=1, bytes=1_000)
+        await self.session.send_frame("credit", sub=SUB, messages=1, bytes=1_000)
 
     async def begins(self) -> None:
         self.arrived.clear()
         self._granted = deque([self.caller.history.now()] * CREDIT)
         credit = {"messages": CREDIT, "bytes": 1_000_000}
         source = f"queue:{self.queue}"
-        await self.session.ask("subscribe", sub=SUB, source=source, credit=credit)
+        await self.session.request("subscribe", sub=SUB, source=source, credit=credit)
 
     async def resumes(self) -> None:
         for _ in range(CREDIT):  # the last grants may have been lost
@@ -154,10 +154,10 @@ class Reader:
         start = {"offsets": offsets} if offsets else {"from": "earliest"}
         credit = {"messages": READING_CREDIT, "bytes": 1_000_000}
         source = f"stream:{self.stream}"
-        await self.session.ask("subscribe", sub=SUB, source=source, start=start, credit=credit)
+        await self.session.request("subscribe", sub=SUB, source=source, start=start, credit=credit)
 
     async def resumes(self) -> None:
-        await self.session.say("credit", sub=SUB, messages=READING_CREDIT, bytes=1_000_000)
+        await self.session.send_frame("credit", sub=SUB, messages=READING_CREDIT, bytes=1_000_000)
 
     async def hears(self, frame: Frame) -> None:
         if frame["type"] == "records":
@@ -165,7 +165,7 @@ class Reader:
             self._note(shard, Told(records_of(frame["records"], shard)))
             self._next[shard] = frame["next_offset"]
             number = len(frame["records"])
-            await self.session.say("credit", sub=SUB, messages=number, bytes=number * 1_000)
+            await self.session.send_frame("credit", sub=SUB, messages=number, bytes=number * 1_000)
         elif frame["type"] == "gap":
             gap = Gap(frame["shard"], frame["first"], frame["next"], frame["reason"])
             self._note(gap.shard, Told(gaps=(gap,)))
@@ -199,12 +199,12 @@ class Member:
         self.due.clear()
         credit = {"messages": READING_CREDIT, "bytes": 1_000_000}
         source = f"stream:{self.stream}"
-        await self.session.ask(
+        await self.session.request(
             "subscribe", sub=SUB, source=source, group=self.group, mode="group", credit=credit
         )
 
     async def resumes(self) -> None:
-        await self.session.say("credit", sub=SUB, messages=READING_CREDIT, bytes=1_000_000)
+        await self.session.send_frame("credit", sub=SUB, messages=READING_CREDIT, bytes=1_000_000)
 
     async def hears(self, frame: Frame) -> None:
         now = self.caller.history.now()
@@ -217,7 +217,9 @@ class Member:
                 self._note(now, Told(records_of(frame["records"], frame["shard"])))
                 self.due[frame["shard"]] = frame["next_offset"]
                 number = len(frame["records"])
-                await self.session.say("credit", sub=SUB, messages=number, bytes=number * 1_000)
+                await self.session.send_frame(
+                    "credit", sub=SUB, messages=number, bytes=number * 1_000
+                )
             case "gap":
                 gap = Gap(frame["shard"], frame["first"], frame["next"], frame["reason"])
                 self._note(now, Told(gaps=(gap,)))
@@ -225,7 +227,7 @@ class Member:
             case "revoking":
                 for shard in frame["shards"]:
                     self.due.pop(shard, None)
-                await self.session.say("give_up", sub=SUB, shards=frame["shards"])
+                await self.session.send_frame("give_up", sub=SUB, shards=frame["shards"])
             case "revoked":
                 for shard in frame["shards"]:
                     self.due.pop(shard, None)

@@ -65,13 +65,13 @@ class Session:
         finally:
             ending.cancel()
 
-    async def say(self, type_: str, **fields: Any) -> None:
+    async def send_frame(self, type_: str, **fields: Any) -> None:
         """Send a frame, if connected."""
         if self._connection is not None:
             with suppress(WebSocketException, OSError):
                 await self._connection.send(json.dumps({"type": type_, **fields}))
 
-    async def ask(self, type_: str, **fields: Any) -> Frame:
+    async def request(self, type_: str, **fields: Any) -> Frame:
         """Send a frame, and return its `ok` or `error`.
 
         Raises SocketLost, or ConnectionRefusedError if it was not sent.
@@ -82,7 +82,7 @@ class Session:
         answer: asyncio.Future[Frame] = asyncio.get_running_loop().create_future()
         self._asked[id_] = answer
         try:
-            await self.say(type_, id=id_, **fields)
+            await self.send_frame(type_, id=id_, **fields)
             return await asyncio.wait_for(answer, ANSWER_S)
         except TimeoutError as error:
             raise SocketLost from error
@@ -141,7 +141,7 @@ class Session:
     async def _heard(self, frame: Frame) -> None:
         self._seq = frame.get("seq", self._seq)
         if frame["type"] == "ping":
-            await self.say("pong", seq=self._seq)
+            await self.send_frame("pong", seq=self._seq)
         elif (waiting := self._asked.get(frame.get("id", ""))) is not None:
             if not waiting.done():
                 waiting.set_result(frame)

@@ -19,7 +19,14 @@ import standardwebhooks
 from tests.chaos.callers import Caller, Told
 from tests.chaos.checking.webhooks import UNSIGNED
 from tests.chaos.history import Kind, Outcome, Seen
-from tests.receiver import Connections, Got, answer, close, listening, reset
+from tests.webhook_receiver import (
+    Connections,
+    ReceivedRequest,
+    close,
+    reset,
+    respond_with,
+    running_listener,
+)
 
 SLOWLY_S = (0.05, 0.4)
 TIMEOUT_S = 2.0
@@ -60,22 +67,22 @@ class Hooks(Connections):
         now = self._caller.history.now()
         self._caller.went_well(Kind.WEBHOOK, log, now, Told())
 
-    async def answer_one(self, got: Got, writer: asyncio.StreamWriter) -> None:
+    async def respond_to(self, got: ReceivedRequest, writer: asyncio.StreamWriter) -> None:
         """Respond at random: success, late success, 500, or a dropped connection."""
         invoked, luck = self._caller.history.now(), self._chance.random()
         if not self._is_signed(got):
             self._note(got, invoked, Outcome.FAIL, UNSIGNED)
-            await answer(401)(writer)
+            await respond_with(401)(writer)
         elif luck < FAILS:
             self._note(got, invoked, Outcome.FAIL, "failed")
-            await answer(500)(writer)
+            await respond_with(500)(writer)
         elif luck < FAILS + DROPS:
             self._note(got, invoked, Outcome.FAIL, "dropped")
             await self._chance.choice([reset, close])(writer)
         else:
             await self._hesitate(luck - FAILS - DROPS)
             self._note(got, invoked, Outcome.OK, "")
-            await answer(204)(writer)
+            await respond_with(204)(writer)
 
     async def _hesitate(self, luck: float) -> None:
         if luck < LATE:
@@ -83,7 +90,7 @@ class Hooks(Connections):
         elif luck < LATE + SLOW:
             await asyncio.sleep(self._chance.uniform(*SLOWLY_S))
 
-    def _is_signed(self, got: Got) -> bool:
+    def _is_signed(self, got: ReceivedRequest) -> bool:
         verifier = self._verifiers[_name(got)]
         try:
             verifier.verify(got.body, got.headers, json_parse=False)
@@ -91,7 +98,7 @@ class Hooks(Connections):
             return False
         return True
 
-    def _note(self, got: Got, invoked: float, outcome: Outcome, code: str) -> None:
+    def _note(self, got: ReceivedRequest, invoked: float, outcome: Outcome, code: str) -> None:
         log, headers = self._logs[_name(got)], got.headers
         is_record = headers["millstream-event"] == "stream.record"
         seen = Seen(
@@ -106,7 +113,7 @@ class Hooks(Connections):
         self._caller.note(Kind.POSTED, log, invoked, outcome, 0, code, Told((seen,)))
 
 
-def _name(got: Got) -> str:
+def _name(got: ReceivedRequest) -> str:
     return httpx.URL(got.path).path.rpartition("/")[2]
 
 
@@ -114,5 +121,5 @@ def _name(got: Got) -> str:
 async def receiving_hooks(caller: Caller, chance: Random) -> AsyncGenerator[Hooks]:
     """Run a receiver on this event loop."""
     hooks = Hooks(caller, chance)
-    async with listening(hooks):
+    async with running_listener(hooks):
         yield hooks

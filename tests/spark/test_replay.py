@@ -18,7 +18,7 @@ from storage.domain.replays.replay import Order, Target
 from storage.domain.streams.record_filter import Filter
 from storage.domain.streams.stream import RING_SIZE, StreamSpec
 from storage.redis.keys import LogAddress
-from tests.replaying import SOURCE, TARGET, everything, wanted
+from tests.replay_steps import SOURCE, TARGET, everything, replay_request
 from tests.spark.workers import worker_process
 
 pytestmark = pytest.mark.parametrize("redis_url", ["plain"], indirect=True)
@@ -56,7 +56,7 @@ def check(found, records) -> None:
     ],
 )
 async def test_every_record_is_sent_once(storage, working, ended, records, order):
-    replay = await storage.replays.submit("default", wanted(order=order))
+    replay = await storage.replays.submit("default", replay_request(order=order))
 
     async with working(HANDLERS):
         over = await ended(replay.job.job_id)
@@ -71,7 +71,7 @@ async def test_every_record_is_sent_once(storage, working, ended, records, order
 
 async def test_replay_to_queue_sends_filtered_records(storage, working, ended, records):
     await storage.catalog.put_queue(QueueName("work"), QueueSpec())
-    request = wanted(
+    request = replay_request(
         target=Target(queue="work"),
         filter=Filter(keys=("key 3",)),
         pacing=Pacing(speed=100_000),
@@ -87,7 +87,9 @@ async def test_replay_to_queue_sends_filtered_records(storage, working, ended, r
 
 
 async def test_replay_is_paused_resumed_and_cancelled(storage, working, ended, records):
-    await storage.replays.submit("default", wanted(pacing=Pacing(records_per_second=500)), "slow")
+    await storage.replays.submit(
+        "default", replay_request(pacing=Pacing(records_per_second=500)), "slow"
+    )
     job_id = "replay:default:slow"
 
     async with working(HANDLERS):
@@ -108,7 +110,7 @@ async def test_replay_is_paused_resumed_and_cancelled(storage, working, ended, r
 
 
 async def test_replay_to_deleted_target_fails_with_reason(storage, working, ended, records):
-    replay = await storage.replays.submit("default", wanted())
+    replay = await storage.replays.submit("default", replay_request())
     await storage.catalog.delete_stream(TARGET)
 
     async with working(HANDLERS):
@@ -123,7 +125,7 @@ async def test_replay_survives_repeated_jvm_kills(
     storage, working, ended, records, spark_of_the_run
 ):
     chance = random.Random(7)
-    request = wanted(order=Order.KEY, pacing=Pacing(records_per_second=1_500))
+    request = replay_request(order=Order.KEY, pacing=Pacing(records_per_second=1_500))
     replay = await storage.replays.submit("default", request)
     job_id = replay.job.job_id
 
@@ -146,7 +148,9 @@ async def test_replay_survives_repeated_worker_kills(
     storage, stores, working, ended, records, tmp_path
 ):
     chance = random.Random(11)
-    replay = await storage.replays.submit("default", wanted(pacing=Pacing(records_per_second=800)))
+    replay = await storage.replays.submit(
+        "default", replay_request(pacing=Pacing(records_per_second=800))
+    )
 
     for kill in range(3):
         with worker_process(stores, tmp_path / "log", "real") as worker:
@@ -175,7 +179,7 @@ async def test_replay_survives_repeated_worker_kills(
 async def test_next_attempt_completes_after_fault(
     storage, stores, working, ended, records, tmp_path, fault
 ):
-    replay = await storage.replays.submit("default", wanted())
+    replay = await storage.replays.submit("default", replay_request())
 
     with worker_process(stores, tmp_path / "log", "real", MILLSTREAM_FAULT=fault) as worker:
         await has_failed(storage, worker, replay.job.job_id)
@@ -201,7 +205,7 @@ async def remembered(storage) -> set[bool]:
     """Return whether any log of the target still has producer state."""
     stream = await storage.catalog.stream(TARGET)
     logs = [LogAddress("default", shard.log_id) for shard in stream.shards]
-    known = [await storage.streams._rising.known(at) for at in logs]
+    known = [await storage.streams._idempotent_appender.writer_state(at) for at in logs]
     return {True for has, _ in known if has}
 
 

@@ -32,7 +32,7 @@ from storage.domain.streams.stream import Shard, Stream, StreamSpec
 from storage.log.provisioner import LogDeleted
 from storage.redis.streams.append import AppendPart, PartAppended
 from storage.redis.transport.script_status import LogNotReady
-from storage.streams.idempotent_append import IdempotentAppender, _Batch, _places
+from storage.streams.idempotent_append import IdempotentAppender, _Batch, _hash_keys
 from storage.streams.reshard import _Giving
 from tests.stateful.conftest import Bench
 
@@ -71,7 +71,7 @@ class Faulty:
 class Attempt:
     """A sender; all records before `position` are known to be appended."""
 
-    rising: IdempotentAppender
+    appender: IdempotentAppender
     faulty: Faulty
     stream: Stream
     position: int = 0
@@ -84,7 +84,7 @@ class IdempotentAppendMachine(RuleBasedStateMachine):
         super().__init__()
         self.bench = bench
         self.streams = bench.storage.streams
-        self.resharder = self.streams._rising._resharder
+        self.resharder = self.streams._idempotent_appender._resharder
 
     @initialize(shards=st.integers(1, 3), data=st.data())
     def create(self, shards: int, data: st.DataObject) -> None:
@@ -95,29 +95,39 @@ class IdempotentAppendMachine(RuleBasedStateMachine):
         whose = data.draw(st.lists(st.sampled_from(PRODUCERS), min_size=RECORDS, max_size=RECORDS))
         steps = data.draw(st.lists(st.integers(1, 3), min_size=RECORDS, max_size=RECORDS))
         self.records = [Record(b"%d" % nth, key) for nth, key in enumerate(keys)]
-        self.rise = SequencedBatch(whose, [*itertools.accumulate(steps)])
+        self.sequenced = SequencedBatch(whose, [*itertools.accumulate(steps)])
         self.known = [stream]
         self.late: list[tuple[Stream, Shard, AppendPart]] = []
         self.acknowledged = 0
         self.attempts = [self.attempt(), self.attempt()]
 
     def attempt(self) -> Attempt:
-        mine, faulty = self.streams._rising, Faulty(self)
-        rising = IdempotentAppender(mine._hot, faulty, mine._executor, self.resharder, mine._clock)  # type: ignore[arg-type]  # it has a put
-        return Attempt(rising, faulty, self.known[-1])
+        mine, faulty = self.streams._idempotent_appender, Faulty(self)
+        appender = IdempotentAppender(
+            mine._watermarks,
+            faulty,  # type: ignore[arg-type]  # it has a put
+            mine._executor,
+            self.resharder,
+            mine._clock,
+        )
+        return Attempt(appender, faulty, self.known[-1])
 
     def batch(self, first: int, count: int) -> _Batch:
         some = slice(first, first + count)
-        rise = SequencedBatch(self.rise.producer_ids[some], self.rise.sequences[some])
+        sequenced = SequencedBatch(
+            self.sequenced.producer_ids[some], self.sequenced.sequences[some]
+        )
         records = self.records[some]
-        return _Batch(rise, records, [one.size_bytes for one in records], _places(rise, records))
+        return _Batch(
+            sequenced, records, [one.size_bytes for one in records], _hash_keys(sequenced, records)
+        )
 
     def send(self, attempt: Attempt, count: int, faults: list[str]) -> None:
         batch = self.batch(attempt.position, count)
         if not batch.records:
             return
         attempt.faulty.faults = faults
-        append = partial(attempt.rising._append, batch)
+        append = partial(attempt.appender._append, batch)
         try:
             self.bench.run(self.streams._executor.run(attempt.stream, append))
         except MillstreamError as error:
@@ -238,12 +248,12 @@ class IdempotentAppendMachine(RuleBasedStateMachine):
 
     def check_stragglers(self) -> None:
         """Check that stragglers are rejected everywhere once the producers are forgotten."""
-        self.bench.run(self.streams.forget_rising(self.name, PRODUCERS))
+        self.bench.run(self.streams.retire_writers(self.name, PRODUCERS))
         self.bench.run(self.reshard("split", 0))
         for stream in self.known:
             attempt = self.attempt()
             batch = self.batch(RECORDS - 9, 9)
-            work = self.streams._executor.run(stream, partial(attempt.rising._append, batch))
+            work = self.streams._executor.run(stream, partial(attempt.appender._append, batch))
             with pytest.raises(ProducerFenced):
                 self.bench.run(work)
         assert len(self.everything()) == RECORDS

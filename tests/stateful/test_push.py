@@ -29,8 +29,8 @@ from storage.domain.names import QueueName
 from storage.domain.queues.message import NewMessage, SettleAction, Settlement
 from storage.domain.queues.queue import QueueSpec
 from storage.settings import StorageSettings
-from tests.sockets import Frame, Server, Socket, serving
 from tests.stateful.conftest import Bench
+from tests.websocket_client import Frame, Server, Socket, running_server
 
 pytestmark = pytest.mark.one_store
 
@@ -146,7 +146,7 @@ class PushMachine(RuleBasedStateMachine):
     # Frames
 
     @rule(nth=CLIENTS)
-    def hear(self, nth: int) -> None:
+    def receive_frame(self, nth: int) -> None:
         if self.clients[nth].socket is not None:
             self._hear(self.clients[nth])
 
@@ -177,7 +177,7 @@ class PushMachine(RuleBasedStateMachine):
         if client.socket is None:
             return
         more: dict[str, Any] = {"seq": client.seq} if confirm else {}
-        self.run(client.socket.say("credit", sub="a", messages=count, bytes=1_000, **more))
+        self.run(client.socket.send_frame("credit", sub="a", messages=count, bytes=1_000, **more))
         client.credit += count
 
     # Verdicts
@@ -207,7 +207,7 @@ class PushMachine(RuleBasedStateMachine):
         self, client: ClientModel, verdict: str, handles: list[str], more: dict[str, Any]
     ) -> Frame:
         assert client.socket is not None
-        return await client.socket.ask(verdict, sub="a", receipt_handles=handles, **more)
+        return await client.socket.request(verdict, sub="a", receipt_handles=handles, **more)
 
     def teardown(self) -> None:
         """Check that every unacknowledged message is in the queue exactly once."""
@@ -250,7 +250,7 @@ class PushMachine(RuleBasedStateMachine):
 
 async def _all_frames(socket: Socket) -> list[Frame]:
     """Receive frames until none arrives."""
-    found, socket.kept = socket.kept, []
+    found, socket.pending = socket.pending, []
     while True:
         try:
             async with asyncio.timeout(QUIET_S):
@@ -267,7 +267,7 @@ def house(redis_url: str, database_url: str, examples: settings) -> Iterator[Hou
     with asyncio.Runner() as runner:
         stack = AsyncExitStack()
         storage = runner.run(stack.enter_async_context(open_storage(stores)))
-        server = runner.run(stack.enter_async_context(serving(storage, known)))
+        server = runner.run(stack.enter_async_context(running_server(storage, known)))
         bench = Bench(storage, None, runner.run, examples)  # type: ignore[arg-type]
         try:
             yield House(storage, server, bench)

@@ -23,7 +23,7 @@ from storage.domain.queues.message import NewMessage, SettleAction, Settlement
 from storage.domain.queues.policies import PoisonPolicy
 from storage.domain.queues.queue import DeadLetterTarget, DedupScope, QueueSpec, QueueType
 from storage.domain.streams.stream import ReadFrom
-from tests.reference import ReferenceQueue
+from tests.queue_model import ReferenceQueue
 from tests.stateful.conftest import Bench
 
 BODIES = st.binary(min_size=1, max_size=3)
@@ -152,7 +152,7 @@ class QueueMachine(RuleBasedStateMachine):
 
     @rule()
     def sweep(self) -> None:
-        self.bench.run(self.queues.tidy(self.name))
+        self.bench.run(self.queues.sweep(self.name))
 
     @rule()
     def redrive(self) -> None:
@@ -162,7 +162,7 @@ class QueueMachine(RuleBasedStateMachine):
     @rule(offset=st.integers(0, 12))
     def drop(self, offset: int) -> None:
         self.model.settle_time()
-        self.bench.run(self.queues.tidy(self.name))
+        self.bench.run(self.queues.sweep(self.name))
         expected = self.model.drop(offset)
         try:
             self.bench.run(self.storage.inspector.drop(self.name, str(offset)))

@@ -36,7 +36,7 @@ from storage.domain.streams.stream import ReadFrom, ShardRead, StreamSpec
 from storage.parquet.object_store import open_root
 from storage.redis.keys import STORE_KEY, every_key
 from storage.settings import StorageSettings
-from tests.archiving import archive
+from tests.archive_steps import archive_stream
 
 RECORDS = st.lists(
     st.builds(Record, st.binary(max_size=3), st.sampled_from(["", "k"])), min_size=1, max_size=6
@@ -148,8 +148,8 @@ class TiersMachine(RuleBasedStateMachine):
 
     @precondition(lambda self: self.ever)
     @rule()
-    def archive(self) -> None:
-        self.run(archive(self.tiers.storage, self.tiers.stores, self.name))
+    def archive_stream(self) -> None:
+        self.run(archive_stream(self.tiers.storage, self.tiers.stores, self.name))
         self.begun = True
         since = max(self.mark, self.cut)
         self.archived |= {one for one in self.hot.offsets if one >= since}

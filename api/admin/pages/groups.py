@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends, Request, Response
 
 from api.admin.error_pages import PageRoute
 from api.admin.lists import Start, Words, slice_of, sorted_names
-from api.admin.pages.stream import groups_of, tabs
+from api.admin.pages._shared import groups_of, stream_tabs
 from api.admin.rendering import render
 from api.native.dependencies import GroupPath, PrincipalDep, StorageDep, StreamPath, may
 from storage.domain.access.permissions import Action
@@ -73,7 +73,7 @@ async def show_stream_groups(
         live=True,
         stream=stored,
         name=stream.name,
-        tabs=tabs(stored),
+        tabs=stream_tabs(stored),
         here="groups",
         rows=rows,
     )

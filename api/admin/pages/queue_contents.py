@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from api.admin.body_preview import preview, summary
 from api.admin.error_pages import PageRoute
 from api.admin.lists import PAGE_ROWS, Words
-from api.admin.pages.queue import queue_page
+from api.admin.pages._shared import queue_page
 from api.admin.rendering import as_file
 from api.native.dependencies import QueuePath, StorageDep, may
 from storage.bootstrap import Storage

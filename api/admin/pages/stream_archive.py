@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 
 from api.admin.error_pages import PageRoute
 from api.admin.lists import PAGE_ROWS
-from api.admin.pages.stream import tabs
+from api.admin.pages._shared import stream_tabs
 from api.admin.rendering import render
 from api.native.dependencies import PrincipalDep, StorageDep, StreamPath, may
 from storage.archive.admin import ShardArchive, StreamArchive
@@ -75,7 +75,7 @@ async def show_archive(
         live=True,
         stream=stored,
         name=stream.name,
-        tabs=tabs(stored),
+        tabs=stream_tabs(stored),
         here="archive",
         on=archive.on,
         possible=storage.archive_admin.on,

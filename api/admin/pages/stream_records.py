@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from api.admin.body_preview import BodyPreview, escape_misleading, preview, summary
 from api.admin.error_pages import PageRoute
 from api.admin.lists import Words
-from api.admin.pages.stream import tabs
+from api.admin.pages._shared import stream_tabs
 from api.admin.record_browser import (
     ROWS,
     BrowsedPage,
@@ -132,7 +132,7 @@ async def browse(
         "stream/browse.html",
         stream=stored,
         name=stream.name,
-        tabs=tabs(stored),
+        tabs=stream_tabs(stored),
         here="browse",
         query=query,
         link_parameters=query.link_parameters,

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends, Request, Response
 
 from api.admin.error_pages import PageRoute
 from api.admin.hash_ring_chart import SIZE, hash_ring_arcs, neighbours
-from api.admin.pages.stream import tabs
+from api.admin.pages._shared import stream_tabs
 from api.admin.rendering import render
 from api.native.dependencies import StorageDep, StreamPath, may
 from storage.domain.access.permissions import Action
@@ -50,7 +50,7 @@ async def show_shards(request: Request, stream: StreamPath, storage: StorageDep)
         live=True,
         stream=stored,
         name=stream.name,
-        tabs=tabs(stored),
+        tabs=stream_tabs(stored),
         here="shards",
         rows=rows,
         arcs=hash_ring_arcs(stored.shards),

@@ -311,8 +311,8 @@ def _canonical(claim: SignedClaims, request: FastRequest, method: str) -> bytes:
         raise _NO_MATCH from None
     headers = claim.headers % (*values, hashlib.sha256(request.body).hexdigest().encode())
     if b" " in headers and (b"  " in headers or b": " in headers or b" \n" in headers):
-        tidy = [_SPACES.sub(b" ", value.strip()) if b" " in value else value for value in values]
-        headers = claim.headers % (*tidy, headers[-_HEX_CHARACTERS:])
+        trimmed = [_SPACES.sub(b" ", value.strip()) if b" " in value else value for value in values]
+        headers = claim.headers % (*trimmed, headers[-_HEX_CHARACTERS:])
     query = _canonical_query(request.query_string) if request.query_string else b""
     return b"%b%b\n%b" % (_first_lines(method, "/".join(request.segments)), query, headers)
 

@@ -12,6 +12,7 @@ from storage.domain.names import QueueName
 from storage.domain.queues.queue import Queue
 
 In = TypeVar("In", bound=msgspec.Struct)
+VISIBILITY_SECONDS_MAX = 43_200
 
 
 def queue_name(call: AwsCall[In], url: str | None) -> QueueName:

@@ -172,3 +172,11 @@ def translate(error: MillstreamError) -> AwsError:
             return AwsError(UNSUPPORTED_OPERATION, error.detail)
         case _:
             assert_never(code)
+
+
+def bad_handle(handle: str) -> AwsError:
+    """Return the error for text that is not a receipt handle of this queue."""
+    return AwsError(
+        RECEIPT_HANDLE_IS_INVALID,
+        f'The input receipt handle "{handle[:256]}" is not a valid receipt handle.',
+    )

@@ -24,7 +24,7 @@ from millstream_client.calls import IDEMPOTENCY_KEY, Call
 from millstream_client.messages import path
 from millstream_client.records import read_shard
 
-FILLED_AT_ONCE = 1_000
+FILL_BATCH_MAX = 1_000
 ARRIVAL_GRACE_S = 10.0
 POLL_S = 5.0
 POLL_MESSAGES = 100
@@ -73,7 +73,7 @@ async def _of_stream(
 ) -> LatencyTally:
     if load.what is BenchOperation.PUT:
         return await run_open_loop(_posting(client, load, stream.name), load.pace, clock)
-    filled = max(FILLED_AT_ONCE, load.batch)
+    filled = max(FILL_BATCH_MAX, load.batch)
     await stream.put_many([b"x" * load.size] * filled)
     positions = max(1, filled - load.batch)
 
@@ -92,8 +92,8 @@ async def _of_queue(
     if load.what is BenchOperation.END_TO_END:
         return await _end_to_end(client, queue, load, clock)
     messages_total = load.pace.calls * load.batch
-    for begin in range(0, messages_total, FILLED_AT_ONCE):
-        await queue.send_many([b"x" * load.size] * min(FILLED_AT_ONCE, messages_total - begin))
+    for begin in range(0, messages_total, FILL_BATCH_MAX):
+        await queue.send_many([b"x" * load.size] * min(FILL_BATCH_MAX, messages_total - begin))
 
     async def receive(number: int) -> int:
         received = await queue.receive(load.batch, wait_seconds=0)

@@ -8,10 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from api.cli.commands.processes import Data
 from api.cli.config.process_settings import settings_from_cli
 from api.cli.errors import CliError, ExitCode
-from api.cli.shell.options import Limit, Prefix, StreamName
+from api.cli.shell.options import DataOption, Limit, Prefix, StreamName
 from api.cli.shell.output import Row, table, to_row
 from api.cli.shell.progress import RetryNotices, progress
 from api.cli.shell.terminal import LONG_S, Terminal, noun, verb
@@ -126,7 +125,7 @@ def _waiting(archive: Row) -> int:
 @archive.command()
 def verify(
     stream: Annotated[str | None, typer.Option(help="Only this stream's files.")] = None,
-    data: Data = None,
+    data: DataOption = None,
 ) -> None:
     """Read every archive file completely and report corrupt or missing files.
 

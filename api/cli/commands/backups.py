@@ -6,8 +6,8 @@ from typing import Annotated
 import msgspec
 import typer
 
-from api.cli.commands.processes import Data, Server
 from api.cli.config.process_settings import settings_from_cli
+from api.cli.shell.options import DataOption, ServerOption
 from api.cli.shell.terminal import noun
 from storage.domain.backup_manifest import Manifest
 
@@ -37,7 +37,7 @@ def backup(
         Path,
         typer.Argument(help="Directory to create, or a single file if the name ends in .tar."),
     ],
-    data: Data = None,
+    data: DataOption = None,
     with_archive: Annotated[
         bool, typer.Option("--with-archive", help="Include the archive's files.")
     ] = False,
@@ -56,8 +56,8 @@ def backup(
 @backups.command()
 def restore(
     source: Annotated[Path, typer.Argument(help="A backup created by `millstream backup`.")],
-    data: Data = None,
-    server: Server = None,
+    data: DataOption = None,
+    server: ServerOption = None,
     as_json: AsJson = False,
 ) -> None:
     """Restore a backup into empty stores.

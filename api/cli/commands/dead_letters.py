@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from api.cli.commands.messages import BODY, with_text
 from api.cli.errors import CliError
+from api.cli.io.browsed_rows import BODY, with_text
 from api.cli.shell.options import Limit, QueueName, fields
 from api.cli.shell.output import table, to_row
 from api.cli.shell.progress import progress

@@ -17,7 +17,7 @@ from api.cli.shell.options import (
     now,
 )
 from api.cli.shell.output import Column, table, to_row
-from api.cli.shell.parsing import EARLIEST, LATEST, parse_offsets, parse_time
+from api.cli.shell.parsers import EARLIEST, LATEST, parse_offsets, parse_time
 from api.cli.shell.prompts import confirm
 from api.cli.shell.terminal import Terminal, noun, parsed_by, verb
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from api.cli.shell.options import Limit
+from api.cli.shell.options import JobStateOption, Limit
 from api.cli.shell.output import Column, table, to_row
 from api.cli.shell.terminal import Terminal, noun, verb
 
@@ -18,17 +18,6 @@ JOBS = table(
 PARTS = table("part", "position", "done", "counts")
 
 Name = Annotated[str, typer.Argument(help="Job id.")]
-
-
-class JobStateOption(StrEnum):
-    """Job state."""
-
-    QUEUED = "queued"
-    RUNNING = "running"
-    PAUSED = "paused"
-    DONE = "done"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
 
 
 class KindWord(StrEnum):

@@ -1,6 +1,5 @@
 """`millstream queue`: sending, receiving, settling and browsing messages."""
 
-from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from itertools import islice
 from typing import Annotated, Any
@@ -8,16 +7,16 @@ from typing import Annotated, Any
 import typer
 
 from api.cli.errors import CliError, ExitCode
+from api.cli.io.browsed_rows import BODY, with_text
 from api.cli.io.stdin import lines_from_arguments, read_stdin
 from api.cli.shell.options import ContentType, Headers, Limit, QueueName, duration
-from api.cli.shell.output import Column, Row, show_value, table, to_row
+from api.cli.shell.output import Row, table
 from api.cli.shell.terminal import FOR_EVER_S, LONG_S, Terminal, noun, verb
 
 messages = noun("Messages of a queue.")
 
 STDIN = "-"
 
-BODY = Column("text", "body", show_value)
 MESSAGES = table("id", "state", "sent_at", "due_at", "receive_count", "group", BODY)
 RESULTS = table("receipt_handle", "status", "error")
 
@@ -248,11 +247,3 @@ def peek(
     """Browse messages without receiving them."""
     browsed = cli.client.queue(name).browse(state)
     cli.out.rows(with_text(cli, islice(browsed, limit)), MESSAGES)
-
-
-def with_text(cli: Terminal, messages: Iterable[Any]) -> Iterator[Row]:
-    """Return rows, for people with the body as one line of text."""
-    from api.cli.io.rows import payload_text
-
-    for row in map(to_row, messages):
-        yield {**row, "text": payload_text(row, "body")} if cli.out.for_people else row

@@ -7,13 +7,13 @@ import typer
 
 from api.cli.config.process_settings import settings_from_cli, with_stores
 from api.cli.errors import CliError, ExitCode
+from api.cli.shell.options import DataOption, ServerOption
 from api.cli.shell.terminal import noun
 
 processes = noun("The service.")
 
 Host = Annotated[str | None, typer.Option(help="Address to listen on.")]
 Port = Annotated[int | None, typer.Option(help="Port to listen on; 0 selects a free port.")]
-Data = Annotated[Path | None, typer.Option(help="Data directory.")]
 Workers = Annotated[int | None, typer.Option(help="Number of API processes.")]
 Ephemeral = Annotated[bool | None, typer.Option("--ephemeral", help="Delete all data on exit.")]
 Durability = Annotated[
@@ -21,10 +21,6 @@ Durability = Annotated[
     typer.Option(
         help="always: acknowledged data is on disk; everysec: it is on disk within a second or two."
     ),
-]
-Server = Annotated[
-    Literal["bundled", "path"] | None,
-    typer.Option(help="Valkey to start: the bundled one, or the one on PATH."),
 ]
 MemoryMb = Annotated[
     int | None,
@@ -45,11 +41,11 @@ Insecure = Annotated[
 def up(
     host: Host = None,
     port: Port = None,
-    data: Data = None,
+    data: DataOption = None,
     workers: Workers = None,
     ephemeral: Ephemeral = None,
     durability: Durability = None,
-    server: Server = None,
+    server: ServerOption = None,
     memory_mb: MemoryMb = None,
     insecure: Insecure = None,
 ) -> None:
@@ -160,7 +156,7 @@ Administrator key (not shown again; create others with `millstream key create --
 def doctor(
     host: Host = None,
     port: Port = None,
-    data: Data = None,
+    data: DataOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Check the deployment for problems."""

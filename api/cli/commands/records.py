@@ -6,7 +6,7 @@ import typer
 
 from api.cli.io.stdin import lines_from_arguments, read_stdin
 from api.cli.shell.options import ContentType, Headers, Limit, StreamName, position_option
-from api.cli.shell.parsing import StreamPosition
+from api.cli.shell.parsers import StreamPosition
 from api.cli.shell.terminal import FOR_EVER_S, LONG_S, Terminal, noun, verb
 
 records = noun("Records of a stream.")

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from api.cli.commands.job import JobStateOption
 from api.cli.errors import CliError, ExitCode
-from api.cli.shell.options import Limit, StreamName, fields, position_option
+from api.cli.shell.options import JobStateOption, Limit, StreamName, fields, position_option
 from api.cli.shell.output import Column, Row, table, to_row
-from api.cli.shell.parsing import StreamPosition
+from api.cli.shell.parsers import StreamPosition
 from api.cli.shell.progress import RetryNotices, progress
 from api.cli.shell.terminal import LONG_S, Terminal, noun, verb
 

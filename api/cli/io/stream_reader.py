@@ -9,7 +9,7 @@ from api.cli.errors import CliError, ExitCode
 from api.cli.io.rows import record_row
 from api.cli.shell.interrupts import exit_on_broken_pipe
 from api.cli.shell.output import OutputFormat, encode_pretty, strip_control_characters
-from api.cli.shell.parsing import StreamPosition
+from api.cli.shell.parsers import StreamPosition
 from api.cli.shell.terminal import Terminal
 from millstream_client import Gap, Record, Stream
 from millstream_client.gaps import OnGap

@@ -2,12 +2,14 @@
 
 import json
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 import typer
 
 from api.cli.shell.completion import group_names, queue_names, stream_names
-from api.cli.shell.parsing import parse_duration, parse_position, parse_time
+from api.cli.shell.parsers import parse_duration, parse_position, parse_time
 from api.cli.shell.terminal import parsed_by
 from storage.domain.clock import SystemClock
 
@@ -96,3 +98,21 @@ Headers = Annotated[
     ),
 ]
 ContentType = Annotated[str, typer.Option("--content-type", help="Content type of the data.")]
+
+
+DataOption = Annotated[Path | None, typer.Option(help="Data directory.")]
+ServerOption = Annotated[
+    Literal["bundled", "path"] | None,
+    typer.Option(help="Valkey to start: the bundled one, or the one on PATH."),
+]
+
+
+class JobStateOption(StrEnum):
+    """Job state."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    PAUSED = "paused"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"

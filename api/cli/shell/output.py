@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from api.cli.shell.parsing import show_duration
+from api.cli.shell.parsers import show_duration
 
 Row = dict[str, Any]
 TIMES = ("_at", "_time", "_after", "_arrival", "_since")  # suffixes of the names of times

@@ -22,7 +22,7 @@ from api.cli.config.profiles import ServiceTarget, find_target
 from api.cli.errors import PipeClosed
 from api.cli.shell.interrupts import ended_by_sigterm
 from api.cli.shell.output import Output, OutputFormat
-from api.cli.shell.parsing import parse_duration
+from api.cli.shell.parsers import parse_duration
 from api.cli.shell.sdk_warnings import listen
 
 if TYPE_CHECKING:

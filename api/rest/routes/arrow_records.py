@@ -5,9 +5,8 @@ from typing import Annotated, Any, cast
 from fastapi import APIRouter, Depends, Query, Request, Response
 
 from api.http.codecs import ARROW
-from api.native.dependencies import StorageDep, StreamPath, may
+from api.native.dependencies import ShardPath, StorageDep, StreamPath, may
 from api.observability.metric_buffers import ProtocolMetrics
-from api.rest.routes.shards import ShardPath
 from storage.domain import limits
 from storage.domain.access.permissions import Action
 from storage.streams.arrow_reader import ArrowPage

@@ -13,7 +13,7 @@ from storage.domain.access.permissions import Action
 from storage.domain.streams.columnar_batch import Columns
 from storage.domain.streams.stream import AppendedRange
 
-dataplane = FastRouter()
+fast_routes = FastRouter()
 
 
 class AppendColumns(msgspec.Struct, gc=False):
@@ -46,7 +46,7 @@ class AppendedColumns(msgspec.Struct):
     failed: int
 
 
-@dataplane.post(
+@fast_routes.post(
     "/v1/streams/{stream}/columns",
     body=StructBody(AppendColumns),
     answer=AppendedColumns,

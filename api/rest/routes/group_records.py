@@ -33,7 +33,7 @@ from storage.domain.groups.group import (
 from storage.domain.names import GroupName
 from storage.domain.streams.stream import Tier, slowest
 
-dataplane = FastRouter()
+fast_routes = FastRouter()
 
 MemberName = Annotated[str, Meta(pattern=r"^([A-Za-z0-9_.-]{1,80})?$")]
 ShardIndex = Annotated[int, Meta(ge=0, le=10**9)]
@@ -149,7 +149,7 @@ class Heartbeat(msgspec.Struct, kw_only=True):
     heartbeat_seconds: float
 
 
-@dataplane.get(
+@fast_routes.get(
     "/v1/groups/{group}/records",
     query=FetchRecords,
     answer=GroupRecords,
@@ -218,7 +218,7 @@ def _records_out(fetched: Fetched, token: str, binary: bool) -> GroupRecords:
     )
 
 
-@dataplane.post(
+@fast_routes.post(
     "/v1/groups/{group}/commit",
     body=StructBody(CommitIn),
     answer=CommittedOffsets,
@@ -264,7 +264,7 @@ def _committed_out(commit: Commit, result: CommitResult) -> CommittedOut:
     return CommittedOut(shard=commit.shard, error=item_error(result))
 
 
-@dataplane.post(
+@fast_routes.post(
     "/v1/groups/{group}/members/{member}/heartbeat",
     body=StructBody(HeartbeatIn),
     answer=Heartbeat,

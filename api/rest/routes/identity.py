@@ -7,7 +7,7 @@ from fastapi import APIRouter, Body, Depends, Request, Response
 from api.auth.cookies import session_token, set_cookie
 from api.native.dependencies import PrincipalDep, StorageDep, require_json
 from api.native.fields import rfc3339
-from api.rest.routes.keys import NO_STORE
+from api.rest.conditional_requests import NO_STORE
 from api.rest.schemas.key import LoggedInOut, LogIn, TicketOut, WhoamiOut
 from storage.domain import limits
 from storage.domain.errors import Unauthenticated

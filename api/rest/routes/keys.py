@@ -8,7 +8,14 @@ from api.native.audited_route import AuditedRoute
 from api.native.cursors import decode_cursor, encode_cursor
 from api.native.dependencies import Cursor, Limit, PrincipalDep, StorageDep, may, require_json
 from api.native.fields import to_ms
-from api.rest.conditional_requests import IfMatch, IfNoneMatch, etag, expected_version, is_unchanged
+from api.rest.conditional_requests import (
+    NO_STORE,
+    IfMatch,
+    IfNoneMatch,
+    etag,
+    expected_version,
+    is_unchanged,
+)
 from api.rest.schemas.key import KeyConfig, KeyCreated, KeyOut, KeyPage, KeyPatch, KeyRotation
 from storage.domain import limits
 from storage.domain.access.credentials import IssuedCredential, NewSecret
@@ -19,7 +26,6 @@ router = APIRouter(prefix="/v1/keys", tags=["keys"], route_class=AuditedRoute)
 MANAGE = Depends(may(Action.ADMIN_KEYS))
 JSON_ONLY = Depends(require_json)
 KeyId = Annotated[str, Path(description="Id of an API key or access key pair.")]
-NO_STORE = "no-store"
 """Secrets are for who asked, and for nothing on the way."""
 
 

@@ -44,7 +44,7 @@ from storage.domain.log.record_batch import Headers
 from storage.domain.queues.message import NewMessage, ReceivedMessage, Settlement
 from storage.domain.trace_context import context_of, with_trace
 
-dataplane = FastRouter()
+fast_routes = FastRouter()
 
 _SEND = ItemsBody[NewMessage](
     "messages",
@@ -64,7 +64,7 @@ _SETTLE = ItemsBody[Settlement](
 )
 
 
-@dataplane.post(
+@fast_routes.post(
     "/v1/queues/{queue}/messages",
     body=_SEND,
     answer={SentMessages: 201, SentMessageOut: 201},
@@ -103,7 +103,7 @@ def _with_trace(messages: list[NewMessage], trace: Headers) -> list[NewMessage]:
     ]
 
 
-@dataplane.post(
+@fast_routes.post(
     "/v1/queues/{queue}/receive",
     body=StructBody(Receive),
     answer=ReceivedMessages,
@@ -141,7 +141,7 @@ async def _release_if_gone(call: Call[Receive], messages: Sequence[ReceivedMessa
         raise ClientDisconnected
 
 
-@dataplane.post(
+@fast_routes.post(
     "/v1/queues/{queue}/settle", body=_SETTLE, answer=SettleResults, action=Action.QUEUE_RECEIVE
 )
 async def settle_messages(call: Call[Items[Settlement]]) -> SettleResults:
@@ -157,7 +157,7 @@ async def settle_messages(call: Call[Items[Settlement]]) -> SettleResults:
     return SettleResults([settled_out(one) for one in settled])
 
 
-@dataplane.get(
+@fast_routes.get(
     "/v1/queues/{queue}/messages",
     query=BrowseQuery,
     answer=BrowsedMessages,
@@ -179,7 +179,7 @@ async def browse_messages(call: Call[BrowseQuery]) -> BrowsedMessages:
     )
 
 
-@dataplane.get(
+@fast_routes.get(
     "/v1/queues/{queue}/dead-letters",
     query=PageQuery,
     answer=DeadLetters,

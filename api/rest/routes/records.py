@@ -46,7 +46,7 @@ from storage.domain.streams.stream import Appended, Gap, ReadFrom, ShardRead, sl
 from storage.domain.trace_context import with_trace
 from storage.streams.seek import positions_since
 
-dataplane = FastRouter()
+fast_routes = FastRouter()
 
 _RECORDS = ItemsBody[Record](
     "records",
@@ -69,7 +69,7 @@ _SHARD_RECORDS = ItemsBody[Record](
 # ── Append ──
 
 
-@dataplane.post(
+@fast_routes.post(
     "/v1/streams/{stream}/records",
     body=_RECORDS,
     answer={AppendedRecords: 200, AppendedRecordOut: 201},
@@ -90,7 +90,7 @@ async def append_records(call: Call[Items[Record]]) -> AppendedRecords | Appende
     return _appended_out(call, results)
 
 
-@dataplane.post(
+@fast_routes.post(
     "/v1/streams/{stream}/shards/{shard}/records",
     body=_SHARD_RECORDS,
     answer={AppendedRecords: 200, AppendedRecordOut: 201},
@@ -148,7 +148,7 @@ def _appended_out(
 # ── Read one shard ──
 
 
-@dataplane.get(
+@fast_routes.get(
     "/v1/streams/{stream}/shards/{shard}/records",
     query=ReadShard,
     answer=ShardRecords,
@@ -217,7 +217,7 @@ def _gap_out(gap: Gap, shard: int | msgspec.UnsetType = msgspec.UNSET) -> GapOut
 # ── Read all shards ──
 
 
-@dataplane.get(
+@fast_routes.get(
     "/v1/streams/{stream}/records",
     query=ReadStream,
     answer=StreamRecords,

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends, Path, Response
 
 from api.http.codecs import JSON
 from api.native.audited_route import AuditedRoute
-from api.native.dependencies import StorageDep, StreamPath, may, require_json
+from api.native.dependencies import ShardPath, StorageDep, StreamPath, may, require_json
 from api.native.records import RecordOut
 from api.rest.schemas.shard import (
     FenceConfig,
@@ -31,7 +31,6 @@ READ = Depends(may(Action.STREAM_READ))
 JSON_ONLY = Depends(require_json)
 KeyPath = Annotated[str, Path(description="The partition key.")]
 _RECORD = f"#/components/schemas/{RecordOut.__name__}"
-ShardPath = Annotated[int, Path(description="Number of the shard.")]
 
 
 @router.get("/shards", dependencies=[SEE])

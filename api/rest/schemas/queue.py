@@ -6,6 +6,13 @@ import msgspec
 from pydantic import BaseModel, Field
 
 from api.native.fields import rfc3339, to_ms
+from api.rest.queue_policies import (
+    BackoffConfig,
+    BackoffOut,
+    DeadLettersConfig,
+    GroupWeightConfig,
+    RedriveAllowConfig,
+)
 from api.rest.schema_base import (
     Bytes,
     Config,
@@ -16,13 +23,6 @@ from api.rest.schema_base import (
     in_seconds,
     merged,
     valid,
-)
-from api.rest.schemas.queue_parts import (
-    BackoffConfig,
-    BackoffOut,
-    DeadLettersConfig,
-    GroupWeightConfig,
-    RedriveAllowConfig,
 )
 from storage.domain import limits
 from storage.domain.queues.policies import GroupWeight, Overflow, PoisonPolicy

@@ -248,7 +248,7 @@ class PlanOut(BaseModel):
             ],
             sample=[
                 msgspec.json.decode(
-                    msgspec.json.encode(RecordOut.from_domain(one.at, False, one.shard))
+                    msgspec.json.encode(RecordOut.from_domain(one.log_record, False, one.shard))
                 )
                 for one in plan.sample
             ],

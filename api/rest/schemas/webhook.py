@@ -300,7 +300,7 @@ class DeliveryOut(BaseModel):
             id=delivery.event_id,
             status=delivery.status,
             attempts=delivery.attempts,
-            last_attempts=[AttemptOut.from_domain(attempt) for attempt in delivery.kept],
+            last_attempts=[AttemptOut.from_domain(attempt) for attempt in delivery.last_attempts],
             first_at=rfc3339(delivery.first_at_ms),
             last_at=rfc3339(delivery.last_at_ms),
             next_at=_optional_time(delivery.next_at_ms),

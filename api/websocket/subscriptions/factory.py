@@ -13,7 +13,7 @@ from api.websocket.subscriptions.group import GroupSubscription
 from api.websocket.subscriptions.queue import QueueSubscription, QueueSubscriptionServices
 from api.websocket.subscriptions.stream import StreamSubscription
 from consumers.feeds.feed import Feeds
-from consumers.subscriptions.group_membership import Member
+from consumers.subscriptions.group_membership import OrderedGroupMember
 from storage.bootstrap import Storage
 from storage.domain import limits
 from storage.domain.access.permissions import Action
@@ -64,7 +64,7 @@ class SubscriptionFactory(msgspec.Struct, frozen=True):
         if group.spec.stream != resource:
             detail = f"The group reads stream '{group.spec.stream}'"
             raise ValidationFailed.at("/source", detail, "conflict")
-        member = Member(self.storage.groups, name, f"{session.id}.{len(session.subs)}")
+        member = OrderedGroupMember(self.storage.groups, name, f"{session.id}.{len(session.subs)}")
         share = GroupSubscription(
             session=session,
             request=request,

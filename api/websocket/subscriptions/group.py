@@ -23,7 +23,7 @@ from api.websocket.session import PushSession
 from api.websocket.subscriptions.stream import ShardReaders
 from consumers.feeds.blocks import Chunk
 from consumers.feeds.feed import Feeds
-from consumers.subscriptions.group_membership import Changes, Member
+from consumers.subscriptions.group_membership import Changes, OrderedGroupMember
 from storage.domain import limits
 from storage.domain.errors import (
     ErrorCode,
@@ -61,7 +61,7 @@ class GroupSubscription(ShardReaders):
         feeds: Feeds,
         count: ProtocolMetrics,
         groups: Groups,
-        member: Member,
+        member: OrderedGroupMember,
     ) -> None:
         super().__init__(session, request, stream, feeds, count)
         self._groups = groups

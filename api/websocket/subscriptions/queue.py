@@ -46,7 +46,7 @@ from storage.domain.queues.message import (
 )
 from storage.queues.engine import Queues
 
-_RELEASED_AT_ONCE = limits.SETTLEMENTS_MAX
+_RELEASE_BATCH_MAX = limits.SETTLEMENTS_MAX
 
 
 class QueueSubscriptionServices(msgspec.Struct, frozen=True):
@@ -363,8 +363,8 @@ class QueueSubscription:
         if self._verdicts is not None:
             await self._verdicts.finished()
         handles = self._held.handles if release else []
-        for start in range(0, len(handles), _RELEASED_AT_ONCE):
-            batch = handles[start : start + _RELEASED_AT_ONCE]
+        for start in range(0, len(handles), _RELEASE_BATCH_MAX):
+            batch = handles[start : start + _RELEASE_BATCH_MAX]
             try:
                 await self._engine.queues.settle(
                     self._queue, [Settlement(handle, SettleAction.RELEASE) for handle in batch]

@@ -15,7 +15,7 @@ from storage.domain.queues.queue import Queue
 
 # Shares of the idle queues: with a round every five seconds, each is visited within half a minute.
 _SHARES = 6
-_VISITS_AT_ONCE = 50
+_VISIT_CONCURRENCY_MAX = 50
 
 
 async def sweep_queues(storage: Storage) -> int:
@@ -50,7 +50,7 @@ class ActiveQueueTracker:
 
 
 async def _sweep(storage: Storage, queue: Queue) -> int:
-    return await drain(partial(storage.queues.tidy, queue.name, queue))
+    return await drain(partial(storage.queues.sweep, queue.name, queue))
 
 
 async def _visit_all(
@@ -59,7 +59,7 @@ async def _visit_all(
     """Visit queues in batches, whose calls of the store share its flushes; return the results."""
     waiting = iter(queues)
     done: list[int] = []
-    while batch := list(islice(waiting, _VISITS_AT_ONCE)):
+    while batch := list(islice(waiting, _VISIT_CONCURRENCY_MAX)):
         done += await asyncio.gather(*map(visit, batch))
     return done
 

@@ -18,7 +18,7 @@ async def trim_streams(storage: Storage) -> int:
             lambda name=stream.name: storage.streams.trim(name, _ENTRIES_PER_TRIM)  # type: ignore[misc]
         )
         if stream.spec.key_index:
-            done += await drain(lambda name=stream.name: storage.streams.tidy_keys(name))  # type: ignore[misc]
+            done += await drain(lambda name=stream.name: storage.streams.sweep_key_index(name))  # type: ignore[misc]
         if len(stream.open_shards) < len(stream.shards):
             done += await drain(lambda name=stream.name: storage.streams.expire_shards(name))  # type: ignore[misc]
     return done

@@ -111,7 +111,7 @@ class AuditRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     seq: int
     format: int = FORMAT
-    asked: AuditedCall
+    call: AuditedCall
     outcome: str
     before: Shown | None
     after: Shown | None
@@ -120,7 +120,7 @@ class AuditRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     def fields(self) -> Shown:
         """Return the entry as the API shows it."""
-        call = msgspec.to_builtins(self.asked)
+        call = msgspec.to_builtins(self.call)
         at_ms = call.pop("at_ms")
         if self.format >= _FORMAT_WITH_PROTOCOL:
             call["protocol"] = call["door"]
@@ -163,7 +163,7 @@ def sealed(
     """Return the entry that follows the one with `prev_hash`."""
     entry = AuditRecord(
         seq=seq,
-        asked=call,
+        call=call,
         outcome=outcome,
         before=before,
         after=after,

@@ -23,10 +23,10 @@ ARCHIVE_RANGES_PER_LOG = (
     32  # per job, so that a log with a large backlog does not hold up the others
 )
 ARCHIVE_JOBS_PER_NAMESPACE = 4  # at the same time; a stream is always archived by the same one
-ARCHIVE_COPIES_AT_ONCE = (
+ARCHIVE_COPY_CONCURRENCY_MAX = (
     4  # ranges that one task copies concurrently: each holds some row groups in memory
 )
-ARCHIVE_LOGS_AT_ONCE = 50  # measured concurrently
+ARCHIVE_MEASURE_CONCURRENCY_MAX = 50  # measured concurrently
 ARCHIVE_DELETIONS_PER_ROUND = 1_000
 COMPACT_BELOW_BYTES = 32 * MIB
 COMPACT_FILES_MIN = 4

@@ -21,5 +21,5 @@ CONNECTION_SLOTS_TTL_MS = (
 CONNECTION_SLOTS_PUBLISH_MS = (
     10 * SECOND_MS
 )  # interval at which a process publishes its connections
-USAGE_LOGS_AT_ONCE = 50  # measured concurrently
+USAGE_MEASURE_CONCURRENCY_MAX = 50  # measured concurrently
 STORED_BYTES_RETRY_S = 5  # how often a namespace is measured, and so when it may send again

@@ -10,7 +10,7 @@ REPLAY_READ_RECORDS = 2_000  # of one part, held in memory
 REPLAY_READ_BYTES = 2 * MIB
 REPLAY_READ_BYTES_MIN = 64 * KIB
 REPLAY_MERGE_BYTES = 32 * MIB  # of all parts that one writer merges
-REPLAY_PARTS_AT_ONCE = 16  # per task: this bounds its memory
+REPLAY_PART_CONCURRENCY_MAX = 16  # per task: this bounds its memory
 REPLAY_RANGE_RECORDS = 250_000  # per part, if no order is requested
 REPLAY_RANGES_MAX = (
     900  # the parts of a replay are stored in one call, and each is one producer at the target

@@ -22,8 +22,8 @@ ON_DEMAND_RANGE_MIN = (
 )  # a narrower shard is not split: one hot key would cause endless splits
 KEY_INDEX_SWEEP_PER_CALL = 1_000  # keys of an index that one call examines
 TRUNCATE_ENTRIES_PER_CALL = 10_000  # freed immediately; a maintenance task frees the rest
-RESHARDS_AT_ONCE_MAX = 2  # per process: each holds a connection to Postgres
-RESHARD_LOGS_AT_ONCE = 4  # logs that a reshard creates or closes concurrently
+RESHARD_CONCURRENCY_MAX = 2  # per process: each holds a connection to Postgres
+RESHARD_LOG_CONCURRENCY_MAX = 4  # logs that a reshard creates or closes concurrently
 CLOSED_SHARD_MS_MIN = DAY_MS  # an empty closed shard is kept this long, unless retention is shorter
 STREAM_RETENTION_MS_MIN = MINUTE_MS
 STREAM_RETENTION_MS_MAX = 3650 * DAY_MS
@@ -31,5 +31,7 @@ STREAM_RETENTION_MS_DEFAULT = 7 * DAY_MS
 
 # Streams as Arrow tables
 TABLE_BYTES_MAX = 16 * MIB  # records returned as one Arrow stream: a row group of the archive
-TABLES_AT_ONCE = 4  # per process: each needs about four times its size while it is built
+ARROW_TABLE_CONCURRENCY_MAX = (
+    4  # per process: each needs about four times its size while it is built
+)
 TABLES_WAITING_MAX = 64  # calls waiting for one of these to finish; beyond it, calls get 503

@@ -20,7 +20,9 @@ SERIES_QUARTER_CHUNK_SLOTS = 96  # a day
 SERIES_LOGS_PER_TICK = (
     20_000  # queues and shards; if there are more, each is measured every second or third step
 )
-SERIES_LOGS_AT_ONCE = 500  # concurrent calls of one tick: other reads of the process run in between
+SERIES_MEASURE_CONCURRENCY_MAX = (
+    500  # concurrent calls of one tick: other reads of the process run in between
+)
 SERIES_NAMES_PER_CALL = 500  # samples that one call stores
 SERIES_RATE_STEPS = 3  # a rate covers at most this many steps: after a longer gap it is unknown
 SERIES_CLOCK_SLOTS = 360  # an hour: samples further ahead were measured with a wrong clock

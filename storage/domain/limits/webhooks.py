@@ -68,6 +68,6 @@ WEBHOOK_LOG_FLUSH_MS = 50  # how long a row waits for others to share its statem
 WEBHOOK_LOG_BACKLOG_MAX = 5_000  # waiting rows; beyond it, deliveries wait too
 WEBHOOK_LOG_DELETES = 5_000  # per statement
 WEBHOOK_PAYLOAD_KEPT_BYTES = 16 * KIB  # stored beside the log, of a message that left its queue
-WEBHOOK_SENDS_AT_ONCE = 16  # manually requested, per API process
+WEBHOOK_MANUAL_DELIVERY_CONCURRENCY_MAX = 16  # manually requested, per API process
 WEBHOOK_KEEPALIVE_MS = 4 * SECOND_MS  # of an idle connection: most servers close theirs after 5
 WEBHOOK_STOP_MS = 5 * SECOND_MS  # how long a deliverer that stops waits for deliveries in progress

@@ -1,7 +1,7 @@
 """Pacing of a replay: the limits that its owner sets, and yielding to live traffic.
 
 These are rules without a clock. Three things throttle a replay. A rate in records or bytes applies to the whole
-replay, whichever worker sends: see `storage.redis.counters.pacing`. A speed sends records with the original
+replay, whichever worker sends: see `storage.redis.counters.shared_rate`. A speed sends records with the original
 timing of their arrivals, N times as fast. And a replay measures the latency of its own appends, and how far the
 target's readers are behind.
 """

@@ -13,10 +13,10 @@ import msgspec
 from storage.domain import limits
 from storage.domain.errors import BatchTooLarge, ValidationFailed
 
-NOT_KNOWN = -1
+NO_WATERMARK = -1
 """Last sequence of a producer from which a log has accepted nothing."""
 
-IS_OVER = -2
+WRITER_RETIRED = -2
 """Answer of a log for a producer whose state was retired."""
 
 
@@ -58,11 +58,11 @@ class AncestorWatermark(msgspec.Struct, frozen=True, gc=False):
 
 
 def floor_at(floors: Iterable[AncestorWatermark], hash_key: int) -> int:
-    """Return the last sequence that an ancestor accepted for the hash key, or NOT_KNOWN."""
+    """Return the last sequence that an ancestor accepted for the hash key, or NO_WATERMARK."""
     lasts = (
         floor.last for floor in floors if floor.first_hash_key <= hash_key <= floor.last_hash_key
     )
-    return max(lasts, default=NOT_KNOWN)
+    return max(lasts, default=NO_WATERMARK)
 
 
 class SequencedBatch(msgspec.Struct, frozen=True, gc=False):
@@ -96,7 +96,7 @@ class SequencedBatch(msgspec.Struct, frozen=True, gc=False):
                     f"A producer id must be 1 to {limits.PRODUCER_ID_CHARACTERS_MAX} characters"
                 )
                 raise ValidationFailed.at("/producer_id", detail, "out_of_range")
-            if not lasts.get(producer_id, NOT_KNOWN) < sequence <= limits.OFFSET_MAX:
+            if not lasts.get(producer_id, NO_WATERMARK) < sequence <= limits.OFFSET_MAX:
                 raise ValidationFailed.at(
                     "/sequences",
                     "Sequences must be at least 0 and strictly increasing",
@@ -121,7 +121,7 @@ class SequencedBatch(msgspec.Struct, frozen=True, gc=False):
         return [
             number
             for number in numbers
-            if self.sequences[number] > lasts.get(self.producer_ids[number], NOT_KNOWN)
+            if self.sequences[number] > lasts.get(self.producer_ids[number], NO_WATERMARK)
         ]
 
 

@@ -38,7 +38,7 @@ class Remembered(msgspec.Struct, frozen=True):
         return None
 
 
-class Known(msgspec.Struct, frozen=True):
+class AcceptedBatch(msgspec.Struct, frozen=True):
     """Batch that a closed shard accepted: its shard and offset."""
 
     shard: int
@@ -54,7 +54,7 @@ class Inherited(msgspec.Struct, frozen=True):
 
 def judge(
     producer: Producer, count: int, parents: Sequence[Remembered]
-) -> Known | Inherited | None:
+) -> AcceptedBatch | Inherited | None:
     """Classify a batch of `count` records on a shard that does not know its producer.
 
     None when the parents do not know it either. Raises ProducerFenced, SequenceOutOfOrder,
@@ -74,4 +74,4 @@ def judge(
     offset = current[0].offset_of(producer.sequence, count)
     if offset is None:
         raise DuplicateForgotten
-    return Known(current[0].shard, offset)
+    return AcceptedBatch(current[0].shard, offset)

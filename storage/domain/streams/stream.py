@@ -25,7 +25,7 @@ class StreamMode(StrEnum):
     """Its owner sets the number."""
 
     ON_DEMAND = "on_demand"
-    """Follows the load, never below the number at creation: `storage.domain.streams.load_scaling`."""
+    """Follows the load, never below the number at creation: `storage.domain.streams.load_scaler`."""
 
 
 class EventTimes(StrEnum):

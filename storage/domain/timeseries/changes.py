@@ -41,7 +41,7 @@ class Looked(NamedTuple):
     last_at_ms: int
 
 
-class Known:
+class ResourceState:
     """State of one resource: its last sample, and the progress of each ring."""
 
     __slots__ = (

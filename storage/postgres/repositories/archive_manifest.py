@@ -14,20 +14,17 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
 from storage.domain import limits
-from storage.domain.archive import ArchivedFile, ArchiveState, LogRange, Span, hour_of
+from storage.domain.archive import ArchivedFile, ArchiveState, LogRange, ShardKey, Span, hour_of
 from storage.domain.errors import StorageUnavailable
 from storage.domain.fault_points import fault
 from storage.domain.jobs import Job, JobLease, JobState, Outcome
 from storage.domain.names import LogId
 from storage.postgres.database import Database
 from storage.postgres.queries import query
-from storage.postgres.repositories.jobs import ended, let_go
+from storage.postgres.repositories.jobs import attempt_outcome, end_attempt
 from storage.postgres.tables import ArchiveFileRow, ArchiveShardRow, LogHoleRow
 
 _FILE_FIELDS = ArchivedFile.__struct_fields__
-
-ShardKey = tuple[LogId, int]
-"""A stream's id and a shard's index."""
 
 
 class Mark(msgspec.Struct, frozen=True):
@@ -117,10 +114,10 @@ class ArchiveRows:
         after an unanswered commit changes nothing. Raises LeaseLost, and then nothing happened.
         """
         async with self._writing() as session:
-            if await ended(session, claim) is not None:
+            if await attempt_outcome(session, claim) is not None:
                 return []
             late = [advance for advance in advances if not await _advance(session, advance, now_ms)]
-            await let_go(session, claim, progress, lambda job: decide(job, late))
+            await end_attempt(session, claim, progress, lambda job: decide(job, late))
             fault("archive.before_commit")
             return late
 
@@ -206,12 +203,12 @@ class ArchiveRows:
         A swap of files that are no longer all in use is left out. Raises LeaseLost, and then nothing happened.
         """
         async with self._writing() as session:
-            if await ended(session, claim) is not None:
+            if await attempt_outcome(session, claim) is not None:
                 return
             for before, after in swaps:
                 if await _retire(session, before, now_ms, all_or_none=True):
                     await session.execute(insert(ArchiveFileRow), [_values(after, now_ms)])
-            await let_go(session, claim, progress, _done)
+            await end_attempt(session, claim, progress, _done)
 
     async def retire(self, key: ShardKey, retired: Sequence[ArchivedFile], now_ms: int) -> None:
         """Retire these files, the shard's oldest; the shard's archive starts behind them."""

@@ -43,7 +43,7 @@ class Intent(msgspec.Struct, frozen=True):
     """A call that has started. `before`: the definition before it."""
 
     intent_id: str
-    asked: AuditedCall
+    call: AuditedCall
     before: Shown | None
 
 
@@ -60,8 +60,8 @@ class AuditRows:
         """
         values = {
             "intent_id": intent.intent_id,
-            "at_ms": intent.asked.at_ms,
-            "asked": canonical(msgspec.to_builtins(intent.asked)),
+            "at_ms": intent.call.at_ms,
+            "asked": canonical(msgspec.to_builtins(intent.call)),
             "before": _text(intent.before),
         }
         async with self._database.writing(unknown=StorageUnavailable) as session:
@@ -190,7 +190,7 @@ def _entry(row: Row[Any]) -> AuditRecord:
     return AuditRecord(
         seq=row.seq,
         format=row.format,
-        asked=call,
+        call=call,
         outcome=row.outcome,
         before=_shown(row.before),
         after=_shown(row.after),

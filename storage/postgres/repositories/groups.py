@@ -46,13 +46,13 @@ class MemberHeartbeat(msgspec.Struct, frozen=True, gc=False):
 class HeartbeatResult(msgspec.Struct, frozen=True, kw_only=True):
     """Result of a heartbeat.
 
-    `counts`: it was accepted. `known`: the member exists, perhaps as a later instance. `unsettled`: the group should be
+    `counts`: it was accepted. `is_member`: the member exists, perhaps as a later instance. `unsettled`: the group should be
     settled, because its assignment may have to change.
     """
 
     group: Group
     counts: bool
-    known: bool
+    is_member: bool
     unsettled: bool
     places: tuple[MemberShard, ...]
     revoked: tuple[MemberShard, ...]
@@ -321,7 +321,7 @@ def _beaten(row: Row[Any]) -> HeartbeatResult:
     return HeartbeatResult(
         group=group_of(row),
         counts=row.beaten,
-        known=row.known,
+        is_member=row.known,
         unsettled=row.unsettled,
         places=tuple(place for place, revoked in places if not revoked),
         revoked=tuple(place for place, revoked in places if revoked),

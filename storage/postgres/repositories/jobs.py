@@ -160,7 +160,7 @@ class JobRows:
                 "Another job of this type and subject is open.", reason="open"
             ) from error
 
-    async def let_go(
+    async def end_attempt(
         self, claim: JobLease, progress: Mapping[str, Any] | None, decide: Callable[[Job], Outcome]
     ) -> JobState:
         """End an attempt as `decide` returns; return the job's state.
@@ -168,7 +168,7 @@ class JobRows:
         A repetition changes nothing. Raises LeaseLost.
         """
         async with self._database.writing(unknown=StorageUnavailable) as session:
-            return await let_go(session, claim, progress, decide)
+            return await end_attempt(session, claim, progress, decide)
 
     async def parts(self, job_id: str) -> list[JobPart]:
         """Return a job's parts, by name."""
@@ -212,7 +212,7 @@ class JobRows:
             return [_job(row) for row in await session.execute(statement)]
 
 
-async def ended(session: AsyncSession, claim: JobLease) -> JobState | None:
+async def attempt_outcome(session: AsyncSession, claim: JobLease) -> JobState | None:
     """Return the state in which an attempt ended, None while it runs.
 
     The state is locked until the caller's transaction ends. For a caller whose commit was not answered: the attempt ends
@@ -222,7 +222,7 @@ async def ended(session: AsyncSession, claim: JobLease) -> JobState | None:
     return None if row.state == JobState.RUNNING else JobState(row.state)
 
 
-async def let_go(
+async def end_attempt(
     session: AsyncSession,
     claim: JobLease,
     progress: Mapping[str, Any] | None,

@@ -7,12 +7,11 @@ from sqlalchemy import Select, select
 from sqlmodel import col
 
 from storage.domain import limits
-from storage.domain.archive import ArchivedFile
+from storage.domain.archive import ArchivedFile, ShardKey
 from storage.domain.errors import StorageUnavailable
 from storage.domain.names import LogId
 from storage.postgres.database import Database
 from storage.postgres.queries import query
-from storage.postgres.repositories.archive_manifest import ShardKey
 from storage.postgres.tables import ArchiveFileRow
 
 _FILE_FIELDS = ArchivedFile.__struct_fields__

@@ -35,7 +35,7 @@ class Ticket(msgspec.Struct, frozen=True):
     ends_at_ms: int
 
 
-class Session(msgspec.Struct, frozen=True):
+class BrowserSession(msgspec.Struct, frozen=True):
     """Session of a browser that logged in."""
 
     credential_id: str
@@ -105,12 +105,12 @@ class SessionRows:
             await session.execute(query("forget_sessions"), expired)
             await session.execute(insert(SessionRow).values(**values))
 
-    async def find(self, digests: Sequence[bytes]) -> dict[bytes, Session]:
+    async def find(self, digests: Sequence[bytes]) -> dict[bytes, BrowserSession]:
         """Return the existing sessions of these digests."""
         statement = select(SessionRow.__table__).where(col(SessionRow.digest).in_(digests))  # type: ignore[attr-defined]
         async with self._database.reading() as session:
             return {
-                row.digest: Session(row.credential_id, row.created_at_ms, row.used_at_ms)
+                row.digest: BrowserSession(row.credential_id, row.created_at_ms, row.used_at_ms)
                 for row in await session.execute(statement)
             }
 

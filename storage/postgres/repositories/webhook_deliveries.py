@@ -239,7 +239,7 @@ def _delivery(row: Row[Any]) -> WebhookDelivery:
         event_id=row.event_id,
         status=DeliveryStatus(row.status),
         attempts=row.attempts,
-        kept=tuple(msgspec.convert(attempt, Attempt) for attempt in row.kept),
+        last_attempts=tuple(msgspec.convert(attempt, Attempt) for attempt in row.kept),
         first_at_ms=row.first_at_ms,
         last_at_ms=row.last_at_ms,
         next_at_ms=row.next_at_ms,

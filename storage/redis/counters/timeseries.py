@@ -23,7 +23,7 @@ from storage.redis.transport.script_status import LogNotReady, ScriptStatus, che
 _encoder = msgspec.msgpack.Encoder()
 
 
-class Kept(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class LatestSample(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Last sample of one resource, and when it last changed.
 
     `rates` are empty when all are zero; `behind` is what the next sample is compared with.
@@ -40,19 +40,19 @@ class Kept(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return self.rates or shape.still
 
 
-_decoder = msgspec.msgpack.Decoder(Kept)
+_decoder = msgspec.msgpack.Decoder(LatestSample)
 
 
 class Claimed(NamedTuple):
     """Result of claiming a slot.
 
-    `mine`: this call claimed it. `after_me`: the same owner claimed the previous one, `taken`; `done` is the last slot
+    `mine`: this call claimed it. `after_me`: the same owner claimed the previous one, `previous_slot`; `done` is the last slot
     that was finished. -1 for none.
     """
 
     mine: bool
     after_me: bool
-    taken: int
+    previous_slot: int
     done: int
 
 
@@ -132,7 +132,7 @@ class HotSeries:
         return not await self._pipeline.write("append_series", keys, *arguments)
 
     async def keep(
-        self, namespace: str, kind: str, samples: Mapping[str, Kept], gone: Iterable[str]
+        self, namespace: str, kind: str, samples: Mapping[str, LatestSample], gone: Iterable[str]
     ) -> None:
         """Store these as the last samples, and delete those of the names that are gone."""
         changes: list[tuple[str, bytes | None]] = [(name, None) for name in gone]
@@ -160,7 +160,7 @@ class HotSeries:
 
     # Read
 
-    async def latest(self, namespace: str, kind: str) -> dict[str, Kept]:
+    async def latest(self, namespace: str, kind: str) -> dict[str, LatestSample]:
         """Return the last samples of all resources of a kind, by name."""
         reply: Any = await self._pipeline.read("get_latest_samples", [latest_key(namespace, kind)])
         names, samples = reply[::2], reply[1::2]
@@ -169,7 +169,9 @@ class HotSeries:
             for name, packed in zip(names, samples, strict=True)
         }
 
-    async def latest_of(self, namespace: str, kind: str, names: Sequence[str]) -> list[Kept | None]:
+    async def latest_of(
+        self, namespace: str, kind: str, names: Sequence[str]
+    ) -> list[LatestSample | None]:
         """Return the last samples of the named resources."""
         reply = await self._pipeline.read(
             "get_latest_samples", [latest_key(namespace, kind)], *names

@@ -12,7 +12,7 @@ from storage.redis.transport.pipeline import Pipeline
 from storage.redis.transport.script_status import checked
 
 
-class Tidied(msgspec.Struct, frozen=True):
+class SweepResult(msgspec.Struct, frozen=True):
     """Result of a round of maintenance.
 
     `work`: pieces of work done, 0 when there is none left; `moving`: messages in transfer to another queue; `has_view`:
@@ -31,7 +31,7 @@ class HotQueueStates:
         self._pipeline = pipeline
         self._limits = limits
 
-    async def tidy(self, queue: Queue, now: ScriptTime) -> Tidied:
+    async def sweep(self, queue: Queue, now: ScriptTime) -> SweepResult:
         """Run one bounded round of maintenance."""
         reply = checked(
             await self._pipeline.write(
@@ -41,7 +41,7 @@ class HotQueueStates:
                 history_word(queue),
             )
         )
-        return Tidied(reply[1], reply[2], bool(reply[3]))
+        return SweepResult(reply[1], reply[2], bool(reply[3]))
 
     async def stats(self, queue: Queue, now: ScriptTime) -> QueueStats:
         """Return the current counts by state."""

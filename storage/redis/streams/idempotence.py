@@ -6,45 +6,45 @@ import msgspec
 
 from storage.domain import limits
 from storage.domain.clock import ScriptTime
-from storage.redis.keys import LogAddress, rising_keys
+from storage.redis.keys import LogAddress, writer_watermark_keys
 from storage.redis.transport.pipeline import Pipeline
 from storage.redis.transport.script_status import checked
 
 
-class Recalled(msgspec.Struct, frozen=True, gc=False):
+class WriterWatermarks(msgspec.Struct, frozen=True, gc=False):
     """A log's state of monotonic producers.
 
-    `lasts`: last sequences of the requested producers. `producers`: number of all that it knows; `remembers_over`: some
+    `lasts`: last sequences of the requested producers. `producers`: number of all that it knows; `remembers_retired`: some
     retired producers may still send something.
     """
 
     closed: bool
     producers: int
-    remembers_over: bool
+    remembers_retired: bool
     lasts: Sequence[int]
 
 
-class HotRising:
+class HotWriterWatermarks:
     """Queries and retires monotonic producers. Raises LogNotReady where the log needs repair."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline
 
-    async def recall(self, log: LogAddress, producer_ids: Sequence[str]) -> Recalled:
+    async def get(self, log: LogAddress, producer_ids: Sequence[str]) -> WriterWatermarks:
         """Return the producers' last sequences.
 
         See `storage.domain.streams.idempotence` for the values that mean none.
         """
-        keys = rising_keys(log.namespace, log.log_id)
+        keys = writer_watermark_keys(log.namespace, log.log_id)
         reply = checked(await self._pipeline.read("get_writer_watermark", keys, *producer_ids))
-        return Recalled(bool(reply[1]), reply[2], bool(reply[3]), reply[4:])
+        return WriterWatermarks(bool(reply[1]), reply[2], bool(reply[3]), reply[4:])
 
-    async def forget(self, log: LogAddress, producer_ids: Sequence[str], now: ScriptTime) -> int:
+    async def retire(self, log: LogAddress, producer_ids: Sequence[str], now: ScriptTime) -> int:
         """Retire finished producers; return how many the log knew.
 
         Late records of theirs are refused.
         """
-        keys = rising_keys(log.namespace, log.log_id)
+        keys = writer_watermark_keys(log.namespace, log.log_id)
         reply = checked(
             await self._pipeline.write(
                 "retire_writer",

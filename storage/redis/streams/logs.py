@@ -14,7 +14,7 @@ from storage.domain.errors import (
 )
 from storage.domain.log.record_batch import decode_batches
 from storage.domain.streams.lineage import ShardClosedTo, pack_children, unpack_children
-from storage.domain.streams.load_scaling import Load
+from storage.domain.streams.load_scaler import Load
 from storage.domain.streams.stream import LogRecord, Shard
 from storage.redis.keys import LogAddress, every_key, key, log_keys, queue_keys, view_keys
 from storage.redis.queues.script_args import as_stream_record
@@ -263,7 +263,7 @@ class HotLogs:
             return bool(reply[1] == -2)
         return _records_from(reply[1], [reply[2]], 1)[0]
 
-    async def tidy_keys(self, log: LogAddress, keys_max: int) -> int:
+    async def sweep_key_index(self, log: LogAddress, keys_max: int) -> int:
         """Remove some keys whose newest record has expired; return their number."""
         keys = log_keys(log.namespace, log.log_id)
         reply = checked(await self._pipeline.write("sweep_key_index", [keys[1], keys[6]], keys_max))

@@ -58,7 +58,7 @@ _BEGIN: Command = (b"MULTI",)
 _COMMIT: Command = (b"EXEC",)
 
 
-class Link:
+class StoreLink:
     """State of the store shared by all lanes of a process."""
 
     def __init__(
@@ -85,7 +85,7 @@ class Lane:
 
     def __init__(
         self,
-        link: Link,
+        link: StoreLink,
         pool: ConnectionPool,
         hands: int,
         timings: LatencyBuffer,

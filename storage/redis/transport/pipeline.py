@@ -23,7 +23,7 @@ from storage.redis.scripts import script
 from storage.redis.transport.client import Reply, open_pool
 from storage.redis.transport.coalescing import Coalescer, Store, StoreChanged
 from storage.redis.transport.command import Argument, command_of
-from storage.redis.transport.connection_lane import Lane, Link
+from storage.redis.transport.connection_lane import Lane, StoreLink
 from storage.redis.transport.topology import Nodes
 
 
@@ -56,7 +56,7 @@ class Pipeline:
         self, nodes: Nodes, limits: Limits, on_connect: Callable[[], Awaitable[Store]]
     ) -> None:
         self.nodes = nodes
-        self.link = Link(nodes, limits, on_connect)
+        self.link = StoreLink(nodes, limits, on_connect)
         self.timings = {"write": LatencyBuffer(), "read": LatencyBuffer()}
         """Durations of whole flushes, from the first byte sent to the last answer."""
         self._ways: dict[str, _Way] = {}

@@ -16,7 +16,7 @@ from storage.domain.clock import SystemClock
 from storage.domain.names import StreamName
 from tests.bench.ratios import Unmeasurable
 from tests.bench.rows_archive import _worker, cpu_seconds
-from tests.bench.scale.caller import Asked, Caller, get, put
+from tests.bench.scale.caller import Caller, CallRequest, get, put
 from tests.bench.scale.curves import Curve, Growing
 from tests.bench.scale.meters import MICRO, Meter
 from tests.bench.scale.sizes import Sizes
@@ -37,7 +37,7 @@ _TRIM = 1_000_000
 def measure(house: House, sizes: Sizes) -> Iterator[Curve]:
     """Curves over the number of archived records."""
     with _worker(house) as worker, Caller(house.api.port) as caller:
-        caller.ask([put(PATH, {"archive": True, "hot_bytes_max": None, "shards": SHARDS})])
+        caller.request([put(PATH, {"archive": True, "hot_bytes_max": None, "shards": SHARDS})])
         stream = Archived(house, caller, worker)
         stream.grow(SHARDS * RECORDS)  # starts Spark and loads its Python modules
         for size in sizes.archived:
@@ -79,7 +79,7 @@ class Archived:
     def grow(self, more: int) -> None:
         """Append, archive, and trim."""
         calls = max(1, more // RECORDS)
-        self._caller.ask(_appends(self._count // RECORDS, calls))
+        self._caller.request(_appends(self._count // RECORDS, calls))
         self._count += calls * RECORDS
         asyncio.run(self._put_away())
 
@@ -134,11 +134,11 @@ class Archived:
         places = [size // SHARDS * nth // 20 for nth in range(20)]
         return self._median([get(f"{PATH}/shards/0/records?limit=1&offset={at}") for at in places])
 
-    def _median(self, asked: list[Asked]) -> float:
+    def _median(self, asked: list[CallRequest]) -> float:
         times = []
         for one in asked:
             began = perf_counter()
-            self._caller.ask([one])
+            self._caller.request([one])
             times.append(perf_counter() - began)
         return sorted(times)[len(times) // 2] * 1e3
 
@@ -187,17 +187,17 @@ def _is_behind(shard: ShardArchive) -> bool:
     return shard.hot is not None and archived < shard.hot.next
 
 
-def _appends(first: int, calls: int) -> Iterator[Asked]:
+def _appends(first: int, calls: int) -> Iterator[CallRequest]:
     keys = [f"key-{nth}" for nth in range(RECORDS)]
     for nth in range(first, first + calls):
         data = [b"%0*d" % (RECORD_BYTES, nth * RECORDS + one) for one in range(RECORDS)]
         body = msgspec.msgpack.encode({"data": data, "keys": keys})
-        yield Asked("POST", f"{PATH}/columns", body, MSGPACK, MSGPACK)
+        yield CallRequest("POST", f"{PATH}/columns", body, MSGPACK, MSGPACK)
 
 
-def _read_at(offset: int) -> Asked:
+def _read_at(offset: int) -> CallRequest:
     path = f"{PATH}/shards/0/records?limit={READ}&offset={offset}"
-    return Asked("GET", path, b"", JSON, MSGPACK)
+    return CallRequest("GET", path, b"", JSON, MSGPACK)
 
 
 def _bytes_below(folder: Path) -> int:

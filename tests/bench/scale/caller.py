@@ -11,7 +11,7 @@ RAW = "application/octet-stream"
 CONNECTIONS = 8
 
 
-class Asked(NamedTuple):
+class CallRequest(NamedTuple):
     """A request."""
 
     method: str
@@ -42,7 +42,7 @@ class Caller:
                 connection.__exit__()
                 self._connections[nth] = HttpConnection(self._port)
 
-    def ask(self, asked: Iterable[Asked]) -> list[bytes]:
+    def request(self, asked: Iterable[CallRequest]) -> list[bytes]:
         """Return response bodies in order; raises Unmeasurable if a call fails."""
         self._connected()
         answers: list[bytes] = []
@@ -54,44 +54,44 @@ class Caller:
                 answers.append(good(connection.read(), f"{one.method} {one.path}"))
         return answers
 
-    def done(self, asked: Sequence[Asked]) -> int:
+    def done(self, asked: Sequence[CallRequest]) -> int:
         """Make the calls as `ask` does, and return their number."""
-        return len(self.ask(asked))
+        return len(self.request(asked))
 
 
-def put(path: str, spec: object) -> Asked:
+def put(path: str, spec: object) -> CallRequest:
     """A call that creates something."""
-    return Asked("PUT", path, json.dumps(spec).encode())
+    return CallRequest("PUT", path, json.dumps(spec).encode())
 
 
-def get(path: str) -> Asked:
+def get(path: str) -> CallRequest:
     """A call that reads something."""
-    return Asked("GET", path)
+    return CallRequest("GET", path)
 
 
-def post(path: str, asked: object) -> Asked:
+def post(path: str, asked: object) -> CallRequest:
     """A call in JSON."""
-    return Asked("POST", path, json.dumps(asked).encode())
+    return CallRequest("POST", path, json.dumps(asked).encode())
 
 
-def send(path: str, body: bytes) -> Asked:
+def send(path: str, body: bytes) -> CallRequest:
     """A message."""
-    return Asked("POST", f"{path}/messages", body, RAW)
+    return CallRequest("POST", f"{path}/messages", body, RAW)
 
 
-def send_batch(path: str, packed: bytes) -> Asked:
+def send_batch(path: str, packed: bytes) -> CallRequest:
     """A packed batch of messages."""
-    return Asked("POST", f"{path}/messages", packed, MSGPACK, MSGPACK)
+    return CallRequest("POST", f"{path}/messages", packed, MSGPACK, MSGPACK)
 
 
-def receive(path: str, messages: int = 1, lease_s: int = 30) -> Asked:
+def receive(path: str, messages: int = 1, lease_s: int = 30) -> CallRequest:
     """Receive up to this many."""
     return post(
         f"{path}/receive", {"messages_max": messages, "visibility_timeout_seconds": lease_s}
     )
 
 
-def settle(path: str, handles: Iterable[str], **how: Any) -> Asked:
+def settle(path: str, handles: Iterable[str], **how: Any) -> CallRequest:
     """Settle deliveries: `action` and its arguments."""
     return post(
         f"{path}/settle", {"settlements": [{"receipt_handle": handle, **how} for handle in handles]}

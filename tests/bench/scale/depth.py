@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from tests.bench import payloads
 from tests.bench.rows_state import BATCH, LEASE_S, TEN
 from tests.bench.scale.caller import (
-    Asked,
     Caller,
+    CallRequest,
     get,
     handles_in,
     post,
@@ -29,7 +29,7 @@ def measure_waiting(house: House, sizes: Sizes) -> Iterator[Curve]:
     meter, calls = Meter(house), sizes.calls // 8
     api, store, memory = Growing(), Growing(), Growing()
     with Caller(house.api.port) as caller:
-        caller.ask([put(DEEP, {})])
+        caller.request([put(DEEP, {})])
         before, held = house.used_memory(), 0
         for size in sizes.waiting:
             _send(caller, DEEP, size - held)
@@ -72,7 +72,7 @@ def _at_depth(
     taken: list[str] = []
 
     def receive_some() -> int:
-        answers = caller.ask([receive(DEEP, TEN, LEASE_S)] * calls)
+        answers = caller.request([receive(DEEP, TEN, LEASE_S)] * calls)
         taken.extend(handle for answer in answers for handle in handles_in(answer))
         return calls
 
@@ -101,7 +101,7 @@ def measure_in_flight(house: House, sizes: Sizes) -> Iterator[Curve]:
     meter, calls = Meter(house), sizes.calls // 8
     lines, memory = Growing(), Growing()
     with Caller(house.api.port) as caller:
-        caller.ask([put(BUSY, {})])
+        caller.request([put(BUSY, {})])
         _send(
             caller, BUSY, sizes.in_flight[-1] + ROUNDS * len(sizes.in_flight) * calls * TEN + BATCH
         )
@@ -132,7 +132,7 @@ def _in_flight(meter: Meter, caller: Caller, calls: int) -> dict[str, float]:
     taken: list[list[str]] = []
 
     def receive_some() -> int:
-        answers = caller.ask([receive(BUSY, TEN, LEASE_S)] * calls)
+        answers = caller.request([receive(BUSY, TEN, LEASE_S)] * calls)
         taken.extend(handles_in(answer) for answer in answers)
         return calls
 
@@ -156,13 +156,13 @@ def _in_flight(meter: Meter, caller: Caller, calls: int) -> dict[str, float]:
 
 def _send(caller: Caller, path: str, messages: int) -> None:
     batch = send_batch(path, payloads.messages(BATCH))
-    caller.ask(batch for _ in range(messages // BATCH))
+    caller.request(batch for _ in range(messages // BATCH))
 
 
 def _take(caller: Caller, messages: int) -> int:
     """Receive this many with a long visibility timeout."""
     most = min(messages, BATCH)
-    asked: Asked = post(
+    asked: CallRequest = post(
         f"{BUSY}/receive", {"messages_max": most, "visibility_timeout_seconds": LEASE_S}
     )
-    return sum(len(handles_in(answer)) for answer in caller.ask([asked] * (messages // most)))
+    return sum(len(handles_in(answer)) for answer in caller.request([asked] * (messages // most)))

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 
 from tests.bench import payloads
 from tests.bench.load import Load, wrk
-from tests.bench.scale.caller import RAW, Asked, Caller, put
+from tests.bench.scale.caller import RAW, Caller, CallRequest, put
 from tests.bench.scale.curves import Curve, Growing
 from tests.bench.scale.meters import MICRO, Meter
 from tests.bench.scale.sizes import Sizes
@@ -101,8 +101,8 @@ class Loads:
         self._body = house.file("raw", payloads.BODY)
         self._columns = house.file("columns", payloads.columns())
         with Caller(house.api.port) as caller:
-            caller.ask(put(f"/v1/queues/scale-load-{nth}", {}) for nth in range(QUEUES))
-            caller.ask([put("/v1/queues/scale-work", {})])
+            caller.request(put(f"/v1/queues/scale-load-{nth}", {}) for nth in range(QUEUES))
+            caller.request([put("/v1/queues/scale-work", {})])
         nothing = lambda: None  # noqa: E731
         self.kinds: dict[str, tuple[Work, Callable[[], None]]] = {
             "send one message": (self._send, nothing),
@@ -126,9 +126,9 @@ class Loads:
     def _begin_anew(self) -> None:
         """Create a stream that contains only what is read afterwards."""
         with Caller(self._house.api.port) as caller:
-            caller.ask([put(STREAM, {"shards": 4})])
-            caller.ask([Asked("DELETE", STREAM)])
-            caller.ask([put(STREAM, {"shards": 4, "archive": False})])
+            caller.request([put(STREAM, {"shards": 4})])
+            caller.request([CallRequest("DELETE", STREAM)])
+            caller.request([put(STREAM, {"shards": 4, "archive": False})])
         self._house.wait_for_freeing()
 
     def _fill(self) -> None:

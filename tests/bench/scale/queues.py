@@ -71,8 +71,8 @@ class Among:
         last = min(LAST, size - self._count)
         _copy(self._house, range(self._count, size - last))
         new, more = range(self._count, size), range(size - last, size)
-        spent = self._meter.spent(lambda: caller.ask(put(path_of(one), {}) for one in more))
-        caller.ask(send(path_of(one), payloads.BODY) for one in new if not one % USED)
+        spent = self._meter.spent(lambda: caller.request(put(path_of(one), {}) for one in more))
+        caller.request(send(path_of(one), payloads.BODY) for one in new if not one % USED)
         self._count = size
         return spent.all_s * MICRO / len(more)
 
@@ -150,7 +150,7 @@ def _copy(house: House, numbers: range) -> None:
 
 
 def _work(caller: Caller, chosen: list[int]) -> int:
-    answers = caller.ask([receive(path_of(one)) for one in chosen])
+    answers = caller.request([receive(path_of(one)) for one in chosen])
     settled = [
         settle(path_of(one), handles, action="ack")
         for one, answer in zip(chosen, answers, strict=True)

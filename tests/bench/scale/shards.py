@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import msgspec
 
 from tests.bench import payloads
-from tests.bench.scale.caller import Asked, Caller, get, put
+from tests.bench.scale.caller import Caller, CallRequest, get, put
 from tests.bench.scale.curves import Curve, Expected, Growing
 from tests.bench.scale.maintenance import Round, idle_rounds, sweeper_curve
 from tests.bench.scale.meters import MICRO, Meter
@@ -41,16 +41,16 @@ class Spread:
         path = f"/v1/streams/scale-{size}"
         self._house.wait_for_freeing()
         with Caller(self._house.api.port) as caller:
-            caller.ask([put("/v1/streams/scale-first", {"shards": 1})])
+            caller.request([put("/v1/streams/scale-first", {"shards": 1})])
             before = self._house.used_memory()
-            made = self._meter.spent(lambda: caller.ask([put(path, {"shards": size})]))
-            caller.ask([_one_to_each(path, size)])
+            made = self._meter.spent(lambda: caller.request([put(path, {"shards": size})]))
+            caller.request([_one_to_each(path, size)])
             each = (self._house.used_memory() - before) / size
             self._append(caller, path, size)
             self._read(caller, path, size, made.all_s)
             self._bytes.add(size, store=each)
             self._duties.append((size, idle_rounds(self._house, self._meter)))
-            caller.ask([Asked("DELETE", path)])
+            caller.request([CallRequest("DELETE", path)])
 
     def _append(self, caller: Caller, path: str, size: int) -> None:
         spread = [_spread(path, nth) for nth in range(self._calls)]
@@ -113,23 +113,23 @@ class Spread:
         yield sweeper_curve("shards", self._duties)
 
 
-def _spread(path: str, nth: int) -> Asked:
+def _spread(path: str, nth: int) -> CallRequest:
     first = nth * payloads.RECORDS % KEYS
     keys = [f"key-{first + one}" for one in range(payloads.RECORDS)]
     data = [payloads.BODY] * payloads.RECORDS
     body = msgspec.msgpack.encode({"data": data, "keys": keys})
-    return Asked("POST", f"{path}/columns", body, MSGPACK, MSGPACK)
+    return CallRequest("POST", f"{path}/columns", body, MSGPACK, MSGPACK)
 
 
-def _to_one_shard(path: str, shard: int) -> Asked:
+def _to_one_shard(path: str, shard: int) -> CallRequest:
     data = [{"data": payloads.BODY}] * payloads.RECORDS
     body = msgspec.msgpack.encode({"records": data})
-    return Asked("POST", f"{path}/shards/{shard}/records", body, MSGPACK, MSGPACK)
+    return CallRequest("POST", f"{path}/shards/{shard}/records", body, MSGPACK, MSGPACK)
 
 
-def _one_to_each(path: str, size: int) -> Asked:
+def _one_to_each(path: str, size: int) -> CallRequest:
     width = 2**128 // size
     records = [
         {"data": payloads.BODY.decode(), "hash_key": str(width * nth)} for nth in range(size)
     ]
-    return Asked("POST", f"{path}/records", json.dumps({"records": records}).encode())
+    return CallRequest("POST", f"{path}/records", json.dumps({"records": records}).encode())

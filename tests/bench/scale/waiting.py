@@ -30,8 +30,8 @@ def measure_polls(house: House, sizes: Sizes) -> Iterator[Curve]:
     allow_files(sizes.polls[-1] + FILES_BESIDE)
     paths = [f"/v1/queues/scale-poll-{number}" for number in range(QUEUES)]
     with Caller(house.api.port) as caller:
-        caller.ask(put(path, {}) for path in (*paths, AWAKE))
-        caller.ask(post(f"{path}/receive", {}) for path in paths)  # first use creates the log
+        caller.request(put(path, {}) for path in (*paths, AWAKE))
+        caller.request(post(f"{path}/receive", {}) for path in paths)  # first use creates the log
     yield from _curves(
         "polls",
         "long polls",
@@ -46,7 +46,7 @@ def measure_sockets(house: House, sizes: Sizes) -> Iterator[Curve]:
     """Curves over the number of WebSockets, each subscribed to one queue."""
     allow_files(sizes.sockets[-1] + FILES_BESIDE)
     with Caller(house.api.port) as caller:
-        caller.ask([put("/v1/queues/scale-sockets", {}), put(AWAKE, {})])
+        caller.request([put("/v1/queues/scale-sockets", {}), put(AWAKE, {})])
     yield from _curves("sockets", "sockets", house, sizes.sockets, sizes.samples, _sockets)
 
 

@@ -18,7 +18,7 @@ from storage.bootstrap import open_storage
 from storage.domain.names import StreamName
 from storage.redis.keys import log_keys
 from storage.settings import StorageSettings
-from tests.archiving import archive
+from tests.archive_steps import archive_stream
 from tests.arrow import ARROW
 from tests.contract.conftest import deployment
 from tests.contract.kinesis.conftest import client_of
@@ -71,7 +71,7 @@ def append(http: httpx.Client, name: str, first: int, many: int) -> None:
 
 async def to_archive(settings: StorageSettings, name: StreamName) -> None:
     async with open_storage(settings) as storage:
-        await archive(storage, settings, name)
+        await archive_stream(storage, settings, name)
         await asyncio.sleep(
             0.002
         )  # records that arrived this very millisecond are not older than that

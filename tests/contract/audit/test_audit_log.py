@@ -10,7 +10,7 @@ from api.aws.sqs.service import SQS
 from api.config.settings import Settings
 from api.native.audited_route import AuditedRoute
 from storage.domain.access.audit import Chain, is_administrative
-from tests.amazon import aws_client
+from tests.aws_clients import aws_client
 
 pytestmark = pytest.mark.one_store
 

@@ -5,7 +5,7 @@ import json
 import psycopg
 import pytest
 
-from tests.commands import millstream
+from tests.cli_commands import millstream
 
 pytestmark = pytest.mark.one_store
 

@@ -3,7 +3,7 @@
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.amazon import aws_client
+from tests.aws_clients import aws_client
 
 
 def test_every_caller_is_root_of_account_in_open_mode(service_url):

@@ -8,7 +8,7 @@ import httpx
 import psycopg
 import pytest
 
-from tests.waiting import until
+from tests.conditions import wait_until
 
 END_S = 60.0
 
@@ -26,7 +26,7 @@ def test_flush_reports_failures_and_result(
         psycopg.connect(service_database_url, autocommit=True) as database,
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process,
     ):
-        until(lambda: _set(database, name, "queued", "no way there"))
+        wait_until(lambda: _set(database, name, "queued", "no way there"))
         assert process.stderr is not None
         assert process.stdout is not None
         assert process.stderr.readline().decode().strip().endswith("will be retried: no way there")

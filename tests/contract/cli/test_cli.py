@@ -21,7 +21,7 @@ from api.cli.commands.bench import bench
 from api.cli.main import NOUNS
 from api.cli.shell.completion import queue_names
 from api.cli.shell.terminal import Terminal
-from tests.commands import Ran, millstream
+from tests.cli_commands import CommandResult, millstream
 
 NAMES = ("orders", "mails", "retries", "clicks", "copies", "billing", "ledger", "again")
 SHELL = """
@@ -71,7 +71,7 @@ def test_processes_and_sockets_are_listed_and_socket_is_closed(show_socket):
 
     assert {"api"} == {one["role"] for one in processes}
     assert [one["principal"] for one in sockets if one["process"] == "walked"] == ["shop"]
-    assert closed == Ran(0, "Closing socket 5b1f9c22e07a4d36.\n", "")
+    assert closed == CommandResult(0, "Closing socket 5b1f9c22e07a4d36.\n", "")
     assert missing.code == 3
 
 
@@ -83,7 +83,7 @@ def test_message_is_sent_received_and_acknowledged(orders, client):
     received = millstream("queue", "receive", orders)
 
     assert [one["offset"] for one in sent] == [0]
-    assert received == Ran(0, "hello\n", "")
+    assert received == CommandResult(0, "hello\n", "")
     assert stats(client, orders)["acknowledged"] == 1
 
 
@@ -270,7 +270,7 @@ def test_group_reset_requires_confirmation(clicks):
 def test_unknown_name_is_reported_with_hint():
     ran = millstream("queue", "show", "nowhere")
 
-    assert ran == Ran(
+    assert ran == CommandResult(
         3,
         "",
         "millstream: Queue 'nowhere' does not exist. (queue_not_found) `millstream queue ls` lists existing queues.\n",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import millstream
+from tests.cli_commands import millstream
 from tests.documentation import blocks
 
 PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "keys.md"

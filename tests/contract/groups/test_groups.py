@@ -67,11 +67,11 @@ def test_group_is_created_shown_listed_and_deleted(client, stream, name):
 def test_put_changes_timeouts_only(client, group, name):
     changed = client.put(group, json={"stream": name, "session_timeout_seconds": 5})
     refused = client.put(group, json={"stream": name, "kind": "simple"})
-    guarded = client.put(group, json={"stream": name}, headers={"if-match": '"v1"'})
+    secured_service = client.put(group, json={"stream": name}, headers={"if-match": '"v1"'})
 
     assert (changed.status_code, changed.json()["version"]) == (200, 2)
     assert refused.json()["errors"][0]["pointer"] == "/kind"
-    assert guarded.json()["code"] == "precondition_failed"
+    assert secured_service.json()["code"] == "precondition_failed"
 
 
 @pytest.mark.parametrize(

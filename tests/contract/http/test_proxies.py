@@ -15,11 +15,11 @@ from websockets.typing import Subprotocol
 
 from api.websocket.frames import JSON_PROTOCOL
 from storage.domain import limits
+from tests.conditions import wait_until
 from tests.javascript import install, steps_of
 from tests.proxies import PATIENCE_S, Proxy, running_haproxy, running_nginx
 from tests.server_sent_events import events_of
-from tests.sockets import Socket
-from tests.waiting import until
+from tests.websocket_client import Socket
 
 JAVASCRIPT = Path(__file__).parents[1] / "kinesis" / "javascript"
 PROXIES = {"nginx": running_nginx, "haproxy": running_haproxy}
@@ -32,7 +32,7 @@ def proxy(
     """Each proxy in turn."""
     start, folder = PROXIES[request.param], tmp_path_factory.mktemp(request.param)
     with start(urlsplit(service_url).netloc, folder) as proxy, proxy.client() as client:
-        until(lambda: client.get("/livez").status_code == 200)
+        wait_until(lambda: client.get("/livez").status_code == 200)
         yield proxy
 
 
@@ -56,7 +56,7 @@ def test_kinesis_works_through_proxy(proxy: Proxy, name: str):
     kinesis.get_waiter("stream_exists").wait(StreamName=name)
     arn = kinesis.describe_stream_summary(StreamName=name)["StreamDescriptionSummary"]["StreamARN"]
     consumer = kinesis.register_stream_consumer(StreamARN=arn, ConsumerName="one")["Consumer"]
-    until(lambda: _is_active(kinesis, consumer["ConsumerARN"]))
+    wait_until(lambda: _is_active(kinesis, consumer["ConsumerARN"]))
     subscribed = kinesis.subscribe_to_shard(
         ConsumerARN=consumer["ConsumerARN"],
         ShardId="shardId-000000000000",
@@ -109,7 +109,7 @@ async def test_websocket_works_through_proxy(proxy: Proxy, name: str):
         with proxy.client() as client:
             client.post(f"/v1/queues/{name}/messages", json={"body": "hello"})
 
-        [message] = (await member.hear("messages"))["messages"]
+        [message] = (await member.receive_frame("messages"))["messages"]
     assert message["body"] == "hello"
 
 
@@ -119,7 +119,7 @@ def test_disconnected_waiting_receive_takes_nothing(proxy: Proxy, name: str):
         client.put(queue, json={}).raise_for_status()
         with pytest.raises(httpx.ReadTimeout):
             client.post(f"{queue}/receive", json={"wait_seconds": 20}, timeout=0.5)
-        until(lambda: proxy.has_seen_one_leave())
+        wait_until(lambda: proxy.has_seen_one_leave())
         client.post(f"{queue}/messages", json={"body": "hello"}).raise_for_status()
 
         [message] = client.post(f"{queue}/receive", json={}).json()["messages"]

@@ -18,7 +18,7 @@ from api.cli.up.tls import check_tls
 from api.config.settings import Settings
 from millstream_client import Millstream
 from storage.embedded.processes import child_setup
-from tests.commands import millstream
+from tests.cli_commands import millstream
 from tests.tls import PASSWORD, Certificates, make_certificates, tls_in_front
 
 pytestmark = pytest.mark.one_store

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.amazon import aws_client
+from tests.aws_clients import aws_client
 
 JSON, CBOR = "application/x-amz-json-1.1", "application/x-amz-cbor-1.1"
 

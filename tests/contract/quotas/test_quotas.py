@@ -16,7 +16,7 @@ import httpx
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.amazon import aws_client
+from tests.aws_clients import aws_client
 from tests.contract.http.test_problems import refused
 
 PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "quotas.md"

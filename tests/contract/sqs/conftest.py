@@ -9,7 +9,7 @@ import httpx
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.amazon import aws_client
+from tests.aws_clients import aws_client
 
 NAMESPACE = "{http://queue.amazonaws.com/doc/2012-11-05/}"
 

@@ -168,7 +168,7 @@ def test_log_is_paged_and_delivery_is_found_by_id(client, hook, log_delivery):
 class _Keep(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["content-length"]))
-        self.server.got.append((dict(self.headers.items()), body))  # type: ignore[attr-defined]
+        self.server.requests.append((dict(self.headers.items()), body))  # type: ignore[attr-defined]
         self.send_response(202)
         self.end_headers()
         self.wfile.write(b"thanks")
@@ -180,7 +180,7 @@ class _Keep(BaseHTTPRequestHandler):
 def receiver() -> Iterator[HTTPServer]:
     """A receiver on this machine, which the deployment's `webhook_allow` names."""
     server = HTTPServer(("127.0.0.1", 0), _Keep)
-    server.got = []  # type: ignore[attr-defined]
+    server.requests = []  # type: ignore[attr-defined]
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield server
     server.shutdown()
@@ -201,7 +201,7 @@ def test_test_and_resent_delivery_verify_with_shown_secret(
 
     assert (tested["outcome"], tested["status"], tested["response"]) == ("delivered", 202, "thanks")
     assert (resent["outcome"], resent["resent"]) == ("delivered", True)
-    (test_headers, test_body), (headers, body) = receiver.got
+    (test_headers, test_body), (headers, body) = receiver.requests
     standardwebhooks.Webhook(first).verify(test_body, test_headers)
     for secret in (first, rotated["secret"]):
         lowered = {key.lower(): value for key, value in headers.items()}

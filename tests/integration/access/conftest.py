@@ -2,12 +2,12 @@
 
 import pytest
 
-from tests.guarded import guarding
+from tests.secured_service import running_secured_service
 
 SOON_S = 10.0
 
 
 @pytest.fixture
-async def guarded(redis_url, database_url):
-    async with guarding(redis_url, database_url) as guarded:
-        yield guarded
+async def secured_service(redis_url, database_url):
+    async with running_secured_service(redis_url, database_url) as secured_service:
+        yield secured_service

@@ -28,8 +28,8 @@ from storage.domain.access.permissions import EVERYTHING, GRANTS_OF, Action, Pol
 from storage.domain.groups.group import GroupSpec
 from storage.domain.names import GroupName, QueueName
 from storage.domain.quotas import NO_QUOTAS
-from tests.guarded import Guarded, guarding
-from tests.sockets import Socket
+from tests.secured_service import SecuredService, running_secured_service
+from tests.websocket_client import Socket
 
 pytestmark = pytest.mark.one_store
 
@@ -72,20 +72,22 @@ POLICIES = {role: Policy((GRANTS_OF[role],)) for role in Role}
 
 
 @pytest.fixture
-async def guarded(redis_url, database_url) -> AsyncGenerator[Guarded]:
-    async with guarding(redis_url, database_url) as guarded:
-        await guarded.storage.namespaces.put(ABROAD, NO_QUOTAS)
-        yield guarded
+async def secured_service(redis_url, database_url) -> AsyncGenerator[SecuredService]:
+    async with running_secured_service(redis_url, database_url) as secured_service:
+        await secured_service.storage.namespaces.put(ABROAD, NO_QUOTAS)
+        yield secured_service
 
 
-async def keys(guarded: Guarded, kind: CredentialKind = CredentialKind.KEY) -> dict[Role, Any]:
+async def keys(
+    secured_service: SecuredService, kind: CredentialKind = CredentialKind.KEY
+) -> dict[Role, Any]:
     """A key of each role."""
-    return {role: await guarded.key(Rights(roles=(role,)), kind=kind) for role in Role}
+    return {role: await secured_service.key(Rights(roles=(role,)), kind=kind) for role in Role}
 
 
-async def abroad(guarded: Guarded, kind: CredentialKind = CredentialKind.KEY) -> Any:
+async def abroad(secured_service: SecuredService, kind: CredentialKind = CredentialKind.KEY) -> Any:
     """An administrator's key of the other namespace."""
-    return await guarded.key(by=Principal("root", ABROAD, EVERYTHING), kind=kind)
+    return await secured_service.key(by=Principal("root", ABROAD, EVERYTHING), kind=kind)
 
 
 # REST, server-sent events, and the calls of the command line and the SDKs
@@ -108,10 +110,10 @@ async def call(client: httpx.AsyncClient, one: Operation, headers: Mapping[str, 
         return answer.status_code
 
 
-async def test_each_role_is_limited_to_its_operations_over_rest(guarded: Guarded):
+async def test_each_role_is_limited_to_its_operations_over_rest(secured_service: SecuredService):
     wrong = []
-    async with httpx.AsyncClient(base_url=guarded.url, timeout=30) as client:
-        for role, key in (await keys(guarded)).items():
+    async with httpx.AsyncClient(base_url=secured_service.url, timeout=30) as client:
+        for role, key in (await keys(secured_service)).items():
             headers = {"authorization": f"Bearer {key.word}"}
             for one in (one for one in OPERATIONS if one.action is not None):
                 status = await call(client, one, headers)
@@ -124,24 +126,24 @@ async def test_each_role_is_limited_to_its_operations_over_rest(guarded: Guarded
     assert [one for one in wrong if not any(word in one[1] for word in everywhere)] == []
 
 
-async def test_operations_in_another_namespace_are_rejected(guarded: Guarded):
-    key = await abroad(guarded)
+async def test_operations_in_another_namespace_are_rejected(secured_service: SecuredService):
+    key = await abroad(secured_service)
     headers = {"authorization": f"Bearer {key.word}", "millstream-namespace": HOME}
-    async with httpx.AsyncClient(base_url=guarded.url, timeout=30) as client:
+    async with httpx.AsyncClient(base_url=secured_service.url, timeout=30) as client:
         told = {one.name: await call(client, one, headers) for one in OPERATIONS if one.action}
 
     assert set(told.values()) == {403}
 
 
-async def test_every_operation_returns_401_without_credential(guarded: Guarded):
-    async with httpx.AsyncClient(base_url=guarded.url, timeout=30) as client:
+async def test_every_operation_returns_401_without_credential(secured_service: SecuredService):
+    async with httpx.AsyncClient(base_url=secured_service.url, timeout=30) as client:
         told = {one.name: await call(client, one, {}) for one in OPERATIONS}
 
     assert {told[one.name] for one in OPERATIONS if one.action} == {401}
 
 
-async def test_names_of_another_namespace_are_not_found(guarded: Guarded):
-    key = await abroad(guarded)
+async def test_names_of_another_namespace_are_not_found(secured_service: SecuredService):
+    key = await abroad(secured_service)
     headers = {"authorization": f"Bearer {key.word}"}
     paths = [
         (one, one.path.replace("{queue}", name).replace("{stream}", name))
@@ -149,7 +151,7 @@ async def test_names_of_another_namespace_are_not_found(guarded: Guarded):
         for name in ("orders", "nothing")
         if one.method == "GET" and re.search(r"\{(queue|stream)\}", one.path)
     ]
-    async with httpx.AsyncClient(base_url=guarded.url, timeout=30) as client:
+    async with httpx.AsyncClient(base_url=secured_service.url, timeout=30) as client:
         told: dict[str, list[tuple[int, Any]]] = {}
         for one, path in paths:
             shown = await client.get(spelled(path), headers=headers)
@@ -244,18 +246,20 @@ def asked_of(
 
 
 @pytest.mark.parametrize(("noun", "service"), [("sqs", SQS), ("kinesis", KINESIS)])
-async def test_each_role_is_limited_to_its_operations_over_aws(guarded: Guarded, noun, service):
-    account = (await guarded.storage.namespaces.get(HOME)).account_id
-    pairs = await keys(guarded, CredentialKind.PAIR)
+async def test_each_role_is_limited_to_its_operations_over_aws(
+    secured_service: SecuredService, noun, service
+):
+    account = (await secured_service.storage.namespaces.get(HOME)).account_id
+    pairs = await keys(secured_service, CredentialKind.PAIR)
     admin = pairs[Role.ADMIN]
 
-    def ask() -> list[Any]:
-        iterator = guarded.client("kinesis", admin.id, admin.word).get_shard_iterator(
+    def request_all() -> list[Any]:
+        iterator = secured_service.client("kinesis", admin.id, admin.word).get_shard_iterator(
             StreamName="clicks", ShardId="shardId-000000000000", ShardIteratorType="LATEST"
         )["ShardIterator"]
         wrong: list[Any] = []
         for role, pair in pairs.items():
-            client = guarded.client(noun, pair.id, pair.word)
+            client = secured_service.client(noun, pair.id, pair.word)
             for name, method, action, asked in asked_of(client, service, account):
                 if name == "GetRecords":
                     asked = {"ShardIterator": iterator}
@@ -264,28 +268,28 @@ async def test_each_role_is_limited_to_its_operations_over_aws(guarded: Guarded,
                     wrong.append((role, name, action, refused))
         return wrong
 
-    assert await asyncio.to_thread(ask) == []
+    assert await asyncio.to_thread(request_all) == []
 
 
-async def test_aws_identifiers_of_another_namespace_are_not_found(guarded: Guarded):
-    account = (await guarded.storage.namespaces.get(HOME)).account_id
-    mine = await guarded.key(kind=CredentialKind.PAIR)
-    theirs = await abroad(guarded, CredentialKind.PAIR)
+async def test_aws_identifiers_of_another_namespace_are_not_found(secured_service: SecuredService):
+    account = (await secured_service.storage.namespaces.get(HOME)).account_id
+    mine = await secured_service.key(kind=CredentialKind.PAIR)
+    theirs = await abroad(secured_service, CredentialKind.PAIR)
 
-    def ask() -> list[str]:
-        own_sqs = guarded.client("sqs", mine.id, mine.word)
+    def request_all() -> list[str]:
+        own_sqs = secured_service.client("sqs", mine.id, mine.word)
         url = own_sqs.get_queue_url(QueueName="orders")["QueueUrl"]
         own_sqs.send_message(QueueUrl=url, MessageBody="a")
         handle = own_sqs.receive_message(QueueUrl=url)["Messages"][0]["ReceiptHandle"]
-        own_kinesis = guarded.client("kinesis", mine.id, mine.word)
+        own_kinesis = secured_service.client("kinesis", mine.id, mine.word)
         iterator = own_kinesis.get_shard_iterator(
             StreamName="clicks", ShardId="shardId-000000000000", ShardIteratorType="TRIM_HORIZON"
         )["ShardIterator"]
         arn = own_kinesis.describe_stream_summary(StreamName="clicks")["StreamDescriptionSummary"][
             "StreamARN"
         ]
-        sqs = guarded.client("sqs", theirs.id, theirs.word)
-        kinesis = guarded.client("kinesis", theirs.id, theirs.word)
+        sqs = secured_service.client("sqs", theirs.id, theirs.word)
+        kinesis = secured_service.client("kinesis", theirs.id, theirs.word)
         sqs.create_queue(QueueName="orders")
         own = sqs.get_queue_url(QueueName="orders")["QueueUrl"]
         assert own.split("/")[3] != account
@@ -309,10 +313,10 @@ async def test_aws_identifiers_of_another_namespace_are_not_found(guarded: Guard
                 codes.append("done")
         return codes
 
-    codes = await asyncio.to_thread(ask)
+    codes = await asyncio.to_thread(request_all)
 
     assert "done" not in codes, codes
-    left = await guarded.storage.queues.stats(QueueName("orders"))
+    left = await secured_service.storage.queues.stats(QueueName("orders"))
     assert left.ready + left.in_flight == 1
 
 
@@ -327,16 +331,18 @@ ASKED: list[tuple[Action, str, dict[str, Any]]] = [
 ]
 
 
-async def test_each_role_is_limited_to_its_operations_over_websocket(guarded: Guarded):
-    await guarded.storage.groups.put(GroupName("readers"), GroupSpec(stream="clicks"))
+async def test_each_role_is_limited_to_its_operations_over_websocket(
+    secured_service: SecuredService,
+):
+    await secured_service.storage.groups.put(GroupName("readers"), GroupSpec(stream="clicks"))
     protocols = [Subprotocol("millstream.v1.json")]
     wrong = []
-    for role, key in (await keys(guarded)).items():
-        async with connect(guarded.socket_address, subprotocols=protocols) as connection:
+    for role, key in (await keys(secured_service)).items():
+        async with connect(secured_service.socket_address, subprotocols=protocols) as connection:
             socket = Socket(connection)
             await socket.hello(token=key.word)
             for action, frame, fields in ASKED:
-                told = await socket.ask(frame, **fields)
+                told = await socket.request(frame, **fields)
                 refused = told["type"] == "error" and told["problem"]["code"] == "forbidden"
                 if refused is POLICIES[role].allows(action, "orders"):
                     wrong.append((role, action, told))
@@ -344,13 +350,13 @@ async def test_each_role_is_limited_to_its_operations_over_websocket(guarded: Gu
     assert wrong == []
 
 
-async def test_socket_of_another_namespace_finds_nothing(guarded: Guarded):
-    key = await abroad(guarded)
+async def test_socket_of_another_namespace_finds_nothing(secured_service: SecuredService):
+    key = await abroad(secured_service)
     protocols = [Subprotocol("millstream.v1.json")]
-    async with connect(guarded.socket_address, subprotocols=protocols) as connection:
+    async with connect(secured_service.socket_address, subprotocols=protocols) as connection:
         socket = Socket(connection)
         await socket.hello(token=key.word)
-        told = [await socket.ask(frame, **fields) for _, frame, fields in ASKED]
+        told = [await socket.request(frame, **fields) for _, frame, fields in ASKED]
 
     codes = {one.get("problem", {}).get("code") for one in told if one["type"] == "error"}
     assert all(one["type"] == "error" or one.get("results") for one in told), told

@@ -10,112 +10,118 @@ from websockets.typing import Subprotocol
 
 from storage.domain.access.credentials import CredentialKind, NewSecret, Rights
 from storage.domain.access.permissions import LOCAL_ADMINISTRATOR, Principal, Role
-from tests.guarded import LET_IN, Guarded
 from tests.integration.access.conftest import SOON_S
-from tests.sockets import Socket
+from tests.secured_service import ADMIN_RIGHTS, SecuredService
+from tests.websocket_client import Socket
 
 pytestmark = pytest.mark.one_store
 
 
-async def test_socket_authenticates_by_header_hello_or_ticket(guarded: Guarded):
-    key = await guarded.key()
-    principal = await _principal(guarded, key)
-    made = await guarded.storage.credentials.make_ticket(principal)
+async def test_socket_authenticates_by_header_hello_or_ticket(secured_service: SecuredService):
+    key = await secured_service.key()
+    principal = await _principal(secured_service, key)
+    made = await secured_service.storage.credentials.make_ticket(principal)
     assert made is not None
     ticket = made[0]
     protocols = [Subprotocol("millstream.v1.json")]
     header = {"authorization": f"Bearer {key.word}"}
 
     async with connect(
-        guarded.socket_address, subprotocols=protocols, additional_headers=header
+        secured_service.socket_address, subprotocols=protocols, additional_headers=header
     ) as one:
         assert (await Socket(one).hello())["type"] == "welcome"
-    async with connect(guarded.socket_address, subprotocols=protocols) as one:
+    async with connect(secured_service.socket_address, subprotocols=protocols) as one:
         assert (await Socket(one).hello(token=key.word))["type"] == "welcome"
-    async with connect(f"{guarded.socket_address}?ticket={ticket}", subprotocols=protocols) as one:
+    async with connect(
+        f"{secured_service.socket_address}?ticket={ticket}", subprotocols=protocols
+    ) as one:
         assert (await Socket(one).hello())["type"] == "welcome"
     with pytest.raises(InvalidStatus) as refused:
-        async with connect(f"{guarded.socket_address}?ticket={ticket}", subprotocols=protocols):
+        async with connect(
+            f"{secured_service.socket_address}?ticket={ticket}", subprotocols=protocols
+        ):
             pass
 
     assert refused.value.response.status_code == 401
 
 
 @pytest.mark.parametrize("hello", [{}, {"token": "nonsense"}])
-async def test_unauthenticated_socket_is_closed(guarded: Guarded, hello):
+async def test_unauthenticated_socket_is_closed(secured_service: SecuredService, hello):
     async with connect(
-        guarded.socket_address, subprotocols=[Subprotocol("millstream.v1.json")]
+        secured_service.socket_address, subprotocols=[Subprotocol("millstream.v1.json")]
     ) as one:
         socket = Socket(one)
-        await socket.say("hello", **hello)
+        await socket.send_frame("hello", **hello)
 
         assert await socket.close_code() == 4501
 
 
-async def _principal(guarded: Guarded, key: NewSecret) -> Principal:
-    credential = await guarded.storage.credentials.find(key.id)
+async def _principal(secured_service: SecuredService, key: NewSecret) -> Principal:
+    credential = await secured_service.storage.credentials.find(key.id)
     assert credential is not None
     return credential.principal("default")
 
 
-async def _revoke(guarded: Guarded, key: NewSecret) -> None:
-    await guarded.storage.credentials.revoke(LOCAL_ADMINISTRATOR, key.id)
+async def _revoke(secured_service: SecuredService, key: NewSecret) -> None:
+    await secured_service.storage.credentials.revoke(LOCAL_ADMINISTRATOR, key.id)
 
 
-async def _take_rights(guarded: Guarded, key: NewSecret) -> None:
+async def _take_rights(secured_service: SecuredService, key: NewSecret) -> None:
     fewer = Rights(roles=(Role.VIEWER,))
-    await guarded.storage.credentials.change(LOCAL_ADMINISTRATOR, key.id, lambda _: fewer)
+    await secured_service.storage.credentials.change(LOCAL_ADMINISTRATOR, key.id, lambda _: fewer)
 
 
 @pytest.mark.parametrize("ending", [_revoke, _take_rights])
-async def test_socket_closes_and_releases_when_credential_ends(guarded: Guarded, ending):
-    key = await guarded.key()
-    await guarded.ask("POST", "/v1/queues/orders/messages", key, json={"body": "a"})
+async def test_socket_closes_and_releases_when_credential_ends(
+    secured_service: SecuredService, ending
+):
+    key = await secured_service.key()
+    await secured_service.request("POST", "/v1/queues/orders/messages", key, json={"body": "a"})
     async with connect(
-        guarded.socket_address, subprotocols=[Subprotocol("millstream.v1.json")]
+        secured_service.socket_address, subprotocols=[Subprotocol("millstream.v1.json")]
     ) as one:
         socket = Socket(one)
         await socket.hello(token=key.word)
         await socket.subscribe("a", "queue:orders")
         await socket.messages(1)
 
-        await ending(guarded, key)
+        await ending(secured_service, key)
 
         async with asyncio.timeout(SOON_S):
             assert await socket.close_code() == 4011
-    again = await guarded.key()
-    received = await guarded.ask(
+    again = await secured_service.key()
+    received = await secured_service.request(
         "POST", "/v1/queues/orders/receive", again, json={"wait_seconds": 2}
     )
     assert [one["body"] for one in received.json()["messages"]] == ["a"]
 
 
 @pytest.mark.parametrize("accept", ["text/event-stream", "application/x-ndjson"])
-async def test_followed_stream_ends_with_its_credential(guarded: Guarded, accept):
-    key = await guarded.key()
+async def test_followed_stream_ends_with_its_credential(secured_service: SecuredService, accept):
+    key = await secured_service.key()
     headers = {"authorization": f"Bearer {key.word}", "accept": accept}
     async with (
-        httpx.AsyncClient(base_url=guarded.url, timeout=SOON_S) as client,
+        httpx.AsyncClient(base_url=secured_service.url, timeout=SOON_S) as client,
         client.stream(
             "GET", "/v1/streams/clicks/events", headers=headers, params={"from": "latest"}
         ) as answer,
     ):
         assert answer.status_code == 200
 
-        await _revoke(guarded, key)
+        await _revoke(secured_service, key)
 
         async with asyncio.timeout(SOON_S):
             async for _ in answer.aiter_bytes():
                 pass
 
 
-async def test_shard_subscription_ends_with_its_credential(guarded: Guarded):
-    one = await guarded.key(LET_IN, kind=CredentialKind.PAIR)
+async def test_shard_subscription_ends_with_its_credential(secured_service: SecuredService):
+    one = await secured_service.key(ADMIN_RIGHTS, kind=CredentialKind.PAIR)
     begun = asyncio.Event()
     loop = asyncio.get_running_loop()
 
     def read() -> None:
-        kinesis = guarded.client("kinesis", one.id, one.word)
+        kinesis = secured_service.client("kinesis", one.id, one.word)
         arn = kinesis.describe_stream_summary(StreamName="clicks")["StreamDescriptionSummary"][
             "StreamARN"
         ]
@@ -132,7 +138,7 @@ async def test_shard_subscription_ends_with_its_credential(guarded: Guarded):
     async with asyncio.timeout(SOON_S):
         await begun.wait()
 
-    await _revoke(guarded, one)
+    await _revoke(secured_service, one)
 
     async with asyncio.timeout(SOON_S):
         await reading

@@ -20,14 +20,14 @@ from storage.domain.access.permissions import LOCAL_ADMINISTRATOR, Effect, Grant
 from storage.domain.clock import ManualClock, SystemClock
 from storage.domain.errors import Unauthenticated
 from storage.domain.quotas import Quotas, Rates, ResourceRates
-from tests.guarded import LET_IN, Guarded
 from tests.integration.access.conftest import SOON_S
+from tests.secured_service import ADMIN_RIGHTS, SecuredService
 
 pytestmark = pytest.mark.one_store
 
 
-async def pair(guarded: Guarded, rights: Rights = LET_IN) -> NewSecret:
-    return await guarded.key(rights, kind=CredentialKind.PAIR)
+async def pair(secured_service: SecuredService, rights: Rights = ADMIN_RIGHTS) -> NewSecret:
+    return await secured_service.key(rights, kind=CredentialKind.PAIR)
 
 
 def _refused(call: Callable[[], Any]) -> str:
@@ -36,12 +36,12 @@ def _refused(call: Callable[[], Any]) -> str:
     return str(refused.value.response["Error"]["Code"])
 
 
-async def test_key_pair_signs_for_unmodified_client(guarded: Guarded):
-    one = await pair(guarded)
+async def test_key_pair_signs_for_unmodified_client(secured_service: SecuredService):
+    one = await pair(secured_service)
 
     def use() -> tuple[Any, Any]:
-        sqs = guarded.client("sqs", one.id, one.word)
-        kinesis = guarded.client("kinesis", one.id, one.word)
+        sqs = secured_service.client("sqs", one.id, one.word)
+        kinesis = secured_service.client("kinesis", one.id, one.word)
         url = sqs.get_queue_url(QueueName="orders")["QueueUrl"]
         sqs.send_message(QueueUrl=url, MessageBody="grüße & co")
         kinesis.put_record(StreamName="clicks", Data=b"\xff\x00", PartitionKey="k")
@@ -53,9 +53,9 @@ async def test_key_pair_signs_for_unmodified_client(guarded: Guarded):
     assert (body, streams) == ("grüße & co", ["clicks"])
 
 
-async def test_wrong_secret_and_unknown_key_return_aws_errors(guarded: Guarded):
-    one = await pair(guarded)
-    key = await guarded.key()
+async def test_wrong_secret_and_unknown_key_return_aws_errors(secured_service: SecuredService):
+    one = await pair(secured_service)
+    key = await secured_service.key()
 
     def codes() -> list[str]:
         found = []
@@ -64,8 +64,8 @@ async def test_wrong_secret_and_unknown_key_return_aws_errors(guarded: Guarded):
             ("MSAKNOBODYHASTHISONE", one.word),
             (key.id, key.secret),
         ):
-            sqs = guarded.client("sqs", key_id, secret)
-            kinesis = guarded.client("kinesis", key_id, secret)
+            sqs = secured_service.client("sqs", key_id, secret)
+            kinesis = secured_service.client("kinesis", key_id, secret)
             found += [_refused(sqs.list_queues), _refused(kinesis.list_streams)]
         return found
 
@@ -76,16 +76,16 @@ async def test_wrong_secret_and_unknown_key_return_aws_errors(guarded: Guarded):
     ]
 
 
-async def test_key_pair_is_checked_on_every_call(guarded: Guarded):
-    one = await pair(guarded)
+async def test_key_pair_is_checked_on_every_call(secured_service: SecuredService):
+    one = await pair(secured_service)
 
     def use(secret: str) -> Any:
-        return guarded.client("sqs", one.id, secret).list_queues()
+        return secured_service.client("sqs", one.id, secret).list_queues()
 
     for _ in range(2):
         await asyncio.to_thread(use, one.word)
     wrong = await asyncio.to_thread(_refused, lambda: use("x" * 40))
-    await guarded.storage.credentials.revoke(LOCAL_ADMINISTRATOR, one.id)
+    await secured_service.storage.credentials.revoke(LOCAL_ADMINISTRATOR, one.id)
     revoked = await asyncio.to_thread(_refused, lambda: use(one.word))
 
     assert (wrong, revoked) == ("SignatureDoesNotMatch", "InvalidClientTokenId")
@@ -109,17 +109,17 @@ class _SignedRequest:
         return Unauthenticated()
 
 
-async def test_cached_key_pair_expires(guarded: Guarded, monkeypatch):
+async def test_cached_key_pair_expires(secured_service: SecuredService, monkeypatch):
     clock = ManualClock(SystemClock().now_ms())
-    authenticator = KeyAuthenticator(lambda: guarded.storage, JwtIssuers(()), clock)
-    one = await pair(guarded, replace(LET_IN, expires_at_ms=clock.now_ms() + 10_000))
+    authenticator = KeyAuthenticator(lambda: secured_service.storage, JwtIssuers(()), clock)
+    one = await pair(secured_service, replace(ADMIN_RIGHTS, expires_at_ms=clock.now_ms() + 10_000))
     for _ in range(2):
         await authenticator.authenticate_signed(_SignedRequest(one.id))
 
     async def nobody(_: str) -> None:
         """Find no key: it has been deleted by now."""
 
-    monkeypatch.setattr(guarded.storage.credentials, "find", nobody)
+    monkeypatch.setattr(secured_service.storage.credentials, "find", nobody)
     clock.advance(ms=9_999)
     assert (await authenticator.authenticate_signed(_SignedRequest(one.id))).credential == one.id
 
@@ -128,31 +128,33 @@ async def test_cached_key_pair_expires(guarded: Guarded, monkeypatch):
         await authenticator.authenticate_signed(_SignedRequest(one.id))
 
 
-async def test_wrong_signature_is_recorded_in_audit_log(guarded: Guarded):
-    one = await pair(guarded)
+async def test_wrong_signature_is_recorded_in_audit_log(secured_service: SecuredService):
+    one = await pair(secured_service)
 
-    await asyncio.to_thread(lambda: _refused(guarded.client("sqs", one.id, "x" * 40).list_queues))
+    await asyncio.to_thread(
+        lambda: _refused(secured_service.client("sqs", one.id, "x" * 40).list_queues)
+    )
 
-    [entry] = await _refusals(guarded)
-    assert (entry.asked.operation, entry.asked.credential) == ("log_in", one.id)
+    [entry] = await _refusals(secured_service)
+    assert (entry.call.operation, entry.call.credential) == ("log_in", one.id)
     assert entry.outcome == "refused:SignatureDoesNotMatch"
 
 
-async def _refusals(guarded: Guarded) -> list[Any]:
+async def _refusals(secured_service: SecuredService) -> list[Any]:
     """Wait for the log entries of rejected logins, which are written in the background."""
     async with asyncio.timeout(SOON_S):
         while True:
-            page = await guarded.storage.audit_log.page(AuditFilter())
-            found = [entry for entry in page if entry.asked.operation == "log_in"]
+            page = await secured_service.storage.audit_log.page(AuditFilter())
+            found = [entry for entry in page if entry.call.operation == "log_in"]
             if found:
                 return found
             await asyncio.sleep(0.05)
 
 
-async def test_presigned_url_needs_no_key(guarded: Guarded):
-    one = await pair(guarded)
+async def test_presigned_url_needs_no_key(secured_service: SecuredService):
+    one = await pair(secured_service)
 
-    asked = AWSRequest("GET", f"{guarded.url}/?Action=ListQueues&Version=2012-11-05")
+    asked = AWSRequest("GET", f"{secured_service.url}/?Action=ListQueues&Version=2012-11-05")
     SigV4QueryAuth(AwsCredentials(one.id, one.word), "sqs", "eu-west-1", expires=60).add_auth(asked)
     url = str(asked.url)
     async with httpx.AsyncClient() as client:
@@ -164,11 +166,11 @@ async def test_presigned_url_needs_no_key(guarded: Guarded):
     assert b"SignatureDoesNotMatch" in changed.content
 
 
-async def test_unenforceable_sqs_policy_is_rejected(guarded: Guarded):
-    one = await pair(guarded)
+async def test_unenforceable_sqs_policy_is_rejected(secured_service: SecuredService):
+    one = await pair(secured_service)
 
     def codes() -> list[str]:
-        sqs = guarded.client("sqs", one.id, one.word)
+        sqs = secured_service.client("sqs", one.id, one.word)
         url = sqs.get_queue_url(QueueName="orders")["QueueUrl"]
         own = url.split("/")[3]
         sqs.add_permission(QueueUrl=url, Label="own", AWSAccountIds=[own], Actions=["SendMessage"])
@@ -186,23 +188,31 @@ async def test_unenforceable_sqs_policy_is_rejected(guarded: Guarded):
     assert await asyncio.to_thread(codes) == ["InvalidAttributeValue"] * 2
 
 
-async def test_unauthorized_calls_do_not_use_rates_of_queue(guarded: Guarded):
+async def test_unauthorized_calls_do_not_use_rates_of_queue(secured_service: SecuredService):
     few = Rates(calls_per_second=5.0)
-    await guarded.storage.namespaces.put(
+    await secured_service.storage.namespaces.put(
         "default", Quotas(resources=(ResourceRates("queue/orders", few),))
     )
-    stranger = await pair(guarded, Rights(grants=(Grant(Effect.ALLOW, ("queue:*",), ("mine",)),)))
-    stranger_key = await guarded.key(Rights(grants=(Grant(Effect.ALLOW, ("*",), ("mine",)),)))
-    owner = await guarded.key()
+    stranger = await pair(
+        secured_service, Rights(grants=(Grant(Effect.ALLOW, ("queue:*",), ("mine",)),))
+    )
+    stranger_key = await secured_service.key(
+        Rights(grants=(Grant(Effect.ALLOW, ("*",), ("mine",)),))
+    )
+    owner = await secured_service.key()
 
     def knock() -> set[str]:
-        sqs = guarded.client("sqs", stranger.id, stranger.word)
+        sqs = secured_service.client("sqs", stranger.id, stranger.word)
         return {_refused(lambda: sqs.get_queue_url(QueueName="orders")) for _ in range(20)}
 
     knocked = await asyncio.to_thread(knock)
-    over_rest = [await guarded.ask("GET", "/v1/queues/orders", stranger_key) for _ in range(20)]
-    owned = [await guarded.ask("GET", "/v1/queues/orders/stats", owner) for _ in range(3)]
-    asked = (guarded.ask("GET", "/v1/queues/orders/stats", owner) for _ in range(40))
+    over_rest = [
+        await secured_service.request("GET", "/v1/queues/orders", stranger_key) for _ in range(20)
+    ]
+    owned = [
+        await secured_service.request("GET", "/v1/queues/orders/stats", owner) for _ in range(3)
+    ]
+    asked = (secured_service.request("GET", "/v1/queues/orders/stats", owner) for _ in range(40))
     many = await asyncio.gather(
         *asked
     )  # concurrently: sequential calls might be slow enough to pass

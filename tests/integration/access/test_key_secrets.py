@@ -15,8 +15,8 @@ from storage.domain.access.permissions import LOCAL_ADMINISTRATOR, Role
 from storage.domain.clock import SystemClock
 from storage.domain.limits import Limits
 from storage.settings import StorageSettings
-from tests.issuing import RSA_KEY, serving_keys
-from tests.sockets import serving
+from tests.jwt_issuer import RSA_KEY, running_key_server
+from tests.websocket_client import running_server
 
 pytestmark = pytest.mark.one_store
 ADMIN = CredentialRequest(name="ada", rights=Rights(roles=(Role.ADMIN,)))
@@ -28,9 +28,9 @@ async def test_secrets_appear_in_no_log_error_or_response(redis_url, database_ur
         redis_url=redis_url, database_url=database_url, secret_keys=(new_key(),)
     )
     async with (
-        serving_keys() as issuer,
+        running_key_server() as issuer,
         open_storage(where) as storage,
-        serving(storage, Limits(), _settings(issuer.url)) as server,
+        running_server(storage, Limits(), _settings(issuer.url)) as server,
         httpx.AsyncClient(base_url=server.url) as client,
     ):
         _, key = await storage.credentials.create(LOCAL_ADMINISTRATOR, ADMIN)

@@ -25,8 +25,8 @@ from storage.domain.access.credentials import Rights
 from storage.domain.access.permissions import EVERYTHING, Effect, Grant, Principal, Role
 from storage.domain.limits import Limits
 from storage.domain.quotas import NO_QUOTAS
-from tests.guarded import Guarded, guarding
-from tests.sockets import serving
+from tests.secured_service import SecuredService, running_secured_service
+from tests.websocket_client import running_server
 
 pytestmark = pytest.mark.one_store
 
@@ -34,22 +34,22 @@ TENANT = "blue"
 
 
 @pytest.fixture
-async def guarded(redis_url, database_url) -> AsyncGenerator[Guarded]:
-    async with guarding(redis_url, database_url) as guarded:
-        await guarded.storage.namespaces.put(TENANT, NO_QUOTAS)
-        yield guarded
+async def secured_service(redis_url, database_url) -> AsyncGenerator[SecuredService]:
+    async with running_secured_service(redis_url, database_url) as secured_service:
+        await secured_service.storage.namespaces.put(TENANT, NO_QUOTAS)
+        yield secured_service
 
 
-async def foreign_key(guarded: Guarded) -> Any:
+async def foreign_key(secured_service: SecuredService) -> Any:
     """An administrator's key of another namespace."""
-    return await guarded.key(by=Principal("root", TENANT, EVERYTHING))
+    return await secured_service.key(by=Principal("root", TENANT, EVERYTHING))
 
 
-async def test_api1_broken_object_level_authorization(guarded: Guarded):
+async def test_api1_broken_object_level_authorization(secured_service: SecuredService):
     """Objects of another namespace are not found, like objects that do not exist."""
-    own, other = await guarded.key(), await foreign_key(guarded)
-    await guarded.ask("POST", "/v1/queues/orders/messages", own, json={"body": "a"})
-    listed = (await guarded.ask("GET", "/v1/queues/orders/messages", own)).json()
+    own, other = await secured_service.key(), await foreign_key(secured_service)
+    await secured_service.request("POST", "/v1/queues/orders/messages", own, json={"body": "a"})
+    listed = (await secured_service.request("GET", "/v1/queues/orders/messages", own)).json()
     [message] = listed.get("messages") or listed["items"]
 
     for path in (
@@ -57,44 +57,46 @@ async def test_api1_broken_object_level_authorization(guarded: Guarded):
         f"/v1/queues/{{}}/messages/{message['id']}",
         "/v1/queues/{}/stats",
     ):
-        theirs = await guarded.ask("GET", path.format("orders"), other)
-        nobodys = await guarded.ask("GET", path.format("absent"), other)
+        theirs = await secured_service.request("GET", path.format("orders"), other)
+        nobodys = await secured_service.request("GET", path.format("absent"), other)
         assert theirs.status_code == nobodys.status_code == 404
         assert theirs.json()["code"] == nobodys.json()["code"]
     for path in (f"/v1/keys/{own.id}", "/v1/keys/absent0000000"):
-        assert (await guarded.ask("GET", path, other)).json()["code"] == "key_not_found"
+        assert (await secured_service.request("GET", path, other)).json()["code"] == "key_not_found"
 
 
-async def test_api2_broken_authentication(guarded: Guarded):
+async def test_api2_broken_authentication(secured_service: SecuredService):
     """Wrong secrets and unknown ids get the same answer, and failed logins are logged.
 
     A secret in a URL is not accepted.
     """
-    own = await guarded.key()
+    own = await secured_service.key()
     unknown = own.word.replace(own.id, "0" * len(own.id))
     answers = [
-        await guarded.ask("GET", "/v1/queues", headers={"authorization": f"Bearer {word}"})
+        await secured_service.request(
+            "GET", "/v1/queues", headers={"authorization": f"Bearer {word}"}
+        )
         for word in (own.word[:-1] + ("a" if own.word[-1] != "a" else "b"), unknown, "nonsense")
     ]
-    answers.append(await guarded.ask("GET", f"/v1/queues?api_key={own.word}"))
+    answers.append(await secured_service.request("GET", f"/v1/queues?api_key={own.word}"))
 
     assert {answer.status_code for answer in answers} == {401}
     assert len({answer.json()["detail"] for answer in answers[:3]}) == 1
-    noted = await entries(guarded, outcome="refused:unauthenticated")
+    noted = await entries(secured_service, outcome="refused:unauthenticated")
     assert noted
-    assert {entry.asked.operation for entry in noted} == {"log_in"}
+    assert {entry.call.operation for entry in noted} == {"log_in"}
     assert own.word not in str(noted)
 
 
-async def test_api3_broken_object_property_level_authorization(guarded: Guarded):
+async def test_api3_broken_object_property_level_authorization(secured_service: SecuredService):
     """Protected fields cannot be written, and responses contain no hidden fields."""
-    own = await guarded.key()
+    own = await secured_service.key()
     mass = {"delay_seconds": 1, "version": 9, "namespace": TENANT, "created_at": "2026-01-01"}
-    refused = await guarded.ask("PUT", "/v1/queues/mass", own, json=mass)
-    raised = await guarded.ask(
+    refused = await secured_service.request("PUT", "/v1/queues/mass", own, json=mass)
+    raised = await secured_service.request(
         "POST", "/v1/keys", own, json={"name": "eve", "roles": ["admin"], "all_namespaces": True}
     )
-    shown = await guarded.ask("GET", f"/v1/keys/{own.id}", own)
+    shown = await secured_service.request("GET", f"/v1/keys/{own.id}", own)
 
     assert refused.json()["code"] == "validation_failed"
     assert raised.status_code in (403, 422)
@@ -122,17 +124,21 @@ async def test_api3_broken_object_property_level_authorization(guarded: Guarded)
         ("/v1/groups/g/reset", b'{"to":' * 100_000, "application/json", 400),
     ],
 )
-async def test_api4_unrestricted_resource_consumption(guarded: Guarded, path, body, kind, status):
+async def test_api4_unrestricted_resource_consumption(
+    secured_service: SecuredService, path, body, kind, status
+):
     """Oversized and excessive requests are rejected before they take effect."""
-    key = await guarded.key()
+    key = await secured_service.key()
 
-    answer = await guarded.ask("POST", path, key, content=body, headers={"content-type": kind})
+    answer = await secured_service.request(
+        "POST", path, key, content=body, headers={"content-type": kind}
+    )
 
     assert answer.status_code == status
 
 
-async def test_api4_pages_waits_and_queries_are_limited(guarded: Guarded):
-    key = await guarded.key()
+async def test_api4_pages_waits_and_queries_are_limited(secured_service: SecuredService):
+    key = await secured_service.key()
     too_many = "&".join(f"a{number}=1" for number in range(limits.QUERY_PARAMETERS_MAX + 1))
 
     for path in (
@@ -140,17 +146,17 @@ async def test_api4_pages_waits_and_queries_are_limited(guarded: Guarded):
         f"/v1/streams/clicks/shards/0/records?{too_many}",
         "/v1/audit?limit=100000",
     ):
-        assert (await guarded.ask("GET", path, key)).status_code == 422
-    waiting = await guarded.ask(
+        assert (await secured_service.request("GET", path, key)).status_code == 422
+    waiting = await secured_service.request(
         "POST", "/v1/queues/orders/receive", key, json={"wait_seconds": 3600}
     )
     assert waiting.status_code == 422
 
 
 @pytest.mark.parametrize("role", [Role.VIEWER, Role.PRODUCER, Role.CONSUMER])
-async def test_api5_broken_function_level_authorization(guarded: Guarded, role):
+async def test_api5_broken_function_level_authorization(secured_service: SecuredService, role):
     """Callers without administrative rights are rejected by administrative calls, and logged."""
-    key = await guarded.key(Rights(roles=(role,)))
+    key = await secured_service.key(Rights(roles=(role,)))
 
     for method, path in (
         ("DELETE", "/v1/queues/orders"),
@@ -160,9 +166,10 @@ async def test_api5_broken_function_level_authorization(guarded: Guarded, role):
         ("PUT", "/v1/namespaces/red"),
     ):
         body = {"name": "a", "roles": ["viewer"]} if path == "/v1/keys" else None
-        assert (await guarded.ask(method, path, key, json=body)).status_code == 403
+        assert (await secured_service.request(method, path, key, json=body)).status_code == 403
     assert {
-        entry.asked.operation for entry in await entries(guarded, outcome="refused:forbidden")
+        entry.call.operation
+        for entry in await entries(secured_service, outcome="refused:forbidden")
     } == {
         "delete_queue",
         "purge_queue",
@@ -171,16 +178,22 @@ async def test_api5_broken_function_level_authorization(guarded: Guarded, role):
     }
 
 
-async def test_api6_unrestricted_access_to_sensitive_business_flows(guarded: Guarded):
+async def test_api6_unrestricted_access_to_sensitive_business_flows(
+    secured_service: SecuredService,
+):
     """Irreversible operations need a right of their own, which a deny removes, and are logged."""
     deny = Grant(Effect.DENY, ("queue:purge",), ("orders",))
-    careful = await guarded.key(Rights(roles=(Role.ADMIN,), grants=(deny,)))
+    careful = await secured_service.key(Rights(roles=(Role.ADMIN,), grants=(deny,)))
 
-    refused = await guarded.ask("POST", "/v1/queues/orders/purges", careful)
-    done = await guarded.ask("POST", "/v1/queues/orders/purges", await guarded.key())
+    refused = await secured_service.request("POST", "/v1/queues/orders/purges", careful)
+    done = await secured_service.request(
+        "POST", "/v1/queues/orders/purges", await secured_service.key()
+    )
 
     assert (refused.status_code, done.status_code) == (403, 200)
-    told = [entry.outcome for entry in await entries(guarded, resource="queues/orders/purges")]
+    told = [
+        entry.outcome for entry in await entries(secured_service, resource="queues/orders/purges")
+    ]
     assert told == ["done", "refused:forbidden"]
 
 
@@ -197,22 +210,24 @@ async def test_api6_unrestricted_access_to_sensitive_business_flows(guarded: Gua
         "gopher://example.com/",
     ],
 )
-async def test_api7_server_side_request_forgery(guarded: Guarded, url):
-    key = await guarded.key()
+async def test_api7_server_side_request_forgery(secured_service: SecuredService, url):
+    key = await secured_service.key()
     config = {"source": "queue:orders", "url": url}
 
-    answer = await guarded.ask("PUT", "/v1/webhooks/inside", key, json=config)
+    answer = await secured_service.request("PUT", "/v1/webhooks/inside", key, json=config)
 
     assert answer.json()["errors"][0]["pointer"] == "/url"
 
 
-async def test_api8_security_misconfiguration(guarded: Guarded):
+async def test_api8_security_misconfiguration(secured_service: SecuredService):
     """Responses restrict browsers and foreign origins, and do not reveal internals."""
-    key = await guarded.key()
-    here = await guarded.ask("GET", "/v1/queues", key, headers={"origin": "https://evil.example"})
-    hot = await guarded.ask("POST", "/v1/queues/orders/receive", key, json={})
-    shown = await guarded.ask("GET", "/v1/queues/orders", key)
-    odd = await guarded.ask("GET", "/nothing/../here", key)
+    key = await secured_service.key()
+    here = await secured_service.request(
+        "GET", "/v1/queues", key, headers={"origin": "https://evil.example"}
+    )
+    hot = await secured_service.request("POST", "/v1/queues/orders/receive", key, json={})
+    shown = await secured_service.request("GET", "/v1/queues/orders", key)
+    odd = await secured_service.request("GET", "/nothing/../here", key)
 
     assert {answer.headers["cache-control"] for answer in (here, hot, odd)} == {"no-store"}
     assert shown.headers["cache-control"] == "private, no-cache"
@@ -222,7 +237,7 @@ async def test_api8_security_misconfiguration(guarded: Guarded):
         assert "Traceback" not in answer.text
     for header in ("x-content-type-options:nosniff", "referrer-policy:no-referrer"):
         assert f"--header={header}" in PROTOCOLS
-    preflight = await guarded.ask(
+    preflight = await secured_service.request(
         "OPTIONS",
         "/v1/queues",
         headers={"origin": "https://evil.example", "access-control-request-method": "GET"},
@@ -232,11 +247,11 @@ async def test_api8_security_misconfiguration(guarded: Guarded):
 
 async def test_api8_configured_origin_is_allowed_without_cookies(redis_url, database_url):
     """Such pages send a key of their own; cookies are not accepted from them."""
-    async with guarding(redis_url, database_url) as guarded:
+    async with running_secured_service(redis_url, database_url) as secured_service:
         settings = Settings(auth="keys", cors_origins="https://app.example.com")
-        key = await guarded.key()
+        key = await secured_service.key()
         async with (
-            serving(guarded.storage, Limits(), settings) as server,
+            running_server(secured_service.storage, Limits(), settings) as server,
             httpx.AsyncClient(base_url=server.url) as client,
         ):
             ask = {"origin": "https://app.example.com", "access-control-request-method": "POST"}
@@ -302,11 +317,11 @@ def test_api10_unsafe_consumption_of_apis():
 
 
 async def entries(
-    guarded: Guarded, *, outcome: str | None = None, resource: str | None = None
+    secured_service: SecuredService, *, outcome: str | None = None, resource: str | None = None
 ) -> Any:
     """Wait for the newest log entries with an outcome; some are written in the background."""
     for _ in range(500):
-        found = await guarded.storage.audit_log.page(AuditFilter(resource=resource))
+        found = await secured_service.storage.audit_log.page(AuditFilter(resource=resource))
         if told := [entry for entry in found if outcome in (None, entry.outcome)]:
             return told
         await asyncio.sleep(0.02)

@@ -14,9 +14,9 @@ from storage.domain.errors import Unauthenticated
 from storage.domain.names import QueueName
 from storage.domain.queues.queue import QueueSpec
 from storage.domain.quotas import NO_QUOTAS
+from tests.conditions import eventually
 from tests.databases import nobody_connects
-from tests.guarded import LET_IN, Guarded
-from tests.waiting import eventually
+from tests.secured_service import ADMIN_RIGHTS, SecuredService
 
 pytestmark = pytest.mark.one_store
 
@@ -34,32 +34,38 @@ pytestmark = pytest.mark.one_store
         ("PUT", "/v1/queues/more"),
     ],
 )
-async def test_request_without_credential_returns_no_data(guarded: Guarded, method, path):
-    answer = await guarded.ask(method, path, json={} if method != "GET" else None)
+async def test_request_without_credential_returns_no_data(
+    secured_service: SecuredService, method, path
+):
+    answer = await secured_service.request(method, path, json={} if method != "GET" else None)
 
     assert answer.status_code == 401
     assert answer.headers["www-authenticate"] == "Bearer"
     assert answer.json()["code"] == "unauthenticated"
 
 
-async def test_health_checks_need_no_credential(guarded: Guarded):
-    assert (await guarded.ask("GET", "/livez")).status_code == 200
+async def test_health_checks_need_no_credential(secured_service: SecuredService):
+    assert (await secured_service.request("GET", "/livez")).status_code == 200
 
 
 @pytest.mark.parametrize(
     "word", ["-", "msk_", "nonsense", "msk_" + "0" * 50, "mst_" + "0" * 43, "a.b.c", "x" * 20_000]
 )
-async def test_malformed_credential_is_rejected(guarded: Guarded, word):
-    answer = await guarded.ask("GET", "/v1/queues", headers={"authorization": f"Bearer {word}"})
+async def test_malformed_credential_is_rejected(secured_service: SecuredService, word):
+    answer = await secured_service.request(
+        "GET", "/v1/queues", headers={"authorization": f"Bearer {word}"}
+    )
 
     assert answer.status_code == 401
 
 
-async def test_known_id_with_wrong_secret_is_rejected(guarded: Guarded):
-    mine, other = await guarded.key(), await guarded.key()
+async def test_known_id_with_wrong_secret_is_rejected(secured_service: SecuredService):
+    mine, other = await secured_service.key(), await secured_service.key()
     forged = mine.word[: len("msk_") + 13] + other.word[len("msk_") + 13 :]
 
-    answer = await guarded.ask("GET", "/v1/queues", headers={"authorization": f"Bearer {forged}"})
+    answer = await secured_service.request(
+        "GET", "/v1/queues", headers={"authorization": f"Bearer {forged}"}
+    )
 
     assert answer.status_code == 401
 
@@ -68,32 +74,34 @@ async def test_known_id_with_wrong_secret_is_rejected(guarded: Guarded):
 
 
 @pytest.mark.parametrize("header", ["Bearer", "bearer", "X-API-Key"])
-async def test_key_authenticates_on_native_protocols(guarded: Guarded, header):
-    key = await guarded.key()
+async def test_key_authenticates_on_native_protocols(secured_service: SecuredService, header):
+    key = await secured_service.key()
     named = header == "X-API-Key"
     headers = {"x-api-key": key.word} if named else {"authorization": f"{header} {key.word}"}
 
-    sent = await guarded.ask(
+    sent = await secured_service.request(
         "POST", "/v1/queues/orders/messages", headers=headers, json={"body": "a"}
     )
-    listed = await guarded.ask("GET", "/v1/queues", headers=headers)
+    listed = await secured_service.request("GET", "/v1/queues", headers=headers)
 
     assert (sent.status_code, listed.status_code) == (201, 200)
 
 
-async def test_revoked_key_is_rejected(guarded: Guarded):
-    key = await guarded.key()
-    assert (await guarded.ask("GET", "/v1/queues", key)).status_code == 200
+async def test_revoked_key_is_rejected(secured_service: SecuredService):
+    key = await secured_service.key()
+    assert (await secured_service.request("GET", "/v1/queues", key)).status_code == 200
 
-    await guarded.storage.credentials.revoke(LOCAL_ADMINISTRATOR, key.id)
+    await secured_service.storage.credentials.revoke(LOCAL_ADMINISTRATOR, key.id)
 
-    assert (await guarded.ask("GET", "/v1/queues", key)).status_code == 401
+    assert (await secured_service.request("GET", "/v1/queues", key)).status_code == 401
 
 
-async def test_cached_key_is_rejected_after_expiry(guarded: Guarded):
+async def test_cached_key_is_rejected_after_expiry(secured_service: SecuredService):
     clock = ManualClock(SystemClock().now_ms())
-    authenticator = KeyAuthenticator(lambda: guarded.storage, JwtIssuers(()), clock)
-    expiring = await guarded.key(replace(LET_IN, expires_at_ms=clock.now_ms() + 10_000))
+    authenticator = KeyAuthenticator(lambda: secured_service.storage, JwtIssuers(()), clock)
+    expiring = await secured_service.key(
+        replace(ADMIN_RIGHTS, expires_at_ms=clock.now_ms() + 10_000)
+    )
     shown = {b"authorization": f"Bearer {expiring.word}".encode()}
     for _ in range(2):
         await authenticator.authenticate(shown)
@@ -106,13 +114,17 @@ async def test_cached_key_is_rejected_after_expiry(guarded: Guarded):
         await authenticator.authenticate(shown)
 
 
-async def test_key_survives_short_database_outage(guarded: Guarded, database_url, monkeypatch):
+async def test_key_survives_short_database_outage(
+    secured_service: SecuredService, database_url, monkeypatch
+):
     """Within the grace period (ADR 0045); after it, a revocation could have been missed."""
     monkeypatch.setattr("storage.postgres.listener._GRACE_SECONDS", 3.0)
-    key = await guarded.key()
+    key = await secured_service.key()
 
     async def send() -> int:
-        answer = await guarded.ask("POST", "/v1/queues/orders/messages", key, json={"body": "a"})
+        answer = await secured_service.request(
+            "POST", "/v1/queues/orders/messages", key, json={"body": "a"}
+        )
         return int(answer.status_code)
 
     assert await send() == 201
@@ -125,16 +137,18 @@ async def test_key_survives_short_database_outage(guarded: Guarded, database_url
     assert away == 201
 
 
-async def test_grants_limit_operations_and_visibility(guarded: Guarded):
-    await guarded.storage.catalog.put_queue(QueueName("secret"), QueueSpec())
+async def test_grants_limit_operations_and_visibility(secured_service: SecuredService):
+    await secured_service.storage.catalog.put_queue(QueueName("secret"), QueueSpec())
     allow = Grant(Effect.ALLOW, ("queue:send", "queue:list"), ("orders*",))
-    key = await guarded.key(Rights(grants=(allow,)))
+    key = await secured_service.key(Rights(grants=(allow,)))
 
-    sent = await guarded.ask("POST", "/v1/queues/orders/messages", key, json={"body": "a"})
-    taken = await guarded.ask("POST", "/v1/queues/orders/receive", key, json={})
-    there = await guarded.ask("GET", "/v1/queues/secret", key)
-    missing = await guarded.ask("GET", "/v1/queues/missing", key)
-    listed = await guarded.ask("GET", "/v1/queues", key)
+    sent = await secured_service.request(
+        "POST", "/v1/queues/orders/messages", key, json={"body": "a"}
+    )
+    taken = await secured_service.request("POST", "/v1/queues/orders/receive", key, json={})
+    there = await secured_service.request("GET", "/v1/queues/secret", key)
+    missing = await secured_service.request("GET", "/v1/queues/missing", key)
+    listed = await secured_service.request("GET", "/v1/queues", key)
 
     assert (sent.status_code, taken.status_code) == (201, 403)
     assert (there.status_code, missing.status_code) == (403, 403)
@@ -146,15 +160,15 @@ async def test_grants_limit_operations_and_visibility(guarded: Guarded):
     assert [one["name"] for one in listed.json()["items"]] == ["orders"]
 
 
-async def test_dead_letter_queue_requires_send_permission(guarded: Guarded):
-    await guarded.storage.catalog.put_queue(QueueName("payroll"), QueueSpec())
+async def test_dead_letter_queue_requires_send_permission(secured_service: SecuredService):
+    await secured_service.storage.catalog.put_queue(QueueName("payroll"), QueueSpec())
     allow = Grant(Effect.ALLOW, ("queue:*",), ("orders*",))
-    key = await guarded.key(Rights(grants=(allow,)))
+    key = await secured_service.key(Rights(grants=(allow,)))
     aimed = {"dead_letters": {"queue": "payroll", "receives_max": 1}}
 
-    made = await guarded.ask("PUT", "/v1/queues/orders-eu", key, json=aimed)
-    await guarded.ask("PUT", "/v1/queues/orders-eu", key, json={})
-    changed = await guarded.ask("PATCH", "/v1/queues/orders-eu", key, json=aimed)
+    made = await secured_service.request("PUT", "/v1/queues/orders-eu", key, json=aimed)
+    await secured_service.request("PUT", "/v1/queues/orders-eu", key, json={})
+    changed = await secured_service.request("PATCH", "/v1/queues/orders-eu", key, json=aimed)
 
     assert (made.status_code, changed.status_code) == (403, 403)
 
@@ -162,16 +176,18 @@ async def test_dead_letter_queue_requires_send_permission(guarded: Guarded):
 # Namespaces
 
 
-async def test_names_are_isolated_per_namespace(guarded: Guarded):
-    await guarded.storage.namespaces.put("tenant-a", NO_QUOTAS)
-    everywhere = await guarded.key(all_namespaces=True)
-    tenant = await guarded.key(by=Principal("root", "tenant-a", LOCAL_ADMINISTRATOR.policy))
+async def test_names_are_isolated_per_namespace(secured_service: SecuredService):
+    await secured_service.storage.namespaces.put("tenant-a", NO_QUOTAS)
+    everywhere = await secured_service.key(all_namespaces=True)
+    tenant = await secured_service.key(by=Principal("root", "tenant-a", LOCAL_ADMINISTRATOR.policy))
     there = {"millstream-namespace": "tenant-a"}
 
-    before = await guarded.ask("GET", "/v1/queues/orders", tenant)
-    made = await guarded.ask("PUT", "/v1/queues/theirs", everywhere, json={}, headers=there)
-    seen = await guarded.ask("GET", "/v1/queues", tenant)
-    elsewhere = await guarded.ask(
+    before = await secured_service.request("GET", "/v1/queues/orders", tenant)
+    made = await secured_service.request(
+        "PUT", "/v1/queues/theirs", everywhere, json={}, headers=there
+    )
+    seen = await secured_service.request("GET", "/v1/queues", tenant)
+    elsewhere = await secured_service.request(
         "GET", "/v1/queues", tenant, headers={"millstream-namespace": "default"}
     )
 
@@ -184,43 +200,47 @@ async def test_names_are_isolated_per_namespace(guarded: Guarded):
 # Sessions
 
 
-async def test_browser_logs_in_with_key_in_body(guarded: Guarded):
-    key = await guarded.key()
+async def test_browser_logs_in_with_key_in_body(secured_service: SecuredService):
+    key = await secured_service.key()
 
-    right = await guarded.ask("POST", "/v1/sessions", json={"api_key": key.word})
-    wrong = await guarded.ask("POST", "/v1/sessions", json={"api_key": "msk_nonsense"})
-    nothing = await guarded.ask("POST", "/v1/sessions", json={})
+    right = await secured_service.request("POST", "/v1/sessions", json={"api_key": key.word})
+    wrong = await secured_service.request("POST", "/v1/sessions", json={"api_key": "msk_nonsense"})
+    nothing = await secured_service.request("POST", "/v1/sessions", json={})
     cookie = {"cookie": right.headers["set-cookie"].partition(";")[0]}
-    listed = await guarded.ask("GET", "/v1/queues", headers=cookie)
-    out = await guarded.ask("DELETE", "/v1/sessions", headers=cookie)
-    after = await guarded.ask("GET", "/v1/queues", headers=cookie)
+    listed = await secured_service.request("GET", "/v1/queues", headers=cookie)
+    out = await secured_service.request("DELETE", "/v1/sessions", headers=cookie)
+    after = await secured_service.request("GET", "/v1/queues", headers=cookie)
 
     assert [one.status_code for one in (right, wrong, nothing)] == [201, 401, 401]
     assert [one.status_code for one in (listed, out, after)] == [200, 204, 401]
 
 
-async def test_session_cookie_is_same_origin_only(guarded: Guarded):
-    key = await guarded.key()
-    logged_in = await guarded.storage.credentials.log_in(key.word)
+async def test_session_cookie_is_same_origin_only(secured_service: SecuredService):
+    key = await secured_service.key()
+    logged_in = await secured_service.storage.credentials.log_in(key.word)
     assert logged_in is not None
     cookie = {"cookie": f"ms_session={logged_in.word}"}
-    host = guarded.url.removeprefix("http://")
+    host = secured_service.url.removeprefix("http://")
 
-    own = await guarded.ask("GET", "/v1/queues", headers=cookie | {"sec-fetch-site": "same-origin"})
-    same = await guarded.ask("GET", "/v1/queues", headers=cookie | {"origin": f"http://{host}"})
-    cross = await guarded.ask(
+    own = await secured_service.request(
+        "GET", "/v1/queues", headers=cookie | {"sec-fetch-site": "same-origin"}
+    )
+    same = await secured_service.request(
+        "GET", "/v1/queues", headers=cookie | {"origin": f"http://{host}"}
+    )
+    cross = await secured_service.request(
         "GET", "/v1/queues", headers=cookie | {"sec-fetch-site": "cross-site"}
     )
-    other = await guarded.ask(
+    other = await secured_service.request(
         "GET", "/v1/queues", headers=cookie | {"origin": "https://evil.example"}
     )
-    link = await guarded.ask(
+    link = await secured_service.request(
         "GET",
         "/v1/queues",
         headers=cookie | {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"},
     )
-    await guarded.storage.credentials.log_out(logged_in.word)
-    after = await guarded.ask("GET", "/v1/queues", headers=cookie)
+    await secured_service.storage.credentials.log_out(logged_in.word)
+    after = await secured_service.request("GET", "/v1/queues", headers=cookie)
 
     assert [one.status_code for one in (own, same, link)] == [200] * 3
     assert [one.status_code for one in (cross, other)] == [403] * 2

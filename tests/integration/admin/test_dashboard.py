@@ -13,7 +13,7 @@ from storage.domain.names import QueueName
 from storage.domain.queues.message import NewMessage, SettleAction, Settlement
 from storage.domain.queues.queue import QueueSpec
 from storage.domain.quotas import NO_QUOTAS
-from tests.guarded import Guarded, guarding
+from tests.secured_service import SecuredService, running_secured_service
 
 pytestmark = pytest.mark.one_store
 
@@ -25,19 +25,19 @@ HOSTILE = b"</pre><script>alert(1)</script>"
 
 @pytest.fixture
 async def service(redis_url, database_url):
-    async with guarding(redis_url, database_url) as found:
+    async with running_secured_service(redis_url, database_url) as found:
         yield found
 
 
-async def cookie_of(service: Guarded, rights: Rights = OPERATOR) -> dict[str, str]:
+async def cookie_of(service: SecuredService, rights: Rights = OPERATOR) -> dict[str, str]:
     key = await service.key(rights)
-    made = await service.ask("POST", "/v1/sessions", json={"api_key": key.word})
+    made = await service.request("POST", "/v1/sessions", json={"api_key": key.word})
     return {"cookie": made.headers["set-cookie"].split(";")[0]}
 
 
 async def test_anonymous_visitor_is_sent_to_login_page_and_back(service):
-    answer = await service.ask("GET", "/ui/queues/orders?tab=1&ns=x")
-    login = await service.ask("GET", answer.headers["location"])
+    answer = await service.request("GET", "/ui/queues/orders?tab=1&ns=x")
+    login = await service.request("GET", answer.headers["location"])
 
     assert answer.status_code == 303
     assert answer.headers["location"] == "/ui/login?next=%2Fui%2Fqueues%2Forders%3Ftab%3D1%26ns%3Dx"
@@ -47,20 +47,20 @@ async def test_anonymous_visitor_is_sent_to_login_page_and_back(service):
 
 
 async def test_anonymous_visitor_gets_only_assets_of_login_page(service):
-    login = await service.ask("GET", "/ui/login")
+    login = await service.request("GET", "/ui/login")
 
     paths = set(re.findall(r'(?:src|href)="(/[^"]+)"', login.text))
-    kept = [await service.ask("GET", path) for path in paths if "/static/" in path]
+    kept = [await service.request("GET", path) for path in paths if "/static/" in path]
 
     assert len(kept) >= 4
     assert {one.status_code for one in kept} == {200}
     assert all("immutable" in one.headers["cache-control"] for one in kept)
     for path in ("/ui/static/x/%2e%2e/assets.py", "/ui/static/x/vendor/VENDOR.toml"):
-        assert (await service.ask("GET", path)).status_code == 404
+        assert (await service.request("GET", path)).status_code == 404
 
 
 async def test_post_is_rejected_as_page(service):
-    answer = await service.ask("POST", "/ui/queues")
+    answer = await service.request("POST", "/ui/queues")
 
     assert answer.status_code == 401
 
@@ -69,7 +69,7 @@ async def test_every_page_has_strict_content_security_policy(service):
     cookie = await cookie_of(service)
 
     for path in ("/ui", "/ui/queues", "/ui/queues/nowhere", "/ui/nothing", "/ui/login"):
-        headers = (await service.ask("GET", path, headers=cookie)).headers
+        headers = (await service.request("GET", path, headers=cookie)).headers
         assert headers["content-security-policy"] == CONTENT_SECURITY_POLICY, path
         assert headers["cache-control"] == "no-store"
         assert headers["x-content-type-options"] == "nosniff"
@@ -78,10 +78,10 @@ async def test_every_page_has_strict_content_security_policy(service):
 async def test_error_is_rendered_as_page(service):
     cookie = await cookie_of(service, VIEWER)
 
-    missing = await service.ask("GET", "/ui/queues/nowhere", headers=cookie)
-    nothing = await service.ask("GET", "/ui/no/such/page", headers=cookie)
-    forbidden = await service.ask("GET", "/ui/queues/orders/messages", headers=cookie)
-    senseless = await service.ask("GET", "/ui/queues?start=-1", headers=cookie)
+    missing = await service.request("GET", "/ui/queues/nowhere", headers=cookie)
+    nothing = await service.request("GET", "/ui/no/such/page", headers=cookie)
+    forbidden = await service.request("GET", "/ui/queues/orders/messages", headers=cookie)
+    senseless = await service.request("GET", "/ui/queues?start=-1", headers=cookie)
 
     answers = (missing, nothing, forbidden, senseless)
     assert [one.status_code for one in answers] == [404, 404, 403, 400]
@@ -94,7 +94,7 @@ async def test_failing_page_hides_cause(service, monkeypatch):
 
     monkeypatch.setattr(service.storage.search, "queue_names", fail)
 
-    answer = await service.ask("GET", "/ui/queues", headers=await cookie_of(service))
+    answer = await service.request("GET", "/ui/queues", headers=await cookie_of(service))
 
     assert answer.status_code == 500
     assert answer.headers["content-type"].startswith("text/html")
@@ -103,9 +103,9 @@ async def test_failing_page_hides_cause(service, monkeypatch):
 
 
 async def test_only_ended_sessions_are_audited_as_login_attempts(service):
-    await service.ask("GET", "/ui")
+    await service.request("GET", "/ui")
     before = await service.storage.audit_log.page(AuditFilter())
-    await service.ask("GET", "/ui", headers={"cookie": "ms_session=mss_" + "a" * 49})
+    await service.request("GET", "/ui", headers={"cookie": "ms_session=mss_" + "a" * 49})
 
     for _ in range(500):  # it is recorded in the background
         told = await service.storage.audit_log.page(AuditFilter())
@@ -114,14 +114,14 @@ async def test_only_ended_sessions_are_audited_as_login_attempts(service):
         await asyncio.sleep(0.01)
 
     assert len(told) == len(before) + 1
-    assert told[0].asked.operation == "log_in"
+    assert told[0].call.operation == "log_in"
 
 
 async def test_viewer_sees_no_forbidden_actions(service):
     viewer, operator = await cookie_of(service, VIEWER), await cookie_of(service)
 
-    seen = (await service.ask("GET", "/ui/queues/orders", headers=viewer)).text
-    worked = (await service.ask("GET", "/ui/queues/orders", headers=operator)).text
+    seen = (await service.request("GET", "/ui/queues/orders", headers=viewer)).text
+    worked = (await service.request("GET", "/ui/queues/orders", headers=operator)).text
 
     assert "Read-only" in seen
     for action in ("/purges", 'data-method="DELETE"', 'data-method="PATCH"', "/ui/keys"):
@@ -135,10 +135,10 @@ async def test_list_shows_only_what_caller_may_see(service):
     some = Rights(grants=(Grant(Effect.ALLOW, ("queue:list",), ("ord*",)),))
     cookie = await cookie_of(service, some)
 
-    listed = (await service.ask("GET", "/ui/queues", headers=cookie)).text
-    found = (await service.ask("GET", "/ui/search?q=e", headers=cookie)).text
-    hidden = await service.ask("GET", "/ui/queues/secret-plans", headers=cookie)
-    absent = await service.ask("GET", "/ui/queues/nothing-there", headers=cookie)
+    listed = (await service.request("GET", "/ui/queues", headers=cookie)).text
+    found = (await service.request("GET", "/ui/search?q=e", headers=cookie)).text
+    hidden = await service.request("GET", "/ui/queues/secret-plans", headers=cookie)
+    absent = await service.request("GET", "/ui/queues/nothing-there", headers=cookie)
 
     assert "orders" in listed
     assert "secret-plans" not in listed + found
@@ -150,11 +150,11 @@ async def test_namespace_page_is_limited_to_its_own_administrators(service):
     await service.storage.catalog.put_queue(QueueName("theirs", "acme"), QueueSpec())
     own = await cookie_of(service, Rights(roles=(Role.ADMIN,)))
     key = await service.key(all_namespaces=True)
-    made = await service.ask("POST", "/v1/sessions", json={"api_key": key.word})
+    made = await service.request("POST", "/v1/sessions", json={"api_key": key.word})
     everywhere = {"cookie": made.headers["set-cookie"].split(";")[0]}
 
-    refused = await service.ask("GET", "/ui/queues?ns=acme", headers=own)
-    shown = await service.ask("GET", "/ui/queues?ns=acme", headers=everywhere)
+    refused = await service.request("GET", "/ui/queues?ns=acme", headers=own)
+    shown = await service.request("GET", "/ui/queues?ns=acme", headers=everywhere)
 
     assert refused.status_code == 403
     assert refused.headers["content-type"].startswith("text/html")
@@ -167,9 +167,9 @@ async def test_hostile_body_is_escaped_and_downloaded_as_file(service):
     [sent] = await service.storage.queues.send(ORDERS, [NewMessage(HOSTILE)])
     cookie, path = await cookie_of(service), f"/ui/queues/orders/messages/{sent.message_id}"
 
-    page = await service.ask("GET", path, headers=cookie)
-    listed = await service.ask("GET", "/ui/queues/orders/messages", headers=cookie)
-    file = await service.ask("GET", f"{path}/body", headers=cookie)
+    page = await service.request("GET", path, headers=cookie)
+    listed = await service.request("GET", "/ui/queues/orders/messages", headers=cookie)
+    file = await service.request("GET", f"{path}/body", headers=cookie)
 
     assert "<script>alert" not in page.text + listed.text
     assert "&lt;script&gt;alert(1)" in page.text
@@ -182,11 +182,11 @@ async def test_search_looks_beyond_one_page(service):
     await service.storage.queues.send(ORDERS, [NewMessage(b"hay")] * 900 + [NewMessage(b"needle")])
     cookie = await cookie_of(service)
 
-    found = await service.ask("GET", "/ui/queues/orders/messages?q=needle", headers=cookie)
+    found = await service.request("GET", "/ui/queues/orders/messages?q=needle", headers=cookie)
     while received := await service.storage.queues.receive(ORDERS, messages_max=1_000):
         verdicts = [Settlement(one.receipt_handle, SettleAction.REJECT) for one in received]
         await service.storage.queues.settle(ORDERS, verdicts)
-    dead = await service.ask("GET", "/ui/queues/orders/dead-letters?q=needle", headers=cookie)
+    dead = await service.request("GET", "/ui/queues/orders/dead-letters?q=needle", headers=cookie)
 
     assert re.findall(r'id="m-(\d+)"', found.text) == ["900"]
     assert re.findall(r'id="d-(\d+)"', dead.text) == ["900"]
@@ -197,7 +197,7 @@ async def test_page_never_shows_key(service):
     cookie = await cookie_of(service, Rights(roles=(Role.ADMIN,)))
 
     pages = [
-        (await service.ask("GET", path, headers=cookie)).text
+        (await service.request("GET", path, headers=cookie)).text
         for path in ("/ui/keys", f"/ui/keys/{key.id}", "/ui/queues/orders/code", "/ui/audit")
     ]
 
@@ -212,8 +212,8 @@ async def test_totals_are_hidden_from_caller_limited_to_some_queues(service):
     await service.storage.time_series.sample()
     some = Rights(grants=(Grant(Effect.ALLOW, ("queue:list",), ("ord*",)),))
 
-    part = (await service.ask("GET", "/ui", headers=await cookie_of(service, some))).text
-    whole = (await service.ask("GET", "/ui", headers=await cookie_of(service, VIEWER))).text
+    part = (await service.request("GET", "/ui", headers=await cookie_of(service, some))).text
+    whole = (await service.request("GET", "/ui", headers=await cookie_of(service, VIEWER))).text
 
     assert "7 messages" in whole
     assert "Totals" in whole
@@ -224,6 +224,6 @@ async def test_totals_are_hidden_from_caller_limited_to_some_queues(service):
 async def test_deployment_settings_require_deployment_administrator(service):
     cookie = await cookie_of(service, Rights(roles=(Role.ADMIN,)))
 
-    answer = await service.ask("GET", "/ui/system/settings", headers=cookie)
+    answer = await service.request("GET", "/ui/system/settings", headers=cookie)
 
     assert answer.status_code == 403

@@ -21,7 +21,14 @@ from storage.parquet import local_store
 from storage.parquet.object_store import open_root
 from storage.postgres.database import open_database
 from storage.postgres.repositories.archive_manifest import ArchiveRows
-from tests.archiving import AT_ONCE, archive, bodies_in, copy, files_of, numbered
+from tests.archive_steps import (
+    WITHOUT_BACKOFF,
+    archive_stream,
+    archived_bodies,
+    archived_files,
+    copy_ranges,
+    numbered_records,
+)
 
 pytestmark = pytest.mark.one_store
 
@@ -31,7 +38,7 @@ HOUR = limits.HOUR_MS
 
 @pytest.fixture
 async def engines(settings, clock):
-    async with open_storage(settings, clock=clock, limits=AT_ONCE) as storage:
+    async with open_storage(settings, clock=clock, limits=WITHOUT_BACKOFF) as storage:
         yield storage
 
 
@@ -47,13 +54,13 @@ def stored(root) -> list[str]:
 async def test_archived_files_contain_all_records_by_offset(engines, settings, root):
     await engines.catalog.put_stream(CLICKS, StreamSpec())
     for first in range(0, 100, 10):
-        await engines.streams.append(CLICKS, numbered(first, 10))
+        await engines.streams.append(CLICKS, numbered_records(first, 10))
 
-    job = await archive(engines, settings, CLICKS)
+    job = await archive_stream(engines, settings, CLICKS)
 
-    [file] = await files_of(engines, CLICKS)
+    [file] = await archived_files(engines, CLICKS)
     assert (file.first_offset, file.next_offset, file.records) == (0, 100, 100)
-    assert bodies_in(root, [file]) == [b"%d" % number for number in range(100)]
+    assert archived_bodies(root, [file]) == [b"%d" % number for number in range(100)]
     assert job.state is JobState.DONE
     assert job.progress["records"] == 100
 
@@ -61,40 +68,40 @@ async def test_archived_files_contain_all_records_by_offset(engines, settings, r
 async def test_archiving_continues_where_it_ended(engines, settings, root):
     await engines.catalog.put_stream(CLICKS, StreamSpec())
     for first in (0, 10, 20):
-        await engines.streams.append(CLICKS, numbered(first, 10))
-        await archive(engines, settings, CLICKS)
+        await engines.streams.append(CLICKS, numbered_records(first, 10))
+        await archive_stream(engines, settings, CLICKS)
 
-    files = await files_of(engines, CLICKS)
+    files = await archived_files(engines, CLICKS)
 
     assert [(file.first_offset, file.next_offset) for file in files] == [
         (0, 10),
         (10, 20),
         (20, 30),
     ]
-    assert bodies_in(root, files) == [b"%d" % number for number in range(30)]
+    assert archived_bodies(root, files) == [b"%d" % number for number in range(30)]
 
 
 async def test_file_never_spans_two_hours(engines, settings, clock):
     await engines.catalog.put_stream(CLICKS, StreamSpec())
     for first in (0, 5, 10):
-        await engines.streams.append(CLICKS, numbered(first, 5))
+        await engines.streams.append(CLICKS, numbered_records(first, 5))
         clock.advance(ms=HOUR)
 
-    await archive(engines, settings, CLICKS)
+    await archive_stream(engines, settings, CLICKS)
 
-    files = await files_of(engines, CLICKS)
+    files = await archived_files(engines, CLICKS)
     assert [file.first_offset for file in files] == [0, 5, 10]
     assert len({file.path.split("/hr=")[0] + file.path.split("/hr=")[1][:2] for file in files}) == 3
 
 
 async def test_unarchived_records_stay_in_hot_store(engines, settings, clock):
     await engines.catalog.put_stream(CLICKS, StreamSpec(hot_retention_ms=HOUR))
-    await engines.streams.append(CLICKS, numbered(0, 10))
+    await engines.streams.append(CLICKS, numbered_records(0, 10))
     clock.advance(ms=2 * HOUR)
 
     await engines.streams.trim(CLICKS, 1_000)
     [before] = (await engines.archive_admin.show(CLICKS)).shards
-    await archive(engines, settings, CLICKS)
+    await archive_stream(engines, settings, CLICKS)
     await engines.streams.trim(CLICKS, 1_000)
     [after] = (await engines.archive_admin.show(CLICKS)).shards
 
@@ -104,7 +111,7 @@ async def test_unarchived_records_stay_in_hot_store(engines, settings, clock):
 
 async def test_unarchived_stream_is_trimmed_by_retention_only(engines, clock):
     await engines.catalog.put_stream(CLICKS, StreamSpec(archive=False, retention_ms=HOUR))
-    await engines.streams.append(CLICKS, numbered(0, 10))
+    await engines.streams.append(CLICKS, numbered_records(0, 10))
     clock.advance(ms=2 * HOUR)
 
     await engines.streams.trim(CLICKS, 1_000)
@@ -126,7 +133,7 @@ async def test_append_is_rejected_when_half_of_budget_is_unarchived(engines, set
 
     [refused] = await engines.streams.append(CLICKS, [large])
     [taken] = await engines.streams.append(other, [large])
-    await archive(engines, settings, CLICKS)
+    await archive_stream(engines, settings, CLICKS)
     [again] = await engines.streams.append(CLICKS, [large])
 
     assert isinstance(refused, ArchiveBehind)
@@ -149,7 +156,7 @@ async def test_plan_submits_one_job_per_due_lane(engines, clock):
     names = [StreamName(f"s{number}") for number in range(12)]
     for name in names:
         await engines.catalog.put_stream(name, StreamSpec(archive_lag_ms=limits.MINUTE_MS))
-        await engines.streams.append(name, numbered(0, 1))
+        await engines.streams.append(name, numbered_records(0, 1))
     young = await engines.archive_planner.plan()
     clock.advance(ms=limits.MINUTE_MS)
 
@@ -168,19 +175,19 @@ async def test_plan_submits_one_job_per_due_lane(engines, clock):
 
 async def test_records_trimmed_unarchived_are_skipped(engines, settings, clock):
     await engines.catalog.put_stream(CLICKS, StreamSpec(retention_ms=HOUR))
-    await engines.streams.append(CLICKS, numbered(0, 10))
-    await archive(engines, settings, CLICKS)
+    await engines.streams.append(CLICKS, numbered_records(0, 10))
+    await archive_stream(engines, settings, CLICKS)
     stream = await engines.catalog.stream(CLICKS)
     await engines.catalog.put_stream(CLICKS, replace(stream.spec, archive=False))
-    await engines.streams.append(CLICKS, numbered(10, 10))
+    await engines.streams.append(CLICKS, numbered_records(10, 10))
     clock.advance(ms=2 * HOUR)
     await engines.streams.trim(CLICKS, 1_000)
     await engines.catalog.put_stream(CLICKS, stream.spec)
-    await engines.streams.append(CLICKS, numbered(20, 10))
+    await engines.streams.append(CLICKS, numbered_records(20, 10))
 
-    await archive(engines, settings, CLICKS)
+    await archive_stream(engines, settings, CLICKS)
 
-    files = await files_of(engines, CLICKS)
+    files = await archived_files(engines, CLICKS)
     assert [(file.first_offset, file.next_offset) for file in files] == [(0, 10), (20, 30)]
 
 
@@ -191,21 +198,21 @@ async def test_stream_view_is_archived_when_enabled(engines, settings, root):
     received = await engines.queues.receive(work, messages_max=2)
     assert len(received) == 2
 
-    await archive(engines, settings, StreamName("work"))
+    await archive_stream(engines, settings, StreamName("work"))
 
-    files = await files_of(engines, StreamName("work"))
-    assert bodies_in(root, files) == [b"one", b"two"]
+    files = await archived_files(engines, StreamName("work"))
+    assert archived_bodies(root, files) == [b"one", b"two"]
 
 
 async def test_old_files_are_retired_and_deleted_one_day_later(engines, settings, root, clock):
     await engines.catalog.put_stream(CLICKS, StreamSpec(retention_ms=2 * HOUR))
     for first in (0, 10):
-        await engines.streams.append(CLICKS, numbered(first, 10))
-        await archive(engines, settings, CLICKS)
+        await engines.streams.append(CLICKS, numbered_records(first, 10))
+        await archive_stream(engines, settings, CLICKS)
         clock.advance(ms=HOUR)
 
     retired = await engines.archive_garbage_collector.retire()
-    kept = await files_of(engines, CLICKS)
+    kept = await archived_files(engines, CLICKS)
     at_once = await engines.archive_garbage_collector.collect()
     clock.advance(ms=limits.READER_GRACE_MS + 1)
     later = await engines.archive_garbage_collector.collect()
@@ -219,8 +226,8 @@ async def test_old_files_are_retired_and_deleted_one_day_later(engines, settings
 
 async def test_files_of_deleted_stream_are_deleted(engines, settings, root):
     await engines.catalog.put_stream(CLICKS, StreamSpec())
-    await engines.streams.append(CLICKS, numbered(0, 10))
-    await archive(engines, settings, CLICKS)
+    await engines.streams.append(CLICKS, numbered_records(0, 10))
+    await archive_stream(engines, settings, CLICKS)
     assert stored(root)
 
     await engines.catalog.delete_stream(CLICKS)
@@ -231,9 +238,11 @@ async def test_files_of_deleted_stream_are_deleted(engines, settings, root):
 
 async def test_old_uncommitted_files_are_deleted(engines, settings, root, clock):
     await engines.catalog.put_stream(CLICKS, StreamSpec())
-    await engines.streams.append(CLICKS, numbered(0, 10))
-    await copy(settings, await engines.archive_planner.due(DEFAULT_NAMESPACE, stream="clicks"))
-    await archive(engines, settings, CLICKS)
+    await engines.streams.append(CLICKS, numbered_records(0, 10))
+    await copy_ranges(
+        settings, await engines.archive_planner.due(DEFAULT_NAMESPACE, stream="clicks")
+    )
+    await archive_stream(engines, settings, CLICKS)
     assert len(stored(root)) == 2
     moment = max(file.changed_at_ms for file in root.files(""))
 
@@ -243,16 +252,16 @@ async def test_old_uncommitted_files_are_deleted(engines, settings, root, clock)
     old = await engines.archive_garbage_collector.collect_orphans()
 
     assert (young, old) == (0, 1)
-    [file] = await files_of(engines, CLICKS)
+    [file] = await archived_files(engines, CLICKS)
     assert stored(root) == [file.path]
 
 
 async def test_small_files_of_same_hour_are_compacted(engines, settings, root, clock):
     await engines.catalog.put_stream(CLICKS, StreamSpec())
     for first in range(0, 50, 10):
-        await engines.streams.append(CLICKS, numbered(first, 10))
-        await archive(engines, settings, CLICKS)
-    before = await files_of(engines, CLICKS)
+        await engines.streams.append(CLICKS, numbered_records(first, 10))
+        await archive_stream(engines, settings, CLICKS)
+    before = await archived_files(engines, CLICKS)
     clock.advance(ms=2 * HOUR)
     assert await engines.archive_planner.plan_compaction() == 1
     claim = (await engines.jobs.claim("test", [JobKind.COMPACT])).claim
@@ -261,17 +270,17 @@ async def test_small_files_of_same_hour_are_compacted(engines, settings, root, c
     joined = compact_files(root, DEFAULT_NAMESPACE, run)
     await engines.archive_committer.commit_compaction(claim, [(run, joined)], {})
 
-    assert await files_of(engines, CLICKS) == [joined]
+    assert await archived_files(engines, CLICKS) == [joined]
     assert run == before
-    assert bodies_in(root, [joined]) == bodies_in(root, before)
+    assert archived_bodies(root, [joined]) == archived_bodies(root, before)
     assert await engines.archive_planner.plan_compaction() == 0
 
 
 async def test_compaction_does_not_replace_deleted_files(engines, settings, root, clock):
     await engines.catalog.put_stream(CLICKS, StreamSpec(retention_ms=3 * HOUR))
     for first in range(0, 40, 10):
-        await engines.streams.append(CLICKS, numbered(first, 10))
-        await archive(engines, settings, CLICKS)
+        await engines.streams.append(CLICKS, numbered_records(first, 10))
+        await archive_stream(engines, settings, CLICKS)
     clock.advance(ms=2 * HOUR)
     await engines.archive_planner.plan_compaction()
     claim = (await engines.jobs.claim("test", [JobKind.COMPACT])).claim
@@ -282,7 +291,7 @@ async def test_compaction_does_not_replace_deleted_files(engines, settings, root
 
     await engines.archive_committer.commit_compaction(claim, [(run, joined)], {})
 
-    assert await files_of(engines, CLICKS) == []
+    assert await archived_files(engines, CLICKS) == []
 
 
 async def checked(settings) -> list[Any]:
@@ -293,8 +302,8 @@ async def checked(settings) -> list[Any]:
 async def test_intact_archive_is_verified(engines, settings):
     await engines.catalog.put_stream(CLICKS, StreamSpec())
     for first in (0, 10):
-        await engines.streams.append(CLICKS, numbered(first, 10))
-        await archive(engines, settings, CLICKS)
+        await engines.streams.append(CLICKS, numbered_records(first, 10))
+        await archive_stream(engines, settings, CLICKS)
 
     [shard] = await checked(settings)
 
@@ -304,9 +313,9 @@ async def test_intact_archive_is_verified(engines, settings):
 async def test_verify_finds_flipped_byte_and_missing_file(engines, settings, root, tmp_path):
     await engines.catalog.put_stream(CLICKS, StreamSpec())
     for first in (0, 10, 20):
-        await engines.streams.append(CLICKS, numbered(first, 10))
-        await archive(engines, settings, CLICKS)
-    flipped, missing, _ = await files_of(engines, CLICKS)
+        await engines.streams.append(CLICKS, numbered_records(first, 10))
+        await archive_stream(engines, settings, CLICKS)
+    flipped, missing, _ = await archived_files(engines, CLICKS)
     place = tmp_path / "archive" / flipped.path
     data = bytearray(place.read_bytes())
     data[100] ^= 1
@@ -322,9 +331,9 @@ async def test_verify_finds_flipped_byte_and_missing_file(engines, settings, roo
 async def test_verify_finds_missing_offsets(engines, settings):
     await engines.catalog.put_stream(CLICKS, StreamSpec())
     for first in (0, 10, 20):
-        await engines.streams.append(CLICKS, numbered(first, 10))
-        await archive(engines, settings, CLICKS)
-    _, middle, _ = await files_of(engines, CLICKS)
+        await engines.streams.append(CLICKS, numbered_records(first, 10))
+        await archive_stream(engines, settings, CLICKS)
+    _, middle, _ = await archived_files(engines, CLICKS)
     async with open_database(settings) as database:
         await ArchiveRows(database).forget([middle.file_id])
 
@@ -335,7 +344,7 @@ async def test_verify_finds_missing_offsets(engines, settings):
 
 async def test_archiving_resumes_after_full_disk(engines, settings, root, monkeypatch):
     await engines.catalog.put_stream(CLICKS, StreamSpec())
-    await engines.streams.append(CLICKS, numbered(0, 10))
+    await engines.streams.append(CLICKS, numbered_records(0, 10))
     make = local_store._made
 
     class Full:
@@ -355,31 +364,33 @@ async def test_archiving_resumes_after_full_disk(engines, settings, root, monkey
             raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(local_store, "_made", lambda place: Full(make(place)))
-    full = await archive(engines, settings, CLICKS)
+    full = await archive_stream(engines, settings, CLICKS)
     left = stored(root)
     monkeypatch.setattr(local_store, "_made", make)
-    again = await archive(engines, settings, CLICKS)
+    again = await archive_stream(engines, settings, CLICKS)
 
     assert full.progress["failures"][0]["failure"] == "The archive is out of space."
     assert (left, full.progress["files"]) == ([], 0)
     assert again.progress["records"] == 10
-    assert bodies_in(root, await files_of(engines, CLICKS)) == [b"%d" % n for n in range(10)]
+    assert archived_bodies(root, await archived_files(engines, CLICKS)) == [
+        b"%d" % n for n in range(10)
+    ]
 
 
 async def test_clock_moving_back_keeps_record_order(engines, settings, root, clock):
     await engines.catalog.put_stream(CLICKS, StreamSpec(archive_lag_ms=limits.MINUTE_MS))
-    await engines.streams.append(CLICKS, numbered(0, 10))
+    await engines.streams.append(CLICKS, numbered_records(0, 10))
     clock.advance(ms=-3 * HOUR)
-    await engines.streams.append(CLICKS, numbered(10, 10))
+    await engines.streams.append(CLICKS, numbered_records(10, 10))
     before = await engines.archive_planner.plan()
     clock.advance(ms=3 * HOUR + limits.MINUTE_MS)
     after = await engines.archive_planner.plan()
     claim = (await engines.jobs.claim("test", [JobKind.ARCHIVE])).claim
-    copied = await copy(settings, await engines.archive_planner.due(DEFAULT_NAMESPACE))
+    copied = await copy_ranges(settings, await engines.archive_planner.due(DEFAULT_NAMESPACE))
 
     await engines.archive_committer.commit(claim, copied)
 
-    [file] = await files_of(engines, CLICKS)
+    [file] = await archived_files(engines, CLICKS)
     assert (before, after) == (0, 1)
     assert file.first_arrival_ms == file.last_arrival_ms
-    assert bodies_in(root, [file]) == [b"%d" % number for number in range(20)]
+    assert archived_bodies(root, [file]) == [b"%d" % number for number in range(20)]

@@ -11,7 +11,13 @@ from storage.domain.jobs import JobKind, JobState, LeaseLost
 from storage.domain.names import DEFAULT_NAMESPACE, StreamName
 from storage.domain.streams.stream import StreamSpec
 from storage.parquet.object_store import open_root
-from tests.archiving import AT_ONCE, bodies_in, copy, files_of, numbered
+from tests.archive_steps import (
+    WITHOUT_BACKOFF,
+    archived_bodies,
+    archived_files,
+    copy_ranges,
+    numbered_records,
+)
 
 pytestmark = pytest.mark.one_store
 
@@ -20,15 +26,15 @@ CLICKS = StreamName("clicks")
 
 @pytest.fixture
 async def engines(settings):
-    async with open_storage(settings, limits=AT_ONCE) as storage:
+    async with open_storage(settings, limits=WITHOUT_BACKOFF) as storage:
         yield storage
 
 
 async def test_concurrent_commits_of_same_ranges_have_one_winner(engines, settings):
     await engines.catalog.put_stream(CLICKS, StreamSpec())
-    await engines.streams.append(CLICKS, numbered(0, 10))
+    await engines.streams.append(CLICKS, numbered_records(0, 10))
     ranges = await engines.archive_planner.due(DEFAULT_NAMESPACE, stream="clicks")
-    twice = [await copy(settings, ranges) for _ in range(2)]
+    twice = [await copy_ranges(settings, ranges) for _ in range(2)]
     claims = []
     for number, copied in enumerate(twice):
         await engines.jobs.submit(DEFAULT_NAMESPACE, JobKind.ARCHIVE, f"{number}", {})
@@ -37,57 +43,57 @@ async def test_concurrent_commits_of_same_ranges_have_one_winner(engines, settin
 
     await asyncio.gather(*(engines.archive_committer.commit(*claim) for claim in claims))
 
-    files = await files_of(engines, CLICKS)
-    assert bodies_in(open_root(settings.archive_url), files) == [
+    files = await archived_files(engines, CLICKS)
+    assert archived_bodies(open_root(settings.archive_url), files) == [
         b"%d" % number for number in range(10)
     ]
 
 
 async def test_worker_that_lost_its_job_commits_nothing(engines, settings):
     await engines.catalog.put_stream(CLICKS, StreamSpec())
-    await engines.streams.append(CLICKS, numbered(0, 10))
+    await engines.streams.append(CLICKS, numbered_records(0, 10))
     await engines.archive_admin.flush(CLICKS)
     lost = (await engines.jobs.claim("slow", [JobKind.ARCHIVE])).claim
     await engines.jobs.release(lost)
     taken = (await engines.jobs.claim("quick", [JobKind.ARCHIVE])).claim
-    copied = await copy(
+    copied = await copy_ranges(
         settings, await engines.archive_planner.due(DEFAULT_NAMESPACE, stream="clicks")
     )
 
     with pytest.raises(LeaseLost):
         await engines.archive_committer.commit(lost, copied)
 
-    assert await files_of(engines, CLICKS) == []
+    assert await archived_files(engines, CLICKS) == []
     await engines.archive_committer.commit(taken, copied)
-    assert len(await files_of(engines, CLICKS)) == 1
+    assert len(await archived_files(engines, CLICKS)) == 1
 
 
 async def test_commit_is_idempotent(engines, settings):
     await engines.catalog.put_stream(CLICKS, StreamSpec())
-    await engines.streams.append(CLICKS, numbered(0, 10))
+    await engines.streams.append(CLICKS, numbered_records(0, 10))
     await engines.archive_admin.flush(CLICKS)
     claim = (await engines.jobs.claim("test", [JobKind.ARCHIVE])).claim
-    copied = await copy(
+    copied = await copy_ranges(
         settings, await engines.archive_planner.due(DEFAULT_NAMESPACE, stream="clicks")
     )
 
     for _ in range(2):
         await engines.archive_committer.commit(claim, copied)
 
-    assert len(await files_of(engines, CLICKS)) == 1
+    assert len(await archived_files(engines, CLICKS)) == 1
 
 
 async def test_range_with_missing_records_is_not_committed(engines, settings):
     other = StreamName("other")
     for name in (CLICKS, other):
         await engines.catalog.put_stream(name, StreamSpec())
-        await engines.streams.append(name, numbered(0, 10))
+        await engines.streams.append(name, numbered_records(0, 10))
     ranges = [
         log
         for name in ("clicks", "other")
         for log in await engines.archive_planner.due(DEFAULT_NAMESPACE, stream=name)
     ]
-    lacking, whole = await copy(settings, ranges)
+    lacking, whole = await copy_ranges(settings, ranges)
     lacking = replace(lacking, missing=((3, 5),))
     await engines.archive_admin.flush(CLICKS)
     claim = (await engines.jobs.claim("test", [JobKind.ARCHIVE])).claim
@@ -95,16 +101,16 @@ async def test_range_with_missing_records_is_not_committed(engines, settings):
     told = await engines.archive_committer.commit(claim, [lacking, whole])
 
     assert "[(3, 5)]" in told["failures"][0]["failure"]
-    assert await files_of(engines, CLICKS) == []
-    assert len(await files_of(engines, other)) == 1
+    assert await archived_files(engines, CLICKS) == []
+    assert len(await archived_files(engines, other)) == 1
 
 
 async def test_failed_range_blocks_later_ranges_of_its_shard(engines, settings):
     await engines.catalog.put_stream(CLICKS, StreamSpec())
-    await engines.streams.append(CLICKS, numbered(0, 30))
+    await engines.streams.append(CLICKS, numbered_records(0, 30))
     [log] = await engines.archive_planner.due(DEFAULT_NAMESPACE, stream="clicks")
     parts = [replace(log, first=first, next=first + 10) for first in (0, 10, 20)]
-    first, _, third = await copy(settings, parts)
+    first, _, third = await copy_ranges(settings, parts)
     await engines.archive_admin.flush(CLICKS)
     claim = (await engines.jobs.claim("test", [JobKind.ARCHIVE])).claim
 
@@ -112,21 +118,21 @@ async def test_failed_range_blocks_later_ranges_of_its_shard(engines, settings):
         claim, [third, CopyResult(parts[1], failure="no room"), first]
     )
 
-    assert [file.next_offset for file in await files_of(engines, CLICKS)] == [10]
+    assert [file.next_offset for file in await archived_files(engines, CLICKS)] == [10]
     [again] = await engines.archive_planner.due(DEFAULT_NAMESPACE, stream="clicks")
     assert (again.first, again.next) == (10, 30)
 
 
 async def test_flush_job_is_requeued_until_everything_is_archived(engines, settings):
     await engines.catalog.put_stream(CLICKS, StreamSpec(shards=2))
-    await engines.streams.append(CLICKS, numbered(0, 30))
+    await engines.streams.append(CLICKS, numbered_records(0, 30))
     asked = await engines.archive_admin.flush(CLICKS)
     found = []
     for refused in (2, 1, 0):
         claimed = await engines.jobs.claim("test", [JobKind.ARCHIVE])
         ranges = await engines.archive_planner.due(DEFAULT_NAMESPACE, stream="clicks")
         copied = [CopyResult(log, failure="no way there") for log in ranges[:refused]]
-        copied += await copy(settings, ranges[refused:])
+        copied += await copy_ranges(settings, ranges[refused:])
         await engines.archive_committer.commit(claimed.claim, copied)
         job = await engines.jobs.get(asked.job_id)
         found.append((len(ranges), job.state, job.failures, job.failure))
@@ -140,7 +146,7 @@ async def test_flush_job_is_requeued_until_everything_is_archived(engines, setti
 
 async def test_failures_are_logged_once_per_reason(engines, caplog):
     await engines.catalog.put_stream(CLICKS, StreamSpec(shards=3))
-    await engines.streams.append(CLICKS, numbered(0, 60))
+    await engines.streams.append(CLICKS, numbered_records(0, 60))
     await engines.archive_admin.flush(CLICKS)
     claimed = await engines.jobs.claim("test", [JobKind.ARCHIVE])
     ranges = await engines.archive_planner.due(DEFAULT_NAMESPACE, stream="clicks")
@@ -155,13 +161,13 @@ async def test_failures_are_logged_once_per_reason(engines, caplog):
 
 async def test_range_committed_by_another_job_is_not_failure(engines, settings):
     await engines.catalog.put_stream(CLICKS, StreamSpec())
-    await engines.streams.append(CLICKS, numbered(0, 10))
+    await engines.streams.append(CLICKS, numbered_records(0, 10))
     asked = await engines.archive_admin.flush(CLICKS)
     slow = await engines.jobs.claim("slow", [JobKind.ARCHIVE])
     [log] = await engines.archive_planner.due(DEFAULT_NAMESPACE, stream="clicks")
     await engines.jobs.submit(DEFAULT_NAMESPACE, JobKind.ARCHIVE, "lane 0", {"lane": 0})
     quick = await engines.jobs.claim("quick", [JobKind.ARCHIVE])
-    await engines.archive_committer.commit(quick.claim, await copy(settings, [log]))
+    await engines.archive_committer.commit(quick.claim, await copy_ranges(settings, [log]))
 
     gone = CopyResult(log, missing=((0, 10),))  # it left the hot store when it was archived
     told = await engines.archive_committer.commit(slow.claim, [gone])
@@ -172,4 +178,4 @@ async def test_range_committed_by_another_job_is_not_failure(engines, settings):
     assert told["failures"] == []
     assert (begun_again.state, begun_again.failures) == (JobState.QUEUED, 0)
     assert (await engines.jobs.get(asked.job_id)).state is JobState.DONE
-    assert len(await files_of(engines, CLICKS)) == 1
+    assert len(await archived_files(engines, CLICKS)) == 1

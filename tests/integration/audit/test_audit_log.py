@@ -44,7 +44,7 @@ async def test_entry_replaces_its_intent(engines, database_url):
 
     [entry] = await engines.audit_log.page(ALL)
     assert (entry.before, entry.after) == ({"delay_ms": 0}, {"delay_ms": 5})
-    assert (entry.seq, entry.outcome, entry.asked) == (1, "done", asked())
+    assert (entry.seq, entry.outcome, entry.call) == (1, "done", asked())
     assert count(database_url, "audit_pending") == 0
 
 

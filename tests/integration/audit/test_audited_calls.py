@@ -37,7 +37,7 @@ async def auditing(engines):
 
 async def outcomes(engines):
     found = await engines.audit_log.page(AuditFilter(), oldest_first=True)
-    return [(entry.asked.principal, entry.asked.operation, entry.outcome) for entry in found]
+    return [(entry.call.principal, entry.call.operation, entry.outcome) for entry in found]
 
 
 class Calls:
@@ -140,9 +140,9 @@ async def test_unauthenticated_caller_is_recorded_in_background(auditing, engine
     await auditing.settled()
 
     [entry] = await engines.audit_log.page(AuditFilter())
-    assert (entry.asked.operation, entry.outcome) == ("log_in", "refused:unauthenticated")
-    assert (entry.asked.address, entry.asked.protocol) == ("10.0.0.7", ApiProtocol.WS)
-    assert entry.asked.credential == "i" * 12
+    assert (entry.call.operation, entry.outcome) == ("log_in", "refused:unauthenticated")
+    assert (entry.call.address, entry.call.protocol) == ("10.0.0.7", ApiProtocol.WS)
+    assert entry.call.credential == "i" * 12
 
 
 async def test_unwritable_intent_returns_503_over_http(engines, database_url):
@@ -201,8 +201,8 @@ async def test_key_is_recorded_by_rights_and_never_by_secret(engines):
         ["producer"],
     )
     assert renewed.after["id"] == rotated["id"] or "rights" in renewed.after
-    assert revoked.asked.operation == "revoke_key"
-    assert (vain.status_code, stranger.asked.operation) == (401, "log_in")
+    assert revoked.call.operation == "revoke_key"
+    assert (vain.status_code, stranger.call.operation) == (401, "log_in")
     everything = str([created, changed, renewed, revoked, stranger])
     for secret in (made["secret"], rotated["secret"]):
         assert secret.rpartition("_")[2] not in everything

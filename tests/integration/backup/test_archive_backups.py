@@ -21,7 +21,7 @@ from storage.domain.streams.stream import ReadFrom, StreamSpec
 from storage.embedded.valkey import running_valkey
 from storage.parquet.object_store import open_root
 from storage.settings import StorageSettings
-from tests.archiving import archive
+from tests.archive_steps import archive_stream
 from tests.arrow import arrow_stream
 from tests.databases import fresh_database
 
@@ -61,7 +61,7 @@ async def with_history(storage, settings):
     """Create a stream with archived and unarchived records."""
     await storage.catalog.put_stream(CLICKS, StreamSpec())
     await storage.streams.append_to_shard(CLICKS, 0, [Record(b"old")])
-    await archive(storage, settings, CLICKS)
+    await archive_stream(storage, settings, CLICKS)
     await storage.streams.append_to_shard(CLICKS, 0, [Record(b"new")])
 
 

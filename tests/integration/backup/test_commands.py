@@ -16,7 +16,7 @@ from storage.embedded.postgres import PostgresServer
 from storage.embedded.servers import running
 from storage.embedded.valkey import ValkeyServer
 from storage.settings import StorageSettings
-from tests.commands import millstream
+from tests.cli_commands import millstream
 
 pytestmark = [
     pytest.mark.one_store,

@@ -16,7 +16,7 @@ from storage.embedded.postgres import PostgresServer
 from storage.embedded.servers import running
 from storage.embedded.valkey import ValkeyServer
 from storage.settings import StorageSettings
-from tests.commands import millstream
+from tests.cli_commands import millstream
 
 pytestmark = [pytest.mark.one_store, pytest.mark.one_server]
 
@@ -73,7 +73,7 @@ async def check_audit_log(storage):
     """Kept entries have the members that they were hashed with; the new one has both names."""
     *kept, new = await storage.audit_log.page(AuditFilter(), limit=100, oldest_first=True)
 
-    assert [entry.asked.operation for entry in kept] == AUDITED
+    assert [entry.call.operation for entry in kept] == AUDITED
     assert {"protocol" in entry.fields() for entry in kept} == {False}
     assert (new.fields()["protocol"], new.fields()["door"]) == ("cli", "cli")
 

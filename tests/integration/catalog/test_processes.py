@@ -14,9 +14,9 @@ from storage.domain.streams.stream import StreamSpec
 from storage.postgres.database import open_database
 from storage.postgres.listener import Listener
 from storage.settings import StorageSettings
+from tests.conditions import eventually
 from tests.databases import nobody_connects
 from tests.integration.catalog.definitions import CLICKS, ORDERS
-from tests.waiting import eventually
 
 
 async def test_change_reaches_other_process(catalog, other):

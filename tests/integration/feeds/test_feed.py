@@ -20,7 +20,7 @@ from storage.domain.limits import MIB
 from storage.domain.log.record_batch import Record
 from storage.domain.names import StreamName
 from storage.domain.streams.stream import RING_SIZE, Gap, LogRecord, StreamSpec
-from tests.archiving import archive
+from tests.archive_steps import archive_stream
 
 pytestmark = pytest.mark.one_store
 
@@ -403,7 +403,7 @@ async def test_records_missing_from_hot_store_come_from_archive(settings, clock,
         await storage.catalog.put_stream(CLICKS, NOTHING_HOT)
         feeds = Feeds(storage.streams, storage.catalog, {"words": Format(words, b" ")})
         await append(storage, 4)
-        await archive(storage, settings, CLICKS)
+        await archive_stream(storage, settings, CLICKS)
         while await storage.streams.trim(CLICKS, 1_000):
             pass
         await append(storage, 1)

@@ -12,8 +12,8 @@ from api.http.request import FastRequest
 from storage.domain.limits import Limits
 from storage.domain.names import QueueName
 from storage.domain.queues.queue import QueueSpec
-from tests.sockets import serving
-from tests.waiting import eventually
+from tests.conditions import eventually
+from tests.websocket_client import running_server
 
 pytestmark = pytest.mark.one_store
 
@@ -25,7 +25,7 @@ async def test_answered_request_is_freed_immediately(storage):
     """Its body stayed until the next garbage collection, and longer on an idle connection."""
     await storage.catalog.put_queue(QueueName("orders"), QueueSpec())
     async with (
-        serving(storage, Limits()) as server,
+        running_server(storage, Limits()) as server,
         httpx.AsyncClient(base_url=server.url) as client,
     ):
         gc.disable()
@@ -66,7 +66,7 @@ async def asked(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, head
 
 async def test_connection_has_one_task_for_hot_requests_until_it_ends(storage):
     await storage.catalog.put_queue(QueueName("orders"), QueueSpec())
-    async with serving(storage, Limits()) as server:
+    async with running_server(storage, Limits()) as server:
         reader, writer = await connected(server.url)
         answers, tasks = [], serving_tasks()
         for head in (RECEIVE, RECEIVE, "GET /livez HTTP/1.1", RECEIVE):
@@ -81,7 +81,7 @@ async def test_connection_has_one_task_for_hot_requests_until_it_ends(storage):
 
 async def test_websocket_connection_has_no_task_for_hot_requests(storage):
     await storage.catalog.put_queue(QueueName("orders"), QueueSpec())
-    async with serving(storage, Limits()) as server:
+    async with running_server(storage, Limits()) as server:
         reader, writer = await connected(server.url)
         await asked(reader, writer, RECEIVE)
         told = await asked(
@@ -101,7 +101,7 @@ async def test_websocket_connection_has_no_task_for_hot_requests(storage):
 async def test_large_response_reaches_slow_client_whole(storage):
     await storage.catalog.put_queue(QueueName("orders"), QueueSpec())
     body = "".join(map(str, range(40_000)))
-    async with serving(storage, Limits()) as server:
+    async with running_server(storage, Limits()) as server:
         async with httpx.AsyncClient(base_url=server.url) as client:
             await client.post("/v1/queues/orders/messages", json={"body": body})
         reader, writer = await connected(server.url)

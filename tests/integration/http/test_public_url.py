@@ -6,7 +6,7 @@ from pydantic import ValidationError
 
 from api.config.settings import Settings
 from storage.domain.limits import Limits
-from tests.sockets import serving
+from tests.websocket_client import running_server
 
 pytestmark = pytest.mark.one_store
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.one_store
 async def test_queue_urls_and_examples_use_public_url(storage, said):
     """Perl's Amazon::SQS::Simple omits the port from Host, and some proxies replace Host."""
     async with (
-        serving(storage, Limits(), Settings(public_url=said)) as server,
+        running_server(storage, Limits(), Settings(public_url=said)) as server,
         httpx.AsyncClient(base_url=server.url) as client,
     ):
         queue = {"Action": "CreateQueue", "QueueName": "orders"}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.guarded import guarding
+from tests.secured_service import running_secured_service
 
 pytestmark = pytest.mark.one_store
 
@@ -42,13 +42,13 @@ WAITING = (
 
 async def tried(redis_url: str, database_url: str, *options: str) -> tuple[int, str]:
     """Run it with an administrator's key; returns the exit code and the output."""
-    async with guarding(redis_url, database_url) as guarded:
-        key = await guarded.key(all_namespaces=True)
+    async with running_secured_service(redis_url, database_url) as secured_service:
+        key = await secured_service.key(all_namespaces=True)
         process = await asyncio.create_subprocess_exec(
             str(Path(sys.executable).with_name("st")),
             "run",
             str(ROOT / "openapi" / "openapi.json"),
-            f"--url={guarded.url}",
+            f"--url={secured_service.url}",
             f"--header=Authorization: Bearer {key.word}",
             f"--checks={','.join(CHECKS)}",
             *(f"--exclude-operation-id={name}" for name in LEFT_OUT),

@@ -17,7 +17,7 @@ from storage.domain.jobs import (
     RequestedState,
 )
 from storage.postgres.database import conninfo, open_database
-from storage.postgres.repositories.jobs import ended, let_go
+from storage.postgres.repositories.jobs import attempt_outcome, end_attempt
 from storage.settings import StorageSettings
 
 pytestmark = pytest.mark.one_store
@@ -427,8 +427,8 @@ async def test_job_ends_atomically_with_writes_of_its_attempt(database_url, jobs
 
         async def write(then):
             async with database.writing() as session:
-                before = await ended(session, claim)
-                await let_go(session, claim, {"files": 1}, lambda _: done)
+                before = await attempt_outcome(session, claim)
+                await end_attempt(session, claim, {"files": 1}, lambda _: done)
                 return then(before)
 
         with pytest.raises(ZeroDivisionError):

@@ -356,7 +356,7 @@ async def test_old_unsettled_messages_leave_log_and_are_delivered(storage, redis
         verdicts = [Settlement(one.receipt_handle, SettleAction.ACK) for one in received]
         await storage.queues.settle(ORDERS, verdicts)
 
-    while await storage.queues.tidy(ORDERS):
+    while await storage.queues.sweep(ORDERS):
         pass
 
     queue = await storage.catalog.queue(ORDERS)

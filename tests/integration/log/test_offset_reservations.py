@@ -238,7 +238,7 @@ class LossyStore:
     log_id: LogId
     epoch: int = 1
     meta: LogState | None = None
-    kept: list[LogState | None] = field(default_factory=list)
+    snapshots: list[LogState | None] = field(default_factory=list)
     placed: dict[int, LogState] = field(default_factory=dict)
     handed_out: list[int] = field(default_factory=list)
 
@@ -281,7 +281,7 @@ class LossyStore:
 
     def keep(self) -> None:
         """Keep a backup, or a replica that falls behind from here."""
-        self.kept.append(self.meta)
+        self.snapshots.append(self.meta)
 
     def lose(self) -> None:
         """Lose the log within an epoch."""
@@ -290,7 +290,7 @@ class LossyStore:
 
     def restore(self, which: int) -> None:
         """Fail over or restore: an earlier state, and a new store epoch."""
-        self.meta = self.kept[which % len(self.kept)] if self.kept else None
+        self.meta = self.snapshots[which % len(self.snapshots)] if self.snapshots else None
         self.epoch += 1
 
 

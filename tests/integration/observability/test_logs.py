@@ -25,9 +25,9 @@ from storage.domain.names import QueueName, StreamName
 from storage.domain.queues.queue import QueueSpec
 from storage.domain.streams.stream import StreamSpec
 from storage.settings import StorageSettings
-from tests.collector import collecting
-from tests.guarded import LET_IN, Guarded
-from tests.sockets import PATIENCE_S, serving
+from tests.otlp_collector import running_collector
+from tests.secured_service import ADMIN_RIGHTS, SecuredService
+from tests.websocket_client import PATIENCE_S, running_server
 
 pytestmark = pytest.mark.one_store
 
@@ -61,14 +61,14 @@ def lines() -> Iterator[Lines]:
 
 
 @asynccontextmanager
-async def logging_to(lines: Lines, storage: Storage, **more: Any) -> AsyncGenerator[Guarded]:
+async def logging_to(lines: Lines, storage: Storage, **more: Any) -> AsyncGenerator[SecuredService]:
     """Serve with credentials required, and with the most verbose log."""
     settings = Settings(auth="keys", log_level="debug", access_log="all", **more)
-    async with serving(storage, Limits(), settings) as server:
+    async with running_server(storage, Limits(), settings) as server:
         [handler] = logging.getLogger().handlers
         assert isinstance(handler, logging.StreamHandler)
         handler.setStream(lines.written)
-        yield Guarded(server, storage)
+        yield SecuredService(server, storage)
 
 
 @pytest.fixture
@@ -98,12 +98,12 @@ def raise_unexpected_errors(storage: Storage, monkeypatch: pytest.MonkeyPatch) -
             monkeypatch.setattr(engine, verb, boom)
 
 
-async def send_secrets(guarded: Guarded) -> list[str]:
+async def send_secrets(secured_service: SecuredService) -> list[str]:
     """Send secrets in headers, queries and bodies; returns the other secrets."""
-    key, pair = await guarded.key(), await guarded.key(kind=CredentialKind.PAIR)
+    key, pair = await secured_service.key(), await secured_service.key(kind=CredentialKind.PAIR)
     headers = {"authorization": f"Bearer {key.word}"}
     body = {"body": SECRET, "headers": {"h": SECRET}}
-    async with httpx.AsyncClient(base_url=guarded.url, timeout=PATIENCE_S) as client:
+    async with httpx.AsyncClient(base_url=secured_service.url, timeout=PATIENCE_S) as client:
         for shown in (headers, {"x-api-key": f"msk_{SECRET}"}, {"authorization": SECRET}):
             path = f"/v1/queues/orders/messages?ticket={SECRET}"
             await client.post(path, json=body, headers=shown)
@@ -117,10 +117,10 @@ async def send_secrets(guarded: Guarded) -> list[str]:
             query = {"Action": "SendMessage", "MessageBody": SECRET, "QueueUrl": "orders"}
             await client.post("/", data=query, headers=shown)
         ticket = (await client.post("/v1/tickets", headers=headers)).json()["ticket"]
-    await asyncio.to_thread(_by_amazon, guarded, pair)
+    await asyncio.to_thread(_by_amazon, secured_service, pair)
     for word in (SECRET, ticket):
         with suppress(InvalidStatus):
-            async with connect(f"{guarded.socket_address}?ticket={word}") as socket:
+            async with connect(f"{secured_service.socket_address}?ticket={word}") as socket:
                 await socket.send(json.dumps({"type": "hello"}))
                 await socket.recv()
                 items = [{"body": SECRET}]
@@ -131,20 +131,23 @@ async def send_secrets(guarded: Guarded) -> list[str]:
     return [SECRET, key.word, pair.word, ticket]
 
 
-def _by_amazon(guarded: Guarded, pair: NewSecret) -> None:
-    with closing(guarded.client("sqs", pair.id, pair.word)) as sqs, suppress(ClientError):
+def _by_amazon(secured_service: SecuredService, pair: NewSecret) -> None:
+    with closing(secured_service.client("sqs", pair.id, pair.word)) as sqs, suppress(ClientError):
         url = sqs.get_queue_url(QueueName="orders")["QueueUrl"]
         sqs.send_message(QueueUrl=url, MessageBody=SECRET)
-    with closing(guarded.client("kinesis", pair.id, pair.word)) as kinesis, suppress(ClientError):
+    with (
+        closing(secured_service.client("kinesis", pair.id, pair.word)) as kinesis,
+        suppress(ClientError),
+    ):
         kinesis.put_record(StreamName="clicks", Data=SECRET.encode(), PartitionKey="k")
 
 
 async def test_log_lines_have_request_fields_but_no_body_or_secret(
     guarded_storage, lines, monkeypatch
 ):
-    async with logging_to(lines, guarded_storage) as guarded:
+    async with logging_to(lines, guarded_storage) as secured_service:
         raise_unexpected_errors(guarded_storage, monkeypatch)
-        secrets = await send_secrets(guarded)
+        secrets = await send_secrets(secured_service)
 
     written = lines.written.getvalue()
     assert [word for word in secrets if word in written] == []
@@ -160,12 +163,12 @@ async def test_log_lines_have_request_fields_but_no_body_or_secret(
 
 
 async def test_log_line_names_caller_operation_and_outcome(guarded_storage, lines):
-    async with logging_to(lines, guarded_storage) as guarded:
-        key = await guarded.key(LET_IN)
+    async with logging_to(lines, guarded_storage) as secured_service:
+        key = await secured_service.key(ADMIN_RIGHTS)
         path = "/v1/queues/orders/messages"
         headers = {"x-request-id": "mine-1"}
-        await guarded.ask("POST", path, key, json={"body": "x"}, headers=headers)
-        await guarded.ask("GET", "/v1/queues/missing", key)
+        await secured_service.request("POST", path, key, json={"body": "x"}, headers=headers)
+        await secured_service.request("GET", "/v1/queues/missing", key)
 
     sent, got = lines.of("request")
     assert (sent["operation"], sent["status"], sent["request_id"]) == (
@@ -179,19 +182,23 @@ async def test_log_line_names_caller_operation_and_outcome(guarded_storage, line
 
 
 async def test_log_line_names_its_span_when_tracing(guarded_storage, lines, monkeypatch):
-    with collecting() as collected:
-        async with logging_to(lines, guarded_storage, otlp_endpoint=collected.url) as guarded:
+    with running_collector() as collected:
+        async with logging_to(
+            lines, guarded_storage, otlp_endpoint=collected.url
+        ) as secured_service:
             raise_unexpected_errors(guarded_storage, monkeypatch)
-            key = await guarded.key()
-            await guarded.ask("POST", "/v1/queues/orders/messages", key, json={"body": "x"})
+            key = await secured_service.key()
+            await secured_service.request(
+                "POST", "/v1/queues/orders/messages", key, json={"body": "x"}
+            )
 
-    [span], [failed] = collected.named("send orders"), lines.of("request_failed")
+    [span], [failed] = collected.spans_named("send orders"), lines.of("request_failed")
     assert (failed["trace_id"], failed["span_id"]) == (span.trace_id.hex(), span.span_id.hex())
     assert span.status.code == 2
 
 
 async def test_only_failures_are_logged_by_default(guarded_storage, lines):
-    async with serving(guarded_storage, Limits(), Settings(log_level="info")) as server:
+    async with running_server(guarded_storage, Limits(), Settings(log_level="info")) as server:
         logging.getLogger().handlers[0].setStream(lines.written)  # type: ignore[attr-defined]
         async with httpx.AsyncClient(base_url=server.url) as client:
             await client.post("/v1/queues/orders/messages", json={"body": "x"})

@@ -30,7 +30,7 @@ from storage.domain.queues.message import NewMessage
 from storage.domain.queues.queue import QueueSpec
 from storage.embedded.processes import child_setup
 from storage.settings import StorageSettings
-from tests.guarded import guarding
+from tests.secured_service import running_secured_service
 
 pytestmark = pytest.mark.one_store
 
@@ -39,9 +39,9 @@ OPENMETRICS = {"accept": "application/openmetrics-text; version=1.0.0"}
 
 
 @pytest.fixture
-async def guarded(redis_url, database_url):
-    async with guarding(redis_url, database_url) as guarded:
-        yield guarded
+async def secured_service(redis_url, database_url):
+    async with running_secured_service(redis_url, database_url) as secured_service:
+        yield secured_service
 
 
 def values(text, parse=parse_text):
@@ -56,12 +56,12 @@ def value(text, name, **labels):
     return values(text).get((name, tuple(sorted(labels.items()))))
 
 
-async def test_scrape_reports_contents_of_stores(guarded):
-    await guarded.storage.queues.send(ORDERS, [NewMessage(b"x")] * 3)
-    await guarded.storage.queues.receive(ORDERS)
-    await guarded.storage.time_series.sample()
+async def test_scrape_reports_contents_of_stores(secured_service):
+    await secured_service.storage.queues.send(ORDERS, [NewMessage(b"x")] * 3)
+    await secured_service.storage.queues.receive(ORDERS)
+    await secured_service.storage.time_series.sample()
 
-    text = (await guarded.ask("GET", "/metrics", await guarded.key())).text
+    text = (await secured_service.request("GET", "/metrics", await secured_service.key())).text
 
     assert value(text, "millstream_queue_messages", state="ready") == 2
     assert value(text, "millstream_queue_messages", state="in_flight") == 1
@@ -75,11 +75,11 @@ async def test_scrape_reports_contents_of_stores(guarded):
     assert {one.name for one in STATE_METRICS} <= told
 
 
-async def test_store_round_trips_are_timed(guarded):
-    key = await guarded.key()
-    await guarded.ask("POST", "/v1/queues/orders/messages", key, json={"body": "x"})
+async def test_store_round_trips_are_timed(secured_service):
+    key = await secured_service.key()
+    await secured_service.request("POST", "/v1/queues/orders/messages", key, json={"body": "x"})
 
-    text = (await guarded.ask("GET", "/metrics", key)).text
+    text = (await secured_service.request("GET", "/metrics", key)).text
 
     assert value(text, "millstream_redis_command_duration_seconds_count", op="write") > 0
     assert value(text, "millstream_postgres_query_duration_seconds_count", op="read") > 0
@@ -87,11 +87,13 @@ async def test_store_round_trips_are_timed(guarded):
 
 
 @pytest.mark.parametrize("path", ["/metrics", "/metrics/per-object"])
-async def test_openmetrics_is_served_on_request(guarded, path):
-    await guarded.storage.time_series.sample()
+async def test_openmetrics_is_served_on_request(secured_service, path):
+    await secured_service.storage.time_series.sample()
 
-    answer = await guarded.ask("GET", path, await guarded.key(), headers=OPENMETRICS)
-    plain = await guarded.ask("GET", path, await guarded.key())
+    answer = await secured_service.request(
+        "GET", path, await secured_service.key(), headers=OPENMETRICS
+    )
+    plain = await secured_service.request("GET", path, await secured_service.key())
 
     assert answer.headers["content-type"].startswith("application/openmetrics-text")
     assert answer.text.endswith("# EOF\n")
@@ -100,23 +102,23 @@ async def test_openmetrics_is_served_on_request(guarded, path):
     assert "# EOF" not in plain.text
 
 
-async def test_concurrent_scrapes_share_one_store_query(guarded, monkeypatch):
-    key, asked = await guarded.key(), []
-    figures = guarded.storage.health.hot_figures
+async def test_concurrent_scrapes_share_one_store_query(secured_service, monkeypatch):
+    key, asked = await secured_service.key(), []
+    figures = secured_service.storage.health.hot_figures
 
     async def counted():
         asked.append(1)
         return await figures()
 
-    monkeypatch.setattr(guarded.storage.health, "hot_figures", counted)
+    monkeypatch.setattr(secured_service.storage.health, "hot_figures", counted)
     for _ in range(5):
-        await guarded.ask("GET", "/metrics", key)
+        await secured_service.request("GET", "/metrics", key)
 
     assert len(asked) == 1
 
 
-async def test_objects_are_reported_by_name(guarded):
-    storage = guarded.storage
+async def test_objects_are_reported_by_name(secured_service):
+    storage = secured_service.storage
     await storage.groups.put(
         GroupName("readers"), GroupSpec(stream="clicks", kind=GroupKind.SIMPLE)
     )
@@ -124,9 +126,19 @@ async def test_objects_are_reported_by_name(guarded):
     await storage.queues.send(ORDERS, [NewMessage(b"x")])
     await storage.time_series.sample()
 
-    text = (await guarded.ask("GET", "/metrics/per-object", await guarded.key())).text
-    queues = (await guarded.ask("GET", "/metrics/per-object?kind=queues", await guarded.key())).text
-    other = (await guarded.ask("GET", "/metrics/per-object?prefix=cl", await guarded.key())).text
+    text = (
+        await secured_service.request("GET", "/metrics/per-object", await secured_service.key())
+    ).text
+    queues = (
+        await secured_service.request(
+            "GET", "/metrics/per-object?kind=queues", await secured_service.key()
+        )
+    ).text
+    other = (
+        await secured_service.request(
+            "GET", "/metrics/per-object?prefix=cl", await secured_service.key()
+        )
+    ).text
 
     at = {"namespace": "default", "queue": "orders"}
     assert value(text, "millstream_object_queue_messages", **at, state="ready") == 1
@@ -144,14 +156,14 @@ async def test_objects_are_reported_by_name(guarded):
     assert "clicks" in other
 
 
-async def test_objects_hidden_from_caller_are_not_reported(guarded):
-    await guarded.storage.catalog.put_queue(QueueName("secret"), QueueSpec())
-    await guarded.storage.time_series.sample()
+async def test_objects_hidden_from_caller_are_not_reported(secured_service):
+    await secured_service.storage.catalog.put_queue(QueueName("secret"), QueueSpec())
+    await secured_service.storage.time_series.sample()
     some = Grant(Effect.ALLOW, ("queue:list", "metrics:read"), ("orders*",))
-    key = await guarded.key(Rights(grants=(some,)))
+    key = await secured_service.key(Rights(grants=(some,)))
 
-    answer = await guarded.ask("GET", "/metrics/per-object", key)
-    whole = await guarded.ask("GET", "/metrics", key)
+    answer = await secured_service.request("GET", "/metrics/per-object", key)
+    whole = await secured_service.request("GET", "/metrics", key)
 
     assert "orders" in answer.text
     assert "secret" not in answer.text
@@ -159,13 +171,17 @@ async def test_objects_hidden_from_caller_are_not_reported(guarded):
     assert whole.status_code == 403
 
 
-async def test_object_count_is_limited_and_truncation_is_reported(guarded, monkeypatch):
+async def test_object_count_is_limited_and_truncation_is_reported(secured_service, monkeypatch):
     monkeypatch.setattr(limits, "OBJECT_METRICS_MAX", 2)
     for nth in range(3):
-        await guarded.storage.catalog.put_queue(QueueName(f"q{nth}"), QueueSpec())
-    await guarded.storage.time_series.sample()
+        await secured_service.storage.catalog.put_queue(QueueName(f"q{nth}"), QueueSpec())
+    await secured_service.storage.time_series.sample()
 
-    text = (await guarded.ask("GET", "/metrics/per-object?prefix=q", await guarded.key())).text
+    text = (
+        await secured_service.request(
+            "GET", "/metrics/per-object?prefix=q", await secured_service.key()
+        )
+    ).text
 
     assert value(text, "millstream_objects_truncated", kind="queues") == 1
     assert '"q1"' in text

@@ -14,9 +14,9 @@ from storage.domain.limits import Limits
 from storage.domain.names import QueueName, StreamName
 from storage.domain.queues.queue import QueueSpec
 from storage.domain.streams.stream import StreamSpec
-from tests.amazon import aws_client
-from tests.collector import Collected, collecting, told
-from tests.sockets import PATIENCE_S, Server, serving
+from tests.aws_clients import aws_client
+from tests.otlp_collector import SpanCollector, attributes_of, running_collector
+from tests.websocket_client import PATIENCE_S, Server, running_server
 
 pytestmark = pytest.mark.one_store
 
@@ -55,20 +55,20 @@ class Traced:
 @asynccontextmanager
 async def serve(storage: Storage, settings: Settings | None = None) -> AsyncGenerator[Traced]:
     """Serve a storage; its spans are available once this has ended."""
-    async with serving(storage, Limits(), settings) as server:
+    async with running_server(storage, Limits(), settings) as server:
         traced = Traced(server)
         async with traced.client:
             yield traced
 
 
 @pytest.fixture
-async def collected() -> AsyncGenerator[Collected]:
-    with collecting() as found:
+async def collected() -> AsyncGenerator[SpanCollector]:
+    with running_collector() as found:
         yield found
 
 
 @pytest.fixture
-def settings_of(collected: Collected) -> Settings:
+def settings_of(collected: SpanCollector) -> Settings:
     return Settings(otlp_endpoint=collected.url)
 
 
@@ -134,12 +134,15 @@ async def test_receive_over_rest_links_to_sqs_send(stocked, settings_of, collect
         await traced.client.post("/v1/queues/orders/settle", json=verdict)
         assert await traced.receive() == []
 
-    [send], [receive] = collected.named("send orders"), collected.named("receive orders")
-    [settle] = collected.named("settle orders")
+    [send], [receive] = (
+        collected.spans_named("send orders"),
+        collected.spans_named("receive orders"),
+    )
+    [settle] = collected.spans_named("settle orders")
     assert message["headers"] == {"traceparent": SAID_BY_AMAZON}
     assert links(receive) == [ids(SAID_BY_AMAZON)] == links(send)
     assert (receive.kind, settle.kind) == (SERVER, SERVER)
-    assert told(receive) == {
+    assert attributes_of(receive) == {
         "messaging.system": "millstream",
         "messaging.operation.name": "receive",
         "messaging.operation.type": "receive",
@@ -149,7 +152,7 @@ async def test_receive_over_rest_links_to_sqs_send(stocked, settings_of, collect
         "millstream.namespace": "default",
         "http.response.status_code": 200,
     }
-    assert told(send)["millstream.operation"] == "SendMessage"
+    assert attributes_of(send)["millstream.operation"] == "SendMessage"
     assert {one["service.name"] for one in collected.resources} == {"millstream"}
 
 
@@ -159,8 +162,8 @@ async def test_send_without_context_starts_trace(stocked, settings_of, collected
         await traced.sqs("send_message", MessageBody="b")
         first, second = await traced.receive()
 
-    by_rest, by_sqs = collected.named("send orders")
-    [receive] = collected.named("receive orders")
+    by_rest, by_sqs = collected.spans_named("send orders")
+    [receive] = collected.spans_named("receive orders")
     assert {by_rest.kind, by_sqs.kind} == {PRODUCER}
     assert ids(first["headers"]["traceparent"]) == own(by_rest)
     assert ids(second["headers"]["traceparent"]) == own(by_sqs)
@@ -177,7 +180,7 @@ async def test_caller_context_is_propagated_unless_message_has_its_own(
         await traced.client.post(path, json={"messages": messages}, headers=headers)
         first, second = await traced.receive()
 
-    [send] = collected.named("send orders")
+    [send] = collected.spans_named("send orders")
     assert (send.trace_id.hex(), send.parent_span_id.hex()) == ids(CALLER)
     assert (send.kind, send.trace_state) == (SERVER, "vendor=1")
     assert first["headers"] == {"traceparent": CALLER, "tracestate": "vendor=1"}
@@ -191,14 +194,14 @@ async def test_trace_context_crosses_rest_and_websocket(stocked, settings_of, co
         await traced.send("a", headers={"traceparent": CALLER})
         [pushed] = await socket.messages(1)
         items = [{"body": "b"}, {"body": "c", "headers": {"traceparent": CALLER}}]
-        await socket.ask("publish", to="queue:orders", items=items)
+        await socket.request("publish", to="queue:orders", items=items)
         second, third = await traced.receive()
 
-    pushing, receive = collected.named("receive orders")
-    _, publish = collected.named("send orders")
+    pushing, receive = collected.spans_named("receive orders")
+    _, publish = collected.spans_named("send orders")
     assert pushed["headers"] == {"traceparent": CALLER}
     assert links(pushing) == [ids(CALLER)]
-    assert told(pushing)["millstream.operation"] == "deliver"
+    assert attributes_of(pushing)["millstream.operation"] == "deliver"
     assert ids(second["headers"]["traceparent"]) == own(publish)
     assert third["headers"] == {"traceparent": CALLER}
     assert links(receive) == [own(publish), ids(CALLER)]
@@ -211,7 +214,10 @@ async def test_stream_records_carry_trace_context(stocked, settings_of, collecte
         read = (await client.get("/v1/streams/clicks/records")).json()["records"]
         events = await client.get("/v1/streams/clicks/events?follow=false")
 
-    [send], [receive] = collected.named("send clicks"), collected.named("receive clicks")
+    [send], [receive] = (
+        collected.spans_named("send clicks"),
+        collected.spans_named("receive clicks"),
+    )
     context = read[0]["headers"]["traceparent"]
     assert ids(context) == own(send)
     assert links(receive) == [own(send)]
@@ -229,10 +235,10 @@ async def test_waiting_receive_span_excludes_wait_and_empty_has_none(
         await traced.send("a")
         await waiting
 
-    [receive] = collected.named("receive orders")
+    [receive] = collected.spans_named("receive orders")
     took_ms = (receive.end_time_unix_nano - receive.start_time_unix_nano) / 1e6
     assert took_ms < 500
-    assert told(receive)["millstream.waited_ms"] >= 1000
+    assert attributes_of(receive)["millstream.waited_ms"] >= 1000
 
 
 async def test_request_spans_are_named_by_route_and_record_errors(stocked, settings_of, collected):
@@ -243,11 +249,11 @@ async def test_request_spans_are_named_by_route_and_record_errors(stocked, setti
         await client.post("/v1/queues/missing/messages", json={"body": "a"})
         await client.get("/livez")
 
-    first, second = collected.named("GET /v1/queues/{queue}")
-    [send] = collected.named("send missing")
+    first, second = collected.spans_named("GET /v1/queues/{queue}")
+    [send] = collected.spans_named("send missing")
     assert (first.trace_id.hex(), first.parent_span_id.hex()) == ids(CALLER)
-    assert told(second)["http.response.status_code"] == 404
-    assert told(send)["error.type"] == "queue_not_found"
+    assert attributes_of(second)["http.response.status_code"] == 404
+    assert attributes_of(send)["error.type"] == "queue_not_found"
     assert send.status.code == 0  # the caller's mistake
     assert len(collected.spans) == 3
     assert not [span for span in collected.spans if "secret" in str(span)]
@@ -287,11 +293,11 @@ async def test_idempotent_retry_adds_nothing_despite_new_span(stocked, settings_
         async with traced.server.socket() as socket:
             for _ in range(2):
                 frame = {"to": "queue:orders", "items": [{"body": "c"}], "idempotency_key": "p"}
-                told = await socket.ask("publish", **frame)
+                reply = await socket.request("publish", **frame)
 
     assert [answer.json()["duplicate"] for answer in sent] == [False, True, True]
     assert [answer.json()["duplicate"] for answer in appended] == [False, True, True]
-    assert told["results"][0]["duplicate"], told
+    assert reply["results"][0]["duplicate"], reply
     assert reused.json()["code"] == "idempotency_key_reused"
 
 
@@ -305,7 +311,7 @@ async def test_message_at_size_limit_is_accepted_with_its_span(stocked, settings
         record = {"data": "x" * 1023, "key": "k"}
         appended = await traced.client.post("/v1/streams/clicks/records", json=record)
 
-    assert ids(message["headers"]["traceparent"]) == own(collected.named("send orders")[0])
+    assert ids(message["headers"]["traceparent"]) == own(collected.spans_named("send orders")[0])
     assert appended.status_code == 201
 
 

@@ -26,13 +26,13 @@ async def storage(engines, clock):
 def visited(storage, monkeypatch):
     """The names of the visited queues, in order."""
     names = []
-    tidy = storage.queues.tidy
+    sweep = storage.queues.sweep
 
     async def noted(name, known=None):
         names.append(name)
-        return await tidy(name, known)
+        return await sweep(name, known)
 
-    monkeypatch.setattr(storage.queues, "tidy", noted)
+    monkeypatch.setattr(storage.queues, "sweep", noted)
     return names
 
 
@@ -75,7 +75,7 @@ async def test_changed_queue_is_visited_in_every_round(storage, visited):
 
 async def test_visit_creates_no_log_for_unused_queue(storage, redis_url):
     """Each would cost a Postgres transaction and a key, for queues that nobody uses."""
-    done = await storage.queues.tidy(QUEUES[0])
+    done = await storage.queues.sweep(QUEUES[0])
     log_id = (await storage.catalog.queue(QUEUES[0])).log_id
 
     assert done == 0

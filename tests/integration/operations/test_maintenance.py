@@ -21,7 +21,7 @@ from storage.domain.streams.stream import ReadFrom, StreamSpec
 from storage.embedded.valkey import running_valkey
 from storage.redis.keys import STORE_KEY, key
 from storage.settings import StorageSettings
-from tests.waiting import eventually
+from tests.conditions import eventually
 
 ORDERS = QueueName("orders")
 CLICKS = StreamName("clicks")

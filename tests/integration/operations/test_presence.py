@@ -25,8 +25,8 @@ from storage.domain.queues.message import NewMessage
 from storage.domain.queues.queue import QueueSpec
 from storage.operations.presence import ProcessRegistry, registered
 from storage.settings import StorageSettings
-from tests.guarded import guarding
-from tests.sockets import PATIENCE_S, Server, serving
+from tests.secured_service import running_secured_service
+from tests.websocket_client import PATIENCE_S, Server, running_server
 
 ORDERS = QueueName("orders")
 KNOWN = Limits(presence_heartbeat_ms=50)
@@ -157,8 +157,8 @@ async def servers(redis_url, database_url) -> AsyncGenerator[tuple[Server, Serve
         one = await stack.enter_async_context(open_storage(settings))
         other = await stack.enter_async_context(open_storage(settings))
         await one.catalog.put_queue(ORDERS, QueueSpec())
-        first = await stack.enter_async_context(serving(one, KNOWN))
-        second = await stack.enter_async_context(serving(other, KNOWN))
+        first = await stack.enter_async_context(running_server(one, KNOWN))
+        second = await stack.enter_async_context(running_server(other, KNOWN))
         await one.queues.send(ORDERS, [NewMessage(b"one")])
         yield first, second
 
@@ -228,16 +228,18 @@ async def test_sockets_are_paged_without_secrets(
 
 @pytest.mark.one_store
 async def test_closing_sockets_requires_more_than_viewing(redis_url, database_url):
-    async with guarding(redis_url, database_url) as guarded:
-        viewer = await guarded.key(Rights(roles=(Role.VIEWER,)))
-        producer = await guarded.key(Rights(roles=(Role.PRODUCER,)))
+    async with running_secured_service(redis_url, database_url) as secured_service:
+        viewer = await secured_service.key(Rights(roles=(Role.VIEWER,)))
+        producer = await secured_service.key(Rights(roles=(Role.PRODUCER,)))
         root = Principal("root", "default", LOCAL_ADMINISTRATOR.policy)
-        await guarded.storage.presence.heartbeat(process("one"), [socket("s1")])
+        await secured_service.storage.presence.heartbeat(process("one"), [socket("s1")])
 
-        seen = await guarded.ask("GET", "/v1/sockets", viewer)
-        refused = await guarded.ask("DELETE", "/v1/sockets/s1", viewer)
-        unseen = await guarded.ask("GET", "/v1/sockets", producer)
-        done = await guarded.ask("DELETE", "/v1/sockets/s1", await guarded.key(by=root))
+        seen = await secured_service.request("GET", "/v1/sockets", viewer)
+        refused = await secured_service.request("DELETE", "/v1/sockets/s1", viewer)
+        unseen = await secured_service.request("GET", "/v1/sockets", producer)
+        done = await secured_service.request(
+            "DELETE", "/v1/sockets/s1", await secured_service.key(by=root)
+        )
 
     assert [one["id"] for one in seen.json()["items"]] == ["s1"]
     assert (refused.status_code, unseen.status_code, done.status_code) == (403, 403, 204)

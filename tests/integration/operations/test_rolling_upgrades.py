@@ -9,7 +9,7 @@ import pytest
 from storage.bootstrap import open_storage
 from storage.postgres.schema_revision import head
 from storage.schema_version import schema_fault
-from tests.commands import millstream
+from tests.cli_commands import millstream
 
 pytestmark = pytest.mark.one_store
 

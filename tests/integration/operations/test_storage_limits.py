@@ -70,7 +70,7 @@ async def test_nearly_full_store_rejects_writes_only(small):
     with pytest.raises(BacklogFull):
         await small.streams.append(CLICKS, [Record(b"two", "key")])
     with pytest.raises(BacklogFull):
-        await small.streams.append_rising(CLICKS, "p", [1], [Record(b"two", "key")])
+        await small.streams.append_idempotent(CLICKS, "p", [1], [Record(b"two", "key")])
 
     assert refused.value.facts["retry_after_seconds"] == limits.GUARD_RETRY_S
     assert sent > 1_000

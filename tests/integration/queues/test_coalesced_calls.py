@@ -13,7 +13,7 @@ from storage.domain.errors import ErrorCode, InFlightLimitReached
 from storage.domain.queues.message import ReceivedMessage, SettleAction, Settlement
 from storage.domain.queues.queue import QueueSpec
 from storage.redis.queues.receive import Receives
-from tests.queue_verbs import LINE, WORK, made, receive, send
+from tests.queue_operations import LINE, WORK, create_queue, receive, send
 
 
 async def all_receive(
@@ -36,7 +36,7 @@ def script_calls(redis_url: str) -> int:
 
 
 async def test_concurrent_receivers_get_distinct_messages_in_order(engines):
-    await made(engines, WORK)
+    await create_queue(engines, WORK)
     sent = [b"%d" % number for number in range(55)]
     await send(engines.queues, WORK, *sent)
 
@@ -49,7 +49,7 @@ async def test_concurrent_receivers_get_distinct_messages_in_order(engines):
 
 @pytest.mark.one_store
 async def test_concurrent_receives_share_script_calls(engines, redis_url):
-    await made(engines, WORK)
+    await create_queue(engines, WORK)
     await send(engines.queues, WORK, *[b"x"] * 500)
     before = script_calls(redis_url)
 
@@ -68,7 +68,7 @@ async def acknowledged(engines: Storage, messages: list[ReceivedMessage]) -> lis
 
 
 async def test_batched_receives_keep_their_own_limits_and_timeouts(engines, clock):
-    await made(engines, WORK)
+    await create_queue(engines, WORK)
     await send(engines.queues, WORK, *[b"%d" % number for number in range(6)])
 
     few, many = await asyncio.gather(
@@ -84,7 +84,7 @@ async def test_batched_receives_keep_their_own_limits_and_timeouts(engines, cloc
 
 async def test_large_messages_reach_every_receiver_over_several_calls(engines, monkeypatch):
     monkeypatch.setattr(limits, "RECEIVE_BYTES_MAX", 5_000)
-    await made(engines, WORK)
+    await create_queue(engines, WORK)
     await send(engines.queues, WORK, *[bytes([65 + number]) * 1_000 for number in range(20)])
 
     found = await all_receive(engines, callers=10, most=2)
@@ -94,7 +94,7 @@ async def test_large_messages_reach_every_receiver_over_several_calls(engines, m
 
 
 async def test_message_group_is_delivered_to_one_concurrent_receiver(engines):
-    await made(engines, LINE)
+    await create_queue(engines, LINE)
     for group in ("a", "b"):
         await send(engines.queues, LINE, *[group.encode()] * 15, group=group)
 
@@ -105,7 +105,7 @@ async def test_message_group_is_delivered_to_one_concurrent_receiver(engines):
 
 
 async def test_concurrent_attempts_of_one_id_get_same_messages(engines):
-    await made(engines, LINE)
+    await create_queue(engines, LINE)
     await send(engines.queues, LINE, b"1", b"2", group="a")
 
     first, again = await all_receive(engines, LINE, callers=2, attempt_id="once")
@@ -126,7 +126,7 @@ async def test_concurrent_receives_respect_in_flight_limit(engines):
 
 
 async def test_batched_receives_split_between_grouped_and_ungrouped(engines):
-    await made(engines, WORK)
+    await create_queue(engines, WORK)
     await send(engines.queues, WORK, *[b"plain"] * 100)
     for group in ("a", "b", "c"):
         await send(engines.queues, WORK, *[b"grouped"] * 30, group=group)
@@ -139,7 +139,7 @@ async def test_batched_receives_split_between_grouped_and_ungrouped(engines):
 
 @pytest.mark.parametrize("left_already", [True, False])
 async def test_messages_of_cancelled_receive_are_ready_again(engines, monkeypatch, left_already):
-    await made(engines, WORK)
+    await create_queue(engines, WORK)
     await send(engines.queues, WORK, *[b"%d" % number for number in range(30)])
     make, handed_out = Receives.commands, []
 
@@ -172,7 +172,7 @@ async def test_messages_of_cancelled_receive_are_ready_again(engines, monkeypatc
 
 async def test_batched_settlements_are_answered_individually(engines, clock):
     chance = random.Random(7)
-    await made(engines, WORK)
+    await create_queue(engines, WORK)
     await send(engines.queues, WORK, *[b"x"] * 60)
     found = await all_receive(engines, callers=6)
     clock.advance(ms=1)

@@ -6,14 +6,23 @@ import pytest
 from storage.domain.queues.backoff import Backoff, BackoffKind, Jitter
 from storage.domain.queues.message import SettleAction, Settlement
 from storage.domain.queues.queue import DeadLetterTarget
-from tests.queue_verbs import DEAD, HOUR_MS, WORK, made, receive, send, settle, times_out
+from tests.queue_operations import (
+    DEAD,
+    HOUR_MS,
+    WORK,
+    create_queue,
+    expire_deliveries,
+    receive,
+    send,
+    settle,
+)
 
 # ── Time to live and long delays ──
 
 
 async def test_message_past_its_ttl_is_not_delivered(engines, clock):
     queues = engines.queues
-    await made(engines, WORK)
+    await create_queue(engines, WORK)
     await send(queues, WORK, b"short", ttl_ms=1_000)
     await send(queues, WORK, b"long")
     clock.advance(ms=1_000)
@@ -24,7 +33,7 @@ async def test_message_past_its_ttl_is_not_delivered(engines, clock):
 
 async def test_messages_past_ttl_are_counted_without_receive(engines, clock):
     queues = engines.queues
-    await made(engines, WORK)
+    await create_queue(engines, WORK)
     await send(queues, WORK, b"grouped", group="a", ttl_ms=1_000)
     await send(queues, WORK, b"delayed", delay_ms=500, ttl_ms=500)
     await send(queues, WORK, b"plain", ttl_ms=1_000)
@@ -37,7 +46,7 @@ async def test_messages_past_ttl_are_counted_without_receive(engines, clock):
 
 async def test_in_flight_message_expires_after_its_lease(engines, clock):
     queues = engines.queues
-    await made(engines, WORK)
+    await create_queue(engines, WORK)
     await send(queues, WORK, b"one", ttl_ms=1_000)
     await queues.receive(WORK, visibility_timeout_ms=2_000)
     clock.advance(ms=1_500)
@@ -52,10 +61,10 @@ async def test_in_flight_message_expires_after_its_lease(engines, clock):
 async def test_delay_can_last_years_and_retention_starts_at_its_end(engines, clock):
     queues = engines.queues
     year_ms = 365 * 24 * HOUR_MS
-    await made(engines, WORK, retention_ms=60_000)
+    await create_queue(engines, WORK, retention_ms=60_000)
     await send(queues, WORK, b"later", delay_ms=9 * year_ms)
     clock.advance(ms=9 * year_ms - 1)
-    await queues.tidy(WORK)
+    await queues.sweep(WORK)
     early = await receive(queues, WORK)
     clock.advance(ms=1)
 
@@ -65,7 +74,7 @@ async def test_delay_can_last_years_and_retention_starts_at_its_end(engines, clo
 
 async def test_message_due_in_years_does_not_hide_expired_ones(engines, clock):
     queues = engines.queues
-    await made(engines, WORK, retention_ms=60_000)
+    await create_queue(engines, WORK, retention_ms=60_000)
     await send(queues, WORK, b"later", delay_ms=365 * 24 * HOUR_MS)
     await send(queues, WORK, b"old")
     clock.advance(ms=60_000)
@@ -80,7 +89,7 @@ async def test_message_due_in_years_does_not_hide_expired_ones(engines, clock):
 
 async def test_higher_priority_is_delivered_first_in_order(engines, clock):
     queues = engines.queues
-    await made(engines, WORK)
+    await create_queue(engines, WORK)
     await send(queues, WORK, b"0a", b"0b")
     await send(queues, WORK, b"1a", b"1b", priority=1)
     await send(queues, WORK, b"9", priority=9)
@@ -92,7 +101,7 @@ async def test_higher_priority_is_delivered_first_in_order(engines, clock):
 
 async def test_oldest_ready_message_is_reported_across_priorities(engines, clock):
     queues = engines.queues
-    await made(engines, WORK)
+    await create_queue(engines, WORK)
     await send(queues, WORK, b"old", priority=1)
     since = clock.now_ms()
     clock.advance(ms=1_000)
@@ -104,11 +113,11 @@ async def test_oldest_ready_message_is_reported_across_priorities(engines, clock
 
 async def test_priority_is_kept_in_dead_letter_queue(engines, clock):
     queues = engines.queues
-    await made(engines, DEAD)
-    await made(engines, WORK, dead_letters=DeadLetterTarget("dead", 1))
+    await create_queue(engines, DEAD)
+    await create_queue(engines, WORK, dead_letters=DeadLetterTarget("dead", 1))
     await send(queues, WORK, b"low")
     await send(queues, WORK, b"high", priority=5)
-    await times_out(queues, WORK, clock, times=2)
+    await expire_deliveries(queues, WORK, clock, times=2)
 
     assert await receive(queues, DEAD) == [b"high", b"low"]
 
@@ -130,7 +139,7 @@ async def test_priority_is_kept_in_dead_letter_queue(engines, clock):
 )
 async def test_failed_message_is_delayed_by_backoff_policy(engines, clock, policy, delays_ms):
     queues = engines.queues
-    await made(engines, WORK, backoff=policy)
+    await create_queue(engines, WORK, backoff=policy)
     await send(queues, WORK, b"one")
 
     for delay_ms in delays_ms:
@@ -145,7 +154,7 @@ async def test_failed_message_is_delayed_by_backoff_policy(engines, clock, polic
 async def test_jitter_spreads_delays(engines, clock, jitter, least_ms):
     queues = engines.queues
     policy = Backoff(kind=BackoffKind.FIXED, initial_ms=10_000, jitter=jitter)
-    await made(engines, WORK, backoff=policy)
+    await create_queue(engines, WORK, backoff=policy)
     await send(queues, WORK, *[b"one"] * 100)
     received = await queues.receive(WORK, messages_max=100)
 
@@ -159,7 +168,7 @@ async def test_jitter_spreads_delays(engines, clock, jitter, least_ms):
 
 async def test_consumer_delay_overrides_queue_backoff(engines, clock):
     queues = engines.queues
-    await made(engines, WORK, backoff=Backoff(jitter=Jitter.NONE))
+    await create_queue(engines, WORK, backoff=Backoff(jitter=Jitter.NONE))
     await send(queues, WORK, b"one")
     [message] = await queues.receive(WORK)
 
@@ -171,7 +180,7 @@ async def test_consumer_delay_overrides_queue_backoff(engines, clock):
 
 async def test_paused_queue_accepts_but_does_not_deliver(engines):
     queues = engines.queues
-    await made(engines, WORK, paused=True)
+    await create_queue(engines, WORK, paused=True)
     await send(queues, WORK, b"one")
     paused = await queues.receive(WORK, wait_ms=10)
     await engines.catalog.change_queue(

@@ -4,12 +4,12 @@ from collections import Counter
 
 from storage.domain.queues.message import SettleAction
 from storage.domain.queues.policies import GroupWeight
-from tests.queue_verbs import WORK, made, receive, send, settle
+from tests.queue_operations import WORK, create_queue, receive, send, settle
 
 
 async def test_groups_of_standard_queue_take_turns(engines):
     queues = engines.queues
-    await made(engines, WORK)
+    await create_queue(engines, WORK)
     await send(queues, WORK, *[b"a%d" % number for number in range(6)], group="a")
     await send(queues, WORK, b"b0", b"b1", group="b")
 
@@ -21,7 +21,7 @@ async def test_groups_of_standard_queue_take_turns(engines):
 async def test_partial_receive_keeps_first_message_of_each_group(engines):
     """First messages of groups are read together, and those not delivered are put back."""
     queues = engines.queues
-    await made(engines, WORK)
+    await create_queue(engines, WORK)
     for number in range(3):
         for group in "abcde":
             await send(queues, WORK, b"%b%d" % (group.encode(), number) + b"." * 500, group=group)
@@ -39,7 +39,7 @@ async def test_partial_receive_keeps_first_message_of_each_group(engines):
 
 async def test_groups_take_turns_when_their_messages_are_far_apart(engines):
     queues = engines.queues
-    await made(engines, WORK)
+    await create_queue(engines, WORK)
     await send(queues, WORK, b"a0", group="a")
     await send(queues, WORK, *[b"x"] * 100)
     await send(queues, WORK, b"b0", group="b")
@@ -52,7 +52,7 @@ async def test_groups_take_turns_when_their_messages_are_far_apart(engines):
 
 async def test_grouped_and_ungrouped_messages_share_deliveries(engines):
     queues = engines.queues
-    await made(engines, WORK)
+    await create_queue(engines, WORK)
     await send(queues, WORK, *[b"a%d" % number for number in range(6)], group="a")
     await send(queues, WORK, b"1", b"2", b"3")
 
@@ -63,7 +63,7 @@ async def test_grouped_and_ungrouped_messages_share_deliveries(engines):
 
 async def test_groups_of_standard_queue_are_not_locked(engines, clock):
     queues = engines.queues
-    await made(engines, WORK)
+    await create_queue(engines, WORK)
     await send(queues, WORK, b"1", b"2", group="a")
     [first] = await queues.receive(WORK)
     [second] = await queues.receive(WORK)
@@ -78,7 +78,7 @@ async def test_groups_of_standard_queue_are_not_locked(engines, clock):
 async def test_noisy_group_does_not_delay_quiet_one(engines, clock):
     """A has 100 000 waiting; B sends one a second; four consumers take 100 ms a message."""
     queues = engines.queues
-    await made(engines, WORK)
+    await create_queue(engines, WORK)
     for _ in range(100):
         await send(queues, WORK, *[b"a"] * 1_000, group="a")
     waits: list[int] = []
@@ -100,7 +100,7 @@ async def test_weights_share_deliveries(engines):
     """gold-1 : gold-2 : others = 3 : 3 : 1, whatever a receive takes at once."""
     queues = engines.queues
     weights = (GroupWeight("gold-*", 3),)
-    await made(engines, WORK, group_weights=weights)
+    await create_queue(engines, WORK, group_weights=weights)
     for name in ("gold-1", "gold-2", "tin"):
         await send(queues, WORK, *[name.encode()] * 300, group=name)
 
@@ -116,7 +116,7 @@ async def test_weights_share_deliveries(engines):
 async def test_first_matching_weight_applies_and_idle_group_is_free(engines):
     queues = engines.queues
     weights = (GroupWeight("a", 2), GroupWeight("a*", 5), GroupWeight("*", 1))
-    await made(engines, WORK, group_weights=weights)
+    await create_queue(engines, WORK, group_weights=weights)
     await send(queues, WORK, b"a", group="a")
     await send(queues, WORK, *[b"b"] * 3, group="b")
 
@@ -126,7 +126,7 @@ async def test_first_matching_weight_applies_and_idle_group_is_free(engines):
 async def test_weights_give_each_group_its_share_under_overload(engines, clock):
     """Two groups send more than four consumers can process; one of weight 3 waits a third."""
     queues = engines.queues
-    await made(engines, WORK, group_weights=(GroupWeight("gold", 3),))
+    await create_queue(engines, WORK, group_weights=(GroupWeight("gold", 3),))
     done: Counter[bytes] = Counter()
     for tick in range(150):  # of 100 ms, in which 4 messages are done and 8 are sent
         for group in ("gold", "tin"):

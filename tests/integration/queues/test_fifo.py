@@ -1,12 +1,12 @@
 """FIFO queues: deduplication and delay."""
 
 from storage.domain.queues.queue import DedupScope, QueueSpec
-from tests.queue_verbs import LINE, made, receive, send
+from tests.queue_operations import LINE, create_queue, receive, send
 
 
 async def test_content_deduplication_uses_body_digest(engines):
     queues = engines.queues
-    await made(engines, LINE, deduplicate_by_content=True)
+    await create_queue(engines, LINE, deduplicate_by_content=True)
     await send(queues, LINE, b"same", group="a")
     await send(queues, LINE, b"same", group="b")
     await send(queues, LINE, b"same", group="a", dedup_id="own")
@@ -16,7 +16,7 @@ async def test_content_deduplication_uses_body_digest(engines):
 
 async def test_deduplication_scope_can_be_group(engines):
     queues = engines.queues
-    await made(engines, LINE, dedup_scope=DedupScope.GROUP)
+    await create_queue(engines, LINE, dedup_scope=DedupScope.GROUP)
     for group in ("a", "b", "a"):
         await send(queues, LINE, group.encode(), group=group, dedup_id="1")
 
@@ -25,7 +25,7 @@ async def test_deduplication_scope_can_be_group(engines):
 
 async def test_fifo_queue_delay_keeps_order(engines, clock):
     queues = engines.queues
-    await made(engines, LINE, delay_ms=5_000)
+    await create_queue(engines, LINE, delay_ms=5_000)
     await send(queues, LINE, b"1", group="a")
     await engines.catalog.change_queue(
         LINE, lambda spec: QueueSpec(type=spec.type, attempts_max=None)
@@ -40,7 +40,7 @@ async def test_fifo_queue_delay_keeps_order(engines, clock):
 
 async def test_delayed_message_does_not_lock_its_group(engines, clock):
     queues = engines.queues
-    await made(engines, LINE, delay_ms=1_000)
+    await create_queue(engines, LINE, delay_ms=1_000)
     await send(queues, LINE, b"1", group="a")
     clock.advance(ms=600)
     await send(queues, LINE, b"2", group="a")

@@ -18,14 +18,14 @@ from storage.domain.queues.message import (
 )
 from storage.domain.queues.queue import QueueSpec
 from storage.queues.engine import Queues
-from tests.queue_verbs import HOUR_MS, LINE, WORK, made, receive, send, settle
+from tests.queue_operations import HOUR_MS, LINE, WORK, create_queue, receive, send, settle
 
 # ── Browsing and dropping messages ──
 
 
 async def test_browse_continues_after_offset(engines):
     queues = engines.queues
-    await made(engines, WORK)
+    await create_queue(engines, WORK)
     await send(queues, WORK, *[b"%d" % number for number in range(25)])
     seen: list[bytes] = []
     after: int | None = -1
@@ -39,7 +39,7 @@ async def test_browse_continues_after_offset(engines):
 
 async def test_browse_examines_bounded_number_of_messages(engines):
     queues = engines.queues
-    await made(engines, WORK)
+    await create_queue(engines, WORK)
     await send(queues, WORK, *[b"x"] * 999)
     await send(queues, WORK, b"ready", b"delayed", delay_ms=1_000)
     first, after = await engines.inspector.browse(WORK, state=MessageState.DELAYED)
@@ -53,14 +53,14 @@ async def test_browse_examines_bounded_number_of_messages(engines):
 
 async def test_browse_keeps_order_of_messages_moved_out_of_log(engines):
     queues = engines.queues
-    await made(engines, WORK)
+    await create_queue(engines, WORK)
     await send(queues, WORK, b"first", delay_ms=HOUR_MS)
     for _ in range(2):
         await send(queues, WORK, *[b"x"] * 1_000)
         received = await queues.receive(WORK, messages_max=1_000)
         verdicts = [Settlement(one.receipt_handle, SettleAction.ACK) for one in received]
         await queues.settle(WORK, verdicts)
-    await queues.tidy(WORK)
+    await queues.sweep(WORK)
     await send(queues, WORK, b"last")
 
     found, _ = await engines.inspector.browse(WORK)
@@ -70,7 +70,7 @@ async def test_browse_keeps_order_of_messages_moved_out_of_log(engines):
 
 async def test_message_is_found_by_id_and_by_offset(engines):
     queues = engines.queues
-    await made(engines, WORK)
+    await create_queue(engines, WORK)
     [first, second] = await queues.send(WORK, [NewMessage(b"1"), NewMessage(b"2")])
 
     by_id = await engines.inspector.show(WORK, second.message_id)
@@ -84,7 +84,7 @@ async def test_message_is_found_by_id_and_by_offset(engines):
 
 async def test_dropping_in_flight_message_unlocks_its_group(engines):
     queues = engines.queues
-    await made(engines, LINE)
+    await create_queue(engines, LINE)
     await send(queues, LINE, b"1", b"2", group="a")
     [first] = await queues.receive(LINE)
 
@@ -198,7 +198,7 @@ async def test_many_dead_letters_are_counted_and_redriven_in_rounds(engines):
 
 async def test_ready_message_can_be_delayed_and_made_ready_again(engines, clock):
     queues = engines.queues
-    await made(engines, WORK)
+    await create_queue(engines, WORK)
     await send(queues, WORK, b"1", b"2")
 
     put_off = await engines.inspector.change(WORK, "0", delay_ms=5_000)
@@ -212,7 +212,7 @@ async def test_ready_message_can_be_delayed_and_made_ready_again(engines, clock)
 
 async def test_delay_and_priority_change_independently(engines, clock):
     queues = engines.queues
-    await made(engines, WORK)
+    await create_queue(engines, WORK)
     await send(queues, WORK, b"plain")
     await send(queues, WORK, b"delayed", delay_ms=5_000)
     await engines.inspector.change(WORK, "1", priority=9)
@@ -225,7 +225,7 @@ async def test_delay_and_priority_change_independently(engines, clock):
 
 async def test_changed_message_keeps_its_group(engines, clock):
     queues = engines.queues
-    await made(engines, WORK)
+    await create_queue(engines, WORK)
     await send(queues, WORK, b"1", b"2", group="a")
 
     await engines.inspector.change(WORK, "0", delay_ms=1_000)
@@ -237,8 +237,8 @@ async def test_changed_message_keeps_its_group(engines, clock):
 
 async def test_change_of_unchangeable_message_is_rejected(engines):
     queues = engines.queues
-    await made(engines, WORK)
-    await made(engines, LINE)
+    await create_queue(engines, WORK)
+    await create_queue(engines, LINE)
     await send(queues, WORK, b"out")
     await send(queues, WORK, b"grouped", group="a")
     await send(queues, LINE, b"in line", group="a")
@@ -259,7 +259,7 @@ async def test_change_of_unchangeable_message_is_rejected(engines):
 
 async def test_changed_message_keeps_its_expiry(engines, clock):
     queues = engines.queues
-    await made(engines, WORK, retention_ms=60_000)
+    await create_queue(engines, WORK, retention_ms=60_000)
     await send(queues, WORK, b"1")
     await engines.inspector.change(WORK, "0", priority=1)
     clock.advance(ms=60_000)
@@ -272,7 +272,7 @@ async def test_changed_message_keeps_its_expiry(engines, clock):
 @pytest.mark.parametrize("state", list(MessageState))
 async def test_body_can_be_replaced_in_every_state(engines, clock, state):
     queues = engines.queues
-    await made(engines, LINE)
+    await create_queue(engines, LINE)
     headers = (("colour", "", b"red"),)
     first = NewMessage(b"before", headers, "text/plain", group="a")
     [sent] = await queues.send(LINE, [first])
@@ -303,7 +303,7 @@ async def test_body_can_be_replaced_in_every_state(engines, clock, state):
 
 async def test_body_can_be_replaced_repeatedly_and_keeps_its_position(engines):
     queues = engines.queues
-    await made(engines, WORK)
+    await create_queue(engines, WORK)
     await send(queues, WORK, b"1", b"2", b"3")
 
     for body in (b"two", b"zwei"):
@@ -320,7 +320,7 @@ async def test_body_can_be_replaced_repeatedly_and_keeps_its_position(engines):
 
 async def test_dead_letter_with_replaced_body_is_redriven(engines):
     queues = engines.queues
-    await made(engines, WORK)
+    await create_queue(engines, WORK)
     await died(queues, (b"{", "", "not JSON"))
 
     await engines.inspector.replace(WORK, "0", b"{}")
@@ -331,7 +331,7 @@ async def test_dead_letter_with_replaced_body_is_redriven(engines):
 
 
 async def test_invalid_replacement_body_is_rejected(engines):
-    await made(engines, WORK, message_bytes_max=3)
+    await create_queue(engines, WORK, message_bytes_max=3)
     await send(engines.queues, WORK, b"1")
 
     with pytest.raises(MessageTooLarge):

@@ -8,7 +8,7 @@ from storage.domain.queues.message import NewMessage, SettleAction, Settlement
 from storage.domain.queues.policies import Overflow
 from storage.domain.queues.queue import QueueStats
 from storage.queues.engine import Queues
-from tests.queue_verbs import DEAD, LINE, WORK, made, receive, send, settle
+from tests.queue_operations import DEAD, LINE, WORK, create_queue, receive, send, settle
 
 
 async def acknowledge_all(queues: Queues, most: int) -> list[bytes]:
@@ -20,14 +20,14 @@ async def acknowledge_all(queues: Queues, most: int) -> list[bytes]:
 
 async def weight_of(engines: Storage, body: bytes) -> int:
     """Measure the stored size of a message."""
-    await made(engines, DEAD)
+    await create_queue(engines, DEAD)
     await send(engines.queues, DEAD, body)
     return (await engines.queues.stats(DEAD)).bytes_held
 
 
 async def test_full_queue_rejects_whole_batch(engines):
     queues = engines.queues
-    await made(engines, WORK, messages_max=3)
+    await create_queue(engines, WORK, messages_max=3)
     await send(queues, WORK, b"1", b"2")
 
     with pytest.raises(QueueFull):
@@ -39,7 +39,7 @@ async def test_full_queue_rejects_whole_batch(engines):
 
 async def test_in_flight_messages_count_until_acknowledged(engines):
     queues = engines.queues
-    await made(engines, WORK, messages_max=1)
+    await create_queue(engines, WORK, messages_max=1)
     await send(queues, WORK, b"1")
     [message] = await queues.receive(WORK)
 
@@ -54,7 +54,7 @@ async def test_in_flight_messages_count_until_acknowledged(engines):
 @pytest.mark.parametrize("size", [1, 100, 300, 70_000])
 async def test_byte_limit_is_exact(engines, size):
     queues, weight = engines.queues, await weight_of(engines, b"x" * size)
-    await made(engines, WORK, bytes_max=3 * weight)
+    await create_queue(engines, WORK, bytes_max=3 * weight)
     await send(queues, WORK, *[b"x" * size] * 3)
 
     with pytest.raises(QueueFull):
@@ -69,7 +69,7 @@ async def test_byte_limit_is_exact(engines, size):
 async def test_bytes_held_follow_every_state_change(engines, clock):
     queues = engines.queues
     weight = await weight_of(engines, b"12")
-    await made(engines, WORK, retention_ms=60_000)
+    await create_queue(engines, WORK, retention_ms=60_000)
     await send(queues, WORK, *[b"%02d" % number for number in range(10)])
 
     async def held() -> int:
@@ -100,7 +100,7 @@ async def test_bytes_held_follow_every_state_change(engines, clock):
 
 async def test_overflow_drops_oldest_but_not_in_flight_messages(engines):
     queues = engines.queues
-    await made(engines, WORK, messages_max=3, overflow=Overflow.DROP_OLDEST)
+    await create_queue(engines, WORK, messages_max=3, overflow=Overflow.DROP_OLDEST)
     await send(queues, WORK, b"1", b"2", b"3")
     [first] = await queues.receive(WORK)
 
@@ -114,7 +114,7 @@ async def test_overflow_drops_oldest_but_not_in_flight_messages(engines):
 
 async def test_overflow_drops_first_sent_message_even_after_release(engines):
     queues = engines.queues
-    await made(engines, WORK, messages_max=2, overflow=Overflow.DROP_OLDEST)
+    await create_queue(engines, WORK, messages_max=2, overflow=Overflow.DROP_OLDEST)
     await send(queues, WORK, b"1", b"2")
     [first] = await queues.receive(WORK)
     await settle(queues, WORK, first, SettleAction.RELEASE)
@@ -126,7 +126,7 @@ async def test_overflow_drops_first_sent_message_even_after_release(engines):
 
 async def test_fifo_group_continues_after_dropped_message(engines):
     queues = engines.queues
-    await made(engines, LINE, messages_max=3, overflow=Overflow.DROP_OLDEST)
+    await create_queue(engines, LINE, messages_max=3, overflow=Overflow.DROP_OLDEST)
     await send(queues, LINE, b"a1", b"a2", group="a")
     await send(queues, LINE, b"b1", group="b")
 
@@ -137,7 +137,7 @@ async def test_fifo_group_continues_after_dropped_message(engines):
 
 async def test_overflow_can_dead_letter_oldest_messages(engines):
     queues = engines.queues
-    await made(engines, WORK, messages_max=2, overflow=Overflow.DEAD_LETTER)
+    await create_queue(engines, WORK, messages_max=2, overflow=Overflow.DEAD_LETTER)
     await send(queues, WORK, b"1", b"2")
 
     await send(queues, WORK, b"3")
@@ -149,7 +149,7 @@ async def test_overflow_can_dead_letter_oldest_messages(engines):
 
 async def test_send_is_rejected_when_all_messages_are_in_flight(engines):
     queues = engines.queues
-    await made(engines, WORK, messages_max=2, overflow=Overflow.DROP_OLDEST)
+    await create_queue(engines, WORK, messages_max=2, overflow=Overflow.DROP_OLDEST)
     await send(queues, WORK, b"1", b"2")
     await queues.receive(WORK, messages_max=2)
 
@@ -159,7 +159,7 @@ async def test_send_is_rejected_when_all_messages_are_in_flight(engines):
 
 async def test_batch_larger_than_queue_drops_nothing(engines):
     queues = engines.queues
-    await made(engines, WORK, messages_max=2, overflow=Overflow.DROP_OLDEST)
+    await create_queue(engines, WORK, messages_max=2, overflow=Overflow.DROP_OLDEST)
     await send(queues, WORK, b"1", b"2")
 
     with pytest.raises(QueueFull):
@@ -170,7 +170,7 @@ async def test_batch_larger_than_queue_drops_nothing(engines):
 
 async def test_repeated_send_to_full_queue_returns_first_result(engines):
     queues = engines.queues
-    await made(engines, LINE, messages_max=1)
+    await create_queue(engines, LINE, messages_max=1)
     [first] = await queues.send(LINE, [NewMessage(b"1", group="a", dedup_id="x")])
 
     [again] = await queues.send(LINE, [NewMessage(b"1", group="a", dedup_id="x")])
@@ -180,7 +180,7 @@ async def test_repeated_send_to_full_queue_returns_first_result(engines):
 
 async def test_rejected_send_does_not_consume_its_idempotency_key(engines):
     queues = engines.queues
-    await made(engines, WORK, messages_max=1)
+    await create_queue(engines, WORK, messages_max=1)
     await send(queues, WORK, b"1")
     with pytest.raises(QueueFull):
         await queues.send(WORK, [NewMessage(b"2")], idempotency_key="k")
@@ -193,9 +193,9 @@ async def test_rejected_send_does_not_consume_its_idempotency_key(engines):
 
 async def test_new_byte_limit_counts_existing_messages(engines):
     queues, weight = engines.queues, await weight_of(engines, b"1")
-    await made(engines, WORK)
+    await create_queue(engines, WORK)
     await send(queues, WORK, b"1", b"2")
-    await made(engines, WORK, bytes_max=2 * weight)
+    await create_queue(engines, WORK, bytes_max=2 * weight)
 
     with pytest.raises(QueueFull):
         await send(queues, WORK, b"3")
@@ -204,7 +204,7 @@ async def test_new_byte_limit_counts_existing_messages(engines):
 async def test_overflow_drops_messages_with_replaced_bodies_in_order(engines):
     """Replaced bodies are stored outside the log."""
     queues = engines.queues
-    await made(engines, WORK, messages_max=4, overflow=Overflow.DROP_OLDEST)
+    await create_queue(engines, WORK, messages_max=4, overflow=Overflow.DROP_OLDEST)
     await send(queues, WORK, b"1", b"2", b"3", b"4")
     for offset in ("0", "1"):
         await engines.inspector.replace(WORK, offset, b"changed " + offset.encode())

@@ -10,7 +10,7 @@ from storage.domain.names import QueueName
 from storage.domain.queues.history import MessageEvent, MessageEventType, history_of, state_after
 from storage.domain.queues.message import NewMessage, SettleAction, Settlement
 from storage.domain.queues.queue import DeadLetterTarget, QueueSpec
-from tests.queue_verbs import made
+from tests.queue_operations import create_queue
 
 WORK = QueueName("work")
 
@@ -35,7 +35,7 @@ async def test_history_lists_all_events_even_after_deletion(engines, clock):
     clock.advance(ms=2_000)
     await engines.queues.receive(WORK, visibility_timeout_ms=5_000)
     clock.advance(ms=5_000)
-    await engines.queues.tidy(WORK)
+    await engines.queues.sweep(WORK)
     await engines.dead_letters.redrive(WORK)
     [again] = await engines.queues.receive(WORK)
     await settle(engines, again.receipt_handle, SettleAction.ACK)
@@ -62,7 +62,7 @@ async def test_history_lists_all_events_even_after_deletion(engines, clock):
 
 
 async def test_messages_acknowledged_in_batch_have_own_events(engines):
-    await made(engines, WORK, history=True)
+    await create_queue(engines, WORK, history=True)
     await engines.queues.send(WORK, [NewMessage(b"x") for _ in range(20)])
     received = await engines.queues.receive(WORK, messages_max=20)
     await engines.queues.settle(
@@ -80,16 +80,16 @@ async def test_messages_acknowledged_in_batch_have_own_events(engines):
 async def test_history_begins_with_next_send_after_enabling(
     engines,
 ):
-    await made(engines, WORK)
+    await create_queue(engines, WORK)
     await engines.queues.send(WORK, [NewMessage(b"before")])
     off = await engines.inspector.history(WORK, "0")
-    await made(engines, WORK, history=True)
+    await create_queue(engines, WORK, history=True)
     await engines.queues.send(WORK, [NewMessage(b"after")])
     await engines.queues.receive(WORK, messages_max=2)
     on = [await told(engines, "0"), await told(engines, "1")]
     before = await engines.inspector.history(WORK, "0")
-    await made(engines, WORK)
-    await engines.queues.tidy(WORK)
+    await create_queue(engines, WORK)
+    await engines.queues.sweep(WORK)
     again = await engines.inspector.history(WORK, "1")
 
     assert (off.events, off.truncated) == ((), True)
@@ -101,17 +101,17 @@ async def test_history_begins_with_next_send_after_enabling(
 
 
 async def test_maintenance_enables_history_without_send(engines):
-    await made(engines, WORK)
+    await create_queue(engines, WORK)
     await engines.queues.send(WORK, [NewMessage(b"one")])
-    await made(engines, WORK, history=True)
-    await engines.queues.tidy(WORK)
+    await create_queue(engines, WORK, history=True)
+    await engines.queues.sweep(WORK)
     await engines.queues.receive(WORK)
 
     assert await told(engines, "0") == [MessageEventType.DELIVERED]
 
 
 async def test_purge_and_drop_are_recorded_for_affected_messages(engines):
-    await made(engines, WORK, history=True)
+    await create_queue(engines, WORK, history=True)
     await engines.queues.send(WORK, [NewMessage(b"done"), NewMessage(b"b"), NewMessage(b"c")])
     [first] = await engines.queues.receive(WORK)
     await settle(engines, first.receipt_handle, SettleAction.ACK)
@@ -131,15 +131,15 @@ async def test_purge_and_drop_are_recorded_for_affected_messages(engines):
 
 async def test_move_is_recorded_in_both_queues(engines, clock):
     dead = QueueName("dead")
-    await made(engines, dead, history=True)
-    await made(engines, WORK, history=True, dead_letters=DeadLetterTarget("dead", 1))
+    await create_queue(engines, dead, history=True)
+    await create_queue(engines, WORK, history=True, dead_letters=DeadLetterTarget("dead", 1))
     await engines.queues.send(dead, [NewMessage(b"its own")])
     await engines.queues.send(WORK, [NewMessage(b"one")])
     await engines.queues.receive(WORK, visibility_timeout_ms=0)
     await engines.queues.receive(WORK)
     async with asyncio.timeout(5):
         while MessageEventType.MOVED_OUT not in await told(engines, "0"):
-            await engines.queues.tidy(WORK)
+            await engines.queues.sweep(WORK)
 
     moved_in = (await engines.inspector.history(dead, "1")).events[0]
     assert await told(engines, "0") == [
@@ -153,11 +153,11 @@ async def test_move_is_recorded_in_both_queues(engines, clock):
 
 
 async def test_expiry_and_overflow_are_recorded(engines, clock):
-    await made(engines, WORK, history=True, messages_max=2, overflow="drop_oldest")
+    await create_queue(engines, WORK, history=True, messages_max=2, overflow="drop_oldest")
     await engines.queues.send(WORK, [NewMessage(b"a"), NewMessage(b"b", ttl_ms=1_000)])
     await engines.queues.send(WORK, [NewMessage(b"c")])
     clock.advance(ms=1_000)
-    await engines.queues.tidy(WORK)
+    await engines.queues.sweep(WORK)
 
     assert await told(engines, "0") == [MessageEventType.SENT, MessageEventType.DROPPED]
     assert await told(engines, "1") == [MessageEventType.SENT, MessageEventType.EXPIRED]
@@ -166,7 +166,7 @@ async def test_expiry_and_overflow_are_recorded(engines, clock):
 async def test_event_count_is_bounded_and_truncation_is_reported(engines, monkeypatch):
     monkeypatch.setattr(limits, "HISTORY_EVENTS_MAX", 200)
     monkeypatch.setattr(limits, "HISTORY_SCANNED_MAX", 50)
-    await made(engines, WORK, history=True)
+    await create_queue(engines, WORK, history=True)
     for _ in range(10):
         await engines.queues.send(WORK, [NewMessage(b"x") for _ in range(100)])
     await engines.queues.receive(WORK)
@@ -182,7 +182,7 @@ async def test_event_count_is_bounded_and_truncation_is_reported(engines, monkey
 
 
 async def test_long_reason_is_truncated_at_character_boundary(engines):
-    await made(engines, WORK, history=True)
+    await create_queue(engines, WORK, history=True)
     await engines.queues.send(WORK, [NewMessage(b"one")])
     [first] = await engines.queues.receive(WORK)
     await settle(engines, first.receipt_handle, SettleAction.REJECT, reason="ä" * 1000)
@@ -212,10 +212,10 @@ def test_purge_does_not_affect_deleted_dead_or_later_messages():
 
 
 async def test_history_is_deleted_with_its_queue(engines):
-    await made(engines, WORK, history=True)
+    await create_queue(engines, WORK, history=True)
     await engines.queues.send(WORK, [NewMessage(b"one")])
     await engines.catalog.delete_queue(WORK)
-    await made(engines, WORK, history=True)
+    await create_queue(engines, WORK, history=True)
     await engines.queues.send(WORK, [NewMessage(b"two")])
 
     assert await told(engines, "0") == [MessageEventType.SENT]

@@ -14,16 +14,16 @@ from storage.domain.queues.message import ReceivedMessage, SettleAction, WhichDe
 from storage.domain.queues.moves import Move, MoveState
 from storage.domain.queues.queue import DeadLetterTarget
 from storage.settings import StorageSettings
-from tests.queue_verbs import (
+from tests.queue_operations import (
     DEAD,
     LINE,
     LOST,
     WORK,
-    made,
+    create_queue,
+    expire_deliveries,
     receive,
     send,
     settle,
-    times_out,
 )
 
 # ── Dead-letter queues ──
@@ -31,10 +31,10 @@ from tests.queue_verbs import (
 
 async def test_message_moves_to_dead_letter_queue_after_max_receives(engines, clock):
     queues = engines.queues
-    await made(engines, DEAD)
-    await made(engines, WORK, dead_letters=DeadLetterTarget("dead", 2))
+    await create_queue(engines, DEAD)
+    await create_queue(engines, WORK, dead_letters=DeadLetterTarget("dead", 2))
     await send(queues, WORK, b"poison", headers=(("k", "String", b"v"),))
-    [last] = await times_out(queues, WORK, clock, times=2)
+    [last] = await expire_deliveries(queues, WORK, clock, times=2)
     waiting = (await queues.stats(DEAD)).ready  # nothing moves when the lease expires
 
     empty = await queues.receive(WORK)
@@ -49,10 +49,10 @@ async def test_message_moves_to_dead_letter_queue_after_max_receives(engines, cl
 
 async def test_counters_of_both_queues_agree_after_move(engines, clock):
     queues = engines.queues
-    await made(engines, DEAD)
-    await made(engines, WORK, dead_letters=DeadLetterTarget("dead", 1))
+    await create_queue(engines, DEAD)
+    await create_queue(engines, WORK, dead_letters=DeadLetterTarget("dead", 1))
     await send(queues, WORK, b"1", b"2")
-    await times_out(queues, WORK, clock, times=2)
+    await expire_deliveries(queues, WORK, clock, times=2)
 
     source, target = await queues.stats(WORK), await queues.stats(DEAD)
 
@@ -62,12 +62,12 @@ async def test_counters_of_both_queues_agree_after_move(engines, clock):
 
 async def test_messages_pass_through_chain_of_queues(engines, clock):
     queues = engines.queues
-    q3 = await made(engines, QueueName("q3"))
-    q2 = await made(engines, QueueName("q2"), dead_letters=DeadLetterTarget("q3", 2))
-    q1 = await made(engines, QueueName("q1"), dead_letters=DeadLetterTarget("q2", 1))
+    q3 = await create_queue(engines, QueueName("q3"))
+    q2 = await create_queue(engines, QueueName("q2"), dead_letters=DeadLetterTarget("q3", 2))
+    q1 = await create_queue(engines, QueueName("q1"), dead_letters=DeadLetterTarget("q2", 1))
     await send(queues, q1, b"far")
-    await times_out(queues, q1, clock, times=2)
-    await times_out(queues, q2, clock, times=2)
+    await expire_deliveries(queues, q1, clock, times=2)
+    await expire_deliveries(queues, q2, clock, times=2)
 
     [arrived] = await queues.receive(q3)
 
@@ -76,10 +76,10 @@ async def test_messages_pass_through_chain_of_queues(engines, clock):
 
 async def test_messages_stay_when_dead_letter_queue_is_deleted(engines, clock):
     queues = engines.queues
-    await made(engines, DEAD)
-    await made(engines, WORK, dead_letters=DeadLetterTarget("dead", 1))
+    await create_queue(engines, DEAD)
+    await create_queue(engines, WORK, dead_letters=DeadLetterTarget("dead", 1))
     await send(queues, WORK, b"stays")
-    await times_out(queues, WORK, clock, times=1)
+    await expire_deliveries(queues, WORK, clock, times=1)
     await engines.catalog.delete_queue(DEAD)
 
     assert await receive(queues, WORK) == [b"stays"]
@@ -87,8 +87,8 @@ async def test_messages_stay_when_dead_letter_queue_is_deleted(engines, clock):
 
 async def test_fifo_group_continues_after_message_is_dead_lettered(engines, clock):
     queues = engines.queues
-    await made(engines, LOST)
-    await made(engines, LINE, dead_letters=DeadLetterTarget("lost.fifo", 1))
+    await create_queue(engines, LOST)
+    await create_queue(engines, LINE, dead_letters=DeadLetterTarget("lost.fifo", 1))
     await send(queues, LINE, b"bad", b"good", group="a")
     [bad] = await queues.receive(LINE, messages_max=1, visibility_timeout_ms=1_000)
     clock.advance(ms=1_000)
@@ -103,16 +103,16 @@ async def test_fifo_group_continues_after_message_is_dead_lettered(engines, cloc
 async def test_maintenance_completes_interrupted_moves_exactly_once(engines, clock):
     """The process that takes messages out ends before it delivers them; two others find them."""
     queues, carrier = engines.queues, engines.queues._transfer
-    await made(engines, DEAD)
-    await made(engines, WORK, dead_letters=DeadLetterTarget("dead", 1))
+    await create_queue(engines, DEAD)
+    await create_queue(engines, WORK, dead_letters=DeadLetterTarget("dead", 1))
     await send(queues, WORK, b"1", b"2", b"3")
-    await times_out(queues, WORK, clock, times=1)
+    await expire_deliveries(queues, WORK, clock, times=1)
     bring, carrier.complete = carrier.complete, _does_nothing
     await queues.receive(WORK)
     on_the_way = await queues.stats(WORK)
     carrier.complete = bring
 
-    await asyncio.gather(*(queues.tidy(WORK) for _ in range(4)))
+    await asyncio.gather(*(queues.sweep(WORK) for _ in range(4)))
 
     assert (on_the_way.moving, on_the_way.ready) == (3, 0)
     assert await receive(queues, DEAD) == [b"1", b"2", b"3"]
@@ -145,8 +145,8 @@ async def until_moving(engines: Storage, move: Move) -> None:
 
 async def dead_letters(engines: Storage, clock: ManualClock, count: int) -> None:
     """Dead-letter so many messages of WORK into DEAD."""
-    await made(engines, DEAD)
-    await made(engines, WORK, dead_letters=DeadLetterTarget("dead", 1))
+    await create_queue(engines, DEAD)
+    await create_queue(engines, WORK, dead_letters=DeadLetterTarget("dead", 1))
     await send(engines.queues, WORK, *[b"%d" % number for number in range(count)])
     while (await engines.queues.stats(DEAD)).ready < count:
         await engines.queues.receive(WORK, messages_max=1_000, visibility_timeout_ms=1)
@@ -168,7 +168,7 @@ async def test_move_returns_messages_to_their_source_queue(engines, clock):
 
 
 async def test_move_accepts_another_destination(engines, clock):
-    other = await made(engines, QueueName("other"))
+    other = await create_queue(engines, QueueName("other"))
     await dead_letters(engines, clock, 3)
 
     await until_over(engines, await engines.moves.start(DEAD, other))
@@ -195,7 +195,7 @@ async def test_move_requires_dead_letter_queue_and_runs_alone(engines, clock):
 async def test_move_fails_without_loss_when_destination_is_deleted(engines, clock):
     await dead_letters(engines, clock, 5)
     await engines.catalog.delete_queue(WORK)
-    await made(engines, QueueName("source"), dead_letters=DeadLetterTarget("dead", 1))
+    await create_queue(engines, QueueName("source"), dead_letters=DeadLetterTarget("dead", 1))
 
     ended = await until_over(engines, await engines.moves.start(DEAD))
 
@@ -238,8 +238,8 @@ async def test_concurrent_moves_neither_lose_nor_duplicate_messages(
     """Two processes dead-letter messages and move them back while maintenance transfers."""
     settings = StorageSettings(redis_url=redis_url, database_url=database_url)
     async with open_storage(settings, clock=clock) as other:
-        await made(engines, DEAD)
-        await made(engines, WORK, dead_letters=DeadLetterTarget("dead", 1))
+        await create_queue(engines, DEAD)
+        await create_queue(engines, WORK, dead_letters=DeadLetterTarget("dead", 1))
         bodies = [b"%d" % number for number in range(400)]
         await send(engines.queues, WORK, *bodies)
         for _ in range(4):
@@ -249,7 +249,7 @@ async def test_concurrent_moves_neither_lose_nor_duplicate_messages(
             await asyncio.gather(
                 *(process.queues.receive(WORK, messages_max=1) for process in (engines, other)),
                 *(process.queues._transfer.complete(WORK) for process in (engines, other)),
-                *(process.queues.tidy(WORK) for process in (engines, other)),
+                *(process.queues.sweep(WORK) for process in (engines, other)),
             )
             started = await asyncio.gather(
                 *(process.moves.start(DEAD, per_second=100) for process in (engines, other)),
@@ -278,7 +278,7 @@ async def test_concurrent_moves_neither_lose_nor_duplicate_messages(
 
 async def test_background_redrive_keeps_group_order(engines, clock):
     queues = engines.queues
-    await made(engines, LINE)
+    await create_queue(engines, LINE)
     for number in range(6):
         await send(queues, LINE, b"%d" % number, group="ab"[number % 2])
         [message] = await queues.receive(LINE)
@@ -294,7 +294,7 @@ async def test_background_redrive_keeps_group_order(engines, clock):
 
 async def test_redrive_by_reason_reports_its_total(engines, clock):
     """Its total was the number of all dead letters, which its progress never reached."""
-    await made(engines, WORK)
+    await create_queue(engines, WORK)
     await send(engines.queues, WORK, b"1", b"2", b"3")
     for message, reason in zip(
         await engines.queues.receive(WORK, messages_max=3), ("late", "late", "odd"), strict=True
@@ -310,7 +310,7 @@ async def test_redrive_by_reason_reports_its_total(engines, clock):
 async def test_resumed_redrive_continues_at_its_position(engines, clock):
     """A redriven message that is dead-lettered again is not redriven a second time."""
     queues = engines.queues
-    await made(engines, WORK)
+    await create_queue(engines, WORK)
     await send(queues, WORK, b"1", b"2", b"3")
     for message in await queues.receive(WORK, messages_max=3):
         await settle(queues, WORK, message, SettleAction.REJECT)
@@ -339,7 +339,7 @@ async def received_in_time(engines: Storage, name: QueueName) -> list[ReceivedMe
 
 async def test_redrive_of_deleted_queue_fails(engines, clock):
     queues = engines.queues
-    await made(engines, WORK)
+    await create_queue(engines, WORK)
     await send(queues, WORK, b"1", b"2")
     for message in await queues.receive(WORK, messages_max=2):
         await settle(queues, WORK, message, SettleAction.REJECT)

@@ -7,7 +7,17 @@ from storage.domain.errors import GroupNotParked, ValidationFailed
 from storage.domain.queues.message import MessageState, NewMessage, SettleAction
 from storage.domain.queues.policies import ParkedGroup, PoisonPolicy
 from storage.domain.queues.queue import DeadLetterTarget, QueueSpec, QueueType
-from tests.queue_verbs import DEAD, HOUR_MS, LINE, WORK, made, receive, send, settle, times_out
+from tests.queue_operations import (
+    DEAD,
+    HOUR_MS,
+    LINE,
+    WORK,
+    create_queue,
+    expire_deliveries,
+    receive,
+    send,
+    settle,
+)
 
 
 async def parking(engines: Storage, attempts_max: int | None = 1) -> None:
@@ -80,11 +90,11 @@ async def test_resuming_group_resets_crashes(engines, clock):
     queues = engines.queues
     await parking(engines, attempts_max=2)
     await send(queues, LINE, b"a1", group="a")
-    await times_out(queues, LINE, clock, 2)
+    await expire_deliveries(queues, LINE, clock, 2)
     await receive(queues, LINE)
     await engines.parked_groups.resume(LINE, "a")
 
-    await times_out(queues, LINE, clock, 1)
+    await expire_deliveries(queues, LINE, clock, 1)
 
     assert await receive(queues, LINE) == [b"a1"]
 
@@ -92,7 +102,7 @@ async def test_resuming_group_resets_crashes(engines, clock):
 async def test_group_is_parked_when_leases_expire_too_often(engines, clock):
     await parking(engines)
     await send(engines.queues, LINE, b"a1", b"a2", group="a")
-    await times_out(engines.queues, LINE, clock, 1)
+    await expire_deliveries(engines.queues, LINE, clock, 1)
 
     received = await receive(engines.queues, LINE)
     [group] = await parked(engines)
@@ -189,7 +199,7 @@ async def test_one_poisoned_group_does_not_affect_1000_others(engines):
 
 async def test_parked_messages_are_browsable_and_expire(engines, clock):
     queues = engines.queues
-    await made(engines, LINE, retention_ms=HOUR_MS)
+    await create_queue(engines, LINE, retention_ms=HOUR_MS)
     await send(queues, LINE, b"a1", b"a2", group="a")
     await engines.parked_groups.park(LINE, "a", "maintenance")
 
@@ -233,7 +243,7 @@ async def test_block_policy_retries_forever_and_blocks_group(engines):
 @pytest.mark.parametrize("name", [WORK, LINE])
 async def test_group_can_be_paused_and_resumed_manually(engines, name):
     queues = engines.queues
-    await made(engines, name)
+    await create_queue(engines, name)
     await send(queues, name, b"a1", group="a")
     await send(queues, name, b"b1", group="b")
 
@@ -250,7 +260,7 @@ async def test_group_can_be_paused_and_resumed_manually(engines, name):
 
 
 async def test_group_can_be_paused_before_it_has_messages(engines):
-    await made(engines, LINE)
+    await create_queue(engines, LINE)
     await engines.parked_groups.park(LINE, "a", "not yet")
     await send(engines.queues, LINE, b"a1", group="a")
 
@@ -259,14 +269,14 @@ async def test_group_can_be_paused_before_it_has_messages(engines):
 
 
 async def test_resuming_group_that_is_not_parked_is_rejected(engines):
-    await made(engines, LINE)
+    await create_queue(engines, LINE)
 
     with pytest.raises(GroupNotParked):
         await engines.parked_groups.resume(LINE, "a")
 
 
 async def test_parked_groups_are_listed_by_name(engines):
-    await made(engines, LINE)
+    await create_queue(engines, LINE)
     for group in ("b", "c", "a"):
         await engines.parked_groups.park(LINE, group, "")
 
@@ -282,9 +292,9 @@ async def test_parked_groups_are_listed_by_name(engines):
     [(WORK, {}), (LINE, {"dead_letters": DeadLetterTarget("lost.fifo", 3)})],
 )
 async def test_park_policy_is_rejected_where_it_cannot_apply(engines, name, more):
-    await made(engines, DEAD)
+    await create_queue(engines, DEAD)
 
     with pytest.raises(ValidationFailed) as refused:
-        await made(engines, name, on_poison=PoisonPolicy.PARK_GROUP, **more)
+        await create_queue(engines, name, on_poison=PoisonPolicy.PARK_GROUP, **more)
 
     assert "/on_poison" in [fault.pointer for fault in refused.value.faults]

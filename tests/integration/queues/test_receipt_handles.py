@@ -8,14 +8,14 @@ from storage.domain.errors import (
     PurgeInProgress,
 )
 from storage.domain.queues.message import SettleAction
-from tests.queue_verbs import HOUR_MS, LINE, WORK, made, receive, send, settle
+from tests.queue_operations import HOUR_MS, LINE, WORK, create_queue, receive, send, settle
 
 # ── Receipt handles as in SQS ──
 
 
 async def test_old_handle_deletes_message_of_standard_queue(engines, clock):
     queues = engines.queues
-    await made(engines, WORK)
+    await create_queue(engines, WORK)
     await send(queues, WORK, b"one")
     [first] = await queues.receive(WORK, visibility_timeout_ms=1_000)
     clock.advance(ms=1_000)
@@ -31,7 +31,7 @@ async def test_old_handle_deletes_message_of_standard_queue(engines, clock):
 
 async def test_old_handle_does_nothing_in_fifo_queue(engines, clock):
     queues = engines.queues
-    await made(engines, LINE)
+    await create_queue(engines, LINE)
     await send(queues, LINE, b"one", group="a")
     [first] = await queues.receive(LINE, visibility_timeout_ms=1_000)
     clock.advance(ms=1_000)
@@ -44,7 +44,7 @@ async def test_old_handle_does_nothing_in_fifo_queue(engines, clock):
 
 async def test_zero_visibility_timeout_makes_message_ready(engines):
     queues = engines.queues
-    await made(engines, WORK)
+    await create_queue(engines, WORK)
     await send(queues, WORK, b"one")
     [message] = await queues.receive(WORK)
 
@@ -56,7 +56,7 @@ async def test_zero_visibility_timeout_makes_message_ready(engines):
 
 async def test_expired_handle_can_hide_ready_message(engines, clock):
     queues = engines.queues
-    await made(engines, WORK)
+    await create_queue(engines, WORK)
     await send(queues, WORK, b"one")
     [message] = await queues.receive(WORK, visibility_timeout_ms=1_000)
     clock.advance(ms=1_000)
@@ -71,7 +71,7 @@ async def test_expired_handle_can_hide_ready_message(engines, clock):
 
 async def test_delivery_lasts_twelve_hours_at_most(engines, clock):
     queues = engines.queues
-    await made(engines, WORK)
+    await create_queue(engines, WORK)
     await send(queues, WORK, b"one")
     [message] = await queues.receive(WORK, visibility_timeout_ms=12 * HOUR_MS)
     clock.advance(ms=HOUR_MS)
@@ -91,7 +91,7 @@ async def test_delivery_lasts_twelve_hours_at_most(engines, clock):
 
 async def test_standard_queue_reports_in_flight_limit(engines):
     queues = engines.queues
-    await made(engines, WORK, in_flight_max=2)
+    await create_queue(engines, WORK, in_flight_max=2)
     await send(queues, WORK, b"1", b"2", b"3")
 
     received = await queues.receive(WORK, messages_max=10)
@@ -105,7 +105,7 @@ async def test_standard_queue_reports_in_flight_limit(engines):
 
 async def test_fifo_queue_returns_nothing_at_in_flight_limit(engines):
     queues = engines.queues
-    await made(engines, LINE, in_flight_max=1)
+    await create_queue(engines, LINE, in_flight_max=1)
     await send(queues, LINE, b"1", group="a")
     await send(queues, LINE, b"2", group="b")
 
@@ -115,7 +115,7 @@ async def test_fifo_queue_returns_nothing_at_in_flight_limit(engines):
 
 async def test_purge_interval_can_be_enforced(engines, clock):
     queues = engines.queues
-    await made(engines, WORK)
+    await create_queue(engines, WORK)
     await queues.purge(WORK, at_most_every_ms=60_000)
     clock.advance(ms=59_999)
     with pytest.raises(PurgeInProgress):
@@ -130,7 +130,7 @@ async def test_purge_interval_can_be_enforced(engines, clock):
 
 async def test_repeated_receive_attempt_returns_same_deliveries(engines, clock):
     queues = engines.queues
-    await made(engines, LINE)
+    await create_queue(engines, LINE)
     await send(queues, LINE, b"1", b"2", group="a")
     first = await queues.receive(LINE, messages_max=10, attempt_id="t", visibility_timeout_ms=9_000)
     clock.advance(ms=8_000)
@@ -145,7 +145,7 @@ async def test_repeated_receive_attempt_returns_same_deliveries(engines, clock):
 
 async def test_receive_attempt_is_new_after_settlement(engines):
     queues = engines.queues
-    await made(engines, LINE)
+    await create_queue(engines, LINE)
     await send(queues, LINE, b"1", b"2", group="a")
     first = await queues.receive(LINE, messages_max=10, attempt_id="t")
     await settle(queues, LINE, first[0], SettleAction.ACK)

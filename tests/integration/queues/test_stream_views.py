@@ -11,7 +11,7 @@ from storage.domain.names import QueueName, StreamName
 from storage.domain.queues.message import NewMessage, SettleAction
 from storage.domain.queues.queue import DeadLetterTarget, QueueType
 from storage.domain.streams.stream import ReadFrom, StreamSpec
-from tests.queue_verbs import DEAD, HOUR_MS, LINE, WORK, made, receive, send, settle
+from tests.queue_operations import DEAD, HOUR_MS, LINE, WORK, create_queue, receive, send, settle
 
 
 def viewed(name: QueueName) -> StreamName:
@@ -25,7 +25,7 @@ async def shown(engines: Storage, name: QueueName = WORK) -> list[tuple[int, byt
 
 async def test_messages_are_readable_after_ack_drop_and_purge(engines):
     queues = engines.queues
-    await made(engines, WORK, stream_view=True)
+    await create_queue(engines, WORK, stream_view=True)
     await send(queues, WORK, b"1", b"2", b"3", b"4")
     [first] = await queues.receive(WORK)
     await settle(queues, WORK, first, SettleAction.ACK)
@@ -38,7 +38,7 @@ async def test_messages_are_readable_after_ack_drop_and_purge(engines):
 
 
 async def test_record_has_headers_and_group_or_id_as_key(engines):
-    await made(engines, WORK, stream_view=True)
+    await create_queue(engines, WORK, stream_view=True)
     headers = (("colour", "", b"red"),)
     messages = [NewMessage(b"{}", headers, "application/json", group="a"), NewMessage(b"2")]
     _, second = await engines.queues.send(WORK, messages)
@@ -53,14 +53,14 @@ async def test_record_has_headers_and_group_or_id_as_key(engines):
 
 @pytest.mark.parametrize("name", [WORK, LINE])
 async def test_delayed_and_grouped_messages_appear_when_sent(engines, name):
-    await made(engines, name, stream_view=True, delay_ms=HOUR_MS)
+    await create_queue(engines, name, stream_view=True, delay_ms=HOUR_MS)
     await send(engines.queues, name, b"1", group="a")
 
     assert await shown(engines, name) == [(0, b"1")]
 
 
 async def test_repeated_send_appears_once(engines):
-    await made(engines, LINE, stream_view=True)
+    await create_queue(engines, LINE, stream_view=True)
     for _ in range(2):
         await engines.queues.send(LINE, [NewMessage(b"1", group="a", dedup_id="x")])
 
@@ -69,17 +69,17 @@ async def test_repeated_send_appears_once(engines):
 
 async def test_view_starts_when_enabled_and_restarts_when_reenabled(engines):
     queues = engines.queues
-    await made(engines, WORK)
+    await create_queue(engines, WORK)
     await send(queues, WORK, b"before")
-    await made(engines, WORK, stream_view=True)
+    await create_queue(engines, WORK, stream_view=True)
     await send(queues, WORK, b"1")
     first = await shown(engines)
-    await made(engines, WORK)
-    await queues.tidy(WORK)
+    await create_queue(engines, WORK)
+    await queues.sweep(WORK)
     with pytest.raises(StreamNotFound):
         await shown(engines)
     await send(queues, WORK, b"unseen")
-    await made(engines, WORK, stream_view=True)
+    await create_queue(engines, WORK, stream_view=True)
     await send(queues, WORK, b"2")
 
     assert first == [(1, b"1")]
@@ -87,7 +87,7 @@ async def test_view_starts_when_enabled_and_restarts_when_reenabled(engines):
 
 
 async def test_view_of_unused_queue_is_empty(engines):
-    await made(engines, WORK, stream_view=True)
+    await create_queue(engines, WORK, stream_view=True)
 
     assert await shown(engines) == []
     [state] = await engines.streams.shards(viewed(WORK))
@@ -96,20 +96,20 @@ async def test_view_of_unused_queue_is_empty(engines):
 
 async def test_view_follows_retention_of_its_queue(engines, clock):
     queues = engines.queues
-    await made(engines, WORK, stream_view=True, retention_ms=HOUR_MS)
+    await create_queue(engines, WORK, stream_view=True, retention_ms=HOUR_MS)
     await send(queues, WORK, b"1")
     clock.advance(ms=HOUR_MS - 1)
     await send(queues, WORK, b"2")
     clock.advance(ms=1)
-    await queues.tidy(WORK)
-    await queues.tidy(WORK)
+    await queues.sweep(WORK)
+    await queues.sweep(WORK)
 
     assert await shown(engines) == [(1, b"2")]
 
 
 async def test_reader_waits_at_end_of_view_beside_consumers(engines):
     queues = engines.queues
-    await made(engines, WORK, stream_view=True)
+    await create_queue(engines, WORK, stream_view=True)
     wait = engines.streams.read_shard(viewed(WORK), 0, ReadFrom(offset=0), wait_ms=10_000)
     reading = asyncio.create_task(wait)
     receiving = asyncio.create_task(queues.receive(WORK, wait_ms=10_000))
@@ -125,8 +125,8 @@ async def test_reader_waits_at_end_of_view_beside_consumers(engines):
 
 async def test_messages_moved_from_another_queue_appear(engines, clock):
     queues = engines.queues
-    await made(engines, DEAD, stream_view=True)
-    await made(engines, WORK, dead_letters=DeadLetterTarget("dead", 1))
+    await create_queue(engines, DEAD, stream_view=True)
+    await create_queue(engines, WORK, dead_letters=DeadLetterTarget("dead", 1))
     await send(queues, WORK, b"1")
     await queues.receive(WORK, visibility_timeout_ms=1)
     clock.advance(ms=1)
@@ -136,7 +136,7 @@ async def test_messages_moved_from_another_queue_appear(engines, clock):
 
 
 async def test_replaced_body_is_delivered_but_view_keeps_original(engines):
-    await made(engines, WORK, stream_view=True)
+    await create_queue(engines, WORK, stream_view=True)
     await send(engines.queues, WORK, b"sent")
     await engines.inspector.replace(WORK, "0", b"changed")
 
@@ -145,7 +145,7 @@ async def test_replaced_body_is_delivered_but_view_keeps_original(engines):
 
 
 async def test_view_is_read_only(engines):
-    await made(engines, WORK, stream_view=True)
+    await create_queue(engines, WORK, stream_view=True)
     streams, name = engines.streams, viewed(WORK)
 
     with pytest.raises(StreamReadOnly):
@@ -162,17 +162,17 @@ async def test_view_cannot_share_name_with_stream(engines):
     await engines.catalog.put_stream(viewed(WORK), StreamSpec())
 
     with pytest.raises(ValidationFailed):
-        await made(engines, WORK, stream_view=True)
+        await create_queue(engines, WORK, stream_view=True)
 
 
 async def test_view_is_deleted_with_its_queue(engines):
-    await made(engines, WORK, stream_view=True)
+    await create_queue(engines, WORK, stream_view=True)
     await send(engines.queues, WORK, b"1")
     await engines.catalog.delete_queue(WORK)
 
     with pytest.raises(StreamNotFound):
         await shown(engines)
 
-    await made(engines, WORK, stream_view=True)
+    await create_queue(engines, WORK, stream_view=True)
     assert await shown(engines) == []
     assert (await engines.catalog.queue(WORK)).spec.type is QueueType.STANDARD

@@ -16,7 +16,7 @@ from redis.exceptions import ConnectionError
 from storage.redis.transport.client import make_connection, open_client, open_pool
 from storage.redis.transport.command import packed
 from tests.chaos.proxy import Fault, Proxy
-from tests.waiting import eventually
+from tests.conditions import eventually
 
 MORE_THAN_SOCKETS_HOLD = 1 << 25
 

@@ -19,7 +19,7 @@ from storage.redis.keys import STORE_KEY, every_key, log_keys, queue_keys
 from storage.redis.transport.topology import Nodes
 from storage.settings import StorageSettings
 from tests.clusters import MASTERS, running_masters
-from tests.waiting import eventually
+from tests.conditions import eventually
 
 pytestmark = pytest.mark.one_store
 

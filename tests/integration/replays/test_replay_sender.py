@@ -22,19 +22,19 @@ from storage.domain.replays.pacing import Pacing, ReplaySpeed
 from storage.domain.replays.replay import Order, Target
 from storage.domain.streams.idempotence import AppendCounts
 from storage.domain.streams.stream import RING_SIZE, StreamSpec
-from tests.replaying import (
+from tests.replay_steps import (
     KEEP,
     KEYS,
     TARGET,
     WORK,
-    begin,
     bodies,
+    create_source_and_targets,
     everything,
     fill,
-    put_places,
     replay,
-    send,
-    wanted,
+    replay_request,
+    send_parts_in_waves,
+    start_replay,
 )
 
 pytestmark = pytest.mark.one_store
@@ -42,7 +42,7 @@ pytestmark = pytest.mark.one_store
 
 @pytest.fixture
 async def storage(engines):
-    await put_places(engines)
+    await create_source_and_targets(engines)
     return engines
 
 
@@ -52,9 +52,9 @@ async def test_restarted_attempt_adds_nothing_twice(storage, order, monkeypatch)
     monkeypatch.setattr("storage.domain.limits.REPLAY_RANGE_RECORDS", 40)
     monkeypatch.setattr("storage.domain.limits.REPLAY_BATCH_RECORDS", 7)
     records = await fill(storage, 300)
-    await storage.replays.submit("default", wanted(order=order), "r")
-    job, spec, _ = await begin(storage)
-    append = storage.streams.append_rising_together
+    await storage.replays.submit("default", replay_request(order=order), "r")
+    job, spec, _ = await start_replay(storage)
+    append = storage.streams.append_idempotent_batch
     calls = 0
 
     async def dies(*args, **kwargs):
@@ -65,9 +65,9 @@ async def test_restarted_attempt_adds_nothing_twice(storage, order, monkeypatch)
             raise StreamNotFound("the worker is gone")
         return await append(*args, **kwargs)
 
-    monkeypatch.setattr(storage.streams, "append_rising_together", dies)
+    monkeypatch.setattr(storage.streams, "append_idempotent_batch", dies)
     for _ in range(200):
-        ended = await send(storage, job, spec)
+        ended = await send_parts_in_waves(storage, job, spec)
         if ended == TaskEnd():
             break
         [shard, *_] = await storage.streams.shards(TARGET)
@@ -86,10 +86,12 @@ async def test_restarted_attempt_adds_nothing_twice(storage, order, monkeypatch)
 async def test_concurrent_attempts_send_each_record_once(storage, monkeypatch):
     monkeypatch.setattr("storage.domain.limits.REPLAY_BATCH_RECORDS", 9)
     records = await fill(storage, 400)
-    await storage.replays.submit("default", wanted())
-    job, spec, _ = await begin(storage)
+    await storage.replays.submit("default", replay_request())
+    job, spec, _ = await start_replay(storage)
 
-    ends = await asyncio.gather(send(storage, job, spec), send(storage, job, spec))
+    ends = await asyncio.gather(
+        send_parts_in_waves(storage, job, spec), send_parts_in_waves(storage, job, spec)
+    )
 
     assert [*ends] == [TaskEnd(), TaskEnd()]
     assert Counter(bodies(await everything(storage))) == Counter(one.data for one in records)
@@ -97,11 +99,11 @@ async def test_concurrent_attempts_send_each_record_once(storage, monkeypatch):
 
 async def test_sends_after_end_of_replay_are_rejected(storage):
     await fill(storage, 20)
-    await storage.replays.submit("default", wanted())
-    job, spec, _ = await begin(storage)
+    await storage.replays.submit("default", replay_request())
+    job, spec, _ = await start_replay(storage)
     await storage.replays.forget(job, spec)
 
-    ended = await send(storage, job, spec)
+    ended = await send_parts_in_waves(storage, job, spec)
 
     assert not ended.retry
     assert "retired" in ended.failure
@@ -110,13 +112,13 @@ async def test_sends_after_end_of_replay_are_rejected(storage):
 
 async def test_new_attempt_stops_previous_one(storage, clock):
     await fill(storage, 20)
-    await storage.replays.submit("default", wanted())
-    job, spec, _ = await begin(storage)
+    await storage.replays.submit("default", replay_request())
+    job, spec, _ = await start_replay(storage)
     await storage.jobs.release(job.claim)
-    again, _, _ = await begin(storage, "other")
+    again, _, _ = await start_replay(storage, "other")
 
-    assert await send(storage, job, spec) == TaskEnd(halted=True)
-    assert await send(storage, again, spec) == TaskEnd()
+    assert await send_parts_in_waves(storage, job, spec) == TaskEnd(halted=True)
+    assert await send_parts_in_waves(storage, again, spec) == TaskEnd()
     assert len(await everything(storage)) == 20
 
 
@@ -132,10 +134,10 @@ async def test_task_stops_on_request_and_saves_progress(storage, word, state, mo
     monkeypatch.setattr("storage.domain.limits.REPLAY_SAVE_MS", 20)
     await fill(storage, 200)
     asked = await storage.replays.submit(
-        "default", wanted(pacing=Pacing(records_per_second=100)), "slow"
+        "default", replay_request(pacing=Pacing(records_per_second=100)), "slow"
     )
-    job, spec, _ = await begin(storage)
-    sending = asyncio.create_task(send(storage, job, spec))
+    job, spec, _ = await start_replay(storage)
+    sending = asyncio.create_task(send_parts_in_waves(storage, job, spec))
     await _some_are_there(storage)
 
     told = await getattr(storage.replays, word)("default", "slow")
@@ -152,19 +154,19 @@ async def test_sends_in_progress_count_when_another_part_halts(storage, monkeypa
     monkeypatch.setattr("storage.domain.limits.REPLAY_SAVE_MS", 20)
     await fill(storage, 200)
     asked = await storage.replays.submit(
-        "default", wanted(pacing=Pacing(records_per_second=1)), "slow"
+        "default", replay_request(pacing=Pacing(records_per_second=1)), "slow"
     )
-    job, spec, _ = await begin(storage)
+    job, spec, _ = await start_replay(storage)
     append, is_there, answered = StreamTarget.__call__, asyncio.Event(), asyncio.Event()
 
     async def answered_late(self, records) -> AppendCounts:
-        risen = await append(self, records)
+        counts = await append(self, records)
         is_there.set()
         await answered.wait()
-        return risen
+        return counts
 
     monkeypatch.setattr(StreamTarget, "__call__", answered_late)
-    sending = asyncio.create_task(send(storage, job, spec))
+    sending = asyncio.create_task(send_parts_in_waves(storage, job, spec))
     await asyncio.wait_for(is_there.wait(), 5)
     await storage.replays.cancel("default", "slow")
     await asyncio.sleep(0.3)  # the other part, which waits for its turn, is told to stop
@@ -177,8 +179,8 @@ async def test_sends_in_progress_count_when_another_part_halts(storage, monkeypa
 
 async def test_sends_in_progress_count_when_another_part_fails(storage, monkeypatch):
     await fill(storage, 20)
-    asked = await storage.replays.submit("default", wanted(), "short")
-    job, spec, _ = await begin(storage)
+    asked = await storage.replays.submit("default", replay_request(), "short")
+    job, spec, _ = await start_replay(storage)
     append, is_there, has_failed = StreamTarget.__call__, asyncio.Event(), asyncio.Event()
     calls: list[int] = []
 
@@ -188,14 +190,14 @@ async def test_sends_in_progress_count_when_another_part_fails(storage, monkeypa
             await is_there.wait()
             has_failed.set()
             raise StreamNotFound("Stream 'target' does not exist.")
-        risen = await append(self, records)
+        counts = await append(self, records)
         is_there.set()
         await has_failed.wait()
         await asyncio.sleep(0.1)
-        return risen
+        return counts
 
     monkeypatch.setattr(StreamTarget, "__call__", one_of_two)
-    ended = await asyncio.wait_for(send(storage, job, spec), 5)
+    ended = await asyncio.wait_for(send_parts_in_waves(storage, job, spec), 5)
 
     assert "does not exist" in ended.failure
     parts = await storage.replays.parts(asked.job.job_id)
@@ -207,7 +209,7 @@ async def test_rate_is_shared_by_all_parts(storage):
     loop = asyncio.get_running_loop()
     begun = loop.time()
 
-    await replay(storage, wanted(pacing=Pacing(records_per_second=60)))
+    await replay(storage, replay_request(pacing=Pacing(records_per_second=60)))
 
     assert 0.6 < loop.time() - begun < 3
 
@@ -216,13 +218,13 @@ async def test_speed_preserves_relative_timing(storage, clock):
     for n in range(3):
         await fill(storage, 2, first=2 * n)
         clock.advance(ms=HOUR_MS)
-    await storage.replays.submit("default", wanted(pacing=Pacing(speed=3600 * 10)))
-    job, spec, parts = await begin(storage)
+    await storage.replays.submit("default", replay_request(pacing=Pacing(speed=3600 * 10)))
+    job, spec, parts = await start_replay(storage)
     oldest = await storage.replays.oldest_arrival("default", spec, parts)
     loop = asyncio.get_running_loop()
     begun = loop.time()
     rhythm = ReplaySpeed(oldest, SystemClock().now_ms(), 3600 * 10)
-    assert await send(storage, job, spec, rhythm=rhythm) == TaskEnd()
+    assert await send_parts_in_waves(storage, job, spec, rhythm=rhythm) == TaskEnd()
 
     assert 0.15 < loop.time() - begun < 60  # and not the two hours between them
     assert len(await everything(storage)) == 6
@@ -232,11 +234,11 @@ async def test_replay_waits_for_lagging_queue_consumers(storage, monkeypatch):
     monkeypatch.setattr("storage.domain.limits.REPLAY_SAVE_MS", 20)
     monkeypatch.setattr("storage.domain.limits.REPLAY_BATCH_RECORDS", 10)
     await fill(storage, 100)
-    request = wanted(target=Target(queue="work"), pacing=Pacing(lag_records_max=0))
+    request = replay_request(target=Target(queue="work"), pacing=Pacing(lag_records_max=0))
     await storage.queues.send(WORK, [NewMessage(b"before")])
     await storage.replays.submit("default", request)
-    job, spec, _ = await begin(storage)
-    sending = asyncio.create_task(send(storage, job, spec))
+    job, spec, _ = await start_replay(storage)
+    sending = asyncio.create_task(send_parts_in_waves(storage, job, spec))
     await asyncio.sleep(0.4)
     assert (await storage.queues.stats(WORK)).ready == 1
 
@@ -251,8 +253,8 @@ async def test_replay_waits_for_lagging_group_of_target(storage):
     await fill(storage, 5)
     await storage.groups.put(GroupName("slow"), GroupSpec(stream="target"))
     await storage.streams.append(TARGET, [Record(b"unread")] * 3)
-    await storage.replays.submit("default", wanted(pacing=Pacing(lag_records_max=2)))
-    _, spec, _ = await begin(storage)
+    await storage.replays.submit("default", replay_request(pacing=Pacing(lag_records_max=2)))
+    _, spec, _ = await start_replay(storage)
 
     assert await storage.replays.is_lagging("default", spec)
     await storage.groups.delete(GroupName("slow"))
@@ -261,12 +263,12 @@ async def test_replay_waits_for_lagging_group_of_target(storage):
 
 async def test_target_recreated_during_replay_gets_nothing_more(storage):
     await fill(storage, 10)
-    await storage.replays.submit("default", wanted())
-    job, spec, _ = await begin(storage)
+    await storage.replays.submit("default", replay_request())
+    job, spec, _ = await start_replay(storage)
     await storage.catalog.delete_stream(TARGET)
     await storage.catalog.put_stream(TARGET, KEEP)
 
-    ended = await send(storage, job, spec)
+    ended = await send_parts_in_waves(storage, job, spec)
 
     assert (ended.retry, "recreated" in ended.failure) == (False, True)
     assert await everything(storage) == []
@@ -274,17 +276,17 @@ async def test_target_recreated_during_replay_gets_nothing_more(storage):
 
 async def test_unanswered_append_is_retried(storage, monkeypatch):
     await fill(storage, 100)
-    append = storage.streams.append_rising_together
+    append = storage.streams.append_idempotent_batch
     lost = iter([True, False, True] + [False] * 100)
 
     async def loses(*args, **kwargs) -> AppendCounts:
-        risen: AppendCounts = await append(*args, **kwargs)
+        counts: AppendCounts = await append(*args, **kwargs)
         if next(lost):
             raise OutcomeUnknown
-        return risen
+        return counts
 
-    monkeypatch.setattr(storage.streams, "append_rising_together", loses)
-    parts = await replay(storage, wanted())
+    monkeypatch.setattr(storage.streams, "append_idempotent_batch", loses)
+    parts = await replay(storage, replay_request())
 
     assert len(await everything(storage)) == 100
     assert sum(part.sent + part.duplicates for part in parts) == 100
@@ -295,10 +297,10 @@ async def test_record_rejected_by_target_ends_replay_with_reason(storage):
         TARGET, StreamSpec(shards=2, record_bytes_max=5), if_match=None
     )
     await fill(storage, 10)
-    await storage.replays.submit("default", wanted())
-    job, spec, _ = await begin(storage)
+    await storage.replays.submit("default", replay_request())
+    job, spec, _ = await start_replay(storage)
 
-    ended = await send(storage, job, spec)
+    ended = await send_parts_in_waves(storage, job, spec)
 
     assert not ended.retry
     assert "allows 5" in ended.failure

@@ -27,21 +27,21 @@ from storage.domain.streams.record_filter import Condition, Filter, Sample
 from storage.domain.streams.stream import RING_SIZE, StreamSpec, Tier
 from storage.redis.keys import LogAddress
 from storage.settings import StorageSettings
-from tests.archiving import archive
-from tests.replaying import (
+from tests.archive_steps import archive_stream
+from tests.replay_steps import (
     KEEP,
     KEYS,
     SOURCE,
     TARGET,
     WORK,
-    begin,
     bodies,
+    create_source_and_targets,
     everything,
     fill,
-    put_places,
     replay,
-    send,
-    wanted,
+    replay_request,
+    send_parts_in_waves,
+    start_replay,
 )
 
 pytestmark = pytest.mark.one_store
@@ -49,7 +49,7 @@ pytestmark = pytest.mark.one_store
 
 @pytest.fixture
 async def storage(engines):
-    await put_places(engines)
+    await create_source_and_targets(engines)
     return engines
 
 
@@ -57,7 +57,7 @@ async def storage(engines):
 async def test_replay_sends_every_record_once_in_key_order(storage, order):
     records = await fill(storage, 300)
 
-    parts = await replay(storage, wanted(order=order))
+    parts = await replay(storage, replay_request(order=order))
 
     found = await everything(storage)
     assert Counter(bodies(found)) == Counter(one.data for one in records)
@@ -75,7 +75,7 @@ async def test_replayed_record_names_its_source(storage):
     )
     [source] = await everything(storage, SOURCE)
 
-    await replay(storage, wanted(), "again")
+    await replay(storage, replay_request(), "again")
 
     [found] = await everything(storage)
     headers = {name: value for name, _, value in found.record.headers}
@@ -93,12 +93,12 @@ async def test_replayed_record_names_its_source(storage):
 
 async def test_window_is_fixed_when_replay_starts(storage):
     records = await fill(storage, 10)
-    await storage.replays.submit("default", wanted())
+    await storage.replays.submit("default", replay_request())
     await fill(storage, 5, first=10)
-    job, spec, parts = await begin(storage)
+    job, spec, parts = await start_replay(storage)
     await fill(storage, 5, first=15)
 
-    await send(storage, job, spec)
+    await send_parts_in_waves(storage, job, spec)
 
     assert sum(part.reach.end - part.reach.first for part in parts) == 15
     assert len(await everything(storage)) == 15
@@ -116,11 +116,11 @@ async def test_window_accepts_time_offsets_and_bookmark(storage, clock):
     await fill(storage, 10, first=20)
 
     windows = {
-        "time": wanted(start=Bound(time_ms=noon)),
-        "offsets": wanted(start=Bound(offsets=tuple(tips.items()))),
-        "bookmark": wanted(start=Bound(bookmark=("readers", "noon"))),
-        "before": wanted(end=Bound(time_ms=noon), max_records=7),
-        "until": wanted(end=Bound(bookmark=("readers", "noon")), shards=(1,)),
+        "time": replay_request(start=Bound(time_ms=noon)),
+        "offsets": replay_request(start=Bound(offsets=tuple(tips.items()))),
+        "bookmark": replay_request(start=Bound(bookmark=("readers", "noon"))),
+        "before": replay_request(end=Bound(time_ms=noon), max_records=7),
+        "until": replay_request(end=Bound(bookmark=("readers", "noon")), shards=(1,)),
     }
     counts = {}
     for name, request in windows.items():
@@ -145,7 +145,7 @@ async def test_filter_selects_by_key_header_body_and_sample(storage):
     }
     counts = {}
     for name, filter_ in filters.items():
-        parts = await replay(storage, wanted(filter=filter_))
+        parts = await replay(storage, replay_request(filter=filter_))
         counts[name] = sum(part.sent for part in parts)
         assert sum(part.read for part in parts) == 201
 
@@ -161,7 +161,7 @@ async def test_queue_target_gets_each_record_once(storage, kind):
     name = WORK if kind is QueueType.STANDARD else QueueName("line.fifo")
     await storage.catalog.put_queue(name, QueueSpec(type=kind))
     records = await fill(storage, 50)
-    request = wanted(target=Target(queue=name.name))
+    request = replay_request(target=Target(queue=name.name))
 
     await replay(storage, request)
 
@@ -184,7 +184,7 @@ def _shards(found) -> set[str]:
 async def test_target_can_keep_shards_of_source(storage):
     await fill(storage, 100)
 
-    await replay(storage, wanted(target=Target(stream="target", shard_mode=ShardMode.KEEP)))
+    await replay(storage, replay_request(target=Target(stream="target", shard_mode=ShardMode.KEEP)))
 
     for shard in (0, 1):
         reads = [
@@ -200,7 +200,7 @@ async def test_children_follow_their_parents_in_key_order(storage):
     await storage.streams.merge(SOURCE, 3, 1)
     records += await fill(storage, 100, first=200)
 
-    await replay(storage, wanted(order=Order.KEY))
+    await replay(storage, replay_request(order=Order.KEY))
 
     found = await everything(storage)
     for one in KEYS[1:]:
@@ -214,7 +214,7 @@ async def test_time_order_fills_one_shard_by_arrival(storage, clock):
         await fill(storage, 1, first=n)
         clock.advance(ms=10)
 
-    await replay(storage, wanted(order=Order.TIME, target=Target(stream="one")))
+    await replay(storage, replay_request(order=Order.TIME, target=Target(stream="one")))
 
     found = await everything(storage, StreamName("one"))
     assert bodies(found) == [
@@ -225,11 +225,11 @@ async def test_time_order_fills_one_shard_by_arrival(storage, clock):
 async def test_expired_records_of_window_are_reported(storage):
     await fill(storage, 100)
     [first, _] = await storage.streams.shards(SOURCE)
-    await storage.replays.submit("default", wanted(start=Bound(offsets=((0, 0),))))
-    job, spec, _ = await begin(storage)
+    await storage.replays.submit("default", replay_request(start=Bound(offsets=((0, 0),))))
+    job, spec, _ = await start_replay(storage)
     await storage.streams.truncate(SOURCE, 0, 10)
 
-    assert await send(storage, job, spec) == TaskEnd()
+    assert await send_parts_in_waves(storage, job, spec) == TaskEnd()
 
     parts = await storage.replays.parts(job.job_id)
     assert [part.expired for part in parts] == [10, 0]
@@ -241,11 +241,11 @@ async def test_plan_distinguishes_counts_from_estimates(storage):
     await fill(storage, 1_000)
     odd = Filter(body=(Condition(path="/odd", equals=True),))
 
-    whole = await storage.replays.plan("default", wanted())
-    guess = await storage.replays.plan("default", wanted(filter=odd))
-    exact = await storage.replays.plan("default", wanted(filter=odd), exact=True)
+    whole = await storage.replays.plan("default", replay_request())
+    guess = await storage.replays.plan("default", replay_request(filter=odd))
+    exact = await storage.replays.plan("default", replay_request(filter=odd), exact=True)
     paced = await storage.replays.plan(
-        "default", wanted(pacing=Pacing(records_per_second=10), max_records=50)
+        "default", replay_request(pacing=Pacing(records_per_second=10), max_records=50)
     )
 
     assert (whole.records.count, whole.records.exact, whole.bytes.exact) == (1_000, True, False)
@@ -260,7 +260,7 @@ async def test_plan_distinguishes_counts_from_estimates(storage):
 async def test_plan_of_small_window_is_exact(storage):
     records = await fill(storage, 30)
 
-    plan = await storage.replays.plan("default", wanted(filter=Filter(keys=("key 1",))))
+    plan = await storage.replays.plan("default", replay_request(filter=Filter(keys=("key 1",))))
 
     meant = [one for one in records if one.key == "key 1"]
     assert (plan.records.count, plan.records.exact) == (len(meant), True)
@@ -272,37 +272,39 @@ async def test_plan_that_reads_too_much_is_rejected(storage, monkeypatch):
     await fill(storage, 30)
 
     with pytest.raises(ValidationFailed):
-        await storage.replays.plan("default", wanted(filter=Filter(keys=("a",))), exact=True)
+        await storage.replays.plan(
+            "default", replay_request(filter=Filter(keys=("a",))), exact=True
+        )
 
 
 async def test_submit_with_same_id_returns_same_replay(storage):
-    first = await storage.replays.submit("default", wanted(), "one")
+    first = await storage.replays.submit("default", replay_request(), "one")
 
-    again = await storage.replays.submit("default", wanted(), "one")
+    again = await storage.replays.submit("default", replay_request(), "one")
 
     assert again.job.job_id == first.job.job_id
     with pytest.raises(JobRefused):
-        await storage.replays.submit("default", wanted(order=Order.TIME), "one")
+        await storage.replays.submit("default", replay_request(order=Order.TIME), "one")
     assert len(await storage.replays.page("default")) == 1
 
 
 @pytest.mark.parametrize(
     ("request_", "error"),
     [
-        (wanted(stream="none"), StreamNotFound),
-        (wanted(target=Target(stream="none")), StreamNotFound),
-        (wanted(target=Target(stream="source")), ValidationFailed),
-        (wanted(target=Target()), ValidationFailed),
-        (wanted(target=Target(queue="work", shard_mode=ShardMode.KEEP)), ValidationFailed),
-        (wanted(shards=(7,)), ShardNotFound),
-        (wanted(start=Bound(offsets=((7, 0),))), ShardNotFound),
-        (wanted(start=Bound()), ValidationFailed),
-        (wanted(start=Bound(bookmark=("readers", "none"))), BookmarkNotFound),
-        (wanted(end=Bound(bookmark=("elsewhere", "none"))), ValidationFailed),
-        (wanted(pacing=Pacing(speed=0)), ValidationFailed),
-        (wanted(filter=Filter(sample=Sample(1.5))), ValidationFailed),
-        (wanted(filter=Filter(body=(Condition(path="x", exists=True),))), ValidationFailed),
-        (wanted(max_records=0), ValidationFailed),
+        (replay_request(stream="none"), StreamNotFound),
+        (replay_request(target=Target(stream="none")), StreamNotFound),
+        (replay_request(target=Target(stream="source")), ValidationFailed),
+        (replay_request(target=Target()), ValidationFailed),
+        (replay_request(target=Target(queue="work", shard_mode=ShardMode.KEEP)), ValidationFailed),
+        (replay_request(shards=(7,)), ShardNotFound),
+        (replay_request(start=Bound(offsets=((7, 0),))), ShardNotFound),
+        (replay_request(start=Bound()), ValidationFailed),
+        (replay_request(start=Bound(bookmark=("readers", "none"))), BookmarkNotFound),
+        (replay_request(end=Bound(bookmark=("elsewhere", "none"))), ValidationFailed),
+        (replay_request(pacing=Pacing(speed=0)), ValidationFailed),
+        (replay_request(filter=Filter(sample=Sample(1.5))), ValidationFailed),
+        (replay_request(filter=Filter(body=(Condition(path="x", exists=True),))), ValidationFailed),
+        (replay_request(max_records=0), ValidationFailed),
     ],
 )
 async def test_impossible_replay_is_rejected_at_submission(storage, request_, error):
@@ -318,7 +320,7 @@ async def test_impossible_replay_is_rejected_at_submission(storage, request_, er
 
 async def test_replay_onto_source_stream_requires_opt_in(storage):
     await fill(storage, 10)
-    onto = wanted(target=Target(stream="source"), allow_same_stream=True)
+    onto = replay_request(target=Target(stream="source"), allow_same_stream=True)
 
     parts = await replay(storage, onto)
 
@@ -328,16 +330,16 @@ async def test_replay_onto_source_stream_requires_opt_in(storage):
 
 async def test_recreated_target_is_not_found(storage):
     await fill(storage, 10)
-    await storage.replays.submit("default", wanted())
+    await storage.replays.submit("default", replay_request())
     await storage.catalog.delete_stream(TARGET)
     await storage.catalog.put_stream(TARGET, KEEP)
 
     with pytest.raises(StreamNotFound):
-        await begin(storage)
+        await start_replay(storage)
 
 
 async def test_cancelled_queued_replay_leaves_nothing(storage):
-    await storage.replays.submit("default", wanted(), "gone")
+    await storage.replays.submit("default", replay_request(), "gone")
 
     cancelled = await storage.replays.cancel("default", "gone")
 
@@ -350,9 +352,9 @@ async def test_maintenance_forgets_producers_of_ended_replays(
     storage,
 ):
     await fill(storage, 10)
-    await storage.replays.submit("default", wanted(), "r")
-    job, spec, _ = await begin(storage)
-    await send(storage, job, spec)
+    await storage.replays.submit("default", replay_request(), "r")
+    job, spec, _ = await start_replay(storage)
+    await send_parts_in_waves(storage, job, spec)
     await storage.replays.pause("default", "r")
     await storage.jobs.release(job.claim)
     await storage.jobs.cancel(job.job_id)
@@ -360,8 +362,10 @@ async def test_maintenance_forgets_producers_of_ended_replays(
     assert await storage.replays.sweep() == 1
     assert await storage.replays.sweep() == 0  # once is enough
 
-    risen = [await storage.streams._rising.known(at) for at in await _logs(storage)]
-    assert {known for known, _ in risen} == {False}
+    states = [
+        await storage.streams._idempotent_appender.writer_state(at) for at in await _logs(storage)
+    ]
+    assert {known for known, _ in states} == {False}
 
 
 async def _logs(storage) -> list[LogAddress]:
@@ -380,13 +384,13 @@ async def test_records_missing_from_hot_store_come_from_archive(
         await storage.catalog.put_stream(SOURCE, cold)
         await storage.catalog.put_stream(TARGET, KEEP)
         records = await fill(storage, 150)
-        await archive(storage, settings, SOURCE)
+        await archive_stream(storage, settings, SOURCE)
         await storage.streams.trim(SOURCE, 10_000)
         [read] = await storage.streams.read_shards(SOURCE, {0: 0})
         assert read.tier is Tier.ARCHIVE
         records += await fill(storage, 50, first=150)
 
-        parts = await replay(storage, wanted(order=Order.TIME))
+        parts = await replay(storage, replay_request(order=Order.TIME))
 
         found = await everything(storage)
         assert Counter(bodies(found)) == Counter(one.data for one in records)

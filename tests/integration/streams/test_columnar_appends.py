@@ -18,7 +18,7 @@ from storage.domain.log.record_batch import Record, decode_batch, encode_batch
 from storage.domain.names import StreamName
 from storage.domain.streams.columnar_batch import Columns, encode_columns
 from storage.domain.streams.stream import RING_SIZE, AppendedRange, EventTimes, Stream, StreamSpec
-from tests.queue_verbs import WORK, made
+from tests.queue_operations import WORK, create_queue
 
 CLICKS = StreamName("clicks")
 
@@ -197,7 +197,7 @@ async def test_stream_that_requires_event_times_rejects_columns(engines):
 
 
 async def test_stream_view_rejects_columns(engines):
-    await made(engines, WORK, stream_view=True)
+    await create_queue(engines, WORK, stream_view=True)
 
     with pytest.raises(StreamReadOnly):
         await engines.streams.append_columns(StreamName("work"), columns(1))

@@ -39,8 +39,8 @@ def messages(*numbers: int, group: str = "") -> list[NewMessage]:
     return [NewMessage(b"%d" % number, group=group) for number in numbers]
 
 
-async def rise(streams: Streams, *numbers: int, producer_id: str = "p") -> AppendCounts:
-    return await streams.append_rising(CLICKS, producer_id, numbers, records(*numbers))
+async def append_numbers(streams: Streams, *numbers: int, producer_id: str = "p") -> AppendCounts:
+    return await streams.append_idempotent(CLICKS, producer_id, numbers, records(*numbers))
 
 
 async def everything(streams) -> list[bytes]:
@@ -67,28 +67,28 @@ async def queues(engines):
 
 
 async def test_repeated_batch_in_other_portions_adds_only_new_records(streams):
-    assert await rise(streams, 2, 4, 6) == AppendCounts(3, 0)
+    assert await append_numbers(streams, 2, 4, 6) == AppendCounts(3, 0)
 
-    assert await rise(streams, 2, 4, 6) == AppendCounts(0, 3)
-    assert await rise(streams, 2, 4) == AppendCounts(0, 2)
-    assert await rise(streams, 4, 6, 7, 9) == AppendCounts(2, 2)
+    assert await append_numbers(streams, 2, 4, 6) == AppendCounts(0, 3)
+    assert await append_numbers(streams, 2, 4) == AppendCounts(0, 2)
+    assert await append_numbers(streams, 4, 6, 7, 9) == AppendCounts(2, 2)
 
     assert await everything(streams) == [b"2", b"4", b"6", b"7", b"9"]
 
 
 async def test_producers_are_independent(streams):
-    await rise(streams, 5)
+    await append_numbers(streams, 5)
 
-    assert await rise(streams, 3, producer_id="q") == AppendCounts(1, 0)
+    assert await append_numbers(streams, 3, producer_id="q") == AppendCounts(1, 0)
 
 
 async def test_producers_share_batch_and_keep_order(streams):
     together = SequencedBatch(["p", "q", "p", "q"], [1, 5, 2, 6])
-    await streams.append_rising(CLICKS, "q", [5], records(0))
+    await streams.append_idempotent(CLICKS, "q", [5], records(0))
 
-    risen = await streams.append_rising_together(CLICKS, together, records(1, 2, 3, 4))
+    counts = await streams.append_idempotent_batch(CLICKS, together, records(1, 2, 3, 4))
 
-    assert risen == AppendCounts(3, 1)
+    assert counts == AppendCounts(3, 1)
     assert await everything(streams) == [b"0", b"1", b"3", b"4"]
 
 
@@ -96,8 +96,8 @@ async def test_record_without_key_is_retried_on_same_shard(streams):
     await streams.split(CLICKS, 0, RING_SIZE // 2)
     keyless = [Record(b"%d" % number) for number in range(20)]
 
-    await streams.append_rising(CLICKS, "p", range(20), keyless)
-    again = await streams.append_rising(CLICKS, "p", range(20), keyless)
+    await streams.append_idempotent(CLICKS, "p", range(20), keyless)
+    again = await streams.append_idempotent(CLICKS, "p", range(20), keyless)
 
     assert again == AppendCounts(0, 20)
     assert {state.next > 0 for state in (await streams.shards(CLICKS))[1:]} == {True}
@@ -108,11 +108,11 @@ async def test_merged_shard_adds_what_each_parent_lacked(engines, streams):
     await streams.split(CLICKS, 0, RING_SIZE // 2)
     batch = [Record(b"%d" % n, hash_key=LOW if n % 2 else HIGH) for n in range(6)]
     odd = [one for one in range(6) if one % 2]
-    await streams.append_rising(CLICKS, "p", odd, [batch[n] for n in odd])
+    await streams.append_idempotent(CLICKS, "p", odd, [batch[n] for n in odd])
     await streams.merge(CLICKS, 1, 2)
 
-    first = await streams.append_rising(CLICKS, "p", range(3), batch[:3])
-    rest = await streams.append_rising(CLICKS, "p", range(3, 6), batch[3:])
+    first = await streams.append_idempotent(CLICKS, "p", range(3), batch[:3])
+    rest = await streams.append_idempotent(CLICKS, "p", range(3, 6), batch[3:])
 
     assert (first, rest) == (AppendCounts(2, 1), AppendCounts(1, 2))
     assert sorted(await everything(streams)) == [b"%d" % n for n in range(6)]
@@ -123,12 +123,12 @@ async def test_producer_state_survives_one_day_and_10000_others(redis_url, datab
     settings = StorageSettings(redis_url=redis_url, database_url=database_url)
     async with open_storage(settings, clock=clock, limits=few) as storage:
         await storage.catalog.put_stream(CLICKS, StreamSpec(retention_ms=1_000 * DAY_MS))
-        await rise(storage.streams, 1, 2)
+        await append_numbers(storage.streams, 1, 2)
         for number in range(20):
             clock.advance(ms=DAY_MS)
-            await rise(storage.streams, 1, producer_id=f"other {number}")
+            await append_numbers(storage.streams, 1, producer_id=f"other {number}")
 
-        assert await rise(storage.streams, 1, 2, 3) == AppendCounts(1, 2)
+        assert await append_numbers(storage.streams, 1, 2, 3) == AppendCounts(1, 2)
 
 
 async def test_producer_limit_rejects_new_producer_and_forgets_none(redis_url, database_url, clock):
@@ -139,63 +139,63 @@ async def test_producer_limit_rejects_new_producer_and_forgets_none(redis_url, d
         await storage.catalog.put_stream(CLICKS, StreamSpec())
         await storage.catalog.put_queue(WORK, QueueSpec())
         for producer_id in ("p", "q"):
-            await rise(streams, 1, producer_id=producer_id)
-            await queues.send_rising(WORK, producer_id, [1], messages(1))
+            await append_numbers(streams, 1, producer_id=producer_id)
+            await queues.send_idempotent(WORK, producer_id, [1], messages(1))
 
         with pytest.raises(TooManyProducers):
-            await rise(streams, 1, producer_id="r")
+            await append_numbers(streams, 1, producer_id="r")
         with pytest.raises(TooManyProducers):
-            await queues.send_rising(WORK, "r", [1], messages(1))
-        assert await rise(streams, 1, 2) == AppendCounts(1, 1)
-        await streams.forget_rising(CLICKS, ["q"])
-        await queues.forget_rising(WORK, ["q"])
+            await queues.send_idempotent(WORK, "r", [1], messages(1))
+        assert await append_numbers(streams, 1, 2) == AppendCounts(1, 1)
+        await streams.retire_writers(CLICKS, ["q"])
+        await queues.retire_writers(WORK, ["q"])
 
-        assert await rise(streams, 1, producer_id="r") == AppendCounts(1, 0)
-        assert await queues.send_rising(WORK, "r", [1], messages(1)) == AppendCounts(1, 0)
+        assert await append_numbers(streams, 1, producer_id="r") == AppendCounts(1, 0)
+        assert await queues.send_idempotent(WORK, "r", [1], messages(1)) == AppendCounts(1, 0)
 
 
 async def test_forgotten_producer_is_fenced(streams):
-    await rise(streams, 1)
+    await append_numbers(streams, 1)
     await streams.split(CLICKS, 0, RING_SIZE // 2)
-    await streams.forget_rising(CLICKS, ["p"])
+    await streams.retire_writers(CLICKS, ["p"])
     await streams.merge(CLICKS, 1, 2)
 
     with pytest.raises(ProducerFenced):
-        await rise(streams, 1)
+        await append_numbers(streams, 1)
 
     assert await everything(streams) == [b"1"]
 
 
 async def test_forgetting_producers_of_unknown_stream_is_no_op(streams):
-    await streams.forget_rising(StreamName("none"), ["p"])
+    await streams.retire_writers(StreamName("none"), ["p"])
 
 
 async def test_closed_shard_with_open_producer_does_not_expire(streams, clock):
-    await rise(streams, 1)
+    await append_numbers(streams, 1)
     await streams.split(CLICKS, 0, RING_SIZE // 2)
     await streams.truncate(CLICKS, 0, 1)
     clock.advance(ms=400 * DAY_MS)
 
     assert await streams.expire_shards(CLICKS) == 0
-    assert await rise(streams, 1, 2) == AppendCounts(1, 1)
-    await streams.forget_rising(CLICKS, ["p"])
+    assert await append_numbers(streams, 1, 2) == AppendCounts(1, 1)
+    await streams.retire_writers(CLICKS, ["p"])
 
     assert await streams.expire_shards(CLICKS) == 1
 
 
 async def test_fence_applies_to_idempotent_appends(streams):
-    await rise(streams, 1)
+    await append_numbers(streams, 1)
     await streams.set_fence(CLICKS, 0, "mine")
 
     with pytest.raises(FenceMismatch):
-        await rise(streams, 2)
-    assert await rise(streams, 1) == AppendCounts(0, 1)
+        await append_numbers(streams, 2)
+    assert await append_numbers(streams, 1) == AppendCounts(0, 1)
 
 
 async def test_latest_of_key_finds_idempotently_appended_record(engines):
     await engines.catalog.put_stream(CLICKS, StreamSpec(key_index=True))
 
-    await rise(engines.streams, 1, 2)
+    await append_numbers(engines.streams, 1, 2)
 
     _, newest = await engines.streams.latest_of_key(CLICKS, "k")
     assert newest.record.data == b"2"
@@ -204,7 +204,7 @@ async def test_latest_of_key_finds_idempotently_appended_record(engines):
 async def test_reserved_headers_are_rejected_unless_set_by_sender(engines):
     await engines.catalog.put_stream(CLICKS, StreamSpec(record_bytes_max=10))
     marked = [Record(b"x" * 10, headers=((":from", "", b"y" * 10),))]
-    append = engines.streams.append_rising
+    append = engines.streams.append_idempotent
 
     with pytest.raises(ValidationFailed):
         await append(CLICKS, "p", [1], [Record(b"x", headers=((":from", "", b"y"),))])
@@ -217,11 +217,11 @@ async def test_stream_view_rejects_idempotent_appends(engines):
     await engines.catalog.put_queue(WORK, QueueSpec(stream_view=True))
 
     with pytest.raises(StreamReadOnly):
-        await engines.streams.append_rising(StreamName("work"), "p", [1], records(1))
+        await engines.streams.append_idempotent(StreamName("work"), "p", [1], records(1))
 
 
 async def test_deleted_stream_leaves_no_producer_state(engines, streams, redis_url):
-    await rise(streams, 1)
+    await append_numbers(streams, 1)
     log_id = (await engines.catalog.stream(CLICKS)).shards[0].log_id
     await engines.catalog.delete_stream(CLICKS)
     await engines.maintenance.tombstone_deleted()
@@ -240,12 +240,12 @@ async def test_retry_recovers_from_lost_response(redis_url, database_url, tmp_pa
             streams, queues = storage.streams, storage.queues
             await storage.catalog.put_stream(CLICKS, StreamSpec())
             await storage.catalog.put_queue(WORK, QueueSpec())
-            await rise(streams, 1)
-            await queues.send_rising(WORK, "p", [1], messages(1))
+            await append_numbers(streams, 1)
+            await queues.send_idempotent(WORK, "p", [1], messages(1))
 
             for work in (
-                rise(streams, 2, 3),
-                queues.send_rising(WORK, "p", [2, 3], messages(2, 3)),
+                append_numbers(streams, 2, 3),
+                queues.send_idempotent(WORK, "p", [2, 3], messages(2, 3)),
             ):
                 faults.swallow_answers = True
                 with pytest.raises(OutcomeUnknown):
@@ -254,8 +254,8 @@ async def test_retry_recovers_from_lost_response(redis_url, database_url, tmp_pa
                 faults.cut()
                 await queues.stats(WORK)
 
-            assert await rise(streams, 2, 3, 4) == AppendCounts(1, 2)
-            assert await queues.send_rising(
+            assert await append_numbers(streams, 2, 3, 4) == AppendCounts(1, 2)
+            assert await queues.send_idempotent(
                 WORK, "p", [2, 3, 4], messages(2, 3, 4)
             ) == AppendCounts(1, 2)
             assert await everything(streams) == [b"1", b"2", b"3", b"4"]
@@ -276,11 +276,13 @@ async def drained(queues, name: QueueName = WORK) -> list[bytes]:
 
 
 async def test_queue_adds_each_message_once_even_after_ack(queues):
-    assert await queues.send_rising(WORK, "p", [1, 2], messages(1, 2)) == AppendCounts(2, 0)
+    assert await queues.send_idempotent(WORK, "p", [1, 2], messages(1, 2)) == AppendCounts(2, 0)
     assert await drained(queues) == [b"1", b"2"]
 
-    assert await queues.send_rising(WORK, "p", [1, 2, 3], messages(1, 2, 3)) == AppendCounts(1, 2)
-    assert await queues.send_rising(WORK, "p", [3], messages(3)) == AppendCounts(0, 1)
+    assert await queues.send_idempotent(WORK, "p", [1, 2, 3], messages(1, 2, 3)) == AppendCounts(
+        1, 2
+    )
+    assert await queues.send_idempotent(WORK, "p", [3], messages(3)) == AppendCounts(0, 1)
 
     assert await drained(queues) == [b"3"]
 
@@ -290,8 +292,8 @@ async def test_fifo_queue_keeps_order_of_each_group(engines):
     await engines.catalog.put_queue(name, QueueSpec(type=QueueType.FIFO))
     line = [NewMessage(b"%d" % n, group=f"g{n % 2}", dedup_id=f"d{n}") for n in range(8)]
 
-    await engines.queues.send_rising(name, "p", range(5), line[:5])
-    again = await engines.queues.send_rising(name, "p", range(2, 8), line[2:])
+    await engines.queues.send_idempotent(name, "p", range(5), line[:5])
+    again = await engines.queues.send_idempotent(name, "p", range(2, 8), line[2:])
 
     assert again == AppendCounts(3, 3)
     found = await drained(engines.queues, name)
@@ -302,12 +304,14 @@ async def test_fifo_queue_keeps_order_of_each_group(engines):
 async def test_idempotent_send_to_full_queue_can_be_retried(engines):
     await engines.catalog.put_queue(WORK, QueueSpec(messages_max=3))
     queues = engines.queues
-    await queues.send_rising(WORK, "p", [1, 2], messages(1, 2))
+    await queues.send_idempotent(WORK, "p", [1, 2], messages(1, 2))
 
     with pytest.raises(QueueFull):
-        await queues.send_rising(WORK, "p", [2, 3, 4], messages(2, 3, 4))
+        await queues.send_idempotent(WORK, "p", [2, 3, 4], messages(2, 3, 4))
     assert await drained(queues) == [b"1", b"2"]
-    assert await queues.send_rising(WORK, "p", [2, 3, 4], messages(2, 3, 4)) == AppendCounts(2, 1)
+    assert await queues.send_idempotent(WORK, "p", [2, 3, 4], messages(2, 3, 4)) == AppendCounts(
+        2, 1
+    )
 
     assert await drained(queues) == [b"3", b"4"]
 
@@ -315,17 +319,17 @@ async def test_idempotent_send_to_full_queue_can_be_retried(engines):
 async def test_stream_view_shows_idempotently_sent_messages(engines):
     await engines.catalog.put_queue(WORK, QueueSpec(stream_view=True))
 
-    await engines.queues.send_rising(WORK, "p", [1, 2], messages(1, 2))
-    await engines.queues.send_rising(WORK, "p", [1, 2], messages(1, 2))
+    await engines.queues.send_idempotent(WORK, "p", [1, 2], messages(1, 2))
+    await engines.queues.send_idempotent(WORK, "p", [1, 2], messages(1, 2))
 
     view = await engines.streams.read_shard(StreamName("work"), 0, ReadFrom(offset=0))
     assert [one.record.data for one in view.records] == [b"1", b"2"]
 
 
 async def test_queue_fences_forgotten_producer(queues):
-    await queues.send_rising(WORK, "p", [1], messages(1))
-    await queues.forget_rising(WORK, ["p"])
+    await queues.send_idempotent(WORK, "p", [1], messages(1))
+    await queues.retire_writers(WORK, ["p"])
 
     with pytest.raises(ProducerFenced):
-        await queues.send_rising(WORK, "p", [1], messages(1))
-    await queues.forget_rising(QueueName("none"), ["p"])
+        await queues.send_idempotent(WORK, "p", [1], messages(1))
+    await queues.retire_writers(QueueName("none"), ["p"])

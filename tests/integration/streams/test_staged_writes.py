@@ -90,7 +90,7 @@ async def test_first_commit_wins_and_later_staged_data_is_discarded(engines, set
 
 async def test_interrupted_commit_is_finished_once_by_next_commit(engines, settings, monkeypatch):
     staged = await stage(engines, *(numbered(first, 700) for first in range(0, 2_100, 700)))
-    append, calls = engines.streams.append_rising, 0
+    append, calls = engines.streams.append_idempotent, 0
 
     async def broken(*told: Any) -> Any:
         nonlocal calls
@@ -100,7 +100,7 @@ async def test_interrupted_commit_is_finished_once_by_next_commit(engines, setti
             raise StorageUnavailable
         return await append(*told)
 
-    monkeypatch.setattr(engines.streams, "append_rising", broken)
+    monkeypatch.setattr(engines.streams, "append_idempotent", broken)
     with pytest.raises(StorageUnavailable):
         await engines.staged_writes.commit(CLICKS, "load", 0, staged)
     [half] = [len(await bodies(engines))]
@@ -119,7 +119,7 @@ async def test_abandoned_commit_is_finished_by_maintenance(engines, settings, cl
         raise StorageUnavailable
 
     with monkeypatch.context() as patch:
-        patch.setattr(engines.streams, "append_rising", broken)
+        patch.setattr(engines.streams, "append_idempotent", broken)
         with pytest.raises(StorageUnavailable):
             await engines.staged_writes.commit(CLICKS, "load", 0, staged)
 

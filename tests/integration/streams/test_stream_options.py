@@ -20,7 +20,7 @@ from storage.domain.errors import (
 from storage.domain.log.record_batch import Record
 from storage.domain.names import StreamName
 from storage.domain.streams.columnar_batch import Columns
-from storage.domain.streams.load_scaling import Load
+from storage.domain.streams.load_scaler import Load
 from storage.domain.streams.stream import (
     RING_SIZE,
     AppendCondition,
@@ -430,8 +430,8 @@ async def test_expired_record_is_not_found_and_its_key_is_forgotten(indexed, clo
     with pytest.raises(RecordNotFound):
         await indexed.latest_of_key(INDEXED, "a")
     assert await latest(indexed, "b") == b"new"
-    assert await indexed.tidy_keys(INDEXED) == 1
-    assert await indexed.tidy_keys(INDEXED) == 0
+    assert await indexed.sweep_key_index(INDEXED) == 1
+    assert await indexed.sweep_key_index(INDEXED) == 0
     assert await latest(indexed, "b") == b"new"
 
 

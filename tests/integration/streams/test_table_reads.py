@@ -28,8 +28,8 @@ from storage.parquet.record_schema import RECORD_SCHEMA, records_of
 from storage.redis.keys import LogAddress, log_keys
 from storage.settings import StorageSettings
 from storage.streams.arrow_reader import ArrowPage
-from tests.archiving import archive
-from tests.tiers import CLICKS, an_older_copy_comes_back, append, lose_the_hot_store, to_archive
+from tests.archive_steps import archive_stream
+from tests.tiered_stream import CLICKS, append, lose_hot_store, move_to_archive, restored_older_copy
 
 pytestmark = pytest.mark.one_store
 
@@ -86,7 +86,7 @@ async def test_table_read_equals_record_read_in_both_tiers(engines, settings, cl
     await engines.streams.append_to_shard(CLICKS, 0, odd)
     clock.advance(ms=limits.HOUR_MS)
     await append(engines, 7)
-    await to_archive(engines, settings)
+    await move_to_archive(engines, settings)
     await engines.streams.append_to_shard(CLICKS, 0, odd)
     await append(engines, 4, 3)
 
@@ -96,7 +96,7 @@ async def test_table_read_equals_record_read_in_both_tiers(engines, settings, cl
 
 async def test_read_respects_end_offset_and_byte_limit(engines, settings):
     await append(engines, 30, 30)
-    await to_archive(engines, settings)
+    await move_to_archive(engines, settings)
     await append(engines, 30, 30)
     chance = random.Random(4)
 
@@ -115,7 +115,7 @@ async def test_read_respects_end_offset_and_byte_limit(engines, settings):
 
 async def test_continued_reads_return_every_record_once(engines, settings):
     await append(engines, 30, 30)
-    await to_archive(engines, settings)
+    await move_to_archive(engines, settings)
     await append(engines, 30)
     at, read = 0, list[int]()
 
@@ -153,7 +153,7 @@ async def test_read_of_closed_shard_reports_its_end(engines, settings, clock):
     await engines.streams.split(CLICKS, 0, RING_SIZE // 2)
 
     reads = [await table(engines, 0, 4), await table(engines, 4), await table(engines, 6)]
-    await to_archive(engines, settings)
+    await move_to_archive(engines, settings)
     archived = await table(engines, 4)
 
     assert [one.ended for one in reads] == [False, True, True]
@@ -163,9 +163,9 @@ async def test_read_of_closed_shard_reports_its_end(engines, settings, clock):
 async def test_lost_records_are_reported_as_hole(engines, settings, redis_url):
     await engines.catalog.put_stream(CLICKS, ALL_HOT)
     await append(engines, 10)
-    await archive(engines, settings, CLICKS)
+    await archive_stream(engines, settings, CLICKS)
     await append(engines, 3)
-    await lose_the_hot_store(engines, redis_url)
+    await lose_hot_store(engines, redis_url)
     [one] = await engines.streams.append_to_shard(CLICKS, 0, [Record(b"next")])
 
     gap = await table(engines, 10)
@@ -196,9 +196,9 @@ async def test_hole_in_hot_store_ends_one_read_and_starts_next(engines, redis_ur
 async def test_archive_completes_older_copy_of_hot_store(engines, settings, redis_url):
     await engines.catalog.put_stream(CLICKS, ALL_HOT)
     await append(engines, 4)
-    async with an_older_copy_comes_back(engines, redis_url):
+    async with restored_older_copy(engines, redis_url):
         await append(engines, 6)
-        await archive(engines, settings, CLICKS)
+        await archive_stream(engines, settings, CLICKS)
 
     assert offsets(await table(engines, 7)) == [7, 8, 9]
     assert (await table(engines, 7)).tip == 10
@@ -206,7 +206,7 @@ async def test_archive_completes_older_copy_of_hot_store(engines, settings, redi
 
 async def test_expired_and_out_of_range_offsets_are_distinguished(engines, settings):
     await append(engines, 10, 10)
-    await to_archive(engines, settings)
+    await move_to_archive(engines, settings)
     await append(engines, 5)
     await engines.streams.truncate(CLICKS, 0, 13)
 
@@ -222,7 +222,7 @@ async def test_expired_and_out_of_range_offsets_are_distinguished(engines, setti
 
 async def test_damaged_file_is_never_skipped(engines, settings, tmp_path):
     await append(engines, 10)
-    await to_archive(engines, settings)
+    await move_to_archive(engines, settings)
     await append(engines, 5)
     [file] = (tmp_path / "archive").rglob("*.parquet")
     sound = file.read_bytes()
@@ -240,7 +240,7 @@ async def test_stream_view_is_readable_as_table_in_both_tiers(engines, settings)
         orders, [NewMessage(b"%d" % nth, content_type="text/plain") for nth in range(10)]
     )
     await assert_reads_agree(engines, view)
-    await archive(engines, settings, view)
+    await archive_stream(engines, settings, view)
     stream = await engines.catalog.stream(view)
     at = LogAddress("default", stream.stream_id, is_view=True)
     await engines.streams._hot.trim(

@@ -7,7 +7,7 @@ from storage.domain.access.permissions import Effect, Grant
 from storage.domain.groups.group import GroupSpec
 from storage.domain.names import GroupName, QueueName
 from storage.domain.queues.message import NewMessage
-from tests.guarded import guarding
+from tests.secured_service import running_secured_service
 
 pytestmark = pytest.mark.one_store
 
@@ -15,16 +15,18 @@ ORDERS = QueueName("orders")
 
 
 @pytest.fixture
-async def guarded(redis_url, database_url):
-    async with guarding(redis_url, database_url) as guarded:
-        await guarded.storage.groups.put(GroupName("readers"), GroupSpec(stream="clicks"))
-        await guarded.storage.queues.send(ORDERS, [NewMessage(b"x")] * 2)
-        await guarded.storage.time_series.sample()
-        yield guarded
+async def secured_service(redis_url, database_url):
+    async with running_secured_service(redis_url, database_url) as secured_service:
+        await secured_service.storage.groups.put(GroupName("readers"), GroupSpec(stream="clicks"))
+        await secured_service.storage.queues.send(ORDERS, [NewMessage(b"x")] * 2)
+        await secured_service.storage.time_series.sample()
+        yield secured_service
 
 
-async def test_queue_chart_uses_seconds(guarded):
-    answer = await guarded.ask("GET", "/v1/queues/orders/series", await guarded.key())
+async def test_queue_chart_uses_seconds(secured_service):
+    answer = await secured_service.request(
+        "GET", "/v1/queues/orders/series", await secured_service.key()
+    )
 
     chart = answer.json()
     assert answer.status_code == 200
@@ -47,17 +49,19 @@ async def test_queue_chart_uses_seconds(guarded):
 @pytest.mark.parametrize(
     ("window", "step", "length"), [(600, 10, 60), (86_400, 60, 1_440), (1_209_600, 900, 1_344)]
 )
-async def test_window_determines_step(guarded, path, column, window, step, length):
-    answer = await guarded.ask("GET", f"{path}?window_seconds={window}", await guarded.key())
+async def test_window_determines_step(secured_service, path, column, window, step, length):
+    answer = await secured_service.request(
+        "GET", f"{path}?window_seconds={window}", await secured_service.key()
+    )
 
     assert answer.json()["step_seconds"] == step
     assert len(answer.json()["columns"][column]) == length
 
 
 @pytest.mark.parametrize("window", ["9", "1209601", "soon"])
-async def test_invalid_window_is_rejected(guarded, window):
+async def test_invalid_window_is_rejected(secured_service, window):
     path = f"/v1/queues/orders/series?window_seconds={window}"
-    answer = await guarded.ask("GET", path, await guarded.key())
+    answer = await secured_service.request("GET", path, await secured_service.key())
 
     assert answer.status_code == 422
     assert answer.json()["code"] == "validation_failed"
@@ -71,18 +75,18 @@ async def test_invalid_window_is_rejected(guarded, window):
         ("/v1/groups/none/series", "group_not_found"),
     ],
 )
-async def test_unknown_subject_has_no_chart(guarded, path, code):
-    answer = await guarded.ask("GET", path, await guarded.key())
+async def test_unknown_subject_has_no_chart(secured_service, path, code):
+    answer = await secured_service.request("GET", path, await secured_service.key())
 
     assert (answer.status_code, answer.json()["code"]) == (404, code)
 
 
-async def test_chart_requires_permission_on_its_subject(guarded):
+async def test_chart_requires_permission_on_its_subject(secured_service):
     some = Grant(Effect.ALLOW, ("queue:list", "metrics:read"), ("other",))
-    key = await guarded.key(Rights(grants=(some,)))
+    key = await secured_service.key(Rights(grants=(some,)))
 
     answers = [
-        await guarded.ask("GET", path, key)
+        await secured_service.request("GET", path, key)
         for path in ("/v1/queues/orders/series", "/v1/streams/clicks/series", "/v1/series")
     ]
 

@@ -29,7 +29,7 @@ from storage.domain.webhooks import (
     WebhookSpec,
 )
 from storage.settings import StorageSettings
-from tests.receiver import Receiver, receiving
+from tests.webhook_receiver import Receiver, running_receiver
 
 HOOK = WebhookName("hook")
 ORDERS = QueueName("orders")
@@ -42,18 +42,18 @@ class DelivererCounters:
 
     outcomes: list[AttemptOutcome] = field(default_factory=list)
     disabled_now: int = 0
-    some: asyncio.Event = field(default_factory=asyncio.Event)
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def attempted(self, kind: SourceKind, outcome: AttemptOutcome) -> None:
         self.outcomes.append(outcome)
-        self.some.set()
+        self.changed.set()
 
     async def until(self, outcome: AttemptOutcome) -> None:
         """Wait for the first attempt with this outcome, and for its consequences."""
         async with asyncio.timeout(10):
             while outcome not in self.outcomes:
-                self.some.clear()
-                await self.some.wait()
+                self.changed.clear()
+                await self.changed.wait()
 
     def disabled(self, count: int) -> None:
         self.disabled_now = count
@@ -62,7 +62,7 @@ class DelivererCounters:
 @pytest.fixture
 async def receiver() -> AsyncGenerator[Receiver]:
     """The receiver of deliveries."""
-    async with receiving() as receiver:
+    async with running_receiver() as receiver:
         yield receiver
 
 

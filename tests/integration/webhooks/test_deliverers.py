@@ -26,7 +26,7 @@ from storage.domain.queues.message import NewMessage
 from storage.domain.queues.queue import QueueSpec
 from storage.domain.webhooks import AttemptOutcome, DeliveryStatus, Source, WebhookSpec
 from tests.integration.webhooks.conftest import ALLOW, HOOK, ORDERS
-from tests.receiver import answer, hang
+from tests.webhook_receiver import hang, respond_with
 
 pytestmark = pytest.mark.one_store
 
@@ -63,7 +63,7 @@ async def test_two_deliverers_share_webhooks(bench, storage, receiver):
 
     assert alone == 5
     assert shared == [f"hook{number}" for number in range(5)]
-    assert len({got.event_id for got in receiver.got}) == len(receiver.got) == 5
+    assert len({got.event_id for got in receiver.requests}) == len(receiver.requests) == 5
     assert heir == 5
 
 
@@ -92,7 +92,7 @@ async def test_deliverer_without_renewed_lease_stops_sending(bench, storage, rec
     monkeypatch.setattr(deliverer, "_lease_until", 0.0)
     await send(storage, b"hello")
     await asyncio.sleep(0.3)
-    unsent = len(receiver.got)
+    unsent = len(receiver.requests)
     await deliverer.heartbeat()
     await receiver.until(1)
     await deliverer._leave()
@@ -124,7 +124,7 @@ async def test_stopping_deliverer_finishes_current_deliveries(bench, storage, re
 
     async def after_a_while(writer):
         await asyncio.sleep(1.2)
-        await answer()(writer)
+        await respond_with()(writer)
 
     receiver.behaviours = [after_a_while]
     await send(storage, b"one", b"two")
@@ -154,7 +154,7 @@ async def test_webhook_of_deleted_queue_reports_it(bench, storage):
 async def test_log_has_row_per_message_with_its_attempts(bench, storage, receiver, clock):
     await bench.queue_hook()
     first, second = await send(storage, b"one", b"two")
-    receiver.behaviours = [answer(500, b"no room"), answer(500, b"no room")]
+    receiver.behaviours = [respond_with(500, b"no room"), respond_with(500, b"no room")]
     source = await bench.queue_source()
     await source.round()
     await bench.delivery_log.flush()
@@ -177,8 +177,8 @@ async def test_log_has_row_per_message_with_its_attempts(bench, storage, receive
     assert len(await page(webhook, from_ms=begun_ms + 1)) == 1
     assert len(await page(webhook, status=DeliveryStatus.DELIVERED)) == 3
     [delivery] = await page(webhook, event_id=first)
-    assert [attempt.status for attempt in delivery.kept] == [500, 204]
-    assert delivery.kept[0].response == "no room"
+    assert [attempt.status for attempt in delivery.last_attempts] == [500, 204]
+    assert delivery.last_attempts[0].response == "no room"
 
 
 async def test_log_keeps_last_attempts_and_counts_all(bench, storage, receiver, clock):
@@ -186,7 +186,7 @@ async def test_log_keeps_last_attempts_and_counts_all(bench, storage, receiver, 
         QueueSpec(attempts_max=None), retry_delays_ms=(0,) * 30, disable_after_ms=DAY_MS
     )
     await send(storage, b"hello")
-    receiver.usual = answer(404)
+    receiver.default_behaviour = respond_with(404)
     source = await bench.queue_source()
 
     for _ in range(40):
@@ -195,7 +195,7 @@ async def test_log_keeps_last_attempts_and_counts_all(bench, storage, receiver, 
     [delivery] = await bench.deliveries()
 
     assert delivery.attempts == 31
-    assert len(delivery.kept) == KEPT
+    assert len(delivery.last_attempts) == KEPT
 
 
 async def test_log_entries_expire(bench, storage, receiver, clock):
@@ -266,7 +266,7 @@ async def test_delivery_is_resent_under_its_id_even_after_success(
     await bench.delivery_log.flush()
 
     attempt = await requested.resend(HOOK, message_id)
-    receiver.behaviours = [answer(500)]
+    receiver.behaviours = [respond_with(500)]
     failed = await requested.resend(HOOK, message_id)
 
     [delivery] = await bench.deliveries()
@@ -274,9 +274,9 @@ async def test_delivery_is_resent_under_its_id_even_after_success(
         AttemptOutcome.DELIVERED,
         AttemptOutcome.SERVER_ERROR,
     )
-    assert [(got.event_id, got.body) for got in receiver.got] == [(message_id, b"hello")] * 3
+    assert [(got.event_id, got.body) for got in receiver.requests] == [(message_id, b"hello")] * 3
     assert (delivery.status, delivery.attempts) == (DeliveryStatus.DELIVERED, 3)
-    assert [one.resent for one in delivery.kept] == [False, True, True]
+    assert [one.resent for one in delivery.last_attempts] == [False, True, True]
 
 
 async def test_waiting_message_is_acknowledged_by_successful_resend(
@@ -284,7 +284,7 @@ async def test_waiting_message_is_acknowledged_by_successful_resend(
 ):
     await bench.queue_hook()
     [message_id] = await send(storage, b"x" * (KEPT_BYTES + 1))
-    receiver.behaviours = [answer(500)]
+    receiver.behaviours = [respond_with(500)]
     source = await bench.queue_source()
     await source.round()
     await bench.delivery_log.flush()
@@ -302,7 +302,7 @@ async def test_waiting_message_is_acknowledged_by_successful_resend(
 async def test_dead_letter_can_be_resent(bench, storage, receiver, requested):
     await bench.queue_hook(retry_delays_ms=())
     [message_id] = await send(storage, b"hello")
-    receiver.behaviours = [answer(500)]
+    receiver.behaviours = [respond_with(500)]
     await (await bench.queue_source()).round()
     await bench.delivery_log.flush()
 
@@ -329,11 +329,11 @@ async def test_test_delivery_is_signed_and_its_response_returned(
     bench, storage, receiver, requested
 ):
     await bench.queue_hook(enabled=False)
-    receiver.behaviours = [answer(418, b"tea")]
+    receiver.behaviours = [respond_with(418, b"tea")]
 
     attempt = await requested.test(HOOK)
 
-    [got] = receiver.got
+    [got] = receiver.requests
     assert (attempt.status, attempt.response) == (418, "tea")
     assert got.headers["millstream-event"] == "webhook.test"
     assert got.headers["webhook-signature"].startswith("v1,")
@@ -342,7 +342,7 @@ async def test_test_delivery_is_signed_and_its_response_returned(
 
 async def test_concurrent_requested_deliveries_are_limited(bench, storage, receiver, requested):
     await bench.queue_hook(timeout_ms=500)
-    receiver.usual = hang
+    receiver.default_behaviour = hang
 
     told = await asyncio.gather(*(requested.test(HOOK) for _ in range(20)), return_exceptions=True)
 

@@ -16,7 +16,7 @@ from storage.domain.access.egress import Egress
 from storage.domain.queues.message import NewMessage
 from storage.domain.webhooks import AttemptOutcome
 from tests.integration.webhooks.conftest import ALLOW, ORDERS
-from tests.receiver import Receiver, receiving
+from tests.webhook_receiver import Receiver, running_receiver
 
 pytestmark = pytest.mark.one_store
 
@@ -57,9 +57,9 @@ async def test_name_resolving_to_private_address_is_blocked(bench, storage, rece
     await source.round()
 
     [delivery] = await bench.deliveries()
-    assert delivery.kept[0].outcome is AttemptOutcome.BLOCKED
-    assert (delivery.kept[0].status, delivery.kept[0].response) == (None, "")
-    assert receiver.got == []
+    assert delivery.last_attempts[0].outcome is AttemptOutcome.BLOCKED
+    assert (delivery.last_attempts[0].status, delivery.last_attempts[0].response) == (None, "")
+    assert receiver.requests == []
 
 
 async def test_address_is_checked_for_each_connection(receiver):
@@ -77,19 +77,19 @@ async def test_address_is_checked_for_each_connection(receiver):
             await connection.handle_async_request(request)
 
     assert resolver.asked == 2
-    assert [got.headers["host"] for got in receiver.got] == [NAME]
+    assert [got.headers["host"] for got in receiver.requests] == [NAME]
 
 
 async def test_untrusted_certificate_is_failure(bench, storage, tmp_path):
-    async with receiving(tls=_own_certificate(tmp_path)) as receiver:
+    async with running_receiver(tls=_own_certificate(tmp_path)) as receiver:
         await bench.queue_hook(url=f"https://127.0.0.1:{receiver.port}/")
         await send(storage)
 
         await (await bench.queue_source()).round()
 
     [delivery] = await bench.deliveries()
-    assert delivery.kept[0].outcome is AttemptOutcome.TLS
-    assert receiver.got == []
+    assert delivery.last_attempts[0].outcome is AttemptOutcome.TLS
+    assert receiver.requests == []
 
 
 def _own_certificate(folder) -> ssl.SSLContext:

@@ -7,7 +7,7 @@ import pytest
 
 from consumers.webhooks.deliverer import source_of
 from consumers.webhooks.manual_delivery import Requested
-from consumers.webhooks.shard_source import Membership, ShardSource
+from consumers.webhooks.shard_source import MemberGeneration, ShardSource
 from storage.domain import limits
 from storage.domain.errors import StaleGeneration, ValidationFailed
 from storage.domain.groups.group import GroupKind, GroupSpec, ResetSpec, ResetTo
@@ -18,7 +18,7 @@ from storage.domain.queues.queue import QueueSpec, QueueType
 from storage.domain.streams.stream import StreamSpec
 from storage.domain.webhooks import DeliveryStatus, OnFailure
 from tests.integration.webhooks.conftest import ALLOW, HOOK, Bench
-from tests.receiver import answer, close, hang
+from tests.webhook_receiver import close, hang, respond_with
 
 pytestmark = pytest.mark.one_store
 
@@ -53,8 +53,10 @@ async def test_records_are_posted_in_order_and_committed(bench, storage, receive
 
     stream = await storage.catalog.stream(CLICKS)
     assert receiver.bodies == [b"0", b"1", b"2"]
-    assert [got.event_id for got in receiver.got] == [f"{stream.stream_id}-0-{n}" for n in range(3)]
-    first = receiver.got[0].headers
+    assert [got.event_id for got in receiver.requests] == [
+        f"{stream.stream_id}-0-{n}" for n in range(3)
+    ]
+    first = receiver.requests[0].headers
     assert (first["content-type"], first["millstream-header-a"]) == ("text/plain", "b")
     assert (first["millstream-stream"], first["millstream-key"]) == ("clicks", "user-1")
     assert (first["millstream-shard"], first["millstream-offset"]) == ("0", "0")
@@ -64,7 +66,7 @@ async def test_records_are_posted_in_order_and_committed(bench, storage, receive
 async def test_failed_record_is_retried_in_order(bench, storage, receiver, clock):
     await group_hook(bench)
     await append(storage, b"0", b"1", b"2")
-    receiver.behaviours = [answer(), answer(500), close]
+    receiver.behaviours = [respond_with(), respond_with(500), close]
     source = await bench.group_source()
 
     await source.round()
@@ -79,14 +81,14 @@ async def test_failed_record_is_retried_in_order(bench, storage, receiver, clock
 
     assert after_one == early == [b"0", b"1"]
     assert receiver.bodies == [b"0", b"1", b"1", b"1", b"2"]
-    assert len({got.event_id for got in receiver.got}) == 3
+    assert len({got.event_id for got in receiver.requests}) == 3
     assert await committed(storage) == {0: 3}
 
 
 async def test_other_shards_continue_while_one_waits(bench, storage, receiver):
     await group_hook(bench, shards=2)
     await append(storage, b"bad", b"behind", shard=0)
-    receiver.behaviours = [answer(500)]
+    receiver.behaviours = [respond_with(500)]
     source = await bench.group_source()
     await source.round()
 
@@ -99,7 +101,7 @@ async def test_other_shards_continue_while_one_waits(bench, storage, receiver):
 async def test_record_blocks_its_shard_visibly_after_last_retry(bench, storage, receiver, clock):
     await group_hook(bench, retry_delays_ms=(MINUTE_MS,))
     await append(storage, b"bad", b"behind")
-    receiver.behaviours = [answer(500), answer(500), answer(500)]
+    receiver.behaviours = [respond_with(500), respond_with(500), respond_with(500)]
     source = await bench.group_source()
 
     await source.round()
@@ -125,7 +127,7 @@ async def test_record_is_dead_lettered_to_queue_and_shard_continues(
     more: dict[str, Any] = {"on_failure": OnFailure.DEAD_LETTER, "dead_letter_queue": "dead"}
     await group_hook(bench, retry_delays_ms=(), **more)
     await append(storage, b"bad", b"good")
-    receiver.behaviours = [answer(400)]
+    receiver.behaviours = [respond_with(400)]
 
     await (await bench.group_source()).round()
 
@@ -145,7 +147,7 @@ async def test_full_dead_letter_queue_blocks_shard_without_loss(bench, storage, 
     more: dict[str, Any] = {"on_failure": OnFailure.DEAD_LETTER, "dead_letter_queue": "dead"}
     await group_hook(bench, retry_delays_ms=(), **more)
     await append(storage, b"one", b"two")
-    receiver.usual = answer(400)
+    receiver.default_behaviour = respond_with(400)
     source = await bench.group_source()
 
     await source.round()
@@ -163,7 +165,7 @@ async def test_full_dead_letter_queue_blocks_shard_without_loss(bench, storage, 
 async def test_next_deliverer_continues_retry_schedule(bench, storage, receiver, clock):
     await group_hook(bench, retry_delays_ms=(HOUR_MS, 2 * HOUR_MS))
     await append(storage, b"bad", b"behind")
-    receiver.behaviours = [answer(500), answer(500)]
+    receiver.behaviours = [respond_with(500), respond_with(500)]
     await (await bench.group_source()).round()
     await bench.delivery_log.flush()
 
@@ -175,13 +177,13 @@ async def test_next_deliverer_continues_retry_schedule(bench, storage, receiver,
     await heir.round()
 
     assert early == [b"bad"]
-    assert receiver.got[1].headers["millstream-attempt"] == "2"
+    assert receiver.requests[1].headers["millstream-attempt"] == "2"
 
 
 async def test_enabling_webhook_retries_immediately(bench, storage, receiver, clock):
     await group_hook(bench)
     await append(storage, b"bad")
-    receiver.behaviours = [answer(500)] * 2
+    receiver.behaviours = [respond_with(500)] * 2
     source = await bench.group_source()
     await source.round()
     clock.advance(5 * SECOND_MS)
@@ -217,7 +219,7 @@ async def test_children_are_delivered_after_their_parent(bench, storage, receive
     await group_hook(bench)
     for number in range(5):
         await storage.streams.append(CLICKS, [Record(b"%d" % number, key="user-1")])
-    receiver.behaviours = [answer(), answer(), answer(500)]
+    receiver.behaviours = [respond_with(), respond_with(), respond_with(500)]
     source = await bench.group_source()
     await source.round()
 
@@ -307,15 +309,15 @@ async def test_shards_are_released_to_other_member_while_being_read(bench, stora
 
     assert len(others) == 2
     assert [member.member_id for member in members] == ["other"]
-    delivered = {int(got.headers["millstream-shard"]) for got in receiver.got[4:]}
+    delivered = {int(got.headers["millstream-shard"]) for got in receiver.requests[4:]}
     assert delivered == {0, 1, 2, 3} - others
-    assert len(receiver.got) == 6
+    assert len(receiver.requests) == 6
 
 
 async def test_blocked_record_is_passed_after_successful_resend(bench, storage, receiver, clock):
     await group_hook(bench, retry_delays_ms=(HOUR_MS,))
     await append(storage, b"bad", b"behind")
-    receiver.behaviours = [answer(500)]
+    receiver.behaviours = [respond_with(500)]
     source = await bench.group_source()
     await source.round()
     [delivery] = await bench.deliveries()
@@ -332,7 +334,7 @@ async def test_missing_shard_delivers_nothing(bench, storage, receiver):
     """The source failed, and no shard of the group was served for five seconds."""
     await group_hook(bench)
     stream = await storage.catalog.stream(CLICKS)
-    mine = Membership(READERS, "webhook.hook")
+    mine = MemberGeneration(READERS, "webhook.hook")
     source = ShardSource(
         endpoint=await bench.endpoint(),
         storage=storage,
@@ -346,4 +348,4 @@ async def test_missing_shard_delivers_nothing(bench, storage, receiver):
 
     assert wait_ms == limits.WEBHOOK_SOURCE_RETRY_MS
     assert not source.is_done
-    assert receiver.got == []
+    assert receiver.requests == []

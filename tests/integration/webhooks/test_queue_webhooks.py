@@ -15,9 +15,18 @@ from storage.domain.queues.backoff import Backoff, BackoffKind, Jitter
 from storage.domain.queues.message import NewMessage
 from storage.domain.queues.queue import QueueSpec, QueueType
 from storage.domain.webhooks import AttemptOutcome, BodyFormat, DeliveryStatus, DisabledReason
-from tests.collector import collecting, told
 from tests.integration.webhooks.conftest import HOOK, ORDERS
-from tests.receiver import answer, close, endless, hang, hang_in_the_body, nonsense, reset, slowly
+from tests.otlp_collector import attributes_of, running_collector
+from tests.webhook_receiver import (
+    close,
+    hang,
+    hang_in_body,
+    reset,
+    respond_endlessly,
+    respond_slowly,
+    respond_with,
+    respond_with_garbage,
+)
 
 pytestmark = pytest.mark.one_store
 
@@ -36,7 +45,7 @@ async def test_message_is_posted_and_acknowledged(bench, storage, receiver):
 
     await (await bench.queue_source()).round()
 
-    [got] = receiver.got
+    [got] = receiver.requests
     assert (got.event_id, got.body) == (message_id, b'{"order":7}')
     assert got.headers["content-type"] == "application/json"
     assert got.headers["authorization"] == "Bearer 7"
@@ -52,21 +61,21 @@ async def test_message_is_posted_and_acknowledged(bench, storage, receiver):
 async def test_delivery_attempt_is_span_of_message_trace(bench, storage, receiver):
     made_in = b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
     await bench.queue_hook()
-    receiver.behaviours.append(answer(503))
+    receiver.behaviours.append(respond_with(503))
     await send(storage, b"hello", headers=(("traceparent", "", made_in),))
 
-    with collecting() as collected:
+    with running_collector() as collected:
         spans = OtelTracing(f"{collected.url}/v1/traces")
         await (await bench.queue_source(tracing=spans)).round()
         await asyncio.to_thread(spans.close)
 
-    [got], [span] = receiver.got, collected.named("deliver hook")
+    [got], [span] = receiver.requests, collected.spans_named("deliver hook")
     _, trace, sender, _ = made_in.decode().split("-")
     assert got.headers["traceparent"] == f"00-{trace}-{span.span_id.hex()}-01"
     assert (span.trace_id.hex(), span.parent_span_id.hex()) == (trace, sender)
     assert [link.span_id.hex() for link in span.links] == [sender]
-    assert told(span)["http.response.status_code"] == 503
-    assert told(span)["error.type"] == "throttled"
+    assert attributes_of(span)["http.response.status_code"] == 503
+    assert attributes_of(span)["error.type"] == "throttled"
 
 
 async def test_signature_follows_standard_webhooks(bench, storage, receiver):
@@ -76,7 +85,7 @@ async def test_signature_follows_standard_webhooks(bench, storage, receiver):
 
     await (await bench.queue_source()).round()
 
-    [got] = receiver.got
+    [got] = receiver.requests
     verifier, timestamp = (
         standardwebhooks.Webhook(secret.word),
         int(got.headers["webhook-timestamp"]),
@@ -102,7 +111,7 @@ async def test_both_secrets_sign_during_rotation(bench, storage, receiver, clock
     await send(storage, b"after")
     await source.round()
 
-    during, after = receiver.got
+    during, after = receiver.requests
     assert until_ms == clock.now_ms()
     assert _signed_by(during, second.word, first.word)
     assert _signed_by(after, second.word)
@@ -127,26 +136,29 @@ async def test_envelope_has_every_field(bench, storage, receiver):
     source = await bench.queue_source()
     await source.round()
 
-    told = [
+    payloads = [
         json.loads(body) for body in sorted(receiver.bodies, key=lambda body: b"base64" in body)
     ]
-    assert told[0]["id"] == message_id
-    assert (told[0]["type"], told[0]["source"]) == ("queue.message", "queue:orders")
-    assert told[0]["data"]["body"] == {"order": 7}
-    assert told[0]["data"]["headers"] == {"a": "b"}
-    assert told[1]["data"]["body_base64"] == "/wA="
+    assert payloads[0]["id"] == message_id
+    assert (payloads[0]["type"], payloads[0]["source"]) == (
+        "queue.message",
+        "queue:orders",
+    )
+    assert payloads[0]["data"]["body"] == {"order": 7}
+    assert payloads[0]["data"]["headers"] == {"a": "b"}
+    assert payloads[1]["data"]["body_base64"] == "/wA="
 
 
 FAILURES = [
-    (answer(500, b"no room"), AttemptOutcome.SERVER_ERROR, 500),
-    (answer(404), AttemptOutcome.CLIENT_ERROR, 404),
-    (answer(302, location="http://127.0.0.1:1/"), AttemptOutcome.REDIRECT, 302),
-    (answer(503), AttemptOutcome.THROTTLED, 503),
+    (respond_with(500, b"no room"), AttemptOutcome.SERVER_ERROR, 500),
+    (respond_with(404), AttemptOutcome.CLIENT_ERROR, 404),
+    (respond_with(302, location="http://127.0.0.1:1/"), AttemptOutcome.REDIRECT, 302),
+    (respond_with(503), AttemptOutcome.THROTTLED, 503),
     (hang, AttemptOutcome.TIMEOUT, None),
-    (slowly, AttemptOutcome.TIMEOUT, None),
+    (respond_slowly, AttemptOutcome.TIMEOUT, None),
     (reset, AttemptOutcome.CONNECTION, None),
     (close, AttemptOutcome.CONNECTION, None),
-    (nonsense, AttemptOutcome.CONNECTION, None),
+    (respond_with_garbage, AttemptOutcome.CONNECTION, None),
 ]
 
 
@@ -168,16 +180,18 @@ async def test_every_unsuccessful_response_is_retried(
     [delivered] = await bench.deliveries()
 
     assert (failed.status, failed.attempts) == (DeliveryStatus.RETRYING, 1)
-    assert (failed.kept[0].outcome, failed.kept[0].status) == (outcome, status)
+    assert (failed.last_attempts[0].outcome, failed.last_attempts[0].status) == (outcome, status)
     assert early == 0
-    assert [got.event_id for got in receiver.got] == [message_id] * 2
-    assert [got.headers["millstream-attempt"] for got in receiver.got] == ["1", "2"]
+    assert [got.event_id for got in receiver.requests] == [message_id] * 2
+    assert [got.headers["millstream-attempt"] for got in receiver.requests] == ["1", "2"]
     assert (delivered.status, delivered.attempts) == (DeliveryStatus.DELIVERED, 2)
     assert delivered.next_at_ms is None
     assert (await storage.queues.stats(ORDERS)).acknowledged == 1
 
 
-@pytest.mark.parametrize("behave", [endless, hang_in_the_body, answer(200, b"x" * 100_000)])
+@pytest.mark.parametrize(
+    "behave", [respond_endlessly, hang_in_body, respond_with(200, b"x" * 100_000)]
+)
 async def test_success_does_not_depend_on_response_body(bench, storage, receiver, behave):
     await bench.queue_hook(timeout_ms=300)
     await send(storage, b"hello")
@@ -187,14 +201,14 @@ async def test_success_does_not_depend_on_response_body(bench, storage, receiver
 
     [delivery] = await bench.deliveries()
     assert delivery.status is DeliveryStatus.DELIVERED
-    assert len(delivery.kept[0].response) <= 4096
+    assert len(delivery.last_attempts[0].response) <= 4096
     assert (await storage.queues.stats(ORDERS)).acknowledged == 1
 
 
 async def test_retry_schedule_is_standard_and_ends_in_dead_letters(bench, storage, receiver, clock):
     await bench.queue_hook(disable_after_ms=30 * 24 * HOUR_MS)
     [message_id] = await send(storage, b"hello")
-    receiver.usual = answer(500)
+    receiver.default_behaviour = respond_with(500)
     source = await bench.queue_source()
     waits = [5 * SECOND_MS, 5 * MINUTE_MS, 30 * MINUTE_MS]
     waits += [hours * HOUR_MS for hours in (2, 5, 10, 14, 20, 24)]
@@ -205,11 +219,11 @@ async def test_retry_schedule_is_standard_and_ends_in_dead_letters(bench, storag
         assert await source.round() == 0
         clock.advance(1)
         assert await source.round() == 1
-        assert len(receiver.got) == number
+        assert len(receiver.requests) == number
 
     [delivery] = await bench.deliveries()
     [dead], _ = await storage.dead_letters.browse(ORDERS)
-    assert {got.event_id for got in receiver.got} == {message_id}
+    assert {got.event_id for got in receiver.requests} == {message_id}
     assert (delivery.status, delivery.attempts) == (DeliveryStatus.FAILED, 10)
     assert (dead.message_id, dead.reason) == (message_id, "500")
 
@@ -217,7 +231,7 @@ async def test_retry_schedule_is_standard_and_ends_in_dead_letters(bench, storag
 async def test_queue_attempt_limit_ends_retries_earlier(bench, storage, receiver, clock):
     await bench.queue_hook(QueueSpec(attempts_max=2))
     await send(storage, b"hello")
-    receiver.usual = answer(500)
+    receiver.default_behaviour = respond_with(500)
     source = await bench.queue_source()
 
     await source.round()
@@ -233,7 +247,7 @@ async def test_queue_attempt_limit_ends_retries_earlier(bench, storage, receiver
 async def test_410_disables_webhook_and_keeps_message(bench, storage, receiver, clock):
     await bench.queue_hook()
     await send(storage, b"hello")
-    receiver.behaviours = [answer(410)]
+    receiver.behaviours = [respond_with(410)]
     deliverer = bench.deliverer()
     await deliverer.heartbeat()
     await receiver.until(1)
@@ -252,13 +266,13 @@ async def test_410_disables_webhook_and_keeps_message(bench, storage, receiver, 
     assert bench.counters.disabled_now == 0
     assert (stats.ready, stats.dead_lettered) == (1, 0)
     assert enabled.is_active
-    assert receiver.got[0].event_id == receiver.got[1].event_id
+    assert receiver.requests[0].event_id == receiver.requests[1].event_id
 
 
 async def test_webhook_is_disabled_after_days_of_failure(bench, storage, receiver, clock):
     await bench.queue_hook(disable_after_ms=HOUR_MS, retry_delays_ms=(30 * MINUTE_MS,) * 5)
     await send(storage, b"hello")
-    receiver.usual = answer(500)
+    receiver.default_behaviour = respond_with(500)
     source = await bench.queue_source()
     [endpoint] = bench.endpoints
 
@@ -278,7 +292,7 @@ async def test_webhook_is_disabled_after_days_of_failure(bench, storage, receive
 async def test_retry_after_applies_to_all_messages(bench, storage, receiver, clock):
     await bench.queue_hook(in_flight_max=1)
     await send(storage, b"one")
-    receiver.behaviours = [answer(429, retry_after="60")]
+    receiver.behaviours = [respond_with(429, retry_after="60")]
     source = await bench.queue_source()
     await source.round()
     await send(storage, b"two")
@@ -295,29 +309,29 @@ async def test_retry_after_applies_to_all_messages(bench, storage, receiver, clo
 async def test_retry_after_is_limited(bench, storage, receiver, clock):
     await bench.queue_hook()
     await send(storage, b"one")
-    receiver.behaviours = [answer(503, retry_after="99999999")]
+    receiver.behaviours = [respond_with(503, retry_after="99999999")]
     source = await bench.queue_source()
     await source.round()
 
     clock.advance(HOUR_MS)
     await source.round()
 
-    assert len(receiver.got) == 2
+    assert len(receiver.requests) == 2
 
 
 async def test_circuit_opens_after_ten_failures_and_probes(bench, storage, receiver, clock):
     await bench.queue_hook()
     await send(storage, *[b"%d" % number for number in range(30)])
-    receiver.usual = answer(500)
+    receiver.default_behaviour = respond_with(500)
     source = await bench.queue_source()
 
     while await source.round():
         pass
-    opened = len(receiver.got)
+    opened = len(receiver.requests)
     clock.advance(10 * SECOND_MS)
     await source.round()
-    probed = len(receiver.got) - opened
-    receiver.usual = answer()
+    probed = len(receiver.requests) - opened
+    receiver.default_behaviour = respond_with()
     clock.advance(20 * SECOND_MS)
     await source.round()
     while await source.round():
@@ -339,7 +353,7 @@ async def test_deliveries_in_flight_are_limited(bench, storage, receiver):
     while await source.round():
         pass
 
-    assert len(receiver.got) == 20
+    assert len(receiver.requests) == 20
     assert receiver.busy_max <= 3
 
 
@@ -348,7 +362,7 @@ async def test_fifo_queue_keeps_order_across_failures(bench, storage, receiver, 
     for number in range(4):
         message = NewMessage(b"%d" % number, group="g", dedup_id=str(number))
         await storage.queues.send(ORDERS, [message])
-    receiver.behaviours = [answer(), answer(500)]
+    receiver.behaviours = [respond_with(), respond_with(500)]
     source = await bench.queue_source()
 
     await source.round()
@@ -375,7 +389,7 @@ async def test_next_fifo_message_waits_when_ack_is_lost(
     with monkeypatch.context() as away:
         away.setattr(storage.queues, "settle", _unavailable)
         await source.round()
-    while len(receiver.got) < 4:
+    while len(receiver.requests) < 4:
         clock.advance(limits.WEBHOOK_MESSAGE_LEASE_MS)
         await source.round()
 
@@ -393,7 +407,7 @@ async def test_next_fifo_message_waits_when_ack_is_late(bench, storage, receiver
     async def late(writer: asyncio.StreamWriter) -> None:
         clock.advance(2 * limits.WEBHOOK_MESSAGE_LEASE_MS)
         await storage.queues.receive(ORDERS)
-        await answer()(writer)
+        await respond_with()(writer)
 
     receiver.behaviours = [late]
     await source.round()
@@ -419,18 +433,18 @@ async def test_leases_of_pending_messages_are_extended(bench, storage, receiver,
     await working
 
     assert stats.in_flight == 1
-    assert len(receiver.got) == 1
+    assert len(receiver.requests) == 1
 
 
 async def test_queue_backoff_does_not_change_schedule(bench, storage, receiver, clock):
     slow = Backoff(kind=BackoffKind.FIXED, initial_ms=HOUR_MS, jitter=Jitter.NONE)
     await bench.queue_hook(QueueSpec(backoff=slow))
     await send(storage, b"hello")
-    receiver.behaviours = [answer(500)]
+    receiver.behaviours = [respond_with(500)]
     source = await bench.queue_source()
 
     await source.round()
     clock.advance(5 * SECOND_MS)
     await source.round()
 
-    assert len(receiver.got) == 2
+    assert len(receiver.requests) == 2

@@ -11,7 +11,7 @@ from storage.domain.limits import Limits
 from storage.domain.log.record_batch import Record
 from storage.domain.names import GroupName, StreamName
 from storage.domain.streams.stream import RING_SIZE, StreamSpec
-from tests.sockets import PATIENCE_S, Frame, Server, Socket, serving
+from tests.websocket_client import PATIENCE_S, Frame, Server, Socket, running_server
 
 pytestmark = pytest.mark.one_store
 
@@ -25,7 +25,7 @@ SPEC = GroupSpec(stream="clicks", session_timeout_ms=1_500, revoke_timeout_ms=1_
 async def server(storage) -> AsyncGenerator[Server]:
     await storage.catalog.put_stream(CLICKS, StreamSpec(shards=2))
     await storage.groups.put(READERS, SPEC)
-    async with serving(storage, KNOWN) as server:
+    async with running_server(storage, KNOWN) as server:
         yield server
 
 
@@ -34,7 +34,7 @@ async def forgetful(storage) -> AsyncGenerator[Server]:
     """A server that keeps the sessions of broken sockets briefly."""
     await storage.catalog.put_stream(CLICKS, StreamSpec(shards=2))
     await storage.groups.put(READERS, SPEC)
-    async with serving(storage, msgspec.structs.replace(KNOWN, resume_ms=700)) as server:
+    async with running_server(storage, msgspec.structs.replace(KNOWN, resume_ms=700)) as server:
         yield server
 
 
@@ -51,7 +51,7 @@ async def assigned(socket: Socket, number: int) -> dict[int, int]:
     """Wait for a socket's shards, at least so many, and their start offsets."""
     found: dict[int, int] = {}
     while len(found) < number:
-        for place in (await socket.hear("assigned"))["shards"]:
+        for place in (await socket.receive_frame("assigned"))["shards"]:
             found[place["shard"]] = place["offset"]
     return found
 
@@ -74,8 +74,8 @@ async def test_one_socket_reads_every_shard_and_ack_commits(server, storage):
         first = await socket.records(3, shard=0)
         await socket.records(2, shard=1)
 
-        await socket.say("ack", sub="a", shard=0, up_to=2)
-        told = await socket.ask("ack", sub="a", shard=1, up_to=2)
+        await socket.send_frame("ack", sub="a", shard=0, up_to=2)
+        told = await socket.request("ack", sub="a", shard=1, up_to=2)
         done = await committed(storage)
 
     assert shards == {0: 0, 1: 0}
@@ -89,7 +89,7 @@ async def test_next_member_continues_at_committed_offset(server, storage):
     async with server.socket() as socket:
         await share(socket)
         await socket.records(5)
-        await socket.ask("ack", sub="a", shard=0, up_to=3)
+        await socket.request("ack", sub="a", shard=0, up_to=3)
 
     async with server.socket() as other:
         await share(other)
@@ -106,8 +106,8 @@ async def test_ack_is_idempotent_and_never_moves_back(server, storage):
         await share(socket)
         await socket.records(5)
 
-        told = [await socket.ask("ack", sub="a", shard=0, up_to=up_to) for up_to in (4, 4, 2)]
-        beyond = await socket.ask("ack", sub="a", shard=0, up_to=99)
+        told = [await socket.request("ack", sub="a", shard=0, up_to=up_to) for up_to in (4, 4, 2)]
+        beyond = await socket.request("ack", sub="a", shard=0, up_to=99)
 
     assert [one["type"] for one in told] == ["ok"] * 3
     assert (await committed(storage))[0] == 4
@@ -123,14 +123,14 @@ async def test_second_socket_gets_shard_once_released(server, storage):
         await one.records(3, shard=1)
         await share(other)
 
-        revoking = await one.hear("revoking")
+        revoking = await one.receive_frame("revoking")
         [shard] = revoking["shards"]
-        await one.ask("ack", sub="a", shard=shard, up_to=1)
-        await one.say("give_up", sub="a", shards=[shard])
-        revoked = await one.hear("revoked")
+        await one.request("ack", sub="a", shard=shard, up_to=1)
+        await one.send_frame("give_up", sub="a", shards=[shard])
+        revoked = await one.receive_frame("revoked")
         shards = await assigned(other, 1)
         found = await other.records(2)
-        refused = await one.ask("ack", sub="a", shard=shard, up_to=3)
+        refused = await one.request("ack", sub="a", shard=shard, up_to=3)
 
     assert revoking["deadline_seconds"] == 1.5
     assert revoked["shards"] == [shard]
@@ -144,12 +144,12 @@ async def test_fully_acknowledged_shard_is_revoked_without_asking(server, storag
     async with server.socket() as one, server.socket() as other:
         await share(one)
         await one.records(3, shard=0)
-        await one.ask("ack", sub="a", shard=0, up_to=3)
+        await one.request("ack", sub="a", shard=0, up_to=3)
         await share(other)
 
-        await one.hear("revoked")
+        await one.receive_frame("revoked")
         await assigned(other, 1)
-        await one.nothing("revoking", seconds=0.1)
+        await one.expect_nothing("revoking", seconds=0.1)
 
 
 async def test_unreleased_shard_is_revoked_at_deadline(server, storage):
@@ -159,10 +159,10 @@ async def test_unreleased_shard_is_revoked_at_deadline(server, storage):
         await share(one)
         await one.records(6)
         await share(other)
-        await one.hear("revoking")
+        await one.receive_frame("revoking")
 
         shards = await assigned(other, 1)
-        revoked = await one.hear("revoked")
+        revoked = await one.receive_frame("revoked")
 
     assert revoked["shards"] == list(shards)
 
@@ -175,7 +175,7 @@ async def test_disconnected_member_keeps_its_shards_until_timeout(forgetful, sto
         await assigned(other, 1)
         one.cut()
 
-        await other.nothing("assigned", seconds=0.4)
+        await other.expect_nothing("assigned", seconds=0.4)
         await assigned(other, 1)
 
 
@@ -183,9 +183,9 @@ async def test_resumed_member_keeps_shards_and_misses_nothing(server, storage):
     await put(storage, 0, 0, 3)
     async with server.socket() as socket:
         await share(socket)
-        first = await socket.hear("records")
+        first = await socket.receive_frame("records")
         await put(storage, 0, 3, 3)
-        await socket.hear("records")
+        await socket.receive_frame("records")
         socket.cut()
 
     async with server.socket(greet=False) as again:
@@ -193,7 +193,7 @@ async def test_resumed_member_keeps_shards_and_misses_nothing(server, storage):
         await again.hello(resume=resume)
         shards = await assigned(again, 2)
         found = await again.records(3)
-        told = await again.ask("ack", sub="a", shard=0, up_to=6)
+        told = await again.request("ack", sub="a", shard=0, up_to=6)
 
     assert shards[0] == 3
     assert numbers(found) == [3, 4, 5]
@@ -218,11 +218,11 @@ async def test_children_follow_once_their_parent_is_committed(server, storage):
         await share(socket)
         await socket.records(3, shard=0)
         await storage.streams.split(CLICKS, 0, RING_SIZE // 4)
-        await socket.hear("shard_ended")
+        await socket.receive_frame("shard_ended")
         await put(storage, 2, 10, 1)
-        await socket.nothing("records", seconds=0.3)
+        await socket.expect_nothing("records", seconds=0.3)
 
-        await socket.ask("ack", sub="a", shard=0, up_to=3)
+        await socket.request("ack", sub="a", shard=0, up_to=3)
         found = await socket.records(1, shard=2)
 
     assert numbers(found) == [10]
@@ -233,7 +233,7 @@ async def test_parent_committed_before_closing_is_finished(server, storage):
     async with server.socket() as socket:
         await share(socket)
         await socket.records(3, shard=0)
-        await socket.ask("ack", sub="a", shard=0, up_to=3)
+        await socket.request("ack", sub="a", shard=0, up_to=3)
         await storage.streams.split(CLICKS, 0, RING_SIZE // 4)
         await put(storage, 2, 10, 1)
 
@@ -247,10 +247,10 @@ async def test_reset_moves_active_member(server, storage):
     async with server.socket() as socket:
         await share(socket)
         await socket.records(5)
-        await socket.ask("ack", sub="a", shard=0, up_to=5)
+        await socket.request("ack", sub="a", shard=0, up_to=5)
         await storage.groups.reset(READERS, ResetSpec(to=ResetTo.EARLIEST))
 
-        await socket.hear("revoked")
+        await socket.receive_frame("revoked")
         found = await socket.records(5)
 
     assert numbers(found) == [0, 1, 2, 3, 4]
@@ -262,7 +262,7 @@ async def test_deleting_group_ends_its_subscriptions(server, storage):
         await assigned(socket, 2)
         await storage.groups.delete(READERS)
 
-        told = await socket.hear("error", sub="a")
+        told = await socket.receive_frame("error", sub="a")
 
     assert told["problem"]["code"] == "group_not_found"
 
@@ -270,7 +270,7 @@ async def test_deleting_group_ends_its_subscriptions(server, storage):
 async def test_group_of_another_stream_is_rejected(server, storage):
     await storage.catalog.put_stream(StreamName("others"), StreamSpec())
     async with server.socket() as socket:
-        told = await socket.ask("subscribe", sub="a", source="stream:others", group="readers")
+        told = await socket.request("subscribe", sub="a", source="stream:others", group="readers")
 
     assert told["problem"]["errors"][0]["pointer"] == "/source"
 
@@ -278,7 +278,7 @@ async def test_group_of_another_stream_is_rejected(server, storage):
 async def test_queue_settlements_are_rejected_for_group(server):
     async with server.socket() as socket:
         await share(socket)
-        told = await socket.ask("nack", sub="a", receipt_handles=["x"])
+        told = await socket.request("nack", sub="a", receipt_handles=["x"])
 
     assert told["problem"]["errors"][0]["pointer"] == "/up_to"
 
@@ -288,7 +288,7 @@ async def test_group_at_latest_starts_there(storage):
     await put(storage, 0, 0, 3)
     late = GroupName("late")
     await storage.groups.put(late, GroupSpec(stream="clicks", start=StartAt.LATEST))
-    async with serving(storage, Limits()) as server, server.socket() as socket:
+    async with running_server(storage, Limits()) as server, server.socket() as socket:
         await socket.subscribe("a", "stream:clicks", group="late")
         await assigned(socket, 1)
         await put(storage, 0, 3, 1)
@@ -309,11 +309,11 @@ async def test_every_record_is_committed_while_members_change(server, storage):
                 try:
                     async with asyncio.timeout(1.5):
                         while True:
-                            frame = await socket.hear("records", "revoking")
+                            frame = await socket.receive_frame("records", "revoking")
                             if frame["type"] == "revoking":
-                                await socket.say("give_up", sub="a", shards=frame["shards"])
+                                await socket.send_frame("give_up", sub="a", shards=frame["shards"])
                                 continue
-                            await socket.ask(
+                            await socket.request(
                                 "ack", sub="a", shard=frame["shard"], up_to=frame["next_offset"]
                             )
                 except TimeoutError:
@@ -332,6 +332,8 @@ async def test_every_record_is_committed_while_members_change(server, storage):
         await share(last)
         async with asyncio.timeout(PATIENCE_S):
             while await committed(storage) != {0: total, 1: total}:
-                frame = await last.hear("records", "assigned")
+                frame = await last.receive_frame("records", "assigned")
                 if frame["type"] == "records":
-                    await last.ask("ack", sub="a", shard=frame["shard"], up_to=frame["next_offset"])
+                    await last.request(
+                        "ack", sub="a", shard=frame["shard"], up_to=frame["next_offset"]
+                    )

@@ -11,7 +11,7 @@ from storage.domain.limits import Limits
 from storage.domain.names import QueueName
 from storage.domain.queues.message import NewMessage
 from storage.domain.queues.queue import QueueSpec
-from tests.sockets import PATIENCE_S, Frame, Server, serving
+from tests.websocket_client import PATIENCE_S, Frame, Server, running_server
 
 pytestmark = pytest.mark.one_store
 
@@ -22,7 +22,7 @@ KNOWN = Limits(push_tick_ms=50, resume_ms=60_000)
 @pytest.fixture
 async def server(storage) -> AsyncGenerator[Server]:
     await storage.catalog.put_queue(ORDERS, QueueSpec())
-    async with serving(storage, KNOWN) as server:
+    async with running_server(storage, KNOWN) as server:
         yield server
 
 
@@ -30,7 +30,7 @@ async def server(storage) -> AsyncGenerator[Server]:
 async def forgetful(storage) -> AsyncGenerator[Server]:
     """A server that keeps the sessions of broken sockets briefly."""
     await storage.catalog.put_queue(ORDERS, QueueSpec())
-    async with serving(storage, msgspec.structs.replace(KNOWN, resume_ms=600)) as server:
+    async with running_server(storage, msgspec.structs.replace(KNOWN, resume_ms=600)) as server:
         yield server
 
 
@@ -61,7 +61,7 @@ async def test_message_is_received_and_acknowledged(server, storage):
         await send(storage, b"one")
 
         [message] = await socket.messages(1)
-        told = await socket.ask("ack", sub="a", receipt_handles=[message["receipt_handle"]])
+        told = await socket.request("ack", sub="a", receipt_handles=[message["receipt_handle"]])
 
     assert message["body"] == "one"
     assert told["results"] == [{"status": "ok"}]
@@ -77,7 +77,7 @@ async def test_released_message_is_redelivered_without_failure(server, storage):
         await send(storage, b"one")
         first = await socket.messages(1)
 
-        await socket.say("release", sub="a", receipt_handles=handles(first))
+        await socket.send_frame("release", sub="a", receipt_handles=handles(first))
         [again] = await socket.messages(1)
 
     assert (again["id"], again["receive_count"], again["failures"]) == (first[0]["id"], 2, 0)
@@ -89,8 +89,8 @@ async def test_nacked_message_is_redelivered_after_delay(server, storage):
         await send(storage, b"one")
         first = await socket.messages(1)
 
-        await socket.say("nack", sub="a", receipt_handles=handles(first), delay_seconds=0.2)
-        await socket.nothing("messages", seconds=0.1)
+        await socket.send_frame("nack", sub="a", receipt_handles=handles(first), delay_seconds=0.2)
+        await socket.expect_nothing("messages", seconds=0.1)
         [again] = await socket.messages(1)
 
     assert again["failures"] == 1
@@ -102,7 +102,7 @@ async def test_rejected_message_is_dead_lettered(server, storage):
         await send(storage, b"one")
         first = await socket.messages(1)
 
-        await socket.ask("reject", sub="a", receipt_handles=handles(first), reason="broken")
+        await socket.request("reject", sub="a", receipt_handles=handles(first), reason="broken")
 
     [letter], _ = await storage.dead_letters.browse(ORDERS, messages_max=10)
     assert (letter.body, letter.reason) == (b"one", "broken")
@@ -114,7 +114,7 @@ async def test_extension_returns_new_deadline(server, storage):
         await send(storage, b"one")
         [first] = await socket.messages(1)
 
-        told = await socket.ask(
+        told = await socket.request(
             "extend",
             sub="a",
             receipt_handles=[first["receipt_handle"]],
@@ -131,9 +131,9 @@ async def test_expired_handle_is_rejected_and_socket_stays_open(server, storage)
         first = await socket.messages(1)
         await socket.messages(1)  # it was redelivered
 
-        await socket.say("ack", sub="a", receipt_handles=handles(first))
-        refused = await socket.hear("error", sub="a")
-        told = await socket.ask("ack", sub="a", receipt_handles=handles(first))
+        await socket.send_frame("ack", sub="a", receipt_handles=handles(first))
+        refused = await socket.receive_frame("error", sub="a")
+        told = await socket.request("ack", sub="a", receipt_handles=handles(first))
 
     assert refused["problem"]["code"] == "receipt_handle_expired"
     assert refused["receipt_handles"] == handles(first)
@@ -146,7 +146,9 @@ async def test_ack_is_idempotent(server, storage):
         await send(storage, b"one")
         first = await socket.messages(1)
 
-        told = [await socket.ask("ack", sub="a", receipt_handles=handles(first)) for _ in range(2)]
+        told = [
+            await socket.request("ack", sub="a", receipt_handles=handles(first)) for _ in range(2)
+        ]
 
     assert [one["failed"] for one in told] == [0, 0]
 
@@ -157,10 +159,10 @@ async def test_invalid_settlement_does_not_affect_others(server, storage):
         await send(storage, b"one")
         first = await socket.messages(1)
 
-        refused = await socket.ask("ack", sub="a", receipt_handles=["nonsense"])
-        await socket.say("ack", sub="a")
-        missing = await socket.hear("error", sub="a")
-        told = await socket.ask("ack", sub="a", receipt_handles=handles(first))
+        refused = await socket.request("ack", sub="a", receipt_handles=["nonsense"])
+        await socket.send_frame("ack", sub="a")
+        missing = await socket.receive_frame("error", sub="a")
+        told = await socket.request("ack", sub="a", receipt_handles=handles(first))
 
     assert refused["results"][0]["error"]["code"] == "receipt_handle_invalid"
     assert missing["problem"]["errors"][0]["pointer"] == "/receipt_handles"
@@ -176,10 +178,10 @@ async def test_messages_are_limited_by_credit(server, storage):
         await socket.subscribe("a", "queue:orders", credit={"messages": 3, "bytes": 1000})
         first = await socket.messages(3)
 
-        await socket.nothing("messages")
-        await socket.say("credit", sub="a", messages=2, bytes=100)
+        await socket.expect_nothing("messages")
+        await socket.send_frame("credit", sub="a", messages=2, bytes=100)
         second = await socket.messages(2)
-        await socket.nothing("messages")
+        await socket.expect_nothing("messages")
 
     assert (len(first), len(second)) == (3, 2)
 
@@ -190,10 +192,10 @@ async def test_byte_credit_can_be_overdrawn_by_large_message(server, storage):
         await socket.subscribe("a", "queue:orders", credit={"messages": 100, "bytes": 1000})
         await socket.messages(2)
 
-        await socket.nothing("messages")
-        await socket.say("credit", sub="a", bytes=200)  # just what was overdrawn
-        await socket.nothing("messages")
-        await socket.say("credit", sub="a", bytes=1)
+        await socket.expect_nothing("messages")
+        await socket.send_frame("credit", sub="a", bytes=200)  # just what was overdrawn
+        await socket.expect_nothing("messages")
+        await socket.send_frame("credit", sub="a", bytes=1)
         [last] = await socket.messages(1)
 
     assert last["body"] == "z"
@@ -206,7 +208,7 @@ async def test_subscription_without_credit_receives_nothing(server, storage):
         await send(storage, b"one")
 
         assert len(await busy.messages(1)) == 1
-        await idle.nothing("messages", seconds=0.1)
+        await idle.expect_nothing("messages", seconds=0.1)
 
 
 # ── Leases ──
@@ -220,8 +222,8 @@ async def test_deliveries_of_live_socket_are_extended(server, storage):
         await send(storage, b"one")
         first = await socket.messages(1)
 
-        await socket.nothing("messages", "error", seconds=1.2)
-        told = await socket.ask("ack", sub="a", receipt_handles=handles(first))
+        await socket.expect_nothing("messages", "error", seconds=1.2)
+        told = await socket.request("ack", sub="a", receipt_handles=handles(first))
 
     assert told["failed"] == 0
 
@@ -241,7 +243,7 @@ async def test_ended_subscription_releases_its_messages_immediately(server, stor
         await send(storage, b"one")
         await socket.messages(1)
 
-        await socket.ask("unsubscribe", sub="a")
+        await socket.request("unsubscribe", sub="a")
 
         await until(storage, ready=1, in_flight=0)
         await socket.subscribe("a", "queue:orders")
@@ -269,16 +271,16 @@ async def test_session_continues_over_another_socket(server, storage):
     async with server.socket() as socket:
         await socket.subscribe("a", "queue:orders", visibility_timeout_seconds=3600)
         await send(storage, b"seen", b"unseen")
-        frames = [await socket.hear("messages")]
+        frames = [await socket.receive_frame("messages")]
         while sum(len(frame["messages"]) for frame in frames) < 2:
-            frames.append(await socket.hear("messages"))
+            frames.append(await socket.receive_frame("messages"))
         socket.cut()
 
     async with server.socket(greet=False) as again:
         before = {"session": socket.welcome["session"], "seq": 0}
         welcome = await again.hello(resume=before)
         messages = await again.messages(2)
-        told = await again.ask("ack", sub="a", receipt_handles=handles(messages))
+        told = await again.request("ack", sub="a", receipt_handles=handles(messages))
         await send(storage, b"new")
         [new] = await again.messages(1)
 
@@ -295,14 +297,14 @@ async def test_acknowledged_frames_are_not_sent_again(server, storage):
     async with server.socket() as socket:
         await socket.subscribe("a", "queue:orders", visibility_timeout_seconds=3600)
         await send(storage, b"one")
-        frame = await socket.hear("messages")
+        frame = await socket.receive_frame("messages")
         socket.cut()
 
     async with server.socket(greet=False) as again:
         before = {"session": socket.welcome["session"], "seq": frame["seq"]}
         await again.hello(resume=before)
-        await again.nothing("messages")
-        told = await again.ask("ack", sub="a", receipt_handles=handles(frame["messages"]))
+        await again.expect_nothing("messages")
+        told = await again.request("ack", sub="a", receipt_handles=handles(frame["messages"]))
 
     assert told["failed"] == 0
 
@@ -312,12 +314,12 @@ async def test_settled_messages_are_not_sent_again(server, storage):
         await socket.subscribe("a", "queue:orders", visibility_timeout_seconds=3600)
         await send(storage, b"one")
         first = await socket.messages(1)
-        await socket.ask("ack", sub="a", receipt_handles=handles(first))
+        await socket.request("ack", sub="a", receipt_handles=handles(first))
         socket.cut()
 
     async with server.socket(greet=False) as again:
         await again.hello(resume={"session": socket.welcome["session"], "seq": 0})
-        await again.nothing("messages")
+        await again.expect_nothing("messages")
 
 
 async def test_expired_session_is_not_resumed(forgetful, storage):
@@ -355,7 +357,7 @@ async def test_concurrent_resumes_have_one_winner(server, storage):
     resume = {"session": socket.welcome["session"], "seq": 0}
 
     async with server.socket(greet=False) as one, server.socket(greet=False) as other:
-        await asyncio.gather(*(each.say("hello", resume=resume) for each in (one, other)))
+        await asyncio.gather(*(each.send_frame("hello", resume=resume) for each in (one, other)))
         await asyncio.sleep(0.1)
         await send(storage, b"one")
         ends = [asyncio.create_task(each.close_code()) for each in (one, other)]
@@ -364,7 +366,7 @@ async def test_concurrent_resumes_have_one_winner(server, storage):
         [loser] = [task for task in ends if task.done()]
         winner = one if loser is ends[1] else other
         async with asyncio.timeout(PATIENCE_S):
-            while not any(frame["type"] == "messages" for frame in winner.kept):  # noqa: ASYNC110
+            while not any(frame["type"] == "messages" for frame in winner.pending):  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
         for task in ends:
             task.cancel()
@@ -375,7 +377,7 @@ async def test_concurrent_resumes_have_one_winner(server, storage):
 async def test_session_with_too_small_buffer_restarts_without_loss(storage):
     await storage.catalog.put_queue(ORDERS, QueueSpec())
     little = Limits(push_tick_ms=50, resume_ms=60_000, push_unconfirmed_bytes_max=10)
-    async with serving(storage, little) as server:
+    async with running_server(storage, little) as server:
         async with server.socket() as socket:
             await socket.subscribe("a", "queue:orders", visibility_timeout_seconds=3600)
             for body in (b"first", b"second", b"third"):
@@ -403,8 +405,8 @@ async def test_deleting_queue_ends_only_its_subscriptions(server, storage):
         await socket.subscribe("b", "queue:other")
 
         await storage.catalog.delete_queue(ORDERS)
-        told = await socket.hear("error", sub="a")
-        over = await socket.ask("ack", sub="a", receipt_handles=["x"])
+        told = await socket.receive_frame("error", sub="a")
+        over = await socket.request("ack", sub="a", receipt_handles=["x"])
         await storage.queues.send(other, [NewMessage(b"goes on")])
         [message] = await socket.messages(1)
 
@@ -418,11 +420,11 @@ async def test_pause_and_resume_of_queue_are_announced(server, storage):
         await socket.subscribe("a", "queue:orders")
 
         await storage.catalog.put_queue(ORDERS, QueueSpec(paused=True))
-        paused = await socket.hear("paused")
+        paused = await socket.receive_frame("paused")
         await send(storage, b"one")
-        await socket.nothing("messages", seconds=0.2)
+        await socket.expect_nothing("messages", seconds=0.2)
         await storage.catalog.put_queue(ORDERS, QueueSpec())
-        await socket.hear("resumed")
+        await socket.receive_frame("resumed")
         [message] = await socket.messages(1)
 
     assert paused["reason"] == "queue"
@@ -446,9 +448,9 @@ async def test_message_received_during_pause_is_not_delivered(server, storage, m
     async with server.socket() as socket:
         await socket.subscribe("a", "queue:orders")
         await storage.catalog.put_queue(ORDERS, QueueSpec(paused=True))
-        await socket.hear("paused")
+        await socket.receive_frame("paused")
         arrives.set()
-        await socket.nothing("messages", seconds=0.2)
+        await socket.expect_nothing("messages", seconds=0.2)
         await storage.catalog.put_queue(ORDERS, QueueSpec())
         [message] = await socket.messages(1)
 
@@ -466,12 +468,12 @@ async def test_store_outage_is_announced_and_waited_for(server, storage, monkeyp
     async with server.socket() as socket:
         monkeypatch.setattr(type(storage.queues), "receive", unavailable)
         await socket.subscribe("a", "queue:orders")
-        paused = await socket.hear("paused")
+        paused = await socket.receive_frame("paused")
         await outage.wait()
         monkeypatch.setattr(type(storage.queues), "receive", receive)
         await send(storage, b"one")
         [message] = await socket.messages(1)
-        await socket.hear("resumed")
+        await socket.receive_frame("resumed")
 
     assert paused["reason"] == "storage"
     assert message["body"] == "one"

@@ -11,7 +11,7 @@ from storage.domain.limits import Limits
 from storage.domain.names import QueueName
 from storage.domain.queues.queue import QueueSpec
 from storage.domain.quotas import Quotas, Rates
-from tests.sockets import Socket, serving
+from tests.websocket_client import Socket, running_server
 
 pytestmark = pytest.mark.one_store
 
@@ -22,7 +22,7 @@ ORDERS = QueueName("orders", "acme")
 async def server(storage):
     await storage.namespaces.put("acme", Quotas())
     await storage.catalog.put_queue(ORDERS, QueueSpec())
-    async with serving(storage, Limits()) as server:
+    async with running_server(storage, Limits()) as server:
         yield server
 
 
@@ -41,10 +41,10 @@ async def test_publish_over_rate_is_answered_with_retry_time(storage, server):
     await storage.namespaces.put("acme", Quotas(rates=slow))
 
     async with socket_in(server, "acme") as socket:
-        first = await socket.ask("publish", to="queue:orders", items=[{"body": "a"}] * 2)
-        second = await socket.ask("publish", to="queue:orders", items=[{"body": "b"}] * 2)
-        never = await socket.ask("publish", to="queue:orders", items=[{"body": "b"}] * 4)
-        third = await socket.ask("publish", to="queue:orders", items=[{"body": "c"}])
+        first = await socket.request("publish", to="queue:orders", items=[{"body": "a"}] * 2)
+        second = await socket.request("publish", to="queue:orders", items=[{"body": "b"}] * 2)
+        never = await socket.request("publish", to="queue:orders", items=[{"body": "b"}] * 4)
+        third = await socket.request("publish", to="queue:orders", items=[{"body": "c"}])
 
     assert (first["type"], second["type"], third["type"]) == ("ok", "error", "ok")
     assert second["problem"]["code"] == "quota_exceeded"
@@ -80,9 +80,9 @@ async def test_upgrade_in_unknown_namespace_is_rejected(server):
 
 async def test_full_store_rejects_publishes_only(storage, server):
     async with socket_in(server, "acme") as socket:
-        await socket.ask("publish", to="queue:orders", items=[{"body": "a"}])
+        await socket.request("publish", to="queue:orders", items=[{"body": "a"}])
         storage.memory_guard.full = storage.memory_guard.is_shedding = True
-        refusal = await socket.ask("publish", to="queue:orders", items=[{"body": "b"}])
+        refusal = await socket.request("publish", to="queue:orders", items=[{"body": "b"}])
         storage.memory_guard.full = storage.memory_guard.is_shedding = False
         await socket.subscribe("s", "queue:orders")
         [message] = await socket.messages(1)

@@ -17,7 +17,7 @@ from storage.domain.names import QueueName, StreamName
 from storage.domain.queues.message import NewMessage
 from storage.domain.queues.queue import QueueSpec
 from storage.domain.streams.stream import ReadFrom, StreamSpec
-from tests.sockets import PATIENCE_S, Server, Socket, serving
+from tests.websocket_client import PATIENCE_S, Server, Socket, running_server
 
 pytestmark = pytest.mark.one_store
 
@@ -38,7 +38,7 @@ KNOWN = Limits(
 async def server(storage):
     await storage.catalog.put_queue(ORDERS, QueueSpec())
     await storage.catalog.put_stream(CLICKS, StreamSpec(shards=1))
-    async with serving(storage, KNOWN) as server:
+    async with running_server(storage, KNOWN) as server:
         yield server
 
 
@@ -116,7 +116,7 @@ async def test_other_paths_reject_upgrade(server):
 
 
 async def test_socket_over_process_limit_is_asked_to_retry(storage):
-    async with serving(storage, Limits(sockets_max=2)) as server:
+    async with running_server(storage, Limits(sockets_max=2)) as server:
         async with server.socket(), server.socket():
             refused = await refusal(server)
         async with server.socket():
@@ -133,19 +133,19 @@ async def test_silent_client_is_closed(server):
     async with server.socket(greet=False) as socket:
         assert await socket.close_code() == 4504
 
-    assert socket.kept[-1]["reconnect"] is False
+    assert socket.pending[-1]["reconnect"] is False
 
 
 async def test_first_frame_must_be_hello(server):
     async with server.socket(greet=False) as socket:
-        await socket.say("ping")
+        await socket.send_frame("ping")
 
         assert await socket.close_code() == 4500
 
 
 async def test_second_hello_is_rejected(server):
     async with server.socket() as socket:
-        await socket.say("hello")
+        await socket.send_frame("hello")
 
         assert await socket.close_code() == 4500
 
@@ -173,9 +173,9 @@ async def test_malformed_frame_closes_socket(server, payload):
 async def test_invalid_frame_is_answered_and_socket_stays_open(server, frame):
     async with server.socket() as socket:
         await socket.connection.send(json.dumps(frame))
-        told = await socket.hear("error")
-        await socket.say("ping")
-        await socket.hear("pong")
+        told = await socket.receive_frame("error")
+        await socket.send_frame("ping")
+        await socket.receive_frame("pong")
 
     assert told["problem"]["code"] == "validation_failed"
     assert told.get("id") == frame.get("id")
@@ -186,15 +186,15 @@ async def test_one_message_can_hold_several_frames(server):
         frames = [{"type": "ping"}, {"type": "ping"}]
         await socket.connection.send(json.dumps(frames))
 
-        await socket.hear("pong")
-        await socket.hear("pong")
+        await socket.receive_frame("pong")
+        await socket.receive_frame("pong")
 
 
 async def test_client_that_answers_pings_stays_connected(server):
     async with server.socket() as socket:
         for _ in range(3):
-            await socket.hear("ping")
-            await socket.say("pong", seq=0)
+            await socket.receive_frame("ping")
+            await socket.send_frame("pong", seq=0)
 
 
 async def test_client_that_answers_no_ping_is_closed(server):
@@ -202,7 +202,7 @@ async def test_client_that_answers_no_ping_is_closed(server):
         code = await socket.close_code()
 
     assert code == 4002
-    bye = socket.kept[-1]
+    bye = socket.pending[-1]
     assert (bye["type"], bye["code"], bye["reconnect"]) == ("bye", 4002, True)
 
 
@@ -210,7 +210,7 @@ async def test_client_that_reads_nothing_is_disconnected(storage):
     """The client has stopped reading, with more pending than the kernel buffers."""
     await storage.catalog.put_stream(CLICKS, StreamSpec(shards=1))
     known = Limits(push_tick_ms=40, slow_consumer_ms=400, resume_ms=200)
-    async with serving(storage, known) as server:
+    async with running_server(storage, known) as server:
         for _ in range(40):
             await storage.streams.append(CLICKS, [Record(b"x" * 1_000_000)])
         host, port = server.url.removeprefix("http://").split(":")
@@ -236,15 +236,18 @@ async def metric(server: Server, name: str) -> float:
 
 async def test_stopping_server_announces_reconnect_and_accepts_acks(storage):
     await storage.catalog.put_queue(ORDERS, QueueSpec())
-    async with serving(storage, Limits(push_tick_ms=40)) as server, server.socket() as socket:
+    async with (
+        running_server(storage, Limits(push_tick_ms=40)) as server,
+        server.socket() as socket,
+    ):
         await socket.subscribe("a", "queue:orders", visibility_timeout_seconds=3600)
         await storage.queues.send(ORDERS, [NewMessage(b"one"), NewMessage(b"two")])
         messages = await socket.messages(2)
 
         server.stop()
-        bye = await socket.hear("bye")
+        bye = await socket.receive_frame("bye")
         handle = messages[0]["receipt_handle"]
-        told = await socket.ask("ack", sub="a", receipt_handles=[handle])
+        told = await socket.request("ack", sub="a", receipt_handles=[handle])
         code = await socket.close_code()
 
     assert (bye["code"], bye["reconnect"]) == (4001, True)
@@ -262,7 +265,7 @@ async def test_messages_are_published_and_repeat_adds_nothing(server, storage):
     async with server.socket() as socket:
         item = {"body": "hello", "headers": {"a": "b"}}
         told = [
-            await socket.ask("publish", to="queue:orders", items=[item], idempotency_key="k")
+            await socket.request("publish", to="queue:orders", items=[item], idempotency_key="k")
             for _ in range(2)
         ]
 
@@ -275,7 +278,7 @@ async def test_messages_are_published_and_repeat_adds_nothing(server, storage):
 async def test_published_records_are_answered_individually(server, storage):
     async with server.socket(packed=True) as socket:
         items = [{"data": b"\x00", "key": "k"}, {"data": "text"}]
-        told = await socket.ask("publish", to="stream:clicks", items=items)
+        told = await socket.request("publish", to="stream:clicks", items=items)
 
     assert [(one["shard"], one["offset"]) for one in told["results"]] == [(0, 0), (0, 1)]
     assert told["failed"] == 0
@@ -287,9 +290,9 @@ async def test_publishes_keep_their_order(server, storage):
     async with server.socket() as socket:
         for number in range(50):
             items = [{"data": str(number), "key": "k"}]
-            await socket.say("publish", id=str(number), to="stream:clicks", items=items)
+            await socket.send_frame("publish", id=str(number), to="stream:clicks", items=items)
         for number in range(50):
-            await socket.hear("ok", id=str(number))
+            await socket.receive_frame("ok", id=str(number))
 
     read = await storage.streams.read_shard(CLICKS, 0, ReadFrom(offset=0))
     assert [int(at.record.data) for at in read.records] == list(range(50))
@@ -297,8 +300,10 @@ async def test_publishes_keep_their_order(server, storage):
 
 async def test_invalid_publish_returns_problem(server):
     async with server.socket() as socket:
-        missing = await socket.ask("publish", to="queue:nowhere", items=[{"body": "x"}])
-        wrong = await socket.ask("publish", to="queue:orders", items=[{"body": 1, "delay": 2}, 3])
+        missing = await socket.request("publish", to="queue:nowhere", items=[{"body": "x"}])
+        wrong = await socket.request(
+            "publish", to="queue:orders", items=[{"body": 1, "delay": 2}, 3]
+        )
 
     assert missing["problem"]["code"] == "queue_not_found"
     assert wrong["problem"]["code"] == "validation_failed"
@@ -354,7 +359,7 @@ async def test_random_frames_do_no_harm(server, storage, seed, caplog):
                 except Exception:
                     break
     async with server.socket() as socket:
-        told = await socket.ask("publish", to="queue:orders", items=[{"body": "still there"}])
+        told = await socket.request("publish", to="queue:orders", items=[{"body": "still there"}])
 
     assert told["type"] == "ok"
     assert "request_failed" not in caplog.text

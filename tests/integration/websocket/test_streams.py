@@ -11,8 +11,8 @@ from storage.domain.limits import CLOSED_SHARD_MS_MIN, Limits
 from storage.domain.log.record_batch import Record
 from storage.domain.names import StreamName
 from storage.domain.streams.stream import RING_SIZE, StreamSpec
-from tests.archiving import archive
-from tests.sockets import Frame, Server, Socket, serving
+from tests.archive_steps import archive_stream
+from tests.websocket_client import Frame, Server, Socket, running_server
 
 pytestmark = pytest.mark.one_store
 
@@ -25,7 +25,7 @@ ALL = {"messages": 10_000, "bytes": 2**24}
 @pytest.fixture
 async def server(storage) -> AsyncGenerator[Server]:
     await storage.catalog.put_stream(CLICKS, StreamSpec())
-    async with serving(storage, Limits(push_tick_ms=50, resume_ms=60_000)) as server:
+    async with running_server(storage, Limits(push_tick_ms=50, resume_ms=60_000)) as server:
         yield server
 
 
@@ -48,7 +48,7 @@ async def test_records_arrive_as_they_are_appended(server, storage):
         await socket.subscribe("a", "stream:clicks")  # from the latest on
         await put(storage, 3, 2)
 
-        frame = await socket.hear("records")
+        frame = await socket.receive_frame("records")
 
     assert numbers(frame["records"]) == [3, 4]
     assert (frame["shard"], frame["next_offset"], frame["tip"]) == (0, 5, 5)
@@ -89,7 +89,7 @@ async def test_rest_cursor_is_position(server, storage):
     async with server.socket() as socket:
         await socket.subscribe("a", "stream:clicks", start={"cursor": cursor})
         found = await socket.records(1)
-        refused = await socket.ask(
+        refused = await socket.request(
             "subscribe", sub="b", source="stream:clicks", start={"cursor": "x"}
         )
 
@@ -113,7 +113,7 @@ async def test_rest_cursor_is_position(server, storage):
 async def test_invalid_subscription_returns_problem(server, fields, code):
     async with server.socket() as socket:
         asked = {"source": "stream:clicks", **fields}
-        told = await socket.ask("subscribe", sub="a", **asked)
+        told = await socket.request("subscribe", sub="a", **asked)
 
     assert told["problem"]["code"] == code
 
@@ -121,7 +121,7 @@ async def test_invalid_subscription_returns_problem(server, fields, code):
 async def test_subscription_id_is_unique(server):
     async with server.socket() as socket:
         await socket.subscribe("a", "stream:clicks")
-        told = await socket.ask("subscribe", sub="a", source="stream:clicks")
+        told = await socket.request("subscribe", sub="a", source="stream:clicks")
 
     assert told["problem"]["errors"][0]["pointer"] == "/sub"
 
@@ -136,8 +136,8 @@ async def test_credit_limits_records_and_bytes(server, storage):
             "a", "stream:clicks", start=EARLIEST, credit={"messages": 7, "bytes": 1000}
         )
         first = await socket.records(7)
-        await socket.nothing("records", seconds=0.1)
-        await socket.say("credit", sub="a", messages=1000, bytes=0)
+        await socket.expect_nothing("records", seconds=0.1)
+        await socket.send_frame("credit", sub="a", messages=1000, bytes=0)
         rest = await socket.records(93)
 
     assert numbers(first + rest) == list(range(100))
@@ -157,10 +157,10 @@ async def test_only_filtered_records_are_sent_and_use_credit(server, storage):
             filter={"keys": ["bright"]},
             credit={"messages": 1, "bytes": 1000},
         )
-        first = await socket.hear("records")
-        await socket.nothing("records", seconds=0.1)
-        await socket.say("credit", sub="a", messages=1)
-        second = await socket.hear("records")
+        first = await socket.receive_frame("records")
+        await socket.expect_nothing("records", seconds=0.1)
+        await socket.send_frame("credit", sub="a", messages=1)
+        second = await socket.receive_frame("records")
 
     assert numbers(first["records"] + second["records"]) == [50, 101]
     assert first["next_offset"] <= 101
@@ -175,16 +175,16 @@ async def test_resumed_reader_misses_and_repeats_nothing(server, storage):
         await socket.subscribe(
             "a", "stream:clicks", start=EARLIEST, credit={"messages": 10, "bytes": 10_000}
         )
-        first = await socket.hear("records")
-        await socket.say("credit", sub="a", messages=10, bytes=10_000)
-        await socket.hear("records")  # and then it broke
+        first = await socket.receive_frame("records")
+        await socket.send_frame("credit", sub="a", messages=10, bytes=10_000)
+        await socket.receive_frame("records")  # and then it broke
         socket.cut()
     await put(storage, 30, 5)
 
     async with server.socket(greet=False) as again:
         before = {"session": socket.welcome["session"], "seq": first["seq"]}
         welcome = await again.hello(resume=before)
-        await again.say("credit", sub="a", **ALL)
+        await again.send_frame("credit", sub="a", **ALL)
         found = await again.records(35 - len(first["records"]))
 
     assert welcome["resumed"]
@@ -214,7 +214,7 @@ async def test_reader_disconnected_at_random_gets_each_record_once(server, stora
                     welcome = await socket.hello(resume=resume)
                     assert welcome["resumed"]
                 for _ in range(own.randrange(1, 6)):
-                    frame = await socket.hear("records")
+                    frame = await socket.receive_frame("records")
                     found += numbers(frame["records"])
                     resume = {"session": socket.welcome["session"], "seq": frame["seq"]}
                     if len(found) >= total:
@@ -267,12 +267,12 @@ async def expire_parents(storage, clock) -> None:
 async def halves(engines) -> AsyncGenerator[Server]:
     """A stream of two shards, on a manual clock."""
     await engines.catalog.put_stream(CLICKS, StreamSpec(shards=2, retention_ms=DAY_MS))
-    async with serving(engines, Limits(push_tick_ms=50, resume_ms=60_000)) as server:
+    async with running_server(engines, Limits(push_tick_ms=50, resume_ms=60_000)) as server:
         yield server
 
 
 async def hear_gaps(socket: Socket) -> list[tuple[int, int, int, str]]:
-    told = [await socket.hear("gap") for _ in range(2)]
+    told = [await socket.receive_frame("gap") for _ in range(2)]
     return sorted((gap["shard"], gap["first"], gap["next"], gap["reason"]) for gap in told)
 
 
@@ -284,7 +284,7 @@ async def test_positions_in_expired_shards_are_gaps(halves, engines, clock):
         await socket.subscribe("a", "stream:clicks", start=start)
 
         gaps = await hear_gaps(socket)
-        frame = await socket.hear("records")
+        frame = await socket.receive_frame("records")
 
     assert gaps == [(0, 3, 3, "expired"), (1, 4, 4, "expired")]
     assert (frame["shard"], numbers(frame["records"])) == (2, [7])
@@ -319,7 +319,7 @@ async def test_shard_expiring_while_read_is_reported_as_gap(halves, engines, clo
             await put(engines, number, 1, key=f"k{number}")
         await expire_parents(engines, clock)
         await put(engines, 8, 1)
-        await socket.say("credit", sub="a", **ALL)
+        await socket.send_frame("credit", sub="a", **ALL)
 
         gaps = await hear_gaps(socket)
         records = await socket.records(1)
@@ -335,7 +335,7 @@ async def test_expired_records_are_reported_as_gap(server, storage):
     async with server.socket() as socket:
         await socket.subscribe("a", "stream:clicks", start={"offsets": {"0": 2}})
 
-        gap = await socket.hear("gap")
+        gap = await socket.receive_frame("gap")
         found = await socket.records(5)
 
     assert (gap["shard"], gap["first"], gap["next"], gap["reason"]) == (0, 2, 5, "expired")
@@ -352,15 +352,15 @@ async def test_children_follow_their_parents(server, storage):
         for key in keys:
             await put(storage, 2, 1, key=key)
         found = await socket.records(20, shard=0)
-        ended = await socket.hear("shard_ended")
+        ended = await socket.receive_frame("shard_ended")
         later: list[Frame] = []
         while len(later) < 20:
-            frame = await socket.hear("records")
+            frame = await socket.receive_frame("records")
             assert frame["shard"] in (1, 2)
             later += frame["records"]
         await storage.streams.merge(CLICKS, 1, 2)
         await put(storage, 3, 1)
-        last = await socket.hear("records", shard=3)
+        last = await socket.receive_frame("records", shard=3)
 
     assert numbers(found) == [1] * 20
     assert ended["children"] == [1, 2]
@@ -372,16 +372,16 @@ async def test_undelivered_end_of_shard_is_sent_again(server, storage):
     await put(storage, 0, 3)
     async with server.socket() as socket:
         await socket.subscribe("a", "stream:clicks", start=EARLIEST, credit=ALL)
-        first = await socket.hear("records")
+        first = await socket.receive_frame("records")
         await storage.streams.split(CLICKS, 0, RING_SIZE // 2)
         await put(storage, 3, 1)
-        await socket.hear("shard_ended")
-        await socket.hear("records")  # of a child
+        await socket.receive_frame("shard_ended")
+        await socket.receive_frame("records")  # of a child
         socket.cut()
 
     async with server.socket(greet=False) as again:
         await again.hello(resume={"session": socket.welcome["session"], "seq": first["seq"]})
-        ended = await again.hear("shard_ended")
+        ended = await again.receive_frame("shard_ended")
         found = await again.records(1)
 
     assert ended["shard"] == 0
@@ -393,7 +393,7 @@ async def test_deleting_stream_ends_its_subscriptions(server, storage):
         await socket.subscribe("a", "stream:clicks")
         await storage.catalog.delete_stream(CLICKS)
 
-        told = await socket.hear("error", sub="a")
+        told = await socket.receive_frame("error", sub="a")
 
     assert told["problem"]["code"] == "stream_not_found"
 
@@ -401,11 +401,11 @@ async def test_deleting_stream_ends_its_subscriptions(server, storage):
 async def test_history_comes_from_archive_in_same_frames(storage, settings):
     await storage.catalog.put_stream(CLICKS, StreamSpec(hot_retention_ms=0))
     await put(storage, 0, 20)
-    await archive(storage, settings, CLICKS)
+    await archive_stream(storage, settings, CLICKS)
     while await storage.streams.trim(CLICKS, 1_000):
         pass
     await put(storage, 20, 5)
-    async with serving(storage, Limits()) as server, server.socket() as socket:
+    async with running_server(storage, Limits()) as server, server.socket() as socket:
         await socket.subscribe("a", "stream:clicks", start=EARLIEST, credit=ALL)
 
         found = await socket.records(25)

@@ -13,7 +13,7 @@ from storage.bootstrap import open_storage
 from storage.domain.names import StreamName
 from storage.parquet.paths import STAGED_FOLDER
 from storage.settings import StorageSettings
-from tests.archiving import archive
+from tests.archive_steps import archive_stream
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class Stream:
         async with open_storage(settings) as storage:
             return (await storage.catalog.stream(StreamName(self.name))).stream_id
 
-    def archive(self, settings: StorageSettings) -> None:
+    def archive_stream(self, settings: StorageSettings) -> None:
         """Move all records to the archive."""
         asyncio.run(self.to_archive(settings))
 
@@ -104,7 +104,7 @@ class Stream:
         """Move all records to the archive (async)."""
         name = StreamName(self.name)
         async with open_storage(settings) as storage:
-            await archive(storage, settings, name)
+            await archive_stream(storage, settings, name)
             await asyncio.sleep(
                 0.002
             )  # records that arrived in this millisecond are not older than it

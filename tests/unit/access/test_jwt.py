@@ -22,7 +22,7 @@ from storage.domain import limits
 from storage.domain.access.permissions import Action, Role
 from storage.domain.clock import ManualClock
 from storage.domain.errors import Unauthenticated
-from tests.issuing import KEYS, RSA_KEY, Server, jwk, jwks, serving_keys
+from tests.jwt_issuer import KEYS, RSA_KEY, KeyServer, jwk, jwks, running_key_server
 
 ISSUER, AUDIENCE = "https://login.example.com/", "millstream"
 OTHER_KEY = rsa.generate_private_key(public_exponent=65_537, key_size=2_048)
@@ -30,8 +30,8 @@ SHORT_KEY = rsa.generate_private_key(public_exponent=65_537, key_size=1_024)
 
 
 @pytest.fixture
-async def server() -> AsyncIterator[Server]:
-    async with serving_keys() as served:
+async def server() -> AsyncIterator[KeyServer]:
+    async with running_key_server() as served:
         yield served
 
 
@@ -41,11 +41,11 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-def issuers(server: Server, clock: ManualClock) -> JwtIssuers:
+def issuers(server: KeyServer, clock: ManualClock) -> JwtIssuers:
     return JwtIssuers([issuer(server)], clock)
 
 
-def issuer(server: Server, **other: Any) -> JwtIssuerSetting:
+def issuer(server: KeyServer, **other: Any) -> JwtIssuerSetting:
     said = {"namespace": "default", "roles_claim": "groups"} | other
     return JwtIssuerSetting(issuer=ISSUER, audience=AUDIENCE, jwks_url=server.url, **said)
 
@@ -91,7 +91,7 @@ async def test_principal_is_cached_per_token(issuers, token, server):
     first, again = await issuers.principal_of(word), await issuers.principal_of(word)
 
     assert first is again
-    assert server.asked == 1
+    assert server.requests == 1
 
 
 WRONG = {
@@ -222,7 +222,7 @@ async def test_oversized_token_is_rejected_before_parsing(issuers, token, server
     with pytest.raises(Unauthenticated, match="too long"):
         await issuers.principal_of(word)
 
-    assert server.asked == 0
+    assert server.requests == 0
 
 
 async def test_token_is_rejected_when_no_issuer_is_configured(token):
@@ -242,7 +242,7 @@ async def test_unknown_key_ids_fetch_keys_once_per_pause(issuers, token, server,
         await issuers.principal_of(words[0])
 
     assert all(isinstance(answer, Unauthenticated) for answer in answers)
-    assert server.asked == 1
+    assert server.requests == 1
 
 
 async def test_new_key_is_fetched_when_token_names_it(issuers, token, server, clock):
@@ -261,7 +261,7 @@ async def test_withdrawn_key_is_rejected_after_refresh(issuers, token, server, c
     clock.advance(ms=limits.JWKS_AGE_MS)
 
     await issuers.principal_of(word)  # the keys are refreshed in the background
-    await _until(lambda: server.asked == 2)
+    await _until(lambda: server.requests == 2)
     await _refused(issuers, word)
 
 
@@ -271,7 +271,7 @@ async def test_tokens_are_rejected_when_keys_are_too_stale(issuers, token, serve
     server.status = "500 No"
     clock.advance(ms=limits.JWKS_STALE_MS_MAX - 1)
     await issuers.principal_of(word)
-    await _until(lambda: server.asked == 2)
+    await _until(lambda: server.requests == 2)
 
     clock.advance(ms=limits.JWKS_RETRY_MS)
 
@@ -297,20 +297,20 @@ async def test_invalid_key_set_is_rejected(issuers, token, server, status, heade
     with pytest.raises(Unauthenticated):
         await issuers.principal_of(token())
 
-    assert server.asked == 1
+    assert server.requests == 1
 
 
 async def test_concurrent_callers_share_one_key_fetch(issuers, token, server):
     server.hold = asyncio.Event()
     callers = [asyncio.create_task(issuers.principal_of(token(kid))) for kid in KEYS]
-    await _until(lambda: server.asked == 1)
+    await _until(lambda: server.requests == 1)
     callers[0].cancel()
 
     server.hold.set()
 
     principals = await asyncio.gather(*callers[1:])
     assert [one.name for one in principals] == ["ann", "ann"]
-    assert server.asked == 1
+    assert server.requests == 1
 
 
 async def test_token_without_key_id_is_verified_with_only_key(server, token, clock):

@@ -3,7 +3,7 @@
 import pytest
 
 from api.config.settings import read_settings
-from tests.commands import millstream
+from tests.cli_commands import millstream
 
 
 @pytest.fixture(autouse=True)

@@ -124,21 +124,21 @@ async def _need_room(cache: DefinitionCache[QueueName, Queue]) -> None:
 @pytest.mark.parametrize("forget", [_drop, _drop_all, _read_anew, _need_room])
 async def test_held_entry_is_marked_expired_when_replaced(cache, clock, forget):
     await cache.get(ORDERS)
-    held = cache.kept(ORDERS)
-    good = held.read_at_ms <= clock.now_ms() < held.until_ms
+    entry = cache.entry(ORDERS)
+    good = entry.read_at_ms <= clock.now_ms() < entry.until_ms
 
     await forget(cache)
 
     assert good
-    assert not clock.now_ms() < held.until_ms
+    assert not clock.now_ms() < entry.until_ms
 
 
 async def test_entry_expires_at_its_maximum_age(cache, clock):
     await cache.get(ORDERS)
 
-    held = cache.kept(ORDERS)
+    entry = cache.entry(ORDERS)
 
-    assert held.until_ms == clock.now_ms() + DEFINITION_AGE_MS_MAX
+    assert entry.until_ms == clock.now_ms() + DEFINITION_AGE_MS_MAX
 
 
 async def test_concurrent_misses_share_one_read(cache, source):

@@ -8,7 +8,7 @@ from api.config.settings import Settings
 from storage.parquet.object_store import open_root
 from storage.redis.transport.client import open_client, open_pool
 from storage.settings import InvalidUrl
-from tests.commands import millstream
+from tests.cli_commands import millstream
 
 REDIS, POSTGRES = "redis://127.0.0.1:1/0", "postgresql://ada:lovelace@127.0.0.1:1/mill"
 

@@ -4,7 +4,7 @@ from typing import Any, cast
 
 import pytest
 
-from consumers.subscriptions.group_membership import Changes, Member
+from consumers.subscriptions.group_membership import Changes, OrderedGroupMember
 from storage.domain.errors import MemberUnknown, StorageUnavailable
 from storage.domain.groups.group import Group, GroupSpec, MemberShard, Membership
 from storage.domain.names import GroupName
@@ -32,8 +32,8 @@ class Told:
         return cast(Membership, answer)
 
 
-def member_of(*answers: Any) -> Member:
-    return Member(cast(Groups, Told(*answers)), NAME, "alice")
+def member_of(*answers: Any) -> OrderedGroupMember:
+    return OrderedGroupMember(cast(Groups, Told(*answers)), NAME, "alice")
 
 
 def membership(generation: int, *shards: int) -> Membership:

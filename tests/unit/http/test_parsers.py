@@ -128,8 +128,8 @@ def test_error_xml_is_well_formed_for_any_text(text):
     ),
 )
 def test_native_bodies_decode_or_raise_documented_error(payload, kind):
-    planes = (messages, records, columnar_records, group_records)
-    for route in (one for plane in planes for one in plane.dataplane.routes if one.body):
+    modules = (messages, records, columnar_records, group_records)
+    for route in (one for module in modules for one in module.fast_routes.routes if one.body):
         assert route.body is not None
         only(
             route.body.decode, payload, {b"content-type": kind}, raises=(HttpError, MillstreamError)
@@ -138,8 +138,8 @@ def test_native_bodies_decode_or_raise_documented_error(payload, kind):
 
 @given(ANYTHING)
 def test_native_queries_decode_or_raise_documented_error(query_string):
-    planes = (messages, records, columnar_records, group_records)
-    for route in (one for plane in planes for one in plane.dataplane.routes if one.query):
+    modules = (messages, records, columnar_records, group_records)
+    for route in (one for module in modules for one in module.fast_routes.routes if one.query):
         only(read_query, query_string, route.query, raises=(MillstreamError,))
 
 

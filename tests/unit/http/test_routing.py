@@ -21,7 +21,7 @@ from storage.domain.queues.message import NewMessage
 
 @pytest.fixture
 def dispatcher() -> Dispatcher:
-    routes = [*messages.dataplane.routes, *records.dataplane.routes]
+    routes = [*messages.fast_routes.routes, *records.fast_routes.routes]
     return Dispatcher(routes, MetricBuffers(), "always")
 
 

@@ -71,7 +71,9 @@ async def taken(lane: OrderedReader, chance: random.Random, batches: int = 1_000
     after: dict[str, PartProgress] = {}
     while batches and await filled(lane):
         batch = lane.take(chance.randint(1, 6), chance.randint(1, 30))
-        found += [(one.at.arrival_ms, one.shard, one.at.offset) for one in batch.records]
+        found += [
+            (one.log_record.arrival_ms, one.shard, one.log_record.offset) for one in batch.records
+        ]
         lane.done(batch.after)
         after |= {part.part: part for part in batch.after}
         batches -= 1

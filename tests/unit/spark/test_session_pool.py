@@ -14,7 +14,7 @@ import pytest
 from py4j.java_gateway import GatewayClient  # type: ignore[import-untyped]
 
 from spark_worker.runtime.session_pool import SessionPool
-from spark_worker.runtime.spark_session import Session, options, quieten_py4j, tidy_scratch
+from spark_worker.runtime.spark_session import Session, options, quieten_py4j, sweep_scratch
 from spark_worker.settings import WorkerSettings, storage_of_task, tell_tasks
 from storage.settings import StorageSettings
 
@@ -121,7 +121,7 @@ def test_scratch_of_dead_processes_is_removed(scratch, tmp_path, monkeypatch):
     for folder in (left, mine, others):
         folder.mkdir()
 
-    tidy_scratch(tmp_path / scratch)
+    sweep_scratch(tmp_path / scratch)
 
     assert sorted(place.iterdir()) == sorted([mine, others])
 

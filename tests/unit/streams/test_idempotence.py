@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from storage.domain.errors import BatchTooLarge, ValidationFailed
 from storage.domain.limits import BATCH_RECORDS_MAX, OFFSET_MAX
 from storage.domain.streams.idempotence import (
-    NOT_KNOWN,
+    NO_WATERMARK,
     AncestorWatermark,
     SequencedBatch,
     SequenceRange,
@@ -24,7 +24,7 @@ def test_claims_span_first_to_last_sequence_per_producer():
 
 
 def test_appended_records_are_not_sent_again():
-    lasts = lasts_of(TWO.claims(range(4)), [3, NOT_KNOWN])
+    lasts = lasts_of(TWO.claims(range(4)), [3, NO_WATERMARK])
 
     assert TWO.above(range(4), lasts) == [1, 2, 3]
 
@@ -36,7 +36,7 @@ def test_sequences_must_increase_per_producer():
 
 
 @pytest.mark.parametrize(
-    "rise",
+    "batch",
     [
         SequencedBatch.of("", [1]),
         SequencedBatch.of("a" * 129, [1]),
@@ -46,9 +46,9 @@ def test_sequences_must_increase_per_producer():
         SequencedBatch(["a"], []),
     ],
 )
-def test_invalid_batch_is_rejected(rise):
+def test_invalid_batch_is_rejected(batch):
     with pytest.raises(ValidationFailed):
-        rise.check(1)
+        batch.check(1)
 
 
 def test_batch_has_one_to_one_thousand_records():
@@ -61,7 +61,7 @@ def test_batch_has_one_to_one_thousand_records():
 def test_hash_key_inherits_highest_watermark_of_ancestors():
     floors = [AncestorWatermark(0, 9, 4), AncestorWatermark(10, 19, 7), AncestorWatermark(0, 19, 5)]
 
-    assert [floor_at(floors, place) for place in (0, 9, 10, 20)] == [5, 5, 7, NOT_KNOWN]
+    assert [floor_at(floors, place) for place in (0, 9, 10, 20)] == [5, 5, 7, NO_WATERMARK]
 
 
 @given(
@@ -69,8 +69,8 @@ def test_hash_key_inherits_highest_watermark_of_ancestors():
     last=st.integers(-1, 50),
 )
 def test_records_above_the_watermark_remain(sequences, last):
-    rise = SequencedBatch.of("a", sequences)
+    batch = SequencedBatch.of("a", sequences)
 
-    left = rise.above(range(len(sequences)), {"a": last})
+    left = batch.above(range(len(sequences)), {"a": last})
 
     assert [sequences[number] for number in left] == [one for one in sequences if one > last]

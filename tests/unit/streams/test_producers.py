@@ -3,7 +3,7 @@
 import pytest
 
 from storage.domain.errors import DuplicateForgotten, ProducerFenced, SequenceOutOfOrder
-from storage.domain.streams.producers import Inherited, Known, Remembered, judge
+from storage.domain.streams.producers import AcceptedBatch, Inherited, Remembered, judge
 from storage.domain.streams.stream import Producer
 
 LOW = Remembered(0, 1, 9, ((5, 2, 50), (7, 3, 70)))
@@ -20,8 +20,8 @@ def test_unknown_producer_is_new():
 
 
 def test_batch_appended_to_parent_is_a_duplicate():
-    assert judge(producer(7), 3, [LOW]) == Known(0, 70)
-    assert judge(producer(7), 3, [LOW, OLD]) == Known(0, 70)
+    assert judge(producer(7), 3, [LOW]) == AcceptedBatch(0, 70)
+    assert judge(producer(7), 3, [LOW, OLD]) == AcceptedBatch(0, 70)
 
 
 def test_sequence_continues_after_parents():

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.domain import limits
-from storage.domain.timeseries.changes import LONGER, Known, Looked
+from storage.domain.timeseries.changes import LONGER, Looked, ResourceState
 from storage.domain.timeseries.rollup import (
     Tick,
     added,
@@ -34,7 +34,7 @@ from storage.domain.timeseries.samples import (
     TotalSample,
     ring_for,
 )
-from storage.timeseries.totals import note_risen, total_of
+from storage.timeseries.totals import add_increments, total_of
 
 SHAPES: list[Shape[Any]] = [QUEUE, STREAM, GROUP, TOTAL]
 COUNTS = st.integers(0, 2**53 - 1)
@@ -154,7 +154,7 @@ looks = st.lists(
 
 @given(looks, st.integers(0, 200))
 def test_rings_match_a_list_of_all_samples(told, begin):
-    known, store = Known(GROUP, "0"), Store()
+    known, store = ResourceState(GROUP, "0"), Store()
     longer: list[Looked] = []
     by_slot: dict[int, tuple[int, int, int]] = {}
     begin += 170_000_000  # an arbitrary slot
@@ -218,9 +218,9 @@ def test_rings_match_a_list_of_all_samples(told, begin):
 def test_totals_sum_counts_and_take_the_worst_age():
     one = QueueSample(ready=2, oldest_ready_at_ms=500, sent=10)
     two = QueueSample(ready=3, oldest_ready_at_ms=200, sent=7)
-    risen: dict[str, int] = {}
-    note_risen(risen, QUEUE, None, QUEUE.values(one))
-    note_risen(risen, QUEUE, QUEUE.values(QueueSample(sent=9)), QUEUE.values(two))
+    increments: dict[str, int] = {}
+    add_increments(increments, QUEUE, None, QUEUE.values(one))
+    add_increments(increments, QUEUE, QUEUE.values(QueueSample(sent=9)), QUEUE.values(two))
     group = GROUP.values(GroupSample(lag_records=4))
 
     total = total_of(
@@ -230,7 +230,7 @@ def test_totals_sum_counts_and_take_the_worst_age():
             STREAM.kind: [],
             GROUP.kind: [group, GROUP.values(GroupSample(lag_records=9))],
         },
-        risen,
+        increments,
     )
 
     assert (total.queues, total.streams, total.groups) == (2, 0, 2)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.native.record_formats import FORMATS, JSON_OF_SHARD
-from api.sse.encoding import EventEncoder, HeartbeatNotice, LineEncoder, encoder_for
+from api.sse.encoders import EventEncoder, HeartbeatNotice, LineEncoder, encoder_for
 from api.sse.endpoint import Events
 from api.sse.event_id import EventPosition, event_id_prefix, format_event_id, parse_event_id
 from consumers.feeds.blocks import Block, Chunk

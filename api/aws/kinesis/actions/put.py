@@ -23,7 +23,6 @@ from api.aws.kinesis.errors import (
     translate,
 )
 from api.aws.kinesis.metadata import annotation
-from api.aws.kinesis.records.pacing import append_at_pace
 from api.aws.kinesis.records.put_results import (
     PutRecordsResultEntry,
     Result,
@@ -33,6 +32,7 @@ from api.aws.kinesis.records.put_results import (
 )
 from api.aws.kinesis.records.record import encryption_of
 from api.aws.kinesis.records.sequence_numbers import read_number
+from api.aws.kinesis.records.throttled_append import append_throttled
 from api.aws.kinesis.shapes import (
     AUTO,
     KEY_CHARACTERS_MAX,
@@ -204,7 +204,7 @@ async def _put(
     if dry:
         raise dry_run()
     call.metrics.received(len(records), total)
-    return await append_at_pace(call, stream, records)
+    return await append_throttled(call, stream, records)
 
 
 def _is_auto(stream: Stream) -> bool:

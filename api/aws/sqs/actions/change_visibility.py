@@ -6,10 +6,8 @@ failure is counted, as SQS counts receives only. In all, a delivery lasts 12 hou
 
 from api.aws.protocol.errors import AwsError
 from api.aws.protocol.service import AwsCall, Operations
-from api.aws.sqs.actions.delete import bad_handle
-from api.aws.sqs.actions.receive import VISIBILITY_SECONDS_MAX
-from api.aws.sqs.call_helpers import queue_at
-from api.aws.sqs.errors import invalid_value, missing, required
+from api.aws.sqs.call_helpers import VISIBILITY_SECONDS_MAX, queue_at
+from api.aws.sqs.errors import bad_handle, invalid_value, missing, required
 from api.aws.sqs.messages.batches import failed, named_entries
 from api.aws.sqs.shapes import (
     BatchResultEntry,

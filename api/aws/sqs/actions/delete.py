@@ -9,7 +9,12 @@ from collections.abc import Sequence
 from api.aws.protocol.errors import AwsError
 from api.aws.protocol.service import AwsCall, Operations
 from api.aws.sqs.call_helpers import queue_at
-from api.aws.sqs.errors import RECEIPT_HANDLE_IS_INVALID, invalid_value, missing, required
+from api.aws.sqs.errors import (
+    bad_handle,
+    invalid_value,
+    missing,
+    required,
+)
 from api.aws.sqs.messages.batches import failed, named_entries
 from api.aws.sqs.shapes import (
     BatchResultEntry,
@@ -78,11 +83,3 @@ def refusal(settled: Settled, handle: str) -> AwsError | None:
             return invalid_value("ReceiptHandle", handle, "The receipt handle has expired.")
         case _:
             return bad_handle(handle)
-
-
-def bad_handle(handle: str) -> AwsError:
-    """Return the error for text that is not a receipt handle of this queue."""
-    return AwsError(
-        RECEIPT_HANDLE_IS_INVALID,
-        f'The input receipt handle "{handle[:256]}" is not a valid receipt handle.',
-    )

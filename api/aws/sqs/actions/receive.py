@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from api.aws.protocol.service import AwsCall, Operations
-from api.aws.sqs.call_helpers import arns_of, queue_at
+from api.aws.sqs.call_helpers import VISIBILITY_SECONDS_MAX, arns_of, queue_at
 from api.aws.sqs.errors import (
     INVALID_ATTRIBUTE_NAME,
     invalid,
@@ -27,7 +27,6 @@ operations = Operations()
 
 MESSAGES_MAX = 10
 WAIT_SECONDS_MAX = 20
-VISIBILITY_SECONDS_MAX = 43_200
 ATTEMPT_ID_CHARACTERS_MAX = 128
 ATTRIBUTE_NAMES_MAX = 1_000  # each is matched against each message; Amazon documents no limit
 

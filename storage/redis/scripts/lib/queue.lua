@@ -25,7 +25,7 @@
 --   parked_why    hash    group -> { parked ms, offset of the message that is to blame or -1, reason }
 --   view, view_meta       the queue as a stream, when its owner wants that (lib/view.lua)
 --   history       stream  what has happened to messages, when its owner wants that (lib/history.lua)
---   rising, rising_over, rising_over_old  hash  what was taken of producers that rise (lib/writer_watermarks.lua)
+--   rising, rising_over, rising_over_old  hash  high-water marks of monotonic producers (lib/writer_watermarks.lua)
 local K = {
   log = KEYS[1], meta = KEYS[2], idem = KEYS[3], idem_old = KEYS[4], records = KEYS[5], leases = KEYS[6],
   returned = KEYS[7], delayed = KEYS[8], kept = KEYS[9], dead = KEYS[10], dead_due = KEYS[11],

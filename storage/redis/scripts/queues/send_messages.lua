@@ -4,9 +4,9 @@
 --          4 idempotency window ms  5 keys at most  6 deduplication window ms
 --          7 messages the queue may hold, 0 for no limit  8 bytes it may hold, 0 for no limit  9 what happens when
 --          a part would be too much: 'reject', 'drop_oldest' or 'dead_letter'  10 '1': shown as a stream
---          11 events of its history at most, 0 for no history  12 rising producers at most
+--          11 events of its history at most, 0 for no history  12 monotonic producers at most
 --          then for each part: the number of its messages, its key or empty, the fingerprint of its content, empty or
---          MessagePack claims of rising producers (lib/writer_watermarks.lua), and two for each message: a batch v1 and its options: empty, or
+--          MessagePack claims of monotonic producers (lib/writer_watermarks.lua), and two for each message: a batch v1 and its options: empty, or
 --          MessagePack { delay ms, group, deduplication key, time to live ms or 0, priority }
 -- Returns  { OK, now_ms, offsets left below the ceiling, { KEY_REUSED } or { SENT, first offset } when a
 --          part's offsets follow one another, or { MIXED, offset... } with -1 - offset for a duplicate, or
@@ -230,12 +230,12 @@ local function verdict_of_claims(claims)
   end
 end
 
-local function send_rising(first, messages, claims)
+local function send_sequenced(first, messages, claims)
   local verdict = verdict_of_claims(claims)
   if not verdict then
     verdict = send_part(first, messages)
     if verdict[1] ~= QUEUE_FULL then
-      rise(K.rising, claims)
+      raise_watermarks(K.rising, claims)
     end
   end
   return verdict
@@ -247,7 +247,7 @@ while index <= #ARGV do
   local messages, key, fingerprint, claims = tonumber(ARGV[index]), ARGV[index + 1], ARGV[index + 2], ARGV[index + 3]
   local verdict = key ~= '' and answered_before(key, fingerprint)
   if claims ~= '' then
-    verdict = send_rising(index + PART_ARGS, messages, cmsgpack.unpack(claims))
+    verdict = send_sequenced(index + PART_ARGS, messages, cmsgpack.unpack(claims))
   elseif not verdict then
     verdict = send_part(index + PART_ARGS, messages)
     if key ~= '' and verdict[1] ~= QUEUE_FULL then
@@ -259,7 +259,7 @@ while index <= #ARGV do
 end
 
 write_together()
-write_risen(K.rising)
+write_watermarks(K.rising)
 local added = next_offset - tonumber(held[1])
 if added > 0 then
   redis.call('HSET', K.meta, 'next', word(next_offset), 'last_ms', word(now))

@@ -3,11 +3,11 @@
 -- KEYS     1 log  2 meta  3 prod  4 prod_old  5 idem  6 idem_old  7 keys  8 rising  9 rising_over
 --          10 rising_over_old
 -- ARGV     1 now_ms or empty  2 store epoch  3 producer idle ms  4 producers at most
---          5 idempotency window ms  6 keys at most  7 rising producers at most
+--          5 idempotency window ms  6 keys at most  7 monotonic producers at most
 --          then three for each part: a batch v1, the number of its records, and its condition: empty, or
 --          MessagePack { producer id, epoch, sequence, expected offset, fence, idempotency key, fingerprint,
 --          inherited epoch, inherited last sequence, { partition key: number of its last record }, claims of
---          rising producers } with '' or -1 for what is absent, and the last two left away; inherited epoch: what
+--          monotonic producers } with '' or -1 for what is absent, and the last two left away; inherited epoch: what
 --          closed parents know of the producer, -1 if nothing, -2 if they must be asked; the keys, and so a
 --          condition, always where the stream has a key index; claims: see lib/writer_watermarks.lua, and false for no keys
 -- Returns  { OK, now_ms, offsets left below the ceiling, { verdict, fact } for each part }, or what
@@ -176,7 +176,7 @@ for index = FIRST_PART, #ARGV, PART_ARGS do
       keys[condition[6]] = word(next_offset) .. ' ' .. word(count) .. ' ' .. condition[7] .. ' ' .. word(now)
     end
     if condition[11] then
-      rise(rising, condition[11])
+      raise_watermarks(rising, condition[11])
     end
     if condition[10] then
       is_indexed = true
@@ -228,7 +228,7 @@ if added > 0 then
   for key, value in pairs(keys) do
     remember(meta, idem, idem_old, 'idem_since', now, tonumber(ARGV[5]), tonumber(ARGV[6]), key, value)
   end
-  write_risen(rising)
+  write_watermarks(rising)
   if is_indexed or held[9] then
     index_keys()
   end

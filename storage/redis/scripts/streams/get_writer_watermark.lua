@@ -1,24 +1,24 @@
--- What a log took of rising producers. Of a closed one the answer is final.
+-- Return a log's high-water marks of monotonic producers. Those of a closed log are final.
 -- KEYS     1 meta  2 rising  3 rising_over  4 rising_over_old
 -- ARGV     1.. producer ids
--- Returns  { OK, 1 if the log is closed, producers it knows, 1 if it remembers some that are over, for each id its
---          last sequence, -1 if it is not known, -2 if it is over }, or what lib/status.lua says
+-- Returns  { OK, 1 if the log is closed, producers it knows, 1 if it remembers retired ones, for each id its
+--          last sequence, -1 if it is not known, -2 if it is retired }, or what lib/status.lua says
 -- @include status
 -- @include numbers
 -- @include two_generations
-local NOT_KNOWN, IS_OVER = -1, -2
+local NO_WATERMARK, WRITER_RETIRED = -1, -2
 local held = redis.call('HMGET', KEYS[1], 'next', 'deleted', 'closed')
 if held[2] then
   return { DELETED }
 elseif not held[1] then
   return { UNKNOWN_LOG }
 end
-local remembers_over = redis.call('EXISTS', KEYS[3], KEYS[4]) > 0 and 1 or 0
-local answer = { OK, held[3] and 1 or 0, redis.call('HLEN', KEYS[2]), remembers_over }
+local remembers_retired = redis.call('EXISTS', KEYS[3], KEYS[4]) > 0 and 1 or 0
+local answer = { OK, held[3] and 1 or 0, redis.call('HLEN', KEYS[2]), remembers_retired }
 for _, id in ipairs(ARGV) do
   local last = redis.call('HGET', KEYS[2], id)
   if not last then
-    last = recall(KEYS[3], KEYS[4], id) and IS_OVER or NOT_KNOWN
+    last = recall(KEYS[3], KEYS[4], id) and WRITER_RETIRED or NO_WATERMARK
   end
   table.insert(answer, tonumber(last))
 end

@@ -1,6 +1,6 @@
--- Forget what a log took of rising producers that are over. For a while what they still bring is refused.
+-- Retire monotonic producers: delete their high-water marks, and reject their late records for a while.
 -- KEYS     1 meta  2 rising  3 rising_over  4 rising_over_old
--- ARGV     1 now_ms or empty  2 how long one that is over is remembered, ms  3 how many of them at most
+-- ARGV     1 now_ms or empty  2 how long a retired one is remembered, ms  3 how many of them at most
 --          4.. producer ids
 -- Returns  { OK, how many of them the log knew }, or what lib/status.lua says
 -- Keeps    S4 a repeated produce adds nothing, also by a straggler

@@ -4,7 +4,7 @@ import pytest
 
 from storage.bootstrap import open_storage
 from tests.integration.archive.tiers.tier_reads import NEVER_AWAY, NOTHING_HOT
-from tests.tiers import CLICKS
+from tests.tiered_stream import CLICKS
 
 
 @pytest.fixture

@@ -8,14 +8,14 @@ from storage.domain.errors import OffsetExpired, OffsetOutOfRange
 from storage.domain.groups.group import GroupSpec
 from storage.domain.log.record_batch import Record
 from storage.domain.streams.stream import Gap, ReadFrom, Tier
-from tests.archiving import archive
+from tests.archive_steps import archive_stream
 from tests.integration.archive.tiers.tier_reads import ALL_HOT, READERS, offsets, read, read_on
-from tests.tiers import CLICKS, an_older_copy_comes_back, append, lose_the_hot_store, to_archive
+from tests.tiered_stream import CLICKS, append, lose_hot_store, move_to_archive, restored_older_copy
 
 
 async def test_offset_below_both_tiers_is_expired(engines, settings):
     await append(engines, 10, 10)
-    await to_archive(engines, settings)
+    await move_to_archive(engines, settings)
     await append(engines, 5)
 
     start = await engines.streams.truncate(CLICKS, 0, 13)
@@ -33,7 +33,7 @@ async def test_offset_below_both_tiers_is_expired(engines, settings):
 
 async def test_truncation_reaches_other_processes_within_one_second(engines, settings, clock):
     await append(engines, 10)
-    await to_archive(engines, settings)
+    await move_to_archive(engines, settings)
     async with open_storage(settings, clock=clock) as other:
         assert offsets(await read(other, ReadFrom(offset=2)))[0] == 2
         await engines.streams.truncate(CLICKS, 0, 5)
@@ -46,7 +46,7 @@ async def test_truncation_reaches_other_processes_within_one_second(engines, set
 
 async def test_truncation_beyond_end_is_no_op(engines, settings):
     await append(engines, 10)
-    await to_archive(engines, settings)
+    await move_to_archive(engines, settings)
 
     with pytest.raises(OffsetOutOfRange):
         await engines.streams.truncate(CLICKS, 0, 11)
@@ -58,7 +58,7 @@ async def test_truncated_records_are_not_archived(engines, settings):
     await append(engines, 10)
     await engines.streams.truncate(CLICKS, 0, 4)
 
-    await to_archive(engines, settings)
+    await move_to_archive(engines, settings)
 
     with pytest.raises(OffsetExpired) as expired:
         await read(engines, ReadFrom(offset=0))
@@ -67,7 +67,7 @@ async def test_truncated_records_are_not_archived(engines, settings):
 
 async def test_fully_truncated_shard_is_empty(engines, settings):
     await append(engines, 10)
-    await to_archive(engines, settings)
+    await move_to_archive(engines, settings)
 
     assert await engines.streams.truncate(CLICKS, 0, 10) == 10
 
@@ -78,10 +78,10 @@ async def test_fully_truncated_shard_is_empty(engines, settings):
 async def test_archived_records_survive_loss_of_hot_store(engines, settings, redis_url):
     await engines.catalog.put_stream(CLICKS, ALL_HOT)
     await append(engines, 10)
-    await archive(engines, settings, CLICKS)
+    await archive_stream(engines, settings, CLICKS)
     await append(engines, 3)
 
-    await lose_the_hot_store(engines, redis_url)
+    await lose_hot_store(engines, redis_url)
 
     [one] = await engines.streams.append_to_shard(CLICKS, 0, [Record(b"next")])
     first, second, third = await read_on(engines, 0, 100)
@@ -94,11 +94,11 @@ async def test_archived_records_survive_loss_of_hot_store(engines, settings, red
 async def test_lag_after_loss_of_hot_store_counts_archived_records(engines, settings, redis_url):
     await engines.catalog.put_stream(CLICKS, ALL_HOT)
     await append(engines, 10)
-    await archive(engines, settings, CLICKS)
+    await archive_stream(engines, settings, CLICKS)
     await engines.groups.put(READERS, GroupSpec(stream=CLICKS.name))
     await append(engines, 3)
 
-    await lose_the_hot_store(engines, redis_url)
+    await lose_hot_store(engines, redis_url)
     await engines.streams.append_to_shard(CLICKS, 0, [Record(b"next")])
 
     [lag] = await engines.groups.lag(READERS)
@@ -108,9 +108,9 @@ async def test_lag_after_loss_of_hot_store_counts_archived_records(engines, sett
 async def test_archive_completes_older_copy_of_hot_store(engines, settings, redis_url):
     await engines.catalog.put_stream(CLICKS, ALL_HOT)
     await append(engines, 4)
-    async with an_older_copy_comes_back(engines, redis_url):
+    async with restored_older_copy(engines, redis_url):
         await append(engines, 6)
-        await archive(engines, settings, CLICKS)
+        await archive_stream(engines, settings, CLICKS)
 
     at_its_end = await read(engines, ReadFrom(offset=4))
     beyond = await read(engines, ReadFrom(offset=7))

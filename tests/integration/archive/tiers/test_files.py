@@ -14,7 +14,7 @@ from storage.parquet.local_store import LocalRoot
 from storage.parquet.object_store import open_root
 from storage.settings import StorageSettings
 from tests.integration.archive.tiers.tier_reads import HOUR, NOTHING_HOT, offsets, read, read_on
-from tests.tiers import CLICKS, append, to_archive
+from tests.tiered_stream import CLICKS, append, move_to_archive
 
 
 def only_file(settings: StorageSettings) -> Path:
@@ -24,7 +24,7 @@ def only_file(settings: StorageSettings) -> Path:
 
 async def test_damaged_file_is_never_skipped(engines, settings):
     await append(engines, 10)
-    await to_archive(engines, settings)
+    await move_to_archive(engines, settings)
     await append(engines, 5)
     file = only_file(settings)
     sound = file.read_bytes()
@@ -43,7 +43,7 @@ async def test_damaged_file_is_never_skipped(engines, settings):
 
 async def test_missing_file_is_damage_and_not_gap(engines, settings):
     await append(engines, 10)
-    await to_archive(engines, settings)
+    await move_to_archive(engines, settings)
     only_file(settings).unlink()
 
     with pytest.raises(ArchiveDamaged, match="missing"):
@@ -52,7 +52,7 @@ async def test_missing_file_is_damage_and_not_gap(engines, settings):
 
 async def test_concurrent_readers_load_row_group_once(engines, settings, monkeypatch):
     await append(engines, 500)
-    await to_archive(engines, settings)
+    await move_to_archive(engines, settings)
     asked = []
     fetch = LocalRoot.read
 
@@ -75,7 +75,7 @@ async def test_archive_in_object_store_is_readable(redis_url, database_url, cloc
     async with open_storage(settings, clock=clock) as engines:
         await engines.catalog.put_stream(CLICKS, NOTHING_HOT)
         await append(engines, 10)
-        await to_archive(engines, settings)
+        await move_to_archive(engines, settings)
         await append(engines, 5)
 
         reads = await read_on(engines, 0, 6)
@@ -91,7 +91,7 @@ async def test_archive_in_object_store_is_readable(redis_url, database_url, cloc
 async def test_compacted_files_are_read_like_their_parts(engines, settings, clock):
     for _ in range(5):
         await append(engines, 4)
-        await to_archive(engines, settings)
+        await move_to_archive(engines, settings)
     first = await read(engines, ReadFrom(offset=0), records_max=6)
     clock.advance(ms=2 * HOUR)
 

@@ -8,12 +8,12 @@ from storage.domain.errors import StorageUnavailable
 from storage.domain.streams.stream import ReadFrom
 from storage.postgres.repositories.manifest_reads import ManifestRows
 from tests.integration.archive.tiers.tier_reads import offsets, read
-from tests.tiers import CLICKS, append, to_archive
+from tests.tiered_stream import CLICKS, append, move_to_archive
 
 
 async def test_hot_reads_continue_during_postgres_outage(engines, settings, clock, monkeypatch):
     await append(engines, 10)
-    await to_archive(engines, settings)
+    await move_to_archive(engines, settings)
     await append(engines, 5)
     known = await read(engines, ReadFrom(offset=12))
     async with open_storage(settings, clock=clock) as other:

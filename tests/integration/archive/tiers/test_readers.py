@@ -9,14 +9,14 @@ from storage.domain.queues.message import NewMessage
 from storage.domain.queues.queue import QueueSpec
 from storage.domain.streams.stream import RING_SIZE, ReadFrom, StreamSpec, Tier
 from storage.redis.keys import LogAddress
-from tests.archiving import archive
+from tests.archive_steps import archive_stream
 from tests.integration.archive.tiers.tier_reads import HOUR, READERS, fetch, offsets, read
-from tests.tiers import CLICKS, append, to_archive
+from tests.tiered_stream import CLICKS, append, move_to_archive
 
 
 async def test_group_reads_from_archive_into_hot_store(engines, settings):
     await append(engines, 10)
-    await to_archive(engines, settings)
+    await move_to_archive(engines, settings)
     await append(engines, 5)
     await engines.groups.put(READERS, GroupSpec(stream=CLICKS.name))
 
@@ -33,7 +33,7 @@ async def test_lag_and_time_to_loss_include_archived_records(engines, settings, 
     await engines.groups.put(READERS, GroupSpec(stream=CLICKS.name))
     await append(engines, 10)
     clock.advance(ms=HOUR)
-    await to_archive(engines, settings)
+    await move_to_archive(engines, settings)
     await append(engines, 5)
 
     [lag] = await engines.groups.lag(READERS)
@@ -56,7 +56,7 @@ async def test_group_is_reset_into_archive(engines, settings, clock, spec, offse
     await append(engines, 10)
     clock.advance(ms=HOUR)
     await append(engines, 10)
-    await to_archive(engines, settings)
+    await move_to_archive(engines, settings)
     await fetch(engines, 1_000)
 
     [reset] = await engines.groups.reset(READERS, spec, dry_run=False)
@@ -71,7 +71,7 @@ async def test_stream_view_is_read_across_tiers(engines, settings):
     await engines.catalog.put_queue(orders, QueueSpec(stream_view=True, archive=True))
     await engines.queues.send(orders, [NewMessage(b"%d" % nth) for nth in range(10)])
     before = await read(engines, ReadFrom(offset=0), view)
-    await archive(engines, settings, view)
+    await archive_stream(engines, settings, view)
     stream = await engines.catalog.stream(view)
     at = LogAddress("default", stream.stream_id, is_view=True)
     await engines.streams._hot.trim(
@@ -97,7 +97,7 @@ async def test_closed_shard_stays_while_archived_records_remain(engines, setting
     await append(engines, 10)
     clock.advance(ms=2_000)
     await engines.streams.split(CLICKS, 0, RING_SIZE // 2)
-    await to_archive(engines, settings)
+    await move_to_archive(engines, settings)
     clock.advance(ms=10 * limits.DAY_MS)
 
     assert await engines.streams.expire_shards(CLICKS) == 0
@@ -109,7 +109,7 @@ async def test_closed_shard_stays_while_archived_records_remain(engines, setting
 
 async def test_disabling_archive_keeps_archived_records(engines, settings):
     await append(engines, 10)
-    await to_archive(engines, settings)
+    await move_to_archive(engines, settings)
     await engines.catalog.put_stream(CLICKS, StreamSpec(archive=False))
 
     assert offsets(await read(engines, ReadFrom(time_ms=0))) == list(range(10))

@@ -22,7 +22,7 @@ from tests.integration.archive.tiers.tier_reads import (
     read,
     read_on,
 )
-from tests.tiers import CLICKS, append, to_archive
+from tests.tiered_stream import CLICKS, append, move_to_archive
 
 
 def told(reads: list[ShardRead]) -> list[LogRecord]:
@@ -39,7 +39,7 @@ async def test_continued_reads_return_every_record_once_across_tiers(
     await append(engines, 20)
     before = told(await read_on(engines, 0, records_max))
     await engines.catalog.put_stream(CLICKS, NOTHING_HOT)
-    await to_archive(engines, settings)
+    await move_to_archive(engines, settings)
     await append(engines, 8)
     reads = await read_on(engines, 0, records_max)
 
@@ -56,14 +56,14 @@ async def test_records_in_both_tiers_are_read_hot(engines, settings):
     await engines.catalog.put_stream(CLICKS, ALL_HOT)
     await append(engines, 10)
 
-    await to_archive(engines, settings)
+    await move_to_archive(engines, settings)
 
     assert (await read(engines, ReadFrom(offset=0))).tier is Tier.HOT
 
 
 async def test_read_stops_by_records_and_bytes(engines, settings):
     await append(engines, 100)
-    await to_archive(engines, settings)
+    await move_to_archive(engines, settings)
 
     few = await read(engines, ReadFrom(offset=40), records_max=7)
     small = await read(engines, ReadFrom(offset=40), bytes_max=9)
@@ -80,7 +80,7 @@ async def test_key_headers_and_times_are_kept(engines, settings, clock):
     records = [Record(b"\x00\xff", "clé", headers, 5), Record(b""), Record(b"x", "k", (), None)]
     await engines.streams.append_to_shard(CLICKS, 0, records)
     arrival_ms = clock.now_ms()
-    await to_archive(engines, settings)
+    await move_to_archive(engines, settings)
 
     found = await read(engines, ReadFrom(offset=0))
 
@@ -90,7 +90,7 @@ async def test_key_headers_and_times_are_kept(engines, settings, clock):
 async def test_archive_reader_lag_is_reported(engines, settings, clock):
     await append(engines, 10)
     clock.advance(ms=5_000)
-    await to_archive(engines, settings)
+    await move_to_archive(engines, settings)
 
     part = await read(engines, ReadFrom(offset=0), records_max=4)
     rest = await read(engines, ReadFrom(offset=4))
@@ -100,7 +100,7 @@ async def test_archive_reader_lag_is_reported(engines, settings, clock):
 
 async def test_oldest_record_is_in_archive(engines, settings):
     await append(engines, 10)
-    await to_archive(engines, settings)
+    await move_to_archive(engines, settings)
     await append(engines, 5)
 
     found = await read(engines, ReadFrom(time_ms=0), records_max=3)
@@ -113,7 +113,7 @@ async def test_read_from_time_finds_first_record_in_either_tier(engines, setting
     for _ in range(4):
         await append(engines, 5, 5)
         clock.advance(ms=HOUR // 2)
-    await to_archive(engines, settings)
+    await move_to_archive(engines, settings)
     await append(engines, 5)
 
     first = {
@@ -139,7 +139,7 @@ async def test_read_from_time_finds_first_record_in_either_tier(engines, setting
 @pytest.mark.parametrize(("tail", "first"), [(3, 12), (5, 10), (6, 9), (15, 0), (1_000, 0)])
 async def test_tail_read_reaches_into_archive(engines, settings, tail, first):
     await append(engines, 10)
-    await to_archive(engines, settings)
+    await move_to_archive(engines, settings)
     await append(engines, 5)
 
     found = await read(engines, ReadFrom(tail=tail))
@@ -150,7 +150,7 @@ async def test_tail_read_reaches_into_archive(engines, settings, tail, first):
 
 async def test_reader_at_tip_waits_for_next_record(engines, settings):
     await append(engines, 10)
-    await to_archive(engines, settings)
+    await move_to_archive(engines, settings)
 
     waiting = asyncio.create_task(read(engines, ReadFrom(offset=10), wait_ms=10_000))
     await asyncio.sleep(0)
@@ -164,7 +164,7 @@ async def test_all_shards_are_read_from_archive_into_hot_store(engines, settings
     wide = StreamName("wide")
     records = [Record(b"%d" % nth, f"k{nth}") for nth in range(60)]
     await engines.streams.append(wide, records[:40])
-    await to_archive(engines, settings, wide)
+    await move_to_archive(engines, settings, wide)
     await engines.streams.append(wide, records[40:])
 
     found: list[Record] = []
@@ -182,7 +182,7 @@ async def test_children_are_read_after_archived_parents(engines, settings, clock
     clock.advance(ms=2_000)
     await engines.streams.split(CLICKS, 0, RING_SIZE // 2)
     await engines.streams.append(CLICKS, [Record(b"child", f"k{nth}") for nth in range(9)])
-    await to_archive(engines, settings)
+    await move_to_archive(engines, settings)
 
     first = await engines.streams.read(CLICKS, {})
     rest = await engines.streams.read(CLICKS, first.positions)

@@ -6,7 +6,7 @@ from storage.domain.groups.group import Commit
 from storage.domain.limits import Limits
 from storage.domain.names import GroupName, StreamName
 from storage.domain.streams.stream import ReadFrom, ShardRead, StreamSpec
-from tests.tiers import CLICKS
+from tests.tiered_stream import CLICKS
 
 READERS = GroupName("readers")
 HOUR = limits.HOUR_MS

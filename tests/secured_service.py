@@ -16,13 +16,13 @@ from storage.domain.names import QueueName, StreamName
 from storage.domain.queues.queue import QueueSpec
 from storage.domain.streams.stream import StreamSpec
 from storage.settings import StorageSettings
-from tests.amazon import aws_client
-from tests.sockets import Server, serving
+from tests.aws_clients import aws_client
+from tests.websocket_client import Server, running_server
 
-LET_IN = Rights(roles=(Role.ADMIN,))
+ADMIN_RIGHTS = Rights(roles=(Role.ADMIN,))
 
 
-class Guarded:
+class SecuredService:
     """The service, and its credentials."""
 
     def __init__(self, server: Server, storage: Storage) -> None:
@@ -31,25 +31,27 @@ class Guarded:
 
     async def key(
         self,
-        rights: Rights = LET_IN,
+        rights: Rights = ADMIN_RIGHTS,
         *,
         by: Principal = LOCAL_ADMINISTRATOR,
         kind: CredentialKind = CredentialKind.KEY,
         all_namespaces: bool = False,
     ) -> NewSecret:
         """Create a credential."""
-        asked = CredentialRequest(
+        request = CredentialRequest(
             name="ada", rights=rights, kind=kind, all_namespaces=all_namespaces
         )
-        _, secret = await self.storage.credentials.create(by, asked)
+        _, secret = await self.storage.credentials.create(by, request)
         return secret
 
-    async def ask(self, method: str, path: str, key: NewSecret | None = None, **more: Any) -> Any:
+    async def request(
+        self, method: str, path: str, key: NewSecret | None = None, **options: Any
+    ) -> Any:
         """Send a REST request."""
         headers = {"authorization": f"Bearer {key.word}"} if key else {}
-        headers |= more.pop("headers", {})
+        headers |= options.pop("headers", {})
         async with httpx.AsyncClient(base_url=self.url) as client:
-            return await client.request(method, path, headers=headers, **more)
+            return await client.request(method, path, headers=headers, **options)
 
     def client(self, service: str, key_id: str, secret: str) -> Any:
         """Return an unmodified AWS SDK client without retries."""
@@ -61,7 +63,9 @@ class Guarded:
 
 
 @asynccontextmanager
-async def guarding(redis_url: str, database_url: str) -> AsyncGenerator[Guarded]:
+async def running_secured_service(
+    redis_url: str, database_url: str
+) -> AsyncGenerator[SecuredService]:
     """Serve a queue `orders` and a stream `clicks` of one shard, with credentials required."""
     settings = StorageSettings(
         redis_url=redis_url, database_url=database_url, secret_keys=(new_key(),)
@@ -69,5 +73,5 @@ async def guarding(redis_url: str, database_url: str) -> AsyncGenerator[Guarded]
     async with open_storage(settings) as storage:
         await storage.catalog.put_queue(QueueName("orders"), QueueSpec())
         await storage.catalog.put_stream(StreamName("clicks"), StreamSpec(shards=1))
-        async with serving(storage, Limits(), Settings(auth="keys")) as server:
-            yield Guarded(server, storage)
+        async with running_server(storage, Limits(), Settings(auth="keys")) as server:
+            yield SecuredService(server, storage)

@@ -10,7 +10,7 @@ from storage.domain.log.record_batch import Record
 from storage.domain.names import StreamName
 from storage.redis.keys import STORE_KEY, every_key
 from storage.settings import StorageSettings
-from tests.archiving import archive
+from tests.archive_steps import archive_stream
 
 CLICKS = StreamName("clicks")
 
@@ -23,16 +23,16 @@ async def append(engines: Storage, *counts: int, name: StreamName = CLICKS) -> N
         await engines.streams.append_to_shard(name, 0, records)
 
 
-async def to_archive(
+async def move_to_archive(
     engines: Storage, settings: StorageSettings, name: StreamName = CLICKS
 ) -> None:
     """Archive everything, and trim it from the hot store."""
-    await archive(engines, settings, name)
+    await archive_stream(engines, settings, name)
     while await engines.streams.trim(name, 1_000):
         pass
 
 
-async def lose_the_hot_store(engines: Storage, redis_url: str) -> None:
+async def lose_hot_store(engines: Storage, redis_url: str) -> None:
     """Delete all keys of the stream's log, as when a disk is lost."""
     stream = await engines.catalog.stream(CLICKS)
     with redis.Redis.from_url(redis_url) as client:
@@ -44,13 +44,13 @@ async def lose_the_hot_store(engines: Storage, redis_url: str) -> None:
 
 
 @asynccontextmanager
-async def an_older_copy_comes_back(engines: Storage, redis_url: str) -> AsyncGenerator[None]:
+async def restored_older_copy(engines: Storage, redis_url: str) -> AsyncGenerator[None]:
     """Restore the hot store's initial content at the end of the block, as from a backup."""
     stream = await engines.catalog.stream(CLICKS)
     keys = every_key("default", stream.shards[0].log_id)
     with redis.Redis.from_url(redis_url) as client:
         copy = {key: client.dump(key) for key in keys if client.exists(key)}
         yield
-        await lose_the_hot_store(engines, redis_url)
+        await lose_hot_store(engines, redis_url)
         for key, dump in copy.items():
             client.restore(key, 0, dump)

@@ -5,7 +5,7 @@ from typing import Any
 import boto3
 from botocore.config import Config
 
-ONCE = {"total_max_attempts": 1}
+WITHOUT_RETRIES = {"total_max_attempts": 1}
 """No retries, so that failures are visible."""
 
 
@@ -30,5 +30,5 @@ def aws_client(
         aws_access_key_id=key_id,
         aws_secret_access_key=secret,
         verify=ca,
-        config=Config(**{"retries": ONCE, **config}),
+        config=Config(**{"retries": WITHOUT_RETRIES, **config}),
     )

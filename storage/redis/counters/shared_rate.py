@@ -8,7 +8,7 @@ from storage.redis.transport.pipeline import Pipeline
 _SECOND_US = 1_000_000
 
 
-class HotPacing:
+class SharedRate:
     """Reservations on shared rates, by name."""
 
     def __init__(self, pipeline: Pipeline) -> None:

@@ -19,8 +19,8 @@ KEYS: dict[str, tuple[Any, Any, str]] = {
 }
 
 
-def jwk(kid: str, key: Any, algorithm: Any, **more: Any) -> dict[str, Any]:
-    return {**json.loads(algorithm.to_jwk(key.public_key())), "kid": kid, **more}
+def jwk(kid: str, key: Any, algorithm: Any, **members: Any) -> dict[str, Any]:
+    return {**json.loads(algorithm.to_jwk(key.public_key())), "kid": kid, **members}
 
 
 def jwks(*names: str) -> bytes:
@@ -28,20 +28,20 @@ def jwks(*names: str) -> bytes:
     return json.dumps({"keys": keys}).encode()
 
 
-class Server:
+class KeyServer:
     """Serve an issuer's keys, and count requests."""
 
     def __init__(self) -> None:
         self.body = jwks()
         self.status = "200 OK"
         self.headers = ""
-        self.asked = 0
+        self.requests = 0
         self.url = ""
         self.hold: asyncio.Event | None = None
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
-        self.asked += 1
+        self.requests += 1
         if self.hold is not None:
             await self.hold.wait()
         head = f"HTTP/1.1 {self.status}\r\n{self.headers}connection: close\r\n"
@@ -52,10 +52,10 @@ class Server:
 
 
 @asynccontextmanager
-async def serving_keys() -> AsyncIterator[Server]:
+async def running_key_server() -> AsyncIterator[KeyServer]:
     """Serve the keys while the block runs."""
-    served = Server()
-    listener = await asyncio.start_server(served.answer, "127.0.0.1", 0)
-    served.url = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}/keys"
+    key_server = KeyServer()
+    listener = await asyncio.start_server(key_server.answer, "127.0.0.1", 0)
+    key_server.url = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}/keys"
     async with listener:
-        yield served
+        yield key_server

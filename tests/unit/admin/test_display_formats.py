@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.admin import formatting
+from api.admin import display_formats
 from api.admin.body_preview import SHOWN_BYTES_MAX, BodyForm, escape_misleading, preview, summary
 from api.admin.lists import PAGE_ROWS, parse_search, slice_of, sorted_names
 from api.admin.sparklines import sparkline
@@ -17,7 +17,7 @@ from api.admin.sparklines import sparkline
     [(0, "0 B"), (999, "999 B"), (1000, "1.0 KiB"), (1536, "1.5 KiB"), (5 * 1024**3, "5.0 GiB")],
 )
 def test_size_is_formatted_in_binary_units(value, text):
-    assert formatting.size(value) == text
+    assert display_formats.size(value) == text
 
 
 @pytest.mark.parametrize(
@@ -34,19 +34,24 @@ def test_size_is_formatted_in_binary_units(value, text):
     ],
 )
 def test_duration_is_formatted_in_largest_units(ms, text):
-    assert formatting.format_duration(ms) == text
+    assert display_formats.format_duration(ms) == text
 
 
 def test_unknown_values_are_shown_as_dash():
-    spells = (formatting.count, formatting.rate, formatting.size, formatting.format_duration)
+    spells = (
+        display_formats.count,
+        display_formats.rate,
+        display_formats.size,
+        display_formats.format_duration,
+    )
 
-    assert {spell(None) for spell in spells} == {formatting.NOTHING}
-    assert formatting.percent(1, 0) == formatting.NOTHING
+    assert {spell(None) for spell in spells} == {display_formats.NOTHING}
+    assert display_formats.percent(1, 0) == display_formats.NOTHING
 
 
 @pytest.mark.parametrize(("value", "text"), [(0, "0"), (0.01, "<0.1"), (3.14, "3.1"), (250, "250")])
 def test_rate_is_rounded(value, text):
-    assert formatting.rate(value) == text
+    assert display_formats.rate(value) == text
 
 
 def test_json_body_is_indented_and_offers_other_forms():

@@ -9,7 +9,7 @@ from typing import Any
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 
-class Collected:
+class SpanCollector:
     """Collected spans and resources."""
 
     def __init__(self, url: str) -> None:
@@ -17,30 +17,30 @@ class Collected:
         self.spans: list[Any] = []
         self.resources: list[dict[str, Any]] = []
 
-    def take(self, body: bytes) -> None:
+    def add(self, body: bytes) -> None:
         for some in ExportTraceServiceRequest.FromString(body).resource_spans:
-            self.resources.append(told(some.resource))
+            self.resources.append(attributes_of(some.resource))
             for scope in some.scope_spans:
                 self.spans += scope.spans
 
-    def named(self, name: str) -> list[Any]:
+    def spans_named(self, name: str) -> list[Any]:
         """Spans of this name, by start time."""
-        found = [span for span in self.spans if span.name == name]
-        return sorted(found, key=lambda span: span.start_time_unix_nano)
+        collector = [span for span in self.spans if span.name == name]
+        return sorted(collector, key=lambda span: span.start_time_unix_nano)
 
 
-def told(span: Any) -> dict[str, Any]:
+def attributes_of(span: Any) -> dict[str, Any]:
     """Return the attributes of a span."""
     return {one.key: getattr(one.value, one.value.WhichOneof("value")) for one in span.attributes}
 
 
 @contextmanager
-def collecting() -> Iterator[Collected]:
+def running_collector() -> Iterator[SpanCollector]:
     """Run a collector on a free port."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            found.take(self.rfile.read(int(self.headers["content-length"])))
+            collector.add(self.rfile.read(int(self.headers["content-length"])))
             self.send_response(200)
             self.end_headers()
 
@@ -48,10 +48,10 @@ def collecting() -> Iterator[Collected]:
             """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    found = Collected(f"http://127.0.0.1:{server.server_port}")
+    collector = SpanCollector(f"http://127.0.0.1:{server.server_port}")
     Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     try:
-        yield found
+        yield collector
     finally:
         server.shutdown()
         server.server_close()

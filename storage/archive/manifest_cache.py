@@ -15,11 +15,10 @@ from typing import TypeVar
 import msgspec
 
 from storage.domain import limits
-from storage.domain.archive import ArchivedFile
+from storage.domain.archive import ArchivedFile, ShardKey
 from storage.domain.clock import Clock
 from storage.domain.errors import StorageBusy, StorageUnavailable
 from storage.domain.names import LogId
-from storage.postgres.repositories.archive_manifest import ShardKey
 from storage.postgres.repositories.manifest_reads import ArchiveExtent, ManifestRows
 
 K = TypeVar("K")

@@ -18,10 +18,10 @@ SOURCE, TARGET, WORK = StreamName("source"), StreamName("target"), QueueName("wo
 KEYS = ["", *(f"key {number}" for number in range(12))]
 KEEP = StreamSpec(retention_ms=1_000 * HOUR_MS, shards=2)
 
-Begun = tuple[Job, ReplaySpec, list[PartProgress]]
+StartedReplay = tuple[Job, ReplaySpec, list[PartProgress]]
 
 
-async def put_places(storage: Storage) -> None:
+async def create_source_and_targets(storage: Storage) -> None:
     """Create the source stream, the target stream and the target queue."""
     await storage.catalog.put_stream(SOURCE, KEEP)
     await storage.catalog.put_stream(TARGET, KEEP)
@@ -39,17 +39,17 @@ async def fill(storage: Storage, count: int, first: int = 0) -> list[Record]:
     return records
 
 
-def bodies(found: Iterable[LogRecord]) -> list[bytes]:
-    return [one.record.data for one in found]
+def bodies(records: Iterable[LogRecord]) -> list[bytes]:
+    return [one.record.data for one in records]
 
 
-def wanted(**said: Any) -> ReplayRequest:
+def replay_request(**fields: Any) -> ReplayRequest:
     """A replay of `source`, by default to the stream `target`."""
-    words: dict[str, Any] = {"stream": "source", "target": Target(stream="target")}
-    return ReplayRequest(**(words | said))
+    defaults: dict[str, Any] = {"stream": "source", "target": Target(stream="target")}
+    return ReplayRequest(**(defaults | fields))
 
 
-async def begin(storage: Storage, worker: str = "w") -> Begun:
+async def start_replay(storage: Storage, worker: str = "w") -> StartedReplay:
     """Claim the due replay, and fix its window."""
     job = await storage.jobs.claim(worker, [JobKind.REPLAY])
     assert job is not None
@@ -57,7 +57,7 @@ async def begin(storage: Storage, worker: str = "w") -> Begun:
     return job, spec, await storage.replays.prepare(job.claim, job, spec)
 
 
-async def send(storage: Storage, job: Job, spec: ReplaySpec, **more) -> TaskEnd:
+async def send_parts_in_waves(storage: Storage, job: Job, spec: ReplaySpec, **more) -> TaskEnd:
     """Send the remaining parts in waves, until one halts or fails."""
     source = await storage.catalog.stream(SOURCE)
     parts = await storage.replays.parts(job.job_id)
@@ -66,9 +66,9 @@ async def send(storage: Storage, job: Job, spec: ReplaySpec, **more) -> TaskEnd:
         if left is not None:
             left -= sum(part.selected for part in await storage.replays.parts(job.job_id))
         task = SendParts(job.claim, tuple(wave), records_max=left, **more)
-        ended = await send_parts(storage, task)
-        if ended != TaskEnd():
-            return ended
+        task_end = await send_parts(storage, task)
+        if task_end != TaskEnd():
+            return task_end
     return TaskEnd()
 
 
@@ -77,9 +77,9 @@ async def replay(
 ) -> list[PartProgress]:
     """Run a replay from submission to completion, and return its parts."""
     asked = await storage.replays.submit("default", request, replay_id)
-    job, spec, _ = await begin(storage)
+    job, spec, _ = await start_replay(storage)
     assert job.job_id == asked.job.job_id
-    assert await send(storage, job, spec) == TaskEnd()
+    assert await send_parts_in_waves(storage, job, spec) == TaskEnd()
     await storage.replays.forget(job, spec)
     await storage.jobs.finish(job.claim)
     return await storage.replays.parts(job.job_id)
@@ -87,11 +87,11 @@ async def replay(
 
 async def everything(storage: Storage, name: StreamName = TARGET) -> list[LogRecord]:
     """Read all records of a stream, children after parents."""
-    found: list[LogRecord] = []
+    records: list[LogRecord] = []
     positions: dict[int, int] = {}
     while True:
         read = await storage.streams.read(name, positions)
-        found += [one for shard in read.shards for one in shard.records]
+        records += [one for shard in read.shards for one in shard.records]
         if read.positions == positions:
-            return found
+            return records
         positions = read.positions

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from storage.domain import limits
 from storage.domain.names import StreamName
-from storage.domain.streams.load_scaling import Load, changes_for
+from storage.domain.streams.load_scaler import Load, changes_for
 from storage.domain.streams.reshard_plan import Change, children_of
 from storage.domain.streams.stream import (
     RING_SIZE,

@@ -17,20 +17,20 @@ LINE, LOST = QueueName("line.fifo"), QueueName("lost.fifo")
 HOUR_MS = 3_600_000
 
 
-async def made(engines: Storage, name: QueueName, **spec: object) -> QueueName:
+async def create_queue(engines: Storage, name: QueueName, **spec: object) -> QueueName:
     kind = QueueType.FIFO if name.name.endswith(".fifo") else QueueType.STANDARD
     await engines.catalog.put_queue(name, QueueSpec(type=kind, attempts_max=None, **spec))  # type: ignore[arg-type]
     return name
 
 
 async def send(
-    queues: Queues, name: QueueName, *bodies: bytes, group: str = "", **more: object
+    queues: Queues, name: QueueName, *bodies: bytes, group: str = "", **options: object
 ) -> None:
-    await queues.send(name, [NewMessage(body, group=group, **more) for body in bodies])  # type: ignore[arg-type]
+    await queues.send(name, [NewMessage(body, group=group, **options) for body in bodies])  # type: ignore[arg-type]
 
 
-async def receive(queues: Queues, name: QueueName, most: int = 10) -> list[bytes]:
-    return [message.body for message in await queues.receive(name, messages_max=most)]
+async def receive(queues: Queues, name: QueueName, messages_max: int = 10) -> list[bytes]:
+    return [message.body for message in await queues.receive(name, messages_max=messages_max)]
 
 
 async def settle(
@@ -38,14 +38,14 @@ async def settle(
     name: QueueName,
     message: ReceivedMessage,
     action: SettleAction,
-    **more: Any,
+    **options: Any,
 ) -> ErrorCode | None:
-    verdict = Settlement(message.receipt_handle, action, **more)
+    verdict = Settlement(message.receipt_handle, action, **options)
     [settled] = await queues.settle(name, [verdict], any_delivery=True)
     return settled.error
 
 
-async def times_out(
+async def expire_deliveries(
     queues: Queues, name: QueueName, clock: ManualClock, times: int
 ) -> list[ReceivedMessage]:
     """Receive a message this many times without settling it, and return the last delivery."""

@@ -30,11 +30,11 @@ class Socket:
     def __init__(self, connection: ClientConnection, *, packed: bool = False) -> None:
         self.connection = connection
         self.packed = packed
-        self.kept: list[Frame] = []
+        self.pending: list[Frame] = []
         self.welcome: Frame = {}
         self._ids = count(1)
 
-    async def say(self, type_: str, **fields: Any) -> None:
+    async def send_frame(self, type_: str, **fields: Any) -> None:
         """Send a frame."""
         frame = {"type": type_, **fields}
         if self.packed:
@@ -44,34 +44,34 @@ class Socket:
 
     async def hello(self, **fields: Any) -> Frame:
         """Send `hello`, and return the welcome."""
-        await self.say("hello", **fields)
-        self.welcome = await self.hear("welcome")
+        await self.send_frame("hello", **fields)
+        self.welcome = await self.receive_frame("welcome")
         return self.welcome
 
-    async def ask(self, type_: str, **fields: Any) -> Frame:
+    async def request(self, type_: str, **fields: Any) -> Frame:
         """Send a frame with an id, and return its `ok` or `error`."""
         id_ = f"r{next(self._ids)}"
-        await self.say(type_, id=id_, **fields)
-        return await self.hear("ok", "error", id=id_)
+        await self.send_frame(type_, id=id_, **fields)
+        return await self.receive_frame("ok", "error", id=id_)
 
     async def subscribe(self, sub: str, source: str, **fields: Any) -> Frame:
         """Subscribe."""
-        told = await self.ask("subscribe", sub=sub, source=source, **fields)
-        assert told["type"] == "ok", told
-        return told
+        reply = await self.request("subscribe", sub=sub, source=source, **fields)
+        assert reply["type"] == "ok", reply
+        return reply
 
-    async def hear(self, *types: str, **fields: Any) -> Frame:
+    async def receive_frame(self, *types: str, **fields: Any) -> Frame:
         """Return the next frame of one of these types with these fields."""
-        for frame in self.kept:
+        for frame in self.pending:
             if _is(frame, types, fields):
-                self.kept.remove(frame)
+                self.pending.remove(frame)
                 return frame
         async with asyncio.timeout(PATIENCE_S):
             while True:
                 frame = await self.next()
                 if _is(frame, types, fields):
                     return frame
-                self.kept.append(frame)
+                self.pending.append(frame)
 
     async def next(self) -> Frame:
         """Return the next frame of any type."""
@@ -80,33 +80,33 @@ class Socket:
             return dict(msgspec.msgpack.decode(payload))
         return dict(json.loads(payload))
 
-    async def nothing(self, *types: str, seconds: float = 0.3) -> None:
+    async def expect_nothing(self, *types: str, seconds: float = 0.3) -> None:
         """Check that no frame of these types arrives for a while."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                frame = await self.hear(*types)
+                frame = await self.receive_frame(*types)
                 raise AssertionError(f"heard {frame}")
 
     async def messages(self, number: int) -> list[Frame]:
         """Return at least this many messages of a queue."""
-        found: list[Frame] = []
-        while len(found) < number:
-            found += (await self.hear("messages"))["messages"]
-        return found
+        items: list[Frame] = []
+        while len(items) < number:
+            items += (await self.receive_frame("messages"))["messages"]
+        return items
 
     async def records(self, number: int, **fields: Any) -> list[Frame]:
         """Return at least this many records of a stream."""
-        found: list[Frame] = []
-        while len(found) < number:
-            found += (await self.hear("records", **fields))["records"]
-        return found
+        items: list[Frame] = []
+        while len(items) < number:
+            items += (await self.receive_frame("records", **fields))["records"]
+        return items
 
     async def close_code(self) -> int:
         """Return the code with which the server closes."""
         async with asyncio.timeout(PATIENCE_S):
             with suppress(ConnectionClosed):
                 while True:
-                    self.kept.append(await self.next())
+                    self.pending.append(await self.next())
         assert self.connection.close_code is not None
         return self.connection.close_code
 
@@ -149,12 +149,12 @@ class Server:
 
 
 @asynccontextmanager
-async def serving(
-    storage: Storage, known: Limits, settings: Settings | None = None
+async def running_server(
+    storage: Storage, limits: Limits, settings: Settings | None = None
 ) -> AsyncGenerator[Server]:
     """Serve this storage on a free port."""
     config = uvicorn.Config(
-        create_app(settings or Settings(), storage, known),
+        create_app(settings or Settings(), storage, limits),
         port=0,
         http="api.server.http_protocol:FastPathProtocol",
         ws="api.websocket.uvicorn_protocol:PushProtocol",

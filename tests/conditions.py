@@ -13,20 +13,20 @@ WITHIN_S = 20.0
 PAUSE_S = 0.01
 
 
-async def eventually(reading: Callable[[], Awaitable[T]], wanted: T) -> None:
+async def eventually(read: Callable[[], Awaitable[T]], expected: T) -> None:
     """Wait until the reading equals the wanted value."""
-    found = await reading()
+    value = await read()
     deadline = asyncio.get_running_loop().time() + WITHIN_S
-    while found != wanted:
+    while value != expected:
         if asyncio.get_running_loop().time() > deadline:
-            pytest.fail(f"not {wanted!r}, still {found!r}")
+            pytest.fail(f"not {expected!r}, still {value!r}")
         await asyncio.sleep(PAUSE_S)
-        found = await reading()
+        value = await read()
 
 
-def until(holds: Callable[[], bool]) -> None:
+def wait_until(condition: Callable[[], bool]) -> None:
     """Wait for a condition, without an event loop."""
     deadline = time.monotonic() + WITHIN_S
-    while not holds():
+    while not condition():
         assert time.monotonic() < deadline, "it is still not so"
         time.sleep(PAUSE_S)

@@ -12,7 +12,7 @@ from storage.domain.log.record_batch import Record
 from storage.domain.streams.stream import Appended, Shard, Stream, hash_key
 
 
-async def append_at_pace(
+async def append_throttled(
     call: AwsCall[Any],
     stream: Stream,
     records: Sequence[Record],
@@ -28,17 +28,17 @@ async def append_at_pace(
         place = hash_key(record.key) if record.hash_key is None else record.hash_key
         shard = next(one for one in stream.open_shards if one.takes(place))
         fits = shard_limits.write((stream.stream_id, shard.index), record.size_bytes, now_s)
-        results.append(_MAY_GO if fits else _too_fast(shard, stream))
-    going = [nth for nth, one in enumerate(results) if one is _MAY_GO]
-    if going:
-        chosen = [records[nth] for nth in going]
+        results.append(_ADMITTED if fits else _too_fast(shard, stream))
+    admitted = [nth for nth, one in enumerate(results) if one is _ADMITTED]
+    if admitted:
+        chosen = [records[nth] for nth in admitted]
         appended = await append(stream.name, chosen)
-        for nth, result in zip(going, appended, strict=True):
+        for nth, result in zip(admitted, appended, strict=True):
             results[nth] = result
     return results
 
 
-_MAY_GO = Appended(0, 0)
+_ADMITTED = Appended(0, 0)
 
 
 def _too_fast(shard: Shard, stream: Stream) -> AwsError:

@@ -16,13 +16,13 @@ from storage.parquet.object_store import Root
 from storage.parquet.record_schema import records_of
 from storage.settings import StorageSettings
 
-AT_ONCE = replace(Limits(), job_backoff_ms=0)
+WITHOUT_BACKOFF = replace(Limits(), job_backoff_ms=0)
 """Limits without back-off: a failed job is retried immediately."""
 
 Meanwhile = Callable[[Sequence[CopyResult]], Sequence[CopyResult]]
 
 
-async def archive(
+async def archive_stream(
     storage: Storage,
     settings: StorageSettings,
     name: StreamName,
@@ -37,30 +37,30 @@ async def archive(
     claimed = await storage.jobs.claim("test", [JobKind.ARCHIVE])
     assert claimed is not None
     assert claimed.job_id == asked.job_id
-    copied = await copy(
+    copied = await copy_ranges(
         settings, await storage.archive_planner.due(name.namespace, stream=name.name)
     )
     await storage.archive_committer.commit(claimed.claim, meanwhile(copied))
     return await storage.jobs.get(asked.job_id)
 
 
-async def copy(settings: StorageSettings, ranges: Sequence[LogRange]) -> list[CopyResult]:
+async def copy_ranges(settings: StorageSettings, ranges: Sequence[LogRange]) -> list[CopyResult]:
     """Copy ranges, as a task does."""
     async with open_copying(settings) as copying:
         return await copying.copy(ranges)
 
 
-def numbered(first: int, count: int) -> list[Record]:
+def numbered_records(first: int, count: int) -> list[Record]:
     """Numbered records with seven keys."""
     return [Record(b"%d" % number, key=f"k{number % 7}") for number in range(first, first + count)]
 
 
-async def files_of(storage: Storage, name: StreamName, shard: int = 0) -> list[ArchivedFile]:
+async def archived_files(storage: Storage, name: StreamName, shard: int = 0) -> list[ArchivedFile]:
     """The files of a shard, in order."""
     return await storage.archive_admin.files(name, shard, after=-1, limit=1_000)
 
 
-def bodies_in(root: Root, files: Iterable[ArchivedFile]) -> list[bytes]:
+def archived_bodies(root: Root, files: Iterable[ArchivedFile]) -> list[bytes]:
     """Bodies of all records in the files, which are verified."""
     found = []
     for file in files:

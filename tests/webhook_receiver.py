@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 import msgspec
 
 
-class Got(msgspec.Struct, frozen=True):
+class ReceivedRequest(msgspec.Struct, frozen=True):
     """A request; header names are in lower case."""
 
     path: str
@@ -25,7 +25,7 @@ class Got(msgspec.Struct, frozen=True):
         return self.headers["webhook-id"]
 
 
-async def request_of(reader: asyncio.StreamReader) -> Got:
+async def read_request(reader: asyncio.StreamReader) -> ReceivedRequest:
     """Read the next request; raises IncompleteReadError at the end of the connection."""
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
     headers = {
@@ -33,23 +33,23 @@ async def request_of(reader: asyncio.StreamReader) -> Got:
         for name, _, value in (line.partition(":") for line in head[1:] if line)
     }
     body = await reader.readexactly(int(headers.get("content-length", "0")))
-    return Got(head[0].split()[1], headers, body)
+    return ReceivedRequest(head[0].split()[1], headers, body)
 
 
 Behaviour = Callable[[asyncio.StreamWriter], Awaitable[None]]
 """Handle a connection that has sent a request; it may close the connection."""
 
 
-def answer(status: int = 204, body: bytes = b"", **headers: str) -> Behaviour:
+def respond_with(status: int = 204, body: bytes = b"", **headers: str) -> Behaviour:
     """Respond; underscores in header names become hyphens."""
 
-    async def behave(writer: asyncio.StreamWriter) -> None:
+    async def respond(writer: asyncio.StreamWriter) -> None:
         lines = [f"HTTP/1.1 {status} Said", f"Content-Length: {len(body)}"]
         lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
         writer.write("\r\n".join([*lines, "", ""]).encode() + body)
         await writer.drain()
 
-    return behave
+    return respond
 
 
 async def hang(writer: asyncio.StreamWriter) -> None:
@@ -57,7 +57,7 @@ async def hang(writer: asyncio.StreamWriter) -> None:
     await asyncio.sleep(3600)
 
 
-async def slowly(writer: asyncio.StreamWriter) -> None:
+async def respond_slowly(writer: asyncio.StreamWriter) -> None:
     """Respond byte by byte, each within the timeout."""
     for byte in b"HTTP/1.1 200 OK\r\nX-Slow: " + b"x" * 1000:
         writer.write(bytes([byte]))
@@ -77,13 +77,13 @@ async def close(writer: asyncio.StreamWriter) -> None:
     writer.close()
 
 
-async def nonsense(writer: asyncio.StreamWriter) -> None:
+async def respond_with_garbage(writer: asyncio.StreamWriter) -> None:
     """Send something that is not HTTP."""
     writer.write(b"\x00\x01 what?\r\n\r\n")
     writer.close()
 
 
-async def endless(writer: asyncio.StreamWriter) -> None:
+async def respond_endlessly(writer: asyncio.StreamWriter) -> None:
     """Respond with an endless body."""
     writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000000\r\n\r\n")
     with suppress(ConnectionError):
@@ -92,7 +92,7 @@ async def endless(writer: asyncio.StreamWriter) -> None:
             await writer.drain()
 
 
-async def hang_in_the_body(writer: asyncio.StreamWriter) -> None:
+async def hang_in_body(writer: asyncio.StreamWriter) -> None:
     """Respond with a body that never completes."""
     writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nab")
     await asyncio.sleep(3600)
@@ -106,7 +106,7 @@ class Connections(ABC):
         self._tasks: set[asyncio.Task[None]] = set()
 
     @abstractmethod
-    async def answer_one(self, got: Got, writer: asyncio.StreamWriter) -> None:
+    async def respond_to(self, request: ReceivedRequest, writer: asyncio.StreamWriter) -> None:
         """Answer a request."""
 
     def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -118,7 +118,7 @@ class Connections(ABC):
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while not writer.is_closing():
-                await self.answer_one(await request_of(reader), writer)
+                await self.respond_to(await read_request(reader), writer)
         except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
             pass
         finally:
@@ -136,12 +136,12 @@ class Receiver(Connections):
 
     def __init__(self) -> None:
         super().__init__()
-        self.got: list[Got] = []
+        self.requests: list[ReceivedRequest] = []
         self.behaviours: list[Behaviour] = []
-        self.usual: Behaviour = answer()
+        self.default_behaviour: Behaviour = respond_with()
         self.busy = 0
         self.busy_max = 0
-        self.some = asyncio.Condition()
+        self.changed = asyncio.Condition()
 
     @property
     def url(self) -> str:
@@ -151,30 +151,30 @@ class Receiver(Connections):
     @property
     def bodies(self) -> list[bytes]:
         """Received bodies."""
-        return [one.body for one in self.got]
+        return [one.body for one in self.requests]
 
-    async def until(self, count: int, within_s: float = 20) -> list[Got]:
+    async def until(self, count: int, within_s: float = 20) -> list[ReceivedRequest]:
         """Wait for this many requests."""
-        async with asyncio.timeout(within_s), self.some:
-            await self.some.wait_for(lambda: len(self.got) >= count)
-        return self.got
+        async with asyncio.timeout(within_s), self.changed:
+            await self.changed.wait_for(lambda: len(self.requests) >= count)
+        return self.requests
 
-    async def answer_one(self, got: Got, writer: asyncio.StreamWriter) -> None:
+    async def respond_to(self, request: ReceivedRequest, writer: asyncio.StreamWriter) -> None:
         """Apply the next behaviour."""
-        behave = self.behaviours.pop(0) if self.behaviours else self.usual
+        respond = self.behaviours.pop(0) if self.behaviours else self.default_behaviour
         self.busy += 1
         self.busy_max = max(self.busy_max, self.busy)
         try:
-            self.got.append(got)
-            async with self.some:
-                self.some.notify_all()
-            await behave(writer)
+            self.requests.append(request)
+            async with self.changed:
+                self.changed.notify_all()
+            await respond(writer)
         finally:
             self.busy -= 1
 
 
 @asynccontextmanager
-async def listening(
+async def running_listener(
     connections: Connections, tls: ssl.SSLContext | None = None, port: int = 0
 ) -> AsyncGenerator[None]:
     """Serve on this event loop, at `connections.port`."""
@@ -188,30 +188,32 @@ async def listening(
 
 
 @asynccontextmanager
-async def receiving(tls: ssl.SSLContext | None = None, port: int = 0) -> AsyncGenerator[Receiver]:
+async def running_receiver(
+    tls: ssl.SSLContext | None = None, port: int = 0
+) -> AsyncGenerator[Receiver]:
     """Run a receiver on this event loop."""
     receiver = Receiver()
-    async with listening(receiver, tls, port):
+    async with running_listener(receiver, tls, port):
         yield receiver
 
 
 @contextmanager
-def receiving_beside() -> Iterator[Receiver]:
+def receiver_in_thread() -> Iterator[Receiver]:
     """Run a receiver in its own thread, for tests that wait for processes."""
-    ready, told = threading.Event(), list[tuple[Receiver, asyncio.AbstractEventLoop]]()
+    ready, started = threading.Event(), list[tuple[Receiver, asyncio.AbstractEventLoop]]()
     over: list[asyncio.Event] = []
 
     async def serve() -> None:
-        async with receiving() as receiver:
+        async with running_receiver() as receiver:
             over.append(asyncio.Event())
-            told.append((receiver, asyncio.get_running_loop()))
+            started.append((receiver, asyncio.get_running_loop()))
             ready.set()
             await over[0].wait()
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)
     thread.start()
     ready.wait(10)
-    receiver, loop = told[0]
+    receiver, loop = started[0]
     try:
         yield receiver
     finally:

@@ -11,7 +11,7 @@ import msgspec
 from api.cli.main import run
 
 
-class Ran(NamedTuple):
+class CommandResult(NamedTuple):
     """A finished command."""
 
     code: int
@@ -29,19 +29,19 @@ class Ran(NamedTuple):
         return [msgspec.json.decode(line) for line in self.out.splitlines()]
 
 
-def millstream(*words: str, stdin: bytes = b"") -> Ran:
+def millstream(*arguments: str, stdin: bytes = b"") -> CommandResult:
     """Run a command to its end."""
     out, err = _text(), _text()
     with redirect_stdout(out), redirect_stderr(err), _stdin(stdin):
-        code = run(words)
-    return Ran(code, _said(out), _said(err))
+        code = run(arguments)
+    return CommandResult(code, _content(out), _content(err))
 
 
 def _text(content: bytes = b"") -> io.TextIOWrapper:
     return io.TextIOWrapper(io.BytesIO(content), encoding="utf-8", write_through=True)
 
 
-def _said(file: io.TextIOWrapper) -> str:
+def _content(file: io.TextIOWrapper) -> str:
     file.seek(0)
     return file.read()
 
