@@ -65,15 +65,6 @@ class Coalescer(Protocol):
         ...
 
 
-class CoalescingKey:
-    """Base of coalescers: equal for the same type and the same arguments."""
-
-    __slots__ = ("alike",)
-
-    def __init__(self, *arguments: Hashable) -> None:
-        self.alike: Hashable = (type(self), *arguments)
-
-
 class CoalescedCall:
     """One command and the caller that waits for its answer."""
 
