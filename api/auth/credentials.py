@@ -23,7 +23,7 @@ from api.auth.cookies import session_token
 from api.types import RequestHeaders
 from storage.access.credential_cache import CachedCredential
 from storage.bootstrap import Storage
-from storage.concurrency.cached_value import Kept
+from storage.concurrency.definition_cache import CachedValue
 from storage.domain import limits
 from storage.domain.access.credentials import Credential, CredentialKind
 from storage.domain.access.permissions import Principal
@@ -50,7 +50,7 @@ class _CheckedCredential(NamedTuple):
     """A verified credential, the cache entry that shows its changes, and its principal."""
 
     credential: Credential
-    entry: Kept[CachedCredential]
+    entry: CachedValue[CachedCredential]
     principal: Principal
 
 

@@ -16,12 +16,35 @@ from typing import Generic, TypeVar
 
 from msgspec import Struct
 
-from storage.concurrency.cached_value import Kept
 from storage.domain import limits
 from storage.domain.clock import Clock
 
 N = TypeVar("N", bound=Hashable)
 D = TypeVar("D", bound=Struct)  # a value that is always true
+V = TypeVar("V")
+
+
+class CachedValue(Generic[V]):
+    """A value read at `read_at_ms` and usable until `until_ms`, in milliseconds since 1970.
+
+    The cache ends it when the value may have changed; other holders see that by the time alone. A clock that
+    was set back makes it old.
+    """
+
+    __slots__ = ("read_at_ms", "until_ms", "value")
+
+    def __init__(self, value: V, read_at_ms: int, until_ms: int) -> None:
+        self.value = value
+        self.read_at_ms = read_at_ms
+        self.until_ms = until_ms
+
+    def at(self, now_ms: int) -> V | None:
+        """Return the value if it may be used now."""
+        return self.value if self.read_at_ms <= now_ms < self.until_ms else None
+
+    def end(self) -> None:
+        """Invalidate the value."""
+        self.until_ms = 0
 
 
 class DefinitionCache(Generic[N, D]):
@@ -44,7 +67,7 @@ class DefinitionCache(Generic[N, D]):
         self._clock = clock
         self._kept_max = kept_max
         self._age_ms_max = age_ms_max
-        self._kept: dict[N, Kept[D]] = {}
+        self._kept: dict[N, CachedValue[D]] = {}
         self._reading: dict[N, asyncio.Task[D]] = {}
         self._tasks: set[asyncio.Task[D]] = set()
 
@@ -53,7 +76,7 @@ class DefinitionCache(Generic[N, D]):
         entry = self._kept.get(name)
         return None if entry is None else entry.at(self._clock.now_ms())
 
-    def kept(self, name: N) -> Kept[D] | None:
+    def kept(self, name: N) -> CachedValue[D] | None:
         """Return the cache entry, which has its own expiry."""
         return self._kept.get(name)
 
@@ -106,10 +129,10 @@ class DefinitionCache(Generic[N, D]):
         read_at_ms = self._clock.now_ms()
         definition = await self._read(name)
         if hears_changes and self._reading.get(name) is asyncio.current_task():
-            self._keep(name, Kept(definition, read_at_ms, read_at_ms + self._age_ms_max))
+            self._keep(name, CachedValue(definition, read_at_ms, read_at_ms + self._age_ms_max))
         return definition
 
-    def _keep(self, name: N, entry: Kept[D]) -> None:
+    def _keep(self, name: N, entry: CachedValue[D]) -> None:
         self._let_go(name)
         if len(self._kept) >= self._kept_max:
             self._let_go(next(iter(self._kept)))
