@@ -23,7 +23,7 @@ from api.auth.cookies import session_token
 from api.types import RequestHeaders
 from storage.access.credential_cache import CachedCredential
 from storage.bootstrap import Storage
-from storage.concurrency.cached_value import CachedValue
+from storage.concurrency.definition_cache import CachedValue
 from storage.domain import limits
 from storage.domain.access.credentials import Credential, CredentialKind
 from storage.domain.access.permissions import Principal

@@ -7,28 +7,58 @@ ASGI costs a request its scope, an event, a message for each part, and two write
 the work itself. So a request for a hot route that arrives as nearly all do (HTTP/1.1, with a declared length, no other
 request in progress on its connection) is collected here and passed to the same code that ASGI leads to. Any other request
 takes uvicorn's path.
+
+Limits apply before a request is parsed. A request beyond a limit gets a response, and the connection ends: its remaining
+bytes cannot be told from a next request.
+
+    head    limited bytes, number of headers and URL length     431, 431, 414
+    time    a head and a body arrive at a minimum rate          408, or the connection ends
+
+uvicorn promises nothing about these parts of its protocol, on which the class relies; `tests/unit/http/test_http_protocol.py`
+names each of them:
+
+    read or replaced        access_log app client cycle expect_100_continue flow headers limit_concurrency loop parser pipeline
+                            root_path scope server_state tasks timeout_keep_alive timeout_keep_alive_task transport url
+    called                  _start_asgi_task
+    called by uvicorn       _unset_keepalive_if_required handle_websocket_upgrade on_response_complete send_400_response
+                            shutdown timeout_keep_alive_handler
+    of the flow control     drain read_paused resume_reading write_paused
+    of the server's state   default_headers total_requests
+    of a cycle              disconnected keep_alive message_event response_complete
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable
-from http import HTTPStatus
-from typing import Any
+from collections.abc import AsyncGenerator
+from typing import Any, cast
 
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from api.errors import HttpError, HttpErrorCode
 from api.http.request import FastRequest
 from api.http.responses import FindRoute, Response, RouteMatch
 from api.server.gateway import Gateway
-from api.server.paced_protocol import PacedProtocol
+from api.server.response_encoder import encode_head, encode_refusal
+from api.server.slow_requests import SlowRequestMonitor, deadline_s
 from api.types import RequestHeaders
 from storage.domain import limits
 
+_NOTHING, _HEAD, _BODY = range(3)  # part of a request that has begun to arrive, and not ended
+
 _PATH_BYTES_MAX = 512  # longer ones take the slow path, so that the route cache stays small
-_STATUS_LINES = {
-    status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus
-}
+
+_HEAD_TOO_LARGE = HttpError(
+    HttpErrorCode.HEADERS_TOO_LARGE,
+    f"The request line and headers can have at most {limits.HEAD_BYTES_MAX} bytes and {limits.HEAD_HEADERS_MAX} headers.",
+)
+_URL_TOO_LONG = HttpError(
+    HttpErrorCode.URL_TOO_LONG, f"The path and query can have at most {limits.URL_BYTES_MAX} bytes."
+)
+_TOO_SLOW = HttpError(
+    HttpErrorCode.REQUEST_TOO_SLOW, "The request was not complete within the time limit."
+)
+_MALFORMED = HttpError(HttpErrorCode.BAD_REQUEST, "Invalid HTTP request.")
 
 _RELEASED: list[Any] = []  # replaces a consumed list; nothing is added to it
-
-Headers = list[tuple[bytes, bytes]]
 
 
 class _NullEvent:
@@ -66,14 +96,34 @@ class FastCycle:
         return not self.disconnected
 
 
-class FastPathProtocol(PacedProtocol):
+class FastPathProtocol(HttpToolsProtocol):
     """HTTP protocol class for `uvicorn --http api.server.http_protocol:FastPathProtocol`."""
 
     # Slots, because with more names Python would no longer share the keys of the instances' dicts.
-    __slots__ = ("_drains", "_find", "_has_cors", "_hot", "_lasting", "_next", "_server")
+    __slots__ = (
+        "_begun_at",
+        "_busy_at",
+        "_drains",
+        "_find",
+        "_has_cors",
+        "_hot",
+        "_is_monitored",
+        "_lasting",
+        "_next",
+        "_received",
+        "_refusal",
+        "_server",
+        "_stage",
+        "_unfinished",
+    )
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
+        self._is_monitored = False
+        self._stage = _NOTHING
+        self._received = 0  # at least the bytes since the request began
+        self._busy_at = self._begun_at = 0.0
+        self._refusal = _MALFORMED
         self._hot: FastCycle | None = None  # the request being received or answered
         self._server: asyncio.Task[None]  # the task that answers hot requests, once there was one
         self._next: asyncio.Future[FastCycle] | None = (
@@ -83,29 +133,81 @@ class FastPathProtocol(PacedProtocol):
         self._drains = False  # whether that task ends by itself at shutdown
         self._find: FindRoute | None = None
         self._has_cors = False
+        gateway = self.app if isinstance(self.app, Gateway) else None
+        self._unfinished = SlowRequestMonitor() if gateway is None else gateway.unfinished
         plain = self.limit_concurrency is None and not self.access_log and not self.root_path
-        if plain and isinstance(self.app, Gateway):
-            self._find = self.app.match_route
-            self._has_cors = self.app.cors is not None
+        if plain and gateway is not None:
+            self._find = gateway.match_route
+            self._has_cors = gateway.cors is not None
+
+    # Events of the connection
+
+    def connection_made(self, transport: Any) -> None:
+        """Expect a request from the new connection."""
+        super().connection_made(transport)
+        self._begun_at = self.loop.time()
+        self._monitor()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop monitoring the connection, cancel the timer, and end a streaming response."""
+        if self.timeout_keep_alive_task is not None:
+            self.timeout_keep_alive_task.cancel()
+            self.timeout_keep_alive_task = None
+        self._stop_monitoring()
+        super().connection_lost(exc)
+        if self._lasting is not None:
+            self._lasting.cancel()
+        self._stop_serving()
+
+    def data_received(self, data: bytes) -> None:
+        """Parse the data, and monitor the connection while the request is incomplete."""
+        if self._stage == _NOTHING:
+            self._received = 0
+        self._received += len(data)
+        super().data_received(data)
+        if self._stage == _NOTHING:
+            if self._is_monitored:
+                self._stop_monitoring()
+        elif self._stage == _HEAD and self._received > limits.HEAD_BYTES_MAX:
+            self._refuse(_HEAD_TOO_LARGE)
+        elif not self._is_monitored and not self.transport.is_closing():
+            self._monitor()
+
+    def handle_websocket_upgrade(self) -> None:
+        """Stop monitoring and serving: another protocol takes over the connection."""
+        self._stop_serving()
+        self._stage = _NOTHING
+        self._stop_monitoring()
+        super().handle_websocket_upgrade()
+
+    def shutdown(self) -> None:
+        """Drain or end a streaming response; let other responses finish."""
+        if isinstance(self.app, Gateway):
+            self.app.drain()
+        if self._lasting is None or self._drains:
+            super().shutdown()
+        else:
+            self.transport.close()
 
     # Callbacks of httptools
 
     def on_message_begin(self) -> None:
-        """Defer the scope to requests that need one."""
-        super().on_message_begin()
+        """Record the first byte of a request, and defer the scope to requests that need one."""
+        self._stage, self._begun_at = _HEAD, self._busy_at
         self.url = b""
         self.expect_100_continue = False
         self.headers = []
 
     def on_headers_complete(self) -> None:
         """Take the fast path if the request qualifies. Raises HttpError."""
-        self.check_head()
-        if self._find is not None and (hot := self._hot_request()) is not None:
+        self._stage = _BODY
+        self._check_head()
+        if self._find is not None and (hot := self._hot_request(self._find)) is not None:
             self._hot = self.cycle = hot  # type: ignore[assignment]
             return
         self._hot = None
         url, headers, expects = self.url, self.headers, self.expect_100_continue
-        self.begin_scope()
+        super().on_message_begin()
         self.url, self.expect_100_continue = url, expects
         self.scope["headers"] = self.headers = headers
         super().on_headers_complete()
@@ -119,10 +221,10 @@ class FastPathProtocol(PacedProtocol):
 
     def on_message_complete(self) -> None:
         """Start processing the complete request."""
+        self._stage = _NOTHING
         if self._hot is None:
             super().on_message_complete()
             return
-        self.is_whole()
         if self._next is None or self._next.done():
             self._server = self.loop.create_task(self._serve(self._hot))
             self._server.add_done_callback(self.tasks.discard)
@@ -130,15 +232,15 @@ class FastPathProtocol(PacedProtocol):
             self._next.set_result(self._hot)
         self.tasks.add(self._server)
 
-    def _hot_request(self) -> FastCycle | None:
+    def _hot_request(self, find: FindRoute) -> FastCycle | None:
         """Return the request as a hot one, if it has a hot route and the usual form."""
         if self._is_answering():
             return None
         parser = self.parser
         path, _, query = self.url.partition(b"?")
-        if len(path) > _PATH_BYTES_MAX or self._find is None:
+        if len(path) > _PATH_BYTES_MAX:
             return None
-        place = self._find(parser.get_method(), path)
+        place = find(parser.get_method(), path)
         if place is None or self.expect_100_continue:
             return None
         if parser.get_http_version() != "1.1" or parser.should_upgrade():
@@ -147,6 +249,66 @@ class FastPathProtocol(PacedProtocol):
         if not _is_bounded(headers, place) or (self._has_cors and b"origin" in headers):
             return None
         return FastCycle(place, headers, query, parser.should_keep_alive(), self.client)
+
+    def _is_answering(self) -> bool:
+        before = cast(Any, self.cycle)
+        return before is not None and not before.response_complete
+
+    # Limits of a request
+
+    def _check_head(self) -> None:
+        """Check the complete headers. Raises HttpError."""
+        if len(self.url) > limits.URL_BYTES_MAX:
+            raise self._refused(_URL_TOO_LONG)
+        too_many = len(self.headers) > limits.HEAD_HEADERS_MAX
+        if too_many or (self._received > limits.HEAD_BYTES_MAX and self._is_head_large()):
+            raise self._refused(_HEAD_TOO_LARGE)
+
+    def _is_head_large(self) -> bool:
+        size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
+        return size > limits.HEAD_BYTES_MAX
+
+    def _refused(self, refusal: HttpError) -> HttpError:
+        """Record the refusal, which httptools reports as a malformed request."""
+        self._refusal = refusal
+        return refusal
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse a malformed request, or one whose head is beyond a limit."""
+        self._refuse(self._refusal)
+
+    def check_deadline(self, now_s: float) -> None:
+        """Close the connection if its request is too slow.
+
+        A request that waits for this server, as behind one being answered, is not slow.
+        """
+        if self.flow.read_paused or self.pipeline:
+            return
+        has_head = self._stage == _BODY
+        if now_s - self._begun_at <= deadline_s(self._received, has_head=has_head):
+            return
+        if self._stage == _HEAD and not self._is_answering():
+            self._refuse(_TOO_SLOW)
+        else:
+            self._stop_monitoring()
+            self.transport.close()
+
+    def _refuse(self, refusal: HttpError) -> None:
+        """Send the problem response and close the connection."""
+        self._stage = _NOTHING
+        self._stop_monitoring()
+        if not self.transport.is_closing():
+            self.transport.write(encode_refusal(refusal, self.server_state.default_headers))
+            self.transport.close()
+
+    def _monitor(self) -> None:
+        self._is_monitored = True
+        self._unfinished.add(self, self.loop)
+
+    def _stop_monitoring(self) -> None:
+        if self._is_monitored:
+            self._is_monitored = False
+            self._unfinished.discard(self)
 
     # Responses
 
@@ -187,9 +349,7 @@ class FastPathProtocol(PacedProtocol):
         if answer is None or cycle.disconnected:
             return False
         if answer.pieces is None:
-            has_length = answer.status != HTTPStatus.NO_CONTENT
-            length = b"content-length: %d\r\n" % len(answer.body) if has_length else b""
-            head = self._head(answer, length, cycle)
+            head = encode_head(answer, self.server_state.default_headers, cycle.keep_alive)
             if len(answer.body) > limits.COPIED_BYTES_MAX:
                 self.transport.writelines((head, answer.body))
             else:
@@ -206,7 +366,8 @@ class FastPathProtocol(PacedProtocol):
         """Write a streaming response in chunks. Its task ends when the connection does."""
         self._lasting, self._drains = asyncio.current_task(), answer.drains
         try:
-            self.transport.write(self._head(answer, b"transfer-encoding: chunked\r\n", cycle))
+            head = encode_head(answer, self.server_state.default_headers, cycle.keep_alive)
+            self.transport.write(head)
             async for piece in pieces:
                 self.transport.write(b"%x\r\n%b\r\n" % (len(piece), piece))
                 await self.flow.drain()
@@ -221,21 +382,6 @@ class FastPathProtocol(PacedProtocol):
         finally:
             self._lasting = None
             await pieces.aclose()
-
-    def _head(self, answer: Response, length: bytes, cycle: FastCycle) -> bytes:
-        """Return the status line and the headers."""
-        return (
-            b"%b%bcache-control: no-store\r\ncontent-type: %b\r\n%bx-request-id: %b\r\n%b%b\r\n"
-            % (
-                _STATUS_LINES[answer.status],
-                _server_lines(self.server_state.default_headers),
-                answer.kind.encode(),
-                length,
-                answer.request_id,
-                _lines(answer.extra_headers) if answer.extra_headers else b"",
-                b"" if cycle.keep_alive else b"connection: close\r\n",
-            )
-        )
 
     # Idle connections: one timer checks again, rather than one for each request
 
@@ -253,7 +399,7 @@ class FastPathProtocol(PacedProtocol):
         if self.pipeline:
             self._start_asgi_task(*self.pipeline.pop())
         elif self.timeout_keep_alive_task is None:
-            self._look_again_in(self.timeout_keep_alive)
+            self._schedule_idle_check(self.timeout_keep_alive)
 
     def timeout_keep_alive_handler(self) -> None:
         """Close the connection if it was idle for the keep-alive timeout."""
@@ -261,40 +407,16 @@ class FastPathProtocol(PacedProtocol):
         answering = self._is_answering()
         if answering or idle_s < self.timeout_keep_alive:
             left_s = self.timeout_keep_alive - (0 if answering else idle_s)
-            self._look_again_in(left_s)
+            self._schedule_idle_check(left_s)
         else:
             super().timeout_keep_alive_handler()
-
-    def shutdown(self) -> None:
-        """Drain or end a streaming response; let other responses finish."""
-        if isinstance(self.app, Gateway):
-            self.app.drain()
-        if self._lasting is None or self._drains:
-            super().shutdown()
-        else:
-            self.transport.close()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Cancel the timer, and end a streaming response."""
-        if self.timeout_keep_alive_task is not None:
-            self.timeout_keep_alive_task.cancel()
-            self.timeout_keep_alive_task = None
-        super().connection_lost(exc)
-        if self._lasting is not None:
-            self._lasting.cancel()
-        self._stop_serving()
-
-    def handle_websocket_upgrade(self) -> None:
-        """Stop serving hot requests on this connection."""
-        self._stop_serving()
-        super().handle_websocket_upgrade()
 
     def _stop_serving(self) -> None:
         """Cancel the wait for another hot request, if any."""
         if self._next is not None:
             self._next.cancel()
 
-    def _look_again_in(self, seconds: float) -> None:
+    def _schedule_idle_check(self, seconds: float) -> None:
         self.timeout_keep_alive_task = self.loop.call_later(
             seconds, self.timeout_keep_alive_handler
         )
@@ -308,32 +430,3 @@ def _is_bounded(headers: RequestHeaders, place: RouteMatch) -> bool:
     if length is None:
         return not place.takes_body
     return length.isdigit() and int(length) <= limits.REQUEST_BYTES_MAX
-
-
-def _lines(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """Return header lines. Raises ValueError for a value that would end its line."""
-    lines = []
-    for name, value in headers:
-        if b"\r" in value or b"\n" in value:
-            raise ValueError("a header value spans several lines")
-        lines.append(b"%b: %b\r\n" % (name, value))
-    return b"".join(lines)
-
-
-class _ServerLines:
-    """Encoder of the headers that uvicorn adds to every response.
-
-    uvicorn replaces their list each second.
-    """
-
-    def __init__(self) -> None:
-        self._headers: Headers | None = None
-        self._lines = b""
-
-    def __call__(self, headers: Headers) -> bytes:
-        if headers is not self._headers:
-            self._headers, self._lines = headers, _lines(headers)
-        return self._lines
-
-
-_server_lines = _ServerLines()

@@ -16,12 +16,35 @@ from typing import Generic, TypeVar
 
 from msgspec import Struct
 
-from storage.concurrency.cached_value import CachedValue
 from storage.domain import limits
 from storage.domain.clock import Clock
 
 N = TypeVar("N", bound=Hashable)
 D = TypeVar("D", bound=Struct)  # a value that is always true
+V = TypeVar("V")
+
+
+class CachedValue(Generic[V]):
+    """A value read at `read_at_ms` and usable until `until_ms`, in milliseconds since 1970.
+
+    The cache ends it when the value may have changed; other holders see that by the time alone. A clock that
+    was set back makes it old.
+    """
+
+    __slots__ = ("read_at_ms", "until_ms", "value")
+
+    def __init__(self, value: V, read_at_ms: int, until_ms: int) -> None:
+        self.value = value
+        self.read_at_ms = read_at_ms
+        self.until_ms = until_ms
+
+    def value_at(self, now_ms: int) -> V | None:
+        """Return the value if it may be used now."""
+        return self.value if self.read_at_ms <= now_ms < self.until_ms else None
+
+    def invalidate(self) -> None:
+        """Invalidate the value."""
+        self.until_ms = 0
 
 
 class DefinitionCache(Generic[N, D]):

@@ -271,12 +271,15 @@ class Queues:
         wait_ms: int | None,
         is_client_connected: Callable[[], bool],
     ) -> list[ReceivedMessage]:
+        queue: Queue | None = None
         if wait_ms is None:
             queue = self._catalog.cached_queue(name) or await self._catalog.queue(name)
             wait_ms = queue.spec.receive_wait_ms
         if wait_ms:
             return await self._long_poll(name, request, wait_ms, is_client_connected)
-        return (await self._executor.run(name, partial(self._receive, request, False))).messages
+        once = partial(self._receive, request, False)
+        received = await self._executor.run(name, once, queue)
+        return received.messages
 
     async def _long_poll(
         self,

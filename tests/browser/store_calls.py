@@ -9,7 +9,6 @@ import pytest
 from redis.asyncio.connection import AbstractConnection
 from sqlalchemy import Engine, event
 
-from storage.redis.transport import command as redis_commands
 from storage.redis.transport import connection_lane
 
 
@@ -33,7 +32,7 @@ class StoreCalls:
 def store_calls() -> Iterator[StoreCalls]:
     """Count the store calls of this process within the block, including background tasks."""
     counted = StoreCalls()
-    packed, send_command = redis_commands.packed, AbstractConnection.send_command
+    packed, send_command = connection_lane.packed, AbstractConnection.send_command
 
     def counting_packed(commands: Any) -> list[bytes]:
         counted.commands += len(commands)

@@ -24,7 +24,6 @@ from storage.domain.queues.queue import Queue, QueueType
 from storage.domain.streams.stream import LogRecord
 from storage.domain.trace_context import with_noted
 from storage.redis.keys import queue_keys
-from storage.redis.transport.coalescing import CoalescingKey
 
 _encoder = msgspec.msgpack.Encoder()
 
@@ -34,16 +33,16 @@ def queue_keys_of(queue: Queue) -> tuple[bytes, ...]:
     return queue_keys(queue.name.namespace, queue.log_id)
 
 
-class QueueCoalescingKey(CoalescingKey):
+class QueueCoalescingKey:
     """Coalescing key of operations on a queue.
 
     It is equal for the same operation, queue definition, time, and further `arguments` of the shared script call.
     """
 
-    __slots__ = ("now", "queue")
+    __slots__ = ("alike", "now", "queue")
 
     def __init__(self, queue: Queue, now: ScriptTime, *arguments: Hashable) -> None:
-        super().__init__(id(queue), now, *arguments)
+        self.alike: tuple[object, ...] = (type(self), id(queue), now, *arguments)
         self.queue = queue
         self.now = now
 

@@ -42,9 +42,6 @@ from storage.redis.transport.script_status import refusal_in
 
 _encoder = msgspec.msgpack.Encoder()
 
-_Rules = tuple[int, int, str, str, str]
-"""Caps of messages and bytes, 0 for none; overflow policy; stream view; maximum of history events."""
-
 
 class SendPart(msgspec.Struct, frozen=True, gc=False):
     """One caller's messages, already encoded: (batch, options) for each.
@@ -89,6 +86,7 @@ class Sends(QueueCoalescingKey):
         return [(self._command(run), len(run)) for run in runs]
 
     def _command(self, parts: Sequence[SendPart]) -> Command:
+        spec = self.queue.spec
         arguments: list[Argument] = []
         for part in parts:
             claims = _encoder.encode(part.claims) if part.claims else b""
@@ -104,7 +102,11 @@ class Sends(QueueCoalescingKey):
             limits.IDEMPOTENCY_WINDOW_MS,
             self.limits.idempotency_keys_max,
             limits.DEDUP_WINDOW_MS,
-            *_rules_of(self.queue),
+            spec.messages_max or 0,
+            spec.bytes_max or 0,
+            spec.overflow,
+            view_word(self.queue),
+            history_word(self.queue),
             self.limits.monotonic_writers_max,
             *arguments,
         )
@@ -148,12 +150,6 @@ def _sent(log_id: LogId, offset: int) -> SentMessage:
     if offset < 0:
         return SentMessage(message_id(log_id, -1 - offset), -1 - offset, duplicate=True)
     return SentMessage(message_id(log_id, offset), offset)
-
-
-def _rules_of(queue: Queue) -> _Rules:
-    spec = queue.spec
-    caps = spec.messages_max or 0, spec.bytes_max or 0
-    return *caps, spec.overflow, view_word(queue), history_word(queue)
 
 
 def encode_message(message: NewMessage, queue: Queue) -> tuple[bytes, bytes]:

@@ -1,6 +1,6 @@
 """Coalesced appends of a flush to one log: typed wrapper of append_records.lua."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from itertools import chain
 from typing import Any
 
@@ -28,7 +28,6 @@ from storage.domain.streams.stream import UNCONDITIONAL, AppendCondition
 from storage.redis.keys import LogAddress, log_keys
 from storage.redis.scripts import script
 from storage.redis.transport.client import Reply
-from storage.redis.transport.coalescing import CoalescingKey
 from storage.redis.transport.command import Command, command_of
 from storage.redis.transport.script_status import refusal_in
 
@@ -67,18 +66,18 @@ class PartAppended(msgspec.Struct, frozen=True, gc=False):
     arrival_ms: int = 0
 
 
-class Appends(CoalescingKey):
+class Appends:
     """Coalescer of the appends of one flush to one log, by log, epoch and time.
 
     Plain parts share a batch, others keep their own. `indexed`: the stream has a key index.
     """
 
-    __slots__ = ("address", "indexed", "limits", "now", "store_epoch")
+    __slots__ = ("address", "alike", "indexed", "limits", "now", "store_epoch")
 
     def __init__(
         self, address: LogAddress, store_epoch: int, now: ScriptTime, limits: Limits, indexed: bool
     ) -> None:
-        super().__init__(address.log_id, store_epoch, now, indexed)
+        self.alike: Hashable = (Appends, address.log_id, store_epoch, now, indexed)
         self.address = address
         self.store_epoch = store_epoch
         self.now = now

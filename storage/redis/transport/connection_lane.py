@@ -1,9 +1,9 @@
 """Connection lanes to one server of the hot store, and their flush workers.
 
-    callers ──▶ waiting calls ──▶ one write ──▶ one read of all answers ──▶ callers
+    callers ──▶ flush queue ──▶ one write ──▶ one read of all replies ──▶ callers
                  ▲  while every worker is busy, calls accumulate
 
-A lane is a list of waiting calls and the workers that take from it: each has one connection, and one flush in
+A lane is a queue of waiting calls and the workers that take flushes from it: each has one connection, and one flush in
 progress at a time. One worker is enough while the disk is fast, and makes the largest flushes; when it is slow and
 calls pile up, a second one joins.
 
@@ -14,23 +14,23 @@ there they are sent individually.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Hashable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
+from operator import itemgetter
 from time import perf_counter
 from typing import Any, cast
 
+from hiredis import pack_command
 from redis.asyncio import ConnectionPool
 from redis.asyncio.connection import AbstractConnection
 from redis.exceptions import MovedError, NoScriptError, RedisError, ResponseError
 
 from storage.concurrency.tasks import end
-from storage.domain.errors import OutcomeUnknown, StorageBusy, StorageUnavailable
+from storage.domain.errors import OutcomeUnknown, StorageUnavailable
 from storage.domain.histogram import LatencyBuffer
 from storage.domain.limits import (
-    COMMAND_WEIGHT,
+    COPIED_BYTES_MAX,
     FLUSH_BYTES_MAX,
-    FLUSH_CALLS_MAX,
-    FLUSH_WEIGHT_MAX,
     SECOND_MS,
     SECOND_WORKER_WEIGHT,
     Limits,
@@ -38,16 +38,15 @@ from storage.domain.limits import (
 from storage.redis.scripts import script, script_names
 from storage.redis.transport.client import Reply, kind_of, make_connection, refused, unreachable
 from storage.redis.transport.coalescing import (
-    CoalescedBatch,
-    CoalescedCall,
     Coalescer,
+    Flush,
+    FlushQueue,
     Redirected,
     Store,
     StoreChanged,
     Work,
-    fail,
 )
-from storage.redis.transport.command import Command, packed, slices
+from storage.redis.transport.command import Command
 from storage.redis.transport.topology import Nodes
 
 logger = logging.getLogger(__name__)
@@ -87,7 +86,7 @@ class Lane:
         self,
         link: StoreLink,
         pool: ConnectionPool,
-        hands: int,
+        workers: int,
         timings: LatencyBuffer,
         elsewhere: "Callable[[str], Lane]",
         *,
@@ -98,85 +97,50 @@ class Lane:
         self.timings = timings
         self.writes = writes
         self._elsewhere = elsewhere
+        self._queue = FlushQueue(link.limits.pipeline_backlog_max)
         self._loop = asyncio.get_running_loop()
-        self._waiting: list[Work] = []
-        self._gatherings: dict[Hashable, CoalescedBatch] = {}
-        self._backlog = 0
-        self._weight = 0
         self._idle: list[tuple[int, asyncio.Future[None]]] = []
         self._sent_on: set[asyncio.Task[None]] = set()
-        self._hands = [FlushWorker(self, 1 + nth * SECOND_WORKER_WEIGHT) for nth in range(hands)]
+        self._workers = [
+            FlushWorker(self, 1 + nth * SECOND_WORKER_WEIGHT) for nth in range(workers)
+        ]
 
     def call(self, command: Command) -> "asyncio.Future[Reply]":
         """Queue one command. Raises StorageBusy."""
-        done = self._admit(COMMAND_WEIGHT)
-        self._waiting.append(CoalescedCall(command, done, self.link.store))
+        done = self._queue.call(command, self.link.store)
+        self._wake_worker()
         return done
 
     def redirect(self, command: Command, store: Store) -> "asyncio.Future[Reply]":
         """Queue a command of another server's lane, with the store it was made for."""
-        done = self._admit(COMMAND_WEIGHT)
-        self._waiting.append(Redirected(command, done, store))
+        done = self._queue.redirect(command, store)
+        self._wake_worker()
         return done
 
     def gather(
         self, gatherer: Coalescer, part: Any, size_bytes: int, weight: int
     ) -> "asyncio.Future[Any]":
         """Queue a part to be coalesced with those of equal gatherers. Raises StorageBusy."""
-        done = self._admit(weight)
-        gathering = self._gatherings.get(gatherer.alike)
-        if gathering is None:
-            gathering = self._gatherings[gatherer.alike] = CoalescedBatch(gatherer, self.link.store)
-            self._waiting.append(gathering)
-        gathering.parts.append((part, done))
-        gathering.size_bytes += size_bytes
-        gathering.weight += weight
-        if gathering.size_bytes >= FLUSH_BYTES_MAX or gathering.weight >= FLUSH_WEIGHT_MAX:
-            del self._gatherings[gatherer.alike]  # full: the next part starts another batch
+        done = self._queue.gather(gatherer, part, size_bytes, weight, self.link.store)
+        self._wake_worker()
         return done
 
-    def _admit(self, weight: int) -> "asyncio.Future[Any]":
-        if self._backlog >= self.link.limits.pipeline_backlog_max:
-            raise StorageBusy
-        self._backlog += 1
-        self._weight += weight
-        self._wake_a_hand()
-        return self._loop.create_future()
-
-    def _wake_a_hand(self) -> None:
-        if self._idle and self._weight >= self._idle[-1][0]:
+    def _wake_worker(self) -> None:
+        if self._idle and self._queue.weight >= self._idle[-1][0]:
             _, idle = self._idle.pop()
             if not idle.done():
                 idle.set_result(None)
 
-    async def next_calls(self, at_least: int) -> list[Work]:
-        """Wait until the waiting calls weigh `at_least`, and take them.
-
-        Up to FLUSH_CALLS_MAX calls, and about FLUSH_BYTES_MAX or FLUSH_WEIGHT_MAX.
-        """
-        while self._weight < at_least:
+    async def next_flush(self, at_least: int) -> Flush:
+        """Wait until the waiting calls weigh `at_least`, and take a flush of them."""
+        while self._queue.weight < at_least:
             idle = self._loop.create_future()
             self._idle.append((at_least, idle))
-            self._idle.sort(key=_least_last)
+            self._idle.sort(key=itemgetter(0), reverse=True)  # the least demanding one last
             await idle
-        size_bytes = weight = count = 0
-        for work in self._waiting[:FLUSH_CALLS_MAX]:
-            if size_bytes >= FLUSH_BYTES_MAX or weight >= FLUSH_WEIGHT_MAX:
-                break
-            size_bytes += work.size_bytes
-            weight += work.weight
-            count += 1
-        works, self._waiting = self._waiting[:count], self._waiting[count:]
-        for work in works:
-            self._let_go(work)
-        self._wake_a_hand()
-        return works
-
-    def _let_go(self, work: Work) -> None:
-        self._backlog -= work.count
-        self._weight -= work.weight
-        if isinstance(work, CoalescedBatch) and self._gatherings.get(work.gatherer.alike) is work:
-            del self._gatherings[work.gatherer.alike]
+        flush = self._queue.take()
+        self._wake_worker()
+        return flush
 
     def go_on_elsewhere(
         self, work: Work, commands: Sequence[Command], replies: Sequence[Reply]
@@ -197,7 +161,7 @@ class Lane:
                 *map(partial(self._send_on, work.store), commands, replies)
             )
         except asyncio.CancelledError:
-            fail([work], OutcomeUnknown("The service is stopping."))
+            work.fail(OutcomeUnknown("The service is stopping."))
             raise
         work.settle(settled)
 
@@ -213,10 +177,10 @@ class Lane:
 
     async def close(self) -> None:
         """Fail the waiting calls, and disconnect."""
-        for hand in self._hands:
-            await hand.close()
+        for worker in self._workers:
+            await worker.close()
         await end(*self._sent_on)
-        fail(self._waiting, StorageUnavailable("The service is stopping."))
+        self._queue.fail(StorageUnavailable("The service is stopping."))
 
 
 class FlushWorker:
@@ -237,31 +201,30 @@ class FlushWorker:
 
     async def _run(self) -> None:
         while True:
-            works = await self._lane.next_calls(self._at_least)
+            flush = await self._lane.next_flush(self._at_least)
             try:
-                await self._flush(works)
+                await self._flush(flush)
             except Exception as error:
                 # A bug of ours, not a failure of the store: it is raised to the callers, and the worker continues.
                 logger.exception("flush_failed")
                 await self._disconnect()
-                fail(works, error)
+                flush.fail(error)
             except asyncio.CancelledError:
-                fail(works, OutcomeUnknown("The service is stopping."))
+                flush.fail(OutcomeUnknown("The service is stopping."))
                 raise
+            del flush  # an idle wait holds no data of callers
 
-    async def _flush(self, works: list[Work]) -> None:
-        """Send every command, read every answer, and pass each to its caller."""
+    async def _flush(self, flush: Flush) -> None:
+        """Send every command, read every reply, and pass the replies on."""
         store = self._link.store
-        fail([work for work in works if _is_for_another(work.store, store)], StoreChanged())
-        planned = [(work, commands) for work in works if (commands := work.commands())]
         replies: list[Reply] = []
-        for run in slices([command for _, commands in planned for command in commands]):
+        for run in _slices(flush.commands(store)):
             replies += await self._exchange(run, store)
-        position = 0
-        for work, commands in planned:
-            own = replies[position : position + len(commands)]
-            position += len(commands)
-            if not self._link.nodes.is_cluster or not any(map(_has_moved, own)):
+        if not self._link.nodes.is_cluster:
+            flush.settle(replies)
+            return
+        for work, commands, own in flush.answered(replies):
+            if not any(map(_has_moved, own)):
                 work.settle(own)
             elif isinstance(work, Redirected):
                 work.settle([_MOVES])  # redirected back and forth
@@ -280,7 +243,7 @@ class FlushWorker:
             return [unreachable(error)] * len(commands)
         except StorageUnavailable as error:
             return [error] * len(commands)
-        if _is_for_another(store, self._link.store):
+        if store is not None and store != self._link.store:
             return [StoreChanged()] * len(commands)
         began = perf_counter()
         replies = await self._replies(connection, commands)
@@ -374,10 +337,6 @@ async def _is_dead(connection: AbstractConnection) -> bool:
     return not connection.is_connected or await connection.can_read()
 
 
-def _is_for_another(made_for: Store, store: Store) -> bool:
-    return made_for is not None and made_for != store
-
-
 async def _load_scripts(connection: AbstractConnection) -> None:
     loads = [("SCRIPT", "LOAD", script(name).text) for name in script_names()]
     await connection.send_packed_command(connection.pack_commands(loads), check_health=False)
@@ -391,5 +350,38 @@ async def _is_of_a_cluster(connection: AbstractConnection) -> bool:
     return b"cluster_enabled:1" in cast(bytes, info)
 
 
-def _least_last(idle: "tuple[int, asyncio.Future[None]]") -> int:
-    return -idle[0]
+def packed(commands: Sequence[Command]) -> list[bytes]:
+    """Encode commands in pieces; large arguments are pieces of their own, and are not copied."""
+    pieces: list[bytes] = []
+    small: list[bytes] = []
+    for command in commands:
+        if _size(command) <= COPIED_BYTES_MAX:
+            small.append(pack_command(cast(Any, command)))
+            continue
+        small.append(b"*%d\r\n" % len(command))
+        for argument in command:
+            encoded = argument if isinstance(argument, bytes) else str(argument).encode()
+            small.append(b"$%d\r\n" % len(encoded))
+            if len(encoded) > COPIED_BYTES_MAX:
+                pieces += b"".join(small), encoded
+                small = [b"\r\n"]
+            else:
+                small += encoded, b"\r\n"
+    return [*pieces, b"".join(small)]
+
+
+def _slices(commands: Sequence[Command]) -> list[list[Command]]:
+    """Divide the commands, in order, into runs of FLUSH_BYTES_MAX at most."""
+    runs: list[list[Command]] = []
+    size = FLUSH_BYTES_MAX
+    for command in commands:
+        if size >= FLUSH_BYTES_MAX:
+            runs.append([])
+            size = 0
+        runs[-1].append(command)
+        size += _size(command)
+    return runs
+
+
+def _size(command: Command) -> int:
+    return sum([len(argument) for argument in command if isinstance(argument, bytes)])

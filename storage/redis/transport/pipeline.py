@@ -70,9 +70,9 @@ class Pipeline:
     def _way(self, url: str) -> _Way:
         way = self._ways.get(url)
         if way is None:
-            pool, hands = open_pool(url), self.link.limits.write_workers
+            pool, workers = open_pool(url), self.link.limits.write_workers
             written, read = self.timings["write"], self.timings["read"]
-            writes = Lane(self.link, pool, hands, written, self._writes_at, writes=True)
+            writes = Lane(self.link, pool, workers, written, self._writes_at, writes=True)
             reads = Lane(self.link, pool, 1, read, self._reads_at)
             way = self._ways[url] = _Way(writes, reads, pool)
         return way

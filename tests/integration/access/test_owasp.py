@@ -3,7 +3,7 @@
 Other tests of a risk:
 API1, API3, API5: tests/integration/access/test_authorization_matrix.py, every operation by role, namespace and protocol
 API2: tests/integration/access/test_protocols.py, tests/unit/access/test_jwt.py, tests/unit/aws/test_sigv4.py
-API4: tests/unit/http/test_paced_protocol.py, tests/unit/http/test_item_limits.py, tests/integration/quotas/test_quotas.py
+API4: tests/unit/http/test_slow_requests.py, tests/unit/http/test_item_limits.py, tests/integration/quotas/test_quotas.py
 API7: tests/unit/access/test_egress.py, tests/integration/webhooks/test_egress.py
 """
 

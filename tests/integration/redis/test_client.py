@@ -14,7 +14,7 @@ from redis.asyncio.connection import AbstractConnection
 from redis.exceptions import ConnectionError
 
 from storage.redis.transport.client import make_connection, open_client, open_pool
-from storage.redis.transport.command import packed
+from storage.redis.transport.connection_lane import packed
 from tests.chaos.proxy import Fault, Proxy
 from tests.conditions import eventually
 

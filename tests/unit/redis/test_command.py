@@ -4,7 +4,7 @@ from hiredis import pack_command
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.redis.transport.command import packed
+from storage.redis.transport.connection_lane import packed
 
 LARGE = b"x" * 20_000
 

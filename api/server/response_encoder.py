@@ -1,0 +1,78 @@
+"""Encoder of responses: heads of hot responses, and complete refusals."""
+
+import secrets
+from collections.abc import Iterable
+from http import HTTPStatus
+
+from api.errors import HttpError
+from api.http.responses import Response
+from api.native.problems import PROBLEM_JSON, problem
+
+Headers = list[tuple[bytes, bytes]]
+
+_STATUS_LINES = {
+    status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus
+}
+
+
+def encode_head(answer: Response, server_headers: Headers, keep_alive: bool) -> bytes:
+    """Encode the status line and the headers; a streaming response has no length."""
+    if answer.pieces is not None:
+        length = b"transfer-encoding: chunked\r\n"
+    elif answer.status == HTTPStatus.NO_CONTENT:
+        length = b""
+    else:
+        length = b"content-length: %d\r\n" % len(answer.body)
+    return b"%b%bcache-control: no-store\r\ncontent-type: %b\r\n%bx-request-id: %b\r\n%b%b\r\n" % (
+        _STATUS_LINES[answer.status],
+        _server_lines(server_headers),
+        answer.kind.encode(),
+        length,
+        answer.request_id,
+        _lines(answer.extra_headers) if answer.extra_headers else b"",
+        b"" if keep_alive else b"connection: close\r\n",
+    )
+
+
+def encode_refusal(refusal: HttpError, server_headers: Headers) -> bytes:
+    """Encode a whole problem response, after which the connection ends."""
+    request_id = secrets.token_hex(10)
+    details = problem(refusal, instance="", request_id=request_id)
+    lines = [
+        f"HTTP/1.1 {details.status} {HTTPStatus(details.status).phrase}",
+        *(f"{name.decode()}: {value.decode()}" for name, value in server_headers),
+        f"content-type: {PROBLEM_JSON}",
+        f"content-length: {len(details.body)}",
+        f"x-request-id: {request_id}",
+        "connection: close",
+    ]
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + details.body
+
+
+def _lines(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """Return header lines. Raises ValueError for a value that would end its line."""
+    lines = []
+    for name, value in headers:
+        if b"\r" in value or b"\n" in value:
+            raise ValueError("a header value spans several lines")
+        lines.append(b"%b: %b\r\n" % (name, value))
+    return b"".join(lines)
+
+
+class _ServerLines:
+    """Encoder of the headers that uvicorn adds to every response.
+
+    uvicorn replaces their list each second.
+    """
+
+    def __init__(self) -> None:
+        self._headers: Headers | None = None
+        self._lines = b""
+
+    def __call__(self, headers: Headers) -> bytes:
+        if headers is not self._headers:
+            self._headers, self._lines = headers, _lines(headers)
+        return self._lines
+
+
+_server_lines = _ServerLines()
