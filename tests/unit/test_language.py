@@ -67,6 +67,24 @@ VAGUE = frozenset(
     }
 )
 
+GESTURES = re.compile(
+    r"""
+    (?:^|_)(?:
+        told | tells? | asked | asks? | said | says? | hears? | heard | words? | spell(?:ed|s)? | speak | spoken
+        | found | wanted | known | kept | held | taken | given | shown | looks? | looked | bury | buried | mend(?:ed)?
+        | carry | carried | anew | soon | whoever | nought | forgets? | forgotten | let_go | give_back | take_in | wish(?:ed)?
+        | strangers? | remarks? | trouble | manners | amiss | nobody | somebody | somewhere | elsewhere | seldom | things?
+        | came | went | gone | stands | standing | hands? | door | gate | shelf | room | places? | way
+    )(?:$|_)
+    """,
+    re.VERBOSE,
+)
+"""Words that name no noun and no verb of the field, in names of functions, classes, attributes and constants."""
+FIELD_TERMS = re.compile(
+    r"(?:\w+_)?(?:not_found|unknown|bytes_held|payload_gone|duplicate_forgotten)|gone"
+)
+"""Names of the API that contain one of these words: error codes, statuses and fields."""
+
 NAMED_ELSEWHERE = ("api/rest/schemas/", "storage/postgres/tables.py")
 """Modules whose fields have the names of the REST API or of columns, vague or not."""
 
@@ -126,6 +144,33 @@ def _vague_names(file: str, tree: ast.Module) -> Iterator[str]:
                 yield "vague-name"
 
 
+def _gestures(file: str, tree: ast.Module) -> Iterator[str]:
+    if file.startswith(NAMED_ELSEWHERE):
+        return
+    for name in _defined_names(tree):
+        words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).strip("_").lower()
+        if GESTURES.search(words) and not FIELD_TERMS.fullmatch(words):
+            yield "gesture-name"
+
+
+def _defined_names(tree: ast.Module) -> Iterator[str]:
+    """Yield names of functions, classes, fields, attributes and constants."""
+    for node in ast.walk(tree):
+        match node:
+            case (
+                ast.FunctionDef(name=name)
+                | ast.AsyncFunctionDef(name=name)
+                | ast.ClassDef(name=name)
+            ):
+                yield name
+            case (
+                ast.AnnAssign(target=ast.Name(id=name)) | ast.Attribute(attr=name, ctx=ast.Store())
+            ):
+                yield name
+            case ast.Name(id=name, ctx=ast.Store()) if name.isupper():
+                yield name
+
+
 @cache
 def violations() -> Counter[Violation]:
     """Count the violations of each rule in each file."""
@@ -139,6 +184,7 @@ def violations() -> Counter[Violation]:
             *_docstring_faults(tree),
             *_attribute_docstring_faults(tree),
             *_vague_names(file, tree),
+            *_gestures(file, tree),
             *_catalogue_imports(file, tree),
         ):
             counts[rule, file] += 1
