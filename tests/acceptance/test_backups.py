@@ -48,7 +48,7 @@ def test_backups_of_running_and_stopped_deployments_restore(place):
         messages = http.post("/v1/queues/orders/receive", json={"messages_max": 10}).json()
 
     assert (running[0], stopped[0], back[0]) == (0, 0, 0), (running, stopped, back)
-    assert [one["body"] for one in messages["messages"]] == ["one", "two", "three"]
+    assert [message["body"] for message in messages["messages"]] == ["one", "two", "three"]
     assert (in_use[0], again[0]) == (1, 1)
     assert "a Millstream is running on" in in_use[1]
     assert "already contains Millstream data" in again[1]

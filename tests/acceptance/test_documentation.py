@@ -148,10 +148,10 @@ def test_session_of_page_runs(page, emptied, millstream, tmp_path):
     if any(block.language == "js" for block in blocks(page)):
         compile_typescript(TYPESCRIPT)
 
-    said = session(page, tmp_path, emptied)
+    printed_session = session(page, tmp_path, emptied)
 
     for sentence in SAID.get(name_of(page), ()):
-        assert sentence in said
+        assert sentence in printed_session
 
 
 SAID = {
@@ -189,7 +189,7 @@ def test_every_block_is_run_or_marked():
     for page in pages():
         if page in SESSIONS or name_of(page) in WORKING or "adr" in page.parts:
             continue
-        left = [one for one in blocks(page) if one.language not in READ and not one.why]
+        left = [block for block in blocks(page) if block.language not in READ and not block.why]
         if left:
             runner = ROOT / "tests" / ELSEWHERE[name_of(page)]
 

@@ -113,8 +113,8 @@ async def _left(caller: Caller, queue: str) -> int:
 
 
 async def _counts(caller: Caller, queue: str) -> dict[str, Any]:
-    told = (await caller.http.get(f"/v1/queues/{queue}/stats")).raise_for_status().json()
-    return dict(told)
+    body = (await caller.http.get(f"/v1/queues/{queue}/stats")).raise_for_status().json()
+    return dict(body)
 
 
 async def _note_counts(stage: Stage, caller: Caller, queue: str) -> None:
@@ -145,7 +145,7 @@ async def _archive(stage: Stage, caller: Caller) -> None:
     while stage.history.now() < give_up_at:
         answer = await caller.http.get(f"/v1/archives/{EVENTS}")
         shards = answer.raise_for_status().json()["shards"]
-        if all(one["hot_start_offset"] == one["next_offset"] for one in shards):
+        if all(shard["hot_start_offset"] == shard["next_offset"] for shard in shards):
             return
         await asyncio.sleep(LOOK_S)
 

@@ -53,9 +53,11 @@ class Kinesis:
         keyed = dict(zip(values, keys, strict=True))
         items = [*zip(values, told["Records"], strict=True)]
         for way in (Outcome.FAIL, Outcome.UNKNOWN):
-            some = tuple(value for value, item in items if _item_outcome(item) is way)
-            if some:
-                self.caller.note(Kind.APPEND, stream, invoked, way, status, "", Told(), values=some)
+            chosen_items = tuple(value for value, item in items if _item_outcome(item) is way)
+            if chosen_items:
+                self.caller.note(
+                    Kind.APPEND, stream, invoked, way, status, "", Told(), values=chosen_items
+                )
         placed = [(value, item) for value, item in items if _item_outcome(item) is Outcome.OK]
         return self.caller.note(
             Kind.APPEND,
@@ -81,7 +83,9 @@ class Kinesis:
         seen: tuple[Seen, ...] = ()
         if outcome is Outcome.OK:
             name = shard_id(shard)
-            seen = tuple(_place(one["Data"].decode(), name, one) for one in told["Records"])
+            seen = tuple(
+                _place(record["Data"].decode(), name, record) for record in told["Records"]
+            )
         operation = self.caller.note(
             Kind.READ, stream, invoked, outcome, status, code, Told(seen), first=first
         )
@@ -104,7 +108,11 @@ class Kinesis:
     async def shards(self, stream: str) -> list[int]:
         """Return every shard, open or closed; empty if unavailable."""
         outcome, _, _, told = await self._ask(lambda: self._client.list_shards(StreamName=stream))
-        return [shard_of(one["ShardId"]) for one in told["Shards"]] if outcome is Outcome.OK else []
+        return (
+            [shard_of(shard["ShardId"]) for shard in told["Shards"]]
+            if outcome is Outcome.OK
+            else []
+        )
 
     async def _ask(self, call: Callable[[], Any]) -> tuple[Outcome, int, str, Any]:
         """Return outcome, status, code and response."""
@@ -122,8 +130,8 @@ class Kinesis:
 
 def _refused(error: ClientError) -> tuple[Outcome, int, str, Any]:
     status = int(error.response["ResponseMetadata"]["HTTPStatusCode"])
-    said = error.response["Error"]
-    code = UNANSWERED if is_unknown(said.get("Message", "")) else said["Code"]
+    printed_error = error.response["Error"]
+    code = UNANSWERED if is_unknown(printed_error.get("Message", "")) else printed_error["Code"]
     refused = status < 500 or status == NOT_DONE
     return (Outcome.FAIL if refused else Outcome.UNKNOWN), status, code, {}
 

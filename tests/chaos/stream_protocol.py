@@ -165,12 +165,12 @@ class Streams:
 
 
 def _produced(told: Any, values: tuple[str, ...]) -> Told:
-    if error := next((one["error"] for one in told["records"] if "error" in one), None):
+    if error := next((record["error"] for record in told["records"] if "error" in record), None):
         raise ItemRefused(error["code"])
     return Told(
         tuple(
-            Seen(value=value, shard=one["shard"], offset=one["offset"])
-            for value, one in zip(values, told["records"], strict=True)
+            Seen(value=value, shard=record["shard"], offset=record["offset"])
+            for value, record in zip(values, told["records"], strict=True)
         )
     )
 
@@ -187,7 +187,8 @@ def records_of(told: Any, shard: int) -> tuple[Seen, ...]:
 
 def _records(told: Any) -> tuple[Seen, ...]:
     return tuple(
-        Seen(value=one["data"], shard=one["shard"], offset=one["offset"]) for one in told["records"]
+        Seen(value=record["data"], shard=record["shard"], offset=record["offset"])
+        for record in told["records"]
     )
 
 
@@ -215,9 +216,9 @@ def _committed(told: Any) -> Told:
 def _standing(told: Any) -> Told:
     return Told(
         tuple(
-            Seen(shard=one["shard"], offset=one["committed"])
-            for one in told["shards"]
-            if one["committed"] is not None
+            Seen(shard=shard["shard"], offset=shard["committed"])
+            for shard in told["shards"]
+            if shard["committed"] is not None
         )
     )
 

@@ -213,20 +213,20 @@ class QueueMachine(RuleBasedStateMachine):
         if not self.history:
             return
         self.model.settle_time()
-        noted = self.bench.run(self.storage.inspector.events(self.name))
+        process = self.bench.run(self.storage.inspector.events(self.name))
         for offset in range(self.model.next_offset):
-            found = history_of(offset, noted)
+            history = history_of(offset, process)
             message = self.model.messages.get(offset)
-            assert not found.truncated
+            assert not history.truncated
             if message is None:
-                assert found.state in ("gone", "moving"), found
+                assert history.state in ("gone", "moving"), history
                 continue
-            assert found.state == message.state, found
-            begun = [event for event in found.events if event.what in _BEGINNINGS][-1]
-            after = found.events[found.events.index(begun) :]
+            assert history.state == message.state, history
+            begun = [event for event in history.events if event.what in _BEGINNINGS][-1]
+            after = history.events[history.events.index(begun) :]
             counts = [sum(event.what in kinds for event in after) for kinds in _COUNTED]
             if not self.model.parked_before:
-                assert counts == [message.receives, message.failures, message.crashes], found
+                assert counts == [message.receives, message.failures, message.crashes], history
 
     def teardown(self) -> None:
         """Check that everything left can be received and acknowledged (Q5)."""
@@ -396,8 +396,8 @@ class FifoQueueMachine(QueueMachine):
         free = self.model.free_groups()
         assert len(offsets) == min(messages_max, sum(map(len, free.values())))
         for waiting in free.values():
-            taken = [offset for offset in offsets if offset in waiting]
-            assert taken == waiting[: len(taken)]
+            received_offsets = [offset for offset in offsets if offset in waiting]
+            assert received_offsets == waiting[: len(received_offsets)]
         assert set(offsets) <= {offset for waiting in free.values() for offset in waiting}
 
 

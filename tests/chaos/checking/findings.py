@@ -29,7 +29,7 @@ class Finding(msgspec.Struct, frozen=True):
     def line(self) -> str:
         """A line for a report, with the first violations."""
         word = "ok" if self.holds else "NOTHING CHECKED" if not self.violations else "VIOLATED"
-        shown = "".join(f"\n      {one}" for one in self.violations[:EXAMPLES])
+        shown = "".join(f"\n      {violation}" for violation in self.violations[:EXAMPLES])
         return f"{self.name:<58}{self.checked:>9}  {word}{shown}"
 
 

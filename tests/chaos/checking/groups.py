@@ -17,9 +17,9 @@ def shard_has_one_owner(history: Operations) -> Finding:
         for shard in one.owns:
             owners[one.group, one.generation, shard].add(one.client)
     wrong = [
-        f"shard {shard} of {group} belongs to {sorted(found)} in generation {generation}"
-        for (group, generation, shard), found in owners.items()
-        if len(found) > 1
+        f"shard {shard} of {group} belongs to {sorted(owner)} in generation {generation}"
+        for (group, generation, shard), owner in owners.items()
+        if len(owner) > 1
     ]
     return Finding("G1 a shard has one owner per generation", len(owners), tuple(wrong))
 
@@ -113,10 +113,10 @@ def committed_offsets_never_decrease(history: Operations) -> Finding:
     for one, seen in answers(history, Kind.COMMIT, Kind.STANDING):
         facts[one.group, seen.shard].append((one.invoked, one.ended, seen.offset))
     wrong, checked = [], 0
-    for (group, shard), told in facts.items():
-        by_end = sorted((ended, offset) for _, ended, offset in told)
+    for (group, shard), fact in facts.items():
+        by_end = sorted((ended, offset) for _, ended, offset in fact)
         highest = [*_running_most(offset for _, offset in by_end)]
-        for invoked, _, offset in told:
+        for invoked, _, offset in fact:
             known = bisect_left(by_end, (invoked, -1))
             checked += 1
             if known and highest[known - 1] > offset:

@@ -46,14 +46,14 @@ def stale_delivery_cannot_be_acknowledged(history: Operations) -> Finding:
         if one.kind is Kind.ACK:
             acks[one.log, one.values[0]].append(one)
     wrong, checked = [], 0
-    for message, asked in acks.items():
-        for one in asked:
+    for message, new_ack in acks.items():
+        for one in new_ack:
             since = [
                 seen.receives
                 for other, seen in later[message]
                 if other.ended < one.invoked and seen.receives > one.delivery
             ]
-            gone = any(ack is not one and ack.invoked < one.ended for ack in asked)
+            gone = any(ack is not one and ack.invoked < one.ended for ack in new_ack)
             if one.delivery and since and not gone:
                 checked += 1
                 if one.outcome is Outcome.OK:

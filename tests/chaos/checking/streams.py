@@ -185,8 +185,8 @@ def tiers_are_contiguous(history: Operations) -> Finding:
     gaps = _gaps(history)
     wrong = [
         f"readers were told that {gap} of shard {shard} of {log} are not there, and somebody had {had[0]}"
-        for (log, shard), found in gaps.items()
-        for gap in found
+        for (log, shard), actual_gap in gaps.items()
+        for gap in actual_gap
         if (had := sorted(given[log, shard] & set(range(*gap))))
     ]
     for place, offsets in read.items():

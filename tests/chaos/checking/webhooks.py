@@ -215,7 +215,7 @@ def _records(history: Operations) -> Iterator[tuple[Operation, Seen]]:
 
 def _taken(posts: Iterable[tuple[Operation, Name]]) -> dict[Name, float]:
     """When each was first taken."""
-    found: dict[Name, float] = {}
+    names: dict[Name, float] = {}
     for one, name in posts:
-        found[name] = min(one.ended, found.get(name, NEVER))
-    return found
+        names[name] = min(one.ended, names.get(name, NEVER))
+    return names

@@ -144,7 +144,7 @@ def test_audit_log_shows_rights_of_key_and_no_secret(client, key):
     rotated = client.post(f"/v1/keys/{key['id']}/rotations").json()
 
     entries = client.get("/v1/audit", params={"limit": 10}).json()["items"]
-    told = {one["operation"]: one for one in reversed(entries)}
+    told = {entry["operation"]: entry for entry in reversed(entries)}
 
     assert told["create_key"]["after"]["grants"] == RIGHTS["grants"]
     assert told["change_key"]["before"]["rights"]["roles"] == ["viewer"]

@@ -84,9 +84,9 @@ def test_webhook_is_recorded_without_secrets(client, queue, name, service_databa
     made = client.put(path, json=config)
     rotated = client.post(f"{path}/secret", json={})
 
-    found = entries(client, f"webhooks/{name}")
+    actual_entries = entries(client, f"webhooks/{name}")
 
-    assert [told(entry)[0] for entry in found] == ["put_webhook", "rotate_webhook_secret"]
+    assert [told(entry)[0] for entry in actual_entries] == ["put_webhook", "rotate_webhook_secret"]
     everything = json.dumps(client.get("/v1/audit", params={"limit": 1000}).json())
     assert "s3cr3t" not in everything
     assert made.json()["secret"] not in everything
@@ -104,18 +104,21 @@ def test_sqs_calls_are_audited(client, name, service_url):
     sqs.tag_queue(QueueUrl=url, Tags={"team": "blue"})
     sqs.delete_queue(QueueUrl=url)
 
-    found = entries(client, f"queues/{name}")
+    actual_entries = entries(client, f"queues/{name}")
 
-    assert [entry["door"] for entry in found] == ["sqs"] * 5
-    assert [(entry["operation"], entry["outcome"]) for entry in found] == [
+    assert [entry["door"] for entry in actual_entries] == ["sqs"] * 5
+    assert [(entry["operation"], entry["outcome"]) for entry in actual_entries] == [
         ("CreateQueue", "done"),
         ("SetQueueAttributes", "done"),
         ("SetQueueAttributes", "refused:InvalidAttributeValue"),
         ("TagQueue", "done"),
         ("DeleteQueue", "done"),
     ]
-    assert (found[1]["before"], found[1]["after"]) == ({"delay_ms": 5_000}, {"delay_ms": 6_000})
-    assert found[3]["after"] == {"tags": {"team": "blue"}}
+    assert (actual_entries[1]["before"], actual_entries[1]["after"]) == (
+        {"delay_ms": 5_000},
+        {"delay_ms": 6_000},
+    )
+    assert actual_entries[3]["after"] == {"tags": {"team": "blue"}}
 
 
 def test_kinesis_calls_are_audited(client, name, service_url):
@@ -126,14 +129,14 @@ def test_kinesis_calls_are_audited(client, name, service_url):
     kinesis.put_record(StreamName=name, Data=b"s3cr3t", PartitionKey="k")
     kinesis.delete_stream(StreamName=name)
 
-    found = entries(client, f"streams/{name}")
+    actual_entries = entries(client, f"streams/{name}")
 
-    assert [(entry["door"], entry["operation"], entry["outcome"]) for entry in found] == [
+    assert [(entry["door"], entry["operation"], entry["outcome"]) for entry in actual_entries] == [
         ("kinesis", "CreateStream", "done"),
         ("kinesis", "IncreaseStreamRetentionPeriod", "done"),
         ("kinesis", "DeleteStream", "done"),
     ]
-    assert found[1]["after"] == {"retention_ms": 48 * 3_600_000}
+    assert actual_entries[1]["after"] == {"retention_ms": 48 * 3_600_000}
 
 
 def test_pages_continue_at_cursor(client, name):

@@ -40,14 +40,14 @@ def test_replay_is_submitted_shown_paused_and_ended(client, source):
 
 
 def test_replay_shows_request_as_submitted(client, source):
-    said = {
+    request = {
         "from": {"offsets": {"1": 3}},
         "to": {"time": "2026-01-31T12:00:00.000Z"},
         "filter": {"body": [{"path": "/n", "equals": None}], "sample": {"fraction": 0.5}},
         "order": "time",
         "shards": [1],
     }
-    began = client.post("/v1/replays", json=asked(source, **said)).json()
+    began = client.post("/v1/replays", json=asked(source, **request)).json()
 
     shown = client.get(f"/v1/replays/{began['id']}").json()["request"]
 
@@ -58,9 +58,9 @@ def test_replay_shows_request_as_submitted(client, source):
 
 
 def test_dry_run_counts_without_effect(client, source):
-    said = {"dry_run": True, "filter": {"keys": ["k1"]}, "pacing": {"records_per_second": 4}}
+    request = {"dry_run": True, "filter": {"keys": ["k1"]}, "pacing": {"records_per_second": 4}}
 
-    answer = client.post("/v1/replays", json=asked(source, **said))
+    answer = client.post("/v1/replays", json=asked(source, **request))
 
     plan = answer.json()
     assert answer.status_code == 200
@@ -118,10 +118,10 @@ def test_replay_onto_source_stream_requires_opt_in(client, source):
     onto = asked(source, target={"stream": source})
 
     refused = client.post("/v1/replays", json=onto)
-    taken = client.post("/v1/replays", json=onto | {"allow_same_stream": True})
+    response = client.post("/v1/replays", json=onto | {"allow_same_stream": True})
 
     assert refused.json()["errors"][0]["code"] == "same_stream"
-    assert taken.status_code == 202
+    assert response.status_code == 202
 
 
 def test_id_of_another_replay_is_rejected(client, source):

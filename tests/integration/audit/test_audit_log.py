@@ -20,7 +20,7 @@ ALL = AuditFilter()
 
 
 def asked(resource="queues/orders", **texts):
-    said = {
+    request = {
         "namespace": "default",
         "principal": "ada",
         "credential": "k1",
@@ -31,7 +31,7 @@ def asked(resource="queues/orders", **texts):
         "request_id": "r1",
     }
     at_ms = texts.pop("at_ms", 1_700_000_000_000)
-    return AuditedCall.of(at_ms=at_ms, door=Door.REST, resource=resource, **(said | texts))
+    return AuditedCall.of(at_ms=at_ms, door=Door.REST, resource=resource, **(request | texts))
 
 
 async def test_entry_replaces_its_intent(engines, database_url):
@@ -89,10 +89,10 @@ async def test_concurrent_entries_have_one_order(engines):
         *(engines.audit_log.record(asked(request_id=str(n)), "done") for n in range(24))
     )
 
-    found = await engines.audit_log.page(ALL, oldest_first=True)
+    audit_logs = await engines.audit_log.page(ALL, oldest_first=True)
 
-    assert [entry.seq for entry in found] == list(range(1, 25))
-    assert Chain(whole=True).look(entry.fields() for entry in found) is None
+    assert [entry.seq for entry in audit_logs] == list(range(1, 25))
+    assert Chain(whole=True).look(entry.fields() for entry in audit_logs) is None
 
 
 @pytest.mark.parametrize(
@@ -130,8 +130,8 @@ async def test_tampering_is_detected(engines, database_url, statement, seq):
         f"alter table audit disable trigger user; {statement}; alter table audit enable trigger user",
     )
 
-    found = await engines.audit_log.page(ALL, oldest_first=True)
-    fault = Chain(whole=True).look(entry.fields() for entry in found)
+    audit_logs = await engines.audit_log.page(ALL, oldest_first=True)
+    fault = Chain(whole=True).look(entry.fields() for entry in audit_logs)
     assert fault is not None
     assert fault.seq == seq
 

@@ -119,10 +119,10 @@ async def restored(target, folder):
 
 async def received(storage, queue):
     bodies = []
-    while some := await storage.queues.receive(
+    while messages := await storage.queues.receive(
         queue, messages_max=1_000, visibility_timeout_ms=60_000
     ):
-        bodies += [one.body for one in some]
+        bodies += [one.body for one in messages]
     return bodies
 
 
@@ -140,7 +140,7 @@ async def test_acknowledged_writes_are_restored_and_offsets_not_reused(source, t
 
     async with open_storage(target) as storage:
         read = await storage.streams.read_shard(CLICKS, 0, ReadFrom(offset=0))
-        held = [(one.offset, one.record.data) for one in read.records]
+        held = [(record.offset, record.record.data) for record in read.records]
         [after] = await storage.streams.append_to_shard(CLICKS, 0, [Record(b"after")])
         gap = await storage.streams.read_shard(CLICKS, 0, ReadFrom(offset=len(held)))
         bodies = await received(storage, ORDERS)
@@ -152,7 +152,7 @@ async def test_acknowledged_writes_are_restored_and_offsets_not_reused(source, t
     assert after.offset >= RESTORE_SKIPS_OFFSETS > writer.put[-1][0]
     assert gap.gap is not None
     assert (gap.gap.first, gap.gap.next) == (len(held), after.offset)
-    assert [one.record.data for one in gap.records] == [b"after"]
+    assert [record.record.data for record in gap.records] == [b"after"]
     assert manifest.began_at_ms <= manifest.ended_at_ms
 
 
@@ -168,7 +168,9 @@ async def test_configuration_and_progress_are_restored(source, target, tmp_path)
         stats = await storage.queues.stats(LATER)
         hook = await storage.webhooks.opened(HOOK)
         chain = Chain(whole=True)
-        fault = chain.look([one.fields() for one in await storage.audit_log.page(AuditFilter())])
+        fault = chain.look(
+            [audit_log.fields() for audit_log in await storage.audit_log.page(AuditFilter())]
+        )
         [again] = await storage.queues.send(LATER, [NewMessage(b"once")], idempotency_key="k")
         [more] = await storage.streams.append_to_shard(CLICKS, 0, [Record(b"more")])
         await storage.groups.commit(READERS, [Commit(0, more.offset + 1)])

@@ -119,14 +119,14 @@ async def test_groups_are_listed_by_name(groups):
     for name in ("b", "a", "ab"):
         await groups.put(GroupName(name), GroupSpec(stream="clicks"))
 
-    assert [one.name.name for one in await groups.list_groups("default")] == [
+    assert [group.name.name for group in await groups.list_groups("default")] == [
         "a",
         "ab",
         "b",
         "readers",
     ]
     assert [
-        one.name.name for one in await groups.list_groups("default", prefix="a", after="a")
+        group.name.name for group in await groups.list_groups("default", prefix="a", after="a")
     ] == ["ab"]
 
 

@@ -115,5 +115,5 @@ async def test_large_response_reaches_slow_client_whole(storage):
         following = await reader.readuntil(b"\r\n\r\n")
         writer.close()
 
-    assert [one["body"] for one in json.loads(told)["messages"]] == [body]
+    assert [message["body"] for message in json.loads(told)["messages"]] == [body]
     assert following.startswith(b"HTTP/1.1 200 ")

@@ -374,9 +374,9 @@ async def test_old_unsettled_messages_leave_log_and_are_delivered(storage, redis
 
 def commits(redis_url: str) -> int:
     with redis.Redis.from_url(redis_url) as client:
-        told = client.info("commandstats")
-    assert isinstance(told, dict)
-    return int(told.get("cmdstat_exec", {"calls": 0})["calls"])
+        info = client.info("commandstats")
+    assert isinstance(info, dict)
+    return int(info.get("cmdstat_exec", {"calls": 0})["calls"])
 
 
 async def two_queues(storage: Storage) -> tuple[QueueName, QueueName]:

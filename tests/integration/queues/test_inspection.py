@@ -373,13 +373,13 @@ async def test_page_holds_at_least_one_message_however_large(engines, monkeypatc
 
 async def pages(look):
     """Read all pages of WORK that a verb returns."""
-    found = []
+    actual_pages = []
     after: int | None = -1
     while after is not None:
         page, after = await look(WORK, after_offset=after)
         if page:
-            found.append(page)
-    return found
+            actual_pages.append(page)
+    return actual_pages
 
 
 async def test_dead_letter_counts_by_reason_may_be_stale(engines, clock, monkeypatch):

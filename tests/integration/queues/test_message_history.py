@@ -163,9 +163,9 @@ async def test_event_count_is_bounded_and_truncation_is_reported(engines, monkey
         await engines.queues.send(WORK, [NewMessage(b"x") for _ in range(100)])
     await engines.queues.receive(WORK)
 
-    noted = await engines.inspector.events(WORK)
-    first, last = history_of(0, noted), history_of(999, noted)
-    assert 200 <= len(noted) <= 301
+    events = await engines.inspector.events(WORK)
+    first, last = history_of(0, events), history_of(999, events)
+    assert 200 <= len(events) <= 301
     assert ([event.what for event in first.events], first.truncated) == ([What.DELIVERED], True)
     assert (last.state, last.truncated) == ("ready", False)
 

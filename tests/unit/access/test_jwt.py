@@ -309,7 +309,7 @@ async def test_concurrent_callers_share_one_key_fetch(issuers, token, server):
     server.hold.set()
 
     principals = await asyncio.gather(*callers[1:])
-    assert [one.name for one in principals] == ["ann", "ann"]
+    assert [principal.name for principal in principals] == ["ann", "ann"]
     assert server.requests == 1
 
 

@@ -62,9 +62,9 @@ def entry(offset: int, ms: int, before: int, *batches: list[Record]) -> LogEntry
 def told(entries: list[LogEntry]) -> list[LogRecord]:
     """Decode the records of a log directly."""
     return [
-        LogRecord(one.first + nth, one.arrival_ms, record)
-        for one in entries
-        for nth, record in enumerate(decode_batches(one.batches))
+        LogRecord(each_entry.first + nth, each_entry.arrival_ms, record)
+        for each_entry in entries
+        for nth, record in enumerate(decode_batches(each_entry.batches))
     ]
 
 
@@ -127,9 +127,9 @@ def test_range_can_start_and_end_inside_entries(entries, data):
     edges = st.integers(entries[0].first - 1, entries[-1].next + 1)
     low, high = sorted((data.draw(edges), data.draw(edges)))
 
-    found = records_of(batch_of(entries, low, high, 0))
+    records = records_of(batch_of(entries, low, high, 0))
 
-    assert found == [one for one in told(entries) if low <= one.offset < high]
+    assert records == [one for one in told(entries) if low <= one.offset < high]
 
 
 @given(logs(), st.integers(1, 4), st.integers(1, 3_000))
@@ -152,7 +152,7 @@ def test_log_bytes_of_adjacent_ranges_add_up(entries, data):
 
     counted = log_bytes(entries, low, cut) + log_bytes(entries, cut, high)
 
-    assert counted == sum(one.size_bytes for one in entries)
+    assert counted == sum(each_entry.size_bytes for each_entry in entries)
 
 
 def test_hash_columns_hold_the_hash_key_of_the_key():
@@ -197,8 +197,10 @@ def test_footer_describes_contents_of_file(tmp_path):
         OF.attempt,
     )
     assert len(groups) > 10
-    assert [one.first_offset for one in groups[1:]] == [one.next_offset for one in groups[:-1]]
-    assert sum(one.records for one in groups) == 1_495
+    assert [group.first_offset for group in groups[1:]] == [
+        group.next_offset for group in groups[:-1]
+    ]
+    assert sum(group.records for group in groups) == 1_495
 
 
 def test_row_group_is_located_by_offset_and_by_time(tmp_path):

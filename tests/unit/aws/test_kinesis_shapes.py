@@ -78,11 +78,11 @@ def assert_bounded(rule: Rule, name: str) -> None:
 
 
 def test_all_stream_operations_are_implemented():
-    wanted = {
+    operations = {
         name for name in MODEL["operations"] if not any(word in name for word in OTHER_THINGS)
     }
 
-    assert KINESIS.operations.keys() == wanted
+    assert KINESIS.operations.keys() == operations
 
 
 @pytest.mark.parametrize("operation", KINESIS.operations.values(), ids=lambda one: one.name)

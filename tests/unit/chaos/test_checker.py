@@ -493,10 +493,10 @@ VIOLATIONS: list[tuple[str, Invariant, list[Operation]]] = [
     ids=[violation[0] for violation in VIOLATIONS],
 )
 def test_violated_invariant_is_reported(invariant, history):
-    found = invariant(history)
+    actual_invariant = invariant(history)
 
-    assert len(found.violations) == 1, found
-    assert not found.holds
+    assert len(actual_invariant.violations) == 1, actual_invariant
+    assert not actual_invariant.holds
 
 
 def test_every_invariant_has_a_violating_history():
@@ -638,9 +638,9 @@ def test_dead_letter_with_only_lost_deliveries_is_not_lost():
 
 
 def test_invariants_of_absent_features_are_skipped():
-    found = {finding.name for finding in checker.check([], checker.ARCHIVE_INVARIANTS)}
+    names = {finding.name for finding in checker.check([], checker.ARCHIVE_INVARIANTS)}
 
-    assert len(found) == len(checker.INVARIANTS) - len(checker.ARCHIVE_INVARIANTS)
+    assert len(names) == len(checker.INVARIANTS) - len(checker.ARCHIVE_INVARIANTS)
 
 
 def test_receive_overlapping_acknowledgement_is_allowed():

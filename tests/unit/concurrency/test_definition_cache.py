@@ -146,9 +146,9 @@ async def test_concurrent_misses_share_one_read(cache, source):
     readers = [await begun(cache.get(ORDERS)) for _ in range(10)]
 
     source.resume()
-    found = await asyncio.gather(*readers)
+    results = await asyncio.gather(*readers)
 
-    assert {queue.version for queue in found} == {1}
+    assert {queue.version for queue in results} == {1}
 
 
 async def test_cancelled_reader_does_not_cancel_shared_read(cache, source):
@@ -231,9 +231,9 @@ async def test_concurrent_fresh_reads_share_one_later_read(cache, source):
     fresh = [await begun(cache.fresh(ORDERS)) for _ in range(10)]
 
     source.resume()
-    found = await asyncio.gather(early, *fresh)
+    results = await asyncio.gather(early, *fresh)
 
-    assert [queue.version for queue in found] == [1] + [2] * 10
+    assert [queue.version for queue in results] == [1] + [2] * 10
 
 
 async def test_missing_definition_is_not_cached(cache, source):

@@ -5,7 +5,10 @@ from api.config.sources import COMMAND, DEFAULT, effective_settings, with_origin
 
 
 def told(settings):
-    return {one.name: one for one in effective_settings(settings)}
+    return {
+        effective_setting.name: effective_setting
+        for effective_setting in effective_settings(settings)
+    }
 
 
 def test_first_source_determines_setting(monkeypatch, tmp_path):
@@ -23,8 +26,8 @@ def test_first_source_determines_setting(monkeypatch, tmp_path):
 def test_child_process_learns_origins_of_settings(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MILLSTREAM_PORT", "9002")
-    given = read_settings(workers=2)
-    environment = with_origins(given, {"MILLSTREAM_PORT": "9002", "MILLSTREAM_WORKERS": "2"})
+    settings = read_settings(workers=2)
+    environment = with_origins(settings, {"MILLSTREAM_PORT": "9002", "MILLSTREAM_WORKERS": "2"})
 
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
@@ -41,6 +44,6 @@ def test_secrets_are_redacted(monkeypatch, tmp_path):
     monkeypatch.setenv("REDIS_URL", "redis://:hunter2@localhost:6379")
     monkeypatch.setenv("MILLSTREAM_ARCHIVE_URL", "s3://key:hunter2@bucket/path")
 
-    values = [one.value for one in effective_settings(read_settings())]
+    values = [effective_setting.value for effective_setting in effective_settings(read_settings())]
 
     assert not any("hunter2" in value for value in values)

@@ -113,9 +113,9 @@ def test_every_client_frame_is_accepted_by_the_service():
 
 def test_every_server_frame_is_known_to_the_client():
     told = {kind.__struct_config__.tag for kind in server.ServerFrameBase.__subclasses__()}
-    known = {kind.__struct_config__.tag for kind in ServerFrame.__args__}
+    tags = {kind.__struct_config__.tag for kind in ServerFrame.__args__}
 
-    assert known == told
+    assert tags == told
 
 
 def test_unknown_frame_is_ignored():
@@ -128,11 +128,11 @@ def test_credit_is_granted_when_half_is_used_and_then_pinged():
     talk.hear(packed(messages(1, 1, 2, 3, 4)))
 
     first, nothing = talk.take()
-    _, said = talk.take()
+    _, output = talk.take()
 
     assert first.body == b"hello"
     assert nothing == []
-    credit, ping = said
+    credit, ping = output
     assert (credit["messages"], credit["bytes"], credit["seq"]) == (2, 10, 1)
     assert ping == {"type": "ping"}
 
@@ -141,9 +141,9 @@ def test_large_message_uses_half_of_byte_credit():
     talk = opened(WORK)
     talk.hear(packed(server.Messages("s", 1, [message(1, b"x" * 600)])))
 
-    _, said = talk.take()
+    _, output = talk.take()
 
-    assert (said[0]["messages"], said[0]["bytes"]) == (1, 600)
+    assert (output[0]["messages"], output[0]["bytes"]) == (1, 600)
 
 
 def test_resumed_session_repeats_unconfirmed_frames():

@@ -67,9 +67,9 @@ def test_record_is_encoded_on_one_line():
         line = FORMATS[JSON_OF_SHARD].encode(3, LogRecord(5, 1, record))
 
         assert len(line.decode().splitlines()) == 1
-        told = msgspec.json.decode(line)
-        assert (told["shard"], told["offset"]) == (3, 5)
-    assert told["data_base64"] == "/wo="
+        text = msgspec.json.decode(line)
+        assert (text["shard"], text["offset"]) == (3, 5)
+    assert text["data_base64"] == "/wo="
 
 
 # Heartbeats
@@ -131,14 +131,14 @@ def events(tail: SomeTail, text: EventEncoder, wanted: Any = None) -> Events:
 
 
 async def first(told: Events, count: int) -> list[bytes]:
-    found = []
+    actual_pieces = []
     pieces = told.pieces()
     async for piece in pieces:
-        found.append(piece)
-        if len(found) == count:
+        actual_pieces.append(piece)
+        if len(actual_pieces) == count:
             break
     await pieces.aclose()
-    return found
+    return actual_pieces
 
 
 async def test_line_format_sends_heartbeats_with_cursor():
@@ -197,7 +197,9 @@ async def test_fatal_error_is_sent_as_problem(tail, code):
 
 
 def test_heartbeat_has_form_of_the_format():
-    told = HeartbeatNotice("c")
+    heartbeat = HeartbeatNotice("c")
 
-    assert encoder_for(b"", STREAM).encode_heartbeat(told, {0: 1}, moved=False).startswith(b":")
+    assert (
+        encoder_for(b"", STREAM).encode_heartbeat(heartbeat, {0: 1}, moved=False).startswith(b":")
+    )
     assert encoder_for(b"application/x-ndjson", STREAM).kind == "application/x-ndjson"
