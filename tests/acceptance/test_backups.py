@@ -20,7 +20,7 @@ def place() -> Iterator[Path]:
         yield Path(place)
 
 
-def told(*words: str | Path) -> tuple[int, str]:
+def run_command(*words: str | Path) -> tuple[int, str]:
     done = command(*map(str, words), environment=NO_ARCHIVE)
     return done.returncode, done.stdout + done.stderr
 
@@ -33,13 +33,13 @@ def test_backups_of_running_and_stopped_deployments_restore(place):
         with httpx.Client(base_url=at_first.url) as http:
             http.put("/v1/queues/orders", json={}).raise_for_status()
             http.post(MESSAGES, content=b"one").raise_for_status()
-            running = told("backup", place / "running", "--data", data)
+            running = run_command("backup", place / "running", "--data", data)
             http.post(MESSAGES, content=b"two").raise_for_status()
-        in_use = told("restore", place / "running", "--data", data)
+        in_use = run_command("restore", place / "running", "--data", data)
         at_first.end()
-    stopped = told("backup", place / "stopped", "--data", data)
-    back = told("restore", place / "stopped", "--data", restored)
-    again = told("restore", place / "stopped", "--data", restored)
+    stopped = run_command("backup", place / "stopped", "--data", data)
+    back = run_command("restore", place / "stopped", "--data", restored)
+    again = run_command("restore", place / "stopped", "--data", restored)
     with (
         deployed(log, "--data", str(restored), environment=NO_ARCHIVE) as anew,
         httpx.Client(base_url=anew.url) as http,

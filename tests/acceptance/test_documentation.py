@@ -86,8 +86,8 @@ def emptied(millstream: Deployment) -> Iterator[str]:
     yield millstream.url
     with httpx.Client(base_url=f"{millstream.url}/v1", timeout=30) as http:
         for nouns in ("groups", "queues", "streams"):
-            for one in http.get(f"/{nouns}", params={"limit": 1000}).json()["items"]:
-                http.delete(f"/{nouns}/{one['name']}").raise_for_status()
+            for item in http.get(f"/{nouns}", params={"limit": 1000}).json()["items"]:
+                http.delete(f"/{nouns}/{item['name']}").raise_for_status()
 
 
 def session(page: Path, folder: Path, url: str) -> str:
@@ -126,14 +126,14 @@ def _own(block: Block, url: str) -> str:
 
 def _environment(folder: Path, url: str) -> dict[str, str]:
     """The environment without settings of Millstream or AWS, except the service's URL."""
-    kept = {
+    fields = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith(("MILLSTREAM_", "AWS_", "REDIS_URL", "DATABASE_URL"))
     }
     return {
-        **kept,
-        "PATH": f"{Path(sys.executable).parent}:{kept['PATH']}",
+        **fields,
+        "PATH": f"{Path(sys.executable).parent}:{fields['PATH']}",
         "PYTHON": sys.executable,
         "PYTHONPATH": f"{ROOT}:{ROOT / 'openapi' / 'sdk' / 'python'}",
         "JQ": str(JQ),

@@ -77,10 +77,10 @@ def test_every_process_reports_itself(millstream):
     roles: set[str] = set()
     while not roles >= {"api", "sweeper", "deliverer"} and time.monotonic() < give_up_at:
         seen = httpx.get(f"{millstream.url}/v1/processes").json()["items"]
-        roles = {one["role"] for one in seen}
+        roles = {item["role"] for item in seen}
 
     assert roles >= {"api", "sweeper", "deliverer"}
-    assert {one["pid"] for one in seen} <= set(descendants(millstream.process.pid))
+    assert {item["pid"] for item in seen} <= set(descendants(millstream.process.pid))
 
 
 def test_arrow_is_not_loaded_without_an_archive(millstream):
@@ -252,7 +252,7 @@ def receive(client: httpx.Client) -> list[dict[str, str]]:
 
 def append(url: str, stream: str, data: list[str]) -> None:
     httpx.put(f"{url}/v1/streams/{stream}", json={"shards": 1}).raise_for_status()
-    records = [{"data": one, "key": "k"} for one in data]
+    records = [{"data": item, "key": "k"} for item in data]
     answer = httpx.post(f"{url}/v1/streams/{stream}/records", json={"records": records})
     answer.raise_for_status()
 

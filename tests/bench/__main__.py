@@ -122,8 +122,8 @@ def main() -> int:
         with house(data) as served:
             measured = _in_order(_measured(served, plan, chosen))
     sys.stdout.write(f"{table(measured)}\nThe store's allocator: {told['machine']['allocator']}\n")
-    _write(options.json, told | {"rows": [as_json(one) for one in measured]})
-    return NOT_MEASURED if any(one.trouble for one in measured) else 0
+    _write(options.json, told | {"rows": [as_json(measurement) for measurement in measured]})
+    return NOT_MEASURED if any(measurement.trouble for measurement in measured) else 0
 
 
 def _options() -> argparse.Namespace:

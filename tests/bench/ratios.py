@@ -99,10 +99,14 @@ HEADINGS = ("row", "value", "reference", "ratio", "range", "bar", "verdict")
 def table(measured: Iterable[Measured]) -> str:
     """The rows as an aligned Markdown table, with notes."""
     measured = list(measured)
-    lines = [HEADINGS, *(_cells(one) for one in measured)]
+    lines = [HEADINGS, *(_cells(measurement) for measurement in measured)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(HEADINGS))]
     ruled = [lines[0], tuple("-" * width for width in widths), *lines[1:]]
-    notes = [f"{one.row.name}: {note}" for one in measured for note in _remarks(one)]
+    notes = [
+        f"{measurement.row.name}: {note}"
+        for measurement in measured
+        for note in _remarks(measurement)
+    ]
     return "\n".join([*(_line(cells, widths) for cells in ruled), *([""] if notes else []), *notes])
 
 

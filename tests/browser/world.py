@@ -148,7 +148,7 @@ async def _happen(storage: Storage, clock: ManualClock) -> None:
     clock.advance(ms=HOUR_MS - MINUTE_MS)
     await _send(storage, EMAILS, [b'{"to": "user-%d"}' % n for n in range(60)])
     messages = await storage.queues.receive(EMAILS, messages_max=10)
-    acks = [Settlement(one.receipt_handle, SettleAction.ACK) for one in messages]
+    acks = [Settlement(message.receipt_handle, SettleAction.ACK) for message in messages]
     await storage.queues.settle(EMAILS, acks)
     clock.advance(ms=20 * SECOND_MS)
     await storage.queues.receive(EMAILS, messages_max=8)

@@ -22,7 +22,9 @@ async def flip_bytes(site: Site, stage: Stage) -> None:
     chance = stage.chance("damage")
     files = sorted((site.place / "data" / "archive").rglob("*.parquet"))
     paths = await _paths(stage.url)
-    expected_files = [path for path in files if any(str(path).endswith(one) for one in paths)]
+    expected_files = [
+        path for path in files if any(str(path).endswith(each_path) for each_path in paths)
+    ]
     for path in chance.sample(expected_files, min(FLIPS, len(expected_files))):
         _flip(path, at := _place(path, chance))
         told = await _verified(site)

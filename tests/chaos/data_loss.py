@@ -129,7 +129,7 @@ async def run_scenario(name: str, seed: int, place: Path, tools: Tools) -> Outco
             recovered_s=recovered_s,
             must=[invariant(told) for invariant in MUST],
             counted=[invariant(told) for invariant in COUNTED],
-            gaps=sum(len(one.gaps) for one in told),
+            gaps=sum(len(answer.gaps) for answer in told),
             complaints=complaints_in(site.log),
         )
 

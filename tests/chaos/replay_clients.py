@@ -79,8 +79,8 @@ async def _note(
 def _ends(told: Any) -> Told:
     return Told(
         tuple(
-            Seen(shard=one["index"], offset=one["next"], parents=tuple(one["parents"]))
-            for one in told["items"]
+            Seen(shard=item["index"], offset=item["next"], parents=tuple(item["parents"]))
+            for item in told["items"]
         )
     )
 

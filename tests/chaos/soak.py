@@ -62,7 +62,7 @@ class Soaked(msgspec.Struct, frozen=True):
     @property
     def holds(self) -> bool:
         """Return whether nothing grows unexpectedly."""
-        return all(one.is_bounded for one in self.judged) and not self.complaints
+        return all(measurement.is_bounded for measurement in self.judged) and not self.complaints
 
     def report(self) -> str:
         """The complete report."""

@@ -92,9 +92,9 @@ class Streams:
         invoked = self.caller.history.now()
         answer = await self.caller.http.get(f"/v1/streams/{stream}/shards")
         [start] = [
-            one["start"]
-            for one in answer.raise_for_status().json()["items"]
-            if one["index"] == shard
+            item["start"]
+            for item in answer.raise_for_status().json()["items"]
+            if item["index"] == shard
         ]
         told = Told(gaps=(Gap(shard, offset, start, "expired"),))
         self.caller.went_well(Kind.READ, stream, invoked, told, first=offset)
@@ -113,7 +113,9 @@ class Streams:
         except httpx.HTTPError:
             return []
         items = answer.json()["items"] if answer.is_success else []
-        return sorted((int(one["first_hash_key"]), one["index"]) for one in items if one["open"])
+        return sorted(
+            (int(item["first_hash_key"]), item["index"]) for item in items if item["open"]
+        )
 
     async def read_as(self, stream: str, group: str) -> tuple[Operation, str]:
         """Read as a member of a group; return the operation and the commit token."""
@@ -182,7 +184,9 @@ def _page(told: Any, shard: int) -> Told:
 
 def records_of(told: Any, shard: int) -> tuple[Seen, ...]:
     """Records of a shard, in the format of REST and WebSocket."""
-    return tuple(Seen(value=one["data"], shard=shard, offset=one["offset"]) for one in told)
+    return tuple(
+        Seen(value=answer["data"], shard=shard, offset=answer["offset"]) for answer in told
+    )
 
 
 def _records(told: Any) -> tuple[Seen, ...]:
@@ -194,15 +198,16 @@ def _records(told: Any) -> tuple[Seen, ...]:
 
 def _gaps(told: Any, shard: int = 0) -> tuple[Gap, ...]:
     return tuple(
-        Gap(one.get("shard", shard), one["first"], one["next"], one["reason"]) for one in told
+        Gap(answer.get("shard", shard), answer["first"], answer["next"], answer["reason"])
+        for answer in told
     )
 
 
 def _shards(told: Any) -> Told:
     return Told(
         tuple(
-            Seen(shard=one["index"], offset=one["next"], parents=tuple(one["parents"]))
-            for one in told["items"]
+            Seen(shard=item["index"], offset=item["next"], parents=tuple(item["parents"]))
+            for item in told["items"]
         )
     )
 

@@ -106,7 +106,11 @@ async def test_replay_is_paused_resumed_and_cancelled(storage, working, ended, r
     assert over.state is JobState.CANCELLED
     assert sum(part.sent for part in paused.parts) <= there < RECORDS
     actual_records = await everything(storage)
-    assert len({one.record.data for one in actual_records}) == len(actual_records) < RECORDS
+    assert (
+        len({actual_record.record.data for actual_record in actual_records})
+        == len(actual_records)
+        < RECORDS
+    )
 
 
 async def test_replay_to_deleted_target_fails_with_reason(storage, working, ended, records):

@@ -219,7 +219,7 @@ async def test_attempt_fails_and_is_retried_when_jvm_is_killed(
     assert sparks.jvm_pid != killed
 
 
-async def begin(storage, job_id, worker, attempt):
+async def wait_until_running(storage, job_id, worker, attempt):
     """Wait until the worker is running this attempt; return all its descendants."""
 
     async def begun():
@@ -244,11 +244,11 @@ async def test_job_of_killed_worker_is_finished_by_next_worker(
     log = tmp_path / "log"
 
     with worker_process(stores, log) as first:
-        left = await begin(storage, job.job_id, first, attempt=1)
+        left = await wait_until_running(storage, job.job_id, first, attempt=1)
         first.kill()
         killed = all_gone(left, within_s=10)
     with worker_process(stores, log) as second:
-        left = await begin(storage, job.job_id, second, attempt=2)
+        left = await wait_until_running(storage, job.job_id, second, attempt=2)
         second.terminate()
         code = await asyncio.to_thread(second.wait, 15)
         returned_job = await storage.jobs.get(job.job_id)

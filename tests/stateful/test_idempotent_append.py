@@ -236,10 +236,12 @@ class IdempotentAppendMachine(RuleBasedStateMachine):
 
     def check(self) -> None:
         records = self.everything()
-        assert Counter(one.data for one in records) == Counter(one.data for one in self.records)
+        assert Counter(record.data for record in records) == Counter(
+            record.data for record in self.records
+        )
         for key in KEYS[1:]:
-            sent = [one.data for one in self.records if one.key == key]
-            assert [one.data for one in records if one.key == key] == sent
+            sent = [record.data for record in self.records if record.key == key]
+            assert [record.data for record in records if record.key == key] == sent
 
     def everything(self) -> list[Record]:
         records: list[Record] = []

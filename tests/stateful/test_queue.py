@@ -84,7 +84,7 @@ class QueueMachine(RuleBasedStateMachine):
                 self.bench.run(self.queues.send(self.name, new, idempotency_key=key))
             return
         sent = self.bench.run(self.queues.send(self.name, new, idempotency_key=key))
-        assert [(one.offset, one.duplicate) for one in sent] == expected
+        assert [(message.offset, message.duplicate) for message in sent] == expected
 
     @rule(target=handles, messages_max=st.integers(1, 4), visibility_timeout_ms=TIMES_MS)
     def receive(self, messages_max: int, visibility_timeout_ms: int) -> Any:
@@ -187,7 +187,9 @@ class QueueMachine(RuleBasedStateMachine):
     def browsing_shows_each_message_where_it_is(self) -> None:
         self.model.settle_time()
         found, last = self.bench.run(self.storage.inspector.browse(self.name, messages_max=1_000))
-        shown = {one.offset: (one.body, one.state.value, one.receives) for one in found}
+        shown = {
+            result.offset: (result.body, result.state.value, result.receives) for result in found
+        }
         known = {
             message.offset: (message.body, self.model.shown_state(message), message.receives)
             for message in self.model.messages.values()
@@ -195,7 +197,7 @@ class QueueMachine(RuleBasedStateMachine):
         }
         assert last is None
         assert shown == known
-        assert [one.offset for one in found] == sorted(shown)
+        assert [result.offset for result in found] == sorted(shown)
 
     @invariant()
     def its_view_shows_everything_that_was_sent(self) -> None:
@@ -299,7 +301,7 @@ class StandardQueueMachine(QueueMachine):
     @rule(messages_max=st.integers(1, 4))
     def receive_dead(self, messages_max: int) -> None:
         received = self.bench.run(self.queues.receive(self.dead, messages_max=messages_max))
-        verdicts = [Settlement(one.receipt_handle, SettleAction.ACK) for one in received]
+        verdicts = [Settlement(message.receipt_handle, SettleAction.ACK) for message in received]
         if verdicts:
             self.bench.run(self.queues.settle(self.dead, verdicts))
 
@@ -308,10 +310,10 @@ class StandardQueueMachine(QueueMachine):
             self.waiting_dead[:messages_max],
             self.waiting_dead[messages_max:],
         )
-        assert [(one.body, one.receives) for one in received] == [
+        assert [(message.body, message.receives) for message in received] == [
             (body, receives) for _, body, receives in expected
         ]
-        assert {one.dead_letter_source for one in received} <= {self.name.name}
+        assert {message.dead_letter_source for message in received} <= {self.name.name}
 
 
 class GroupedQueueMachine(QueueMachine):

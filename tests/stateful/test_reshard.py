@@ -106,11 +106,11 @@ class ReshardMachine(RuleBasedStateMachine):
         known: dict[int, Line] = {}
         waiting, seen = [shard], {shard.index}
         while waiting:
-            one = waiting.pop()
-            if one.index in self.lines:
-                known[one.index] = self.lines[one.index]
+            item = waiting.pop()
+            if item.index in self.lines:
+                known[item.index] = self.lines[item.index]
                 continue
-            parents = [p for p in self.stream.parents_of(one) if p.index not in seen]
+            parents = [p for p in self.stream.parents_of(item) if p.index not in seen]
             seen |= {parent.index for parent in parents}
             waiting += parents
         return known

@@ -134,8 +134,8 @@ def kinesis(port: int, folder: Path) -> dict[str, Round]:
 
 def _wait_until_active(aws: Aws) -> None:
     for _ in range(100):
-        told = aws.ask(f"{TARGET}.DescribeStreamSummary", KINESIS, {"StreamName": NAME})
-        if told["StreamDescriptionSummary"]["StreamStatus"] == "ACTIVE":
+        response = aws.ask(f"{TARGET}.DescribeStreamSummary", KINESIS, {"StreamName": NAME})
+        if response["StreamDescriptionSummary"]["StreamStatus"] == "ACTIVE":
             return
     raise Unmeasurable("the stream was not made")
 
@@ -146,8 +146,8 @@ def _reads(aws: Aws, asked: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         aws.ask(f"{TARGET}.PutRecords", KINESIS, asked)
     shards = aws.ask(f"{TARGET}.ListShards", KINESIS, {"StreamName": NAME})["Shards"]
     shard = {"ShardId": shards[0]["ShardId"], "ShardIteratorType": "TRIM_HORIZON"}
-    told = aws.ask(f"{TARGET}.GetShardIterator", KINESIS, {"StreamName": NAME, **shard})
-    iterator = told["ShardIterator"]
+    response = aws.ask(f"{TARGET}.GetShardIterator", KINESIS, {"StreamName": NAME, **shard})
+    iterator = response["ShardIterator"]
     for _ in range(READS):
         fields = {"ShardIterator": iterator, "Limit": payloads.RECORDS}
         yield fields

@@ -136,9 +136,9 @@ class Archived:
 
     def _median(self, asked: list[CallRequest]) -> float:
         times = []
-        for one in asked:
+        for request in asked:
             began = perf_counter()
-            self._caller.request([one])
+            self._caller.request([request])
             times.append(perf_counter() - began)
         return sorted(times)[len(times) // 2] * 1e3
 

@@ -122,9 +122,9 @@ def from_json(told: dict[str, Any]) -> Curve:
         Series(one["label"], [(size, cost) for size, cost in one["points"]])
         for one in told.get("series", ())
     ]
-    known = {name: told[name] for name in ("name", "title", "size", "unit", "made", "log_costs")}
+    fields = {name: told[name] for name in ("name", "title", "size", "unit", "made", "log_costs")}
     return Curve(
-        **known,
+        **fields,
         expected=Expected(told["expected"]),
         series=series,
         notes=told["notes"],

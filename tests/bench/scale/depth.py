@@ -77,8 +77,8 @@ def _at_depth(
         return calls
 
     def acknowledge_some() -> int:
-        some, handles[:] = handles[: calls * TEN], handles[calls * TEN :]
-        tens = [some[at : at + TEN] for at in range(0, len(some), TEN)]
+        chosen_handles, handles[:] = handles[: calls * TEN], handles[calls * TEN :]
+        tens = [chosen_handles[at : at + TEN] for at in range(0, len(chosen_handles), TEN)]
         return caller.done([settle(DEEP, ten, action="ack") for ten in tens])
 
     batch = send_batch(DEEP, payloads.messages(TEN))

@@ -208,11 +208,11 @@ def test_table_headers_describe_position(http, name):
     archived, _ = as_table(http, name, "offset=15")
     hot, _ = as_table(http, name, "offset=20&end=24")
 
-    told = ("next-offset", "start", "tip", "records", "tier", "ended")
-    assert [archived.headers[f"millstream-{one}"] for one in told] == [
+    names = ("next-offset", "start", "tip", "records", "tier", "ended")
+    assert [archived.headers[f"millstream-{answer}"] for answer in names] == [
         *("20", "0", "25", "5", "archive", "false")
     ]
-    assert [hot.headers[f"millstream-{one}"] for one in told] == [
+    assert [hot.headers[f"millstream-{answer}"] for answer in names] == [
         *("24", "0", "25", "4", "hot", "false")
     ]
     assert archived.headers["content-type"] == ARROW

@@ -82,7 +82,7 @@ def test_message_is_sent_received_and_acknowledged(orders, client):
     sent = millstream("queue", "send", orders, "hello", "-o", "json").json
     received = millstream("queue", "receive", orders)
 
-    assert [one["offset"] for one in sent] == [0]
+    assert [message["offset"] for message in sent] == [0]
     assert received == CommandResult(0, "hello\n", "")
     assert stats(client, orders)["acknowledged"] == 1
 
@@ -94,7 +94,7 @@ def test_stdin_is_sent_by_line_or_whole(orders):
     received_lines = millstream("queue", "receive", orders, "-n", "9", "-o", "ndjson").lines
     assert lines.out == f"2 sent to queue {orders}.\n"
     assert whole.code == 0
-    assert [one["body"] for one in received_lines] == ["a", "b", "c\nd\n"]
+    assert [received_line["body"] for received_line in received_lines] == ["a", "b", "c\nd\n"]
 
 
 def test_kept_message_is_settled_by_its_handle(orders):
@@ -168,11 +168,11 @@ def test_configuration_is_set_by_options_and_by_field(name):
 
 
 def test_lists_are_tables_names_or_json(orders):
-    told = millstream("queue", "ls", "--prefix", orders)
+    result = millstream("queue", "ls", "--prefix", orders)
     names = millstream("queue", "ls", "--prefix", orders, "-q")
     values = millstream("queue", "ls", "--prefix", orders, "-o", "ndjson")
 
-    assert told.out.splitlines()[0].split() == [
+    assert result.out.splitlines()[0].split() == [
         "name",
         "type",
         "visibility",
@@ -196,13 +196,13 @@ def test_records_are_put_and_read_in_every_format(clicks):
     values = millstream("stream", "put", clicks, "--json", "--key-field", "k", stdin=b'{"k":"k"}')
 
     read = millstream("stream", "read", clicks)
-    told = millstream("stream", "read", clicks, "-o", "ndjson")
-    again = millstream("stream", "put", clicks, "--records", stdin=told.out.encode())
+    result = millstream("stream", "read", clicks, "-o", "ndjson")
+    again = millstream("stream", "put", clicks, "--records", stdin=result.out.encode())
 
     assert put.out == f"2 appended to stream {clicks}.\n"
     assert values.code == 0
     assert read.out == 'a\nb\n{"k":"k"}\n'
-    assert [(line["data"], line["key"]) for line in told.lines] == [
+    assert [(line["data"], line["key"]) for line in result.lines] == [
         ("a", "k"),
         ("b", "k"),
         ({"k": "k"}, "k"),

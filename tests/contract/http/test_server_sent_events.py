@@ -296,7 +296,7 @@ def test_filtered_read_with_limit_can_be_continued(client, stream):
         if end["reason"] == "tip":
             break
 
-    assert sorted(int(one["data"]) for one in found) == [
+    assert sorted(int(result["data"]) for result in found) == [
         number for number in range(40) if number % len(KEYS) < 3
     ]
 
@@ -461,11 +461,11 @@ async def test_hundred_readers_get_every_record_once(service_url, client, stream
             await asyncio.to_thread(append, client, stream, first, 40)
         results = await asyncio.gather(*reading)
 
-    assert all(len(set(one)) == len(one) == many for one in results)
-    assert all(set(one) == set(results[0]) for one in results)
-    for one in results:
+    assert all(len(set(result)) == len(result) == many for result in results)
+    assert all(set(result) == set(results[0]) for result in results)
+    for result in results:
         for shard in (0, 1):
-            offsets = [offset for at, offset in one if at == shard]
+            offsets = [offset for at, offset in result if at == shard]
             assert offsets == list(range(len(offsets)))
 
 

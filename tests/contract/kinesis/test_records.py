@@ -252,9 +252,9 @@ def test_record_is_put_and_read_by_arn(kinesis, single):
         StreamARN=arn, ShardId="shardId-000000000000", ShardIteratorType="TRIM_HORIZON"
     )
 
-    told = kinesis.get_records(ShardIterator=response["ShardIterator"], StreamARN=arn)
+    returned_response = kinesis.get_records(ShardIterator=response["ShardIterator"], StreamARN=arn)
 
-    assert [record["Data"] for record in told["Records"]] == [b"x"]
+    assert [record["Data"] for record in returned_response["Records"]] == [b"x"]
 
 
 def test_stream_view_is_readable_and_not_writable(client, kinesis, name):

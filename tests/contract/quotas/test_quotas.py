@@ -83,7 +83,7 @@ def test_namespace_is_created_shown_changed_listed_and_deleted(client):
     assert (shown.json()["queues_max"], changed.json()["queues_max"]) == (1, None)
     assert len(shown.json()["account_id"]) == 12
     refused(stale, 412, "precondition_failed")
-    assert [one["name"] for one in page["items"]] == ["shop"]
+    assert [item["name"] for item in page["items"]] == ["shop"]
     assert client.delete("/v1/namespaces/shop").status_code == 204
     refused(client.get("/v1/namespaces/shop"), 404, "namespace_not_found")
 

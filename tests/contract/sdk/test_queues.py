@@ -55,7 +55,7 @@ def test_json_of_non_json_body_raises(orders):
 def test_large_send_is_split_into_calls_in_order(orders):
     sent = orders.send_many(str(number) for number in range(1_500))
 
-    assert [one.offset for one in sent] == list(range(1_500))
+    assert [message.offset for message in sent] == list(range(1_500))
     assert orders.stats().ready == 1_500
 
 

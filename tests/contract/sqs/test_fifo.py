@@ -31,7 +31,7 @@ def test_sequence_numbers_have_twenty_digits_and_increase(sqs, fifo_url):
 
     assert [len(number) for number in numbers] == [20, 20]
     assert int(numbers[0]) < int(numbers[1])
-    assert [one["Attributes"]["SequenceNumber"] for one in received] == numbers
+    assert [message["Attributes"]["SequenceNumber"] for message in received] == numbers
 
 
 def test_repeat_returns_first_result_and_adds_nothing(sqs, fifo_url):

@@ -146,9 +146,9 @@ def test_groups_keep_order_and_repeated_send_is_one_message(steps):
         entry["MessageId"] for entry in (first, second, third)
     ]
     assert [message["Body"] for message in messages] == ["one", "two", "three"]
-    assert [one["MessageGroupId"] for one in attributes] == ["a", "a", "b"]
-    assert [one["MessageDeduplicationId"] for one in attributes] == ["1", "2", "3"]
-    numbers = [one["SequenceNumber"] for one in attributes]
+    assert [attribute["MessageGroupId"] for attribute in attributes] == ["a", "a", "b"]
+    assert [attribute["MessageDeduplicationId"] for attribute in attributes] == ["1", "2", "3"]
+    numbers = [attribute["SequenceNumber"] for attribute in attributes]
     assert numbers == [entry["SequenceNumber"] for entry in (first, second, third)]
     assert numbers == sorted(set(numbers))
     assert steps["groups"]["after"] == [0, 0, 0]

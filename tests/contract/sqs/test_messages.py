@@ -134,7 +134,7 @@ def test_trace_header_of_request_is_default_attribute(sqs, url):
     )
 
     assert "MD5OfMessageSystemAttributes" not in alone
-    assert {one["Body"]: one["Attributes"]["AWSTraceHeader"] for one in received} == {
+    assert {message["Body"]: message["Attributes"]["AWSTraceHeader"] for message in received} == {
         "alone": header,
         "batch": header,
         "own": "Root=1-5759e988-bd862e3f",

@@ -364,6 +364,6 @@ async def test_socket_of_another_namespace_finds_nothing(secured_service: Secure
         await socket.hello(token=key.word)
         replies = [await socket.request(frame, **fields) for _, frame, fields in ASKED]
 
-    codes = {one.get("problem", {}).get("code") for one in replies if one["type"] == "error"}
-    assert all(one["type"] == "error" or one.get("results") for one in replies), replies
+    codes = {reply.get("problem", {}).get("code") for reply in replies if reply["type"] == "error"}
+    assert all(reply["type"] == "error" or reply.get("results") for reply in replies), replies
     assert codes <= {"queue_not_found", "stream_not_found", "group_not_found"}

@@ -322,7 +322,9 @@ async def entries(
     """Wait for the newest log entries with an outcome; some are written in the background."""
     for _ in range(500):
         audit_logs = await secured_service.storage.audit_log.page(AuditFilter(resource=resource))
-        if told := [entry for entry in audit_logs if outcome in (None, entry.outcome)]:
-            return told
+        if returned_audit_logs := [
+            entry for entry in audit_logs if outcome in (None, entry.outcome)
+        ]:
+            return returned_audit_logs
         await asyncio.sleep(0.02)
     return []

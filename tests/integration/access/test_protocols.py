@@ -193,7 +193,7 @@ async def test_names_are_isolated_per_namespace(secured_service: SecuredService)
 
     assert before.status_code == 404
     assert made.status_code == 201
-    assert [one["name"] for one in seen.json()["items"]] == ["theirs"]
+    assert [item["name"] for item in seen.json()["items"]] == ["theirs"]
     assert elsewhere.status_code == 403
 
 

@@ -53,8 +53,8 @@ async def test_anonymous_visitor_gets_only_assets_of_login_page(service):
     responses = [await service.request("GET", path) for path in paths if "/static/" in path]
 
     assert len(responses) >= 4
-    assert {one.status_code for one in responses} == {200}
-    assert all("immutable" in one.headers["cache-control"] for one in responses)
+    assert {response.status_code for response in responses} == {200}
+    assert all("immutable" in response.headers["cache-control"] for response in responses)
     for path in ("/ui/static/x/%2e%2e/assets.py", "/ui/static/x/vendor/VENDOR.toml"):
         assert (await service.request("GET", path)).status_code == 404
 
@@ -184,7 +184,7 @@ async def test_search_looks_beyond_one_page(service):
 
     response = await service.request("GET", "/ui/queues/orders/messages?q=needle", headers=cookie)
     while received := await service.storage.queues.receive(ORDERS, messages_max=1_000):
-        verdicts = [Settlement(one.receipt_handle, SettleAction.REJECT) for one in received]
+        verdicts = [Settlement(message.receipt_handle, SettleAction.REJECT) for message in received]
         await service.storage.queues.settle(ORDERS, verdicts)
     dead = await service.request("GET", "/ui/queues/orders/dead-letters?q=needle", headers=cookie)
 

@@ -178,7 +178,7 @@ async def test_shard_accepts_thousand_records_per_second(limited, stream, clock)
     clock.advance(ms=1_000)
     later = await put(limited, 500)
 
-    assert [one["FailedRecordCount"] for one in told] == [0, 0, 500]
+    assert [answer["FailedRecordCount"] for answer in told] == [0, 0, 500]
     refused = told[2]["Records"][0]
     assert refused == {
         "ErrorCode": "ProvisionedThroughputExceededException",
@@ -266,10 +266,10 @@ def answering(monkeypatch, *results):
 
     async def append_columns(self, name, columns, **_):
         return [
-            AppendedRange([nth], error=one)
-            if isinstance(one, MillstreamError)
-            else AppendedRange([nth], one.shard, one.offset, arrival_ms=one.arrival_ms)
-            for nth, one in enumerate(results)
+            AppendedRange([nth], error=result)
+            if isinstance(result, MillstreamError)
+            else AppendedRange([nth], result.shard, result.offset, arrival_ms=result.arrival_ms)
+            for nth, result in enumerate(results)
         ]
 
     monkeypatch.setattr(Streams, "append", append)

@@ -122,7 +122,7 @@ async def received(storage, queue):
     while messages := await storage.queues.receive(
         queue, messages_max=1_000, visibility_timeout_ms=60_000
     ):
-        bodies += [one.body for one in messages]
+        bodies += [message.body for message in messages]
     return bodies
 
 
@@ -158,7 +158,7 @@ async def test_acknowledged_writes_are_restored_and_offsets_not_reused(source, t
 
 async def test_configuration_and_progress_are_restored(source, target, tmp_path):
     async with open_storage(source) as storage:
-        token = await made(storage)
+        token = await create_one_of_each(storage)
     await backed_up(source, tmp_path / "backup")
     await restored(target, tmp_path / "backup")
 
@@ -186,7 +186,7 @@ async def test_configuration_and_progress_are_restored(source, target, tmp_path)
         assert (done.committed, done.records) == (more.offset + 1, 0)
 
 
-async def made(storage):
+async def create_one_of_each(storage):
     """Create one object of each kind; returns what the test must find again."""
     await storage.catalog.put_queue(ORDERS, QueueSpec(attempts_max=1))
     await storage.catalog.put_queue(LATER, QueueSpec())
@@ -203,11 +203,11 @@ async def made(storage):
     await storage.webhooks.put(HOOK, spec)
     request = CredentialRequest(name="ada", rights=Rights(roles=(Role.PRODUCER,)))
     _, secret = await storage.credentials.create(LOCAL_ADMINISTRATOR, request)
-    await storage.audit_log.record(asked(), "done", {"name": "orders"})
+    await storage.audit_log.record(audited_call(), "done", {"name": "orders"})
     return {"message_id": once.message_id, "word": secret.word}
 
 
-def asked():
+def audited_call():
     return AuditedCall.of(
         at_ms=1_700_000_000_000,
         door=Door.REST,

@@ -109,7 +109,7 @@ async def test_readers_waiting_at_tip_share_one_read_and_encoding(engines, feeds
     assert len({id(feed) for feed in some}) == 1
     assert [offsets(chunk) for chunk in chunks] == [[0, 1, 2]] * 100
     assert told == [b"0/0=0 0/1=1 0/2=2"] * 100
-    assert len({id(one) for one in told}) == 1, "joined once for everybody"
+    assert len({id(answer) for answer in told}) == 1, "joined once for everybody"
     assert streams.reads == 1
     assert words.count == 3
 
@@ -294,7 +294,7 @@ async def test_failure_reaches_all_readers_and_next_read_retries(engines, feeds,
         )
         streams.failure = None
 
-        assert [type(one) for one in results] == [StorageUnavailable] * 3
+        assert [type(result) for result in results] == [StorageUnavailable] * 3
         assert offsets(await feed.at(0, LONG_MS)) == [0]
 
 

@@ -99,7 +99,9 @@ async def test_concurrent_commits_are_each_answered(storage, groups):
     generation = (await groups.join(READERS, member_id="a")).generation
     new_commits = [Commit(shard, at, "a", generation) for at in range(1, 51) for shard in range(4)]
 
-    results = await asyncio.gather(*(groups.commit(READERS, [one]) for one in new_commits))
+    results = await asyncio.gather(
+        *(groups.commit(READERS, [new_commit]) for new_commit in new_commits)
+    )
     stale = await groups.commit(READERS, [Commit(0, 50, "b", generation)])
 
     reached = dict.fromkeys(range(4), 0)

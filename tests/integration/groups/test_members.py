@@ -109,7 +109,7 @@ async def test_member_past_its_session_cannot_commit(storage, groups, clock):
 
     results = await groups.commit(READERS, commits(asleep))
 
-    assert all(isinstance(one, MemberUnknown) for one in results)
+    assert all(isinstance(result, MemberUnknown) for result in results)
     assert data(fetched_records) == data(asleep) == data(await groups.fetch(READERS, "b"))
 
 
@@ -123,7 +123,7 @@ async def test_rejoined_member_fences_its_previous_instance(storage, groups, clo
 
     results = await groups.commit(READERS, commits(asleep))
 
-    assert all(isinstance(one, StaleGeneration) for one in results)
+    assert all(isinstance(result, StaleGeneration) for result in results)
 
 
 async def test_unknown_generation_cannot_commit(storage, groups):
@@ -142,7 +142,7 @@ async def test_late_member_keeps_shards_that_nobody_claimed(storage, groups, clo
 
     results = await groups.commit(READERS, commits(late))
 
-    assert all(isinstance(one, GroupOffset) for one in results)
+    assert all(isinstance(result, GroupOffset) for result in results)
     assert shards_of(await groups.heartbeat(READERS, "a")) == [0, 1, 2, 3]
 
 
@@ -196,7 +196,7 @@ async def test_many_members_join_concurrently(groups):
     for _ in range(3):
         fetched_records = [await groups.fetch(READERS, f"m{nth}") for nth in range(20)]
 
-    counts = Counter(len(one.membership.assigned) for one in fetched_records)
+    counts = Counter(len(fetched_record.membership.assigned) for fetched_record in fetched_records)
     assert counts == {1: 4, 0: 16}
 
 

@@ -62,7 +62,7 @@ async def test_reset_fences_earlier_reads_of_simple_group(storage, groups):
 
     results = await groups.commit(simple, commits(read))
 
-    assert all(isinstance(one, StaleGeneration) for one in results)
+    assert all(isinstance(result, StaleGeneration) for result in results)
 
 
 async def test_dry_run_shows_changes_of_reset(storage, groups):

@@ -165,7 +165,7 @@ async def test_simple_group_follows_split(storage, groups):
     results = await groups.commit(simple, commits(second))
 
     assert (len(data(first)), data(second)) == (4, [b"child"])
-    assert all(isinstance(one, GroupOffset) for one in results)
+    assert all(isinstance(result, GroupOffset) for result in results)
     assert data(await groups.fetch(simple)) == []
 
 

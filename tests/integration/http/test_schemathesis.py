@@ -62,9 +62,9 @@ async def tried(redis_url: str, database_url: str, *options: str) -> tuple[int, 
             stderr=subprocess.STDOUT,
             cwd="/tmp",
         )
-        said, _ = await process.communicate()
+        output, _ = await process.communicate()
         assert process.returncode is not None
-        return process.returncode, said.decode()
+        return process.returncode, output.decode()
 
 
 async def test_responses_match_openapi_document(redis_url, database_url):

@@ -50,7 +50,7 @@ def socket(id_: str, process: str = "one", namespace: str = "default") -> Socket
 
 
 def ids(found: tuple[ProcessSeen, ...] | tuple[SocketSeen, ...]) -> list[str]:
-    return [one.id for one in found]
+    return [result.id for result in found]
 
 
 @pytest.fixture
@@ -143,7 +143,9 @@ async def test_process_with_many_sockets_reports_first_ones():
     await sessions.close()
 
     assert (len(sockets), count) == (limits.PRESENCE_SOCKETS_MAX, len(opened))
-    assert opened[0].id not in {one.id for one in sockets}  # it is what resumes a session
+    assert opened[0].id not in {
+        each_socket.id for each_socket in sockets
+    }  # it is what resumes a session
 
 
 # Over HTTP, with two processes
@@ -241,5 +243,5 @@ async def test_closing_sockets_requires_more_than_viewing(redis_url, database_ur
             "DELETE", "/v1/sockets/s1", await secured_service.key(by=root)
         )
 
-    assert [one["id"] for one in seen.json()["items"]] == ["s1"]
+    assert [item["id"] for item in seen.json()["items"]] == ["s1"]
     assert (refused.status_code, unseen.status_code, done.status_code) == (403, 403, 204)

@@ -128,7 +128,7 @@ async def test_acknowledged_and_trimmed_data_is_not_counted(engines):
     before = await engines.usage.measure(namespace)
 
     messages = await engines.queues.receive(ORDERS, messages_max=3)
-    verdicts = [Settlement(one.receipt_handle, SettleAction.ACK) for one in messages]
+    verdicts = [Settlement(message.receipt_handle, SettleAction.ACK) for message in messages]
     await engines.queues.settle(ORDERS, verdicts)
 
     assert before > 3_000

@@ -58,7 +58,9 @@ async def test_browse_keeps_order_of_messages_moved_out_of_log(engines):
     for _ in range(2):
         await send(queues, WORK, *[b"x"] * 1_000)
         received = await queues.receive(WORK, messages_max=1_000)
-        verdicts = [Settlement(one.receipt_handle, SettleAction.ACK) for one in received]
+        verdicts = [
+            Settlement(each_message.receipt_handle, SettleAction.ACK) for each_message in received
+        ]
         await queues.settle(WORK, verdicts)
     await queues.sweep(WORK)
     await send(queues, WORK, b"last")
@@ -182,7 +184,8 @@ async def test_many_dead_letters_are_counted_and_redriven_in_rounds(engines):
         await send(queues, WORK, *[b"x"] * 900)
         received = await queues.receive(WORK, messages_max=1_000)
         verdicts = [
-            Settlement(one.receipt_handle, SettleAction.REJECT, reason="bad") for one in received
+            Settlement(message.receipt_handle, SettleAction.REJECT, reason="bad")
+            for message in received
         ]
         await queues.settle(WORK, verdicts)
 

@@ -20,7 +20,7 @@ async def settle(engines, handle: str, action: SettleAction, **more) -> None:
     assert settled.error is None
 
 
-async def told(engines, word: str, name: QueueName = WORK) -> list[What]:
+async def event_types(engines, word: str, name: QueueName = WORK) -> list[What]:
     return [event.what for event in (await engines.inspector.history(name, word)).events]
 
 
@@ -66,11 +66,11 @@ async def test_messages_acknowledged_in_batch_have_own_events(engines):
     await engines.queues.send(WORK, [NewMessage(b"x") for _ in range(20)])
     received = await engines.queues.receive(WORK, messages_max=20)
     await engines.queues.settle(
-        WORK, [Settlement(one.receipt_handle, SettleAction.ACK) for one in received]
+        WORK, [Settlement(message.receipt_handle, SettleAction.ACK) for message in received]
     )
 
     for word in ("0", "7", "19"):
-        assert await told(engines, word) == [What.SENT, What.DELIVERED, What.ACKNOWLEDGED]
+        assert await event_types(engines, word) == [What.SENT, What.DELIVERED, What.ACKNOWLEDGED]
 
 
 async def test_history_begins_with_next_send_after_enabling(
@@ -82,7 +82,7 @@ async def test_history_begins_with_next_send_after_enabling(
     await create_queue(engines, WORK, history=True)
     await engines.queues.send(WORK, [NewMessage(b"after")])
     await engines.queues.receive(WORK, messages_max=2)
-    on = [await told(engines, "0"), await told(engines, "1")]
+    on = [await event_types(engines, "0"), await event_types(engines, "1")]
     before = await engines.inspector.history(WORK, "0")
     await create_queue(engines, WORK)
     await engines.queues.sweep(WORK)
@@ -103,7 +103,7 @@ async def test_maintenance_enables_history_without_send(engines):
     await engines.queues.sweep(WORK)
     await engines.queues.receive(WORK)
 
-    assert await told(engines, "0") == [What.DELIVERED]
+    assert await event_types(engines, "0") == [What.DELIVERED]
 
 
 async def test_purge_and_drop_are_recorded_for_affected_messages(engines):
@@ -115,10 +115,10 @@ async def test_purge_and_drop_are_recorded_for_affected_messages(engines):
     await engines.queues.purge(WORK)
     await engines.queues.send(WORK, [NewMessage(b"later")])
 
-    assert await told(engines, "0") == [What.SENT, What.DELIVERED, What.ACKNOWLEDGED]
-    assert await told(engines, "1") == [What.SENT, What.PURGED]
-    assert await told(engines, "2") == [What.SENT, What.PURGED]
-    assert await told(engines, "3") == [What.SENT]
+    assert await event_types(engines, "0") == [What.SENT, What.DELIVERED, What.ACKNOWLEDGED]
+    assert await event_types(engines, "1") == [What.SENT, What.PURGED]
+    assert await event_types(engines, "2") == [What.SENT, What.PURGED]
+    assert await event_types(engines, "3") == [What.SENT]
 
 
 async def test_move_is_recorded_in_both_queues(engines, clock):
@@ -130,11 +130,11 @@ async def test_move_is_recorded_in_both_queues(engines, clock):
     await engines.queues.receive(WORK, visibility_timeout_ms=0)
     await engines.queues.receive(WORK)
     async with asyncio.timeout(5):
-        while What.MOVED_OUT not in await told(engines, "0"):
+        while What.MOVED_OUT not in await event_types(engines, "0"):
             await engines.queues.sweep(WORK)
 
     moved_in = (await engines.inspector.history(dead, "1")).events[0]
-    assert await told(engines, "0") == [
+    assert await event_types(engines, "0") == [
         What.SENT,
         What.DELIVERED,
         What.LEASE_ENDED,
@@ -151,8 +151,8 @@ async def test_expiry_and_overflow_are_recorded(engines, clock):
     clock.advance(ms=1_000)
     await engines.queues.sweep(WORK)
 
-    assert await told(engines, "0") == [What.SENT, What.DROPPED]
-    assert await told(engines, "1") == [What.SENT, What.EXPIRED]
+    assert await event_types(engines, "0") == [What.SENT, What.DROPPED]
+    assert await event_types(engines, "1") == [What.SENT, What.EXPIRED]
 
 
 async def test_event_count_is_bounded_and_truncation_is_reported(engines, monkeypatch):
@@ -207,7 +207,7 @@ async def test_history_is_deleted_with_its_queue(engines):
     await create_queue(engines, WORK, history=True)
     await engines.queues.send(WORK, [NewMessage(b"two")])
 
-    assert await told(engines, "0") == [What.SENT]
+    assert await event_types(engines, "0") == [What.SENT]
     assert len(await engines.inspector.events(WORK)) == 1
 
 

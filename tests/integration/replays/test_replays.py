@@ -165,20 +165,22 @@ async def test_queue_target_gets_each_record_once(storage, kind):
 
     await replay(storage, request)
 
-    found = []
+    actual_messages = []
     while messages := await storage.queues.receive(name, messages_max=100):
-        found += messages
+        actual_messages += messages
         if kind is QueueType.FIFO:
             acks = [Settlement(one.receipt_handle, SettleAction.ACK) for one in messages]
             await storage.queues.settle(name, acks)
-    assert Counter(one.body for one in found) == Counter(one.data for one in records)
-    assert {name for name, _, _ in found[0].system} >= {":replay_id", ":source_offset"}
-    groups = {one.group for one in found}
-    assert groups == ({*KEYS} if kind is QueueType.STANDARD else {*KEYS[1:], *_shards(found)})
+    assert Counter(one.body for one in actual_messages) == Counter(one.data for one in records)
+    assert {name for name, _, _ in actual_messages[0].system} >= {":replay_id", ":source_offset"}
+    groups = {one.group for one in actual_messages}
+    assert groups == (
+        {*KEYS} if kind is QueueType.STANDARD else {*KEYS[1:], *_shards(actual_messages)}
+    )
 
 
 def _shards(found) -> set[str]:
-    return {one.group for one in found if one.group.startswith("shard ")}
+    return {result.group for result in found if result.group.startswith("shard ")}
 
 
 async def test_target_can_keep_shards_of_source(storage):

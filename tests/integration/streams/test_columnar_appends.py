@@ -48,10 +48,10 @@ async def everything(engines: Storage) -> dict[tuple[int, int], Record]:
 def hold(stale: Stream, engines: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
     """Make this process find an old definition, whatever notifications arrive."""
 
-    async def found(name: StreamName) -> Stream:
+    async def stale_stream(name: StreamName) -> Stream:
         return stale
 
-    monkeypatch.setattr(engines.streams._appending, "stream", found)
+    monkeypatch.setattr(engines.streams._appending, "stream", stale_stream)
 
 
 def placed(sent: Columns, ranges: list[AppendedRange]) -> dict[tuple[int, int], Record]:

@@ -260,7 +260,7 @@ async def test_retry_recovers_from_lost_response(redis_url, database_url, tmp_pa
             ) == AppendCounts(1, 2)
             assert await everything(streams) == [b"1", b"2", b"3", b"4"]
             received = await queues.receive(WORK, messages_max=9)
-            assert [one.body for one in received] == [b"1", b"2", b"3", b"4"]
+            assert [message.body for message in received] == [b"1", b"2", b"3", b"4"]
 
 
 # Queues
@@ -269,8 +269,8 @@ async def test_retry_recovers_from_lost_response(redis_url, database_url, tmp_pa
 async def drained(queues, name: QueueName = WORK) -> list[bytes]:
     bodies: list[bytes] = []
     while received := await queues.receive(name, messages_max=10):
-        bodies += [one.body for one in received]
-        verdicts = [Settlement(one.receipt_handle, SettleAction.ACK) for one in received]
+        bodies += [message.body for message in received]
+        verdicts = [Settlement(message.receipt_handle, SettleAction.ACK) for message in received]
         await queues.settle(name, verdicts)
     return bodies
 

@@ -107,7 +107,7 @@ async def test_read_respects_end_offset_and_byte_limit(engines, settings):
         actual_table = await table(engines, offset, end, size)
 
         read = offsets(actual_table)
-        data = [len(str(one)) for one in read]
+        data = [len(str(record)) for record in read]
         assert read == list(range(offset, actual_table.next_offset))
         assert actual_table.next_offset <= end
         assert sum(data) <= size or len(data) == 1

@@ -293,7 +293,7 @@ async def test_rings_match_reference_model_across_samplers(
             ready, sent = ready + count, sent + count
         elif busy and ready:
             received = await storage.queues.receive(ORDERS, messages_max=3, visibility_timeout_ms=1)
-            handles = [Settlement(one.receipt_handle, SettleAction.ACK) for one in received]
+            handles = [Settlement(message.receipt_handle, SettleAction.ACK) for message in received]
             await storage.queues.settle(ORDERS, handles)
             ready -= len(received)
         looker = storage if chance.random() < 0.8 else other

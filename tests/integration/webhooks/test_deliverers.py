@@ -33,7 +33,7 @@ pytestmark = pytest.mark.one_store
 
 async def send(storage, *bodies: bytes, queue: QueueName = ORDERS) -> list[str]:
     sent = await storage.queues.send(queue, [NewMessage(body) for body in bodies])
-    return [one.message_id for one in sent]
+    return [message.message_id for message in sent]
 
 
 async def many_hooks(bench, storage, count: int) -> None:
@@ -348,7 +348,7 @@ async def test_concurrent_requested_deliveries_are_limited(bench, storage, recei
         *(requested.test(HOOK) for _ in range(20)), return_exceptions=True
     )
 
-    assert sum(isinstance(one, WebhookBusy) for one in results) == 4
+    assert sum(isinstance(result, WebhookBusy) for result in results) == 4
 
 
 async def test_unknown_webhook_or_delivery_is_not_found(bench, requested):

@@ -115,7 +115,7 @@ async def test_ack_is_idempotent_and_never_moves_back(server, storage):
         ]
         beyond = await socket.request("ack", sub="a", shard=0, up_to=99)
 
-    assert [one["type"] for one in replies] == ["ok"] * 3
+    assert [reply["type"] for reply in replies] == ["ok"] * 3
     assert (await committed(storage))[0] == 4
     assert beyond["problem"]["code"] == "offset_out_of_range"
 

@@ -150,7 +150,7 @@ async def test_ack_is_idempotent(server, storage):
             await socket.request("ack", sub="a", receipt_handles=handles(first)) for _ in range(2)
         ]
 
-    assert [one["failed"] for one in replies] == [0, 0]
+    assert [reply["failed"] for reply in replies] == [0, 0]
 
 
 async def test_invalid_settlement_does_not_affect_others(server, storage):

@@ -269,7 +269,7 @@ async def test_messages_are_published_and_repeat_adds_nothing(server, storage):
             for _ in range(2)
         ]
 
-    assert [one["results"][0]["duplicate"] for one in replies] == [False, True]
+    assert [reply["results"][0]["duplicate"] for reply in replies] == [False, True]
     [message] = await storage.queues.receive(ORDERS, messages_max=10)
     assert message.body == b"hello"
     assert message.message_id == replies[0]["results"][0]["id"]
@@ -280,7 +280,7 @@ async def test_published_records_are_answered_individually(server, storage):
         items = [{"data": b"\x00", "key": "k"}, {"data": "text"}]
         reply = await socket.request("publish", to="stream:clicks", items=items)
 
-    assert [(one["shard"], one["offset"]) for one in reply["results"]] == [(0, 0), (0, 1)]
+    assert [(result["shard"], result["offset"]) for result in reply["results"]] == [(0, 0), (0, 1)]
     assert reply["failed"] == 0
     read = await storage.streams.read_shard(CLICKS, 0, ReadFrom(offset=0))
     assert [at.record.data for at in read.records] == [b"\x00", b"text"]

@@ -59,9 +59,9 @@ def test_canonical_form_survives_json_round_trip(shown):
 def test_entry_hash_can_be_recomputed_from_its_json():
     [entry] = entries(1)
     fields = entry.fields()
-    said = {name: value for name, value in fields.items() if name != "hash"}
+    printed_fields = {name: value for name, value in fields.items() if name != "hash"}
 
-    line = json.dumps(said, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    line = json.dumps(printed_fields, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
     assert entry.hash == hashlib.sha256(line.encode()).hexdigest() == hash_of(fields)
 

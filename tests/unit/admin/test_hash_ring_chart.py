@@ -91,7 +91,7 @@ def test_page_continues_where_previous_page_stopped(arrivals, room):
 
     assert len(taken) == min(room, len(shard_records))
     for number, times in enumerate(arrivals):
-        shown = [one.record.offset for one in taken if one.shard == number]
+        shown = [message.record.offset for message in taken if message.shard == number]
         assert shown == list(range(place.positions[number]))  # none is skipped or repeated
         assert place.positions[number] <= len(times)
 

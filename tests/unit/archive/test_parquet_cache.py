@@ -214,7 +214,7 @@ async def test_damage_is_reported_to_all_waiters_and_not_cached(root, cache, tmp
     )
     place.write_bytes(sound)
 
-    assert [type(one) for one in results] == [ArchiveDamaged] * 3
+    assert [type(result) for result in results] == [ArchiveDamaged] * 3
     assert (await cache.group(file, footer, 0)).batch.num_rows == 10
 
 
@@ -234,7 +234,7 @@ async def test_too_many_concurrent_loads_are_rejected(root, cache):
         await asyncio.sleep(0)
     results = await asyncio.gather(*asked, return_exceptions=True)
 
-    assert sum(isinstance(one, StorageBusy) for one in results) >= 5
+    assert sum(isinstance(result, StorageBusy) for result in results) >= 5
     assert not isinstance(results[0], Exception)
 
 

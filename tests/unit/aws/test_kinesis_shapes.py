@@ -128,7 +128,7 @@ def reached(name: str) -> set[str]:
     shape = SHAPES[name]
     below = [member["shape"] for member in shape.get("members", {}).values()]
     below += [shape[part]["shape"] for part in ("member", "value") if part in shape]
-    return {name}.union(*(reached(one) for one in below))
+    return {name}.union(*(reached(each_shape) for each_shape in below))
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.shape)

@@ -4,7 +4,7 @@ from api.config.settings import ORIGINS, read_settings
 from api.config.sources import COMMAND, DEFAULT, effective_settings, with_origins
 
 
-def told(settings):
+def settings_by_name(settings):
     return {
         effective_setting.name: effective_setting
         for effective_setting in effective_settings(settings)
@@ -16,11 +16,11 @@ def test_first_source_determines_setting(monkeypatch, tmp_path):
     (tmp_path / "millstream.toml").write_text("workers = 3\nport = 9001\n")
     monkeypatch.setenv("MILLSTREAM_PORT", "9002")
 
-    found = told(read_settings())
+    values = settings_by_name(read_settings())
 
-    assert (found["port"].value, found["port"].origin) == ("9002", "environment")
-    assert (found["workers"].value, found["workers"].origin) == ("3", "millstream.toml")
-    assert found["host"].origin == DEFAULT
+    assert (values["port"].value, values["port"].origin) == ("9002", "environment")
+    assert (values["workers"].value, values["workers"].origin) == ("3", "millstream.toml")
+    assert values["host"].origin == DEFAULT
 
 
 def test_child_process_learns_origins_of_settings(monkeypatch, tmp_path):
@@ -31,12 +31,12 @@ def test_child_process_learns_origins_of_settings(monkeypatch, tmp_path):
 
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    found = told(read_settings())
+    values = settings_by_name(read_settings())
 
     assert ORIGINS in environment
-    assert (found["workers"].value, found["workers"].origin) == ("2", COMMAND)
-    assert found["port"].origin == "environment"
-    assert found["host"].origin == DEFAULT
+    assert (values["workers"].value, values["workers"].origin) == ("2", COMMAND)
+    assert values["port"].origin == "environment"
+    assert values["host"].origin == DEFAULT
 
 
 def test_secrets_are_redacted(monkeypatch, tmp_path):

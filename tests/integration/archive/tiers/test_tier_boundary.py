@@ -25,7 +25,7 @@ from tests.integration.archive.tiers.tier_reads import (
 from tests.tiered_stream import CLICKS, append, move_to_archive
 
 
-def told(reads: list[ShardRead]) -> list[LogRecord]:
+def records_of(reads: list[ShardRead]) -> list[LogRecord]:
     return [record for each_read in reads for record in each_read.records]
 
 
@@ -37,13 +37,13 @@ async def test_continued_reads_return_every_record_once_across_tiers(
     await append(engines, 10, 5)
     clock.advance(ms=HOUR)
     await append(engines, 20)
-    before = told(await read_on(engines, 0, records_max))
+    before = records_of(await read_on(engines, 0, records_max))
     await engines.catalog.put_stream(CLICKS, NOTHING_HOT)
     await move_to_archive(engines, settings)
     await append(engines, 8)
     reads = await read_on(engines, 0, records_max)
 
-    assert told(reads)[:35] == before
+    assert records_of(reads)[:35] == before
     assert [offset for each_read in reads for offset in offsets(each_read)] == list(range(43))
     assert all(
         each_read.gap is None and (each_read.start, each_read.tip) == (0, 43) for each_read in reads
