@@ -62,9 +62,9 @@ async def archived_files(storage: Storage, name: StreamName, shard: int = 0) -> 
 
 def archived_bodies(root: Root, files: Iterable[ArchivedFile]) -> list[bytes]:
     """Bodies of all records in the files, which are verified."""
-    found = []
+    data = []
     for file in files:
         footer = verify_file(root, file.path, file.file_bytes, file.digest)
         for number in range(len(footer.facts.groups)):
-            found += [record.record.data for record in records_of(read_group(root, footer, number))]
-    return found
+            data += [record.record.data for record in records_of(read_group(root, footer, number))]
+    return data

@@ -140,10 +140,10 @@ def _is_whole(client: Any) -> bool:
     """Return whether the node serves, and has or is an up-to-date replica."""
     if client.execute_command("CLUSTER INFO")["cluster_state"] != "ok":
         return False
-    told = client.info("replication")
-    if told["role"] == "master":
-        return int(told["connected_slaves"]) == 1
-    return str(told["master_link_status"]) == "up"
+    info = client.info("replication")
+    if info["role"] == "master":
+        return int(info["connected_slaves"]) == 1
+    return str(info["master_link_status"]) == "up"
 
 
 def _wait(done: Callable[[], bool]) -> None:

@@ -18,8 +18,8 @@ def debian_program(package: str, *names: str) -> str:
     """
     path = f"{os.environ.get('PATH', os.defpath)}:{UNPACKED / 'sbin'}"
     for name in names or (package,):
-        if found := shutil.which(name, path=path):
-            return found
+        if actual_path := shutil.which(name, path=path):
+            return actual_path
     reason = f"{package} is not here: apt-get install {package}"
     if os.environ.get("CI"):
         pytest.fail(reason)

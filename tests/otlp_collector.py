@@ -18,9 +18,9 @@ class SpanCollector:
         self.resources: list[dict[str, Any]] = []
 
     def add(self, body: bytes) -> None:
-        for some in ExportTraceServiceRequest.FromString(body).resource_spans:
-            self.resources.append(attributes_of(some.resource))
-            for scope in some.scope_spans:
+        for resource_span in ExportTraceServiceRequest.FromString(body).resource_spans:
+            self.resources.append(attributes_of(resource_span.resource))
+            for scope in resource_span.scope_spans:
                 self.spans += scope.spans
 
     def spans_named(self, name: str) -> list[Any]:
@@ -31,7 +31,10 @@ class SpanCollector:
 
 def attributes_of(span: Any) -> dict[str, Any]:
     """Return the attributes of a span."""
-    return {one.key: getattr(one.value, one.value.WhichOneof("value")) for one in span.attributes}
+    return {
+        attribute.key: getattr(attribute.value, attribute.value.WhichOneof("value"))
+        for attribute in span.attributes
+    }
 
 
 @contextmanager

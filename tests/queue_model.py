@@ -238,7 +238,8 @@ class ReferenceQueue:
             return None
         self.parked_before = True
         waiting = sum(
-            self.shown_state(one) == PARKED and one.group == group for one in self.messages.values()
+            self.shown_state(message) == PARKED and message.group == group
+            for message in self.messages.values()
         )
         blamed = self.parked.pop(group)
         poison = None if blamed is None else self.messages.get(blamed)

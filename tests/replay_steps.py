@@ -40,7 +40,7 @@ async def fill(storage: Storage, count: int, first: int = 0) -> list[Record]:
 
 
 def bodies(records: Iterable[LogRecord]) -> list[bytes]:
-    return [one.record.data for one in records]
+    return [record.record.data for record in records]
 
 
 def replay_request(**fields: Any) -> ReplayRequest:
@@ -91,7 +91,7 @@ async def everything(storage: Storage, name: StreamName = TARGET) -> list[LogRec
     positions: dict[int, int] = {}
     while True:
         read = await storage.streams.read(name, positions)
-        records += [one for shard in read.shards for one in shard.records]
+        records += [record for shard in read.shards for record in shard.records]
         if read.positions == positions:
             return records
         positions = read.positions

@@ -180,7 +180,7 @@ class _Proxy:
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     with suppress(OSError):
-        while some := await reader.read(65_536):
-            writer.write(some)
+        while read := await reader.read(65_536):
+            writer.write(read)
             await writer.drain()
     writer.close()

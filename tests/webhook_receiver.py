@@ -151,7 +151,7 @@ class Receiver(Connections):
     @property
     def bodies(self) -> list[bytes]:
         """Received bodies."""
-        return [one.body for one in self.requests]
+        return [request.body for request in self.requests]
 
     async def until(self, count: int, within_s: float = 20) -> list[ReceivedRequest]:
         """Wait for this many requests."""

@@ -39,18 +39,18 @@ class Deployment:
         deadline = time.monotonic() + READY_S
         while "/receive" not in said:
             ready, _, _ = select.select([pipe], [], [], max(0, deadline - time.monotonic()))
-            some = os.read(pipe, 4_096).decode() if ready else ""
-            assert some, f"it did not become ready:\n{self.log.read_text()[-4_000:]}"
-            said += some
+            text = os.read(pipe, 4_096).decode() if ready else ""
+            assert text, f"it did not become ready:\n{self.log.read_text()[-4_000:]}"
+            said += text
         return said
 
     def children(self) -> dict[str, int]:
         """Return the process ids of its children, by name."""
-        found: dict[str, int] = {}
+        pids: dict[str, int] = {}
         for pid in descendants(self.process.pid, depth_max=1):
             words = command_line(pid)
-            found |= {name: pid for name, mark in MARKS.items() if mark in words}
-        return found
+            pids |= {name: pid for name, mark in MARKS.items() if mark in words}
+        return pids
 
     def end(self, with_signal: signal.Signals = signal.SIGTERM) -> int:
         """Send a signal, wait for the exit, and return the exit code."""
@@ -121,14 +121,14 @@ def _without_settings() -> dict[str, str]:
 def descendants(pid: int, depth_max: int = 100) -> set[int]:
     """Process ids of the direct and indirect children of `pid`."""
     parents = _parents()
-    found: set[int] = set()
+    generations: set[int] = set()
     generation = {pid}
     for _ in range(depth_max):
         generation = {child for child, parent in parents.items() if parent in generation}
         if not generation:
             break
-        found |= generation
-    return found
+        generations |= generation
+    return generations
 
 
 def _parents() -> dict[int, int]:

@@ -20,7 +20,7 @@ def place() -> Iterator[Path]:
         yield Path(place)
 
 
-def told(*words: str | Path) -> tuple[int, str]:
+def run_command(*words: str | Path) -> tuple[int, str]:
     done = command(*map(str, words), environment=NO_ARCHIVE)
     return done.returncode, done.stdout + done.stderr
 
@@ -33,13 +33,13 @@ def test_backups_of_running_and_stopped_deployments_restore(place):
         with httpx.Client(base_url=at_first.url) as http:
             http.put("/v1/queues/orders", json={}).raise_for_status()
             http.post(MESSAGES, content=b"one").raise_for_status()
-            running = told("backup", place / "running", "--data", data)
+            running = run_command("backup", place / "running", "--data", data)
             http.post(MESSAGES, content=b"two").raise_for_status()
-        in_use = told("restore", place / "running", "--data", data)
+        in_use = run_command("restore", place / "running", "--data", data)
         at_first.end()
-    stopped = told("backup", place / "stopped", "--data", data)
-    back = told("restore", place / "stopped", "--data", restored)
-    again = told("restore", place / "stopped", "--data", restored)
+    stopped = run_command("backup", place / "stopped", "--data", data)
+    back = run_command("restore", place / "stopped", "--data", restored)
+    again = run_command("restore", place / "stopped", "--data", restored)
     with (
         deployed(log, "--data", str(restored), environment=NO_ARCHIVE) as anew,
         httpx.Client(base_url=anew.url) as http,
@@ -48,7 +48,7 @@ def test_backups_of_running_and_stopped_deployments_restore(place):
         messages = http.post("/v1/queues/orders/receive", json={"messages_max": 10}).json()
 
     assert (running[0], stopped[0], back[0]) == (0, 0, 0), (running, stopped, back)
-    assert [one["body"] for one in messages["messages"]] == ["one", "two", "three"]
+    assert [message["body"] for message in messages["messages"]] == ["one", "two", "three"]
     assert (in_use[0], again[0]) == (1, 1)
     assert "a Millstream is running on" in in_use[1]
     assert "already contains Millstream data" in again[1]

@@ -86,8 +86,8 @@ def emptied(millstream: Deployment) -> Iterator[str]:
     yield millstream.url
     with httpx.Client(base_url=f"{millstream.url}/v1", timeout=30) as http:
         for nouns in ("groups", "queues", "streams"):
-            for one in http.get(f"/{nouns}", params={"limit": 1000}).json()["items"]:
-                http.delete(f"/{nouns}/{one['name']}").raise_for_status()
+            for item in http.get(f"/{nouns}", params={"limit": 1000}).json()["items"]:
+                http.delete(f"/{nouns}/{item['name']}").raise_for_status()
 
 
 def session(page: Path, folder: Path, url: str) -> str:
@@ -126,14 +126,14 @@ def _own(block: Block, url: str) -> str:
 
 def _environment(folder: Path, url: str) -> dict[str, str]:
     """The environment without settings of Millstream or AWS, except the service's URL."""
-    kept = {
+    fields = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith(("MILLSTREAM_", "AWS_", "REDIS_URL", "DATABASE_URL"))
     }
     return {
-        **kept,
-        "PATH": f"{Path(sys.executable).parent}:{kept['PATH']}",
+        **fields,
+        "PATH": f"{Path(sys.executable).parent}:{fields['PATH']}",
         "PYTHON": sys.executable,
         "PYTHONPATH": f"{ROOT}:{ROOT / 'openapi' / 'sdk' / 'python'}",
         "JQ": str(JQ),
@@ -148,10 +148,10 @@ def test_session_of_page_runs(page, emptied, millstream, tmp_path):
     if any(block.language == "js" for block in blocks(page)):
         compile_typescript(TYPESCRIPT)
 
-    said = session(page, tmp_path, emptied)
+    printed_session = session(page, tmp_path, emptied)
 
     for sentence in SAID.get(name_of(page), ()):
-        assert sentence in said
+        assert sentence in printed_session
 
 
 SAID = {
@@ -189,7 +189,7 @@ def test_every_block_is_run_or_marked():
     for page in pages():
         if page in SESSIONS or name_of(page) in WORKING or "adr" in page.parts:
             continue
-        left = [one for one in blocks(page) if one.language not in READ and not one.why]
+        left = [block for block in blocks(page) if block.language not in READ and not block.why]
         if left:
             runner = ROOT / "tests" / ELSEWHERE[name_of(page)]
 

@@ -21,9 +21,9 @@ def url(tmp_path_factory):
 
 
 def test_session_of_page_runs(url):
-    said = shell(curl_session(PAGE.read_text()).replace(README_URL, url))
+    output = shell(curl_session(PAGE.read_text()).replace(README_URL, url))
 
-    lines = [line for line in said.splitlines() if line.strip()]
+    lines = [line for line in output.splitlines() if line.strip()]
     appended = [line for line in lines if '"duplicate"' in line]
     assert ['"duplicate":true' in line for line in appended] == [False, True]
     polls = [line for line in lines if '"token"' in line]
@@ -31,7 +31,7 @@ def test_session_of_page_runs(url):
     assert re.findall(r'"data":"([^"]*)"', polls[0]) in (["12.50", "7.00"], ["7.00", "12.50"])
     shares = [re.search(r'"shards":(\[[0-9,]*\])', line) for line in polls]
     assert [share[1] for share in shares if share][2:5] == ["[]", "[0,1]", "[2,3]"]
-    assert '"dry_run":true' in said
+    assert '"dry_run":true' in output
     assert '"data":"12.50"' in polls[-1]
 
 

@@ -37,10 +37,10 @@ async def test_records_are_read_once_and_in_order_from_both_tiers(millstream, cl
     last = await archived(client, at_least=first + 1)
     done.set()
     written = dict(await asyncio.gather(*writers))
-    found = await read_everything(client, STREAM)
+    records = await read_everything(client, STREAM)
 
     assert last > first
-    assert found == {key: [*range(acknowledged)] for key, acknowledged in written.items()}
+    assert records == {key: [*range(acknowledged)] for key, acknowledged in written.items()}
     oldest = (await client.get(f"{STREAM}/shards/0/records", params={"limit": 1})).json()
     assert (oldest["tier"], oldest["start"]) == ("archive", 0)
 

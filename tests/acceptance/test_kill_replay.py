@@ -34,14 +34,14 @@ async def test_replay_survives_killed_stores_without_duplicates(millstream, clie
             for number in range(first, first + 500)
         ]
         await insist(client, "/streams/orders/records", {"records": batch}, {})
-    asked = {
+    request = {
         "id": "again",
         "stream": "orders",
         "target": {"stream": "again"},
         "order": "key",
         "pacing": {"records_per_second": A_SECOND},
     }
-    (await client.post("/replays", json=asked)).raise_for_status()
+    (await client.post("/replays", json=request)).raise_for_status()
 
     await until(client, lambda told: told["progress"]["sent"] > 0)
     for victim in ("valkey", "postgres"):

@@ -78,10 +78,10 @@ async def test_python_and_typescript_workers_survive_killed_service(millstream):
         await all_acknowledged(queue)
         worker.stop()
         node.terminate()
-        said, _ = await node.communicate()
+        output, _ = await node.communicate()
         await working
 
-    in_typescript = said.decode().split()
+    in_typescript = output.decode().split()
     assert {str(number) for number in range(MESSAGES)} == {*in_python, *in_typescript}
     assert in_python
     assert in_typescript

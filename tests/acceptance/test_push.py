@@ -89,8 +89,8 @@ class Worker(Client):
     async def take(self, socket: Socket, frame: Frame) -> None:
         self.asked.update(message["body"] for message in frame["messages"])
         handles = [message["receipt_handle"] for message in frame["messages"]]
-        told = await socket.request("ack", sub="a", receipt_handles=handles)
-        for message, result in zip(frame["messages"], told.get("results", ()), strict=False):
+        reply = await socket.request("ack", sub="a", receipt_handles=handles)
+        for message, result in zip(frame["messages"], reply.get("results", ()), strict=False):
             if result["status"] == "ok":
                 self.done.append(message["body"])
 
@@ -165,7 +165,7 @@ async def test_sockets_survive_killed_process(millstream: Deployment, victim):
         readers = [Reader(millstream.url) for _ in range(2)]
         members = [Member(millstream.url) for _ in range(2)]
         clients = [*workers, *readers, *members]
-        running = [asyncio.create_task(one.run()) for one in clients]
+        running = [asyncio.create_task(each_client.run()) for each_client in clients]
         done = asyncio.Event()
         writers = [
             asyncio.create_task(write(client, "/v1/streams/clicks", f"key-{nth}", done))

@@ -50,16 +50,16 @@ def test_python_of_page_runs(millstream, tmp_path):
     text = "\n".join(blocks("python")).replace("orders.work(", "stop_soon()\norders.work(")
     program.write_text(STOPPING + text)
 
-    said = output(sys.executable, program, url=millstream.url)
+    printed_output = output(sys.executable, program, url=millstream.url)
 
-    assert said[0] == """application/json b'{"id":1,"total":12.5}' 1"""
-    assert "3" in said
-    assert "['/', '/cart', '/paid']" in said
-    assert "queue_not_found 404" in said
-    assert '{"page":"/paid"}' in said
-    assert "hello" in said
-    assert "ok" in said
-    assert said[-2:] == ["shipped 1", "['a negative total']"]
+    assert printed_output[0] == """application/json b'{"id":1,"total":12.5}' 1"""
+    assert "3" in printed_output
+    assert "['/', '/cart', '/paid']" in printed_output
+    assert "queue_not_found 404" in printed_output
+    assert '{"page":"/paid"}' in printed_output
+    assert "hello" in printed_output
+    assert "ok" in printed_output
+    assert printed_output[-2:] == ["shipped 1", "['a negative total']"]
 
 
 def test_javascript_of_page_runs(millstream, tmp_path):
@@ -72,6 +72,8 @@ def test_javascript_of_page_runs(millstream, tmp_path):
         )
     )
 
-    said = output("node", "--experimental-websocket", "--no-warnings", program, url=millstream.url)
+    printed_output = output(
+        "node", "--experimental-websocket", "--no-warnings", program, url=millstream.url
+    )
 
-    assert said == ["1", "0 0 { page: '/' }", "sent { parcel: 7 }"]
+    assert printed_output == ["1", "0 0 { page: '/' }", "sent { parcel: 7 }"]

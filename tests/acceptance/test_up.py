@@ -67,9 +67,9 @@ def curl_session(readme: str) -> str:
 
 
 def test_printed_commands_run(millstream):
-    said = shell(millstream.announcement.partition("\n")[2])
+    output = shell(millstream.announcement.partition("\n")[2])
 
-    assert '"body":"hello"' in said.replace(": ", ":")
+    assert '"body":"hello"' in output.replace(": ", ":")
 
 
 def test_every_process_reports_itself(millstream):
@@ -77,10 +77,10 @@ def test_every_process_reports_itself(millstream):
     roles: set[str] = set()
     while not roles >= {"api", "sweeper", "deliverer"} and time.monotonic() < give_up_at:
         seen = httpx.get(f"{millstream.url}/v1/processes").json()["items"]
-        roles = {one["role"] for one in seen}
+        roles = {item["role"] for item in seen}
 
     assert roles >= {"api", "sweeper", "deliverer"}
-    assert {one["pid"] for one in seen} <= set(descendants(millstream.process.pid))
+    assert {item["pid"] for item in seen} <= set(descendants(millstream.process.pid))
 
 
 def test_arrow_is_not_loaded_without_an_archive(millstream):
@@ -121,24 +121,24 @@ def test_port_in_use_is_reported_in_one_line(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = str(other.getsockname()[1])
 
-        code, said = refused("--port", port, "--data", str(tmp_path))
+        code, output = refused("--port", port, "--data", str(tmp_path))
 
     assert code == 4
-    assert said == f"millstream: port {port} on 127.0.0.1 is in use: choose another with --port\n"
+    assert output == f"millstream: port {port} on 127.0.0.1 is in use: choose another with --port\n"
 
 
 def test_newer_data_directory_is_reported_in_one_line(tmp_path):
     (tmp_path / "version").write_text("7\n")
 
-    code, said = refused("--port", "0", "--data", str(tmp_path))
+    code, output = refused("--port", "0", "--data", str(tmp_path))
 
     assert code == 1
-    assert "has layout version 7" in said
-    assert said.count("\n") == 1
+    assert "has layout version 7" in output
+    assert output.count("\n") == 1
 
 
 def test_missing_server_is_reported_in_one_line(tmp_path):
-    code, said = refused(
+    code, output = refused(
         "--port",
         "0",
         "--data",
@@ -149,34 +149,34 @@ def test_missing_server_is_reported_in_one_line(tmp_path):
     )
 
     assert code == 4
-    assert said == "millstream: valkey-server and redis-server are not on PATH\n"
+    assert output == "millstream: valkey-server and redis-server are not on PATH\n"
 
 
 def test_unreachable_store_exits_without_traceback(tmp_path):
     nowhere = {"DATABASE_URL": f"postgresql://postgres@/millstream?host={tmp_path}"}
 
-    code, said = refused("--port", "0", "--data", str(tmp_path / "data"), environment=nowhere)
+    code, output = refused("--port", "0", "--data", str(tmp_path / "data"), environment=nowhere)
 
     assert code == 4
-    assert "Traceback" not in said
+    assert "Traceback" not in output
 
 
 def test_open_mode_beyond_loopback_requires_insecure(tmp_path):
-    code, said = refused(
+    code, output = refused(
         "--host", "0.0.0.0", "--data", str(tmp_path), environment={"MILLSTREAM_AUTH": "open"}
     )
 
     assert code == 2
-    assert "--insecure" in said
-    assert said.count("\n") == 1
+    assert "--insecure" in output
+    assert output.count("\n") == 1
 
 
 def test_invalid_setting_is_reported_in_one_line(tmp_path):
-    code, said = refused("--data", str(tmp_path), environment={"MILLSTREAM_WORKERS": "none"})
+    code, output = refused("--data", str(tmp_path), environment={"MILLSTREAM_WORKERS": "none"})
 
     assert code == 2
-    assert said.startswith("millstream: setting ")
-    assert said.count("\n") == 1
+    assert output.startswith("millstream: setting ")
+    assert output.count("\n") == 1
 
 
 def test_doctor_reports_no_problem_of_running_deployment(millstream, scratch):
@@ -252,7 +252,7 @@ def receive(client: httpx.Client) -> list[dict[str, str]]:
 
 def append(url: str, stream: str, data: list[str]) -> None:
     httpx.put(f"{url}/v1/streams/{stream}", json={"shards": 1}).raise_for_status()
-    records = [{"data": one, "key": "k"} for one in data]
+    records = [{"data": item, "key": "k"} for item in data]
     answer = httpx.post(f"{url}/v1/streams/{stream}/records", json={"records": records})
     answer.raise_for_status()
 

@@ -33,11 +33,11 @@ def test_session_of_page_runs(url):
         port = str(free.getsockname()[1])
     session = curl_session(PAGE.read_text()).replace(README_URL, url).replace("9000", port)
 
-    said = shell(session)
+    output = shell(session)
 
-    assert '"outcome":"delivered"' in said
-    assert '{"invoice":7}' in said
-    assert '"status":"delivered"' in said
+    assert '"outcome":"delivered"' in output
+    assert '{"invoice":7}' in output
+    assert '"status":"delivered"' in output
     counted = httpx.get(f"{url}/metrics").text
     assert re.search(
         r'^millstream_webhook_attempts_total\{outcome="delivered"\} [1-9]', counted, re.MULTILINE

@@ -122,8 +122,8 @@ def main() -> int:
         with house(data) as served:
             measured = _in_order(_measured(served, plan, chosen))
     sys.stdout.write(f"{table(measured)}\nThe store's allocator: {told['machine']['allocator']}\n")
-    _write(options.json, told | {"rows": [as_json(one) for one in measured]})
-    return NOT_MEASURED if any(one.trouble for one in measured) else 0
+    _write(options.json, told | {"rows": [as_json(measurement) for measurement in measured]})
+    return NOT_MEASURED if any(measurement.trouble for measurement in measured) else 0
 
 
 def _options() -> argparse.Namespace:
@@ -163,14 +163,14 @@ def _plan(options: argparse.Namespace) -> Plan:
 
 def _measured(served: House, plan: Plan, chosen: Collection[Row]) -> Iterator[Measured]:
     for rows, part in PARTS:
-        wanted = [row for row in rows if row in chosen]
-        if not wanted:
+        expected_rows = [row for row in rows if row in chosen]
+        if not expected_rows:
             continue
-        _say(f"measuring {', '.join(row.name for row in wanted)}")
+        _say(f"measuring {', '.join(row.name for row in expected_rows)}")
         try:
-            yield from part(served, plan, wanted)
+            yield from part(served, plan, expected_rows)
         except (Unmeasurable, OSError) as error:
-            for row in wanted:
+            for row in expected_rows:
                 yield Measured(row=row, trouble=str(error))
 
 

@@ -69,10 +69,12 @@ def wrk(
     command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "10s", "-s", script]
     for name, value in headers.items():
         command += ["-H", f"{name}: {value}"]
-    said = output_of([*command, f"http://127.0.0.1:{port}/", "--", *words], seconds + BEYOND_S_MAX)
-    result = said.partition("RESULT ")[2]
+    output = output_of(
+        [*command, f"http://127.0.0.1:{port}/", "--", *words], seconds + BEYOND_S_MAX
+    )
+    result = output.partition("RESULT ")[2]
     if not result:
-        raise Unmeasurable(f"wrk gave no result: {said.strip()[-200:]}")
+        raise Unmeasurable(f"wrk gave no result: {output.strip()[-200:]}")
     load = Load(**json.loads(result))
     if not load.calls:
         raise Unmeasurable(f"no call was answered within {seconds} s")
@@ -86,7 +88,7 @@ def wrk(
 
 def redis_benchmark(socket: Path, entries: int, body_bytes: int) -> float:
     """R: entries per second of `XADD s '*' d <literal>`, 50 clients, pipelines of 32, new key."""
-    said = output_of(
+    output = output_of(
         [
             "redis-benchmark",
             *("-s", str(socket), "-c", str(R_CLIENTS), "-P", str(R_PIPELINE)),
@@ -95,11 +97,11 @@ def redis_benchmark(socket: Path, entries: int, body_bytes: int) -> float:
         ],
         2 * BEYOND_S_MAX,
     )
-    rows = list(csv.reader(said.splitlines()))
+    rows = list(csv.reader(output.splitlines()))
     try:
         return float(rows[-1][1])
     except (IndexError, ValueError):
-        raise Unmeasurable(f"redis-benchmark said: {said.strip()[-200:]}") from None
+        raise Unmeasurable(f"redis-benchmark said: {output.strip()[-200:]}") from None
 
 
 def output_of(command: Sequence[str], within_s: float) -> str:

@@ -42,8 +42,8 @@ def _processor() -> str:
 
 
 def _first_line(command: list[str]) -> str:
-    said = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False).stdout
-    return said.splitlines()[0].strip() if said else "unknown"
+    stdout = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False).stdout
+    return stdout.splitlines()[0].strip() if stdout else "unknown"
 
 
 def file_system(path: Path) -> str:

@@ -70,17 +70,17 @@ class Measured:
     @property
     def ratios(self) -> list[float]:
         """The ratio of each round."""
-        return [one.ratio for one in self.rounds]
+        return [each_round.ratio for each_round in self.rounds]
 
     @property
     def value(self) -> float:
         """The median value."""
-        return median(one.value for one in self.rounds)
+        return median(each_round.value for each_round in self.rounds)
 
     @property
     def reference(self) -> float:
         """The median reference."""
-        return median(one.reference for one in self.rounds)
+        return median(each_round.reference for each_round in self.rounds)
 
     @property
     def verdict(self) -> str:
@@ -99,10 +99,14 @@ HEADINGS = ("row", "value", "reference", "ratio", "range", "bar", "verdict")
 def table(measured: Iterable[Measured]) -> str:
     """The rows as an aligned Markdown table, with notes."""
     measured = list(measured)
-    lines = [HEADINGS, *(_cells(one) for one in measured)]
+    lines = [HEADINGS, *(_cells(measurement) for measurement in measured)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(HEADINGS))]
     ruled = [lines[0], tuple("-" * width for width in widths), *lines[1:]]
-    notes = [f"{one.row.name}: {note}" for one in measured for note in _remarks(one)]
+    notes = [
+        f"{measurement.row.name}: {note}"
+        for measurement in measured
+        for note in _remarks(measurement)
+    ]
     return "\n".join([*(_line(cells, widths) for cells in ruled), *([""] if notes else []), *notes])
 
 
@@ -138,7 +142,7 @@ def shown(number: float) -> str:
 def as_json(one: Measured) -> Mapping[str, Any]:
     """Encode as JSON values, with every round."""
     bar = one.row.bar
-    told = {
+    fields = {
         "name": one.row.name,
         "what": one.row.what,
         "unit": one.row.unit,
@@ -148,8 +152,8 @@ def as_json(one: Measured) -> Mapping[str, Any]:
         "notes": list(one.notes),
     }
     if one.trouble:
-        return told | {"trouble": one.trouble}
-    return told | {
+        return fields | {"trouble": one.trouble}
+    return fields | {
         "value": one.value,
         "reference": one.reference,
         "ratio": {

@@ -95,11 +95,11 @@ class Archive:
         """Return the job or replay, once it is done."""
         give_up_at = monotonic() + JOB_S_MAX
         while True:
-            told = call(self._house.api.port, "GET", path)
-            if told["state"] == "done":
-                return told
-            if told["state"] == "failed" or monotonic() > give_up_at:
-                raise Unmeasurable(f"it did not end: {told}")
+            response = call(self._house.api.port, "GET", path)
+            if response["state"] == "done":
+                return response
+            if response["state"] == "failed" or monotonic() > give_up_at:
+                raise Unmeasurable(f"it did not end: {response}")
             sleep(0.1)
 
     def _written_by_pyarrow(self) -> float:
@@ -132,20 +132,22 @@ class Archive:
         """Replay archived records; uses the replay's own start and end times."""
         port = self._house.api.port
         call(port, "PUT", "/v1/streams/bench-again", {"shards": 4})
-        asked = {
+        request = {
             "stream": COLD,
             "target": {"stream": "bench-again"},
             "max_records": self._plan.replayed,
         }
-        replay = call(port, "POST", "/v1/replays", asked)["id"]
+        replay = call(port, "POST", "/v1/replays", request)["id"]
         self._await(f"/v1/replays/{replay}")
-        told = call(port, "GET", f"/v1/replays/{replay}")
-        seconds = (_moment(told["ended_at"]) - _moment(told["started_at"])).total_seconds()
+        response = call(port, "GET", f"/v1/replays/{replay}")
+        seconds = (_moment(response["ended_at"]) - _moment(response["started_at"])).total_seconds()
         self._house.settle_store()
         entries = self._plan.replayed * self._plan.seconds
         reference = redis_benchmark(self._house.valkey_socket, entries, payloads.BODY_BYTES)
         self._house.store.delete(R_KEY)
-        return Measured(row=REPLAY, rounds=[Round(told["progress"]["sent"] / seconds, reference)])
+        return Measured(
+            row=REPLAY, rounds=[Round(response["progress"]["sent"] / seconds, reference)]
+        )
 
     def begin_reading(self) -> None:
         """Read once, so that the process loads its modules."""

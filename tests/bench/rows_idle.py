@@ -85,8 +85,8 @@ class Waiting:
 
     def wake_up(self) -> float:
         """From a send to the response of the waiting receive; the message is then acknowledged."""
-        asked = json.dumps({"wait_seconds": POLL_S}).encode()
-        self._receiver.send("POST", f"{self.PATH}/receive", asked)
+        body = json.dumps({"wait_seconds": POLL_S}).encode()
+        self._receiver.send("POST", f"{self.PATH}/receive", body)
         sleep(PAUSE_S)
         started = perf_counter()
         self._sender.send("POST", f"{self.PATH}/messages", payloads.BODY, RAW)

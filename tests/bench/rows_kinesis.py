@@ -50,8 +50,8 @@ class ApiProtocol:
         call(port, "PUT", f"/v1/streams/{name}", {"shards": shards})
         data = base64.b64encode(payloads.BODY).decode()
         records = [{"Data": data, "PartitionKey": f"key-{nth}"} for nth in range(payloads.RECORDS)]
-        asked = json.dumps({"StreamName": name, "Records": records})
-        bodies = self._house.file("kinesis-put", f"{asked}\n".encode())
+        body = json.dumps({"StreamName": name, "Records": records})
+        bodies = self._house.file("kinesis-put", f"{body}\n".encode())
         load = wrk(port, "lines.lua", KIND, f"{TARGET}.PutRecords", bodies, seconds=self._seconds)
         call(port, "DELETE", f"/v1/streams/{name}")
         return load.rate * payloads.RECORDS
@@ -64,7 +64,7 @@ class ApiProtocol:
 
     def get(self) -> float:
         """Records per second; each round has its own iterators, which expire after five minutes."""
-        lines = "".join(f"{json.dumps(one)}\n" for one in self._reads())
+        lines = "".join(f"{json.dumps(read)}\n" for read in self._reads())
         bodies = self._house.file("kinesis-get", lines.encode())
         port = self._house.api.port
         load = wrk(port, "lines.lua", KIND, f"{TARGET}.GetRecords", bodies, seconds=self._seconds)

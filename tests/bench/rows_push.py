@@ -105,14 +105,14 @@ def _read_all(sockets: list[WebSocket]) -> None:
 
 def _read_some(selector: selectors.BaseSelector, key: selectors.SelectorKey) -> int:
     socket, read, tail = key.data
-    some = socket.socket.recv(1 << 18)
-    if not some:
+    data = socket.socket.recv(1 << 18)
+    if not data:
         raise Unmeasurable("the server closed a socket")
-    end = tail + some[-len(THE_END) - 400 :]
+    end = tail + data[-len(THE_END) - 400 :]
     if THE_END in end:
         selector.unregister(socket.socket)
         return 1
-    read += len(some)
+    read += len(data)
     if read >= GRANT_BYTES:
         read = 0
         socket.send_frame("credit", sub="a", **GRANT)

@@ -35,8 +35,8 @@ class ApiProtocol:
         self._wanted = FIRST_GUESS * plan.seconds
         call(house.api.port, "PUT", PATH, {})
         self._url = f"http://127.0.0.1:{house.api.port}/000000000000/{NAME}"
-        asked = {"QueueUrl": self._url, "MessageBody": TEXT}
-        self._message = house.file("sqs-message.json", json.dumps(asked).encode())
+        request = {"QueueUrl": self._url, "MessageBody": TEXT}
+        self._message = house.file("sqs-message.json", json.dumps(request).encode())
 
     def echo(self) -> float:
         """Calls per second of the echo server."""

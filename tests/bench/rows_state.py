@@ -43,8 +43,8 @@ class Depth:
         self._plan = plan
         self._queues = SHALLOW_QUEUES_A_SECOND * plan.seconds
         self._port = house.api.port
-        asked = json.dumps({"messages_max": TEN, "visibility_timeout_seconds": LEASE_S})
-        self._asked = house.file("receive.json", asked.encode())
+        body = json.dumps({"messages_max": TEN, "visibility_timeout_seconds": LEASE_S})
+        self._asked = house.file("receive.json", body.encode())
 
     def fill(self) -> None:
         """Create the queues, and fill the deep one."""
@@ -52,9 +52,9 @@ class Depth:
             call(self._port, "PUT", self.SHALLOW % number, {})
         call(self._port, "PUT", self.DEEP, {})
         self._send(self.DEEP, self._plan.backlog + self._plan.in_flight)
-        asked = json.dumps({"messages_max": BATCH, "visibility_timeout_seconds": LEASE_S}).encode()
+        body = json.dumps({"messages_max": BATCH, "visibility_timeout_seconds": LEASE_S}).encode()
         calls = self._plan.in_flight // BATCH
-        post_all(self._port, [(f"{self.DEEP}/receive", asked, JSON)] * calls)
+        post_all(self._port, [(f"{self.DEEP}/receive", body, JSON)] * calls)
         self._house.settle_store()
 
     def _send(self, path: str, messages: int) -> None:

@@ -86,9 +86,9 @@ class House:
     @contextmanager
     def guarded_api(self, secret_keys: str) -> Generator[Served]:
         """Start another API process that requires credentials."""
-        told = {"auth": "keys", "secret_keys": secret_keys}
+        fields = {"auth": "keys", "secret_keys": secret_keys}
         with _serving(
-            APPLICATION, self.data, self.redis_url, self.database_url, told=told
+            APPLICATION, self.data, self.redis_url, self.database_url, told=fields
         ) as served:
             yield served
 
@@ -106,9 +106,9 @@ class House:
             sleep(0.1)
 
     def _is_rewriting(self) -> bool:
-        told = self.store.info("persistence")
-        assert isinstance(told, dict)
-        return bool(told["aof_rewrite_in_progress"] or told["aof_rewrite_scheduled"])
+        info = self.store.info("persistence")
+        assert isinstance(info, dict)
+        return bool(info["aof_rewrite_in_progress"] or info["aof_rewrite_scheduled"])
 
     def wait_for_freeing(self) -> None:
         """Wait until the store has freed deleted keys, which it does on its own thread."""
@@ -117,15 +117,15 @@ class House:
             sleep(0.02)
 
     def _pending_frees(self) -> int:
-        told = self.store.info("memory")
-        assert isinstance(told, dict)
-        return int(told["lazyfree_pending_objects"])
+        info = self.store.info("memory")
+        assert isinstance(info, dict)
+        return int(info["lazyfree_pending_objects"])
 
     def used_memory(self) -> int:
         """Bytes allocated by the store."""
-        told = self.store.info("memory")
-        assert isinstance(told, dict)
-        return int(told["used_memory"])
+        info = self.store.info("memory")
+        assert isinstance(info, dict)
+        return int(info["used_memory"])
 
 
 @contextmanager
@@ -187,8 +187,11 @@ def _command(program: ProcessSpec, application: str, plain: bool) -> list[str]:
     assert application in words, "the supervisor starts the API in another way now"
     if plain:
         words = [
-            next((plain for word, plain in PLAIN_PROTOCOLS.items() if one.startswith(word)), one)
-            for one in words
+            next(
+                (plain for word, plain in PLAIN_PROTOCOLS.items() if each_word.startswith(word)),
+                each_word,
+            )
+            for each_word in words
         ]
         assert {*PLAIN_PROTOCOLS.values()} <= {*words}, (
             "the supervisor starts the API in another way now"

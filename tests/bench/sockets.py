@@ -71,10 +71,10 @@ class WebSocket:
     def request(self, type_: str, **fields: Any) -> dict[str, Any]:
         """Send a frame and return the next one, which must not be an error."""
         self.send_frame(type_, **fields)
-        told = self.receive_frame()
-        if told["type"] not in ("welcome", "ok"):
-            raise Unmeasurable(f"{type_} was answered {told}")
-        return told
+        frame = self.receive_frame()
+        if frame["type"] not in ("welcome", "ok"):
+            raise Unmeasurable(f"{type_} was answered {frame}")
+        return frame
 
     def _frame(self) -> tuple[int, bytes]:
         head = self._take(2)
@@ -93,9 +93,9 @@ class WebSocket:
 
     def _some(self) -> bytes:
         try:
-            some = self.socket.recv(1 << 20)
+            data = self.socket.recv(1 << 20)
         except TimeoutError:
             raise Unmeasurable(f"no frame within {REPLY_S_MAX:.0f} s") from None
-        if not some:
+        if not data:
             raise Unmeasurable("the server closed the socket")
-        return some
+        return data

@@ -68,12 +68,12 @@ class HttpConnection:
 
     def _some(self) -> bytes:
         try:
-            some = self._socket.recv(1 << 20)
+            data = self._socket.recv(1 << 20)
         except TimeoutError:
             raise Unmeasurable(f"no answer within {REPLY_S_MAX:.0f} s") from None
-        if not some:
+        if not data:
             raise Unmeasurable("the server closed the connection")
-        return some
+        return data
 
     def call(
         self, method: str, path: str, body: bytes = b"", kind: str = JSON, accept: str = JSON
@@ -86,8 +86,8 @@ class HttpConnection:
 def good(answer: Answer, asked: str) -> bytes:
     """Return the body of a successful response; raises Unmeasurable otherwise."""
     if answer.status >= 300:
-        said = answer.body[:200].decode(errors="replace")
-        raise Unmeasurable(f"{asked} was answered {answer.status}: {said}")
+        text = answer.body[:200].decode(errors="replace")
+        raise Unmeasurable(f"{asked} was answered {answer.status}: {text}")
     return answer.body
 
 
@@ -95,8 +95,8 @@ def call(port: int, method: str, path: str, asked: object = None) -> Any:
     """Make one JSON call on its own connection."""
     with HttpConnection(port) as connection:
         body = b"" if asked is None else json.dumps(asked).encode()
-        said = connection.call(method, path, body)
-        return json.loads(said) if said else None
+        response = connection.call(method, path, body)
+        return json.loads(response) if response else None
 
 
 def post_all(port: int, posts: Iterable[tuple[str, bytes, str]]) -> None:
@@ -106,10 +106,10 @@ def post_all(port: int, posts: Iterable[tuple[str, bytes, str]]) -> None:
         connections = [
             stack.enter_context(HttpConnection(port)) for _ in range(FILLING_CONNECTIONS)
         ]
-        while some := list(islice(posts, len(connections))):
-            for connection, (path, body, kind) in zip(connections, some, strict=False):
+        while chosen_posts := list(islice(posts, len(connections))):
+            for connection, (path, body, kind) in zip(connections, chosen_posts, strict=False):
                 connection.send("POST", path, body, kind, MSGPACK)
-            for connection, (path, _, _) in zip(connections, some, strict=False):
+            for connection, (path, _, _) in zip(connections, chosen_posts, strict=False):
                 good(connection.read(), f"POST {path}")
 
 

@@ -56,10 +56,10 @@ class Service:
 
     async def key(self, *roles: Role, everywhere: bool = False) -> NewSecret:
         """Create a key."""
-        asked = CredentialRequest(
+        credential_request = CredentialRequest(
             name="ada", rights=Rights(roles=roles or (Role.ADMIN,)), all_namespaces=everywhere
         )
-        _, secret = await self.storage.credentials.create(LOCAL_ADMINISTRATOR, asked)
+        _, secret = await self.storage.credentials.create(LOCAL_ADMINISTRATOR, credential_request)
         return secret
 
 
@@ -101,9 +101,9 @@ async def service(
         async with (
             open_storage(settings) as storage,
             running_server(storage, Limits()) as anyone,
-            running_server(storage, Limits(), Settings(auth="keys")) as known,
+            running_server(storage, Limits(), Settings(auth="keys")) as server,
         ):
-            yield Service(anyone.url, known.url, storage)
+            yield Service(anyone.url, server.url, storage)
 
 
 @asynccontextmanager

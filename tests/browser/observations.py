@@ -42,7 +42,7 @@ async def axe(page: Page, rules: Sequence[str] = ()) -> list[str]:
     """Serious and critical accessibility violations, by these axe-core rules or by all."""
     if not await page.evaluate("typeof window.axe === 'object'"):
         await page.evaluate(_axe)
-    found = await page.evaluate(
+    value = await page.evaluate(
         """async rules => (await axe.run(document, {
           resultTypes: ["violations"], preload: false,
           ...(rules.length ? {runOnly: {type: "rule", values: rules}} : {}),
@@ -51,7 +51,7 @@ async def axe(page: Page, rules: Sequence[str] = ()) -> list[str]:
     )
     return [
         f"{one['impact']} {one['id']}: {node['target']} {node.get('failureSummary', '')}"
-        for one in found
+        for one in value
         if one["impact"] in ("serious", "critical")
         for node in one["nodes"][:3]
     ]

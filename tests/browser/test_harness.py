@@ -56,9 +56,9 @@ def test_vendored_files_match_the_manifest():
 async def test_accessibility_faults_are_found_under_strict_policy(page):
     await shown(page, '<img src="data:,"><input type="text">')
 
-    found = await axe(page)
+    actual_violations = await axe(page)
 
-    assert {line.split()[1] for line in found} == {"image-alt:", "label:"}
+    assert {line.split()[1] for line in actual_violations} == {"image-alt:", "label:"}
 
 
 async def test_policy_violations_are_recorded(page, complaints):

@@ -31,12 +31,12 @@ async def a_queue(storage: Storage, name: str, count: int = 0, **spec: object) -
 
 async def reject(storage: Storage, queue: QueueName, reasons: list[str]) -> None:
     """Reject the first messages, each with its reason."""
-    taken = await storage.queues.receive(queue, messages_max=len(reasons))
+    messages = await storage.queues.receive(queue, messages_max=len(reasons))
     await storage.queues.settle(
         queue,
         [
             Settlement(message.receipt_handle, SettleAction.REJECT, reason=reason)
-            for message, reason in zip(taken, reasons, strict=True)
+            for message, reason in zip(messages, reasons, strict=True)
         ],
     )
 
@@ -121,13 +121,13 @@ async def test_purge_shows_count_and_requires_name(page: Page, service: Service)
 
     await page.goto("/ui/queues/to-be-purged")
     await press(page, "Purge…")
-    asked = page.locator("dialog[open]")
-    purge = asked.get_by_role("button", name="Purge")
-    await expect(asked).to_contain_text("7 ready messages")
+    element = page.locator("dialog[open]")
+    purge = element.get_by_role("button", name="Purge")
+    await expect(element).to_contain_text("7 ready messages")
     await expect(purge).to_be_disabled()
-    await asked.locator("[data-must]").fill("to-be-purge")
+    await element.locator("[data-must]").fill("to-be-purge")
     await expect(purge).to_be_disabled()
-    await asked.locator("[data-must]").fill("to-be-purged")
+    await element.locator("[data-must]").fill("to-be-purged")
     await look(page, "journey-purge")
     await purge.click()
 
@@ -233,11 +233,11 @@ async def test_chart_has_a_table(page: Page, service: Service):
 async def test_history_of_deleted_message_is_found_by_id(page: Page, service: Service):
     storage = service.storage
     queue = await a_queue(storage, "remembered", 1, history=True)
-    [taken] = await storage.queues.receive(queue)
-    await storage.queues.settle(queue, [Settlement(taken.receipt_handle, SettleAction.ACK)])
+    [message] = await storage.queues.receive(queue)
+    await storage.queues.settle(queue, [Settlement(message.receipt_handle, SettleAction.ACK)])
 
     await page.goto("/ui/queues/remembered/messages")
-    await page.get_by_label("Search messages").fill(taken.message_id)
+    await page.get_by_label("Search messages").fill(message.message_id)
     await page.keyboard.press("Enter")
     await page.get_by_role("link", name="Show the history").click()
 

@@ -147,8 +147,8 @@ async def _happen(storage: Storage, clock: ManualClock) -> None:
     await storage.streams.append(READINGS, hostile)
     clock.advance(ms=HOUR_MS - MINUTE_MS)
     await _send(storage, EMAILS, [b'{"to": "user-%d"}' % n for n in range(60)])
-    taken = await storage.queues.receive(EMAILS, messages_max=10)
-    acks = [Settlement(one.receipt_handle, SettleAction.ACK) for one in taken]
+    messages = await storage.queues.receive(EMAILS, messages_max=10)
+    acks = [Settlement(message.receipt_handle, SettleAction.ACK) for message in messages]
     await storage.queues.settle(EMAILS, acks)
     clock.advance(ms=20 * SECOND_MS)
     await storage.queues.receive(EMAILS, messages_max=8)
@@ -213,9 +213,9 @@ async def _kill(storage: Storage) -> None:
     bodies = [*HOSTILE, *(b'{"invoice": %d}' % n for n in range(12))]
     for nth, body in enumerate(bodies):
         await storage.queues.send(INVOICES, [NewMessage(body, (("kind", "", b"<i>x</i>"),))])
-        [taken] = await storage.queues.receive(INVOICES)
+        [message] = await storage.queues.receive(INVOICES)
         verdict = Settlement(
-            taken.receipt_handle, SettleAction.REJECT, reason=reasons[nth % len(reasons)]
+            message.receipt_handle, SettleAction.REJECT, reason=reasons[nth % len(reasons)]
         )
         await storage.queues.settle(INVOICES, [verdict])
     await _send(storage, INVOICES, [b'{"invoice": 99}'])
@@ -228,16 +228,16 @@ async def _park(storage: Storage) -> None:
         for n in range(9)
     ]
     await storage.queues.send(PAYMENTS, sent)
-    [taken] = await storage.queues.receive(PAYMENTS)
-    verdict = Settlement(taken.receipt_handle, SettleAction.REJECT, reason="account is closed")
+    [message] = await storage.queues.receive(PAYMENTS)
+    verdict = Settlement(message.receipt_handle, SettleAction.REJECT, reason="account is closed")
     await storage.queues.settle(PAYMENTS, [verdict])
 
 
 async def _make_replays(storage: Storage, database_url: str) -> None:
     """Create one replay in each state."""
     for name in REPLAYS:
-        asked = ReplayRequest(stream="ledger", target=Target(stream="copies"))
-        await storage.replays.submit("default", asked, name)
+        replay_request = ReplayRequest(stream="ledger", target=Target(stream="copies"))
+        await storage.replays.submit("default", replay_request, name)
         if name == "replay-paused":
             await storage.replays.pause("default", name)
             continue

@@ -56,7 +56,9 @@ def judge(name: str, samples: Sequence[float], meant: Mapping[str, str] | None =
         return Judged(name, tuple(samples), grows=False)
     parts = (samples[:size], samples[size : 2 * size], samples[2 * size :])
     first, second, last = (mean(part) for part in parts)
-    tolerance = next(one for like, one in TOLERANCES.items() if fnmatchcase(name, like))
+    tolerance = next(
+        each_tolerance for like, each_tolerance in TOLERANCES.items() if fnmatchcase(name, like)
+    )
     grows = last > second * (1 + tolerance.share) + tolerance.slack
     reason = next((why for like, why in (meant or {}).items() if fnmatchcase(name, like)), "")
     return Judged(name, (first, second, last), grows, reason)

@@ -148,10 +148,10 @@ def _outcome(answer: httpx.Response) -> tuple[Outcome, str]:
 def _code(answer: httpx.Response) -> str:
     """The error code of a response."""
     with suppress(ValueError):
-        said = answer.json()
-        if is_unknown(said.get("message", "")):
+        body = answer.json()
+        if is_unknown(body.get("message", "")):
             return UNANSWERED
-        return str(said.get("code") or said.get("__type", "").rpartition("#")[2])
+        return str(body.get("code") or body.get("__type", "").rpartition("#")[2])
     return ""
 
 

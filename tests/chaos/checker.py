@@ -27,14 +27,17 @@ def check(history: Operations, without: Collection[Invariant] = ()) -> list[Find
 def rejected_send_has_no_effect(history: Operations) -> Finding:
     """Q5, converse: what was received had been sent, and refused sends have no effect."""
     possible = {
-        (one.log, value)
-        for one in history
-        if one.kind in (Kind.SEND, Kind.APPEND) and one.outcome is not Outcome.FAIL
-        for value in one.values
+        (operation.log, value)
+        for operation in history
+        if operation.kind in (Kind.SEND, Kind.APPEND) and operation.outcome is not Outcome.FAIL
+        for value in operation.values
     }
     source = queues.dead_letter_sources(history)
     kinds = (*DELIVERIES, Kind.DEAD_LETTERS, *READS, Kind.GROUP_READ)
-    found = {(source.get(one.log, one.log), seen.value) for one, seen in answers(history, *kinds)}
+    found = {
+        (source.get(operation.log, operation.log), seen.value)
+        for operation, seen in answers(history, *kinds)
+    }
     wrong = [
         f"{value} is in {log}, and was refused or never sent"
         for log, value in sorted(found - possible)
@@ -45,9 +48,9 @@ def rejected_send_has_no_effect(history: Operations) -> Finding:
 def no_response_is_a_500(history: Operations) -> Finding:
     """No 500, except for an unknown outcome in an AWS protocol."""
     wrong = [
-        f"{one.client} was answered {one.status} {one.code} to {one.kind.value} of {one.log} at {one.ended:.3f}"
-        for one in history
-        if one.status == 500 and one.code != UNANSWERED
+        f"{operation.client} was answered {operation.status} {operation.code} to {operation.kind.value} of {operation.log} at {operation.ended:.3f}"
+        for operation in history
+        if operation.status == 500 and operation.code != UNANSWERED
     ]
     return Finding("no response is a 500", len(history), tuple(wrong))
 

@@ -13,5 +13,5 @@ def chaos_service(
     postgres_server_url: str, migrated_template: str
 ) -> Iterator[tuple[str, StorageSettings]]:
     """URL and store settings of the service."""
-    with deployment(postgres_server_url, migrated_template, "chaos") as found:
-        yield found
+    with deployment(postgres_server_url, migrated_template, "chaos") as actual_deployment:
+        yield actual_deployment

@@ -21,9 +21,11 @@ async def flip_bytes(site: Site, stage: Stage) -> None:
     """Change bytes one by one in different files, and record whether each is detected."""
     chance = stage.chance("damage")
     files = sorted((site.place / "data" / "archive").rglob("*.parquet"))
-    known = await _paths(stage.url)
-    wanted = [path for path in files if any(str(path).endswith(one) for one in known)]
-    for path in chance.sample(wanted, min(FLIPS, len(wanted))):
+    paths = await _paths(stage.url)
+    expected_files = [
+        path for path in files if any(str(path).endswith(each_path) for each_path in paths)
+    ]
+    for path in chance.sample(expected_files, min(FLIPS, len(expected_files))):
         _flip(path, at := _place(path, chance))
         told = await _verified(site)
         _flip(path, at)
@@ -62,10 +64,10 @@ def _flip(path: Path, at: int) -> None:
 async def _verified(site: Site) -> int:
     """The exit code of `millstream archive verify`."""
     archive = (site.place / "data" / "archive").as_uri()
-    told = await asyncio.to_thread(
+    returned_command = await asyncio.to_thread(
         command, *VERIFY, environment={**site.environment, "MILLSTREAM_ARCHIVE_URL": archive}
     )
-    return told.returncode
+    return returned_command.returncode
 
 
 def _note(stage: Stage, what: str, right: bool) -> None:

@@ -95,7 +95,7 @@ class Outcomes(msgspec.Struct, frozen=True):
                     f"  {finding.name:<56}{len(finding.violations):>6} of {finding.checked}"
                     for finding in self.counted
                 ),
-                *(f"in the log: {one}" for one in self.complaints),
+                *(f"in the log: {complaint}" for complaint in self.complaints),
                 "HOLDS" if self.holds else "DOES NOT HOLD",
             ]
         )
@@ -129,7 +129,7 @@ async def run_scenario(name: str, seed: int, place: Path, tools: Tools) -> Outco
             recovered_s=recovered_s,
             must=[invariant(told) for invariant in MUST],
             counted=[invariant(told) for invariant in COUNTED],
-            gaps=sum(len(one.gaps) for one in told),
+            gaps=sum(len(answer.gaps) for answer in told),
             complaints=complaints_in(site.log),
         )
 
@@ -137,10 +137,10 @@ async def run_scenario(name: str, seed: int, place: Path, tools: Tools) -> Outco
 def _told(history: History) -> Operations:
     """Drop the start of reads over the Kinesis protocol, which cannot report gaps."""
     return [
-        msgspec.structs.replace(one, first=-1)
-        if one.kind is Kind.READ and any(seen.number for seen in one.seen)
-        else one
-        for one in history.operations
+        msgspec.structs.replace(operation, first=-1)
+        if operation.kind is Kind.READ and any(seen.number for seen in operation.seen)
+        else operation
+        for operation in history.operations
     ]
 
 
@@ -222,9 +222,9 @@ def main() -> int:
     words = argparse.ArgumentParser(description="Lose what was acknowledged, and see what holds.")
     words.add_argument("--seed", type=int, default=None)
     add_store(words)
-    told = words.parse_args()
-    tools = Tools(store=store_of(told))
-    seed = SystemRandom().randrange(SEED_MAX) if told.seed is None else told.seed
+    arguments = words.parse_args()
+    tools = Tools(store=store_of(arguments))
+    seed = SystemRandom().randrange(SEED_MAX) if arguments.seed is None else arguments.seed
     holds = True
     for name in SCENARIOS:
         place = Path(tempfile.mkdtemp(prefix=f"millstream-{name}-"))

@@ -87,9 +87,9 @@ async def _empty(stage: Stage, caller: Caller, protocol: QueueProtocol, queue: s
         received = await protocol.receive(queue, 10, wait_s=0)
         await asyncio.gather(
             *(
-                protocol.settle(queue, one, settle)
-                for one in received.seen
-                if isinstance(one, Delivery)
+                protocol.settle(queue, item, settle)
+                for item in received.seen
+                if isinstance(item, Delivery)
             )
         )
         left = await _left(caller, queue)
@@ -113,8 +113,8 @@ async def _left(caller: Caller, queue: str) -> int:
 
 
 async def _counts(caller: Caller, queue: str) -> dict[str, Any]:
-    told = (await caller.http.get(f"/v1/queues/{queue}/stats")).raise_for_status().json()
-    return dict(told)
+    body = (await caller.http.get(f"/v1/queues/{queue}/stats")).raise_for_status().json()
+    return dict(body)
 
 
 async def _note_counts(stage: Stage, caller: Caller, queue: str) -> None:
@@ -133,7 +133,7 @@ async def _list_dead_letters(stage: Stage, caller: Caller, queue: str) -> None:
         query: dict[str, Any] = {"limit": PAGE, **({"cursor": cursor} if cursor else {})}
         answer = await caller.http.get(f"/v1/queues/{queue}/dead-letters", params=query)
         page = answer.raise_for_status().json()
-        seen += [Seen(value=one["body"], id=one["id"]) for one in page["items"]]
+        seen += [Seen(value=item["body"], id=item["id"]) for item in page["items"]]
         cursor = page["next_cursor"]
     stage.note(caller.name, Kind.DEAD_LETTERS, queue, seen=tuple(seen))
 
@@ -145,7 +145,7 @@ async def _archive(stage: Stage, caller: Caller) -> None:
     while stage.history.now() < give_up_at:
         answer = await caller.http.get(f"/v1/archives/{EVENTS}")
         shards = answer.raise_for_status().json()["shards"]
-        if all(one["hot_start_offset"] == one["next_offset"] for one in shards):
+        if all(shard["hot_start_offset"] == shard["next_offset"] for shard in shards):
             return
         await asyncio.sleep(LOOK_S)
 
@@ -186,9 +186,9 @@ async def _read_by_kinesis(stage: Stage, shards: list[int]) -> None:
         last: tuple[Seen, ...] = ()
         first = -1  # wherever the shard begins
         while iterator is not None:
-            read, told = await protocol.get(EVENTS, shard, iterator, first)
+            read, result = await protocol.get(EVENTS, shard, iterator, first)
             assert read.outcome is Outcome.OK, f"the drain was answered {read.status} {read.code}"
-            iterator = told.get("NextShardIterator") if read.seen else None
+            iterator = result.get("NextShardIterator") if read.seen else None
             last = read.seen or last
             first = last[-1].offset + 1 if last else -1
 
@@ -202,7 +202,7 @@ async def _read_group_to(stage: Stage, streams: Streams, ends: dict[int, int]) -
         if token:
             await streams.commit(read, token)
         standing = await streams.standing(EVENTS, READERS)
-        stands = {one.shard: one.offset for one in standing.seen}
+        stands = {item.shard: item.offset for item in standing.seen}
         if all(stands.get(shard) == end for shard, end in ends.items()):
             return
 

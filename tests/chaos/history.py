@@ -133,14 +133,16 @@ class History:
 
     def write(self, path: Path) -> None:
         """Write NDJSON, one operation per line."""
-        path.write_bytes(b"".join(msgspec.json.encode(one) + b"\n" for one in self.operations))
+        path.write_bytes(
+            b"".join(msgspec.json.encode(operation) + b"\n" for operation in self.operations)
+        )
 
     def counts(self) -> dict[str, dict[str, int]]:
         """Number of operations by kind and outcome."""
         found: dict[str, dict[str, int]] = {}
-        for one in self.operations:
-            ways = found.setdefault(one.kind.value, {way.value: 0 for way in Outcome})
-            ways[one.outcome.value] += 1
+        for operation in self.operations:
+            ways = found.setdefault(operation.kind.value, {way.value: 0 for way in Outcome})
+            ways[operation.outcome.value] += 1
         return found
 
 

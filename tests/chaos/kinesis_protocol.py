@@ -43,7 +43,7 @@ class Kinesis:
             for value, key in zip(values, keys, strict=True)
         ]
         invoked = self.caller.history.now()
-        outcome, status, code, told = await self._ask(
+        outcome, status, code, response = await self._ask(
             lambda: self._client.put_records(StreamName=stream, Records=records)
         )
         if outcome is not Outcome.OK:
@@ -51,11 +51,13 @@ class Kinesis:
                 Kind.APPEND, stream, invoked, outcome, status, code, Told(), values=values
             )
         keyed = dict(zip(values, keys, strict=True))
-        items = [*zip(values, told["Records"], strict=True)]
+        items = [*zip(values, response["Records"], strict=True)]
         for way in (Outcome.FAIL, Outcome.UNKNOWN):
-            some = tuple(value for value, item in items if _item_outcome(item) is way)
-            if some:
-                self.caller.note(Kind.APPEND, stream, invoked, way, status, "", Told(), values=some)
+            chosen_items = tuple(value for value, item in items if _item_outcome(item) is way)
+            if chosen_items:
+                self.caller.note(
+                    Kind.APPEND, stream, invoked, way, status, "", Told(), values=chosen_items
+                )
         placed = [(value, item) for value, item in items if _item_outcome(item) is Outcome.OK]
         return self.caller.note(
             Kind.APPEND,
@@ -75,17 +77,19 @@ class Kinesis:
     ) -> tuple[Operation, Any]:
         """GetRecords from an iterator at offset `first`; returns operation and response."""
         invoked = self.caller.history.now()
-        outcome, status, code, told = await self._ask(
+        outcome, status, code, response = await self._ask(
             lambda: self._client.get_records(ShardIterator=iterator, Limit=LIMIT)
         )
         seen: tuple[Seen, ...] = ()
         if outcome is Outcome.OK:
             name = shard_id(shard)
-            seen = tuple(_place(one["Data"].decode(), name, one) for one in told["Records"])
+            seen = tuple(
+                _place(record["Data"].decode(), name, record) for record in response["Records"]
+            )
         operation = self.caller.note(
             Kind.READ, stream, invoked, outcome, status, code, Told(seen), first=first
         )
-        return operation, told
+        return operation, response
 
     async def iterator(self, stream: str, shard: int, after: str) -> str | None:
         """Return an iterator after a sequence number or at the start; None if unavailable."""
@@ -94,17 +98,23 @@ class Kinesis:
             if after
             else {"ShardIteratorType": "TRIM_HORIZON"}
         )
-        outcome, _, _, told = await self._ask(
+        outcome, _, _, response = await self._ask(
             lambda: self._client.get_shard_iterator(
                 StreamName=stream, ShardId=shard_id(shard), **place
             )
         )
-        return str(told["ShardIterator"]) if outcome is Outcome.OK else None
+        return str(response["ShardIterator"]) if outcome is Outcome.OK else None
 
     async def shards(self, stream: str) -> list[int]:
         """Return every shard, open or closed; empty if unavailable."""
-        outcome, _, _, told = await self._ask(lambda: self._client.list_shards(StreamName=stream))
-        return [shard_of(one["ShardId"]) for one in told["Shards"]] if outcome is Outcome.OK else []
+        outcome, _, _, response = await self._ask(
+            lambda: self._client.list_shards(StreamName=stream)
+        )
+        return (
+            [shard_of(shard["ShardId"]) for shard in response["Shards"]]
+            if outcome is Outcome.OK
+            else []
+        )
 
     async def _ask(self, call: Callable[[], Any]) -> tuple[Outcome, int, str, Any]:
         """Return outcome, status, code and response."""
@@ -122,8 +132,8 @@ class Kinesis:
 
 def _refused(error: ClientError) -> tuple[Outcome, int, str, Any]:
     status = int(error.response["ResponseMetadata"]["HTTPStatusCode"])
-    said = error.response["Error"]
-    code = UNANSWERED if is_unknown(said.get("Message", "")) else said["Code"]
+    printed_error = error.response["Error"]
+    code = UNANSWERED if is_unknown(printed_error.get("Message", "")) else printed_error["Code"]
     refused = status < 500 or status == NOT_DONE
     return (Outcome.FAIL if refused else Outcome.UNKNOWN), status, code, {}
 

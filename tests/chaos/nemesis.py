@@ -142,13 +142,13 @@ class Nemesis:
 
     async def _kill(self, program: str, fault: Planned) -> None:
         """Kill a process; its supervisor restarts it."""
-        if found := self._site.processes(program):
-            signalled(_chosen(found, fault), signal.SIGKILL)
+        if processes := self._site.processes(program):
+            signalled(_chosen(processes, fault), signal.SIGKILL)
         await asyncio.sleep(fault.lasts)
 
     async def _pause(self, program: str, fault: Planned) -> None:
-        if found := self._site.processes(program):
-            pid = _chosen(found, fault)
+        if processes := self._site.processes(program):
+            pid = _chosen(processes, fault)
             signalled(pid, signal.SIGSTOP)
             try:
                 await asyncio.sleep(fault.lasts)

@@ -74,7 +74,7 @@ class RestQueues:
 
 
 def _deliveries(told: Any) -> Told:
-    return Told(tuple(delivery_of(one) for one in told["messages"]))
+    return Told(tuple(delivery_of(message) for message in told["messages"]))
 
 
 def delivery_of(told: Any) -> Delivery:

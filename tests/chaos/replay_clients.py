@@ -38,13 +38,14 @@ async def one_replay(stage: Stage, protocol: Streams, target: str) -> None:
         await protocol.caller.rest(Kind.SHARDS, EVENTS, "GET", f"/streams/{EVENTS}/shards", _ends)
     ).seen
     window = [
-        (Seen(shard=one.shard, offset=max(0, one.offset - WINDOW_RECORDS)), one) for one in shards
+        (Seen(shard=shard.shard, offset=max(0, shard.offset - WINDOW_RECORDS)), shard)
+        for shard in shards
     ]
     if not any(end.offset for _, end in window):
         return
     http = protocol.caller.http
     await _until_accepted(http, "PUT", f"/v1/streams/{target}", {"shards": 2, "archive": False})
-    asked = {
+    request = {
         "id": target,
         "stream": EVENTS,
         "target": {"stream": target},
@@ -54,7 +55,7 @@ async def one_replay(stage: Stage, protocol: Streams, target: str) -> None:
         "order": "key",
         "pacing": {"records_per_second": A_SECOND},
     }
-    if await _until_accepted(http, "POST", "/v1/replays", asked):
+    if await _until_accepted(http, "POST", "/v1/replays", request):
         await _note(stage, protocol, target, invoked, window)
     await _until_accepted(http, "DELETE", f"/v1/streams/{target}", None)
 
@@ -78,8 +79,8 @@ async def _note(
 def _ends(told: Any) -> Told:
     return Told(
         tuple(
-            Seen(shard=one["index"], offset=one["next"], parents=tuple(one["parents"]))
-            for one in told["items"]
+            Seen(shard=item["index"], offset=item["next"], parents=tuple(item["parents"]))
+            for item in told["items"]
         )
     )
 
@@ -132,8 +133,8 @@ async def _everything(http: httpx.AsyncClient, stream: str) -> tuple[Seen, ...]:
             continue
         page = answer.json()
         found += [
-            Seen(value=one["data"], shard=one["shard"], offset=one["offset"])
-            for one in page["records"]
+            Seen(value=record["data"], shard=record["shard"], offset=record["offset"])
+            for record in page["records"]
         ]
         if page["next_cursor"] == cursor:
             return tuple(found)

@@ -86,11 +86,14 @@ class Verdict(msgspec.Struct, frozen=True):
             "links:  " + ", ".join(f"{name} {n}" for name, n in sorted(self.links.items())),
             "",
             f"{'invariant':<58}{'checked':>9}",
-            *(finding.line() for finding in sorted(self.findings, key=lambda one: not one.holds)),
+            *(
+                finding.line()
+                for finding in sorted(self.findings, key=lambda complaint: not complaint.holds)
+            ),
             "",
             f"back to work after the last fault: {back} (bound {RECOVERED_S:.0f} s)",
             *([f"programs that do not run: {', '.join(self.missing)}"] if self.missing else []),
-            *(f"in the log: {one}" for one in self.complaints),
+            *(f"in the log: {complaint}" for complaint in self.complaints),
             "HOLDS" if self.holds else "DOES NOT HOLD",
         ]
         return "\n".join(lines)
@@ -140,16 +143,16 @@ async def run(seed: int, seconds: float, place: Path, tools: Tools, *, archives:
 
 def complaints_in(log: Path) -> list[str]:
     """Unhandled exceptions, and everything that is not a log line."""
-    found = []
+    lines = []
     for line in log.read_text(errors="replace").splitlines():
         try:
-            said = msgspec.json.decode(line, type=Said)
+            text = msgspec.json.decode(line, type=Said)
         except msgspec.MsgspecError:
-            found.append(line)
+            lines.append(line)
         else:
-            if said.exception and said.event != ANSWERED:
-                found.append(f"{said.logger}: {said.event}")
-    return found
+            if text.exception and text.event != ANSWERED:
+                lines.append(f"{text.logger}: {text.event}")
+    return lines
 
 
 def _left_out(tools: Tools, *, archives: bool) -> dict[str, str]:
@@ -165,15 +168,15 @@ def main() -> int:
     words.add_argument("--minutes", type=float, default=5.0)
     words.add_argument("--seed", type=int, default=None)
     add_store(words)
-    told = words.parse_args()
-    store = store_of(told)
-    seed = SystemRandom().randrange(SEED_MAX) if told.seed is None else told.seed
+    arguments = words.parse_args()
+    store = store_of(arguments)
+    seed = SystemRandom().randrange(SEED_MAX) if arguments.seed is None else arguments.seed
     place = Path(tempfile.mkdtemp(prefix="millstream-chaos-"))
     place.chmod(0o755)  # Postgres may have to run as another user
     sys.stdout.write(f"seed {seed}, in {place}\n")
     archives = why_not() is None
     tools = found_tools(store)
-    verdict = asyncio.run(run(seed, told.minutes * 60, place, tools, archives=archives))
+    verdict = asyncio.run(run(seed, arguments.minutes * 60, place, tools, archives=archives))
     sys.stdout.write("\n".join([*verdict.timeline, "", verdict.report(), ""]))
     return 0 if verdict.holds else 1
 

@@ -42,12 +42,12 @@ class Tally(History):
 
     def latencies(self) -> Sample:
         """Median and 99th percentile of sends since the last call."""
-        found, self._latencies = sorted(self._latencies), []
-        if not found:
+        actual_latencies, self._latencies = sorted(self._latencies), []
+        if not actual_latencies:
             return {}
         return {
-            "p50 of sends": found[len(found) // 2],
-            "p99 of sends": found[int(len(found) * 0.99)],
+            "p50 of sends": actual_latencies[len(actual_latencies) // 2],
+            "p99 of sends": actual_latencies[int(len(actual_latencies) * 0.99)],
         }
 
 

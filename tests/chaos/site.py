@@ -150,9 +150,9 @@ class Site:
 
     async def missing(self, within_s: float) -> list[str]:
         """Programs that should be running, but are not within that time."""
-        wanted = {"api": API_PROCESSES, "sweeper": 1, "deliverer": 1, "worker": int(self.archives)}
+        fields = {"api": API_PROCESSES, "sweeper": 1, "deliverer": 1, "worker": int(self.archives)}
         for _ in range(int(within_s / 0.1)):
-            lacking = [name for name, most in wanted.items() if len(self.processes(name)) < most]
+            lacking = [name for name, most in fields.items() if len(self.processes(name)) < most]
             if not lacking:
                 return []
             await asyncio.sleep(0.1)

@@ -62,7 +62,7 @@ class Soaked(msgspec.Struct, frozen=True):
     @property
     def holds(self) -> bool:
         """Return whether nothing grows unexpectedly."""
-        return all(one.is_bounded for one in self.judged) and not self.complaints
+        return all(measurement.is_bounded for measurement in self.judged) and not self.complaints
 
     def report(self) -> str:
         """The complete report."""
@@ -139,12 +139,12 @@ def main() -> int:
     words = argparse.ArgumentParser(description="Work for long, and see what grows.")
     words.add_argument("--minutes", type=float, default=60.0)
     add_store(words)
-    told = words.parse_args()
-    tools = Tools(store=store_of(told))
+    arguments = words.parse_args()
+    tools = Tools(store=store_of(arguments))
     place = Path(tempfile.mkdtemp(prefix="millstream-soak-"))
     place.chmod(0o755)  # Postgres may have to run as another user
     sys.stdout.write(f"in {place}\n")
-    soaked = asyncio.run(soak(told.minutes, place, tools, archives=why_not() is None))
+    soaked = asyncio.run(soak(arguments.minutes, place, tools, archives=why_not() is None))
     sys.stdout.write(f"{soaked.report()}\n")
     return 0 if soaked.holds else 1
 

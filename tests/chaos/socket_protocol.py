@@ -132,7 +132,7 @@ class Worker:
 
     async def hears(self, frame: Frame) -> None:
         if frame["type"] == "messages":
-            deliveries = tuple(delivery_of(one) for one in frame["messages"])
+            deliveries = tuple(delivery_of(message) for message in frame["messages"])
             for delivery in deliveries:
                 # Its credit was granted before the message was received from the queue.
                 since = self._granted.popleft()
@@ -210,7 +210,7 @@ class Member:
         now = self.caller.history.now()
         match frame["type"]:
             case "assigned":
-                owns = tuple(one["shard"] for one in frame["shards"])
+                owns = tuple(each_shard["shard"] for each_shard in frame["shards"])
                 told = Told(generation=frame["generation"], owns=owns)
                 self._note(now, told)
             case "records":

@@ -155,5 +155,5 @@ class Session:
 
 
 def _frames(payload: str | bytes) -> list[Frame]:
-    told = json.loads(payload)
-    return told if isinstance(told, list) else [told]
+    body = json.loads(payload)
+    return body if isinstance(body, list) else [body]

@@ -76,11 +76,11 @@ async def get(stage: Stage, name: str, protocol: Kinesis, chance: Random) -> Non
             if iterator is None:
                 continue
             first = offset + 1 if number else -1  # wherever the shard begins
-            read, told = await protocol.get(EVENTS, shard, iterator, first)
+            read, result = await protocol.get(EVENTS, shard, iterator, first)
             if read.seen:
                 last[shard] = (read.seen[-1].offset, read.seen[-1].number)
             if read.outcome is Outcome.OK:
-                if next_ := told.get("NextShardIterator"):
+                if next_ := result.get("NextShardIterator"):
                     iterators[shard] = next_
                 else:
                     ended.add(shard)

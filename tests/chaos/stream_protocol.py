@@ -92,9 +92,9 @@ class Streams:
         invoked = self.caller.history.now()
         answer = await self.caller.http.get(f"/v1/streams/{stream}/shards")
         [start] = [
-            one["start"]
-            for one in answer.raise_for_status().json()["items"]
-            if one["index"] == shard
+            item["start"]
+            for item in answer.raise_for_status().json()["items"]
+            if item["index"] == shard
         ]
         told = Told(gaps=(Gap(shard, offset, start, "expired"),))
         self.caller.went_well(Kind.READ, stream, invoked, told, first=offset)
@@ -113,7 +113,9 @@ class Streams:
         except httpx.HTTPError:
             return []
         items = answer.json()["items"] if answer.is_success else []
-        return sorted((int(one["first_hash_key"]), one["index"]) for one in items if one["open"])
+        return sorted(
+            (int(item["first_hash_key"]), item["index"]) for item in items if item["open"]
+        )
 
     async def read_as(self, stream: str, group: str) -> tuple[Operation, str]:
         """Read as a member of a group; return the operation and the commit token."""
@@ -165,12 +167,12 @@ class Streams:
 
 
 def _produced(told: Any, values: tuple[str, ...]) -> Told:
-    if error := next((one["error"] for one in told["records"] if "error" in one), None):
+    if error := next((record["error"] for record in told["records"] if "error" in record), None):
         raise ItemRefused(error["code"])
     return Told(
         tuple(
-            Seen(value=value, shard=one["shard"], offset=one["offset"])
-            for value, one in zip(values, told["records"], strict=True)
+            Seen(value=value, shard=record["shard"], offset=record["offset"])
+            for value, record in zip(values, told["records"], strict=True)
         )
     )
 
@@ -182,26 +184,30 @@ def _page(told: Any, shard: int) -> Told:
 
 def records_of(told: Any, shard: int) -> tuple[Seen, ...]:
     """Records of a shard, in the format of REST and WebSocket."""
-    return tuple(Seen(value=one["data"], shard=shard, offset=one["offset"]) for one in told)
+    return tuple(
+        Seen(value=answer["data"], shard=shard, offset=answer["offset"]) for answer in told
+    )
 
 
 def _records(told: Any) -> tuple[Seen, ...]:
     return tuple(
-        Seen(value=one["data"], shard=one["shard"], offset=one["offset"]) for one in told["records"]
+        Seen(value=record["data"], shard=record["shard"], offset=record["offset"])
+        for record in told["records"]
     )
 
 
 def _gaps(told: Any, shard: int = 0) -> tuple[Gap, ...]:
     return tuple(
-        Gap(one.get("shard", shard), one["first"], one["next"], one["reason"]) for one in told
+        Gap(answer.get("shard", shard), answer["first"], answer["next"], answer["reason"])
+        for answer in told
     )
 
 
 def _shards(told: Any) -> Told:
     return Told(
         tuple(
-            Seen(shard=one["index"], offset=one["next"], parents=tuple(one["parents"]))
-            for one in told["items"]
+            Seen(shard=item["index"], offset=item["next"], parents=tuple(item["parents"]))
+            for item in told["items"]
         )
     )
 
@@ -215,9 +221,9 @@ def _committed(told: Any) -> Told:
 def _standing(told: Any) -> Told:
     return Told(
         tuple(
-            Seen(shard=one["shard"], offset=one["committed"])
-            for one in told["shards"]
-            if one["committed"] is not None
+            Seen(shard=shard["shard"], offset=shard["committed"])
+            for shard in told["shards"]
+            if shard["committed"] is not None
         )
     )
 

@@ -22,5 +22,8 @@ async def test_deployment_satisfies_invariants_under_faults(tmp_path):
 
     assert verdict.is_sound, verdict.report()
     assert verdict.faults
-    assert len([one for one in verdict.findings if one.holds]) >= len(verdict.findings) - RARE
+    assert (
+        len([finding for finding in verdict.findings if finding.holds])
+        >= len(verdict.findings) - RARE
+    )
     assert verdict.operations["send"][Outcome.OK] > 0

@@ -61,8 +61,8 @@ class Hooks(Connections):
             **more,
         }
         self._logs[name] = log
-        answered = await self._caller.http.put(f"/v1/webhooks/{name}", json=config)
-        secret = answered.raise_for_status().json()["secret"]
+        response = await self._caller.http.put(f"/v1/webhooks/{name}", json=config)
+        secret = response.raise_for_status().json()["secret"]
         self._verifiers[name] = standardwebhooks.Webhook(secret)
         now = self._caller.history.now()
         self._caller.went_well(Kind.WEBHOOK, log, now, Told())

@@ -39,8 +39,8 @@ def service(
     postgres_server_url: str, migrated_template: str
 ) -> Iterator[tuple[str, StorageSettings]]:
     """A service of one process; yields its URL and the settings of its stores."""
-    with deployment(postgres_server_url, migrated_template, "contract") as found:
-        yield found
+    with deployment(postgres_server_url, migrated_template, "contract") as actual_deployment:
+        yield actual_deployment
 
 
 @pytest.fixture(scope="session")

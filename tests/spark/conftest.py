@@ -33,8 +33,8 @@ def spark_service(
     postgres_server_url: str, migrated_template: str
 ) -> Iterator[tuple[str, StorageSettings]]:
     """A service for Spark programs: its URL, and its store settings."""
-    with deployment(postgres_server_url, migrated_template, "spark") as found:
-        yield found
+    with deployment(postgres_server_url, migrated_template, "spark") as actual_deployment:
+        yield actual_deployment
 
 
 @pytest.fixture

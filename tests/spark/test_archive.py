@@ -45,7 +45,9 @@ async def archived_bodies(storage, stores, name: StreamName) -> list[bytes]:
             edge = file.next_offset
             footer = verify_file(root, file.path, file.file_bytes, file.digest)
             for number in range(len(footer.facts.groups)):
-                found += [one.record.data for one in records_of(read_group(root, footer, number))]
+                found += [
+                    record.record.data for record in records_of(read_group(root, footer, number))
+                ]
     return found
 
 

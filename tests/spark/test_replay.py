@@ -63,10 +63,10 @@ async def test_every_record_is_sent_once(storage, working, ended, records, order
 
     assert over.state is JobState.DONE, over.failure
     assert (over.progress["sent"], over.progress["duplicates"]) == (RECORDS, 0)
-    found = await everything(storage)
-    assert len(found) == RECORDS
+    actual_records = await everything(storage)
+    assert len(actual_records) == RECORDS
     if order is not Order.NONE:
-        check(found, records)
+        check(actual_records, records)
 
 
 async def test_replay_to_queue_sends_filtered_records(storage, working, ended, records):
@@ -105,8 +105,12 @@ async def test_replay_is_paused_resumed_and_cancelled(storage, working, ended, r
 
     assert over.state is JobState.CANCELLED
     assert sum(part.sent for part in paused.parts) <= there < RECORDS
-    found = await everything(storage)
-    assert len({one.record.data for one in found}) == len(found) < RECORDS
+    actual_records = await everything(storage)
+    assert (
+        len({actual_record.record.data for actual_record in actual_records})
+        == len(actual_records)
+        < RECORDS
+    )
 
 
 async def test_replay_to_deleted_target_fails_with_reason(storage, working, ended, records):
@@ -205,8 +209,8 @@ async def remembered(storage) -> set[bool]:
     """Return whether any log of the target still has producer state."""
     stream = await storage.catalog.stream(TARGET)
     logs = [LogAddress("default", shard.log_id) for shard in stream.shards]
-    known = [await storage.streams._idempotent_appender.writer_state(at) for at in logs]
-    return {True for has, _ in known if has}
+    writer_states = [await storage.streams._idempotent_appender.writer_state(at) for at in logs]
+    return {True for has, _ in writer_states if has}
 
 
 async def kill_jvm(spark_of_the_run) -> None:

@@ -98,8 +98,8 @@ async def test_job_is_released_when_its_worker_ends(storage, working, ended):
         await ended(job.job_id, JobState.RUNNING)
         await asyncio.sleep(0.5)
 
-    found = await storage.jobs.get(job.job_id)
-    assert (found.state, found.failures) == (JobState.QUEUED, 0)
+    actual_job = await storage.jobs.get(job.job_id)
+    assert (actual_job.state, actual_job.failures) == (JobState.QUEUED, 0)
 
 
 async def test_two_workers_run_every_job_once(storage, working, ended):
@@ -180,19 +180,19 @@ async def test_handler_cannot_write_after_lease_is_lost(storage, working, ended,
             return {"by": work.job.attempt}
         loop.call_soon_threadsafe(first.set)
         try:
-            asyncio.run_coroutine_threadsafe(taken.wait(), loop).result()
+            asyncio.run_coroutine_threadsafe(event.wait(), loop).result()
             work.call(work.storage.jobs.finish(work.claim, progress={"by": 1}))
         except Exception as error:
             refused.append(type(error).__name__)
         return {"by": 1}
 
-    taken = asyncio.Event()
+    event = asyncio.Event()
     job = await submit(storage)
     async with working({ARCHIVE: deaf}):
         await first.wait()
         await rewrite("update jobs set lease_until_ms = 0")
         over = await ended(job.job_id)
-        taken.set()
+        event.set()
         await until(lambda: refused)
 
     assert over.progress == {"by": 2}
@@ -219,7 +219,7 @@ async def test_attempt_fails_and_is_retried_when_jvm_is_killed(
     assert sparks.jvm_pid != killed
 
 
-async def begin(storage, job_id, worker, attempt):
+async def wait_until_running(storage, job_id, worker, attempt):
     """Wait until the worker is running this attempt; return all its descendants."""
 
     async def begun():
@@ -244,14 +244,14 @@ async def test_job_of_killed_worker_is_finished_by_next_worker(
     log = tmp_path / "log"
 
     with worker_process(stores, log) as first:
-        left = await begin(storage, job.job_id, first, attempt=1)
+        left = await wait_until_running(storage, job.job_id, first, attempt=1)
         first.kill()
         killed = all_gone(left, within_s=10)
     with worker_process(stores, log) as second:
-        left = await begin(storage, job.job_id, second, attempt=2)
+        left = await wait_until_running(storage, job.job_id, second, attempt=2)
         second.terminate()
         code = await asyncio.to_thread(second.wait, 15)
-        told = await storage.jobs.get(job.job_id)
+        returned_job = await storage.jobs.get(job.job_id)
         stopped = all_gone(left, within_s=1)
     await rewrite("update jobs set spec = '{\"steps\": 2}'")
     async with working(TOYS):
@@ -259,7 +259,9 @@ async def test_job_of_killed_worker_is_finished_by_next_worker(
 
     assert killed, log.read_text()
     assert stopped, log.read_text()
-    assert (code, told.state, told.attempt) == (0, JobState.QUEUED, 2), log.read_text()
+    assert (code, returned_job.state, returned_job.attempt) == (0, JobState.QUEUED, 2), (
+        log.read_text()
+    )
     assert (over.state, over.progress) == (JobState.DONE, {"steps": 2, "attempt": 3})
 
 

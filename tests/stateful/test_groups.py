@@ -176,9 +176,9 @@ class GroupMachine(RuleBasedStateMachine):
         for read in fetched.reads:
             shard = self.shards[read.shard]
             start = shard.committed or 0
-            held = [one.record.data for one in read.records]
-            assert held == shard.records[start : start + len(held)]
-            assert held or start == len(shard.records)
+            data = [record.record.data for record in read.records]
+            assert data == shard.records[start : start + len(data)]
+            assert data or start == len(shard.records)
         if fetched.positions:
             self.read.append((name, fetched.membership.generation, dict(fetched.positions)))
 
@@ -301,11 +301,11 @@ class GroupMachine(RuleBasedStateMachine):
         spec = (
             ResetSpec(to=to, offsets={index: some}) if to is ResetTo.OFFSETS else ResetSpec(to=to)
         )
-        told = self.run(self.groups(process).reset(self.group, spec))
+        returned_process = self.run(self.groups(process).reset(self.group, spec))
 
         self.look()
         group, _, _ = self.run(self.groups(process).describe(self.group))
-        for one in told:
+        for one in returned_process:
             shard = self.shards[one.shard]
             wanted = {ResetTo.EARLIEST: 0, ResetTo.LATEST: len(shard.records)}.get(to, some)
             assert (one.before, one.after) == (shard.committed, wanted)
@@ -326,7 +326,9 @@ class GroupMachine(RuleBasedStateMachine):
         index = data.draw(st.sampled_from(self.open_shards()))
         records = [b"%d" % (self.written + nth) for nth in range(count)]
         streams = self.processes[0].streams
-        self.run(streams.append_to_shard(self.stream, index, [Record(one) for one in records]))
+        self.run(
+            streams.append_to_shard(self.stream, index, [Record(record) for record in records])
+        )
         self.shards[index].records += records
         self.written += count
 
@@ -363,8 +365,8 @@ class GroupMachine(RuleBasedStateMachine):
             shard = self.shards[index]
             assert one.committed == shard.committed  # G2, G3
             assert (one.committed or 0) <= len(shard.records)  # G3
-        known = {member.member_id for member in members}
-        assert {name for name, member in self.members.items() if member.alive} == known
+        member_ids = {member.member_id for member in members}
+        assert {name for name, member in self.members.items() if member.alive} == member_ids
 
     def teardown(self) -> None:
         """Check that, after a few fetches by everyone, every readable shard has one owner."""

@@ -119,7 +119,10 @@ class IdempotentAppendMachine(RuleBasedStateMachine):
         )
         records = self.records[some]
         return _Batch(
-            sequenced, records, [one.size_bytes for one in records], _hash_keys(sequenced, records)
+            sequenced,
+            records,
+            [record.size_bytes for record in records],
+            _hash_keys(sequenced, records),
         )
 
     def send(self, attempt: Attempt, count: int, faults: list[str]) -> None:
@@ -172,7 +175,9 @@ class IdempotentAppendMachine(RuleBasedStateMachine):
         if stream.opening:
             await self.streams.finish_reshard(self.name)
             stream = await self.bench.storage.catalog.fresh_stream(self.name)
-        found = next((one for one in stream.open_shards if one.index == shard), None)
+        found = next(
+            (open_shard for open_shard in stream.open_shards if open_shard.index == shard), None
+        )
         found = found or stream.open_shards[0]
         place = stream.open_shards.index(found)
         if how == "split" and len(stream.open_shards) < 8:
@@ -230,20 +235,22 @@ class IdempotentAppendMachine(RuleBasedStateMachine):
         self.check_stragglers()
 
     def check(self) -> None:
-        found = self.everything()
-        assert Counter(one.data for one in found) == Counter(one.data for one in self.records)
+        records = self.everything()
+        assert Counter(record.data for record in records) == Counter(
+            record.data for record in self.records
+        )
         for key in KEYS[1:]:
-            sent = [one.data for one in self.records if one.key == key]
-            assert [one.data for one in found if one.key == key] == sent
+            sent = [record.data for record in self.records if record.key == key]
+            assert [record.data for record in records if record.key == key] == sent
 
     def everything(self) -> list[Record]:
-        found: list[Record] = []
+        records: list[Record] = []
         positions: dict[int, int] = {}
         while True:
             read = self.bench.run(self.streams.read(self.name, positions))
-            found += [one.record for shard in read.shards for one in shard.records]
+            records += [record.record for shard in read.shards for record in shard.records]
             if read.positions == positions:
-                return found
+                return records
             positions = read.positions
 
     def check_stragglers(self) -> None:

@@ -112,30 +112,32 @@ class LogMachine(RuleBasedStateMachine):
     )
     def produce(self, records: list[Record], who: str, epoch_step: int, back: int) -> None:
         """Append a producer's next batch, an earlier one (`back` > 0), or one ahead (-1)."""
-        known = self.model.producers.get(who, ProducerModel())
-        epoch = max(0, known.epoch + epoch_step)
-        last = known.last if epoch == known.epoch else -1
+        producer = self.model.producers.get(who, ProducerModel())
+        epoch = max(0, producer.epoch + epoch_step)
+        last = producer.last if epoch == producer.epoch else -1
         sequence = last + 1 if back == 0 else last + 5
-        if back > 0 and epoch == known.epoch and known.batches:
-            sequence, count, _ = known.batches[-min(back, len(known.batches))]
+        if back > 0 and epoch == producer.epoch and producer.batches:
+            sequence, count, _ = producer.batches[-min(back, len(producer.batches))]
             records = (records * count)[:count]
         condition = AppendCondition(Producer(who, epoch, sequence))
         append = self.streams.append_to_shard(self.name, 0, records, condition)
 
-        if epoch < known.epoch:
+        if epoch < producer.epoch:
             with pytest.raises(ProducerFenced):
                 self.bench.run(append)
-        elif epoch == known.epoch and sequence <= known.last:
-            self.repeat(append, known, sequence, len(records))
+        elif epoch == producer.epoch and sequence <= producer.last:
+            self.repeat(append, producer, sequence, len(records))
         elif sequence != last + 1:
             with pytest.raises(SequenceOutOfOrder):
                 self.bench.run(append)
         else:
             appended = self.bench.run(append)
             self.note(records, appended)
-            batches = [*known.batches, (sequence, len(records), appended[0].offset)]
-            kept = batches if epoch == known.epoch else batches[-1:]
-            self.model.producers[who] = ProducerModel(epoch, sequence + len(records) - 1, kept)
+            batches = [*producer.batches, (sequence, len(records), appended[0].offset)]
+            stored_batches = batches if epoch == producer.epoch else batches[-1:]
+            self.model.producers[who] = ProducerModel(
+                epoch, sequence + len(records) - 1, stored_batches
+            )
 
     def repeat(self, append, known: ProducerModel, sequence: int, count: int) -> None:
         recent = {
@@ -152,12 +154,15 @@ class LogMachine(RuleBasedStateMachine):
 
     @rule(records=RECORDS, key=st.sampled_from(["k1", "k2"]))
     def append_once(self, records: list[Record], key: str) -> None:
-        known = self.model.keys.get(key)
+        current_key = self.model.keys.get(key)
         now_ms = self.bench.clock.now_ms()
-        if known and now_ms - known[2] < IDEMPOTENCY_WINDOW_MS:
-            answers = self.bench.run(self.streams.append(self.name, known[0], idempotency_key=key))
+        if current_key and now_ms - current_key[2] < IDEMPOTENCY_WINDOW_MS:
+            answers = self.bench.run(
+                self.streams.append(self.name, current_key[0], idempotency_key=key)
+            )
             assert answers == [
-                Appended(0, known[1] + nth, duplicate=True) for nth in range(len(known[0]))
+                Appended(0, current_key[1] + nth, duplicate=True)
+                for nth in range(len(current_key[0]))
             ]  # S4
             return
         appended = self.bench.run(self.streams.append(self.name, records, idempotency_key=key))
@@ -192,15 +197,17 @@ class LogMachine(RuleBasedStateMachine):
             with pytest.raises(OffsetOutOfRange):
                 self.bench.run(read)
             return
-        found = self.bench.run(read)
-        self.check_read(offset, limit, found)
+        process = self.bench.run(read)
+        self.check_read(offset, limit, process)
 
     def check_read(self, offset: int, limit: int, found) -> None:
-        first = min((one for one in self.model.records if one >= offset), default=self.model.tip)
+        first = min(
+            (record for record in self.model.records if record >= offset), default=self.model.tip
+        )
         expected: list[tuple[int, bytes]] = []
         while len(expected) < limit and first + len(expected) in self.model.records:
             expected.append((first + len(expected), self.model.records[first + len(expected)][0]))
-        assert [(one.offset, one.record.data) for one in found.records] == expected  # S1
+        assert [(record.offset, record.record.data) for record in found.records] == expected  # S1
         assert (found.gap is None) == (first == offset)
         if found.gap:
             assert (found.gap.first, found.gap.next) == (offset, first)
@@ -208,21 +215,21 @@ class LogMachine(RuleBasedStateMachine):
 
     @rule(count=st.integers(1, 5))
     def read_the_last(self, count: int) -> None:
-        found = self.bench.run(self.streams.read_shard(self.name, 0, ReadFrom(tail=count)))
+        process = self.bench.run(self.streams.read_shard(self.name, 0, ReadFrom(tail=count)))
         offset = max(self.model.start, self.model.tip - count)
-        self.check_read(offset, 10_000, found)
+        self.check_read(offset, 10_000, process)
 
     @rule(data=st.data())
     def read_from_a_time(self, data: st.DataObject) -> None:
         times = [at for _, at in self.model.records.values()]
         at_ms = data.draw(st.sampled_from(times or [0])) + data.draw(st.integers(-1, 1))
 
-        found = self.bench.run(
+        process = self.bench.run(
             self.streams.read_shard(self.name, 0, ReadFrom(time_ms=at_ms), records_max=1)
         )
 
         later = [offset for offset, (_, at) in self.model.records.items() if at >= at_ms]
-        assert [one.offset for one in found.records] == sorted(later)[:1]
+        assert [record.offset for record in process.records] == sorted(later)[:1]
 
     @precondition(lambda self: self.model.tip)
     @rule()

@@ -196,8 +196,8 @@ class PushMachine(RuleBasedStateMachine):
             return
         more = {"delay_seconds": 0} if verdict == "nack" else {}
         for number in range(2 if twice and verdict == "ack" else 1):
-            told = self.run(self._ask(client, verdict, handles, more))
-            assert told["failed"] == 0, (number, told)
+            process = self.run(self._ask(client, verdict, handles, more))
+            assert process["failed"] == 0, (number, process)
         for handle in handles:
             number = client.held.pop(handle)
             if verdict == "ack":
@@ -240,7 +240,10 @@ class PushMachine(RuleBasedStateMachine):
             while len(found) < self.sent - len(self.done):
                 messages = await queues.receive(self.queue, messages_max=100, wait_ms=500)
                 found += [int(message.body) for message in messages]
-                acks = [Settlement(one.receipt_handle, SettleAction.ACK) for one in messages]
+                acks = [
+                    Settlement(each_message.receipt_handle, SettleAction.ACK)
+                    for each_message in messages
+                ]
                 if acks:
                     await queues.settle(self.queue, acks)
         stats = await queues.stats(self.queue)
@@ -263,11 +266,11 @@ async def _all_frames(socket: Socket) -> list[Frame]:
 def house(redis_url: str, database_url: str, examples: settings) -> Iterator[House]:
     """A service with the stores' own clock."""
     stores = StorageSettings(redis_url=redis_url, database_url=database_url)
-    known = Limits(push_tick_ms=20, resume_ms=600_000)
+    limits = Limits(push_tick_ms=20, resume_ms=600_000)
     with asyncio.Runner() as runner:
         stack = AsyncExitStack()
         storage = runner.run(stack.enter_async_context(open_storage(stores)))
-        server = runner.run(stack.enter_async_context(running_server(storage, known)))
+        server = runner.run(stack.enter_async_context(running_server(storage, limits)))
         bench = Bench(storage, None, runner.run, examples)  # type: ignore[arg-type]
         try:
             yield House(storage, server, bench)

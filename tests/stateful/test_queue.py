@@ -88,7 +88,7 @@ class QueueMachine(RuleBasedStateMachine):
                 self.bench.run(self.queues.send(self.name, new, idempotency_key=key))
             return
         sent = self.bench.run(self.queues.send(self.name, new, idempotency_key=key))
-        assert [(one.offset, one.duplicate) for one in sent] == expected
+        assert [(message.offset, message.duplicate) for message in sent] == expected
 
     @rule(target=handles, messages_max=st.integers(1, 4), visibility_timeout_ms=TIMES_MS)
     def receive(self, messages_max: int, visibility_timeout_ms: int) -> Any:
@@ -191,7 +191,10 @@ class QueueMachine(RuleBasedStateMachine):
     def browsing_shows_each_message_where_it_is(self) -> None:
         self.model.settle_time()
         found, last = self.bench.run(self.storage.inspector.browse(self.name, messages_max=1_000))
-        shown = {one.offset: (one.body, one.state.value, one.receive_count) for one in found}
+        shown = {
+            result.offset: (result.body, result.state.value, result.receive_count)
+            for result in found
+        }
         known = {
             message.offset: (message.body, self.model.shown_state(message), message.receive_count)
             for message in self.model.messages.values()
@@ -199,7 +202,7 @@ class QueueMachine(RuleBasedStateMachine):
         }
         assert last is None
         assert shown == known
-        assert [one.offset for one in found] == sorted(shown)
+        assert [result.offset for result in found] == sorted(shown)
 
     @invariant()
     def its_view_shows_everything_that_was_sent(self) -> None:
@@ -217,21 +220,21 @@ class QueueMachine(RuleBasedStateMachine):
         if not self.history:
             return
         self.model.settle_time()
-        noted = self.bench.run(self.storage.inspector.events(self.name))
+        events = self.bench.run(self.storage.inspector.events(self.name))
         for offset in range(self.model.next_offset):
-            found = history_of(offset, noted)
+            history = history_of(offset, events)
             message = self.model.messages.get(offset)
-            assert not found.truncated
+            assert not history.truncated
             if message is None:
-                assert found.state in ("gone", "moving"), found
+                assert history.state in ("gone", "moving"), history
                 continue
-            assert found.state == message.state, found
-            begun = [event for event in found.events if event.type in _BEGINNINGS][-1]
-            after = found.events[found.events.index(begun) :]
+            assert history.state == message.state, history
+            begun = [event for event in history.events if event.type in _BEGINNINGS][-1]
+            after = history.events[history.events.index(begun) :]
             counts = [sum(event.type in kinds for event in after) for kinds in _COUNTED]
             if not self.model.parked_before:
                 assert counts == [message.receive_count, message.failures, message.crash_count], (
-                    found
+                    history
                 )
 
     def teardown(self) -> None:
@@ -305,7 +308,7 @@ class StandardQueueMachine(QueueMachine):
     @rule(messages_max=st.integers(1, 4))
     def receive_dead(self, messages_max: int) -> None:
         received = self.bench.run(self.queues.receive(self.dead, messages_max=messages_max))
-        verdicts = [Settlement(one.receipt_handle, SettleAction.ACK) for one in received]
+        verdicts = [Settlement(message.receipt_handle, SettleAction.ACK) for message in received]
         if verdicts:
             self.bench.run(self.queues.settle(self.dead, verdicts))
 
@@ -314,10 +317,10 @@ class StandardQueueMachine(QueueMachine):
             self.waiting_dead[:messages_max],
             self.waiting_dead[messages_max:],
         )
-        assert [(one.body, one.receive_count) for one in received] == [
+        assert [(message.body, message.receive_count) for message in received] == [
             (body, receives) for _, body, receives in expected
         ]
-        assert {one.dead_letter_source for one in received} <= {self.name.name}
+        assert {message.dead_letter_source for message in received} <= {self.name.name}
 
 
 class GroupedQueueMachine(QueueMachine):
@@ -402,8 +405,8 @@ class FifoQueueMachine(QueueMachine):
         free = self.model.free_groups()
         assert len(offsets) == min(messages_max, sum(map(len, free.values())))
         for waiting in free.values():
-            taken = [offset for offset in offsets if offset in waiting]
-            assert taken == waiting[: len(taken)]
+            received_offsets = [offset for offset in offsets if offset in waiting]
+            assert received_offsets == waiting[: len(received_offsets)]
         assert set(offsets) <= {offset for waiting in free.values() for offset in waiting}
 
 

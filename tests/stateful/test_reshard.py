@@ -98,7 +98,7 @@ class ReshardMachine(RuleBasedStateMachine):
             self.streams.append(self.name, call.records, idempotency_key=call.key)
         )
         assert answers == [
-            Appended(one.shard, one.offset, duplicate=True) for one in call.answers
+            Appended(answer.shard, answer.offset, duplicate=True) for answer in call.answers
         ]  # S4
 
     def knowing(self, shard: Shard) -> dict[int, Line]:
@@ -106,11 +106,11 @@ class ReshardMachine(RuleBasedStateMachine):
         known: dict[int, Line] = {}
         waiting, seen = [shard], {shard.index}
         while waiting:
-            one = waiting.pop()
-            if one.index in self.lines:
-                known[one.index] = self.lines[one.index]
+            item = waiting.pop()
+            if item.index in self.lines:
+                known[item.index] = self.lines[item.index]
                 continue
-            parents = [p for p in self.stream.parents_of(one) if p.index not in seen]
+            parents = [p for p in self.stream.parents_of(item) if p.index not in seen]
             seen |= {parent.index for parent in parents}
             waiting += parents
         return known
@@ -188,10 +188,10 @@ class ReshardMachine(RuleBasedStateMachine):
     def read_on(self, limit: int) -> None:
         read = self.bench.run(self.streams.read(self.name, self.positions, records_max=limit))
         for shard in read.shards:
-            for one in shard.records:
-                assert self.places[shard.shard, one.offset] == one.record.data  # S1
-                if one.record.key:
-                    self.read_so_far[one.record.key].append(one.record.data)
+            for record in shard.records:
+                assert self.places[shard.shard, record.offset] == record.record.data  # S1
+                if record.record.key:
+                    self.read_so_far[record.record.key].append(record.record.data)
         self.positions = read.positions
         for key, found in self.read_so_far.items():
             assert found == self.written[key][: len(found)]  # in order, once

@@ -152,7 +152,7 @@ class TiersMachine(RuleBasedStateMachine):
         self.run(archive_stream(self.tiers.storage, self.tiers.stores, self.name))
         self.begun = True
         since = max(self.mark, self.cut)
-        self.archived |= {one for one in self.hot.offsets if one >= since}
+        self.archived |= {offset for offset in self.hot.offsets if offset >= since}
         self.mark = max(self.mark, self.hot.tip)
         self.trim()  # as a commit does itself, if there was anything to archive
 
@@ -163,10 +163,10 @@ class TiersMachine(RuleBasedStateMachine):
 
     def trimmed(self) -> None:
         oldest_ms = self.tiers.clock.now_ms() - HOT_MS
-        young = [one for one in self.hot.offsets if self.ever[one][1] > oldest_ms]
+        young = [offset for offset in self.hot.offsets if self.ever[offset][1] > oldest_ms]
         edge = min(self.mark, min(young, default=self.hot.tip))
         self.hot.start = max(self.hot.start, edge)
-        self.hot.offsets = {one for one in self.hot.offsets if one >= self.hot.start}
+        self.hot.offsets = {offset for offset in self.hot.offsets if offset >= self.hot.start}
 
     @precondition(lambda self: self.ever)
     @rule(data=st.data())
@@ -176,7 +176,7 @@ class TiersMachine(RuleBasedStateMachine):
         if self.begun:
             self.cut = max(self.cut, before)
         self.hot.start = max(self.hot.start, before)
-        self.hot.offsets = {one for one in self.hot.offsets if one >= before}
+        self.hot.offsets = {offset for offset in self.hot.offsets if offset >= before}
 
     @rule()
     def join_files(self) -> None:
@@ -237,10 +237,10 @@ class TiersMachine(RuleBasedStateMachine):
             self.check(offset, limit, found)
 
     def read_one(self, where: ReadFrom, limit: int, bytes_max: int = 10_000) -> ShardRead:
-        found: ShardRead = self.run(
+        shard_read: ShardRead = self.run(
             self.streams.read_shard(self.name, 0, where, records_max=limit, bytes_max=bytes_max)
         )
-        return found
+        return shard_read
 
     def check(self, offset: int, limit: int, found: ShardRead) -> None:
         got = [one.offset for one in found.records]
@@ -261,12 +261,12 @@ class TiersMachine(RuleBasedStateMachine):
     def read_everything(self, limit: int) -> None:
         """Read from the oldest record to the tip."""
         found = self.read_one(ReadFrom(time_ms=0), limit)
-        got = [one.offset for one in found.records]
+        got = [record.offset for record in found.records]
         while found.next_offset < found.tip:
             before = found.next_offset
             found = self.read_one(ReadFrom(offset=before), limit)
             assert found.next_offset > before
-            got += [one.offset for one in found.records]
+            got += [record.offset for record in found.records]
         assert got == sorted(self.readable)
 
     @precondition(lambda self: self.ever and not self.may_jump)

@@ -78,8 +78,8 @@ def test_every_close_code_is_documented(document):
     told = document["channels"]["socket"]["x-close-codes"]
 
     assert set(CLOSE_CODES) == codes
-    assert [one["code"] for one in told] == list(CLOSE_CODES)
-    assert {one["code"] for one in told if not one["reconnect"]} == {
+    assert [answer["code"] for answer in told] == list(CLOSE_CODES)
+    assert {answer["code"] for answer in told if not answer["reconnect"]} == {
         code for code in codes if code in (1000, 1009) or code >= 4500
     }
 

@@ -165,16 +165,18 @@ def test_troubleshooting_quotes_existing_messages():
     """Checks the first table; `…` stands for inserted text."""
     page = (DOCS / "how-to" / "troubleshoot.md").read_text()
     rows = page.partition("## It does not start")[2].partition("## ")[0].splitlines()
-    told = [word for row in rows for word in re.findall(r"`([^`]+)`", row.split(" | ")[0])]
-    said = " ".join(
+    matches = [word for row in rows for word in re.findall(r"`([^`]+)`", row.split(" | ")[0])]
+    membership = " ".join(
         re.sub(r'"\s*\n\s*f?"', "", path.read_text())
         for room in ("api", "storage")
         for path in (ROOT / room).rglob("*.py")
     )
 
-    pieces = [piece.strip() for word in told for piece in word.split("…") if len(piece.strip()) > 8]
+    pieces = [
+        piece.strip() for word in matches for piece in word.split("…") if len(piece.strip()) > 8
+    ]
     assert len(pieces) > 8
-    assert [piece for piece in pieces if piece not in said] == []
+    assert [piece for piece in pieces if piece not in membership] == []
 
 
 def test_every_setting_is_described():
@@ -182,6 +184,6 @@ def test_every_setting_is_described():
 
 
 def test_every_command_and_option_is_described():
-    told = (DOCS / "reference" / "commands.md").read_text().splitlines()
+    lines = (DOCS / "reference" / "commands.md").read_text().splitlines()
 
-    assert [line for line in told if line.startswith("| `") and line.endswith("|  |")] == []
+    assert [line for line in lines if line.startswith("| `") and line.endswith("|  |")] == []

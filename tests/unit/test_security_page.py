@@ -18,10 +18,10 @@ def test_role_table_matches_grants():
         for action in Action
     ]
 
-    told = [re.sub(r" +", " ", line) for line in PAGE.splitlines()]
+    subs = [re.sub(r" +", " ", line) for line in PAGE.splitlines()]
 
-    assert head in told
-    assert [line for line in told if line.startswith("| `") and ":" in line.split("`")[1]] == [
+    assert head in subs
+    assert [line for line in subs if line.startswith("| `") and ":" in line.split("`")[1]] == [
         re.sub(r" +", " ", row) for row in rows
     ]
 

@@ -133,12 +133,12 @@ def main() -> int:
     if missing := missing_packages():
         _say(f"the comparison needs {' and '.join(missing)}")
         return UNAVAILABLE
-    told = json.loads(options.past.read_text()) if options.past else _measured(options)
-    standings = [from_json(one) for one in told["standings"]]
+    body = json.loads(options.past.read_text()) if options.past else _measured(options)
+    standings = [from_json(standing) for standing in body["standings"]]
     text = described(standings)
     sys.stdout.write(text)
     if options.publish:
-        publish_text("compare", f"{text}\n*{when(told['machine'], told['started_at'])}*\n")
+        publish_text("compare", f"{text}\n*{when(body['machine'], body['started_at'])}*\n")
     return 0
 
 

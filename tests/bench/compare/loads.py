@@ -115,8 +115,8 @@ def kinesis(port: int, folder: Path) -> dict[str, Round]:
     _wait_until_active(aws)
     data = base64.b64encode(payloads.BODY).decode()
     records = [{"Data": data, "PartitionKey": f"key-{nth}"} for nth in range(payloads.RECORDS)]
-    asked = {"StreamName": NAME, "Records": records}
-    put = aws.file("put", f"{json.dumps(asked)}\n")
+    request = {"StreamName": NAME, "Records": records}
+    put = aws.file("put", f"{json.dumps(request)}\n")
 
     def produce(seconds: int) -> Did:
         words = (KINESIS, f"{TARGET}.PutRecords", put)
@@ -124,7 +124,7 @@ def kinesis(port: int, folder: Path) -> dict[str, Round]:
         return _did(load, load.calls * payloads.RECORDS)
 
     def read(seconds: int) -> Did:
-        lines = "".join(f"{json.dumps(one)}\n" for one in _reads(aws, asked))
+        lines = "".join(f"{json.dumps(each_read)}\n" for each_read in _reads(aws, request))
         words = (KINESIS, f"{TARGET}.GetRecords", aws.file("get", lines))
         load = aws.wrk("lines.lua", *words, seconds=seconds, connections=OF_BATCHES)
         return _did(load, load.calls * payloads.RECORDS)
@@ -134,8 +134,8 @@ def kinesis(port: int, folder: Path) -> dict[str, Round]:
 
 def _wait_until_active(aws: Aws) -> None:
     for _ in range(100):
-        told = aws.ask(f"{TARGET}.DescribeStreamSummary", KINESIS, {"StreamName": NAME})
-        if told["StreamDescriptionSummary"]["StreamStatus"] == "ACTIVE":
+        response = aws.ask(f"{TARGET}.DescribeStreamSummary", KINESIS, {"StreamName": NAME})
+        if response["StreamDescriptionSummary"]["StreamStatus"] == "ACTIVE":
             return
     raise Unmeasurable("the stream was not made")
 
@@ -146,12 +146,12 @@ def _reads(aws: Aws, asked: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         aws.ask(f"{TARGET}.PutRecords", KINESIS, asked)
     shards = aws.ask(f"{TARGET}.ListShards", KINESIS, {"StreamName": NAME})["Shards"]
     shard = {"ShardId": shards[0]["ShardId"], "ShardIteratorType": "TRIM_HORIZON"}
-    told = aws.ask(f"{TARGET}.GetShardIterator", KINESIS, {"StreamName": NAME, **shard})
-    iterator = told["ShardIterator"]
+    response = aws.ask(f"{TARGET}.GetShardIterator", KINESIS, {"StreamName": NAME, **shard})
+    iterator = response["ShardIterator"]
     for _ in range(READS):
-        one = {"ShardIterator": iterator, "Limit": payloads.RECORDS}
-        yield one
-        iterator = aws.ask(f"{TARGET}.GetRecords", KINESIS, one)["NextShardIterator"]
+        fields = {"ShardIterator": iterator, "Limit": payloads.RECORDS}
+        yield fields
+        iterator = aws.ask(f"{TARGET}.GetRecords", KINESIS, fields)["NextShardIterator"]
 
 
 def rest(port: int, folder: Path, guess: int) -> dict[str, Round]:
@@ -198,8 +198,8 @@ def native(program: Path, broker: str, url: str, *words: str) -> dict[str, Round
         def round_(seconds: int) -> Did:
             numbers = (str(seconds), str(payloads.BODY_BYTES), str(callers))
             command = [str(program), broker, url, operation, *numbers, *words]
-            told = json.loads(output_of(command, ROUND_S_MAX))
-            return Did(told["messages"] / told["seconds"], told["p99_ms"])
+            body = json.loads(output_of(command, ROUND_S_MAX))
+            return Did(body["messages"] / body["seconds"], body["p99_ms"])
 
         return round_
 

@@ -20,9 +20,9 @@ _NOTHING: Mapping[str, str] = {}
 
 def free_port() -> int:
     """Return a free port."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
+    with socket.socket() as each_socket:
+        each_socket.bind(("127.0.0.1", 0))
+        return int(each_socket.getsockname()[1])
 
 
 @contextmanager
@@ -66,7 +66,7 @@ def rabbitmq(data: Path) -> Generator[str]:
     port, epmd = free_port(), free_port()
     config = data / "rabbitmq.conf"
     config.write_text(f"listeners.tcp.1 = 127.0.0.1:{port}\n")
-    told = {
+    fields = {
         "HOME": str(data),
         "RABBITMQ_NODENAME": "compare@localhost",
         "RABBITMQ_CONFIG_FILE": str(config),
@@ -77,7 +77,7 @@ def rabbitmq(data: Path) -> Generator[str]:
         "ERL_EPMD_PORT": str(epmd),
     }
     try:
-        with _running([str(programs.rabbitmq())], data, port, told):
+        with _running([str(programs.rabbitmq())], data, port, fields):
             sleep(2.0)  # it listens for a while before it accepts clients
             yield f"amqp://guest:guest@127.0.0.1:{port}/"
     finally:

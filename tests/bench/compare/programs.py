@@ -103,5 +103,5 @@ def _run(command: Sequence[str], folder: Path, **environment: str) -> None:
     except subprocess.TimeoutExpired:
         raise Unmeasurable(f"{command[0]} did not end") from None
     if done.returncode:
-        said = (done.stderr or done.stdout).strip().splitlines() or ["nothing was said"]
-        raise Unmeasurable(f"{' '.join(command[:3])}: {said[-1][:200]}")
+        lines = (done.stderr or done.stdout).strip().splitlines() or ["nothing was said"]
+        raise Unmeasurable(f"{' '.join(command[:3])}: {lines[-1][:200]}")

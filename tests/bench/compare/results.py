@@ -43,7 +43,11 @@ class Standing:
 
 def described(standings: Sequence[Standing]) -> str:
     """The table, and reasons for missing contenders."""
-    troubles = [f"* {one.contender.name}: {one.trouble}" for one in standings if one.trouble]
+    troubles = [
+        f"* {standing.contender.name}: {standing.trouble}"
+        for standing in standings
+        if standing.trouble
+    ]
     return "\n".join([table(standings), *([""] if troubles else []), *troubles, ""])
 
 
@@ -51,9 +55,9 @@ def table(standings: Iterable[Standing]) -> str:
     """One line per contender: messages per second and 99th percentile by operation."""
     head = ["", "client", "an acknowledged message is", *OPERATIONS.values()]
     lines = [head, ["---", "---", "---", *["--:"] * len(OPERATIONS)]]
-    for one in standings:
-        who = [one.contender.name, one.contender.client, one.contender.durability]
-        cells = [_cell(one.did.get(name, ())) for name in OPERATIONS]
+    for standing in standings:
+        who = [standing.contender.name, standing.contender.client, standing.contender.durability]
+        cells = [_cell(standing.did.get(name, ())) for name in OPERATIONS]
         lines.append([*who, *cells])
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
@@ -61,7 +65,10 @@ def table(standings: Iterable[Standing]) -> str:
 def _cell(rounds: Sequence[Did]) -> str:
     if not rounds:
         return ""
-    rate, p99 = (median(getattr(one, name) for one in rounds) for name in ("messages_s", "p99_ms"))
+    rate, p99 = (
+        median(getattr(each_round, name) for each_round in rounds)
+        for name in ("messages_s", "p99_ms")
+    )
     return f"{shown(rate)}/s · {shown(p99)} ms"
 
 

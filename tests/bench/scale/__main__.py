@@ -44,12 +44,12 @@ PARTS: dict[str, Part] = {
 def main() -> int:
     """Measure the chosen parts, and return the exit code."""
     options = _options()
-    told = json.loads(options.past.read_text()) if options.past else _measured(options)
-    curves = [from_json(one) for one in told["curves"]]
+    body = json.loads(options.past.read_text()) if options.past else _measured(options)
+    curves = [from_json(each_curve) for each_curve in body["curves"]]
     for curve in curves:
         sys.stdout.write(f"## {curve.title}\n\n{described(curve)}\n")
     if options.publish:
-        publish(told["machine"], told["started_at"], curves)
+        publish(body["machine"], body["started_at"], curves)
     return NOT_MEASURED if any(curve.trouble for curve in curves) else 0
 
 

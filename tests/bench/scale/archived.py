@@ -88,7 +88,7 @@ class Archived:
             name, give_up_at = StreamName(NAME), monotonic() + FLUSH_S_MAX
             while True:
                 shown = await storage.archive_admin.show(name)
-                if not any(_is_behind(one) for one in shown.shards):
+                if not any(_is_behind(shard) for shard in shown.shards):
                     break
                 if monotonic() > give_up_at:
                     raise Unmeasurable("not everything is archived")
@@ -98,9 +98,9 @@ class Archived:
 
     def _flush(self) -> None:
         job = call(self._house.api.port, "POST", f"/v1/archives/{NAME}/flushes")["job"]
-        while (told := call(self._house.api.port, "GET", f"/v1/jobs/{job}"))["state"] != "done":
-            if told["state"] == "failed":
-                raise Unmeasurable(f"archiving failed: {told}")
+        while (response := call(self._house.api.port, "GET", f"/v1/jobs/{job}"))["state"] != "done":
+            if response["state"] == "failed":
+                raise Unmeasurable(f"archiving failed: {response}")
             sleep(0.1)
 
     def _read(self, size: int) -> None:
@@ -136,9 +136,9 @@ class Archived:
 
     def _median(self, asked: list[CallRequest]) -> float:
         times = []
-        for one in asked:
+        for request in asked:
             began = perf_counter()
-            self._caller.request([one])
+            self._caller.request([request])
             times.append(perf_counter() - began)
         return sorted(times)[len(times) // 2] * 1e3
 
@@ -190,7 +190,7 @@ def _is_behind(shard: ShardArchive) -> bool:
 def _appends(first: int, calls: int) -> Iterator[CallRequest]:
     keys = [f"key-{nth}" for nth in range(RECORDS)]
     for nth in range(first, first + calls):
-        data = [b"%0*d" % (RECORD_BYTES, nth * RECORDS + one) for one in range(RECORDS)]
+        data = [b"%0*d" % (RECORD_BYTES, nth * RECORDS + number) for number in range(RECORDS)]
         body = msgspec.msgpack.encode({"data": data, "keys": keys})
         yield CallRequest("POST", f"{PATH}/columns", body, MSGPACK, MSGPACK)
 

@@ -97,7 +97,7 @@ def described(curve: Curve) -> str:
 
 def as_json(curve: Curve) -> dict[str, Any]:
     """Encode as JSON values."""
-    told = {
+    fields = {
         "name": curve.name,
         "title": curve.title,
         "size": curve.size,
@@ -108,12 +108,12 @@ def as_json(curve: Curve) -> dict[str, Any]:
         "log_costs": curve.log_costs,
     }
     if curve.trouble:
-        return told | {"trouble": curve.trouble}
+        return fields | {"trouble": curve.trouble}
     series = [
         {"label": one.label, "points": [list(point) for point in one.points]}
         for one in curve.series
     ]
-    return told | {"series": series}
+    return fields | {"series": series}
 
 
 def from_json(told: dict[str, Any]) -> Curve:
@@ -122,9 +122,9 @@ def from_json(told: dict[str, Any]) -> Curve:
         Series(one["label"], [(size, cost) for size, cost in one["points"]])
         for one in told.get("series", ())
     ]
-    known = {name: told[name] for name in ("name", "title", "size", "unit", "made", "log_costs")}
+    fields = {name: told[name] for name in ("name", "title", "size", "unit", "made", "log_costs")}
     return Curve(
-        **known,
+        **fields,
         expected=Expected(told["expected"]),
         series=series,
         notes=told["notes"],

@@ -69,16 +69,16 @@ def _at_depth(
     meter: Meter, caller: Caller, calls: int
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Processor time per kind of call, in µs: total, and of the store."""
-    taken: list[str] = []
+    handles: list[str] = []
 
     def receive_some() -> int:
         answers = caller.request([receive(DEEP, TEN, LEASE_S)] * calls)
-        taken.extend(handle for answer in answers for handle in handles_in(answer))
+        handles.extend(handle for answer in answers for handle in handles_in(answer))
         return calls
 
     def acknowledge_some() -> int:
-        some, taken[:] = taken[: calls * TEN], taken[calls * TEN :]
-        tens = [some[at : at + TEN] for at in range(0, len(some), TEN)]
+        chosen_handles, handles[:] = handles[: calls * TEN], handles[calls * TEN :]
+        tens = [chosen_handles[at : at + TEN] for at in range(0, len(chosen_handles), TEN)]
         return caller.done([settle(DEEP, ten, action="ack") for ten in tens])
 
     batch = send_batch(DEEP, payloads.messages(TEN))
@@ -129,19 +129,19 @@ def measure_in_flight(house: House, sizes: Sizes) -> Iterator[Curve]:
 
 
 def _in_flight(meter: Meter, caller: Caller, calls: int) -> dict[str, float]:
-    taken: list[list[str]] = []
+    handles: list[list[str]] = []
 
     def receive_some() -> int:
         answers = caller.request([receive(BUSY, TEN, LEASE_S)] * calls)
-        taken.extend(handles_in(answer) for answer in answers)
+        handles.extend(handles_in(answer) for answer in answers)
         return calls
 
     def settle_some(**how: object) -> int:
-        return caller.done([settle(BUSY, ten, **how) for ten in taken[:calls]])
+        return caller.done([settle(BUSY, ten, **how) for ten in handles[:calls]])
 
     def acknowledge_some() -> int:
         done = settle_some(action="ack")
-        del taken[:calls]
+        del handles[:calls]
         return done
 
     works = {
@@ -162,7 +162,9 @@ def _send(caller: Caller, path: str, messages: int) -> None:
 def _take(caller: Caller, messages: int) -> int:
     """Receive this many with a long visibility timeout."""
     most = min(messages, BATCH)
-    asked: CallRequest = post(
+    call_request: CallRequest = post(
         f"{BUSY}/receive", {"messages_max": most, "visibility_timeout_seconds": LEASE_S}
     )
-    return sum(len(handles_in(answer)) for answer in caller.request([asked] * (messages // most)))
+    return sum(
+        len(handles_in(answer)) for answer in caller.request([call_request] * (messages // most))
+    )

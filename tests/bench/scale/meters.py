@@ -38,14 +38,14 @@ class Meter:
     def __init__(self, house: House, *served: Served) -> None:
         self._house = house
         self._api = [one.pid for one in served or (house.api,)]
-        told: Any = house.store.info("server")
-        self._store = int(told["process_id"])
+        info: Any = house.store.info("server")
+        self._store = int(info["process_id"])
         self._postmaster = int((house.data / "postgres" / "postmaster.pid").read_text().split()[0])
 
     def read(self, own_s: float | None = None) -> Spent:
         """Usage so far; `own_s`: this process's, without the reading itself."""
-        told: Any = self._house.store.info("commandstats")
-        scripts = told.get("cmdstat_evalsha", {"calls": 0, "usec": 0})
+        info: Any = self._house.store.info("commandstats")
+        scripts = info.get("cmdstat_evalsha", {"calls": 0, "usec": 0})
         return Spent(
             sum(map(seconds_of, self._api)),
             seconds_of(self._store),

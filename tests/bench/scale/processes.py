@@ -83,13 +83,13 @@ def _loaded(house: House, served: Sequence[Served], load: Work) -> Found:
     connections = CONNECTIONS // len(served)
     before = meter.read()
     with ThreadPoolExecutor(len(served)) as pool:
-        loads = list(pool.map(lambda one: load(one.port, connections), served))
+        loads = list(pool.map(lambda each_load: load(each_load.port, connections), served))
     spent = meter.since(before)
-    calls = sum(one.calls for one in loads)
+    calls = sum(each_load.calls for each_load in loads)
     return Found(
         spent.api_s * MICRO / calls,
         spent.store_s * MICRO / calls,
-        sum(one.rate for one in loads),
+        sum(each_load.rate for each_load in loads),
     )
 
 

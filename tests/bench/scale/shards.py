@@ -115,7 +115,7 @@ class Spread:
 
 def _spread(path: str, nth: int) -> CallRequest:
     first = nth * payloads.RECORDS % KEYS
-    keys = [f"key-{first + one}" for one in range(payloads.RECORDS)]
+    keys = [f"key-{first + number}" for number in range(payloads.RECORDS)]
     data = [payloads.BODY] * payloads.RECORDS
     body = msgspec.msgpack.encode({"data": data, "keys": keys})
     return CallRequest("POST", f"{path}/columns", body, MSGPACK, MSGPACK)

@@ -13,12 +13,12 @@ def follower_receives_no_duplicates(history: Operations) -> Finding:
     Gaps between two records are checked with all other reads.
     """
     wrong, checked = [], 0
-    for one, seen in answers(history, Kind.FOLLOWED):
+    for operation, seen in answers(history, Kind.FOLLOWED):
         checked += 1
-        if seen.offset < one.first:
+        if seen.offset < operation.first:
             wrong.append(
-                f"{one.client} had all of shard {seen.shard} of {one.log} below {one.first}, "
-                f"and got {seen.offset} at {one.ended:.3f}"
+                f"{operation.client} had all of shard {seen.shard} of {operation.log} below {operation.first}, "
+                f"and got {seen.offset} at {operation.ended:.3f}"
             )
     return Finding("S2 a follower receives no duplicates", checked, tuple(wrong))
 
@@ -26,11 +26,16 @@ def follower_receives_no_duplicates(history: Operations) -> Finding:
 def follower_receives_every_record(history: Operations) -> Finding:
     """S1: every acknowledged append reaches each follower before the end."""
     followed: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for one, seen in answers(history, Kind.FOLLOWED):
-        followed[one.client, one.log].add(seen.value)
+    for operation, seen in answers(history, Kind.FOLLOWED):
+        followed[operation.client, operation.log].add(seen.value)
     wrong, checked = [], 0
     for (client, log), got in followed.items():
-        appended = {v for one in ok(history, Kind.APPEND) if one.log == log for v in one.values}
+        appended = {
+            v
+            for operation in ok(history, Kind.APPEND)
+            if operation.log == log
+            for v in operation.values
+        }
         checked += len(appended)
         wrong += [
             f"{value} was appended to {log} and never came to {client}"
@@ -42,11 +47,11 @@ def follower_receives_every_record(history: Operations) -> Finding:
 def follower_receives_parents_first(history: Operations) -> Finding:
     """S2 for keys: no record of a shard precedes those of its parents."""
     came: dict[tuple[str, str, int], dict[int, float]] = defaultdict(dict)
-    for one, seen in answers(history, Kind.FOLLOWED):
-        came[one.client, one.log, seen.shard].setdefault(seen.offset, one.ended)
+    for operation, seen in answers(history, Kind.FOLLOWED):
+        came[operation.client, operation.log, seen.shard].setdefault(seen.offset, operation.ended)
     known: dict[tuple[str, int], set[int]] = defaultdict(set)
-    for one, seen in answers(history, Kind.APPEND, *READS):
-        known[one.log, seen.shard].add(seen.offset)
+    for operation, seen in answers(history, Kind.APPEND, *READS):
+        known[operation.log, seen.shard].add(seen.offset)
     parents = parents_in(history)
     wrong, checked = [], 0
     for (client, log, shard), offsets in came.items():

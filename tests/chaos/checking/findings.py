@@ -29,18 +29,22 @@ class Finding(msgspec.Struct, frozen=True):
     def line(self) -> str:
         """A line for a report, with the first violations."""
         word = "ok" if self.holds else "NOTHING CHECKED" if not self.violations else "VIOLATED"
-        shown = "".join(f"\n      {one}" for one in self.violations[:EXAMPLES])
+        shown = "".join(f"\n      {violation}" for violation in self.violations[:EXAMPLES])
         return f"{self.name:<58}{self.checked:>9}  {word}{shown}"
 
 
 def ok(history: Operations, *kinds: Kind) -> Iterator[Operation]:
     """Successful operations of these kinds, by time of completion."""
-    return (one for one in history if one.kind in kinds and one.outcome is Outcome.OK)
+    return (
+        operation
+        for operation in history
+        if operation.kind in kinds and operation.outcome is Outcome.OK
+    )
 
 
 def answers(history: Operations, *kinds: Kind) -> Iterator[tuple[Operation, Seen]]:
     """Contents of the responses of these kinds."""
-    return ((one, what) for one in ok(history, *kinds) for what in one.seen)
+    return ((operation, what) for operation in ok(history, *kinds) for what in operation.seen)
 
 
 def delivered(history: Operations) -> Iterator[tuple[Operation, Seen]]:
@@ -51,8 +55,10 @@ def delivered(history: Operations) -> Iterator[tuple[Operation, Seen]]:
 def first_asked(history: Operations, *kinds: Kind) -> dict[tuple[str, str], float]:
     """When each value was first in a call of these kinds, whatever its outcome."""
     found: dict[tuple[str, str], float] = {}
-    for one in history:
-        if one.kind in kinds:
-            for value in one.values:
-                found[one.log, value] = min(one.invoked, found.get((one.log, value), NEVER))
+    for operation in history:
+        if operation.kind in kinds:
+            for value in operation.values:
+                found[operation.log, value] = min(
+                    operation.invoked, found.get((operation.log, value), NEVER)
+                )
     return found

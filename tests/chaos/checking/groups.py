@@ -13,13 +13,13 @@ Owned = dict[tuple[str, int], list[Operation]]
 def shard_has_one_owner(history: Operations) -> Finding:
     """G1: in each generation, a shard has at most one owner."""
     owners: dict[tuple[str, int, int], set[str]] = defaultdict(set)
-    for one in ok(history, Kind.GROUP_READ):
-        for shard in one.owns:
-            owners[one.group, one.generation, shard].add(one.client)
+    for operation in ok(history, Kind.GROUP_READ):
+        for shard in operation.owns:
+            owners[operation.group, operation.generation, shard].add(operation.client)
     wrong = [
-        f"shard {shard} of {group} belongs to {sorted(found)} in generation {generation}"
-        for (group, generation, shard), found in owners.items()
-        if len(found) > 1
+        f"shard {shard} of {group} belongs to {sorted(owner)} in generation {generation}"
+        for (group, generation, shard), owner in owners.items()
+        if len(owner) > 1
     ]
     return Finding("G1 a shard has one owner per generation", len(owners), tuple(wrong))
 
@@ -27,18 +27,26 @@ def shard_has_one_owner(history: Operations) -> Finding:
 def stale_generation_cannot_commit(history: Operations) -> Finding:
     """G2: a commit is rejected once another member owned the shard in a later generation."""
     owned: Owned = defaultdict(list)
-    for one in ok(history, Kind.GROUP_READ):
-        for shard in one.owns:
-            owned[one.group, shard].append(one)
+    for operation in ok(history, Kind.GROUP_READ):
+        for shard in operation.owns:
+            owned[operation.group, shard].append(operation)
     wrong, checked = [], 0
-    for one in history:
-        if one.kind is Kind.COMMIT and one.generation >= 0:
-            stale = [shard for shard in one.owns if _is_stale(one, owned[one.group, shard])]
+    for operation in history:
+        if operation.kind is Kind.COMMIT and operation.generation >= 0:
+            stale = [
+                shard
+                for shard in operation.owns
+                if _is_stale(operation, owned[operation.group, shard])
+            ]
             checked += len(stale)
-            done = {seen.shard for seen in one.seen} if one.outcome is Outcome.OK else set()
+            done = (
+                {seen.shard for seen in operation.seen}
+                if operation.outcome is Outcome.OK
+                else set()
+            )
             wrong += [
-                f"{one.client} committed shard {shard} of {one.group} in generation "
-                f"{one.generation} at {one.ended:.3f}, when it was another member's already"
+                f"{operation.client} committed shard {shard} of {operation.group} in generation "
+                f"{operation.generation} at {operation.ended:.3f}, when it was another member's already"
                 for shard in stale
                 if shard in done
             ]
@@ -61,15 +69,17 @@ def groups_skip_no_record(history: Operations) -> Finding:
     store was lost begins above 0, and may stay empty.
     """
     given: dict[str, set[tuple[int, int]]] = defaultdict(set)
-    for one, seen in answers(history, Kind.GROUP_READ):
-        given[one.group].add((seen.shard, seen.offset))
-    there = {(one.log, seen.shard, seen.offset) for one, seen in answers(history, Kind.READ)}
+    for operation, seen in answers(history, Kind.GROUP_READ):
+        given[operation.group].add((seen.shard, seen.offset))
+    there = {
+        (operation.log, seen.shard, seen.offset) for operation, seen in answers(history, Kind.READ)
+    }
     ends: dict[tuple[str, int], int] = defaultdict(int)
     for log, shard, offset in there:
         ends[log, shard] = max(ends[log, shard], offset + 1)
-    for one in ok(history, Kind.READ):
-        for gap in one.gaps:
-            ends[one.log, gap.shard] = max(ends[one.log, gap.shard], gap.next)
+    for operation in ok(history, Kind.READ):
+        for gap in operation.gaps:
+            ends[operation.log, gap.shard] = max(ends[operation.log, gap.shard], gap.next)
     wrong, checked = [], 0
     for standing in _last_standings(history):
         for place in standing.seen:
@@ -92,8 +102,10 @@ def groups_skip_no_record(history: Operations) -> Finding:
 def groups_reach_the_end(history: Operations) -> Finding:
     """Liveness: at the end, each group has reached the end of each shard with records."""
     ends: dict[tuple[str, int], int] = {}
-    for one, seen in answers(history, Kind.READ):
-        ends[one.log, seen.shard] = max(seen.offset + 1, ends.get((one.log, seen.shard), 0))
+    for operation, seen in answers(history, Kind.READ):
+        ends[operation.log, seen.shard] = max(
+            seen.offset + 1, ends.get((operation.log, seen.shard), 0)
+        )
     wrong, checked = [], 0
     for standing in _last_standings(history):
         stands = {place.shard: place.offset for place in standing.seen}
@@ -110,13 +122,13 @@ def groups_reach_the_end(history: Operations) -> Finding:
 def committed_offsets_never_decrease(history: Operations) -> Finding:
     """G3: a committed offset never moves back."""
     facts: dict[tuple[str, int], list[tuple[float, float, int]]] = defaultdict(list)
-    for one, seen in answers(history, Kind.COMMIT, Kind.STANDING):
-        facts[one.group, seen.shard].append((one.invoked, one.ended, seen.offset))
+    for operation, seen in answers(history, Kind.COMMIT, Kind.STANDING):
+        facts[operation.group, seen.shard].append((operation.invoked, operation.ended, seen.offset))
     wrong, checked = [], 0
-    for (group, shard), told in facts.items():
-        by_end = sorted((ended, offset) for _, ended, offset in told)
+    for (group, shard), fact in facts.items():
+        by_end = sorted((ended, offset) for _, ended, offset in fact)
         highest = [*_running_most(offset for _, offset in by_end)]
-        for invoked, _, offset in told:
+        for invoked, _, offset in fact:
             known = bisect_left(by_end, (invoked, -1))
             checked += 1
             if known and highest[known - 1] > offset:
@@ -128,7 +140,7 @@ def committed_offsets_never_decrease(history: Operations) -> Finding:
 
 
 def _last_standings(history: Operations) -> Iterable[Operation]:
-    return {one.group: one for one in ok(history, Kind.STANDING)}.values()
+    return {operation.group: operation for operation in ok(history, Kind.STANDING)}.values()
 
 
 def _running_most(numbers: Iterable[int]) -> Iterator[int]:

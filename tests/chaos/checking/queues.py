@@ -25,8 +25,10 @@ CLOCK_GRAIN_S = 0.005
 def delivery_is_returned_once(history: Operations) -> Finding:
     """Q1: no delivery of a message is in two responses."""
     held: dict[tuple[str, str, int], list[str]] = defaultdict(list)
-    for one, seen in delivered(history):
-        held[one.log, seen.id, seen.receive_count].append(f"{one.client} at {one.ended:.3f}")
+    for operation, seen in delivered(history):
+        held[operation.log, seen.id, seen.receive_count].append(
+            f"{operation.client} at {operation.ended:.3f}"
+        )
     wrong = [
         f"delivery {receives} of {id_} of {log} went to {hands}"
         for (log, id_, receives), hands in held.items()
@@ -46,14 +48,14 @@ def stale_delivery_cannot_be_acknowledged(history: Operations) -> Finding:
         if one.kind is Kind.ACK:
             acks[one.log, one.values[0]].append(one)
     wrong, checked = [], 0
-    for message, asked in acks.items():
-        for one in asked:
+    for message, new_ack in acks.items():
+        for one in new_ack:
             since = [
                 seen.receive_count
                 for other, seen in later[message]
                 if other.ended < one.invoked and seen.receive_count > one.delivery
             ]
-            gone = any(ack is not one and ack.invoked < one.ended for ack in asked)
+            gone = any(ack is not one and ack.invoked < one.ended for ack in new_ack)
             if one.delivery and since and not gone:
                 checked += 1
                 if one.outcome is Outcome.OK:
@@ -81,8 +83,8 @@ def receive_count_increases(history: Operations) -> Finding:
 def _by_message(history: Operations) -> dict[tuple[str, str], list[tuple[Operation, Seen]]]:
     """The deliveries of each message."""
     found: dict[tuple[str, str], list[tuple[Operation, Seen]]] = defaultdict(list)
-    for one, seen in delivered(history):
-        found[one.log, seen.value].append((one, seen))
+    for operation, seen in delivered(history):
+        found[operation.log, seen.value].append((operation, seen))
     return found
 
 
@@ -105,10 +107,10 @@ def acknowledged_message_is_not_redelivered(history: Operations) -> Finding:
         for value in ack.values:
             gone[ack.log, value] = min(ack.ended, gone.get((ack.log, value), ack.ended))
     wrong = [
-        f"{seen.value} of {one.log} was acknowledged at {gone[one.log, seen.value]:.3f} "
-        f"and received again by {one.client}, which asked at {one.invoked:.3f}"
-        for one, seen in delivered(history)
-        if one.invoked > gone.get((one.log, seen.value), NEVER)
+        f"{seen.value} of {operation.log} was acknowledged at {gone[operation.log, seen.value]:.3f} "
+        f"and received again by {operation.client}, which asked at {operation.invoked:.3f}"
+        for operation, seen in delivered(history)
+        if operation.invoked > gone.get((operation.log, seen.value), NEVER)
     ]
     return Finding("Q4 no acknowledged message is redelivered", len(gone), tuple(wrong))
 
@@ -119,13 +121,15 @@ def accepted_message_is_not_lost(history: Operations) -> Finding:
     A receive from the dead-letter queue counts: every earlier response may have been lost. An
     acknowledgement alone does not count, because one cannot acknowledge without a receive.
     """
-    sent = {(one.log, value) for one in ok(history, Kind.SEND) for value in one.values}
+    sent = {
+        (operation.log, value) for operation in ok(history, Kind.SEND) for value in operation.values
+    }
     kinds = (*DELIVERIES, Kind.POSTED, Kind.DEAD_LETTERS)
     source = dead_letter_sources(history)
     found = {
         (log, seen.value)
-        for one, seen in answers(history, *kinds)
-        for log in (one.log, source.get(one.log, one.log))
+        for operation, seen in answers(history, *kinds)
+        for log in (operation.log, source.get(operation.log, operation.log))
     }
     wrong = [f"{value} was accepted by {log} and never came" for log, value in sorted(sent - found)]
     return Finding("Q5 no accepted message is lost", len(sent), tuple(wrong))
@@ -145,18 +149,19 @@ def message_groups_are_ordered(history: Operations) -> Finding:
     for line in queues.values():
         line.sort()
     wrong, checked = [], 0
-    for one in ok(history, *DELIVERIES):
+    for operation in ok(history, *DELIVERIES):
         before: set[str] = set()
-        for seen in one.seen:
-            own = asked.get((one.log, seen.group, seen.value))
+        for seen in operation.seen:
+            own = asked.get((operation.log, seen.group, seen.value))
             if seen.group and own is not None:
-                line = queues[one.log, seen.group]
+                line = queues[operation.log, seen.group]
                 earlier = line[: bisect_left(line, (own, ""))]
                 checked += 1
                 wrong += [
-                    f"{seen.value} of group {seen.group} overtook {value}: {one.client}, at {one.ended:.3f}"
+                    f"{seen.value} of group {seen.group} overtook {value}: {operation.client}, at {operation.ended:.3f}"
                     for _, value in earlier
-                    if value not in before and released.get((one.log, value), NEVER) > one.ended
+                    if value not in before
+                    and released.get((operation.log, value), NEVER) > operation.ended
                 ]
             before.add(seen.value)
     return Finding("Q6 message groups are ordered", checked, tuple(wrong))
@@ -165,8 +170,8 @@ def message_groups_are_ordered(history: Operations) -> Finding:
 def repeated_send_is_one_message(history: Operations) -> Finding:
     """Q7: repeated sends yield one message with one id."""
     ids: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for one, seen in answers(history, Kind.SEND, *DELIVERIES, Kind.DEAD_LETTERS):
-        ids[one.log, seen.value].add(seen.id)
+    for operation, seen in answers(history, Kind.SEND, *DELIVERIES, Kind.DEAD_LETTERS):
+        ids[operation.log, seen.value].add(seen.id)
     wrong = [
         f"{value} of {log} is {len(found)} messages: {sorted(found)}"
         for (log, value), found in ids.items()
@@ -215,7 +220,11 @@ def timeouts_are_respected(history: Operations) -> Finding:
 
 def clock_jumps(history: Operations) -> list[tuple[float, float]]:
     """Periods in which the store's clock was wrong."""
-    return [(one.invoked, one.ended) for one in history if one.kind is Kind.CLOCK]
+    return [
+        (operation.invoked, operation.ended)
+        for operation in history
+        if operation.kind is Kind.CLOCK
+    ]
 
 
 def _too_soon(promise: Operation, delivery: Operation) -> bool:
@@ -256,8 +265,12 @@ def dead_letter_queue_receives_once(history: Operations) -> Finding:
 
 def dead_letters_are_unique(history: Operations) -> Finding:
     """Q9: a message without attempts left is dead-lettered once, and was not acknowledged."""
-    acknowledged = {(one.log, value) for one in ok(history, Kind.ACK) for value in one.values}
-    listed = [(one.log, seen.value) for one, seen in answers(history, Kind.DEAD_LETTERS)]
+    acknowledged = {
+        (operation.log, value) for operation in ok(history, Kind.ACK) for value in operation.values
+    }
+    listed = [
+        (operation.log, seen.value) for operation, seen in answers(history, Kind.DEAD_LETTERS)
+    ]
     wrong = [
         f"{value} is {listed.count((log, value))} dead letters of {log}"
         for log, value in sorted(set(listed))
@@ -267,7 +280,9 @@ def dead_letters_are_unique(history: Operations) -> Finding:
         f"{value} of {log} was acknowledged, and is a dead letter"
         for log, value in sorted(set(listed) & acknowledged)
     ]
-    counted = {one.log: one.counts["dead_lettered"] for one in ok(history, Kind.STATS)}
+    counted = {
+        operation.log: operation.counts["dead_lettered"] for operation in ok(history, Kind.STATS)
+    }
     for log, count in counted.items():
         found = sum(name == log for name, _ in listed)
         if found != count:
@@ -278,20 +293,26 @@ def dead_letters_are_unique(history: Operations) -> Finding:
 def counts_are_consistent(history: Operations) -> Finding:
     """Q10: at the end, every message is accounted for, and nothing is waiting."""
     wrong, checked = [], 0
-    for one in ok(history, Kind.STATS):
+    for operation in ok(history, Kind.STATS):
         checked += 1
-        entered = one.counts["sent"] + one.counts["moved_in"]
-        left = sum(one.counts[name] for name in (*STAYING, *GONE))
+        entered = operation.counts["sent"] + operation.counts["moved_in"]
+        left = sum(operation.counts[name] for name in (*STAYING, *GONE))
         if entered != left:
-            wrong.append(f"{one.log} was sent {entered} and knows of {left}: {one.counts}")
-        if waiting := {name: one.counts[name] for name in STAYING if one.counts[name]}:
-            wrong.append(f"{one.log} was not drained: {waiting}")
+            wrong.append(
+                f"{operation.log} was sent {entered} and knows of {left}: {operation.counts}"
+            )
+        if waiting := {name: operation.counts[name] for name in STAYING if operation.counts[name]}:
+            wrong.append(f"{operation.log} was not drained: {waiting}")
     return Finding("Q10 counts are consistent, and queues drain", checked, tuple(wrong))
 
 
 def dead_letter_sources(history: Operations) -> dict[str, str]:
     """Map dead-letter queues to their source queues."""
-    return {one.target: one.log for one in history if one.kind is Kind.STATS and one.target}
+    return {
+        operation.target: operation.log
+        for operation in history
+        if operation.kind is Kind.STATS and operation.target
+    }
 
 
 def first_sends(
@@ -300,11 +321,11 @@ def first_sends(
     """When each message of a group was first sent and first accepted, by log, group and value."""
     asked: dict[tuple[str, str, str], float] = {}
     accepted: dict[tuple[str, str, str], float] = {}
-    for one in history:
-        if one.kind is Kind.SEND and one.group:
-            for value in one.values:
-                key = (one.log, one.group, value)
-                asked[key] = min(one.invoked, asked.get(key, one.invoked))
-                if one.outcome is Outcome.OK:
-                    accepted[key] = min(one.ended, accepted.get(key, one.ended))
+    for operation in history:
+        if operation.kind is Kind.SEND and operation.group:
+            for value in operation.values:
+                key = (operation.log, operation.group, value)
+                asked[key] = min(operation.invoked, asked.get(key, operation.invoked))
+                if operation.outcome is Outcome.OK:
+                    accepted[key] = min(operation.ended, accepted.get(key, operation.ended))
     return asked, accepted

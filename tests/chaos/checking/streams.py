@@ -12,8 +12,8 @@ ARCHIVE = "archive"
 def offset_has_one_value(history: Operations) -> Finding:
     """S1: writers, readers and groups see the same value at an offset."""
     held: dict[Place, set[str]] = defaultdict(set)
-    for one, seen in answers(history, Kind.APPEND, *READS, Kind.GROUP_READ):
-        held[one.log, seen.shard, seen.offset].add(seen.value)
+    for operation, seen in answers(history, Kind.APPEND, *READS, Kind.GROUP_READ):
+        held[operation.log, seen.shard, seen.offset].add(seen.value)
     wrong = [
         f"offset {offset} of shard {shard} of {log} holds {sorted(values)}"
         for (log, shard, offset), values in held.items()
@@ -45,30 +45,32 @@ def offsets_increase(history: Operations) -> Finding:
     """
     wrong, checked = [], 0
     highest: dict[tuple[str, str, int], tuple[int, str]] = {}
-    for one in ok(history, Kind.APPEND):
+    for operation in ok(history, Kind.APPEND):
         until_now = dict(highest)
-        for seen in one.seen:
+        for seen in operation.seen:
             checked += 1
-            place = (one.client, one.log, seen.shard)
+            place = (operation.client, operation.log, seen.shard)
             offset, value = until_now.get(place, (-1, ""))
             if seen.offset <= offset and seen.value != value:
                 wrong.append(
-                    f"{one.client} appended {seen.value} at {seen.offset}, after {value} at {offset}"
+                    f"{operation.client} appended {seen.value} at {seen.offset}, after {value} at {offset}"
                 )
             highest[place] = max(highest.get(place, (-1, "")), (seen.offset, seen.value))
-    for one in ok(history, Kind.READ, Kind.GROUP_READ):
-        for before, after in pairwise(sorted(one.seen, key=lambda seen: seen.shard)):
+    for operation in ok(history, Kind.READ, Kind.GROUP_READ):
+        for before, after in pairwise(sorted(operation.seen, key=lambda seen: seen.shard)):
             checked += 1
             if before.shard == after.shard and after.offset <= before.offset:
-                wrong.append(f"{one.client} read {after.offset} after {before.offset} of {one.log}")
+                wrong.append(
+                    f"{operation.client} read {after.offset} after {before.offset} of {operation.log}"
+                )
     return Finding("S2 offsets increase", checked, tuple(wrong))
 
 
 def repeated_append_is_idempotent(history: Operations) -> Finding:
     """S4: a value is at one offset, however often its append was repeated."""
     places: dict[tuple[str, str], set[tuple[int, int]]] = defaultdict(set)
-    for one, seen in answers(history, Kind.APPEND, *READS, Kind.GROUP_READ):
-        places[one.log, seen.value].add((seen.shard, seen.offset))
+    for operation, seen in answers(history, Kind.APPEND, *READS, Kind.GROUP_READ):
+        places[operation.log, seen.value].add((seen.shard, seen.offset))
     wrong = [
         f"{value} of {log} is at {sorted(found)}"
         for (log, value), found in places.items()
@@ -81,9 +83,9 @@ def child_sequence_numbers_exceed_parents(history: Operations) -> Finding:
     """S2 across reshards: sequence numbers of a child exceed those of its parents."""
     lowest: dict[tuple[str, int], int] = {}
     highest: dict[tuple[str, int], int] = {}
-    for one, seen in answers(history, Kind.APPEND, Kind.READ):
+    for operation, seen in answers(history, Kind.APPEND, Kind.READ):
         if seen.number:
-            key, number = (one.log, seen.shard), int(seen.number)
+            key, number = (operation.log, seen.shard), int(seen.number)
             lowest[key] = min(number, lowest.get(key, number))
             highest[key] = max(number, highest.get(key, number))
     wrong, checked = [], 0
@@ -104,18 +106,18 @@ def key_moves_from_parents_to_children(history: Operations) -> Finding:
     parents = parents_in(history)
     last: dict[tuple[str, str, str], tuple[int, int, str]] = {}
     wrong, checked = [], 0
-    for one in ok(history, Kind.APPEND):
-        for seen in one.seen:
-            name = seen.group or one.group
+    for operation in ok(history, Kind.APPEND):
+        for seen in operation.seen:
+            name = seen.group or operation.group
             if not name:
                 continue
-            key = (one.log, one.client, name)
+            key = (operation.log, operation.client, name)
             shard, offset, value = last.get(key, (seen.shard, -1, ""))
             checked += 1
             if shard == seen.shard:
                 rises = seen.offset > offset or seen.value == value
             else:
-                rises = shard in ancestors(one.log, seen.shard, parents)
+                rises = shard in ancestors(operation.log, seen.shard, parents)
             if not rises:
                 wrong.append(
                     f"{name}: {seen.value} went to {seen.offset} of shard {seen.shard}, "
@@ -127,7 +129,10 @@ def key_moves_from_parents_to_children(history: Operations) -> Finding:
 
 def parents_in(history: Operations) -> dict[tuple[str, int], tuple[int, ...]]:
     """The parents of each shard, as last reported."""
-    return {(one.log, seen.shard): seen.parents for one, seen in answers(history, Kind.SHARDS)}
+    return {
+        (operation.log, seen.shard): seen.parents
+        for operation, seen in answers(history, Kind.SHARDS)
+    }
 
 
 def ancestors(log: str, shard: int, parents: dict[tuple[str, int], tuple[int, ...]]) -> set[int]:
@@ -135,22 +140,22 @@ def ancestors(log: str, shard: int, parents: dict[tuple[str, int], tuple[int, ..
     found: set[int] = set()
     left = [*parents.get((log, shard), ())]
     while left:
-        one = left.pop()
-        if one not in found:
-            found.add(one)
-            left += parents.get((log, one), ())
+        item = left.pop()
+        if item not in found:
+            found.add(item)
+            left += parents.get((log, item), ())
     return found
 
 
 def skipped_offsets_are_reported(history: Operations) -> Finding:
     """S2: a reader receives consecutive offsets, and missing ones are reported as gaps."""
     wrong, checked = [], 0
-    for one in ok(history, *READS):
-        missing = _missing(one)
-        checked += len(one.seen)
+    for operation in ok(history, *READS):
+        missing = _missing(operation)
+        checked += len(operation.seen)
         if missing:
             wrong.append(
-                f"{one.client} read {one.log} from {one.first} on at {one.ended:.3f}, "
+                f"{operation.client} read {operation.log} from {operation.first} on at {operation.ended:.3f}, "
                 f"without {missing[:3]}, and was told of no gap"
             )
     return Finding("S2 skipped offsets are reported as gaps", checked, tuple(wrong))
@@ -177,16 +182,16 @@ def tiers_are_contiguous(history: Operations) -> Finding:
     given: dict[tuple[str, int], set[int]] = defaultdict(set)
     read: dict[tuple[str, int], set[int]] = defaultdict(set)
     archived = 0
-    for one, seen in answers(history, Kind.APPEND, Kind.READ):
-        given[one.log, seen.shard].add(seen.offset)
-        if one.kind is Kind.READ:
-            read[one.log, seen.shard].add(seen.offset)
-            archived += one.tier == ARCHIVE
+    for operation, seen in answers(history, Kind.APPEND, Kind.READ):
+        given[operation.log, seen.shard].add(seen.offset)
+        if operation.kind is Kind.READ:
+            read[operation.log, seen.shard].add(seen.offset)
+            archived += operation.tier == ARCHIVE
     gaps = _gaps(history)
     wrong = [
         f"readers were told that {gap} of shard {shard} of {log} are not there, and somebody had {had[0]}"
-        for (log, shard), found in gaps.items()
-        for gap in found
+        for (log, shard), actual_gap in gaps.items()
+        for gap in actual_gap
         if (had := sorted(given[log, shard] & set(range(*gap))))
     ]
     for place, offsets in read.items():
@@ -199,9 +204,9 @@ def tiers_are_contiguous(history: Operations) -> Finding:
 def _gaps(history: Operations) -> dict[tuple[str, int], set[tuple[int, int]]]:
     """Reported gaps, by log and shard."""
     found: dict[tuple[str, int], set[tuple[int, int]]] = defaultdict(set)
-    for one in ok(history, *READS, Kind.GROUP_READ):
-        for gap in one.gaps:
-            found[one.log, gap.shard].add((gap.first, gap.next))
+    for operation in ok(history, *READS, Kind.GROUP_READ):
+        for gap in operation.gaps:
+            found[operation.log, gap.shard].add((gap.first, gap.next))
     return found
 
 
@@ -215,9 +220,13 @@ def damage_is_detected(history: Operations) -> Finding:
 def replay_sends_each_record_once(history: Operations) -> Finding:
     """R1: the target of a completed replay has each record of its window exactly once."""
     there = {
-        (one.log, seen.shard, seen.offset): seen.value for one, seen in answers(history, Kind.READ)
+        (operation.log, seen.shard, seen.offset): seen.value
+        for operation, seen in answers(history, Kind.READ)
     }
-    got = {one.log: Counter(seen.value for seen in one.seen) for one in ok(history, Kind.REPLAYED)}
+    got = {
+        operation.log: Counter(seen.value for seen in operation.seen)
+        for operation in ok(history, Kind.REPLAYED)
+    }
     wrong, checked = [], 0
     for replay in ok(history, Kind.REPLAY):
         window = _window(replay, there)

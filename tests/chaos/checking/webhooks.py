@@ -46,15 +46,15 @@ def every_message_is_posted(history: Operations) -> Finding:
 
 def nothing_else_is_posted(history: Operations) -> Finding:
     """Nothing is posted that was refused or never sent, or that has no webhook."""
-    logs = {one.log for one in ok(history, Kind.WEBHOOK)}
+    logs = {operation.log for operation in ok(history, Kind.WEBHOOK)}
     possible = {
-        (one.log, value)
-        for one in history
-        if one.kind in (Kind.SEND, Kind.APPEND) and one.outcome is not Outcome.FAIL
-        for value in one.values
-        if one.log in logs
+        (operation.log, value)
+        for operation in history
+        if operation.kind in (Kind.SEND, Kind.APPEND) and operation.outcome is not Outcome.FAIL
+        for value in operation.values
+        if operation.log in logs
     }
-    posted = {(one.log, seen.value) for one, seen in _attempts(history)}
+    posted = {(operation.log, seen.value) for operation, seen in _attempts(history)}
     wrong = [
         f"{value} of {log} was posted, and was refused or never sent"
         for log, value in sorted(posted - possible)
@@ -116,25 +116,28 @@ def groups_are_posted_in_order(history: Operations) -> Finding:
     While the store's clock is wrong leases end early, so that repeats may be late.
     """
     asked, accepted = first_sends(history)
-    taken = _taken((one, (one.log, seen.value)) for one, seen in answers(history, Kind.POSTED))
+    taken = _taken(
+        (operation, (operation.log, seen.value))
+        for operation, seen in answers(history, Kind.POSTED)
+    )
     in_time, since, jumps = _Line(accepted), _Line(asked), clock_jumps(history)
     wrong, checked = [], 0
-    for one, seen in _attempts(history):
-        key = (one.log, seen.group, seen.value)
+    for operation, seen in _attempts(history):
+        key = (operation.log, seen.group, seen.value)
         if not seen.group or key not in asked:
             continue
         checked += 1
-        line = (one.log, seen.group)
+        line = (operation.log, seen.group)
         wrong += [
-            f"{seen.value} of {seen.group} overtook {value} at {one.invoked:.3f}"
+            f"{seen.value} of {seen.group} overtook {value} at {operation.invoked:.3f}"
             for value in in_time.before(line, asked[key])
-            if taken.get((one.log, value), NEVER) > one.invoked
+            if taken.get((operation.log, value), NEVER) > operation.invoked
         ]
         wrong += [
-            f"{seen.value} of {seen.group} came again after {value}, at {one.invoked:.3f}"
+            f"{seen.value} of {seen.group} came again after {value}, at {operation.invoked:.3f}"
             for value in since.after(line, accepted.get(key, NEVER))
-            if taken.get((one.log, value), NEVER) < one.invoked
-            and not meets(jumps, accepted[key], one.invoked)
+            if taken.get((operation.log, value), NEVER) < operation.invoked
+            and not meets(jumps, accepted[key], operation.invoked)
         ]
     return Finding("W5 groups are posted in order", checked, tuple(wrong))
 
@@ -205,7 +208,12 @@ class _Prefix:
 
 def _attempts(history: Operations) -> Iterator[tuple[Operation, Seen]]:
     """Every attempt that reached a receiver, whatever its response."""
-    return ((one, seen) for one in history if one.kind is Kind.POSTED for seen in one.seen)
+    return (
+        (operation, seen)
+        for operation in history
+        if operation.kind is Kind.POSTED
+        for seen in operation.seen
+    )
 
 
 def _records(history: Operations) -> Iterator[tuple[Operation, Seen]]:
@@ -215,7 +223,7 @@ def _records(history: Operations) -> Iterator[tuple[Operation, Seen]]:
 
 def _taken(posts: Iterable[tuple[Operation, Name]]) -> dict[Name, float]:
     """When each was first taken."""
-    found: dict[Name, float] = {}
+    names: dict[Name, float] = {}
     for one, name in posts:
-        found[name] = min(one.ended, found.get(name, NEVER))
-    return found
+        names[name] = min(one.ended, names.get(name, NEVER))
+    return names

@@ -144,12 +144,12 @@ def test_audit_log_shows_rights_of_key_and_no_secret(client, key):
     rotated = client.post(f"/v1/keys/{key['id']}/rotations").json()
 
     entries = client.get("/v1/audit", params={"limit": 10}).json()["items"]
-    told = {one["operation"]: one for one in reversed(entries)}
+    returned_entries = {entry["operation"]: entry for entry in reversed(entries)}
 
-    assert told["create_key"]["after"]["grants"] == RIGHTS["grants"]
-    assert told["change_key"]["before"]["rights"]["roles"] == ["viewer"]
-    assert told["change_key"]["after"]["rights"]["roles"] == ["admin"]
-    assert told["rotate_key"]["after"]["id"] == rotated["id"]
+    assert returned_entries["create_key"]["after"]["grants"] == RIGHTS["grants"]
+    assert returned_entries["change_key"]["before"]["rights"]["roles"] == ["viewer"]
+    assert returned_entries["change_key"]["after"]["rights"]["roles"] == ["admin"]
+    assert returned_entries["rotate_key"]["after"]["id"] == rotated["id"]
     for secret in (key["secret"], rotated["secret"]):
         assert secret not in str(entries)
         assert secret.split("_")[2] not in str(entries)

@@ -30,14 +30,14 @@ _numbers = count(1)
 def archiving(
     postgres_server_url: str, migrated_template: str
 ) -> Iterator[tuple[str, StorageSettings]]:
-    with deployment(postgres_server_url, migrated_template, "tiers") as found:
-        yield found
+    with deployment(postgres_server_url, migrated_template, "tiers") as actual_deployment:
+        yield actual_deployment
 
 
 @pytest.fixture
 def settings(archiving) -> StorageSettings:
-    found: StorageSettings = archiving[1]
-    return found
+    storage_settings: StorageSettings = archiving[1]
+    return storage_settings
 
 
 @pytest.fixture
@@ -95,8 +95,8 @@ def test_shard_is_read_across_tiers(http, name):
     second = http.get(f"/v1/streams/{name}/shards/0/records?offset=15").json()
     third = http.get(f"/v1/streams/{name}/shards/0/records?offset=20").json()
 
-    told = [record["data"] for part in (first, second, third) for record in part["records"]]
-    assert told == [str(nth) for nth in range(25)]
+    data = [record["data"] for part in (first, second, third) for record in part["records"]]
+    assert data == [str(nth) for nth in range(25)]
     assert [part["tier"] for part in (first, second, third)] == ["archive", "archive", "hot"]
     assert [part["start"] for part in (first, second, third)] == [0, 0, 0]
     assert (third["next_offset"], third["tip"], third["behind_seconds"]) == (25, 25, 0)
@@ -113,8 +113,8 @@ def test_stream_is_read_across_tiers_by_cursor(http, name):
             ).json()
         )
 
-    told = [record["data"] for part in parts for record in part["records"]]
-    assert told == [str(nth) for nth in range(25)]
+    data = [record["data"] for part in parts for record in part["records"]]
+    assert data == [str(nth) for nth in range(25)]
     assert [part["tier"] for part in parts[:4]] == ["archive", "archive", "archive", "hot"]
 
 
@@ -124,9 +124,9 @@ def test_msgpack_names_tier(http, name):
         headers={"accept": "application/msgpack"},
     )
 
-    told = msgspec.msgpack.decode(answer.content)
-    assert told["tier"] == "archive"
-    assert [record["data"] for record in told["records"]] == [b"3", b"4"]
+    text = msgspec.msgpack.decode(answer.content)
+    assert text["tier"] == "archive"
+    assert [record["data"] for record in text["records"]] == [b"3", b"4"]
 
 
 def test_group_reads_across_tiers(http, name):
@@ -208,11 +208,11 @@ def test_table_headers_describe_position(http, name):
     archived, _ = as_table(http, name, "offset=15")
     hot, _ = as_table(http, name, "offset=20&end=24")
 
-    told = ("next-offset", "start", "tip", "records", "tier", "ended")
-    assert [archived.headers[f"millstream-{one}"] for one in told] == [
+    names = ("next-offset", "start", "tip", "records", "tier", "ended")
+    assert [archived.headers[f"millstream-{answer}"] for answer in names] == [
         *("20", "0", "25", "5", "archive", "false")
     ]
-    assert [hot.headers[f"millstream-{one}"] for one in told] == [
+    assert [hot.headers[f"millstream-{answer}"] for answer in names] == [
         *("24", "0", "25", "4", "hot", "false")
     ]
     assert archived.headers["content-type"] == ARROW
@@ -241,7 +241,7 @@ def test_table_gap_is_in_header(http, settings, name):
     answer, records = as_table(http, name, "offset=22")
 
     assert answer.headers["millstream-gap"] == "22-25 hole"
-    assert [one["offset"] for one in records] == [25]
+    assert [record["offset"] for record in records] == [25]
 
 
 async def lose(settings: StorageSettings, name: StreamName, offset: int) -> None:
@@ -292,26 +292,26 @@ def test_table_of_damaged_file_is_distinct_problem(http, settings, name):
 
 
 def iterator(kinesis: Any, name: str, kind: str, **where: Any) -> str:
-    told = kinesis.get_shard_iterator(
+    response = kinesis.get_shard_iterator(
         StreamName=name, ShardId="shardId-000000000000", ShardIteratorType=kind, **where
     )
-    found: str = told["ShardIterator"]
-    return found
+    shard_iterator: str = response["ShardIterator"]
+    return shard_iterator
 
 
 def test_getrecords_reads_from_trim_horizon_across_tiers(kinesis, name):
     at = iterator(kinesis, name, "TRIM_HORIZON")
-    told: list[Any] = []
+    records: list[Any] = []
     behind = []
 
-    while len(told) < 25:
+    while len(records) < 25:
         part = kinesis.get_records(ShardIterator=at, Limit=8)
-        told += part["Records"]
+        records += part["Records"]
         behind.append(part["MillisBehindLatest"] > 0)
         at = part["NextShardIterator"]
 
-    assert [record["Data"] for record in told] == [b"%d" % nth for nth in range(25)]
-    numbers = [int(record["SequenceNumber"]) for record in told]
+    assert [record["Data"] for record in records] == [b"%d" % nth for nth in range(25)]
+    numbers = [int(record["SequenceNumber"]) for record in records]
     assert numbers == sorted(numbers)
     assert behind == [True, True, True, False]
 
@@ -322,8 +322,8 @@ def test_archived_sequence_number_is_starting_position(kinesis, name):
 
     at = iterator(kinesis, name, "AFTER_SEQUENCE_NUMBER", StartingSequenceNumber=number)
 
-    told = kinesis.get_records(ShardIterator=at, Limit=2)["Records"]
-    assert [record["Data"] for record in told] == [b"10", b"11"]
+    records = kinesis.get_records(ShardIterator=at, Limit=2)["Records"]
+    assert [record["Data"] for record in records] == [b"10", b"11"]
 
 
 def test_archived_time_is_starting_position(kinesis, name):
@@ -332,17 +332,17 @@ def test_archived_time_is_starting_position(kinesis, name):
 
     at = iterator(kinesis, name, "AT_TIMESTAMP", Timestamp=since)
 
-    told = kinesis.get_records(ShardIterator=at, Limit=1)["Records"]
-    assert [record["Data"] for record in told] == [b"0"]
+    records = kinesis.get_records(ShardIterator=at, Limit=1)["Records"]
+    assert [record["Data"] for record in records] == [b"0"]
 
 
 def test_reader_of_truncated_records_moves_to_start_of_archive(kinesis, http, name):
     at = iterator(kinesis, name, "TRIM_HORIZON")
     http.post(f"/v1/streams/{name}/shards/0/truncate", json={"before": 7})
 
-    told = kinesis.get_records(ShardIterator=at, Limit=1)["Records"]
+    records = kinesis.get_records(ShardIterator=at, Limit=1)["Records"]
 
-    assert [record["Data"] for record in told] == [b"7"]
+    assert [record["Data"] for record in records] == [b"7"]
 
 
 def test_damaged_file_is_internal_failure(kinesis, http, settings, name):
@@ -362,7 +362,7 @@ def test_events_and_lines_continue_from_archive_into_hot_store(http, name):
     *lines, end = [msgspec.json.decode(line) for line in exported.splitlines()]
     events = http.get(f"{path}/shards/0/events?offset=18&follow=false").text
 
-    assert [one["data"] for one in lines] == [str(nth) for nth in range(25)]
+    assert [each_line["data"] for each_line in lines] == [str(nth) for nth in range(25)]
     assert (end["type"], end["reason"]) == ("end", "tip")
-    told = [line for line in events.split("\n") if line.startswith("data: ")]
-    assert [msgspec.json.decode(line[6:]).get("offset") for line in told] == [*range(18, 25), None]
+    parts = [line for line in events.split("\n") if line.startswith("data: ")]
+    assert [msgspec.json.decode(line[6:]).get("offset") for line in parts] == [*range(18, 25), None]

@@ -21,7 +21,7 @@ def entries(client, resource, **more):
     return answer.json()["items"]
 
 
-def told(entry):
+def operation_and_outcome(entry):
     return entry["operation"], entry["action"], entry["outcome"]
 
 
@@ -35,7 +35,7 @@ def test_queue_operations_are_recorded_with_changes(client, name):
 
     made, changed, purged, deleted = entries(client, f"queues/{name}")
 
-    assert told(made) == ("put_queue", "queue:manage", "done")
+    assert operation_and_outcome(made) == ("put_queue", "queue:manage", "done")
     assert made["before"] is None
     assert made["after"]["delay_ms"] == 5_000
     assert (made["protocol"], made["principal"], made["authenticated"]) == (
@@ -46,10 +46,10 @@ def test_queue_operations_are_recorded_with_changes(client, name):
     assert made["address"] == "127.0.0.1"
     assert made["request_id"] == f"made-{name}"
     assert (changed["before"], changed["after"]) == ({"delay_ms": 5_000}, {"delay_ms": 7_000})
-    assert told(purged) == ("purge_queue", "queue:purge", "done")
+    assert operation_and_outcome(purged) == ("purge_queue", "queue:purge", "done")
     assert purged["resource"] == f"queues/{name}/purges"
     assert (purged["before"], purged["after"]) == (None, {"purged": 1})
-    assert told(deleted) == ("delete_queue", "queue:manage", "done")
+    assert operation_and_outcome(deleted) == ("delete_queue", "queue:manage", "done")
     assert (deleted["before"]["delay_ms"], deleted["after"]) == (7_000, None)
 
 
@@ -84,9 +84,12 @@ def test_webhook_is_recorded_without_secrets(client, queue, name, service_databa
     made = client.put(path, json=config)
     rotated = client.post(f"{path}/secret", json={})
 
-    found = entries(client, f"webhooks/{name}")
+    actual_entries = entries(client, f"webhooks/{name}")
 
-    assert [told(entry)[0] for entry in found] == ["put_webhook", "rotate_webhook_secret"]
+    assert [operation_and_outcome(entry)[0] for entry in actual_entries] == [
+        "put_webhook",
+        "rotate_webhook_secret",
+    ]
     everything = json.dumps(client.get("/v1/audit", params={"limit": 1000}).json())
     assert "s3cr3t" not in everything
     assert made.json()["secret"] not in everything
@@ -104,18 +107,21 @@ def test_sqs_calls_are_audited(client, name, service_url):
     sqs.tag_queue(QueueUrl=url, Tags={"team": "blue"})
     sqs.delete_queue(QueueUrl=url)
 
-    found = entries(client, f"queues/{name}")
+    actual_entries = entries(client, f"queues/{name}")
 
-    assert [entry["protocol"] for entry in found] == ["sqs"] * 5
-    assert [(entry["operation"], entry["outcome"]) for entry in found] == [
+    assert [entry["protocol"] for entry in actual_entries] == ["sqs"] * 5
+    assert [(entry["operation"], entry["outcome"]) for entry in actual_entries] == [
         ("CreateQueue", "done"),
         ("SetQueueAttributes", "done"),
         ("SetQueueAttributes", "refused:InvalidAttributeValue"),
         ("TagQueue", "done"),
         ("DeleteQueue", "done"),
     ]
-    assert (found[1]["before"], found[1]["after"]) == ({"delay_ms": 5_000}, {"delay_ms": 6_000})
-    assert found[3]["after"] == {"tags": {"team": "blue"}}
+    assert (actual_entries[1]["before"], actual_entries[1]["after"]) == (
+        {"delay_ms": 5_000},
+        {"delay_ms": 6_000},
+    )
+    assert actual_entries[3]["after"] == {"tags": {"team": "blue"}}
 
 
 def test_kinesis_calls_are_audited(client, name, service_url):
@@ -126,14 +132,16 @@ def test_kinesis_calls_are_audited(client, name, service_url):
     kinesis.put_record(StreamName=name, Data=b"s3cr3t", PartitionKey="k")
     kinesis.delete_stream(StreamName=name)
 
-    found = entries(client, f"streams/{name}")
+    actual_entries = entries(client, f"streams/{name}")
 
-    assert [(entry["protocol"], entry["operation"], entry["outcome"]) for entry in found] == [
+    assert [
+        (entry["protocol"], entry["operation"], entry["outcome"]) for entry in actual_entries
+    ] == [
         ("kinesis", "CreateStream", "done"),
         ("kinesis", "IncreaseStreamRetentionPeriod", "done"),
         ("kinesis", "DeleteStream", "done"),
     ]
-    assert found[1]["after"] == {"retention_ms": 48 * 3_600_000}
+    assert actual_entries[1]["after"] == {"retention_ms": 48 * 3_600_000}
 
 
 def test_pages_continue_at_cursor(client, name):
@@ -145,8 +153,8 @@ def test_pages_continue_at_cursor(client, name):
     second = client.get("/v1/audit", params={**about, "cursor": first["next_cursor"]}).json()
     third = client.get("/v1/audit", params={**about, "cursor": second["next_cursor"]}).json()
 
-    told = [entry["after"] for page in (first, second, third) for entry in page["items"]]
-    assert [after["delay_ms"] for after in told] == [4_000, 3_000, 2_000, 1_000, 0]
+    definitions = [entry["after"] for page in (first, second, third) for entry in page["items"]]
+    assert [after["delay_ms"] for after in definitions] == [4_000, 3_000, 2_000, 1_000, 0]
     assert (third["next_cursor"], first["complete"]) == (None, False)
     other = client.get("/v1/audit", params={"cursor": first["next_cursor"]})
     assert other.json()["code"] == "invalid_cursor"

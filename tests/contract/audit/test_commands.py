@@ -27,13 +27,13 @@ def test_operations_are_listed(queue):
 
 def test_intact_log_is_verified_and_its_end_shown(queue):
     ran = millstream("audit", "verify", "-o", "json")
-    told = json.loads(ran.out)
+    body = json.loads(ran.out)
 
-    again = millstream("audit", "verify", "--known", told["last"])
+    again = millstream("audit", "verify", "--known", body["last"])
 
-    assert told["complete"]
+    assert body["complete"]
     assert again.code == 0
-    assert told["last"] in again.out
+    assert body["last"] in again.out
 
 
 def test_log_that_differs_from_noted_end_is_reported_broken(queue):

@@ -10,11 +10,11 @@ def test_every_caller_is_root_of_account_in_open_mode(service_url):
     sqs = aws_client("sqs", service_url)
     url = sqs.create_queue(QueueName="of-an-account")["QueueUrl"]
 
-    told = aws_client("sts", service_url).get_caller_identity()
+    caller_identity = aws_client("sts", service_url).get_caller_identity()
 
     account = url.split("/")[3]
-    assert (told["Account"], told["UserId"]) == (account, account)
-    assert told["Arn"] == f"arn:aws:iam::{account}:root"
+    assert (caller_identity["Account"], caller_identity["UserId"]) == (account, account)
+    assert caller_identity["Arn"] == f"arn:aws:iam::{account}:root"
 
 
 def test_temporary_credentials_are_not_issued(service_url):

@@ -82,7 +82,7 @@ def test_message_is_sent_received_and_acknowledged(orders, client):
     sent = millstream("queue", "send", orders, "hello", "-o", "json").json
     received = millstream("queue", "receive", orders)
 
-    assert [one["offset"] for one in sent] == [0]
+    assert [message["offset"] for message in sent] == [0]
     assert received == CommandResult(0, "hello\n", "")
     assert stats(client, orders)["acknowledged"] == 1
 
@@ -91,10 +91,10 @@ def test_stdin_is_sent_by_line_or_whole(orders):
     lines = millstream("queue", "send", orders, "-", stdin=b"a\nb\n")
     whole = millstream("queue", "send", orders, "-", "--whole", stdin=b"c\nd\n")
 
-    taken = millstream("queue", "receive", orders, "-n", "9", "-o", "ndjson").lines
+    received_lines = millstream("queue", "receive", orders, "-n", "9", "-o", "ndjson").lines
     assert lines.out == f"2 sent to queue {orders}.\n"
     assert whole.code == 0
-    assert [one["body"] for one in taken] == ["a", "b", "c\nd\n"]
+    assert [received_line["body"] for received_line in received_lines] == ["a", "b", "c\nd\n"]
 
 
 def test_kept_message_is_settled_by_its_handle(orders):
@@ -168,11 +168,11 @@ def test_configuration_is_set_by_options_and_by_field(name):
 
 
 def test_lists_are_tables_names_or_json(orders):
-    told = millstream("queue", "ls", "--prefix", orders)
+    result = millstream("queue", "ls", "--prefix", orders)
     names = millstream("queue", "ls", "--prefix", orders, "-q")
     values = millstream("queue", "ls", "--prefix", orders, "-o", "ndjson")
 
-    assert told.out.splitlines()[0].split() == [
+    assert result.out.splitlines()[0].split() == [
         "name",
         "type",
         "visibility",
@@ -196,13 +196,13 @@ def test_records_are_put_and_read_in_every_format(clicks):
     values = millstream("stream", "put", clicks, "--json", "--key-field", "k", stdin=b'{"k":"k"}')
 
     read = millstream("stream", "read", clicks)
-    told = millstream("stream", "read", clicks, "-o", "ndjson")
-    again = millstream("stream", "put", clicks, "--records", stdin=told.out.encode())
+    result = millstream("stream", "read", clicks, "-o", "ndjson")
+    again = millstream("stream", "put", clicks, "--records", stdin=result.out.encode())
 
     assert put.out == f"2 appended to stream {clicks}.\n"
     assert values.code == 0
     assert read.out == 'a\nb\n{"k":"k"}\n'
-    assert [(one["data"], one["key"]) for one in told.lines] == [
+    assert [(line["data"], line["key"]) for line in result.lines] == [
         ("a", "k"),
         ("b", "k"),
         ({"k": "k"}, "k"),
@@ -327,10 +327,10 @@ def test_terminal_user_must_type_name(orders, client, monkeypatch, typed, code):
 
 
 def test_shell_completes_names_and_nothing_when_unreachable(orders, service_url):
-    asked = SimpleNamespace(params={"url": service_url})
+    namespace = SimpleNamespace(params={"url": service_url})
     nobody = SimpleNamespace(params={"url": "http://127.0.0.1:1"})
 
-    assert queue_names(asked, orders[:-1]).count(orders) == 1
+    assert queue_names(namespace, orders[:-1]).count(orders) == 1
     assert queue_names(nobody, "") == []
 
 
@@ -359,8 +359,12 @@ def test_closed_pipe_ends_receive_quietly_without_loss(orders, client):
     )
 
     assert (ran.stdout, ran.stderr) == ("1\n141 0\n", "")
-    held = stats(client, orders)
-    assert (held["ready"], held["in_flight"], held["acknowledged"]) == (2, 0, 1)
+    cached_stats = stats(client, orders)
+    assert (cached_stats["ready"], cached_stats["in_flight"], cached_stats["acknowledged"]) == (
+        2,
+        0,
+        1,
+    )
 
 
 def test_closed_pipe_is_noticed_while_idle(orders):
@@ -479,10 +483,10 @@ def test_reference_page_runs(name):
     """Run every command of docs/reference/cli.md, in order."""
     blocks = re.findall(r"```sh\n(.*?)```", PAGE.read_text(), re.DOTALL)
 
-    said = "".join(_run("page", renamed(block, name).splitlines()) for block in blocks)
+    membership = "".join(_run("page", renamed(block, name).splitlines()) for block in blocks)
 
-    assert "hello" in said
-    assert "p99 ms" in said
+    assert "hello" in membership
+    assert "p99 ms" in membership
 
 
 def test_every_verb_is_on_reference_page():
@@ -491,9 +495,9 @@ def test_every_verb_is_on_reference_page():
         parts = [app, *(one.typer_instance or app for one in app.registered_groups)]
         [row] = [line for line in page.splitlines() if line.startswith(f"| `{word}` |")]
 
-        told = {
+        names = {
             one.name or one.callback.__name__  # type: ignore[union-attr]
             for part in parts
             for one in part.registered_commands
         }
-        assert told == set(re.findall(r"`(\S+)`", row)[1:])
+        assert names == set(re.findall(r"`(\S+)`", row)[1:])

@@ -104,9 +104,9 @@ def test_group_can_start_at_timestamp(client, stream, group, name):
     spec = {"stream": name, "start": "time", "start_time": first["arrival_time"]}
     client.put(f"{group}-late", json=spec).raise_for_status()
 
-    found = fetch(client, f"{group}-late")
+    fetched_records = fetch(client, f"{group}-late")
 
-    assert {"0.0", "0.1"} <= set(data(found))
+    assert {"0.0", "0.1"} <= set(data(fetched_records))
     client.delete(f"{group}-late")
 
 
@@ -132,7 +132,7 @@ def test_reading_ahead_of_commit_is_possible(client, group):
     answer = commit(client, group, token=second["token"])
 
     assert sorted(data(first) + data(second)) == sorted(data(fetch_anew(client, group)))
-    assert [one["offset"] for one in answer.json()["offsets"]] == [2, 2, 2, 2]
+    assert [offset["offset"] for offset in answer.json()["offsets"]] == [2, 2, 2, 2]
 
 
 def fetch_anew(client: httpx.Client, group: str) -> GroupOf:
@@ -173,7 +173,7 @@ def test_two_members_share_shards(client, group):
     assert (alice["shards"], bob["shards"]) == ([0, 1], [2, 3])
     assert len(data(alice)) == len(data(bob)) == 4
     members = client.get(group).json()["members"]
-    assert [(one["member"], one["assigned"]) for one in members] == [
+    assert [(member["member"], member["assigned"]) for member in members] == [
         ("alice", [0, 1]),
         ("bob", [2, 3]),
     ]
@@ -186,23 +186,23 @@ def test_stale_commit_returns_conflict_and_commits_nothing(client, group):
     stale = commit(client, group, token=old["token"])
 
     assert (stale.status_code, stale.json()["code"]) == (409, "stale_generation")
-    assert {one["committed"] for one in client.get(group).json()["shards"]} == {2}
+    assert {shard["committed"] for shard in client.get(group).json()["shards"]} == {2}
 
 
 def test_members_join_heartbeat_hand_over_and_leave(client, group):
     alice = client.post(f"{group}/members", json={"member": "alice"}).json()
     bob = client.post(f"{group}/members").json()
-    told = client.post(f"{group}/members/alice/heartbeat", json={}).json()
+    body = client.post(f"{group}/members/alice/heartbeat", json={}).json()
     client.post(f"{group}/members/alice/heartbeat", json={"owned": [0, 1]}).raise_for_status()
     got = client.post(f"{group}/members/{bob['member']}/heartbeat").json()
-    said = {"member": bob["member"], "generation": got["generation"]}
-    done = commit(client, group, offsets=[{"shard": 2, "offset": 1}], **said)
+    request = {"member": bob["member"], "generation": got["generation"]}
+    done = commit(client, group, offsets=[{"shard": 2, "offset": 1}], **request)
     left = client.delete(f"{group}/members/{bob['member']}")
     gone = client.post(f"{group}/members/{bob['member']}/heartbeat", json={})
 
     assert len(alice["assigned"]) == 4
     assert bob["assigned"] == []
-    assert [one["shard"] for one in told["revoked"]] == [2, 3]
+    assert [one["shard"] for one in body["revoked"]] == [2, 3]
     assert [one["shard"] for one in got["assigned"]] == [2, 3]
     assert done.json() == {"offsets": [{"shard": 2, "offset": 1}], "failed": 0}
     assert left.status_code == 204
@@ -304,7 +304,7 @@ def test_calls_on_unknown_group_are_not_found(client, name):
         client.delete(path),
     ]
 
-    assert {(one.status_code, one.json()["code"]) for one in calls} == {(404, "group_not_found")}
+    assert {(call.status_code, call.json()["code"]) for call in calls} == {(404, "group_not_found")}
     assert client.post("/v1/groups/a%20b/members", json={}).status_code == 422
 
 
@@ -342,14 +342,14 @@ def test_invalid_reset_is_rejected(client, group, body, pointer):
 
 def test_bookmarks_are_created_listed_used_and_deleted(client, group):
     commit(client, group, token=fetch(client, group, limit=4)["token"])
-    kept = client.put(f"{group}/bookmarks/here").json()
+    body = client.put(f"{group}/bookmarks/here").json()
     commit(client, group, token=fetch(client, group)["token"])
 
     listed = client.get(f"{group}/bookmarks").json()["items"]
     client.post(f"{group}/reset", json={"to": "bookmark", "bookmark": "here"}).raise_for_status()
 
-    assert listed == [kept]
-    assert kept["positions"] == {"0": 1, "1": 1, "2": 1, "3": 1}
+    assert listed == [body]
+    assert body["positions"] == {"0": 1, "1": 1, "2": 1, "3": 1}
     assert len(fetch(client, group)["records"]) == 4
     assert client.delete(f"{group}/bookmarks/here").status_code == 204
     missing = client.post(f"{group}/reset", json={"to": "bookmark", "bookmark": "here"})
@@ -370,12 +370,12 @@ def test_simple_group_commits_without_members(client, stream, name):
     path = f"/v1/groups/{name}"
     client.put(path, json={"stream": name, "kind": "simple"}).raise_for_status()
 
-    found = client.get(f"{path}/records").json()
+    body = client.get(f"{path}/records").json()
     first = commit(client, path, offsets=[{"shard": 0, "offset": 2}])
-    rest = commit(client, path, token=found["token"])
+    rest = commit(client, path, token=body["token"])
     joined = client.post(f"{path}/members", json={})
 
-    assert len(found["records"]) == 8
+    assert len(body["records"]) == 8
     assert first.json()["failed"] == rest.json()["failed"] == 0
     assert client.get(f"{path}/records").json()["records"] == []
     assert joined.json()["errors"][0]["code"] == "not_supported"

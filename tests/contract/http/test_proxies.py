@@ -66,19 +66,19 @@ def test_kinesis_works_through_proxy(proxy: Proxy, name: str):
 
     assert kinesis.put_records(StreamName=name, Records=big)["FailedRecordCount"] == 0
 
-    heard: list[bytes] = []
+    data: list[bytes] = []
     for event in subscribed:
-        heard += [record["Data"] for record in event["SubscribeToShardEvent"]["Records"]]
-        if len(heard) == len(big):
+        data += [record["Data"] for record in event["SubscribeToShardEvent"]["Records"]]
+        if len(data) == len(big):
             break
     subscribed.close()
     kinesis.delete_stream(StreamName=name, EnforceConsumerDeletion=True)
-    assert heard == [record["Data"] for record in big]
+    assert data == [record["Data"] for record in big]
 
 
 def _is_active(kinesis: Any, arn: str) -> bool:
-    told = kinesis.describe_stream_consumer(ConsumerARN=arn)["ConsumerDescription"]
-    return bool(told["ConsumerStatus"] == "ACTIVE")
+    consumer_description = kinesis.describe_stream_consumer(ConsumerARN=arn)["ConsumerDescription"]
+    return bool(consumer_description["ConsumerStatus"] == "ACTIVE")
 
 
 def test_events_arrive_while_response_continues(proxy: Proxy, name: str):

@@ -56,8 +56,8 @@ def append(client: httpx.Client, stream: str, first: int, many: int) -> None:
         }
         for number in range(first, first + many)
     ]
-    told = client.post(f"{stream}/records", json={"records": records}).json()
-    assert told["failed"] == 0
+    body = client.post(f"{stream}/records", json={"records": records}).json()
+    assert body["failed"] == 0
 
 
 def data(events: Iterable[Event]) -> list[str]:
@@ -226,7 +226,7 @@ def test_body_with_line_breaks_is_on_one_line(client, stream):
 
     *records, end = lines(client, f"{stream}/events")
 
-    assert "two\nlines\r\u2028\u2029\x85é" in [one.get("data") for one in records]
+    assert "two\nlines\r\u2028\u2029\x85é" in [record.get("data") for record in records]
     assert end["type"] == "end"
 
 
@@ -236,12 +236,12 @@ def test_body_with_line_breaks_is_on_one_line(client, stream):
 def test_single_shard_starts_as_requested(client, stream):
     append(client, stream, 0, 40)
     path = f"{stream}/shards/0/events"
-    every = [one["offset"] for one in lines(client, path) if "offset" in one]
+    every = [line["offset"] for line in lines(client, path) if "offset" in line]
     at = client.get(f"{stream}/shards/0/records").json()["records"][0]["arrival_time"]
 
-    assert [one["offset"] for one in lines(client, path, offset=3)[:-1]] == every[3:]
-    assert [one["offset"] for one in lines(client, path, tail=2)[:-1]] == every[-2:]
-    assert [one["offset"] for one in lines(client, path, time=at)[:-1]] == every
+    assert [line["offset"] for line in lines(client, path, offset=3)[:-1]] == every[3:]
+    assert [line["offset"] for line in lines(client, path, tail=2)[:-1]] == every[-2:]
+    assert [line["offset"] for line in lines(client, path, time=at)[:-1]] == every
     assert len(lines(client, path, **{"from": "latest"})) == 1
     [_, end] = lines(client, path, limit=1)
     assert (end["reason"], len(lines(client, path, cursor=end["next_cursor"]))) == (
@@ -296,7 +296,7 @@ def test_filtered_read_with_limit_can_be_continued(client, stream):
         if end["reason"] == "tip":
             break
 
-    assert sorted(int(one["data"]) for one in found) == [
+    assert sorted(int(result["data"]) for result in found) == [
         number for number in range(40) if number % len(KEYS) < 3
     ]
 
@@ -446,12 +446,12 @@ async def test_hundred_readers_get_every_record_once(service_url, client, stream
     many, readers = 400, 100
 
     async def read(http: httpx.AsyncClient) -> list[tuple[int, int]]:
-        found: list[tuple[int, int]] = []
+        results: list[tuple[int, int]] = []
         async with http.stream("GET", f"{service_url}{stream}/events?limit={many}") as answer:
             async for event in _events(answer.aiter_lines()):
                 if event.kind == "end":
-                    return found
-                found.append((event.data["shard"], event.data["offset"]))
+                    return results
+                results.append((event.data["shard"], event.data["offset"]))
         raise AssertionError("it was cut")
 
     limits = httpx.Limits(max_connections=readers)
@@ -459,13 +459,13 @@ async def test_hundred_readers_get_every_record_once(service_url, client, stream
         reading = [asyncio.create_task(read(http)) for _ in range(readers)]
         for first in range(0, many, 40):
             await asyncio.to_thread(append, client, stream, first, 40)
-        found = await asyncio.gather(*reading)
+        results = await asyncio.gather(*reading)
 
-    assert all(len(set(one)) == len(one) == many for one in found)
-    assert all(set(one) == set(found[0]) for one in found)
-    for one in found:
+    assert all(len(set(result)) == len(result) == many for result in results)
+    assert all(set(result) == set(results[0]) for result in results)
+    for result in results:
         for shard in (0, 1):
-            offsets = [offset for at, offset in one if at == shard]
+            offsets = [offset for at, offset in result if at == shard]
             assert offsets == list(range(len(offsets)))
 
 

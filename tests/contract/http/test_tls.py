@@ -71,8 +71,8 @@ def served(settings: dict[str, str]) -> Iterator[str]:
 
 
 def settings_of(certificates, **more):
-    said = {"ssl_certfile": certificates.server, "ssl_keyfile": certificates.server_key, **more}
-    return {f"MILLSTREAM_{name.upper()}": str(value) for name, value in said.items()}
+    request = {"ssl_certfile": certificates.server, "ssl_keyfile": certificates.server_key, **more}
+    return {f"MILLSTREAM_{name.upper()}": str(value) for name, value in request.items()}
 
 
 def test_everything_works_over_tls(stores, certificates, monkeypatch, tmp_path):

@@ -98,8 +98,8 @@ def on_demand(kinesis: Any, name: str) -> str:
 
 def arn_of(kinesis: Any, stream: str) -> str:
     """Return a stream's ARN."""
-    told = kinesis.describe_stream_summary(StreamName=stream)
-    return str(told["StreamDescriptionSummary"]["StreamARN"])
+    response = kinesis.describe_stream_summary(StreamName=stream)
+    return str(response["StreamDescriptionSummary"]["StreamARN"])
 
 
 def shards_of(kinesis: Any, stream: str) -> list[Any]:
@@ -111,10 +111,10 @@ def iterator_of(
     kinesis: Any, stream: str, shard: int = 0, kind: str = "TRIM_HORIZON", **more: Any
 ) -> str:
     """Get a shard iterator."""
-    told = kinesis.get_shard_iterator(
+    response = kinesis.get_shard_iterator(
         StreamName=stream, ShardId=f"shardId-{shard:012d}", ShardIteratorType=kind, **more
     )
-    return str(told["ShardIterator"])
+    return str(response["ShardIterator"])
 
 
 def records_of(kinesis: Any, stream: str, shard: int = 0) -> list[Any]:
@@ -126,6 +126,6 @@ def refusal(call: Callable[..., Any], **asked: Any) -> tuple[int, str, str]:
     """Return the status, code and message of a rejected boto3 call."""
     with pytest.raises(ClientError) as refused:
         call(**asked)
-    told = refused.value.response
-    status = told["ResponseMetadata"]["HTTPStatusCode"]
-    return status, told["Error"]["Code"], told["Error"]["Message"]
+    response = refused.value.response
+    status = response["ResponseMetadata"]["HTTPStatusCode"]
+    return status, response["Error"]["Code"], response["Error"]["Message"]

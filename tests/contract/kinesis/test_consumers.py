@@ -21,15 +21,15 @@ SHARD = "shardId-000000000000"
 def consumer(kinesis, single):
     """The ARN of a consumer of the stream `single`."""
     arn = arn_of(kinesis, single)
-    told = kinesis.register_stream_consumer(StreamARN=arn, ConsumerName="app")
-    return told["Consumer"]["ConsumerARN"]
+    response = kinesis.register_stream_consumer(StreamARN=arn, ConsumerName="app")
+    return response["Consumer"]["ConsumerARN"]
 
 
 def subscribe(kinesis, consumer, kind="TRIM_HORIZON", shard=SHARD, **more):
-    told = kinesis.subscribe_to_shard(
+    response = kinesis.subscribe_to_shard(
         ConsumerARN=consumer, ShardId=shard, StartingPosition={"Type": kind, **more}
     )
-    return closing(told["EventStream"])
+    return closing(response["EventStream"])
 
 
 def events_of(stream):
@@ -67,14 +67,16 @@ def test_consumers_are_listed_in_pages(kinesis, single):
         )
     )
 
-    names = [[one["ConsumerName"] for one in page["Consumers"]] for page in pages]
+    names = [
+        [each_consumer["ConsumerName"] for each_consumer in page["Consumers"]] for page in pages
+    ]
     assert names == [["a", "b"], ["c"]]
 
 
 def test_consumers_have_their_own_tags_and_policies(kinesis, single):
     arn = arn_of(kinesis, single)
-    told = kinesis.register_stream_consumer(StreamARN=arn, ConsumerName="app", Tags={"a": "1"})
-    consumer = told["Consumer"]["ConsumerARN"]
+    response = kinesis.register_stream_consumer(StreamARN=arn, ConsumerName="app", Tags={"a": "1"})
+    consumer = response["Consumer"]["ConsumerARN"]
     kinesis.tag_resource(ResourceARN=consumer, Tags={"b": "2"})
     kinesis.untag_resource(ResourceARN=consumer, TagKeys=["a"])
     kinesis.put_resource_policy(ResourceARN=consumer, Policy='{"Statement":[]}')
@@ -209,12 +211,12 @@ def test_subscription_ends_with_its_consumer_or_stream(kinesis, single, consumer
 
 def test_invalid_subscription_is_rejected(kinesis, single, consumer):
     def refused(**asked):
-        wanted = {
+        fields = {
             "ConsumerARN": consumer,
             "ShardId": SHARD,
             "StartingPosition": {"Type": "LATEST"},
         }
-        return refusal(kinesis.subscribe_to_shard, **{**wanted, **asked})[1]
+        return refusal(kinesis.subscribe_to_shard, **{**fields, **asked})[1]
 
     assert refused(ConsumerARN=consumer + "9") == NOT_FOUND
     assert refused(ShardId="shardId-000000000009") == NOT_FOUND
@@ -230,13 +232,13 @@ def test_events_use_media_type_of_request(raw, kinesis, single, consumer, kind, 
     """A chunked request takes the long path through the server, through ASGI."""
     kinesis.put_record(StreamName=single, Data=b"x", PartitionKey="k")
     position = {"Type": "TRIM_HORIZON"}
-    asked = {"ConsumerARN": consumer, "ShardId": SHARD, "StartingPosition": position}
-    refused = raw.post("SubscribeToShard", {**asked, "ShardId": "none"}, kind)
+    new_request = {"ConsumerARN": consumer, "ShardId": SHARD, "StartingPosition": position}
+    refused = raw.post("SubscribeToShard", {**new_request, "ShardId": "none"}, kind)
     body = b""
     request = raw.http.build_request(
         "POST",
         "/",
-        content=iter([raw_body(asked, kind)]) if in_chunks else raw_body(asked, kind),
+        content=iter([raw_body(new_request, kind)]) if in_chunks else raw_body(new_request, kind),
         headers={"x-amz-target": "Kinesis_20131202.SubscribeToShard", "content-type": kind},
     )
     answer = raw.http.send(request, stream=True)
@@ -275,7 +277,10 @@ def test_ten_subscribers_see_every_record_in_order(service_url, kinesis, name):
                     break
         own.close()
 
-    threads = [threading.Thread(target=reading, args=(one["ConsumerARN"],)) for one in consumers]
+    threads = [
+        threading.Thread(target=reading, args=(each_consumer["ConsumerARN"],))
+        for each_consumer in consumers
+    ]
     for thread in threads:
         thread.start()
     wanted = [b"%d" % number for number in range(100)]

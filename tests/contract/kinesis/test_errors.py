@@ -195,9 +195,9 @@ def test_one_invalid_record_rejects_whole_call(raw, stream, record, code, words)
         assert (answer.status_code, told["__type"]) == (400, code), told
         assert words in told["message"]
     for shard in range(2):
-        asked = {"StreamName": stream, "ShardId": str(shard), "ShardIteratorType": "TRIM_HORIZON"}
-        found = raw.call("GetShardIterator", asked)["ShardIterator"]
-        assert raw.call("GetRecords", {"ShardIterator": found})["Records"] == []
+        request = {"StreamName": stream, "ShardId": str(shard), "ShardIteratorType": "TRIM_HORIZON"}
+        shard_iterator = raw.call("GetShardIterator", request)["ShardIterator"]
+        assert raw.call("GetRecords", {"ShardIterator": shard_iterator})["Records"] == []
 
 
 @pytest.mark.parametrize("count", [0, 501])
@@ -248,12 +248,12 @@ def test_foreign_sequence_number_is_rejected(kinesis, stream, single):
         shard["SequenceNumberRange"]["StartingSequenceNumber"]
         for shard in shards_of(kinesis, stream)
     ]
-    asked = {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "StreamName": stream}
+    request = {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "StreamName": stream}
     told = refusal(
         kinesis.get_shard_iterator,
         ShardId="shardId-000000000000",
         StartingSequenceNumber=numbers[1],
-        **asked,
+        **request,
     )
     ahead = str(int(numbers[0]) + (1_000 << 80))
     older = str(int(numbers[0]) - (1_000 << 148))
@@ -269,7 +269,7 @@ def test_foreign_sequence_number_is_rejected(kinesis, stream, single):
             kinesis.get_shard_iterator,
             ShardId="shardId-000000000000",
             StartingSequenceNumber=number,
-            **asked,
+            **request,
         )
         assert told[:2] == (400, INVALID)
         assert "did not come from this stream" in told[2]
@@ -348,10 +348,10 @@ def test_invalid_list_shards_request_is_rejected(kinesis, stream, asked, words):
 
 @pytest.mark.parametrize("moment", [1e300, -1, 2.0**40])
 def test_invalid_timestamp_is_rejected(raw, stream, moment):
-    asked = {"StreamName": stream, "ShardFilter": {"Type": "AT_TIMESTAMP", "Timestamp": moment}}
+    request = {"StreamName": stream, "ShardFilter": {"Type": "AT_TIMESTAMP", "Timestamp": moment}}
 
     for kind in (JSON, CBOR):
-        assert read(raw.post("ListShards", asked, kind))["__type"] == INVALID
+        assert read(raw.post("ListShards", request, kind))["__type"] == INVALID
 
 
 def test_name_and_arn_must_agree(kinesis, stream, single):

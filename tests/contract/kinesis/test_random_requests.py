@@ -78,7 +78,9 @@ def untouched(kinesis, name):
     kinesis.create_stream(StreamName=f"{name}-untouched", ShardCount=1)
     kinesis.put_record(StreamName=f"{name}-untouched", Data=b"still here", PartitionKey="k")
     yield
-    assert [one["Data"] for one in records_of(kinesis, f"{name}-untouched")] == [b"still here"]
+    assert [record["Data"] for record in records_of(kinesis, f"{name}-untouched")] == [
+        b"still here"
+    ]
 
 
 @pytest.mark.usefixtures("untouched")
@@ -86,7 +88,7 @@ def untouched(kinesis, name):
 def test_random_calls_are_answered_or_rejected(kinesis, raw, stream, kind):
     chance = random.Random(SEED)
     arn = arn_of(kinesis, stream)
-    known = {
+    fields = {
         "StreamName": stream,
         "StreamARN": arn,
         "ResourceARN": arn,
@@ -96,10 +98,14 @@ def test_random_calls_are_answered_or_rejected(kinesis, raw, stream, kind):
         "ShardId": "shardId-000000000000",
         "ConsumerARN": f"{arn}/consumer/none:5",
     }
-    operations = [one for one in KINESIS.operations.values() if one.name not in HARMFUL]
+    operations = [
+        each_operation
+        for each_operation in KINESIS.operations.values()
+        if each_operation.name not in HARMFUL
+    ]
     for _ in range(CALLS):
         operation = chance.choice(operations)
-        asked = some_value(plan_of(operation.input_type), known, chance, kind)
+        asked = some_value(plan_of(operation.input_type), fields, chance, kind)
         content = json.dumps(asked).encode() if kind == JSON else cbor2.dumps(asked)
         if chance.random() < 0.1:
             content = chance.choice(SPOILED)
@@ -127,8 +133,8 @@ def test_batch_with_one_invalid_record_puts_none(kinesis, raw, single, kind):
         worse = {**good, member: chance.choice([5, 1.5, True, [], {}, [None]])}
         records = [good, good, worse, good]
         chance.shuffle(records)
-        asked = {"StreamName": single, "Records": records}
-        answer = raw.post("PutRecords", asked, kind)
+        request = {"StreamName": single, "Records": records}
+        answer = raw.post("PutRecords", request, kind)
         assert (answer.status_code, read(answer)["__type"]) == (400, "SerializationException")
 
     assert records_of(kinesis, single) == []

@@ -28,21 +28,21 @@ def test_record_round_trips(kinesis, single):
 def test_batch_is_answered_record_by_record(kinesis, stream):
     records: list[Any] = [{"Data": b"%d" % nth, "PartitionKey": f"key-{nth}"} for nth in range(50)]
 
-    told = kinesis.put_records(StreamName=stream, Records=records)
+    response = kinesis.put_records(StreamName=stream, Records=records)
 
-    assert told["FailedRecordCount"] == 0
+    assert response["FailedRecordCount"] == 0
     found = {
         record["SequenceNumber"]: (f"shardId-{shard:012d}", record["Data"], record["PartitionKey"])
         for shard in range(2)
         for record in records_of(kinesis, stream, shard)
     }
-    for asked, answer in zip(records, told["Records"], strict=True):
+    for new_record, answer in zip(records, response["Records"], strict=True):
         assert found[answer["SequenceNumber"]] == (
             answer["ShardId"],
-            asked["Data"],
-            asked["PartitionKey"],
+            new_record["Data"],
+            new_record["PartitionKey"],
         )
-        place = int.from_bytes(hashlib.md5(asked["PartitionKey"].encode()).digest(), "big")
+        place = int.from_bytes(hashlib.md5(new_record["PartitionKey"].encode()).digest(), "big")
         assert answer["ShardId"][-1] == ("0" if place < RING // 2 else "1")
 
 
@@ -50,9 +50,9 @@ def test_quoted_iterator_is_accepted(kinesis, single):
     """Shells pass on the quotes that the command line printed."""
     kinesis.put_record(StreamName=single, PartitionKey="k", Data=b"x")
 
-    found = kinesis.get_records(ShardIterator=f'"{iterator_of(kinesis, single)}"')
+    response = kinesis.get_records(ShardIterator=f'"{iterator_of(kinesis, single)}"')
 
-    assert [record["Data"] for record in found["Records"]] == [b"x"]
+    assert [record["Data"] for record in response["Records"]] == [b"x"]
 
 
 def test_explicit_hash_key_overrides_partition_key(kinesis, stream):
@@ -61,10 +61,10 @@ def test_explicit_hash_key_overrides_partition_key(kinesis, stream):
         for place in (0, RING // 2 - 1, RING // 2, RING - 1)
     ]
 
-    told = kinesis.put_records(StreamName=stream, Records=records)
+    response = kinesis.put_records(StreamName=stream, Records=records)
     alone = kinesis.put_record(StreamName=stream, **records[-1])
 
-    assert [record["ShardId"][-1] for record in told["Records"]] == ["0", "0", "1", "1"]
+    assert [record["ShardId"][-1] for record in response["Records"]] == ["0", "0", "1", "1"]
     assert alone["ShardId"][-1] == "1"
     assert {record["PartitionKey"] for record in records_of(kinesis, stream, 1)} == {"same"}
 
@@ -131,7 +131,9 @@ def test_position_at_timestamp_is_first_record_since(kinesis, single, numbers):
     arrival = records[2]["ApproximateArrivalTimestamp"]
     since = iterator_of(kinesis, single, kind="AT_TIMESTAMP", Timestamp=arrival)
     ever = iterator_of(kinesis, single, kind="AT_TIMESTAMP", Timestamp=datetime.datetime(2001, 1, 1, tzinfo=datetime.UTC))  # fmt: skip
-    same = [one["Data"] for one in records if one["ApproximateArrivalTimestamp"] >= arrival]
+    same = [
+        record["Data"] for record in records if record["ApproximateArrivalTimestamp"] >= arrival
+    ]
 
     assert data_from(kinesis, since) == same
     assert data_from(kinesis, ever) == [b"0", b"1", b"2", b"3", b"4"]
@@ -191,10 +193,10 @@ def test_response_is_limited_to_ten_megabytes(kinesis, single):
     sizes: list[int] = []
     iterator = iterator_of(kinesis, single)
     while sum(sizes) < 12:
-        told = kinesis.get_records(ShardIterator=iterator)
-        sizes.append(len(told["Records"]))
-        iterator = told["NextShardIterator"]
-        assert sum(len(one["Data"]) for one in told["Records"]) <= 10 * 1024 * 1024
+        response = kinesis.get_records(ShardIterator=iterator)
+        sizes.append(len(response["Records"]))
+        iterator = response["NextShardIterator"]
+        assert sum(len(record["Data"]) for record in response["Records"]) <= 10 * 1024 * 1024
 
     assert sum(sizes) == 12
     assert len(sizes) == 2
@@ -210,7 +212,7 @@ def test_call_is_limited_to_ten_megabytes(kinesis, stream):
 
 
 def test_dry_run_succeeds_without_effect(kinesis, single):
-    asked = {"StreamName": single, "DryRun": True}
+    request = {"StreamName": single, "DryRun": True}
     calls: list[tuple[Any, dict[str, Any]]] = [
         (kinesis.put_record, {"Data": b"x", "PartitionKey": "k"}),
         (kinesis.put_records, {"Records": [{"Data": b"x", "PartitionKey": "k"}]}),
@@ -221,7 +223,7 @@ def test_dry_run_succeeds_without_effect(kinesis, single):
     ]
 
     for call, more in calls:
-        assert refusal(call, **asked, **more)[1] == "DryRunOperationException"
+        assert refusal(call, **request, **more)[1] == "DryRunOperationException"
     told = refusal(kinesis.get_records, ShardIterator=iterator_of(kinesis, single), DryRun=True)
     assert told[1] == "DryRunOperationException"
     assert records_of(kinesis, single) == []
@@ -246,13 +248,13 @@ def test_aggregated_records_are_deaggregated_when_enabled(kinesis, single):
 def test_record_is_put_and_read_by_arn(kinesis, single):
     arn = arn_of(kinesis, single)
     kinesis.put_record(StreamARN=arn, Data=b"x", PartitionKey="k")
-    found = kinesis.get_shard_iterator(
+    response = kinesis.get_shard_iterator(
         StreamARN=arn, ShardId="shardId-000000000000", ShardIteratorType="TRIM_HORIZON"
     )
 
-    told = kinesis.get_records(ShardIterator=found["ShardIterator"], StreamARN=arn)
+    returned_response = kinesis.get_records(ShardIterator=response["ShardIterator"], StreamARN=arn)
 
-    assert [record["Data"] for record in told["Records"]] == [b"x"]
+    assert [record["Data"] for record in returned_response["Records"]] == [b"x"]
 
 
 def test_stream_view_is_readable_and_not_writable(client, kinesis, name):
@@ -285,8 +287,8 @@ def test_stream_view_partition_key_is_group_or_message_id(client, kinesis, name)
     _, second = client.post(f"/v1/queues/{name}/messages", json=batch).json()["messages"]
 
     [shard] = kinesis.list_shards(StreamName=name)["Shards"]
-    asked = {"ShardId": shard["ShardId"], "ShardIteratorType": "TRIM_HORIZON"}
-    iterator = kinesis.get_shard_iterator(StreamName=name, **asked)["ShardIterator"]
+    request = {"ShardId": shard["ShardId"], "ShardIteratorType": "TRIM_HORIZON"}
+    iterator = kinesis.get_shard_iterator(StreamName=name, **request)["ShardIterator"]
     records = kinesis.get_records(ShardIterator=iterator)["Records"]
     with pytest.raises(ClientError) as refused:
         kinesis.put_record(StreamName=name, Data=b"x", PartitionKey="k")

@@ -17,9 +17,9 @@ def put(kinesis, stream, count, start=0):
         {"Data": b"%d" % number, "PartitionKey": f"key-{number % 7}"}
         for number in range(start, start + count)
     ]
-    told = kinesis.put_records(StreamName=stream, Records=records)
-    assert told["FailedRecordCount"] == 0
-    return [record["SequenceNumber"] for record in told["Records"]]
+    response = kinesis.put_records(StreamName=stream, Records=records)
+    assert response["FailedRecordCount"] == 0
+    return [record["SequenceNumber"] for record in response["Records"]]
 
 
 def read_all(kinesis, stream):
@@ -30,15 +30,15 @@ def read_all(kinesis, stream):
         seen.add(shard)
         iterator = iterator_of(kinesis, stream, int(shard[-12:]))
         while iterator:
-            told = kinesis.get_records(ShardIterator=iterator, Limit=3)
-            found += [(record["PartitionKey"], record["Data"]) for record in told["Records"]]
-            for child in told.get("ChildShards", []):
+            response = kinesis.get_records(ShardIterator=iterator, Limit=3)
+            found += [(record["PartitionKey"], record["Data"]) for record in response["Records"]]
+            for child in response.get("ChildShards", []):
                 parents_done = set(child["ParentShards"]) <= seen
                 if parents_done and child["ShardId"] not in waiting:
                     waiting.append(child["ShardId"])
-            if not told["Records"] and told["MillisBehindLatest"] == 0 and "NextShardIterator" in told:  # fmt: skip
+            if not response["Records"] and response["MillisBehindLatest"] == 0 and "NextShardIterator" in response:  # fmt: skip
                 break
-            iterator = told.get("NextShardIterator")
+            iterator = response.get("NextShardIterator")
     return found
 
 
@@ -67,12 +67,12 @@ def test_reader_finds_end_of_shard_and_children(kinesis, single):
     kinesis.split_shard(
         StreamName=single, ShardToSplit="shardId-000000000000", NewStartingHashKey=MIDDLE
     )
-    some = kinesis.get_records(ShardIterator=iterator_of(kinesis, single), Limit=2)
-    rest = kinesis.get_records(ShardIterator=some["NextShardIterator"])
+    response = kinesis.get_records(ShardIterator=iterator_of(kinesis, single), Limit=2)
+    rest = kinesis.get_records(ShardIterator=response["NextShardIterator"])
     again = kinesis.get_records(ShardIterator=open_end["NextShardIterator"])
 
-    assert len(some["Records"]) == 2
-    assert "ChildShards" not in some
+    assert len(response["Records"]) == 2
+    assert "ChildShards" not in response
     assert len(rest["Records"]) == 1
     assert "NextShardIterator" not in rest
     assert again["Records"] == []
@@ -102,9 +102,9 @@ def test_positions_at_end_of_closed_shard_return_its_end(kinesis, single):
     ]
 
     for iterator in at_the_end:
-        told = kinesis.get_records(ShardIterator=iterator)
-        assert told["Records"] == []
-        assert "NextShardIterator" not in told
+        response = kinesis.get_records(ShardIterator=iterator)
+        assert response["Records"] == []
+        assert "NextShardIterator" not in response
 
 
 def test_merge_closes_two_shards_and_opens_one(kinesis, stream):
@@ -126,7 +126,7 @@ def test_merge_closes_two_shards_and_opens_one(kinesis, stream):
 
 def test_update_shard_count_yields_equal_parts_and_keeps_order(kinesis, single):
     put(kinesis, single, 10)
-    told = kinesis.update_shard_count(
+    response = kinesis.update_shard_count(
         StreamName=single, TargetShardCount=3, ScalingType="UNIFORM_SCALING"
     )
     put(kinesis, single, 10, 10)
@@ -135,7 +135,7 @@ def test_update_shard_count_yields_equal_parts_and_keeps_order(kinesis, single):
     )
     put(kinesis, single, 10, 20)
 
-    assert (told["CurrentShardCount"], told["TargetShardCount"]) == (1, 3)
+    assert (response["CurrentShardCount"], response["TargetShardCount"]) == (1, 3)
     opened = [
         shard["HashKeyRange"]
         for shard in kinesis.list_shards(StreamName=single, ShardFilter={"Type": "AT_LATEST"})["Shards"]
@@ -150,8 +150,8 @@ def test_update_shard_count_yields_equal_parts_and_keeps_order(kinesis, single):
 
 def test_shards_are_filtered_by_open_time(kinesis, single):
     def listed(**chosen):
-        told = kinesis.list_shards(StreamName=single, ShardFilter=chosen)
-        return [int(shard["ShardId"][-12:]) for shard in told["Shards"]]
+        response = kinesis.list_shards(StreamName=single, ShardFilter=chosen)
+        return [int(shard["ShardId"][-12:]) for shard in response["Shards"]]
 
     kinesis.split_shard(
         StreamName=single, ShardToSplit="shardId-000000000000", NewStartingHashKey=MIDDLE
@@ -179,10 +179,10 @@ def test_open_shards_cover_hash_ring_during_multi_step_reshard(kinesis, single):
     for ahead_s in (0, 1.0, 1.0, 1.0):
         time.sleep(ahead_s)
         chosen = {"Type": "AT_TIMESTAMP", "Timestamp": datetime.datetime.now(datetime.UTC)}
-        told = kinesis.list_shards(StreamName=single, ShardFilter=chosen)["Shards"]
+        shards = kinesis.list_shards(StreamName=single, ShardFilter=chosen)["Shards"]
         ranges = sorted(
             (int(one["HashKeyRange"]["StartingHashKey"]), int(one["HashKeyRange"]["EndingHashKey"]))
-            for one in told
+            for one in shards
         )
         assert [ranges[0][0], ranges[-1][1]] == [0, 2**128 - 1]
         assert all(before[1] + 1 == after[0] for before, after in pairwise(ranges))

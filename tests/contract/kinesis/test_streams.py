@@ -14,18 +14,18 @@ def summary_of(kinesis, stream):
 
 
 def test_created_stream_is_active_immediately(kinesis, stream):
-    told = kinesis.describe_stream(StreamName=stream)["StreamDescription"]
+    stream_description = kinesis.describe_stream(StreamName=stream)["StreamDescription"]
     summary = summary_of(kinesis, stream)
 
-    assert told["StreamName"] == summary["StreamName"] == stream
-    assert told["StreamStatus"] == summary["StreamStatus"] == "ACTIVE"
-    assert told["StreamARN"].endswith(f":stream/{stream}")
-    assert told["RetentionPeriodHours"] == 24
-    assert told["EncryptionType"] == summary["EncryptionType"] == "NONE"
-    assert told["EnhancedMonitoring"] == [{"ShardLevelMetrics": []}]
-    assert told["StreamModeDetails"] == {"StreamMode": "PROVISIONED"}
-    assert told["HasMoreShards"] is False
-    age = datetime.datetime.now(datetime.UTC) - told["StreamCreationTimestamp"]
+    assert stream_description["StreamName"] == summary["StreamName"] == stream
+    assert stream_description["StreamStatus"] == summary["StreamStatus"] == "ACTIVE"
+    assert stream_description["StreamARN"].endswith(f":stream/{stream}")
+    assert stream_description["RetentionPeriodHours"] == 24
+    assert stream_description["EncryptionType"] == summary["EncryptionType"] == "NONE"
+    assert stream_description["EnhancedMonitoring"] == [{"ShardLevelMetrics": []}]
+    assert stream_description["StreamModeDetails"] == {"StreamMode": "PROVISIONED"}
+    assert stream_description["HasMoreShards"] is False
+    age = datetime.datetime.now(datetime.UTC) - stream_description["StreamCreationTimestamp"]
     assert datetime.timedelta(0) <= age < datetime.timedelta(minutes=5)
     assert (summary["OpenShardCount"], summary["ConsumerCount"]) == (2, 0)
     assert summary["MaxRecordSizeInKiB"] == 1024
@@ -61,10 +61,10 @@ def test_name_of_deleted_stream_is_reusable(kinesis, stream):
     kinesis.create_stream(StreamName=stream, ShardCount=1)
 
     assert summary_of(kinesis, stream)["OpenShardCount"] == 1
-    found = kinesis.get_shard_iterator(
+    response = kinesis.get_shard_iterator(
         StreamName=stream, ShardId="shardId-000000000000", ShardIteratorType="TRIM_HORIZON"
     )
-    assert kinesis.get_records(ShardIterator=found["ShardIterator"])["Records"] == []
+    assert kinesis.get_records(ShardIterator=response["ShardIterator"])["Records"] == []
 
 
 def test_streams_are_listed_in_pages(kinesis, name):
@@ -103,8 +103,10 @@ def test_shards_are_described_in_pages(kinesis, name):
         )
     )
 
-    found = [shard["ShardId"] for page in pages for shard in page["StreamDescription"]["Shards"]]
-    assert found == [f"shardId-{number:012d}" for number in range(7)]
+    shard_ids = [
+        shard["ShardId"] for page in pages for shard in page["StreamDescription"]["Shards"]
+    ]
+    assert shard_ids == [f"shardId-{number:012d}" for number in range(7)]
     assert [page["StreamDescription"]["HasMoreShards"] for page in pages] == [True, True, False]
 
 
@@ -156,11 +158,11 @@ def test_ten_megabyte_record_round_trips(kinesis, name):
     data = b"x" * (10 * 1024 * 1024 - 1)
     kinesis.put_record(StreamName=name, Data=data, PartitionKey="k")
     kinesis.put_record(StreamName=name, Data=b"small", PartitionKey="k")
-    found = kinesis.get_shard_iterator(
+    response = kinesis.get_shard_iterator(
         StreamName=name, ShardId="shardId-000000000000", ShardIteratorType="TRIM_HORIZON"
     )
 
-    first = kinesis.get_records(ShardIterator=found["ShardIterator"])
+    first = kinesis.get_records(ShardIterator=response["ShardIterator"])
     second = kinesis.get_records(ShardIterator=first["NextShardIterator"])
 
     assert [record["Data"] for record in first["Records"]] == [data]
@@ -185,12 +187,12 @@ def test_default_mode_is_on_demand(kinesis, name):
 
 def test_mode_change_drops_settings_of_old_mode(kinesis, on_demand):
     arn = arn_of(kinesis, on_demand)
-    told = kinesis.update_stream_warm_throughput(StreamARN=arn, WarmThroughputMiBps=100)
+    response = kinesis.update_stream_warm_throughput(StreamARN=arn, WarmThroughputMiBps=100)
     warm = summary_of(kinesis, on_demand)["WarmThroughput"]
     kinesis.update_stream_mode(StreamARN=arn, StreamModeDetails={"StreamMode": "PROVISIONED"})
     summary = summary_of(kinesis, on_demand)
 
-    assert told["WarmThroughput"] == {"TargetMiBps": 100, "CurrentMiBps": 0}
+    assert response["WarmThroughput"] == {"TargetMiBps": 100, "CurrentMiBps": 0}
     assert warm == {"TargetMiBps": 100, "CurrentMiBps": 100}
     assert summary["StreamModeDetails"] == {"StreamMode": "PROVISIONED"}
     assert "WarmThroughput" not in summary
@@ -202,10 +204,10 @@ def test_auto_distribution_spreads_records_over_shards(kinesis, on_demand):
     )
     records = [{"Data": b"x"} for _ in range(200)]
 
-    told = kinesis.put_records(StreamName=on_demand, Records=records)
+    response = kinesis.put_records(StreamName=on_demand, Records=records)
 
-    assert told["FailedRecordCount"] == 0
-    assert len({record["ShardId"] for record in told["Records"]}) == 4
+    assert response["FailedRecordCount"] == 0
+    assert len({record["ShardId"] for record in response["Records"]}) == 4
     assert summary_of(kinesis, on_demand)["RecordDistributionStrategy"] == "AUTO"
 
 
@@ -216,7 +218,7 @@ def test_enhanced_monitoring_is_stored_and_returned(kinesis, stream):
     second = kinesis.disable_enhanced_monitoring(
         StreamName=stream, ShardLevelMetrics=["OutgoingBytes"]
     )
-    told = summary_of(kinesis, stream)["EnhancedMonitoring"]
+    enhanced_monitoring = summary_of(kinesis, stream)["EnhancedMonitoring"]
     every = kinesis.enable_enhanced_monitoring(StreamName=stream, ShardLevelMetrics=["ALL"])
     none = kinesis.disable_enhanced_monitoring(StreamName=stream, ShardLevelMetrics=["ALL"])
 
@@ -225,7 +227,7 @@ def test_enhanced_monitoring_is_stored_and_returned(kinesis, stream):
         ["IncomingBytes", "OutgoingBytes"],
     )
     assert second["CurrentShardLevelMetrics"] == ["IncomingBytes", "OutgoingBytes"]
-    assert told == [{"ShardLevelMetrics": ["IncomingBytes"]}]
+    assert enhanced_monitoring == [{"ShardLevelMetrics": ["IncomingBytes"]}]
     assert len(every["DesiredShardLevelMetrics"]) == 7
     assert none["DesiredShardLevelMetrics"] == []
 
@@ -233,12 +235,12 @@ def test_enhanced_monitoring_is_stored_and_returned(kinesis, stream):
 def test_encryption_settings_are_returned_as_set(kinesis, single):
     key = {"EncryptionType": "KMS", "KeyId": "alias/aws/kinesis"}
     kinesis.start_stream_encryption(StreamName=single, **key)
-    told = summary_of(kinesis, single)
+    summary = summary_of(kinesis, single)
     put = kinesis.put_record(StreamName=single, Data=b"x", PartitionKey="k")
     kinesis.stop_stream_encryption(StreamName=single, **key)
     plain = kinesis.put_record(StreamName=single, Data=b"x", PartitionKey="k")
 
-    assert (told["EncryptionType"], told["KeyId"]) == ("KMS", "alias/aws/kinesis")
+    assert (summary["EncryptionType"], summary["KeyId"]) == ("KMS", "alias/aws/kinesis")
     assert put["EncryptionType"] == "KMS"
     assert "EncryptionType" not in plain
     assert summary_of(kinesis, single)["EncryptionType"] == "NONE"
@@ -281,25 +283,25 @@ def test_policy_is_stored_verbatim(kinesis, stream):
     arn = arn_of(kinesis, stream)
     policy = '{"Version": "2012-10-17", "Statement": []}'
     kinesis.put_resource_policy(ResourceARN=arn, Policy=policy)
-    told = kinesis.get_resource_policy(ResourceARN=arn)["Policy"]
+    returned_policy = kinesis.get_resource_policy(ResourceARN=arn)["Policy"]
     kinesis.delete_resource_policy(ResourceARN=arn)
 
-    assert told == policy
+    assert returned_policy == policy
     assert kinesis.get_resource_policy(ResourceARN=arn)["Policy"] == "{}"
 
 
 def test_limits_include_current_counts(kinesis, stream, on_demand):
-    told = kinesis.describe_limits()
+    response = kinesis.describe_limits()
 
-    assert told["OpenShardCount"] >= 6
-    assert told["OnDemandStreamCount"] >= 1
-    assert (told["ShardLimit"], told["OnDemandStreamCountLimit"]) == (20_000, 50)
+    assert response["OpenShardCount"] >= 6
+    assert response["OnDemandStreamCount"] >= 1
+    assert (response["ShardLimit"], response["OnDemandStreamCountLimit"]) == (20_000, 50)
 
 
 def test_account_settings_are_stored(kinesis):
     def commit(status):
-        wanted = {"Status": status}
-        told = kinesis.update_account_settings(MinimumThroughputBillingCommitment=wanted)
+        fields = {"Status": status}
+        told = kinesis.update_account_settings(MinimumThroughputBillingCommitment=fields)
         return told["MinimumThroughputBillingCommitment"]
 
     enabled = commit("ENABLED")

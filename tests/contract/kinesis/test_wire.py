@@ -27,15 +27,15 @@ def test_operation_without_result_returns_empty_body(raw, name):
 
 def test_json_uses_base64_and_seconds(raw, single):
     raw.call("PutRecord", {"StreamName": single, "Data": "AP8=", "PartitionKey": "k"})
-    asked = {"StreamName": single, "ShardId": "shardId-000000000000", "ShardIteratorType": "TRIM_HORIZON"}  # fmt: skip
-    told = raw.call(
-        "GetRecords", {"ShardIterator": raw.call("GetShardIterator", asked)["ShardIterator"]}
+    request = {"StreamName": single, "ShardId": "shardId-000000000000", "ShardIteratorType": "TRIM_HORIZON"}  # fmt: skip
+    response = raw.call(
+        "GetRecords", {"ShardIterator": raw.call("GetShardIterator", request)["ShardIterator"]}
     )
 
-    [record] = told["Records"]
+    [record] = response["Records"]
     assert record["Data"] == "AP8="
     assert 1_600_000_000 < record["ApproximateArrivalTimestamp"] < 4_000_000_000
-    assert told["MillisBehindLatest"] == 0
+    assert response["MillisBehindLatest"] == 0
 
 
 def test_cbor_uses_bytes_and_milliseconds(raw, single):
@@ -44,11 +44,11 @@ def test_cbor_uses_bytes_and_milliseconds(raw, single):
         {"StreamName": single, "Records": [{"Data": b"\x00\xff", "PartitionKey": "k"}]},
         CBOR,
     )
-    asked = {"StreamName": single, "ShardId": "shardId-000000000000", "ShardIteratorType": "TRIM_HORIZON"}  # fmt: skip
-    found = raw.call("GetShardIterator", asked, CBOR)["ShardIterator"]
-    told = raw.call("GetRecords", {"ShardIterator": found, "Limit": 10}, CBOR)
+    request = {"StreamName": single, "ShardId": "shardId-000000000000", "ShardIteratorType": "TRIM_HORIZON"}  # fmt: skip
+    shard_iterator = raw.call("GetShardIterator", request, CBOR)["ShardIterator"]
+    response = raw.call("GetRecords", {"ShardIterator": shard_iterator, "Limit": 10}, CBOR)
 
-    [record] = told["Records"]
+    [record] = response["Records"]
     assert record["Data"] == b"\x00\xff"
     arrival = record["ApproximateArrivalTimestamp"]
     assert arrival.tag == 1
@@ -62,16 +62,16 @@ def test_cbor_uses_bytes_and_milliseconds(raw, single):
 def test_cbor_time_is_milliseconds_or_float_seconds(raw, single, in_milliseconds):
     raw.call("PutRecord", {"StreamName": single, "Data": b"x", "PartitionKey": "k"}, CBOR)
     moment = 1_700_000_000_000 if in_milliseconds else 1_700_000_000.5
-    asked = {
+    request = {
         "StreamName": single,
         "ShardId": "shardId-000000000000",
         "ShardIteratorType": "AT_TIMESTAMP",
         "Timestamp": cbor2.CBORTag(1, moment),
     }
 
-    found = raw.call("GetShardIterator", asked, CBOR)["ShardIterator"]
+    shard_iterator = raw.call("GetShardIterator", request, CBOR)["ShardIterator"]
 
-    assert len(raw.call("GetRecords", {"ShardIterator": found}, CBOR)["Records"]) == 1
+    assert len(raw.call("GetRecords", {"ShardIterator": shard_iterator}, CBOR)["Records"]) == 1
 
 
 def test_indefinite_length_cbor_of_java_is_read(raw, single):

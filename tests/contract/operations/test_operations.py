@@ -23,11 +23,11 @@ def test_health_checks_accept_any_host(client):
 
 @pytest.mark.parametrize("path", ["/livez", "/v1/queues", "/v1/queues/none", "/nothing"])
 def test_request_id_is_returned(client, path):
-    given = client.get(path, headers={"x-request-id": "abc-1"})
+    response = client.get(path, headers={"x-request-id": "abc-1"})
     made = client.get(path)
     unsafe = client.get(path, headers={"x-request-id": "a b"})
 
-    assert given.headers["x-request-id"] == "abc-1"
+    assert response.headers["x-request-id"] == "abc-1"
     assert len(made.headers["x-request-id"]) >= 16
     assert unsafe.headers["x-request-id"] != "a b"
 
@@ -41,9 +41,9 @@ def test_head_answers_as_get_without_body(client, queue):
 
 
 def metric(client: httpx.Client, line: str) -> float:
-    for found in client.get("/metrics").text.splitlines():
-        if found.startswith(line + " "):
-            return float(found.rpartition(" ")[2])
+    for actual_line in client.get("/metrics").text.splitlines():
+        if actual_line.startswith(line + " "):
+            return float(actual_line.rpartition(" ")[2])
     return 0
 
 

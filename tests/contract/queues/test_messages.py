@@ -162,9 +162,9 @@ def test_messagepack_carries_bytes_both_ways(client, queue):
     sent = client.post(
         f"{queue}/messages", content=packed, headers={**MSGPACK, "accept": "application/msgpack"}
     )
-    asked = msgspec.msgpack.encode({"messages_max": 10})
+    body = msgspec.msgpack.encode({"messages_max": 10})
     answer = client.post(
-        f"{queue}/receive", content=asked, headers={**MSGPACK, "accept": "application/msgpack"}
+        f"{queue}/receive", content=body, headers={**MSGPACK, "accept": "application/msgpack"}
     )
 
     assert sent.headers["content-type"] == "application/msgpack"

@@ -28,7 +28,9 @@ def receive(client: httpx.Client, queue: str, **asked: Any) -> list[dict[str, An
 def dies(client: httpx.Client, work: str, *bodies: str) -> None:
     client.post(f"{work}/messages", json={"messages": [{"body": body} for body in bodies]})
     messages = receive(client, work)
-    verdicts = [{"receipt_handle": one["receipt_handle"], "action": "release"} for one in messages]
+    verdicts = [
+        {"receipt_handle": message["receipt_handle"], "action": "release"} for message in messages
+    ]
     client.post(f"{work}/settle", json={"settlements": verdicts})
     assert receive(client, work) == []
 
@@ -64,7 +66,7 @@ def test_move_returns_dead_letters(client, dying):
     assert (started.status_code, started.json()["state"]) == (202, "running")
     assert (ended["state"], ended["moved"]) == ("completed", 2)
     assert listed == [ended]
-    assert [one["body"] for one in receive(client, work)] == ["a", "b"]
+    assert [message["body"] for message in receive(client, work)] == ["a", "b"]
 
 
 def test_move_is_cancelled_by_changing_its_state(client, dying):
@@ -170,7 +172,7 @@ def test_failure_is_delayed_by_backoff(client, name):
 
     assert made.json()["backoff"]["initial_seconds"] == 60
     assert settled[0]["visible_at"] > settled[1]["visible_at"]
-    assert [one["body"] for one in receive(client, queue)] == ["b"]
+    assert [message["body"] for message in receive(client, queue)] == ["b"]
 
 
 def test_paused_queue_delivers_nothing_until_resumed(client, name):
@@ -182,7 +184,7 @@ def test_paused_queue_delivers_nothing_until_resumed(client, name):
     client.patch(queue, json={"paused": False})
 
     assert paused == []
-    assert [one["body"] for one in receive(client, queue)] == ["a"]
+    assert [message["body"] for message in receive(client, queue)] == ["a"]
 
 
 def test_messages_are_browsed_by_state(client, name):
@@ -236,7 +238,11 @@ def test_priority_is_accepted_in_every_form(client, name):
     refused = client.post(f"{queue}/messages", content=b"x", headers={"millstream-priority": "x"})
     too_high = client.post(f"{queue}/messages", json={"body": "x", "priority": 10})
 
-    assert [one.get("body", "") for one in receive(client, queue)] == ["high", "higher", "plain"]
+    assert [message.get("body", "") for message in receive(client, queue)] == [
+        "high",
+        "higher",
+        "plain",
+    ]
     assert (refused.status_code, too_high.status_code) == (422, 422)
 
 
@@ -251,11 +257,11 @@ def test_dead_letters_are_redriven_by_reason(client, name):
     client.post(f"{queue}/settle", json={"settlements": verdicts})
 
     reasons = client.get(f"{queue}/dead-letters/reasons").json()["items"]
-    some = client.post(f"{queue}/redrives", json={"reason": "b"}).json()
+    body = client.post(f"{queue}/redrives", json={"reason": "b"}).json()
     wrong = client.post(f"{queue}/redrives", json={"reasons": ["b"]})
 
     assert [(one["reason"], one["count"]) for one in reasons] == [("a", 1), ("b", 1)]
-    assert some == {"redriven": 1}
+    assert body == {"redriven": 1}
     assert wrong.status_code == 422
     assert [one["body"] for one in receive(client, queue)] == ["b"]
 
@@ -293,7 +299,7 @@ def test_parked_group_is_listed_fixed_and_resumed(client, name):
     assert (group["group"], group["reason"], group["messages"]) == ("a/b c", "boom", 2)
     assert (mended.status_code, mended.json()["body"]) == (200, "one")
     assert resumed.json() == {"resumed": 2}
-    assert [one["body"] for one in receive(client, queue)] == ["one", "two"]
+    assert [each_message["body"] for each_message in receive(client, queue)] == ["one", "two"]
 
 
 def test_group_is_paused_manually(client, name):
@@ -338,7 +344,7 @@ def test_full_queue_is_reported_as_retryable(client, name):
     assert refused.headers["retry-after"]
     client.patch(queue, json={"overflow": "drop_oldest"})
     assert client.post(f"{queue}/messages", json={"body": "2"}).status_code == 201
-    assert [one["body"] for one in receive(client, queue)] == ["2"]
+    assert [message["body"] for message in receive(client, queue)] == ["2"]
 
 
 def test_dead_letter_is_shown_and_replaced_by_id(client, name):
@@ -372,7 +378,9 @@ def test_rate_limited_redrive_becomes_move(client, name):
     client.put(queue)
     client.post(f"{queue}/messages", json={"messages": [{"body": 1}, {"body": 2}]})
     messages = receive(client, queue)
-    verdicts = [{"receipt_handle": one["receipt_handle"], "action": "reject"} for one in messages]
+    verdicts = [
+        {"receipt_handle": message["receipt_handle"], "action": "reject"} for message in messages
+    ]
     client.post(f"{queue}/settle", json={"settlements": verdicts})
 
     begun = client.post(f"{queue}/redrives", json={"per_second": 500})

@@ -83,7 +83,7 @@ def test_namespace_is_created_shown_changed_listed_and_deleted(client):
     assert (shown.json()["queues_max"], changed.json()["queues_max"]) == (1, None)
     assert len(shown.json()["account_id"]) == 12
     refused(stale, 412, "precondition_failed")
-    assert [one["name"] for one in page["items"]] == ["shop"]
+    assert [item["name"] for item in page["items"]] == ["shop"]
     assert client.delete("/v1/namespaces/shop").status_code == 204
     refused(client.get("/v1/namespaces/shop"), 404, "namespace_not_found")
 
@@ -131,11 +131,11 @@ def test_aws_clients_in_unknown_namespace_are_denied(amazon):
 
 
 def test_queues_are_isolated_per_namespace(client, tenant):
-    one, other = tenant(queue="orders"), tenant(queue="orders")
-    client.post("/v1/queues/orders/messages", json={"body": "mine"}, headers=in_(one))
+    each_tenant, other = tenant(queue="orders"), tenant(queue="orders")
+    client.post("/v1/queues/orders/messages", json={"body": "mine"}, headers=in_(each_tenant))
 
     theirs = client.post("/v1/queues/orders/receive", headers=in_(other)).json()["messages"]
-    mine = client.post("/v1/queues/orders/receive", headers=in_(one)).json()["messages"]
+    mine = client.post("/v1/queues/orders/receive", headers=in_(each_tenant)).json()["messages"]
     settled = client.post(
         "/v1/queues/orders/settle",
         json={"receipt_handle": mine[0]["receipt_handle"], "action": "ack"},
@@ -144,7 +144,7 @@ def test_queues_are_isolated_per_namespace(client, tenant):
 
     assert (len(theirs), len(mine)) == (0, 1)
     assert settled.status_code != 200 or settled.json()["results"][0]["status"] != "ok"
-    stats = client.get("/v1/queues/orders/stats", headers=in_(one)).json()
+    stats = client.get("/v1/queues/orders/stats", headers=in_(each_tenant)).json()
     assert stats["in_flight"] == 1
 
 
@@ -351,12 +351,12 @@ def test_rejections_are_counted(client, tenant):
 
 def _counted(client: httpx.Client) -> float:
     lines = client.get("/metrics").text.splitlines()
-    found = [
+    actual_lines = [
         line
         for line in lines
         if line.startswith('millstream_rate_limited_total{policy="namespace"}')
     ]
-    return float(found[0].split()[1]) if found else 0.0
+    return float(actual_lines[0].split()[1]) if actual_lines else 0.0
 
 
 def _typed(commands: str, service_url: str) -> str:

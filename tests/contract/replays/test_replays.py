@@ -18,17 +18,17 @@ def source(client) -> str:
     return name
 
 
-def asked(source: str, **said: object) -> dict[str, object]:
+def replay_request(source: str, **said: object) -> dict[str, object]:
     return {"stream": source, "target": {"stream": f"{source}-again"}} | said
 
 
 def test_replay_is_submitted_shown_paused_and_ended(client, source):
     name = f"r-{source}"
-    began = client.post("/v1/replays", json=asked(source, id=name))
+    began = client.post("/v1/replays", json=replay_request(source, id=name))
     path = began.headers["location"]
 
     assert (began.status_code, path) == (202, f"/v1/replays/{name}")
-    assert client.post("/v1/replays", json=asked(source, id=name)).json()["id"] == name
+    assert client.post("/v1/replays", json=replay_request(source, id=name)).json()["id"] == name
     assert client.post(f"{path}/pause").json()["state"] == "paused"
     assert client.post(f"{path}/resume").json()["state"] == "queued"
     assert client.post(f"{path}/retry").status_code == 409
@@ -40,14 +40,14 @@ def test_replay_is_submitted_shown_paused_and_ended(client, source):
 
 
 def test_replay_shows_request_as_submitted(client, source):
-    said = {
+    request = {
         "from": {"offsets": {"1": 3}},
         "to": {"time": "2026-01-31T12:00:00.000Z"},
         "filter": {"body": [{"path": "/n", "equals": None}], "sample": {"fraction": 0.5}},
         "order": "time",
         "shards": [1],
     }
-    began = client.post("/v1/replays", json=asked(source, **said)).json()
+    began = client.post("/v1/replays", json=replay_request(source, **request)).json()
 
     shown = client.get(f"/v1/replays/{began['id']}").json()["request"]
 
@@ -58,9 +58,9 @@ def test_replay_shows_request_as_submitted(client, source):
 
 
 def test_dry_run_counts_without_effect(client, source):
-    said = {"dry_run": True, "filter": {"keys": ["k1"]}, "pacing": {"records_per_second": 4}}
+    request = {"dry_run": True, "filter": {"keys": ["k1"]}, "pacing": {"records_per_second": 4}}
 
-    answer = client.post("/v1/replays", json=asked(source, **said))
+    answer = client.post("/v1/replays", json=replay_request(source, **request))
 
     plan = answer.json()
     assert answer.status_code == 200
@@ -72,14 +72,14 @@ def test_dry_run_counts_without_effect(client, source):
 
 
 def test_replays_are_listed_in_pages(client, source):
-    names = [client.post("/v1/replays", json=asked(source)).json()["id"] for _ in range(3)]
+    names = [client.post("/v1/replays", json=replay_request(source)).json()["id"] for _ in range(3)]
 
     first = client.get("/v1/replays?limit=2&state=queued").json()
     second = client.get(
         "/v1/replays", params={"limit": 2, "state": "queued", "cursor": first["next_cursor"]}
     ).json()
 
-    assert [one["id"] for one in first["items"]] == names[:0:-1]
+    assert [item["id"] for item in first["items"]] == names[:0:-1]
     assert second["items"][0]["id"] == names[0]
 
 
@@ -106,7 +106,7 @@ def test_replays_are_listed_in_pages(client, source):
     ],
 )
 def test_invalid_replay_is_rejected_with_pointer(client, source, said, status, pointer):
-    answer = client.post("/v1/replays", json=asked(source) | said)
+    answer = client.post("/v1/replays", json=replay_request(source) | said)
 
     assert answer.status_code == status, answer.text
     assert answer.headers["content-type"] == "application/problem+json"
@@ -115,19 +115,19 @@ def test_invalid_replay_is_rejected_with_pointer(client, source, said, status, p
 
 
 def test_replay_onto_source_stream_requires_opt_in(client, source):
-    onto = asked(source, target={"stream": source})
+    onto = replay_request(source, target={"stream": source})
 
     refused = client.post("/v1/replays", json=onto)
-    taken = client.post("/v1/replays", json=onto | {"allow_same_stream": True})
+    response = client.post("/v1/replays", json=onto | {"allow_same_stream": True})
 
     assert refused.json()["errors"][0]["code"] == "same_stream"
-    assert taken.status_code == 202
+    assert response.status_code == 202
 
 
 def test_id_of_another_replay_is_rejected(client, source):
-    client.post("/v1/replays", json=asked(source, id=f"x-{source}")).raise_for_status()
+    client.post("/v1/replays", json=replay_request(source, id=f"x-{source}")).raise_for_status()
 
-    answer = client.post("/v1/replays", json=asked(source, id=f"x-{source}", order="none"))
+    answer = client.post("/v1/replays", json=replay_request(source, id=f"x-{source}", order="none"))
 
     assert (answer.status_code, answer.json()["reason"]) == (409, "id_taken")
 

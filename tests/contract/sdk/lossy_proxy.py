@@ -65,8 +65,8 @@ class LossyProxy:
 
     def cut(self) -> None:
         """Close every connection."""
-        for one in list(self._sockets):
-            self._end(one)
+        for each_socket in list(self._sockets):
+            self._end(each_socket)
 
     def close(self) -> None:
         """Close every connection and stop."""

@@ -23,8 +23,8 @@ PACKAGE = ROOT / "openapi" / "sdk" / "python" / "millstream_client"
 
 @pytest.fixture(scope="module")
 def document() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((ROOT / "openapi" / "openapi.json").read_text())
-    return found
+    body: dict[str, Any] = json.loads((ROOT / "openapi" / "openapi.json").read_text())
+    return body
 
 
 class Core:

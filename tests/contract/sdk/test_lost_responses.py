@@ -47,7 +47,7 @@ def test_batch_with_lost_response_is_added_once(proxy, lossy, orders):
 
     sent = lossy.queue(orders.name).send_many(["a", "b", "c"])
 
-    assert [message.id for message in orders.browse()] == [one.id for one in sent]
+    assert [message.id for message in orders.browse()] == [each_message.id for each_message in sent]
 
 
 def test_records_with_lost_response_are_added_once(proxy, lossy, clicks):

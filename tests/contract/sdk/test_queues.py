@@ -55,7 +55,7 @@ def test_json_of_non_json_body_raises(orders):
 def test_large_send_is_split_into_calls_in_order(orders):
     sent = orders.send_many(str(number) for number in range(1_500))
 
-    assert [one.offset for one in sent] == list(range(1_500))
+    assert [message.offset for message in sent] == list(range(1_500))
     assert orders.stats().ready == 1_500
 
 
@@ -209,7 +209,7 @@ def test_messages_are_moved_from_dead_letter_queue(millstream, name):
     move = dead.move(destination=source.name, per_second=1)
     dead.cancel_move(move.id)
 
-    assert [one.id for one in dead.moves()] == [move.id]
+    assert [each_move.id for each_move in dead.moves()] == [move.id]
     assert str(dead.move_status(move.id).state) in {"running", "cancelling", "cancelled"}
     with pytest.raises(Conflict):
         millstream.queue(source.name).move()
@@ -226,7 +226,7 @@ async def test_async_client_behaves_like_sync_client(asynchronous, name):
         await message.ack()
 
     assert texts == ["a", "b"]
-    assert [found.name async for found in asynchronous.queues(name)] == [name]
+    assert [actual_queue.name async for actual_queue in asynchronous.queues(name)] == [name]
 
 
 def test_client_is_configured_from_environment(service_url, monkeypatch):

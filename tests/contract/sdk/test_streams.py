@@ -107,9 +107,9 @@ def test_page_reports_expired_records_as_gap(clicks):
     assert clicks.truncate(shard, 2) == 2
 
     [page] = clicks.pages(cursor=cursor)
-    told: list[Gap] = []
-    assert [record.text for record in clicks.read(cursor=cursor, on_gap=told.append)] == ["c"]
-    assert told == page.gaps
+    gaps: list[Gap] = []
+    assert [record.text for record in clicks.read(cursor=cursor, on_gap=gaps.append)] == ["c"]
+    assert gaps == page.gaps
 
     [gap] = page.gaps
     assert (gap.shard, gap.first, gap.next, gap.reason) == (shard, 1, 2, "expired")
@@ -234,7 +234,7 @@ def test_reset_member_continues_at_bookmark(millstream, clicks):
     assert [record.text for record in again.records] == [record.text for record in first.records]
     assert plan.dry_run
     assert [bookmark.name for bookmark in group.bookmarks()] == ["start"]
-    assert [found.name for found in millstream.groups(group.name)] == [group.name]
+    assert [actual_group.name for actual_group in millstream.groups(group.name)] == [group.name]
     group.delete_bookmark("start")
     group.delete()
 

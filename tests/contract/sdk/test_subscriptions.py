@@ -69,15 +69,15 @@ async def test_closing_subscription_releases_unsettled_messages(asynchronous, or
 async def test_credit_is_renewed_as_messages_are_consumed(asynchronous, orders):
     """Never more than the credit is in transit, however many messages there are."""
     orders.send_many(str(number) for number in range(60))
-    taken = []
+    texts = []
     async with asynchronous.queue(orders.name).subscribe(messages=10) as subscription:
         for _ in range(60):
             [message] = await some(subscription, 1)
-            taken.append(message.text)
+            texts.append(message.text)
             await message.ack()
             assert orders.stats().in_flight <= 10
 
-    assert taken == [str(number) for number in range(60)]
+    assert texts == [str(number) for number in range(60)]
 
 
 async def test_records_start_at_oldest_latest_time_or_offsets(asynchronous, clicks):
@@ -86,7 +86,7 @@ async def test_records_start_at_oldest_latest_time_or_offsets(asynchronous, clic
     since = next(record for record in clicks.read() if record.text == "c").arrival_time
     stream = asynchronous.stream(clicks.name)
     [at] = between
-    wanted = {
+    fields = {
         "earliest": stream.subscribe("earliest"),
         "latest": stream.subscribe(),
         "time": stream.subscribe(since),
@@ -94,7 +94,7 @@ async def test_records_start_at_oldest_latest_time_or_offsets(asynchronous, clic
     }
     found = {}
 
-    for name, subscription in wanted.items():
+    for name, subscription in fields.items():
         async with subscription:
             clicks.put(name, key="x")
             records: list[Record] = []

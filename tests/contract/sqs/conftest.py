@@ -109,11 +109,15 @@ def fifo_url(sqs: Any, name: str) -> str:
 
 def refusal(error: ClientError) -> tuple[int, str, str]:
     """Return the status, code and message of a rejected boto3 call."""
-    told = error.response["Error"]
-    return error.response["ResponseMetadata"]["HTTPStatusCode"], told["Code"], told["Message"]
+    returned_error = error.response["Error"]
+    return (
+        error.response["ResponseMetadata"]["HTTPStatusCode"],
+        returned_error["Code"],
+        returned_error["Message"],
+    )
 
 
 def arn_of(sqs: Any, url: str) -> str:
     """Return a queue's ARN."""
-    told = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])
-    return str(told["Attributes"]["QueueArn"])
+    response = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])
+    return str(response["Attributes"]["QueueArn"])

@@ -18,7 +18,7 @@ def received(sqs, url):
 
 def test_ten_messages_are_sent_and_received_per_call(sqs, url):
     bodies = [f"message {nth}" for nth in range(10)]
-    told = sqs.send_message_batch(QueueUrl=url, Entries=entries(*bodies))
+    response = sqs.send_message_batch(QueueUrl=url, Entries=entries(*bodies))
     messages = received(sqs, url)
     handles = [
         {"Id": str(nth), "ReceiptHandle": message["ReceiptHandle"]}
@@ -28,7 +28,7 @@ def test_ten_messages_are_sent_and_received_per_call(sqs, url):
     changed = sqs.change_message_visibility_batch(QueueUrl=url, Entries=changes)
     deleted = sqs.delete_message_batch(QueueUrl=url, Entries=handles)
 
-    assert "Failed" not in told
+    assert "Failed" not in response
     assert sorted(message["Body"] for message in messages) == sorted(bodies)
     assert len(changed["Successful"]) == len(deleted["Successful"]) == 10
 
@@ -36,17 +36,17 @@ def test_ten_messages_are_sent_and_received_per_call(sqs, url):
 def test_valid_entries_succeed_and_invalid_ones_are_reported(sqs, url):
     sqs.set_queue_attributes(QueueUrl=url, Attributes={"MaximumMessageSize": "1024"})
     good, bell, large, late = entries("good", "bell \x07", "x" * 1025, "late")
-    told = sqs.send_message_batch(
+    response = sqs.send_message_batch(
         QueueUrl=url, Entries=[good, bell, large, {**late, "DelaySeconds": 901}]
     )
 
-    assert [one["Id"] for one in told["Successful"]] == ["0"]
-    assert [(one["Id"], one["SenderFault"], one["Code"]) for one in told["Failed"]] == [
+    assert [one["Id"] for one in response["Successful"]] == ["0"]
+    assert [(one["Id"], one["SenderFault"], one["Code"]) for one in response["Failed"]] == [
         ("1", True, "InvalidMessageContents"),
         ("2", True, "InvalidParameterValue"),
         ("3", True, "InvalidParameterValue"),
     ]
-    assert told["Failed"][1]["Message"] == (
+    assert response["Failed"][1]["Message"] == (
         "One or more parameters are invalid. Reason: Message must be shorter than 1024 bytes."
     )
     assert [message["Body"] for message in received(sqs, url)] == ["good"]

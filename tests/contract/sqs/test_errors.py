@@ -165,28 +165,28 @@ def assert_refused_in_json(client, fault, asked):
 
 
 def assert_refused_in_query(query, fault, asked):
-    told = query.error(fault.operation, **flattened(fault.operation, asked))
+    error = query.error(fault.operation, **flattened(fault.operation, asked))
 
-    assert told == (fault.status, fault.code, fault.query_message or fault.message)
+    assert error == (fault.status, fault.code, fault.query_message or fault.message)
 
 
 @pytest.mark.parametrize("nth", range(len(STANDARD)))
 def test_standard_queue_rejects_invalid_calls(client, query, url, nth):
     fault = STANDARD[nth]
-    asked = {"QueueUrl": url, **fault.asked}
+    request = {"QueueUrl": url, **fault.asked}
 
-    assert_refused_in_json(client, fault, asked)
-    assert_refused_in_query(query, fault, asked)
+    assert_refused_in_json(client, fault, request)
+    assert_refused_in_query(query, fault, request)
 
 
 @pytest.mark.parametrize("nth", range(len(FIFO)))
 def test_fifo_queue_rejects_invalid_calls(client, query, sqs, fifo_url, nth):
     off = {"ContentBasedDeduplication": "false"}
     sqs.set_queue_attributes(QueueUrl=fifo_url, Attributes=off)
-    asked = {"QueueUrl": fifo_url, **FIFO[nth].asked}
+    request = {"QueueUrl": fifo_url, **FIFO[nth].asked}
 
-    assert_refused_in_json(client, FIFO[nth], asked)
-    assert_refused_in_query(query, FIFO[nth], asked)
+    assert_refused_in_json(client, FIFO[nth], request)
+    assert_refused_in_query(query, FIFO[nth], request)
 
 
 @pytest.mark.parametrize("nth", range(len(ANYWHERE)))

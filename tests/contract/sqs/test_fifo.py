@@ -13,8 +13,8 @@ def send(sqs, url, body, group="g", **options):
 
 
 def receive(sqs, url, messages_max=10, **options):
-    told = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=messages_max, **options)
-    return told.get("Messages", [])
+    response = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=messages_max, **options)
+    return response.get("Messages", [])
 
 
 def bodies(messages):
@@ -31,7 +31,7 @@ def test_sequence_numbers_have_twenty_digits_and_increase(sqs, fifo_url):
 
     assert [len(number) for number in numbers] == [20, 20]
     assert int(numbers[0]) < int(numbers[1])
-    assert [one["Attributes"]["SequenceNumber"] for one in received] == numbers
+    assert [message["Attributes"]["SequenceNumber"] for message in received] == numbers
 
 
 def test_repeat_returns_first_result_and_adds_nothing(sqs, fifo_url):
@@ -145,7 +145,7 @@ def test_purge_forgets_deduplication_ids(sqs, fifo_url):
 def test_batch_entries_are_rejected_individually(sqs, name):
     url = sqs.create_queue(QueueName=f"{name}.fifo", Attributes={"FifoQueue": "true"})["QueueUrl"]
     good = {"MessageBody": "x", "MessageGroupId": "g", "MessageDeduplicationId": "d"}
-    told = sqs.send_message_batch(
+    response = sqs.send_message_batch(
         QueueUrl=url,
         Entries=[
             {"Id": "good", **good},
@@ -154,8 +154,8 @@ def test_batch_entries_are_rejected_individually(sqs, name):
         ],
     )
 
-    assert [one["Id"] for one in told["Successful"]] == ["good"]
-    assert {one["Id"]: one["Code"] for one in told["Failed"]} == {
+    assert [one["Id"] for one in response["Successful"]] == ["good"]
+    assert {one["Id"]: one["Code"] for one in response["Failed"]} == {
         "bad-group": "InvalidParameterValue",
         "delayed": "InvalidParameterValue",
     }

@@ -139,16 +139,16 @@ def test_batch_is_changed_and_deleted_except_for_invalid_handle(steps):
 def test_groups_keep_order_and_repeated_send_is_one_message(steps):
     first, same, second, third = steps["groups"]["sent"]
     messages = steps["groups"]["messages"]
-    told = [message["Attributes"] for message in messages]
+    attributes = [message["Attributes"] for message in messages]
 
     assert same == first
     assert [message["MessageId"] for message in messages] == [
         entry["MessageId"] for entry in (first, second, third)
     ]
     assert [message["Body"] for message in messages] == ["one", "two", "three"]
-    assert [one["MessageGroupId"] for one in told] == ["a", "a", "b"]
-    assert [one["MessageDeduplicationId"] for one in told] == ["1", "2", "3"]
-    numbers = [one["SequenceNumber"] for one in told]
+    assert [attribute["MessageGroupId"] for attribute in attributes] == ["a", "a", "b"]
+    assert [attribute["MessageDeduplicationId"] for attribute in attributes] == ["1", "2", "3"]
+    numbers = [attribute["SequenceNumber"] for attribute in attributes]
     assert numbers == [entry["SequenceNumber"] for entry in (first, second, third)]
     assert numbers == sorted(set(numbers))
     assert steps["groups"]["after"] == [0, 0, 0]

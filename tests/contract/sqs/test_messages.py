@@ -22,8 +22,8 @@ def receive(sqs, url, **options):
 
 def counts(sqs, url):
     names = ["", "NotVisible", "Delayed"]
-    told = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
-    return tuple(int(told[f"ApproximateNumberOfMessages{name}"]) for name in names)
+    attributes = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
+    return tuple(int(attributes[f"ApproximateNumberOfMessages{name}"]) for name in names)
 
 
 def test_message_is_sent_received_and_deleted(sqs, url):
@@ -102,15 +102,15 @@ def test_system_attributes_are_returned_on_request(sqs, url):
     [first] = receive(sqs, url, MessageSystemAttributeNames=["All"], VisibilityTimeout=0)
     [again] = receive(sqs, url, AttributeNames=["ApproximateReceiveCount", "Policy"])
 
-    told = first["Attributes"]
-    assert told["ApproximateReceiveCount"] == "1"
-    assert told["MessageGroupId"] == "tenant"
-    assert len(told["SenderId"]) == 12
-    assert abs(int(told["SentTimestamp"]) / 1000 - time.time()) < 60
-    assert int(told["ApproximateFirstReceiveTimestamp"]) >= int(told["SentTimestamp"])
-    assert told["AWSTraceHeader"] == trace["AWSTraceHeader"]["StringValue"]
+    attributes = first["Attributes"]
+    assert attributes["ApproximateReceiveCount"] == "1"
+    assert attributes["MessageGroupId"] == "tenant"
+    assert len(attributes["SenderId"]) == 12
+    assert abs(int(attributes["SentTimestamp"]) / 1000 - time.time()) < 60
+    assert int(attributes["ApproximateFirstReceiveTimestamp"]) >= int(attributes["SentTimestamp"])
+    assert attributes["AWSTraceHeader"] == trace["AWSTraceHeader"]["StringValue"]
     assert "MD5OfMessageSystemAttributes" in sent
-    assert "SequenceNumber" not in told
+    assert "SequenceNumber" not in attributes
     assert again["Attributes"] == {"ApproximateReceiveCount": "2"}
 
 
@@ -134,7 +134,7 @@ def test_trace_header_of_request_is_default_attribute(sqs, url):
     )
 
     assert "MD5OfMessageSystemAttributes" not in alone
-    assert {one["Body"]: one["Attributes"]["AWSTraceHeader"] for one in received} == {
+    assert {message["Body"]: message["Attributes"]["AWSTraceHeader"] for message in received} == {
         "alone": header,
         "batch": header,
         "own": "Root=1-5759e988-bd862e3f",
@@ -144,7 +144,7 @@ def test_trace_header_of_request_is_default_attribute(sqs, url):
 def test_queue_is_identified_by_name_alone(sqs, url, name):
     sqs.send_message(QueueUrl=name, MessageBody="x")
 
-    assert [one["Body"] for one in receive(sqs, url)] == ["x"]
+    assert [message["Body"] for message in receive(sqs, url)] == ["x"]
 
 
 def test_message_with_zero_visibility_timeout_stays_ready(sqs, url):
@@ -273,9 +273,9 @@ def test_backlog_of_one_group_does_not_delay_another(sqs, url):
         ]
         sqs.send_message_batch(QueueUrl=url, Entries=entries)
 
-    told = receive(sqs, url, MaxNumberOfMessages=2)
+    messages = receive(sqs, url, MaxNumberOfMessages=2)
 
-    assert {message["Body"] for message in told} == {"noisy", "quiet"}
+    assert {message["Body"] for message in messages} == {"noisy", "quiet"}
 
 
 # Messages of other protocols
@@ -321,11 +321,11 @@ def test_message_sent_over_sqs_is_received_natively(sqs, client, url, name):
 def test_native_queue_with_dot_in_name_is_reachable(sqs, client, url, name):
     client.put(f"/v1/queues/{name}.native").raise_for_status()
 
-    found = sqs.get_queue_url(QueueName=f"{name}.native")["QueueUrl"]
-    sqs.send_message(QueueUrl=found, MessageBody="x")
+    queue_url = sqs.get_queue_url(QueueName=f"{name}.native")["QueueUrl"]
+    sqs.send_message(QueueUrl=queue_url, MessageBody="x")
 
-    assert len(receive(sqs, found)) == 1
-    assert arn_of(sqs, found).endswith(f":{name}.native")
+    assert len(receive(sqs, queue_url)) == 1
+    assert arn_of(sqs, queue_url).endswith(f":{name}.native")
 
 
 def test_full_queue_throttles_senders(sqs, client, url, name):
@@ -333,12 +333,12 @@ def test_full_queue_throttles_senders(sqs, client, url, name):
     client.patch(f"/v1/queues/{name}", json={"messages_max": 1}).raise_for_status()
     sqs.send_message(QueueUrl=url, MessageBody="1")
 
-    with pytest.raises(ClientError) as one:
+    with pytest.raises(ClientError) as error_info:
         sqs.send_message(QueueUrl=url, MessageBody="2")
     with pytest.raises(ClientError) as batch:
         sqs.send_message_batch(QueueUrl=url, Entries=[{"Id": "a", "MessageBody": "2"}])
 
-    for refused in (one, batch):
+    for refused in (error_info, batch):
         status, code, _ = refusal(refused.value)
         assert (status, code) == (403, "RequestThrottled")
 
@@ -350,10 +350,10 @@ def test_parked_messages_count_as_not_visible(sqs, client, fifo_url):
     )
     client.put(f"/v1/queues/{name}/groups/g/pause").raise_for_status()
 
-    told = sqs.get_queue_attributes(QueueUrl=fifo_url, AttributeNames=["All"])["Attributes"]
+    attributes = sqs.get_queue_attributes(QueueUrl=fifo_url, AttributeNames=["All"])["Attributes"]
 
-    assert told["ApproximateNumberOfMessages"] == "0"
-    assert told["ApproximateNumberOfMessagesNotVisible"] == "1"
+    assert attributes["ApproximateNumberOfMessages"] == "0"
+    assert attributes["ApproximateNumberOfMessagesNotVisible"] == "1"
     assert "Messages" not in sqs.receive_message(QueueUrl=fifo_url)
 
 
@@ -362,5 +362,5 @@ def test_native_put_keeps_sqs_only_attributes(sqs, client, url, name):
 
     client.put(f"/v1/queues/{name}", json={"delay_seconds": 3}).raise_for_status()
 
-    told = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
-    assert (told["SqsManagedSseEnabled"], told["DelaySeconds"]) == ("false", "3")
+    attributes = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
+    assert (attributes["SqsManagedSseEnabled"], attributes["DelaySeconds"]) == ("false", "3")

@@ -141,10 +141,12 @@ def test_queues_are_configured_tagged_and_listed(older, name):
     older.add_permission(
         QueueUrl=url, Label="one", AWSAccountIds=["1" * 12], Actions=["SendMessage"]
     )
-    told = older.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
+    returned_attributes = older.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])[
+        "Attributes"
+    ]
 
-    assert told.items() >= attributes.items()
-    assert "SQS:SendMessage" in told["Policy"]
+    assert returned_attributes.items() >= attributes.items()
+    assert "SQS:SendMessage" in returned_attributes["Policy"]
     assert older.list_queue_tags(QueueUrl=url)["Tags"] == {"e": "f"}
     assert older.list_queues(QueueNamePrefix=name)["QueueUrls"] == [url]
     assert older.list_dead_letter_source_queues(QueueUrl=url).get("queueUrls", []) == []

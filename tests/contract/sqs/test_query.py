@@ -26,13 +26,13 @@ def test_queues_are_created_found_listed_and_deleted(sqs, query, name):
         Tag__1__Value="a",
     )
     url = text_of(created, "QueueUrl")
-    found = query.call("GetQueueUrl", QueueName=name)
+    response = query.call("GetQueueUrl", QueueName=name)
     listed = query.call("ListQueues", QueueNamePrefix=name)
     attributes = query.call("GetQueueAttributes", QueueUrl=url, AttributeName__1="DelaySeconds")
     tags = query.call("ListQueueTags", QueueUrl=url)
     query.call("DeleteQueue", QueueUrl=url)
 
-    assert text_of(found, "QueueUrl") == url
+    assert text_of(response, "QueueUrl") == url
     assert texts_of(listed, "QueueUrl") == [url]
     assert map_of(attributes, "Attribute") == {"DelaySeconds": "5"}
     assert map_of(tags, "Tag", "Key") == {"team": "a"}

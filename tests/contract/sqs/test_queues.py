@@ -10,8 +10,8 @@ from tests.contract.sqs.conftest import arn_of, refusal
 
 
 def attributes_of(sqs, url, *names):
-    told = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=list(names))
-    return told.get("Attributes", {})
+    response = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=list(names))
+    return response.get("Attributes", {})
 
 
 def test_queue_url_has_address_used_by_client(sqs, service_url, name):
@@ -26,9 +26,9 @@ def test_queue_url_has_address_used_by_client(sqs, service_url, name):
 
 
 def test_plain_queue_has_exact_aws_attributes(sqs, url):
-    told = attributes_of(sqs, url, "All")
+    attributes = attributes_of(sqs, url, "All")
 
-    assert told.keys() == {
+    assert attributes.keys() == {
         "ApproximateNumberOfMessages",
         "ApproximateNumberOfMessagesDelayed",
         "ApproximateNumberOfMessagesNotVisible",
@@ -42,7 +42,7 @@ def test_plain_queue_has_exact_aws_attributes(sqs, url):
         "SqsManagedSseEnabled",
         "VisibilityTimeout",
     }
-    assert abs(int(told["CreatedTimestamp"]) - time.time()) < 60
+    assert abs(int(attributes["CreatedTimestamp"]) - time.time()) < 60
     assert attributes_of(sqs, url) == {}
     assert attributes_of(sqs, url, "DelaySeconds", "Policy") == {"DelaySeconds": "0"}
 

@@ -91,14 +91,18 @@ def untouched(sqs, name):
     url = sqs.create_queue(QueueName=f"{name}-untouched")["QueueUrl"]
     sqs.send_message(QueueUrl=url, MessageBody="still here")
     yield url
-    told = sqs.receive_message(QueueUrl=url, AttributeNames=["All"])["Messages"]
-    assert [message["Body"] for message in told] == ["still here"]
+    messages = sqs.receive_message(QueueUrl=url, AttributeNames=["All"])["Messages"]
+    assert [message["Body"] for message in messages] == ["still here"]
 
 
 @pytest.mark.usefixtures("untouched")
 def test_random_json_is_answered_or_rejected(client, url):
     chance = random.Random(SEED)
-    operations = [one for one in SQS.operations.values() if one.name not in HARMFUL]
+    operations = [
+        each_operation
+        for each_operation in SQS.operations.values()
+        if each_operation.name not in HARMFUL
+    ]
     for _ in range(CALLS):
         operation = chance.choice(operations)
         asked = some_json(plan_of(operation.input_type), url, chance)
@@ -115,7 +119,11 @@ def test_random_json_is_answered_or_rejected(client, url):
 @pytest.mark.usefixtures("untouched")
 def test_random_parameters_are_answered_or_rejected(client, url):
     chance = random.Random(SEED)
-    operations = [one for one in SQS.operations.values() if one.name not in HARMFUL]
+    operations = [
+        each_operation
+        for each_operation in SQS.operations.values()
+        if each_operation.name not in HARMFUL
+    ]
     for _ in range(CALLS):
         operation = chance.choice(operations)
         form = parameters_of(plan_of(operation.input_type), url, chance)

@@ -28,8 +28,8 @@ def redrive_policy(sqs, dead_url, receives_max=1):
 
 
 def receive(sqs, url, **options):
-    told = sqs.receive_message(QueueUrl=url, AttributeNames=["All"], **options)
-    return told.get("Messages", [])
+    response = sqs.receive_message(QueueUrl=url, AttributeNames=["All"], **options)
+    return response.get("Messages", [])
 
 
 def give_up(sqs, url, dead_url, count=1):
@@ -54,8 +54,8 @@ def wait_for(sqs, url, count):
 
 
 def tasks(sqs, url):
-    told = sqs.list_message_move_tasks(SourceArn=arn_of(sqs, url), MaxResults=10)
-    return told.get("Results", [])
+    response = sqs.list_message_move_tasks(SourceArn=arn_of(sqs, url), MaxResults=10)
+    return response.get("Results", [])
 
 
 def test_message_moves_to_dead_letter_queue_after_max_receives(sqs, source_url, dead_url):
@@ -90,11 +90,11 @@ def test_dead_fifo_message_has_its_id_as_deduplication_id(sqs, name):
 
 
 def test_redrive_policy_has_numbers_and_empty_text_removes_it(sqs, source_url, dead_url):
-    told = sqs.get_queue_attributes(QueueUrl=source_url, AttributeNames=["RedrivePolicy"])
+    response = sqs.get_queue_attributes(QueueUrl=source_url, AttributeNames=["RedrivePolicy"])
     sqs.set_queue_attributes(QueueUrl=source_url, Attributes={"RedrivePolicy": ""})
     after = sqs.get_queue_attributes(QueueUrl=source_url, AttributeNames=["RedrivePolicy"])
 
-    assert json.loads(told["Attributes"]["RedrivePolicy"]) == {
+    assert json.loads(response["Attributes"]["RedrivePolicy"]) == {
         "deadLetterTargetArn": arn_of(sqs, dead_url),
         "maxReceiveCount": 1,
     }
@@ -127,10 +127,10 @@ def test_dead_letter_queue_must_exist_match_and_allow_source(sqs, url, fifo_url,
 
 
 def test_sources_of_dead_letter_queue_are_listed(sqs, source_url, dead_url):
-    told = sqs.list_dead_letter_source_queues(QueueUrl=dead_url)
+    response = sqs.list_dead_letter_source_queues(QueueUrl=dead_url)
     none = sqs.list_dead_letter_source_queues(QueueUrl=source_url)
 
-    assert told["queueUrls"] == [source_url]
+    assert response["queueUrls"] == [source_url]
     assert none["queueUrls"] == []
 
 
@@ -228,8 +228,8 @@ def test_forged_task_handle_of_another_queue_is_rejected(sqs, url, source_url, d
     started = sqs.start_message_move_task(
         SourceArn=arn_of(sqs, dead_url), MaxNumberOfMessagesPerSecond=1
     )
-    told = json.loads(base64.b64decode(started["TaskHandle"]))
-    forged = json.dumps({**told, "sourceArn": arn_of(sqs, url)}).encode()
+    body = json.loads(base64.b64decode(started["TaskHandle"]))
+    forged = json.dumps({**body, "sourceArn": arn_of(sqs, url)}).encode()
 
     with pytest.raises(ClientError) as refused:
         sqs.cancel_message_move_task(TaskHandle=base64.b64encode(forged).decode())

@@ -16,8 +16,8 @@ UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def post(client, operation="AmazonSQS.ListQueues", content=b"{}", path="/", **headers):
-    told = {"content-type": JSON, "x-amz-target": operation, **headers}
-    return client.post(path, content=content, headers=told)
+    fields = {"content-type": JSON, "x-amz-target": operation, **headers}
+    return client.post(path, content=content, headers=fields)
 
 
 def error_of(answer):
@@ -108,9 +108,9 @@ def test_invalid_input_is_rejected(client, content):
 
 
 def test_null_and_unknown_members_are_ignored(client, url):
-    asked = {"QueueUrl": url, "MessageBody": "x", "DelaySeconds": None, "Nonsense": [1]}
+    request = {"QueueUrl": url, "MessageBody": "x", "DelaySeconds": None, "Nonsense": [1]}
 
-    assert post(client, "AmazonSQS.SendMessage", json.dumps(asked)).status_code == 200
+    assert post(client, "AmazonSQS.SendMessage", json.dumps(request)).status_code == 200
 
 
 def test_oversized_call_is_rejected(client):

@@ -23,8 +23,8 @@ def append_to_shard(
 def read_shard(client: httpx.Client, stream: str, shard: int, **asked: Any) -> dict[str, Any]:
     answer = client.get(f"{stream}/shards/{shard}/records", params=asked)
     assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    body: dict[str, Any] = answer.json()
+    return body
 
 
 def reshard(client: httpx.Client, stream: str, **change: Any) -> httpx.Response:

@@ -80,10 +80,10 @@ def test_messagepack_carries_bytes_both_ways(client, stream):
         {"records": [{"data": b"\xff", "key": "k"}, {"data": "text"}, {"data": [1]}]}
     )
     sent = client.post(f"{stream}/shards/0/records", content=packed, headers=MSGPACK)
-    found = client.get(f"{stream}/shards/0/records", headers={"accept": "application/msgpack"})
+    response = client.get(f"{stream}/shards/0/records", headers={"accept": "application/msgpack"})
 
     assert msgspec.msgpack.decode(sent.content)["failed"] == 0
-    records = msgspec.msgpack.decode(found.content)["records"]
+    records = msgspec.msgpack.decode(response.content)["records"]
     assert [record["data"] for record in records] == [b"\xff", b"text", b"[1]"]
     assert records[0]["key"] == "k"
 
@@ -156,14 +156,14 @@ def test_record_over_size_limit_of_stream_is_rejected(client, name):
 def test_fence_reserves_shard_for_one_writer(client, stream):
     fence = f"{stream}/shards/0/fence"
     set_ = client.put(fence, json={"token": "mine", "expected": ""})
-    taken = client.put(fence, json={"token": "other", "expected": ""})
+    response = client.put(fence, json={"token": "other", "expected": ""})
     mine = append_to_shard(client, stream, 0, {"data": "a"}, fence="mine")
     other = append_to_shard(client, stream, 0, {"data": "a"}, fence="other")
     nobodys = append_to_shard(client, stream, 0, {"data": "a"})
 
     assert set_.json() == {"shard": 0, "fenced": True}
     assert mine.status_code == 200
-    assert [answer.status_code for answer in (taken, other, nobodys)] == [412] * 3
+    assert [answer.status_code for answer in (response, other, nobodys)] == [412] * 3
     assert other.json()["code"] == "fence_mismatch"
     assert client.put(fence, json={"token": ""}).json() == {"shard": 0, "fenced": False}
 

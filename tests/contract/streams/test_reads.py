@@ -24,9 +24,9 @@ def test_shard_is_read_in_pages(client, stream):
 def test_shard_is_read_by_its_tail(client, stream):
     append_to_shard(client, stream, 0, *[{"data": str(n)} for n in range(5)])
 
-    found = read_shard(client, stream, 0, tail=2)
+    shard = read_shard(client, stream, 0, tail=2)
 
-    assert [record["data"] for record in found["records"]] == ["3", "4"]
+    assert [record["data"] for record in shard["records"]] == ["3", "4"]
 
 
 def test_shard_is_read_from_timestamp(client, stream):
@@ -35,9 +35,9 @@ def test_shard_is_read_from_timestamp(client, stream):
     append_to_shard(client, stream, 0, {"data": "after"})
     after = read_shard(client, stream, 0)["records"][1]["arrival_time"]
 
-    found = read_shard(client, stream, 0, time=after)
+    shard = read_shard(client, stream, 0, time=after)
 
-    assert [record["data"] for record in found["records"]] == ["after"]
+    assert [record["data"] for record in shard["records"]] == ["after"]
 
 
 def test_read_past_end_is_rejected(client, stream):
@@ -158,10 +158,14 @@ def test_latest_record_of_key_is_returned(client, stream):
     append(client, stream, {"data": "1", "key": "a/b c"}, {"data": "2", "key": "a/b c"})
     reshard(client, stream, shards=3).raise_for_status()
 
-    found = client.get(f"{stream}/keys/a%2Fb%20c")
+    response = client.get(f"{stream}/keys/a%2Fb%20c")
     missing = client.get(f"{stream}/keys/a")
 
     assert off.status_code == 422
-    assert (found.json()["data"], found.json()["key"], found.json()["offset"]) == ("2", "a/b c", 1)
-    assert found.json()["shard"] in (0, 1)
+    assert (response.json()["data"], response.json()["key"], response.json()["offset"]) == (
+        "2",
+        "a/b c",
+        1,
+    )
+    assert response.json()["shard"] in (0, 1)
     assert missing.json()["code"] == "record_not_found"

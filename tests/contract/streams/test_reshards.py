@@ -14,12 +14,12 @@ def shards_of(answer: httpx.Response) -> dict[int, dict[str, Any]]:
 
 
 def test_shard_is_split_in_middle(client, stream):
-    found = shards_of(reshard(client, stream, split={"shard": 0}))
+    shards = shards_of(reshard(client, stream, split={"shard": 0}))
 
-    assert (found[0]["open"], found[1]["open"]) == (False, True)
-    assert found[0]["closed_at"] is not None
-    assert [found[index]["parents"] for index in (2, 3)] == [[0], [0]]
-    assert int(found[2]["last_hash_key"]) + 1 == int(found[3]["first_hash_key"]) == 2**126
+    assert (shards[0]["open"], shards[1]["open"]) == (False, True)
+    assert shards[0]["closed_at"] is not None
+    assert [shards[index]["parents"] for index in (2, 3)] == [[0], [0]]
+    assert int(shards[2]["last_hash_key"]) + 1 == int(shards[3]["first_hash_key"]) == 2**126
     shown = client.get(stream).json()
     assert (shown["shards"], shown["open_shards"], shown["version"]) == (2, 3, 2)
 
@@ -27,20 +27,20 @@ def test_shard_is_split_in_middle(client, stream):
 def test_shard_is_split_at_hash_key_and_merged_again(client, stream):
     reshard(client, stream, split={"shard": 0, "at_hash_key": "1000"}).raise_for_status()
 
-    found = shards_of(reshard(client, stream, merge=[3, 2]))
+    shards = shards_of(reshard(client, stream, merge=[3, 2]))
 
-    assert found[2]["last_hash_key"] == "999"
-    assert found[4]["parents"] == [3, 2]
-    assert (found[4]["first_hash_key"], found[4]["last_hash_key"]) == (
-        found[0]["first_hash_key"],
-        found[0]["last_hash_key"],
+    assert shards[2]["last_hash_key"] == "999"
+    assert shards[4]["parents"] == [3, 2]
+    assert (shards[4]["first_hash_key"], shards[4]["last_hash_key"]) == (
+        shards[0]["first_hash_key"],
+        shards[0]["last_hash_key"],
     )
 
 
 def test_stream_can_be_resharded_to_any_count(client, stream):
-    found = shards_of(reshard(client, stream, shards=5))
+    shards = shards_of(reshard(client, stream, shards=5))
 
-    assert sum(shard["open"] for shard in found.values()) == 5
+    assert sum(shard["open"] for shard in shards.values()) == 5
 
 
 @pytest.mark.parametrize(

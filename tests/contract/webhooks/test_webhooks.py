@@ -28,11 +28,11 @@ def hook(client: httpx.Client, source: str, name: str) -> str:
 
 def test_webhook_is_created_shown_listed_changed_and_deleted(client, source, name):
     path = f"/v1/webhooks/{name}"
-    told = {"source": source, "url": URL, "headers": {"authorization": "Bearer opensesame"}}
+    fields = {"source": source, "url": URL, "headers": {"authorization": "Bearer opensesame"}}
 
-    made = client.put(path, json=told)
-    again = client.put(path, json=told)
-    changed = client.put(path, json={**told, "rate": 5, "retry_seconds": [1, 2.5]})
+    made = client.put(path, json=fields)
+    again = client.put(path, json=fields)
+    changed = client.put(path, json={**fields, "rate": 5, "retry_seconds": [1, 2.5]})
     shown = client.get(path)
     listed = client.get("/v1/webhooks", params={"prefix": name}).json()["items"]
     deleted = client.delete(path)
@@ -52,28 +52,28 @@ def test_webhook_is_created_shown_listed_changed_and_deleted(client, source, nam
 
 
 def test_preconditions_are_enforced(client, hook, source):
-    told = {"source": source, "url": URL, "rate": 1}
+    fields = {"source": source, "url": URL, "rate": 1}
 
     for headers, status in (
         ({"if-match": '"v7"'}, 412),
         ({"if-none-match": "*"}, 412),
         ({"if-match": '"v1"'}, 200),
     ):
-        assert client.put(hook, json=told, headers=headers).status_code == status
-    assert client.put(f"{hook}-new", json=told, headers={"if-match": "*"}).status_code == 412
+        assert client.put(hook, json=fields, headers=headers).status_code == status
+    assert client.put(f"{hook}-new", json=fields, headers={"if-match": "*"}).status_code == 412
     assert client.delete(hook, headers={"if-match": '"v1"'}).status_code == 412
     assert client.delete(hook, headers={"if-match": '"v2"'}).status_code == 204
 
 
 def test_lists_are_paged(client, source, name):
     for number in range(5):
-        told = {"source": source, "url": URL}
-        client.put(f"/v1/webhooks/{name}-{number}", json=told).raise_for_status()
+        fields = {"source": source, "url": URL}
+        client.put(f"/v1/webhooks/{name}-{number}", json=fields).raise_for_status()
 
     found, cursor = [], ""
     while True:
-        asked = {"prefix": name, "limit": 2, "cursor": cursor}
-        page = client.get("/v1/webhooks", params=asked).json()
+        request = {"prefix": name, "limit": 2, "cursor": cursor}
+        page = client.get("/v1/webhooks", params=request).json()
         found += [item["name"] for item in page["items"]]
         if not (cursor := page["next_cursor"]):
             break
@@ -109,9 +109,9 @@ def test_lists_are_paged(client, source, name):
 def test_invalid_configuration_is_rejected_with_pointer(
     client, source, name, change, pointer, code
 ):
-    told = {"source": source, "url": URL, **change}
+    fields = {"source": source, "url": URL, **change}
 
-    answer = client.put(f"/v1/webhooks/{name}", json=told)
+    answer = client.put(f"/v1/webhooks/{name}", json=fields)
 
     assert answer.status_code == 422
     assert answer.headers["content-type"] == "application/problem+json"
@@ -156,13 +156,13 @@ def test_log_is_paged_and_delivery_is_found_by_id(client, hook, log_delivery):
         log_delivery(name, f"event-{number}")
 
     first = client.get(f"{hook}/deliveries", params={"limit": 2}).json()
-    asked = {"limit": 2, "cursor": first["next_cursor"]}
-    second = client.get(f"{hook}/deliveries", params=asked).json()
-    one = client.get(f"{hook}/deliveries", params={"message": "event-1"}).json()
+    request = {"limit": 2, "cursor": first["next_cursor"]}
+    second = client.get(f"{hook}/deliveries", params=request).json()
+    body = client.get(f"{hook}/deliveries", params={"message": "event-1"}).json()
 
     ids = [item["id"] for item in (*first["items"], *second["items"])]
     assert ids == ["event-2", "event-1", "event-0"]
-    assert [item["id"] for item in one["items"]] == ["event-1"]
+    assert [item["id"] for item in body["items"]] == ["event-1"]
 
 
 class _Keep(BaseHTTPRequestHandler):
@@ -191,8 +191,12 @@ def test_test_and_resent_delivery_verify_with_shown_secret(
     client, source, name, receiver, log_delivery
 ):
     path = f"/v1/webhooks/{name}"
-    told = {"source": source, "url": f"http://127.0.0.1:{receiver.server_port}/", "enabled": False}
-    first = client.put(path, json=told).json()["secret"]
+    fields = {
+        "source": source,
+        "url": f"http://127.0.0.1:{receiver.server_port}/",
+        "enabled": False,
+    }
+    first = client.put(path, json=fields).json()["secret"]
     log_delivery(name, "event-1")
 
     tested = client.post(f"{path}/tests").json()

@@ -30,9 +30,9 @@ def test_program_of_reference_page_runs(service_url, client, name):
 
 
 def test_every_frame_is_on_reference_page():
-    told = {kind.__struct_config__.tag for kind in (ClientFrame | ServerFrame).__args__}
+    tags = {kind.__struct_config__.tag for kind in (ClientFrame | ServerFrame).__args__}
 
-    assert told == {word for word in told if f"`{word}`" in SOCKET}
+    assert tags == {word for word in tags if f"`{word}`" in SOCKET}
 
 
 def test_every_close_code_of_reference_page_exists():

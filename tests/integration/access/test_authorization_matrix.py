@@ -94,7 +94,9 @@ async def abroad(secured_service: SecuredService, kind: CredentialKind = Credent
 
 
 def test_every_operation_has_permission_or_is_exempt():
-    assert {one.name for one in OPERATIONS if one.action is None} <= ANY_CALLER | PUBLIC
+    assert {
+        operation.name for operation in OPERATIONS if operation.action is None
+    } <= ANY_CALLER | PUBLIC
 
 
 def spelled(path: str) -> str:
@@ -105,8 +107,8 @@ def spelled(path: str) -> str:
 async def call(client: httpx.AsyncClient, one: Operation, headers: Mapping[str, str]) -> int:
     """Call an operation and return the status; a streaming response is abandoned."""
     body: dict[str, Any] = {} if one.method == "GET" else {"json": {}}
-    asked = client.stream(one.method, spelled(one.path), headers=headers, **body)
-    async with asked as answer:
+    stream = client.stream(one.method, spelled(one.path), headers=headers, **body)
+    async with stream as answer:
         return answer.status_code
 
 
@@ -130,16 +132,20 @@ async def test_operations_in_another_namespace_are_rejected(secured_service: Sec
     key = await abroad(secured_service)
     headers = {"authorization": f"Bearer {key.word}", "millstream-namespace": HOME}
     async with httpx.AsyncClient(base_url=secured_service.url, timeout=30) as client:
-        told = {one.name: await call(client, one, headers) for one in OPERATIONS if one.action}
+        responses = {
+            operation.name: await call(client, operation, headers)
+            for operation in OPERATIONS
+            if operation.action
+        }
 
-    assert set(told.values()) == {403}
+    assert set(responses.values()) == {403}
 
 
 async def test_every_operation_returns_401_without_credential(secured_service: SecuredService):
     async with httpx.AsyncClient(base_url=secured_service.url, timeout=30) as client:
-        told = {one.name: await call(client, one, {}) for one in OPERATIONS}
+        responses = {operation.name: await call(client, operation, {}) for operation in OPERATIONS}
 
-    assert {told[one.name] for one in OPERATIONS if one.action} == {401}
+    assert {responses[operation.name] for operation in OPERATIONS if operation.action} == {401}
 
 
 async def test_names_of_another_namespace_are_not_found(secured_service: SecuredService):
@@ -200,8 +206,8 @@ def _sample(name: str, shape: Any, account: str) -> Any:
     if name == "QueueUrl":
         return f"http://127.0.0.1/{account}/nothing"
     if name == "TaskHandle":
-        told = {"taskId": "t", "sourceArn": _arn("SourceArn", account)}
-        return base64.b64encode(json.dumps(told).encode()).decode()
+        fields = {"taskId": "t", "sourceArn": _arn("SourceArn", account)}
+        return base64.b64encode(json.dumps(fields).encode()).decode()
     if name.endswith(("ARN", "Arn")):
         return _arn(name, account)
     if kind == "structure":
@@ -241,8 +247,8 @@ def asked_of(
         if name not in model.operation_names:
             continue
         shape = model.operation_model(name).input_shape
-        asked = samples(shape, account) if shape else {}
-        yield name, methods[name], service.operations[name].action, asked
+        new_samples = samples(shape, account) if shape else {}
+        yield name, methods[name], service.operations[name].action, new_samples
 
 
 @pytest.mark.parametrize(("noun", "service"), [("sqs", SQS), ("kinesis", KINESIS)])
@@ -342,10 +348,10 @@ async def test_each_role_is_limited_to_its_operations_over_websocket(
             socket = Socket(connection)
             await socket.hello(token=key.word)
             for action, frame, fields in ASKED:
-                told = await socket.request(frame, **fields)
-                refused = told["type"] == "error" and told["problem"]["code"] == "forbidden"
+                reply = await socket.request(frame, **fields)
+                refused = reply["type"] == "error" and reply["problem"]["code"] == "forbidden"
                 if refused is POLICIES[role].allows(action, "orders"):
-                    wrong.append((role, action, told))
+                    wrong.append((role, action, reply))
 
     assert wrong == []
 
@@ -356,8 +362,8 @@ async def test_socket_of_another_namespace_finds_nothing(secured_service: Secure
     async with connect(secured_service.socket_address, subprotocols=protocols) as connection:
         socket = Socket(connection)
         await socket.hello(token=key.word)
-        told = [await socket.request(frame, **fields) for _, frame, fields in ASKED]
+        replies = [await socket.request(frame, **fields) for _, frame, fields in ASKED]
 
-    codes = {one.get("problem", {}).get("code") for one in told if one["type"] == "error"}
-    assert all(one["type"] == "error" or one.get("results") for one in told), told
+    codes = {reply.get("problem", {}).get("code") for reply in replies if reply["type"] == "error"}
+    assert all(reply["type"] == "error" or reply.get("results") for reply in replies), replies
     assert codes <= {"queue_not_found", "stream_not_found", "group_not_found"}

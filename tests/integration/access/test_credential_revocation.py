@@ -28,14 +28,14 @@ async def test_socket_authenticates_by_header_hello_or_ticket(secured_service: S
 
     async with connect(
         secured_service.socket_address, subprotocols=protocols, additional_headers=header
-    ) as one:
-        assert (await Socket(one).hello())["type"] == "welcome"
-    async with connect(secured_service.socket_address, subprotocols=protocols) as one:
-        assert (await Socket(one).hello(token=key.word))["type"] == "welcome"
+    ) as connection:
+        assert (await Socket(connection).hello())["type"] == "welcome"
+    async with connect(secured_service.socket_address, subprotocols=protocols) as connection:
+        assert (await Socket(connection).hello(token=key.word))["type"] == "welcome"
     async with connect(
         f"{secured_service.socket_address}?ticket={ticket}", subprotocols=protocols
-    ) as one:
-        assert (await Socket(one).hello())["type"] == "welcome"
+    ) as connection:
+        assert (await Socket(connection).hello())["type"] == "welcome"
     with pytest.raises(InvalidStatus) as refused:
         async with connect(
             f"{secured_service.socket_address}?ticket={ticket}", subprotocols=protocols
@@ -49,8 +49,8 @@ async def test_socket_authenticates_by_header_hello_or_ticket(secured_service: S
 async def test_unauthenticated_socket_is_closed(secured_service: SecuredService, hello):
     async with connect(
         secured_service.socket_address, subprotocols=[Subprotocol("millstream.v1.json")]
-    ) as one:
-        socket = Socket(one)
+    ) as connection:
+        socket = Socket(connection)
         await socket.send_frame("hello", **hello)
 
         assert await socket.close_code() == 4501
@@ -116,29 +116,29 @@ async def test_followed_stream_ends_with_its_credential(secured_service: Secured
 
 
 async def test_shard_subscription_ends_with_its_credential(secured_service: SecuredService):
-    one = await secured_service.key(ADMIN_RIGHTS, kind=CredentialKind.PAIR)
+    key = await secured_service.key(ADMIN_RIGHTS, kind=CredentialKind.PAIR)
     begun = asyncio.Event()
     loop = asyncio.get_running_loop()
 
     def read() -> None:
-        kinesis = secured_service.client("kinesis", one.id, one.word)
+        kinesis = secured_service.client("kinesis", key.id, key.word)
         arn = kinesis.describe_stream_summary(StreamName="clicks")["StreamDescriptionSummary"][
             "StreamARN"
         ]
         consumer = kinesis.register_stream_consumer(StreamARN=arn, ConsumerName="reader")
-        told = kinesis.subscribe_to_shard(
+        response = kinesis.subscribe_to_shard(
             ConsumerARN=consumer["Consumer"]["ConsumerARN"],
             ShardId="shardId-000000000000",
             StartingPosition={"Type": "TRIM_HORIZON"},
         )
-        for _ in told["EventStream"]:
+        for _ in response["EventStream"]:
             loop.call_soon_threadsafe(begun.set)
 
     reading = asyncio.create_task(asyncio.to_thread(read))
     async with asyncio.timeout(SOON_S):
         await begun.wait()
 
-    await _revoke(secured_service, one)
+    await _revoke(secured_service, key)
 
     async with asyncio.timeout(SOON_S):
         await reading

@@ -37,11 +37,11 @@ def _refused(call: Callable[[], Any]) -> str:
 
 
 async def test_key_pair_signs_for_unmodified_client(secured_service: SecuredService):
-    one = await pair(secured_service)
+    key_pair = await pair(secured_service)
 
     def use() -> tuple[Any, Any]:
-        sqs = secured_service.client("sqs", one.id, one.word)
-        kinesis = secured_service.client("kinesis", one.id, one.word)
+        sqs = secured_service.client("sqs", key_pair.id, key_pair.word)
+        kinesis = secured_service.client("kinesis", key_pair.id, key_pair.word)
         url = sqs.get_queue_url(QueueName="orders")["QueueUrl"]
         sqs.send_message(QueueUrl=url, MessageBody="grüße & co")
         kinesis.put_record(StreamName="clicks", Data=b"\xff\x00", PartitionKey="k")
@@ -54,14 +54,14 @@ async def test_key_pair_signs_for_unmodified_client(secured_service: SecuredServ
 
 
 async def test_wrong_secret_and_unknown_key_return_aws_errors(secured_service: SecuredService):
-    one = await pair(secured_service)
+    key_pair = await pair(secured_service)
     key = await secured_service.key()
 
     def codes() -> list[str]:
         found = []
         for key_id, secret in (
-            (one.id, "x" * 40),
-            ("MSAKNOBODYHASTHISONE", one.word),
+            (key_pair.id, "x" * 40),
+            ("MSAKNOBODYHASTHISONE", key_pair.word),
             (key.id, key.secret),
         ):
             sqs = secured_service.client("sqs", key_id, secret)
@@ -77,16 +77,16 @@ async def test_wrong_secret_and_unknown_key_return_aws_errors(secured_service: S
 
 
 async def test_key_pair_is_checked_on_every_call(secured_service: SecuredService):
-    one = await pair(secured_service)
+    key_pair = await pair(secured_service)
 
     def use(secret: str) -> Any:
-        return secured_service.client("sqs", one.id, secret).list_queues()
+        return secured_service.client("sqs", key_pair.id, secret).list_queues()
 
     for _ in range(2):
-        await asyncio.to_thread(use, one.word)
+        await asyncio.to_thread(use, key_pair.word)
     wrong = await asyncio.to_thread(_refused, lambda: use("x" * 40))
-    await secured_service.storage.credentials.revoke(LOCAL_ADMINISTRATOR, one.id)
-    revoked = await asyncio.to_thread(_refused, lambda: use(one.word))
+    await secured_service.storage.credentials.revoke(LOCAL_ADMINISTRATOR, key_pair.id)
+    revoked = await asyncio.to_thread(_refused, lambda: use(key_pair.word))
 
     assert (wrong, revoked) == ("SignatureDoesNotMatch", "InvalidClientTokenId")
 
@@ -112,31 +112,35 @@ class _SignedRequest:
 async def test_cached_key_pair_expires(secured_service: SecuredService, monkeypatch):
     clock = ManualClock(SystemClock().now_ms())
     authenticator = KeyAuthenticator(lambda: secured_service.storage, JwtIssuers(()), clock)
-    one = await pair(secured_service, replace(ADMIN_RIGHTS, expires_at_ms=clock.now_ms() + 10_000))
+    key_pair = await pair(
+        secured_service, replace(ADMIN_RIGHTS, expires_at_ms=clock.now_ms() + 10_000)
+    )
     for _ in range(2):
-        await authenticator.authenticate_signed(_SignedRequest(one.id))
+        await authenticator.authenticate_signed(_SignedRequest(key_pair.id))
 
     async def nobody(_: str) -> None:
         """Find no key: it has been deleted by now."""
 
     monkeypatch.setattr(secured_service.storage.credentials, "find", nobody)
     clock.advance(ms=9_999)
-    assert (await authenticator.authenticate_signed(_SignedRequest(one.id))).credential == one.id
+    assert (
+        await authenticator.authenticate_signed(_SignedRequest(key_pair.id))
+    ).credential == key_pair.id
 
     clock.advance(ms=1)
     with pytest.raises(Unauthenticated):
-        await authenticator.authenticate_signed(_SignedRequest(one.id))
+        await authenticator.authenticate_signed(_SignedRequest(key_pair.id))
 
 
 async def test_wrong_signature_is_recorded_in_audit_log(secured_service: SecuredService):
-    one = await pair(secured_service)
+    key_pair = await pair(secured_service)
 
     await asyncio.to_thread(
-        lambda: _refused(secured_service.client("sqs", one.id, "x" * 40).list_queues)
+        lambda: _refused(secured_service.client("sqs", key_pair.id, "x" * 40).list_queues)
     )
 
     [entry] = await _refusals(secured_service)
-    assert (entry.call.operation, entry.call.credential) == ("log_in", one.id)
+    assert (entry.call.operation, entry.call.credential) == ("log_in", key_pair.id)
     assert entry.outcome == "refused:SignatureDoesNotMatch"
 
 
@@ -145,32 +149,34 @@ async def _refusals(secured_service: SecuredService) -> list[Any]:
     async with asyncio.timeout(SOON_S):
         while True:
             page = await secured_service.storage.audit_log.page(AuditFilter())
-            found = [entry for entry in page if entry.call.operation == "log_in"]
-            if found:
-                return found
+            pages = [entry for entry in page if entry.call.operation == "log_in"]
+            if pages:
+                return pages
             await asyncio.sleep(0.05)
 
 
 async def test_presigned_url_needs_no_key(secured_service: SecuredService):
-    one = await pair(secured_service)
+    key_pair = await pair(secured_service)
 
-    asked = AWSRequest("GET", f"{secured_service.url}/?Action=ListQueues&Version=2012-11-05")
-    SigV4QueryAuth(AwsCredentials(one.id, one.word), "sqs", "eu-west-1", expires=60).add_auth(asked)
-    url = str(asked.url)
+    aws_request = AWSRequest("GET", f"{secured_service.url}/?Action=ListQueues&Version=2012-11-05")
+    SigV4QueryAuth(
+        AwsCredentials(key_pair.id, key_pair.word), "sqs", "eu-west-1", expires=60
+    ).add_auth(aws_request)
+    url = str(aws_request.url)
     async with httpx.AsyncClient() as client:
-        told = await client.get(url)
+        response = await client.get(url)
         changed = await client.get(url.replace("ListQueues", "CreateQueue"))
 
-    assert (told.status_code, changed.status_code) == (200, 403)
-    assert b"orders" in told.content
+    assert (response.status_code, changed.status_code) == (200, 403)
+    assert b"orders" in response.content
     assert b"SignatureDoesNotMatch" in changed.content
 
 
 async def test_unenforceable_sqs_policy_is_rejected(secured_service: SecuredService):
-    one = await pair(secured_service)
+    key_pair = await pair(secured_service)
 
     def codes() -> list[str]:
-        sqs = secured_service.client("sqs", one.id, one.word)
+        sqs = secured_service.client("sqs", key_pair.id, key_pair.word)
         url = sqs.get_queue_url(QueueName="orders")["QueueUrl"]
         own = url.split("/")[3]
         sqs.add_permission(QueueUrl=url, Label="own", AWSAccountIds=[own], Actions=["SendMessage"])
@@ -212,9 +218,11 @@ async def test_unauthorized_calls_do_not_use_rates_of_queue(secured_service: Sec
     owned = [
         await secured_service.request("GET", "/v1/queues/orders/stats", owner) for _ in range(3)
     ]
-    asked = (secured_service.request("GET", "/v1/queues/orders/stats", owner) for _ in range(40))
+    responses = (
+        secured_service.request("GET", "/v1/queues/orders/stats", owner) for _ in range(40)
+    )
     many = await asyncio.gather(
-        *asked
+        *responses
     )  # concurrently: sequential calls might be slow enough to pass
 
     assert knocked == {"AccessDenied"}

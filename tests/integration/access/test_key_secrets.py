@@ -66,13 +66,11 @@ async def test_secrets_appear_in_no_log_error_or_response(redis_url, database_ur
                 paths = ("/v1/whoami", f"/v1/keys/{pair['id']}", "/v1/audit", "/metrics")
                 said += [(await client.get(path, headers=headers)).text for path in paths]
                 said.append((await client.post("/v1/keys", headers=headers, content=b"{")).text)
-        known = (
-            await client.get("/v1/whoami", headers={"authorization": f"Bearer {token}"})
-        ).json()
+        body = (await client.get("/v1/whoami", headers={"authorization": f"Bearer {token}"})).json()
 
     out, err = capfd.readouterr()
     everything = "\n".join([*said, caplog.text, out, err])
-    assert (known["name"], known["credential"]) == ("ann", None)
+    assert (body["name"], body["credential"]) == ("ann", None)
     for word in words:
         assert word not in everything
     assert key.secret not in everything

@@ -82,10 +82,10 @@ async def test_api2_broken_authentication(secured_service: SecuredService):
 
     assert {answer.status_code for answer in answers} == {401}
     assert len({answer.json()["detail"] for answer in answers[:3]}) == 1
-    noted = await entries(secured_service, outcome="refused:unauthenticated")
-    assert noted
-    assert {entry.call.operation for entry in noted} == {"log_in"}
-    assert own.word not in str(noted)
+    recorded_entries = await entries(secured_service, outcome="refused:unauthenticated")
+    assert recorded_entries
+    assert {entry.call.operation for entry in recorded_entries} == {"log_in"}
+    assert own.word not in str(recorded_entries)
 
 
 async def test_api3_broken_object_property_level_authorization(secured_service: SecuredService):
@@ -191,10 +191,10 @@ async def test_api6_unrestricted_access_to_sensitive_business_flows(
     )
 
     assert (refused.status_code, done.status_code) == (403, 200)
-    told = [
+    outcomes = [
         entry.outcome for entry in await entries(secured_service, resource="queues/orders/purges")
     ]
-    assert told == ["done", "refused:forbidden"]
+    assert outcomes == ["done", "refused:forbidden"]
 
 
 @pytest.mark.parametrize(
@@ -321,8 +321,10 @@ async def entries(
 ) -> Any:
     """Wait for the newest log entries with an outcome; some are written in the background."""
     for _ in range(500):
-        found = await secured_service.storage.audit_log.page(AuditFilter(resource=resource))
-        if told := [entry for entry in found if outcome in (None, entry.outcome)]:
-            return told
+        audit_logs = await secured_service.storage.audit_log.page(AuditFilter(resource=resource))
+        if returned_audit_logs := [
+            entry for entry in audit_logs if outcome in (None, entry.outcome)
+        ]:
+            return returned_audit_logs
         await asyncio.sleep(0.02)
     return []

@@ -145,12 +145,12 @@ async def test_grants_limit_operations_and_visibility(secured_service: SecuredSe
     sent = await secured_service.request(
         "POST", "/v1/queues/orders/messages", key, json={"body": "a"}
     )
-    taken = await secured_service.request("POST", "/v1/queues/orders/receive", key, json={})
+    response = await secured_service.request("POST", "/v1/queues/orders/receive", key, json={})
     there = await secured_service.request("GET", "/v1/queues/secret", key)
     missing = await secured_service.request("GET", "/v1/queues/missing", key)
     listed = await secured_service.request("GET", "/v1/queues", key)
 
-    assert (sent.status_code, taken.status_code) == (201, 403)
+    assert (sent.status_code, response.status_code) == (201, 403)
     assert (there.status_code, missing.status_code) == (403, 403)
     same = [
         one.json()["detail"].replace(name, "")
@@ -193,7 +193,7 @@ async def test_names_are_isolated_per_namespace(secured_service: SecuredService)
 
     assert before.status_code == 404
     assert made.status_code == 201
-    assert [one["name"] for one in seen.json()["items"]] == ["theirs"]
+    assert [item["name"] for item in seen.json()["items"]] == ["theirs"]
     assert elsewhere.status_code == 403
 
 

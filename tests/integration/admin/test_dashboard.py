@@ -50,11 +50,11 @@ async def test_anonymous_visitor_gets_only_assets_of_login_page(service):
     login = await service.request("GET", "/ui/login")
 
     paths = set(re.findall(r'(?:src|href)="(/[^"]+)"', login.text))
-    kept = [await service.request("GET", path) for path in paths if "/static/" in path]
+    responses = [await service.request("GET", path) for path in paths if "/static/" in path]
 
-    assert len(kept) >= 4
-    assert {one.status_code for one in kept} == {200}
-    assert all("immutable" in one.headers["cache-control"] for one in kept)
+    assert len(responses) >= 4
+    assert {response.status_code for response in responses} == {200}
+    assert all("immutable" in response.headers["cache-control"] for response in responses)
     for path in ("/ui/static/x/%2e%2e/assets.py", "/ui/static/x/vendor/VENDOR.toml"):
         assert (await service.request("GET", path)).status_code == 404
 
@@ -108,13 +108,13 @@ async def test_only_ended_sessions_are_audited_as_login_attempts(service):
     await service.request("GET", "/ui", headers={"cookie": "ms_session=mss_" + "a" * 49})
 
     for _ in range(500):  # it is recorded in the background
-        told = await service.storage.audit_log.page(AuditFilter())
-        if told != before:
+        audit_logs = await service.storage.audit_log.page(AuditFilter())
+        if audit_logs != before:
             break
         await asyncio.sleep(0.01)
 
-    assert len(told) == len(before) + 1
-    assert told[0].call.operation == "log_in"
+    assert len(audit_logs) == len(before) + 1
+    assert audit_logs[0].call.operation == "log_in"
 
 
 async def test_viewer_sees_no_forbidden_actions(service):
@@ -132,16 +132,16 @@ async def test_viewer_sees_no_forbidden_actions(service):
 
 async def test_list_shows_only_what_caller_may_see(service):
     await service.storage.catalog.put_queue(QueueName("secret-plans"), QueueSpec())
-    some = Rights(grants=(Grant(Effect.ALLOW, ("queue:list",), ("ord*",)),))
-    cookie = await cookie_of(service, some)
+    rights = Rights(grants=(Grant(Effect.ALLOW, ("queue:list",), ("ord*",)),))
+    cookie = await cookie_of(service, rights)
 
     listed = (await service.request("GET", "/ui/queues", headers=cookie)).text
-    found = (await service.request("GET", "/ui/search?q=e", headers=cookie)).text
+    text = (await service.request("GET", "/ui/search?q=e", headers=cookie)).text
     hidden = await service.request("GET", "/ui/queues/secret-plans", headers=cookie)
     absent = await service.request("GET", "/ui/queues/nothing-there", headers=cookie)
 
     assert "orders" in listed
-    assert "secret-plans" not in listed + found
+    assert "secret-plans" not in listed + text
     assert hidden.status_code == absent.status_code == 403
 
 
@@ -182,13 +182,13 @@ async def test_search_looks_beyond_one_page(service):
     await service.storage.queues.send(ORDERS, [NewMessage(b"hay")] * 900 + [NewMessage(b"needle")])
     cookie = await cookie_of(service)
 
-    found = await service.request("GET", "/ui/queues/orders/messages?q=needle", headers=cookie)
+    response = await service.request("GET", "/ui/queues/orders/messages?q=needle", headers=cookie)
     while received := await service.storage.queues.receive(ORDERS, messages_max=1_000):
-        verdicts = [Settlement(one.receipt_handle, SettleAction.REJECT) for one in received]
+        verdicts = [Settlement(message.receipt_handle, SettleAction.REJECT) for message in received]
         await service.storage.queues.settle(ORDERS, verdicts)
     dead = await service.request("GET", "/ui/queues/orders/dead-letters?q=needle", headers=cookie)
 
-    assert re.findall(r'id="m-(\d+)"', found.text) == ["900"]
+    assert re.findall(r'id="m-(\d+)"', response.text) == ["900"]
     assert re.findall(r'id="d-(\d+)"', dead.text) == ["900"]
 
 
@@ -210,9 +210,9 @@ async def test_totals_are_hidden_from_caller_limited_to_some_queues(service):
     await service.storage.catalog.put_queue(QueueName("secret-plans"), QueueSpec())
     await service.storage.queues.send(QueueName("secret-plans"), [NewMessage(b"x")] * 7)
     await service.storage.time_series.sample()
-    some = Rights(grants=(Grant(Effect.ALLOW, ("queue:list",), ("ord*",)),))
+    rights = Rights(grants=(Grant(Effect.ALLOW, ("queue:list",), ("ord*",)),))
 
-    part = (await service.request("GET", "/ui", headers=await cookie_of(service, some))).text
+    part = (await service.request("GET", "/ui", headers=await cookie_of(service, rights))).text
     whole = (await service.request("GET", "/ui", headers=await cookie_of(service, VIEWER))).text
 
     assert "7 messages" in whole

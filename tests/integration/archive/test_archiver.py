@@ -212,13 +212,13 @@ async def test_old_files_are_retired_and_deleted_one_day_later(engines, settings
         clock.advance(ms=HOUR)
 
     retired = await engines.archive_garbage_collector.retire()
-    kept = await archived_files(engines, CLICKS)
+    stored_files = await archived_files(engines, CLICKS)
     at_once = await engines.archive_garbage_collector.collect()
     clock.advance(ms=limits.READER_GRACE_MS + 1)
     later = await engines.archive_garbage_collector.collect()
 
     assert (retired, at_once, later) == (1, 0, 1)
-    assert [file.first_offset for file in kept] == [10]
+    assert [file.first_offset for file in stored_files] == [10]
     assert len(stored(root)) == 1
     [shard] = (await engines.archive_admin.show(CLICKS)).shards
     assert shard.state.start == 10

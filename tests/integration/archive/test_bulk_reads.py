@@ -42,21 +42,21 @@ def records(found: EntryRange, first: int, end: int) -> list[LogRecord]:
 async def test_range_is_read_entry_by_entry(engines, at, ranges):
     held = await fill(engines, 3, 1, 4)
 
-    found = await ranges.read(at, 0, 8)
+    read = await ranges.read(at, 0, 8)
 
-    assert (found.start, found.next, found.go_on) == (0, 8, 8)
-    assert [(one.first, one.count) for one in found.entries] == [(0, 3), (3, 1), (4, 4)]
-    assert [one.bytes_before for one in found.entries][1] == found.entries[0].size_bytes
-    assert records(found, 0, 8) == held
+    assert (read.start, read.next, read.go_on) == (0, 8, 8)
+    assert [(entry.first, entry.count) for entry in read.entries] == [(0, 3), (3, 1), (4, 4)]
+    assert [entry.bytes_before for entry in read.entries][1] == read.entries[0].size_bytes
+    assert records(read, 0, 8) == held
 
 
 async def test_range_can_start_and_end_inside_entries(engines, at, ranges):
     held = await fill(engines, 5, 5)
 
-    found = await ranges.read(at, 2, 7)
+    read = await ranges.read(at, 2, 7)
 
-    assert found.go_on == 7
-    assert records(found, 2, 7) == held[2:7]
+    assert read.go_on == 7
+    assert records(read, 2, 7) == held[2:7]
 
 
 async def test_long_range_is_read_in_several_calls(engines, at, ranges):
@@ -64,10 +64,10 @@ async def test_long_range_is_read_in_several_calls(engines, at, ranges):
     found, first = [], 0
 
     while first < 20:
-        some = await ranges.read(at, first, 20, records_max=7, bytes_max=1)
-        assert len(some.entries) == 1
-        found += records(some, first, 20)
-        first = some.go_on
+        read = await ranges.read(at, first, 20, records_max=7, bytes_max=1)
+        assert len(read.entries) == 1
+        found += records(read, first, 20)
+        first = read.go_on
 
     assert found == held
 
@@ -76,17 +76,17 @@ async def test_range_below_start_reports_start_of_log(engines, at, ranges):
     await fill(engines, 5, 5)
     await engines.streams.truncate(CLICKS, 0, 7)
 
-    found = await ranges.read(at, 2, 10)
+    read = await ranges.read(at, 2, 10)
 
-    assert (found.start, found.go_on, found.entries) == (7, 7, [])
+    assert (read.start, read.go_on, read.entries) == (7, 7, [])
 
 
 async def test_range_at_end_of_log_is_empty(engines, at, ranges):
     await fill(engines, 5)
 
-    found = await ranges.read(at, 5, 9)
+    read = await ranges.read(at, 5, 9)
 
-    assert (found.next, found.go_on, found.entries) == (5, 5, [])
+    assert (read.next, read.go_on, read.entries) == (5, 5, [])
 
 
 async def test_stream_view_range_equals_its_records(engines, ranges):

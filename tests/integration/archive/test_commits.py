@@ -55,7 +55,7 @@ async def test_worker_that_lost_its_job_commits_nothing(engines, settings):
     await engines.archive_admin.flush(CLICKS)
     lost = (await engines.jobs.claim("slow", [JobKind.ARCHIVE])).claim
     await engines.jobs.release(lost)
-    taken = (await engines.jobs.claim("quick", [JobKind.ARCHIVE])).claim
+    claim = (await engines.jobs.claim("quick", [JobKind.ARCHIVE])).claim
     copied = await copy_ranges(
         settings, await engines.archive_planner.due(DEFAULT_NAMESPACE, stream="clicks")
     )
@@ -64,7 +64,7 @@ async def test_worker_that_lost_its_job_commits_nothing(engines, settings):
         await engines.archive_committer.commit(lost, copied)
 
     assert await archived_files(engines, CLICKS) == []
-    await engines.archive_committer.commit(taken, copied)
+    await engines.archive_committer.commit(claim, copied)
     assert len(await archived_files(engines, CLICKS)) == 1
 
 
@@ -98,9 +98,9 @@ async def test_range_with_missing_records_is_not_committed(engines, settings):
     await engines.archive_admin.flush(CLICKS)
     claim = (await engines.jobs.claim("test", [JobKind.ARCHIVE])).claim
 
-    told = await engines.archive_committer.commit(claim, [lacking, whole])
+    commit = await engines.archive_committer.commit(claim, [lacking, whole])
 
-    assert "[(3, 5)]" in told["failures"][0]["failure"]
+    assert "[(3, 5)]" in commit["failures"][0]["failure"]
     assert await archived_files(engines, CLICKS) == []
     assert len(await archived_files(engines, other)) == 1
 
@@ -170,12 +170,12 @@ async def test_range_committed_by_another_job_is_not_failure(engines, settings):
     await engines.archive_committer.commit(quick.claim, await copy_ranges(settings, [log]))
 
     gone = CopyResult(log, missing=((0, 10),))  # it left the hot store when it was archived
-    told = await engines.archive_committer.commit(slow.claim, [gone])
+    commit = await engines.archive_committer.commit(slow.claim, [gone])
     begun_again = await engines.jobs.get(asked.job_id)
     last = await engines.jobs.claim("slow", [JobKind.ARCHIVE])
     await engines.archive_committer.commit(last.claim, [])
 
-    assert told["failures"] == []
+    assert commit["failures"] == []
     assert (begun_again.state, begun_again.failures) == (JobState.QUEUED, 0)
     assert (await engines.jobs.get(asked.job_id)).state is JobState.DONE
     assert len(await archived_files(engines, CLICKS)) == 1

@@ -19,8 +19,8 @@ pytestmark = pytest.mark.one_store
 ALL = AuditFilter()
 
 
-def asked(resource="queues/orders", **texts):
-    said = {
+def audited_call(resource="queues/orders", **texts):
+    request = {
         "namespace": "default",
         "principal": "ada",
         "credential": "k1",
@@ -32,24 +32,24 @@ def asked(resource="queues/orders", **texts):
     }
     at_ms = texts.pop("at_ms", 1_700_000_000_000)
     return AuditedCall.of(
-        at_ms=at_ms, protocol=ApiProtocol.REST, resource=resource, **(said | texts)
+        at_ms=at_ms, protocol=ApiProtocol.REST, resource=resource, **(request | texts)
     )
 
 
 async def test_entry_replaces_its_intent(engines, database_url):
-    intent = await engines.audit_log.begin(asked(), {"delay_ms": 0})
+    intent = await engines.audit_log.begin(audited_call(), {"delay_ms": 0})
     assert await engines.audit_log.page(ALL) == []
 
     await engines.audit_log.commit(intent, "done", {"delay_ms": 5})
 
     [entry] = await engines.audit_log.page(ALL)
     assert (entry.before, entry.after) == ({"delay_ms": 0}, {"delay_ms": 5})
-    assert (entry.seq, entry.outcome, entry.call) == (1, "done", asked())
+    assert (entry.seq, entry.outcome, entry.call) == (1, "done", audited_call())
     assert count(database_url, "audit_pending") == 0
 
 
 async def test_abandoned_intent_has_unknown_outcome(engines, clock):
-    intent = await engines.audit_log.begin(asked(at_ms=clock.now_ms()), {"delay_ms": 0})
+    intent = await engines.audit_log.begin(audited_call(at_ms=clock.now_ms()), {"delay_ms": 0})
 
     clock.advance(ms=limits.AUDIT_INTENT_MS)
     assert await engines.audit_log.close_abandoned() == 0
@@ -70,11 +70,11 @@ async def test_unwritable_intent_is_rejected(engines, database_url):
     execute(database_url, "alter table audit_pending rename to elsewhere")
 
     with pytest.raises(StorageUnavailable):
-        await engines.audit_log.begin(asked(), None)
+        await engines.audit_log.begin(audited_call(), None)
 
 
 async def test_unwritable_entry_leaves_its_intent(engines, database_url, clock):
-    intent = await engines.audit_log.begin(asked(at_ms=clock.now_ms()), None)
+    intent = await engines.audit_log.begin(audited_call(at_ms=clock.now_ms()), None)
     execute(database_url, "alter table audit rename to elsewhere")
 
     await engines.audit_log.commit(intent, "done", None)
@@ -88,13 +88,13 @@ async def test_unwritable_entry_leaves_its_intent(engines, database_url, clock):
 
 async def test_concurrent_entries_have_one_order(engines):
     await asyncio.gather(
-        *(engines.audit_log.record(asked(request_id=str(n)), "done") for n in range(24))
+        *(engines.audit_log.record(audited_call(request_id=str(n)), "done") for n in range(24))
     )
 
-    found = await engines.audit_log.page(ALL, oldest_first=True)
+    audit_logs = await engines.audit_log.page(ALL, oldest_first=True)
 
-    assert [entry.seq for entry in found] == list(range(1, 25))
-    assert Chain(whole=True).look(entry.fields() for entry in found) is None
+    assert [entry.seq for entry in audit_logs] == list(range(1, 25))
+    assert Chain(whole=True).look(entry.fields() for entry in audit_logs) is None
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ async def test_concurrent_entries_have_one_order(engines):
     ["update audit set principal = 'eve'", "delete from audit", "truncate audit"],
 )
 async def test_postgres_rejects_rewriting_log(engines, database_url, statement):
-    await engines.audit_log.record(asked(), "done")
+    await engines.audit_log.record(audited_call(), "done")
 
     with pytest.raises(psycopg.errors.RaiseException, match="only grows"):
         execute(database_url, statement)
@@ -125,25 +125,27 @@ async def test_postgres_rejects_rewriting_log(engines, database_url, statement):
 )
 async def test_tampering_is_detected(engines, database_url, statement, seq):
     for number in range(4):
-        await engines.audit_log.record(asked(f"queues/q{number}"), "done", {"delay_ms": number})
+        await engines.audit_log.record(
+            audited_call(f"queues/q{number}"), "done", {"delay_ms": number}
+        )
 
     execute(
         database_url,
         f"alter table audit disable trigger user; {statement}; alter table audit enable trigger user",
     )
 
-    found = await engines.audit_log.page(ALL, oldest_first=True)
-    fault = Chain(whole=True).look(entry.fields() for entry in found)
+    audit_logs = await engines.audit_log.page(ALL, oldest_first=True)
+    fault = Chain(whole=True).look(entry.fields() for entry in audit_logs)
     assert fault is not None
     assert fault.seq == seq
 
 
 async def test_entries_are_filtered_by_field(engines):
     say = engines.audit_log.record
-    await say(asked("queues/orders", at_ms=1_000), "done")
-    await say(asked("queues/orders/messages/m1", principal="bob", at_ms=2_000), "done")
-    await say(asked("queues/orders-2", namespace="blue", at_ms=3_000), "refused:forbidden")
-    await say(asked("streams/clicks", action="stream:manage", at_ms=4_000), "done")
+    await say(audited_call("queues/orders", at_ms=1_000), "done")
+    await say(audited_call("queues/orders/messages/m1", principal="bob", at_ms=2_000), "done")
+    await say(audited_call("queues/orders-2", namespace="blue", at_ms=3_000), "refused:forbidden")
+    await say(audited_call("streams/clicks", action="stream:manage", at_ms=4_000), "done")
 
     async def seqs(**wanted):
         return [entry.seq for entry in await engines.audit_log.page(AuditFilter(**wanted))]

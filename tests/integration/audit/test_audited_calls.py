@@ -36,8 +36,8 @@ async def auditing(engines):
 
 
 async def outcomes(engines):
-    found = await engines.audit_log.page(AuditFilter(), oldest_first=True)
-    return [(entry.call.principal, entry.call.operation, entry.outcome) for entry in found]
+    audit_logs = await engines.audit_log.page(AuditFilter(), oldest_first=True)
+    return [(entry.call.principal, entry.call.operation, entry.outcome) for entry in audit_logs]
 
 
 class Calls:

@@ -81,8 +81,8 @@ async def put(kinesis, count=1, size=1):
 
 
 async def iterator_of(kinesis, kind="TRIM_HORIZON", **more):
-    asked = {"StreamName": "orders", "ShardId": SHARD, "ShardIteratorType": kind, **more}
-    return (await kinesis("GetShardIterator", **asked))["ShardIterator"]
+    request = {"StreamName": "orders", "ShardId": SHARD, "ShardIteratorType": kind, **more}
+    return (await kinesis("GetShardIterator", **request))["ShardIterator"]
 
 
 async def test_shard_iterator_expires_after_five_minutes(kinesis, stream, clock):
@@ -129,13 +129,13 @@ async def test_millis_behind_latest_is_reported(kinesis, stream, clock):
 async def test_reader_of_trimmed_records_moves_to_oldest(kinesis, stream, clock, engines):
     first = (await put(kinesis))["Records"][0]["SequenceNumber"]
     clock.advance(ms=25 * limits.HOUR_MS)
-    kept = (await put(kinesis))["Records"][0]["SequenceNumber"]
+    sequence_number = (await put(kinesis))["Records"][0]["SequenceNumber"]
     await engines.streams.trim(StreamName("orders"), 1_000)
 
     at = await iterator_of(kinesis, "AT_SEQUENCE_NUMBER", StartingSequenceNumber=first)
     for iterator in (at, await iterator_of(kinesis)):
         told = await kinesis("GetRecords", ShardIterator=iterator)
-        assert [record["SequenceNumber"] for record in told["Records"]] == [kept]
+        assert [record["SequenceNumber"] for record in told["Records"]] == [sequence_number]
 
 
 async def test_shard_iterator_is_valid_in_every_process(
@@ -153,10 +153,10 @@ async def test_shard_iterator_is_valid_in_every_process(
 async def test_concurrent_registration_of_one_consumer_has_one_winner(kinesis, stream):
     summary = await kinesis("DescribeStreamSummary", StreamName="orders")
     arn = summary["StreamDescriptionSummary"]["StreamARN"]
-    asked = {"StreamARN": arn, "ConsumerName": "app"}
+    request = {"StreamARN": arn, "ConsumerName": "app"}
 
     codes = await asyncio.gather(
-        *(kinesis.code("RegisterStreamConsumer", **asked) for _ in range(8))
+        *(kinesis.code("RegisterStreamConsumer", **request) for _ in range(8))
     )
 
     assert sorted(str(code) for code in codes) == ["None"] + ["ResourceInUseException"] * 7
@@ -178,7 +178,7 @@ async def test_shard_accepts_thousand_records_per_second(limited, stream, clock)
     clock.advance(ms=1_000)
     later = await put(limited, 500)
 
-    assert [one["FailedRecordCount"] for one in told] == [0, 0, 500]
+    assert [answer["FailedRecordCount"] for answer in told] == [0, 0, 500]
     refused = told[2]["Records"][0]
     assert refused == {
         "ErrorCode": "ProvisionedThroughputExceededException",
@@ -226,8 +226,8 @@ async def test_shard_count_can_at_most_double_or_halve(limited, kinesis):
     await kinesis("CreateStream", StreamName="wide", ShardCount=4)
 
     def scaled(client, target):
-        asked = {"TargetShardCount": target, "ScalingType": "UNIFORM_SCALING"}
-        return client.code("UpdateShardCount", StreamName="wide", **asked)
+        request = {"TargetShardCount": target, "ScalingType": "UNIFORM_SCALING"}
+        return client.code("UpdateShardCount", StreamName="wide", **request)
 
     assert await scaled(limited, 9) == "LimitExceededException"
     assert await scaled(limited, 1) == "LimitExceededException"
@@ -266,10 +266,10 @@ def answering(monkeypatch, *results):
 
     async def append_columns(self, name, columns, **_):
         return [
-            AppendedRange([nth], error=one)
-            if isinstance(one, MillstreamError)
-            else AppendedRange([nth], one.shard, one.offset, arrival_ms=one.arrival_ms)
-            for nth, one in enumerate(results)
+            AppendedRange([nth], error=result)
+            if isinstance(result, MillstreamError)
+            else AppendedRange([nth], result.shard, result.offset, arrival_ms=result.arrival_ms)
+            for nth, result in enumerate(results)
         ]
 
     monkeypatch.setattr(Streams, "append", append)

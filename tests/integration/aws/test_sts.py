@@ -30,9 +30,9 @@ async def secured_service(redis_url, database_url):
 
 
 def identity(secured_service: SecuredService, key_id: str, secret: str) -> Any:
-    told = secured_service.client("sts", key_id, secret).get_caller_identity()
-    del told["ResponseMetadata"]
-    return told
+    caller_identity = secured_service.client("sts", key_id, secret).get_caller_identity()
+    del caller_identity["ResponseMetadata"]
+    return caller_identity
 
 
 def refused(secured_service: SecuredService, key_id: str, secret: str) -> Any:
@@ -74,12 +74,12 @@ async def test_accounts_are_separate_per_namespace(secured_service: SecuredServi
         by=Principal("root", ELSEWHERE, EVERYTHING), kind=CredentialKind.PAIR
     )
 
-    told = [
+    identities = [
         await asyncio.to_thread(identity, secured_service, pair.id, pair.word)
         for pair in (mine, theirs)
     ]
 
-    assert told[0]["Account"] != told[1]["Account"]
+    assert identities[0]["Account"] != identities[1]["Account"]
 
 
 async def test_invalid_credentials_are_rejected_and_audited(secured_service: SecuredService):
@@ -126,12 +126,16 @@ async def test_signature_for_another_service_is_rejected(
 ):
     pair = await secured_service.key(kind=CredentialKind.PAIR)
     kind = {"content-type": "application/x-www-form-urlencoded"}
-    asked = AWSRequest("POST", f"{secured_service.url}/", headers=kind, data=f"Action={action}")
-    SigV4Auth(Credentials(pair.id, pair.word), service, "eu-west-1").add_auth(asked)
+    aws_request = AWSRequest(
+        "POST", f"{secured_service.url}/", headers=kind, data=f"Action={action}"
+    )
+    SigV4Auth(Credentials(pair.id, pair.word), service, "eu-west-1").add_auth(aws_request)
 
     async with httpx.AsyncClient() as client:
         answer = await client.post(
-            f"{secured_service.url}/", headers=dict(asked.headers.items()), content=asked.data
+            f"{secured_service.url}/",
+            headers=dict(aws_request.headers.items()),
+            content=aws_request.data,
         )
 
     assert answer.status_code == 400

@@ -99,7 +99,7 @@ async def test_restored_deployment_has_its_archive(source, target, tmp_path, nam
         write = await storage.staged_writes.commit(CLICKS, "writer", 0, [staged])
     assert manifest.archived == 2
     assert (shard.records, shard.faults) == (1, [])
-    assert [one.record.data for one in read.records] == [b"old", b"new"]
+    assert [record.record.data for record in read.records] == [b"old", b"new"]
     assert write.done
 
 

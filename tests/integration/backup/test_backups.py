@@ -119,10 +119,10 @@ async def restored(target, folder):
 
 async def received(storage, queue):
     bodies = []
-    while some := await storage.queues.receive(
+    while messages := await storage.queues.receive(
         queue, messages_max=1_000, visibility_timeout_ms=60_000
     ):
-        bodies += [one.body for one in some]
+        bodies += [message.body for message in messages]
     return bodies
 
 
@@ -140,7 +140,7 @@ async def test_acknowledged_writes_are_restored_and_offsets_not_reused(source, t
 
     async with open_storage(target) as storage:
         read = await storage.streams.read_shard(CLICKS, 0, ReadFrom(offset=0))
-        held = [(one.offset, one.record.data) for one in read.records]
+        held = [(record.offset, record.record.data) for record in read.records]
         [after] = await storage.streams.append_to_shard(CLICKS, 0, [Record(b"after")])
         gap = await storage.streams.read_shard(CLICKS, 0, ReadFrom(offset=len(held)))
         bodies = await received(storage, ORDERS)
@@ -152,13 +152,13 @@ async def test_acknowledged_writes_are_restored_and_offsets_not_reused(source, t
     assert after.offset >= RESTORE_SKIPS_OFFSETS > writer.put[-1][0]
     assert gap.gap is not None
     assert (gap.gap.first, gap.gap.next) == (len(held), after.offset)
-    assert [one.record.data for one in gap.records] == [b"after"]
+    assert [record.record.data for record in gap.records] == [b"after"]
     assert manifest.began_at_ms <= manifest.ended_at_ms
 
 
 async def test_configuration_and_progress_are_restored(source, target, tmp_path):
     async with open_storage(source) as storage:
-        token = await made(storage)
+        token = await create_one_of_each(storage)
     await backed_up(source, tmp_path / "backup")
     await restored(target, tmp_path / "backup")
 
@@ -168,7 +168,9 @@ async def test_configuration_and_progress_are_restored(source, target, tmp_path)
         stats = await storage.queues.stats(LATER)
         hook = await storage.webhooks.opened(HOOK)
         chain = Chain(whole=True)
-        fault = chain.look([one.fields() for one in await storage.audit_log.page(AuditFilter())])
+        fault = chain.look(
+            [audit_log.fields() for audit_log in await storage.audit_log.page(AuditFilter())]
+        )
         [again] = await storage.queues.send(LATER, [NewMessage(b"once")], idempotency_key="k")
         [more] = await storage.streams.append_to_shard(CLICKS, 0, [Record(b"more")])
         await storage.groups.commit(READERS, [Commit(0, more.offset + 1)])
@@ -184,7 +186,7 @@ async def test_configuration_and_progress_are_restored(source, target, tmp_path)
         assert (done.committed, done.records) == (more.offset + 1, 0)
 
 
-async def made(storage):
+async def create_one_of_each(storage):
     """Create one object of each kind; returns what the test must find again."""
     await storage.catalog.put_queue(ORDERS, QueueSpec(attempts_max=1))
     await storage.catalog.put_queue(LATER, QueueSpec())
@@ -201,11 +203,11 @@ async def made(storage):
     await storage.webhooks.put(HOOK, spec)
     request = CredentialRequest(name="ada", rights=Rights(roles=(Role.PRODUCER,)))
     _, secret = await storage.credentials.create(LOCAL_ADMINISTRATOR, request)
-    await storage.audit_log.record(asked(), "done", {"name": "orders"})
+    await storage.audit_log.record(audited_call(), "done", {"name": "orders"})
     return {"message_id": once.message_id, "word": secret.word}
 
 
-def asked():
+def audited_call():
     return AuditedCall.of(
         at_ms=1_700_000_000_000,
         protocol=ApiProtocol.REST,

@@ -53,7 +53,9 @@ def named(redis_url, database_url, place) -> StorageSettings:
 def bodies(settings):
     async def receive():
         async with open_storage(settings) as storage:
-            return [one.body for one in await storage.queues.receive(ORDERS, messages_max=10)]
+            return [
+                message.body for message in await storage.queues.receive(ORDERS, messages_max=10)
+            ]
 
     return asyncio.run(receive())
 

@@ -43,7 +43,7 @@ async def test_all_requested_tags_must_match(listings):
 
 
 async def test_named_queues_are_returned_and_unknown_ones_left_out(listings):
-    found = await listings.queues("default", ["orders", "orders-gone", "nothing"])
+    queues = await listings.queues("default", ["orders", "orders-gone", "nothing"])
 
-    assert list(found) == ["orders"]
-    assert found["orders"].spec.tags == {"team": "shop", "env": "prod"}
+    assert list(queues) == ["orders"]
+    assert queues["orders"].spec.tags == {"team": "shop", "env": "prod"}

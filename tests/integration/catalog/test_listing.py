@@ -24,9 +24,9 @@ async def test_queues_are_listed_by_prefix(catalog):
     for name in ("order", "orders", "orders.late", "other"):
         await catalog.put_queue(QueueName(name), QueueSpec())
 
-    found = await catalog.list_queues(DEFAULT_NAMESPACE, prefix="orders")
+    queues = await catalog.list_queues(DEFAULT_NAMESPACE, prefix="orders")
 
-    assert [queue.name.name for queue in found] == ["orders", "orders.late"]
+    assert [queue.name.name for queue in queues] == ["orders", "orders.late"]
 
 
 @pytest.mark.parametrize("prefix", ["%", "_", "\x00", "é", "\ud800"])
@@ -48,9 +48,9 @@ async def test_deleted_and_foreign_streams_are_not_listed(catalog):
     await catalog.put_stream(StreamName("theirs", "acme"), StreamSpec())
     await catalog.delete_stream(StreamName("gone"))
 
-    found = await catalog.list_streams(DEFAULT_NAMESPACE)
+    streams = await catalog.list_streams(DEFAULT_NAMESPACE)
 
-    assert [(str(stream.name), len(stream.shards)) for stream in found] == [("default/clicks", 2)]
+    assert [(str(stream.name), len(stream.shards)) for stream in streams] == [("default/clicks", 2)]
 
 
 async def test_maintenance_sees_every_queue_of_every_namespace_once(catalog, monkeypatch):

@@ -75,11 +75,11 @@ async def test_cached_definitions_survive_short_database_outage(catalog, databas
 
     with nobody_connects(database_url):
         await asyncio.sleep(0.2)  # the loss of the connection is noticed
-        known = await catalog.queue(ORDERS)
+        queue = await catalog.queue(ORDERS)
         with pytest.raises(StorageUnavailable):
             await eventually(lambda: catalog.queue(ORDERS), None)
 
-    assert known == created
+    assert queue == created
     await eventually(lambda: is_cached(catalog, ORDERS), True)
 
 

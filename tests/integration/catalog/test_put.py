@@ -142,13 +142,13 @@ async def test_namespace_keeps_its_account_id(catalog):
 async def test_shards_partition_hash_ring(catalog):
     stream, _ = await catalog.put_stream(CLICKS, StreamSpec(shards=3))
 
-    found = await catalog.fresh_stream(CLICKS)
+    fresh_stream = await catalog.fresh_stream(CLICKS)
 
-    assert found == stream
-    assert [shard.index for shard in found.shards] == [0, 1, 2]
-    assert found.shards[0].first_hash_key == 0
-    assert found.shards[-1].last_hash_key == RING_SIZE - 1
-    assert len({shard.log_id for shard in found.shards}) == 3
+    assert fresh_stream == stream
+    assert [shard.index for shard in fresh_stream.shards] == [0, 1, 2]
+    assert fresh_stream.shards[0].first_hash_key == 0
+    assert fresh_stream.shards[-1].last_hash_key == RING_SIZE - 1
+    assert len({shard.log_id for shard in fresh_stream.shards}) == 3
 
 
 async def test_logs_of_stream_can_be_opened(catalog, reservations):

@@ -109,7 +109,7 @@ async def test_readers_waiting_at_tip_share_one_read_and_encoding(engines, feeds
     assert len({id(feed) for feed in some}) == 1
     assert [offsets(chunk) for chunk in chunks] == [[0, 1, 2]] * 100
     assert told == [b"0/0=0 0/1=1 0/2=2"] * 100
-    assert len({id(one) for one in told}) == 1, "joined once for everybody"
+    assert len({id(answer) for answer in told}) == 1, "joined once for everybody"
     assert streams.reads == 1
     assert words.count == 3
 
@@ -289,12 +289,12 @@ async def test_failure_reaches_all_readers_and_next_read_retries(engines, feeds,
     await append(engines, 1)
     streams.failure = StorageUnavailable()
     async with feeds.of(CLICKS, 0) as feed:
-        told = await asyncio.gather(
+        results = await asyncio.gather(
             *(feed.at(0, LONG_MS) for _ in range(3)), return_exceptions=True
         )
         streams.failure = None
 
-        assert [type(one) for one in told] == [StorageUnavailable] * 3
+        assert [type(result) for result in results] == [StorageUnavailable] * 3
         assert offsets(await feed.at(0, LONG_MS)) == [0]
 
 
@@ -471,10 +471,10 @@ async def test_many_readers_get_every_record_once_during_writes(engines, feeds, 
         reading = [asyncio.create_task(read_along(feed, 300)) for feed in some]
         for number in range(100):
             await append(engines, 3, b"%d" % number)
-        told = await asyncio.gather(*reading)
+        results = await asyncio.gather(*reading)
 
     expected = b" ".join(b"0/%d=%d" % (offset, offset // 3) for offset in range(300))
-    assert told == [expected] * 20
+    assert results == [expected] * 20
     assert words.count <= 320, (
         "a read that began before another was told may have read its records again"
     )

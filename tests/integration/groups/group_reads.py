@@ -19,7 +19,7 @@ async def fill(storage, count: int = 3) -> None:
 
 
 def data(fetched: Fetched) -> list[bytes]:
-    return [one.record.data for read in fetched.reads for one in read.records]
+    return [record.record.data for read in fetched.reads for record in read.records]
 
 
 def commits(fetched: Fetched) -> list[Commit]:

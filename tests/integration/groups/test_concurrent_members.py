@@ -25,10 +25,10 @@ END_S = 60
 @pytest.fixture
 async def processes(redis_url, database_url):
     settings = StorageSettings(redis_url=redis_url, database_url=database_url)
-    async with open_storage(settings) as one, open_storage(settings) as other:
-        await one.catalog.put_stream(CLICKS, StreamSpec(shards=6))
-        await one.groups.put(READERS, GroupSpec(stream="clicks"))
-        yield [one, other]
+    async with open_storage(settings) as storage, open_storage(settings) as other:
+        await storage.catalog.put_stream(CLICKS, StreamSpec(shards=6))
+        await storage.groups.put(READERS, GroupSpec(stream="clicks"))
+        yield [storage, other]
 
 
 class ReadLog:
@@ -44,16 +44,18 @@ class ReadLog:
         while not self.done.is_set():
             fetched = await storage.groups.fetch(READERS, name, records_max=60, wait_ms=50)
             for read in fetched.reads:
-                for one in read.records:
-                    known = self.read.setdefault((read.shard, one.offset), one.record.data)
-                    assert known == one.record.data
+                for record in read.records:
+                    known = self.read.setdefault((read.shard, record.offset), record.record.data)
+                    assert known == record.record.data
             if chance.random() < 0.1:
                 await self.leave(storage, name)
             if not fetched.positions:
                 continue
             generation = fetched.membership.generation
-            asked = [Commit(shard, at, name, generation) for shard, at in fetched.positions.items()]
-            for result in await storage.groups.commit(READERS, asked):
+            commits = [
+                Commit(shard, at, name, generation) for shard, at in fetched.positions.items()
+            ]
+            for result in await storage.groups.commit(READERS, commits):
                 if isinstance(result, GroupOffset):
                     self.accepted[result.shard, generation].add(name)
                 else:
@@ -68,8 +70,10 @@ class ReadLog:
 
 async def write(storage: Storage) -> None:
     for number in range(0, RECORDS, BATCH):
-        some = [Record(b"%d" % n, f"key {n % 37}") for n in range(number, number + BATCH)]
-        assert all(isinstance(one, Appended) for one in await storage.streams.append(CLICKS, some))
+        records = [Record(b"%d" % n, f"key {n % 37}") for n in range(number, number + BATCH)]
+        assert all(
+            isinstance(one, Appended) for one in await storage.streams.append(CLICKS, records)
+        )
         await asyncio.sleep(0)
 
 

@@ -86,7 +86,7 @@ async def test_new_group_reads_recreated_stream_from_its_start(storage, groups):
     results = await groups.commit(READERS, commits(old))
     new = await groups.fetch(READERS, "a")
 
-    assert all(isinstance(one, OffsetOutOfRange) for one in results)
+    assert all(isinstance(result, OffsetOutOfRange) for result in results)
     assert len(data(new)) == 4
 
 
@@ -112,21 +112,21 @@ async def test_positions_of_deleted_group_are_stale_in_new_one(storage, groups, 
 
     results = await groups.commit(READERS, commits(old))
 
-    assert all(isinstance(one, StaleGeneration) for one in results)
+    assert all(isinstance(result, StaleGeneration) for result in results)
 
 
 async def test_groups_are_listed_by_name(groups):
     for name in ("b", "a", "ab"):
         await groups.put(GroupName(name), GroupSpec(stream="clicks"))
 
-    assert [one.name.name for one in await groups.list_groups("default")] == [
+    assert [group.name.name for group in await groups.list_groups("default")] == [
         "a",
         "ab",
         "b",
         "readers",
     ]
     assert [
-        one.name.name for one in await groups.list_groups("default", prefix="a", after="a")
+        group.name.name for group in await groups.list_groups("default", prefix="a", after="a")
     ] == ["ab"]
 
 

@@ -97,9 +97,11 @@ async def test_commit_never_moves_back(storage, groups):
 async def test_concurrent_commits_are_each_answered(storage, groups):
     await fill(storage, 50)
     generation = (await groups.join(READERS, member_id="a")).generation
-    asked = [Commit(shard, at, "a", generation) for at in range(1, 51) for shard in range(4)]
+    new_commits = [Commit(shard, at, "a", generation) for at in range(1, 51) for shard in range(4)]
 
-    results = await asyncio.gather(*(groups.commit(READERS, [one]) for one in asked))
+    results = await asyncio.gather(
+        *(groups.commit(READERS, [new_commit]) for new_commit in new_commits)
+    )
     stale = await groups.commit(READERS, [Commit(0, 50, "b", generation)])
 
     reached = dict.fromkeys(range(4), 0)
@@ -125,9 +127,9 @@ async def test_unread_expired_records_are_reported_as_gap(storage, groups, clock
     await storage.streams.append_to_shard(CLICKS, 0, [Record(b"new")])
     await storage.streams.trim(CLICKS, 1_000)
 
-    found = await groups.fetch(READERS, "a")
+    fetched_records = await groups.fetch(READERS, "a")
 
-    assert data(found) == [b"new"]
-    assert {(shard, gap.first, gap.next, gap.reason) for shard, gap in found.gaps} >= {
+    assert data(fetched_records) == [b"new"]
+    assert {(shard, gap.first, gap.next, gap.reason) for shard, gap in fetched_records.gaps} >= {
         (0, 1, 3, "expired")
     }

@@ -33,10 +33,13 @@ async def test_single_member_reads_every_shard(groups):
 async def test_second_member_gets_released_shards(groups):
     await groups.join(READERS, member_id="a")
     b = await groups.join(READERS, member_id="b")
-    told = await groups.heartbeat(READERS, "a")
+    membership = await groups.heartbeat(READERS, "a")
 
     assert shards_of(b) == []
-    assert (shards_of(told), [place.shard for place in told.revoked]) == ([0, 1], [2, 3])
+    assert (shards_of(membership), [place.shard for place in membership.revoked]) == (
+        [0, 1],
+        [2, 3],
+    )
 
     await groups.heartbeat(READERS, "a", owned=[0, 1, 3])
     assert shards_of(await groups.heartbeat(READERS, "b")) == [2]
@@ -78,9 +81,9 @@ async def test_silent_member_is_expelled_by_heartbeat_of_another(groups, clock):
     await groups.heartbeat(READERS, "b")
     clock.advance(ms=1)
 
-    told = await groups.heartbeat(READERS, "b")
+    membership = await groups.heartbeat(READERS, "b")
 
-    assert shards_of(told) == [0, 1, 2, 3]
+    assert shards_of(membership) == [0, 1, 2, 3]
     with pytest.raises(MemberUnknown):
         await groups.heartbeat(READERS, "a")
 
@@ -93,7 +96,7 @@ async def test_maintenance_expels_silent_members(storage, groups, clock):
 
     _, members, shards = await groups.describe(READERS)
     assert (found, members) == (1, ())
-    assert all(one.lease.owner is None for one in shards.values())
+    assert all(shard.lease.owner is None for shard in shards.values())
     assert await rebalance_groups(storage) == 0
 
 
@@ -102,12 +105,12 @@ async def test_member_past_its_session_cannot_commit(storage, groups, clock):
     await fill(storage)
     asleep = await groups.fetch(READERS, "a")
     clock.advance(ms=SESSION_MS)
-    taken = await groups.fetch(READERS, "b")
+    fetched_records = await groups.fetch(READERS, "b")
 
     results = await groups.commit(READERS, commits(asleep))
 
-    assert all(isinstance(one, MemberUnknown) for one in results)
-    assert data(taken) == data(asleep) == data(await groups.fetch(READERS, "b"))
+    assert all(isinstance(result, MemberUnknown) for result in results)
+    assert data(fetched_records) == data(asleep) == data(await groups.fetch(READERS, "b"))
 
 
 async def test_rejoined_member_fences_its_previous_instance(storage, groups, clock):
@@ -120,7 +123,7 @@ async def test_rejoined_member_fences_its_previous_instance(storage, groups, clo
 
     results = await groups.commit(READERS, commits(asleep))
 
-    assert all(isinstance(one, StaleGeneration) for one in results)
+    assert all(isinstance(result, StaleGeneration) for result in results)
 
 
 async def test_unknown_generation_cannot_commit(storage, groups):
@@ -139,7 +142,7 @@ async def test_late_member_keeps_shards_that_nobody_claimed(storage, groups, clo
 
     results = await groups.commit(READERS, commits(late))
 
-    assert all(isinstance(one, GroupOffset) for one in results)
+    assert all(isinstance(result, GroupOffset) for result in results)
     assert shards_of(await groups.heartbeat(READERS, "a")) == [0, 1, 2, 3]
 
 
@@ -191,9 +194,9 @@ async def test_static_member_that_stays_away_loses_its_shards(groups, clock):
 async def test_many_members_join_concurrently(groups):
     await asyncio.gather(*(groups.join(READERS, member_id=f"m{nth}") for nth in range(20)))
     for _ in range(3):
-        told = [await groups.fetch(READERS, f"m{nth}") for nth in range(20)]
+        fetched_records = [await groups.fetch(READERS, f"m{nth}") for nth in range(20)]
 
-    counts = Counter(len(one.membership.assigned) for one in told)
+    counts = Counter(len(fetched_record.membership.assigned) for fetched_record in fetched_records)
     assert counts == {1: 4, 0: 16}
 
 
@@ -214,7 +217,7 @@ async def test_members_have_full_session_after_outage(settings, clock):
             await groups.heartbeat(READERS, "b")
         _, members, _ = await groups.describe(READERS)
         clock.advance(ms=1_000)
-        told = await groups.heartbeat(READERS, "b")
+        membership = await groups.heartbeat(READERS, "b")
 
         assert {member.member_id for member in members} == {"a", "b"}
-        assert shards_of(told) == [0, 1, 2, 3]
+        assert shards_of(membership) == [0, 1, 2, 3]

@@ -62,7 +62,7 @@ async def test_reset_fences_earlier_reads_of_simple_group(storage, groups):
 
     results = await groups.commit(simple, commits(read))
 
-    assert all(isinstance(one, StaleGeneration) for one in results)
+    assert all(isinstance(result, StaleGeneration) for result in results)
 
 
 async def test_dry_run_shows_changes_of_reset(storage, groups):
@@ -130,7 +130,9 @@ async def test_bookmarks_are_replaced_and_deleted(storage, groups):
     await groups.save_bookmark(READERS, "here", {0: 1})
     replaced = await groups.save_bookmark(READERS, "here", {1: 2})
 
-    assert [one.positions for one in await groups.bookmarks(READERS)] == [replaced.positions]
+    assert [bookmark.positions for bookmark in await groups.bookmarks(READERS)] == [
+        replaced.positions
+    ]
     with pytest.raises(OffsetOutOfRange):
         await groups.save_bookmark(READERS, "there", {0: 9})
     await groups.delete_bookmark(READERS, "here")
@@ -150,11 +152,11 @@ async def test_lag_is_in_records_and_in_time(storage, groups, clock):
 
     lags = await groups.lag(READERS)
 
-    assert [one.records for one in lags] == [2, 2, 2, 0]
-    assert [one.lag_ms for one in lags] == [5_000, 5_000, 5_000, 0]
+    assert [lag.records for lag in lags] == [2, 2, 2, 0]
+    assert [lag.lag_ms for lag in lags] == [5_000, 5_000, 5_000, 0]
     assert lags[0].loss_in_ms == 7 * 86_400_000 - 5_000
     assert lags[3].loss_in_ms is None
-    assert {one.owner for one in lags} == {"a"}
+    assert {lag.owner for lag in lags} == {"a"}
 
 
 async def test_holes_are_not_lag(storage, groups, clock):

@@ -118,12 +118,12 @@ async def test_merged_shard_waits_for_both_parents(storage, groups):
     generation = read.membership.generation
 
     await groups.commit(READERS, [Commit(0, 3, "a", generation)])
-    one = await groups.heartbeat(READERS, "a")
+    membership = await groups.heartbeat(READERS, "a")
     await groups.commit(READERS, [Commit(1, 3, "a", generation)])
     both = await groups.heartbeat(READERS, "a")
 
     assert len(data(read)) == 12
-    assert shards_of(one) == [1, 2, 3]
+    assert shards_of(membership) == [1, 2, 3]
     assert shards_of(both) == [2, 3, 4]
 
 
@@ -165,7 +165,7 @@ async def test_simple_group_follows_split(storage, groups):
     results = await groups.commit(simple, commits(second))
 
     assert (len(data(first)), data(second)) == (4, [b"child"])
-    assert all(isinstance(one, GroupOffset) for one in results)
+    assert all(isinstance(result, GroupOffset) for result in results)
     assert data(await groups.fetch(simple)) == []
 
 
@@ -177,14 +177,14 @@ async def test_expired_shard_is_gap_until_children_are_committed(storage, groups
     await storage.streams.trim(CLICKS, 1_000)
     await storage.streams.expire_shards(CLICKS)
 
-    told = await groups.fetch(READERS, "a", wait_ms=1_000)
+    fetched_records = await groups.fetch(READERS, "a", wait_ms=1_000)
     again = await groups.fetch(READERS, "a", wait_ms=1_000)
     results = await groups.commit(READERS, commits(again))
     after = await groups.fetch(READERS, "a")
 
-    assert shards_of(told.membership) == [1, 2, 3, 4, 5]
-    assert (0, Gap(0, 0, "expired")) in told.gaps
-    assert again == told
+    assert shards_of(fetched_records.membership) == [1, 2, 3, 4, 5]
+    assert (0, Gap(0, 0, "expired")) in fetched_records.gaps
+    assert again == fetched_records
     assert all(isinstance(one, GroupOffset) for one in results)
     assert after.gaps == []
     assert [one.shard for one in await groups.lag(READERS)] == [1, 2, 3, 4, 5]

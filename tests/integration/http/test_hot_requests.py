@@ -55,7 +55,9 @@ async def connected(url: str) -> tuple[asyncio.StreamReader, asyncio.StreamWrite
     return await asyncio.open_connection("127.0.0.1", urlsplit(url).port)
 
 
-async def asked(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, head: str) -> str:
+async def send_request(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, head: str
+) -> str:
     """Send a request without a body; returns the response's head and reads its body."""
     writer.write(f"{head}\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\n\r\n".encode())
     told = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
@@ -70,7 +72,7 @@ async def test_connection_has_one_task_for_hot_requests_until_it_ends(storage):
         reader, writer = await connected(server.url)
         answers, tasks = [], serving_tasks()
         for head in (RECEIVE, RECEIVE, "GET /livez HTTP/1.1", RECEIVE):
-            answers.append((await asked(reader, writer, head)).split()[1])
+            answers.append((await send_request(reader, writer, head)).split()[1])
             tasks |= serving_tasks()
         writer.close()
         await eventually(serving_count, 0)
@@ -83,8 +85,8 @@ async def test_websocket_connection_has_no_task_for_hot_requests(storage):
     await storage.catalog.put_queue(QueueName("orders"), QueueSpec())
     async with running_server(storage, Limits()) as server:
         reader, writer = await connected(server.url)
-        await asked(reader, writer, RECEIVE)
-        told = await asked(
+        await send_request(reader, writer, RECEIVE)
+        told = await send_request(
             reader,
             writer,
             "GET /v1/ws HTTP/1.1\r\nConnection: upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
@@ -115,5 +117,5 @@ async def test_large_response_reaches_slow_client_whole(storage):
         following = await reader.readuntil(b"\r\n\r\n")
         writer.close()
 
-    assert [one["body"] for one in json.loads(told)["messages"]] == [body]
+    assert [message["body"] for message in json.loads(told)["messages"]] == [body]
     assert following.startswith(b"HTTP/1.1 200 ")

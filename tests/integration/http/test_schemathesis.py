@@ -62,13 +62,13 @@ async def tried(redis_url: str, database_url: str, *options: str) -> tuple[int, 
             stderr=subprocess.STDOUT,
             cwd="/tmp",
         )
-        said, _ = await process.communicate()
+        output, _ = await process.communicate()
         assert process.returncode is not None
-        return process.returncode, said.decode()
+        return process.returncode, output.decode()
 
 
 async def test_responses_match_openapi_document(redis_url, database_url):
-    code, said = await tried(
+    code, output = await tried(
         redis_url,
         database_url,
         "--phases=examples,fuzzing",
@@ -76,12 +76,12 @@ async def test_responses_match_openapi_document(redis_url, database_url):
         *(f"--exclude-operation-id={name}" for name in WAITING),
     )
 
-    assert code == 0, said[-4_000:]
+    assert code == 0, output[-4_000:]
 
 
 @pytest.mark.chaos
 async def test_responses_match_openapi_document_in_longer_run(redis_url, database_url):
-    code, said = await tried(
+    code, output = await tried(
         redis_url,
         database_url,
         "--phases=examples,coverage,fuzzing",
@@ -90,4 +90,4 @@ async def test_responses_match_openapi_document_in_longer_run(redis_url, databas
         *(f"--exclude-operation-id={name}" for name in WAITING),
     )
 
-    assert code == 0, said[-8_000:]
+    assert code == 0, output[-8_000:]

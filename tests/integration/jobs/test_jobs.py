@@ -114,24 +114,27 @@ async def test_concurrent_submits_open_one_job(jobs):
 
 async def test_concurrent_claims_get_each_job_once(redis_url, database_url):
     settings = StorageSettings(redis_url=redis_url, database_url=database_url)
-    async with open_storage(settings) as one, open_storage(settings) as two:
-        wanted = {(await submit(one.jobs, f"s{n}")).job_id for n in range(60)}
+    async with open_storage(settings) as storage, open_storage(settings) as two:
+        job_ids = {(await submit(storage.jobs, f"s{n}")).job_id for n in range(60)}
 
         async def work(jobs, worker):
-            given = []
+            results = []
             while (claimed := await jobs.claim(worker, KINDS)) is not None:
-                given.append(claimed.job_id)
+                results.append(claimed.job_id)
                 await jobs.finish(claimed.claim)
-            return given
+            return results
 
-        given = await asyncio.gather(
-            work(one.jobs, "w1"), work(one.jobs, "w2"), work(two.jobs, "w3"), work(two.jobs, "w4")
+        results = await asyncio.gather(
+            work(storage.jobs, "w1"),
+            work(storage.jobs, "w2"),
+            work(two.jobs, "w3"),
+            work(two.jobs, "w4"),
         )
 
-    everything = [job_id for some in given for job_id in some]
+    everything = [job_id for some in results for job_id in some]
     assert len(everything) == 60
-    assert set(everything) == wanted
-    assert sum(bool(some) for some in given) > 1
+    assert set(everything) == job_ids
+    assert sum(bool(some) for some in results) > 1
 
 
 async def test_delayed_job_is_due_later(jobs, later):
@@ -148,9 +151,9 @@ async def test_job_with_expired_lease_restarts_and_fences_old_claim(jobs, later)
     stale = (await jobs.claim("w1", KINDS)).claim
     later(60_000)
 
-    taken = await jobs.claim("w2", KINDS)
+    claim = await jobs.claim("w2", KINDS)
 
-    assert (taken.attempt, taken.failures, taken.worker) == (2, 1, "w2")
+    assert (claim.attempt, claim.failures, claim.worker) == (2, 1, "w2")
     for write in (
         jobs.heartbeat(stale, {"n": 9}),
         jobs.finish(stale),
@@ -160,9 +163,9 @@ async def test_job_with_expired_lease_restarts_and_fences_old_claim(jobs, later)
     ):
         with pytest.raises(LeaseLost):
             await write
-    found = await jobs.get(taken.job_id)
-    assert (found.state, found.progress) == (JobState.RUNNING, {})
-    assert await jobs.parts(taken.job_id) == {}
+    job = await jobs.get(claim.job_id)
+    assert (job.state, job.progress) == (JobState.RUNNING, {})
+    assert await jobs.parts(claim.job_id) == {}
 
 
 async def test_earlier_attempt_of_same_worker_is_stale(jobs, later):
@@ -205,9 +208,9 @@ async def test_job_that_always_loses_its_worker_fails(jobs, later):
         later(60_000)
 
     assert await jobs.claim("w1", KINDS) is None
-    found = await jobs.get(made.job_id)
-    assert (found.state, found.failures, found.attempt) == (JobState.FAILED, 3, 3)
-    assert found.failure == "The worker was lost."
+    job = await jobs.get(made.job_id)
+    assert (job.state, job.failures, job.attempt) == (JobState.FAILED, 3, 3)
+    assert job.failure == "The worker was lost."
 
 
 async def test_stale_worker_of_ended_job_is_rejected(jobs, later):
@@ -247,8 +250,8 @@ async def test_retry_delay_grows_after_errors(jobs, later):
 
     assert too_early is None
     assert state is JobState.FAILED
-    found = await jobs.get(first.job_id)
-    assert (found.failures, found.failure) == (3, "no, thrice")
+    job = await jobs.get(first.job_id)
+    assert (job.failures, job.failure) == (3, "no, thrice")
 
 
 async def test_permanent_error_ends_job(jobs):
@@ -322,8 +325,8 @@ async def test_running_job_stops_as_requested_by_its_owner(jobs, word, requested
         requested_state,
         state,
     )
-    found = await jobs.get(made.job_id)
-    assert (found.requested_state, found.progress) == (RequestedState.NONE, {"records": 4})
+    job = await jobs.get(made.job_id)
+    assert (job.requested_state, job.progress) == (RequestedState.NONE, {"records": 4})
 
 
 async def test_resume_before_worker_stops_requeues_job(jobs):

@@ -353,7 +353,7 @@ async def test_old_unsettled_messages_leave_log_and_are_delivered(storage, redis
     for _ in range(5):
         await storage.queues.send(ORDERS, [NewMessage(b"x")] * 1_000)
         received = await storage.queues.receive(ORDERS, messages_max=1_000)
-        verdicts = [Settlement(one.receipt_handle, SettleAction.ACK) for one in received]
+        verdicts = [Settlement(message.receipt_handle, SettleAction.ACK) for message in received]
         await storage.queues.settle(ORDERS, verdicts)
 
     while await storage.queues.sweep(ORDERS):
@@ -374,9 +374,9 @@ async def test_old_unsettled_messages_leave_log_and_are_delivered(storage, redis
 
 def commits(redis_url: str) -> int:
     with redis.Redis.from_url(redis_url) as client:
-        told = client.info("commandstats")
-    assert isinstance(told, dict)
-    return int(told.get("cmdstat_exec", {"calls": 0})["calls"])
+        info = client.info("commandstats")
+    assert isinstance(info, dict)
+    return int(info.get("cmdstat_exec", {"calls": 0})["calls"])
 
 
 async def two_queues(storage: Storage) -> tuple[QueueName, QueueName]:
@@ -430,7 +430,7 @@ async def test_write_rejected_by_server_fails_all_and_nothing_happened(storage, 
         finally:
             client.config_set("min-replicas-to-write", 0)
 
-    assert [type(one) for one in sent] == [StorageUnavailable] * 2
+    assert [type(message) for message in sent] == [StorageUnavailable] * 2
     assert [(await storage.queues.stats(name)).ready for name in names] == [1, 1]
 
 

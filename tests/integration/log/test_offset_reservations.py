@@ -115,10 +115,10 @@ async def test_hole_of_unused_jump_is_removed(reservations, log_id):
 async def test_process_of_earlier_store_epoch_is_rejected(reservations, log_id):
     await reservations.open_log(log_id, 2, None, 100)
 
-    with pytest.raises(EpochBehind) as told:
+    with pytest.raises(EpochBehind) as error_info:
         await reservations.open_log(log_id, 1, None, 100)
 
-    assert told.value.facts == {"store_epoch": 2}
+    assert error_info.value.facts == {"store_epoch": 2}
 
 
 async def test_ceiling_never_decreases(reservations, log_id):

@@ -53,9 +53,9 @@ class Lines:
 @pytest.fixture
 def lines() -> Iterator[Lines]:
     """The log of a process that configures it itself, at `debug`."""
-    found, root = Lines(), logging.getLogger()
+    actual_lines, root = Lines(), logging.getLogger()
     handlers, level = root.handlers, root.level
-    yield found
+    yield actual_lines
     root.handlers, root.level = handlers, level
     root.setLevel(level)
 
@@ -156,8 +156,8 @@ async def test_log_lines_have_request_fields_but_no_body_or_secret(
     assert [line for line in of_requests if not line.keys() >= OF_REQUESTS] == []
     failed = {line["operation"] for line in lines.of("request_failed")}
     assert {"send_messages", "append_records", "SendMessage", "publish"} <= failed
-    asked = {line["operation"] for line in lines.of("request")}
-    assert {"put_queue", "get_queue_stats", "make_ticket", "PutRecord", "no_route"} <= asked
+    operations = {line["operation"] for line in lines.of("request")}
+    assert {"put_queue", "get_queue_stats", "make_ticket", "PutRecord", "no_route"} <= operations
     assert {line["level"] for line in lines.of("request_failed")} == {"error"}
     assert all("RuntimeError: boom" in line["exception"] for line in lines.of("request_failed"))
 
@@ -241,9 +241,9 @@ def test_invalid_access_log_share_is_rejected(word: str):
 def test_access_log_samples_requested_share(lines):
     configure_logs("info")
     logging.getLogger().handlers[0].setStream(lines.written)  # type: ignore[attr-defined]
-    some = AccessLog(0.25)
+    access_log = AccessLog(0.25)
 
     for _ in range(400):
-        some.note("send_messages", 201, b"r", RequestContext())
+        access_log.note("send_messages", 201, b"r", RequestContext())
 
     assert 50 < len(lines.all) < 150

@@ -71,8 +71,8 @@ async def test_scrape_reports_contents_of_stores(secured_service):
     assert value(text, "millstream_redis_evicted_keys_total") == 0
     assert value(text, "millstream_redis_memory_used_bytes") > 0
     assert value(text, "millstream_state_up") == 1
-    told = {name for name, _ in values(text)}
-    assert {one.name for one in STATE_METRICS} <= told
+    returned_values = {name for name, _ in values(text)}
+    assert {state_metric.name for state_metric in STATE_METRICS} <= returned_values
 
 
 async def test_store_round_trips_are_timed(secured_service):
@@ -148,9 +148,9 @@ async def test_objects_are_reported_by_name(secured_service):
     of_group = {**of_stream, "group": "readers"}
     assert value(text, "millstream_object_consumer_group_lag_records", **of_group) == 4
     assert value(text, "millstream_objects_truncated", kind="queues") == 0
-    told = {name for name, _ in values(text)}
+    returned_values = {name for name, _ in values(text)}
     unsaid = {"millstream_object_consumer_group_last_commit_timestamp_seconds"}
-    assert {one.name for one in OBJECT_METRICS} - unsaid <= told
+    assert {object_metric.name for object_metric in OBJECT_METRICS} - unsaid <= returned_values
     assert "stream" not in queues.replace("millstream_", "")
     assert "orders" not in other
     assert "clicks" in other

@@ -63,8 +63,8 @@ async def serve(storage: Storage, settings: Settings | None = None) -> AsyncGene
 
 @pytest.fixture
 async def collected() -> AsyncGenerator[SpanCollector]:
-    with running_collector() as found:
-        yield found
+    with running_collector() as collector:
+        yield collector
 
 
 @pytest.fixture
@@ -153,7 +153,7 @@ async def test_receive_over_rest_links_to_sqs_send(stocked, settings_of, collect
         "http.response.status_code": 200,
     }
     assert attributes_of(send)["millstream.operation"] == "SendMessage"
-    assert {one["service.name"] for one in collected.resources} == {"millstream"}
+    assert {resource["service.name"] for resource in collected.resources} == {"millstream"}
 
 
 async def test_send_without_context_starts_trace(stocked, settings_of, collected):

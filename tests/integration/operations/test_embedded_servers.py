@@ -202,11 +202,11 @@ def test_explicit_ld_preload_is_respected(monkeypatch, tmp_path):
     monkeypatch.delenv("LD_PRELOAD", raising=False)
     monkeypatch.setattr(binaries, "_LIBRARIES", (str(tmp_path),))
     (tmp_path / "libjemalloc.so.2").touch()
-    found = find_allocator()
+    allocator = find_allocator()
 
     monkeypatch.setenv("LD_PRELOAD", "/opt/other.so")
 
-    assert found == tmp_path / "libjemalloc.so.2"
+    assert allocator == tmp_path / "libjemalloc.so.2"
     assert find_allocator() is None
 
 

@@ -143,7 +143,7 @@ async def test_clean_restart_continues_at_next_offset(short_folder, database_url
         read = await storage.streams.read_shard(CLICKS, 0, ReadFrom(offset=0))
 
     assert after.offset == 1
-    assert [one.record.data for one in read.records] == [b"before", b"after"]
+    assert [record.record.data for record in read.records] == [b"before", b"after"]
 
 
 async def test_restart_without_fsync_leaves_hole_and_reuses_no_offset(short_folder, database_url):
@@ -158,7 +158,7 @@ async def test_restart_without_fsync_leaves_hole_and_reuses_no_offset(short_fold
     assert after.offset >= 100
     assert read.gap is not None
     assert (read.gap.first, read.gap.next, read.gap.reason) == (1, after.offset, "hole")
-    assert [one.record.data for one in read.records] == [b"after"]
+    assert [record.record.data for record in read.records] == [b"after"]
 
 
 async def test_store_behind_its_beacon_gets_new_epoch(short_folder, database_url):

@@ -50,7 +50,7 @@ def socket(id_: str, process: str = "one", namespace: str = "default") -> Socket
 
 
 def ids(found: tuple[ProcessSeen, ...] | tuple[SocketSeen, ...]) -> list[str]:
-    return [one.id for one in found]
+    return [result.id for result in found]
 
 
 @pytest.fixture
@@ -139,11 +139,13 @@ async def test_process_with_many_sockets_reports_first_ones():
     ]
     here = SocketsHere(sessions, SystemClock())
 
-    told, count = here.sockets("one"), here.describe(process("one")).sessions
+    sockets, count = here.sockets("one"), here.describe(process("one")).sessions
     await sessions.close()
 
-    assert (len(told), count) == (limits.PRESENCE_SOCKETS_MAX, len(opened))
-    assert opened[0].id not in {one.id for one in told}  # it is what resumes a session
+    assert (len(sockets), count) == (limits.PRESENCE_SOCKETS_MAX, len(opened))
+    assert opened[0].id not in {
+        each_socket.id for each_socket in sockets
+    }  # it is what resumes a session
 
 
 # Over HTTP, with two processes
@@ -201,12 +203,12 @@ async def test_sockets_are_paged_without_secrets(
 ):
     first, second = servers
     async with (
-        first.socket() as one,
+        first.socket() as each_socket,
         second.socket() as other,
         httpx.AsyncClient(base_url=second.url, timeout=PATIENCE_S) as client,
     ):
-        await one.subscribe("work", "queue:orders", credit={"messages": 5, "bytes": 1000})
-        await one.messages(1)
+        await each_socket.subscribe("work", "queue:orders", credit={"messages": 5, "bytes": 1000})
+        await each_socket.messages(1)
         async with asyncio.timeout(PATIENCE_S):
             while True:
                 seen = await shown(client, "/v1/sockets", 2)
@@ -222,7 +224,7 @@ async def test_sockets_are_paged_without_secrets(
     assert (subscription["mode"], subscription["credit_messages"]) == ("work", 4)
     assert [each["id"] for each in page["items"] + rest["items"]] == [each["id"] for each in seen]
     assert rest["next_cursor"] is None
-    assert one.welcome["session"] not in str(seen)
+    assert each_socket.welcome["session"] not in str(seen)
     assert other.welcome["session"] not in str(seen)
 
 
@@ -241,5 +243,5 @@ async def test_closing_sockets_requires_more_than_viewing(redis_url, database_ur
             "DELETE", "/v1/sockets/s1", await secured_service.key(by=root)
         )
 
-    assert [one["id"] for one in seen.json()["items"]] == ["s1"]
+    assert [item["id"] for item in seen.json()["items"]] == ["s1"]
     assert (refused.status_code, unseen.status_code, done.status_code) == (403, 403, 204)

@@ -65,9 +65,9 @@ def test_doctor_reports_older_schema(redis_url, empty_database_url, monkeypatch)
 @pytest.mark.parametrize("path", sorted(REVISIONS.glob("r*.py")), ids=lambda path: path.stem)
 def test_migration_removes_and_renames_nothing(path):
     """The previous version still uses what a migration removes, while the upgrade rolls."""
-    taken = re.findall(
+    matches = re.findall(
         r"op\.(?:drop_\w+|rename_table|alter_column)\(|\b(?:drop|rename) (?:column|table)\b",
         path.read_text(),
     )
 
-    assert taken == [] or path.name in BEFORE_THIS_WAS_A_RULE
+    assert matches == [] or path.name in BEFORE_THIS_WAS_A_RULE

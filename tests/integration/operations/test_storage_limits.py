@@ -77,11 +77,11 @@ async def test_nearly_full_store_rejects_writes_only(small):
     assert len((await small.streams.read_shard(CLICKS, 0, ReadFrom(offset=0))).records) == 1
     drained = 0
     while small.memory_guard.full:
-        found = await small.queues.receive(ORDERS, messages_max=10)
-        verdicts = [Settlement(one.receipt_handle, SettleAction.ACK) for one in found]
+        messages = await small.queues.receive(ORDERS, messages_max=10)
+        verdicts = [Settlement(one.receipt_handle, SettleAction.ACK) for one in messages]
         settled = await small.queues.settle(ORDERS, verdicts)
         assert all(one.error is None for one in settled)
-        drained += len(found)
+        drained += len(messages)
         await small.memory_guard.refresh()
     await small.queues.send(ORDERS, [NewMessage(b"again")])
     await small.streams.append(CLICKS, [Record(b"two", "key")])
@@ -127,8 +127,8 @@ async def test_acknowledged_and_trimmed_data_is_not_counted(engines):
     namespace = engines.namespaces.table["default"]
     before = await engines.usage.measure(namespace)
 
-    found = await engines.queues.receive(ORDERS, messages_max=3)
-    verdicts = [Settlement(one.receipt_handle, SettleAction.ACK) for one in found]
+    messages = await engines.queues.receive(ORDERS, messages_max=3)
+    verdicts = [Settlement(message.receipt_handle, SettleAction.ACK) for message in messages]
     await engines.queues.settle(ORDERS, verdicts)
 
     assert before > 3_000

@@ -20,8 +20,8 @@ async def all_receive(
     engines: Storage, name=WORK, *, callers: int = 20, most: int = 10, **more: Any
 ) -> list[list[ReceivedMessage]]:
     """Receive with so many callers concurrently."""
-    asked = (engines.queues.receive(name, messages_max=most, **more) for _ in range(callers))
-    return await asyncio.gather(*asked)
+    messages = (engines.queues.receive(name, messages_max=most, **more) for _ in range(callers))
+    return await asyncio.gather(*messages)
 
 
 def bodies(found: list[list[ReceivedMessage]]) -> list[bytes]:
@@ -30,9 +30,9 @@ def bodies(found: list[list[ReceivedMessage]]) -> list[bytes]:
 
 def script_calls(redis_url: str) -> int:
     with redis.Redis.from_url(redis_url) as client:
-        told = client.info("commandstats")
-    assert isinstance(told, dict)
-    return int(told["cmdstat_evalsha"]["calls"])
+        info = client.info("commandstats")
+    assert isinstance(info, dict)
+    return int(info["cmdstat_evalsha"]["calls"])
 
 
 async def test_concurrent_receivers_get_distinct_messages_in_order(engines):
@@ -63,7 +63,7 @@ async def test_concurrent_receives_share_script_calls(engines, redis_url):
 
 
 async def acknowledged(engines: Storage, messages: list[ReceivedMessage]) -> list[ErrorCode | None]:
-    verdicts = [Settlement(one.receipt_handle, SettleAction.ACK) for one in messages]
+    verdicts = [Settlement(message.receipt_handle, SettleAction.ACK) for message in messages]
     return [settled.error for settled in await engines.queues.settle(WORK, verdicts)]
 
 
@@ -118,11 +118,11 @@ async def test_concurrent_receives_respect_in_flight_limit(engines):
     await engines.catalog.put_queue(WORK, QueueSpec(in_flight_max=25))
     await send(engines.queues, WORK, *[b"x"] * 50)
 
-    asked = (engines.queues.receive(WORK, messages_max=10) for _ in range(5))
-    found = await asyncio.gather(*asked, return_exceptions=True)
+    messages = (engines.queues.receive(WORK, messages_max=10) for _ in range(5))
+    results = await asyncio.gather(*messages, return_exceptions=True)
 
-    assert [len(some) for some in found if isinstance(some, list)] == [10, 10, 5]
-    assert [type(some) for some in found[3:]] == [InFlightLimitReached] * 2
+    assert [len(some) for some in results if isinstance(some, list)] == [10, 10, 5]
+    assert [type(some) for some in results[3:]] == [InFlightLimitReached] * 2
 
 
 async def test_batched_receives_split_between_grouped_and_ungrouped(engines):
@@ -161,10 +161,10 @@ async def test_messages_of_cancelled_receive_are_ready_again(engines, monkeypatc
     if not left_already:
         asked[1].cancel()
 
-    found = await asyncio.gather(*asked, return_exceptions=True)
+    results = await asyncio.gather(*asked, return_exceptions=True)
     await engines.queues.close()
 
-    assert [type(some) for some in found] == [list, asyncio.CancelledError, list]
+    assert [type(some) for some in results] == [list, asyncio.CancelledError, list]
     assert len(handed_out) == (10 if left_already else 0)
     stats = await engines.queues.stats(WORK)
     assert (stats.in_flight, stats.ready) == (20, 10)
@@ -190,17 +190,19 @@ async def test_batched_settlements_are_answered_individually(engines, clock):
                 WORK,
                 [
                     Settlement(one.receipt_handle, action, visibility_timeout_ms=9_000)
-                    for one, action in zip(some, said, strict=True)
+                    for one, action in zip(some, printed_action, strict=True)
                 ],
             )
-            for some, said in zip(found, actions, strict=True)
+            for some, printed_action in zip(found, actions, strict=True)
         )
     )
 
     assert {one.error for some in settled for one in some} == {None}
     extended = [[one.visible_at_ms == clock.now_ms() + 9_000 for one in some] for some in settled]
-    assert extended == [[action is SettleAction.EXTEND for action in said] for said in actions]
-    flat = [action for said in actions for action in said]
+    assert extended == [
+        [action is SettleAction.EXTEND for action in printed_action] for printed_action in actions
+    ]
+    flat = [action for printed_action in actions for action in printed_action]
     stats = await engines.queues.stats(WORK)
     assert stats.acknowledged == flat.count(SettleAction.ACK) - 1
     assert stats.dead_lettered == flat.count(SettleAction.REJECT)

@@ -85,8 +85,8 @@ async def test_noisy_group_does_not_delay_quiet_one(engines, clock):
     for tick in range(200):  # of 100 ms
         if tick % 10 == 0:
             await send(queues, WORK, b"b", group="b")
-        taken = [await queues.receive(WORK) for _ in range(4)]
-        for [message] in taken:
+        messages = [await queues.receive(WORK) for _ in range(4)]
+        for [message] in messages:
             if message.body == b"b":
                 waits.append(clock.now_ms() - message.sent_at_ms)
             await settle(queues, WORK, message, SettleAction.ACK)
@@ -104,13 +104,13 @@ async def test_weights_share_deliveries(engines):
     for name in ("gold-1", "gold-2", "tin"):
         await send(queues, WORK, *[name.encode()] * 300, group=name)
 
-    taken: Counter[bytes] = Counter()
+    messages: Counter[bytes] = Counter()
     for nth in range(140):
-        taken.update(await receive(queues, WORK, 1 + nth % 4))
+        messages.update(await receive(queues, WORK, 1 + nth % 4))
 
-    assert sum(taken.values()) == 350
+    assert sum(messages.values()) == 350
     for group, expected in ((b"gold-1", 150), (b"gold-2", 150), (b"tin", 50)):
-        assert abs(taken[group] - expected) <= 0.05 * expected, taken
+        assert abs(messages[group] - expected) <= 0.05 * expected, messages
 
 
 async def test_first_matching_weight_applies_and_idle_group_is_free(engines):

@@ -58,7 +58,9 @@ async def test_browse_keeps_order_of_messages_moved_out_of_log(engines):
     for _ in range(2):
         await send(queues, WORK, *[b"x"] * 1_000)
         received = await queues.receive(WORK, messages_max=1_000)
-        verdicts = [Settlement(one.receipt_handle, SettleAction.ACK) for one in received]
+        verdicts = [
+            Settlement(each_message.receipt_handle, SettleAction.ACK) for each_message in received
+        ]
         await queues.settle(WORK, verdicts)
     await queues.sweep(WORK)
     await send(queues, WORK, b"last")
@@ -182,7 +184,8 @@ async def test_many_dead_letters_are_counted_and_redriven_in_rounds(engines):
         await send(queues, WORK, *[b"x"] * 900)
         received = await queues.receive(WORK, messages_max=1_000)
         verdicts = [
-            Settlement(one.receipt_handle, SettleAction.REJECT, reason="bad") for one in received
+            Settlement(message.receipt_handle, SettleAction.REJECT, reason="bad")
+            for message in received
         ]
         await queues.settle(WORK, verdicts)
 
@@ -375,13 +378,13 @@ async def test_page_holds_at_least_one_message_however_large(engines, monkeypatc
 
 async def pages(look):
     """Read all pages of WORK that a verb returns."""
-    found = []
+    actual_pages = []
     after: int | None = -1
     while after is not None:
         page, after = await look(WORK, after_offset=after)
         if page:
-            found.append(page)
-    return found
+            actual_pages.append(page)
+    return actual_pages
 
 
 async def test_dead_letter_counts_by_reason_may_be_stale(engines, clock, monkeypatch):

@@ -13,9 +13,9 @@ from tests.queue_operations import DEAD, LINE, WORK, create_queue, receive, send
 
 async def acknowledge_all(queues: Queues, most: int) -> list[bytes]:
     received = await queues.receive(WORK, messages_max=most)
-    verdicts = [Settlement(one.receipt_handle, SettleAction.ACK) for one in received]
+    verdicts = [Settlement(message.receipt_handle, SettleAction.ACK) for message in received]
     await queues.settle(WORK, verdicts)
-    return [one.body for one in received]
+    return [message.body for message in received]
 
 
 async def weight_of(engines: Storage, body: bytes) -> int:

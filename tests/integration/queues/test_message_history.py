@@ -20,7 +20,7 @@ async def settle(engines, handle: str, action: SettleAction, **more) -> None:
     assert settled.error is None
 
 
-async def told(engines, word: str, name: QueueName = WORK) -> list[MessageEventType]:
+async def event_types(engines, word: str, name: QueueName = WORK) -> list[MessageEventType]:
     return [event.type for event in (await engines.inspector.history(name, word)).events]
 
 
@@ -66,11 +66,11 @@ async def test_messages_acknowledged_in_batch_have_own_events(engines):
     await engines.queues.send(WORK, [NewMessage(b"x") for _ in range(20)])
     received = await engines.queues.receive(WORK, messages_max=20)
     await engines.queues.settle(
-        WORK, [Settlement(one.receipt_handle, SettleAction.ACK) for one in received]
+        WORK, [Settlement(message.receipt_handle, SettleAction.ACK) for message in received]
     )
 
     for word in ("0", "7", "19"):
-        assert await told(engines, word) == [
+        assert await event_types(engines, word) == [
             MessageEventType.SENT,
             MessageEventType.DELIVERED,
             MessageEventType.ACKNOWLEDGED,
@@ -86,7 +86,7 @@ async def test_history_begins_with_next_send_after_enabling(
     await create_queue(engines, WORK, history=True)
     await engines.queues.send(WORK, [NewMessage(b"after")])
     await engines.queues.receive(WORK, messages_max=2)
-    on = [await told(engines, "0"), await told(engines, "1")]
+    on = [await event_types(engines, "0"), await event_types(engines, "1")]
     before = await engines.inspector.history(WORK, "0")
     await create_queue(engines, WORK)
     await engines.queues.sweep(WORK)
@@ -107,7 +107,7 @@ async def test_maintenance_enables_history_without_send(engines):
     await engines.queues.sweep(WORK)
     await engines.queues.receive(WORK)
 
-    assert await told(engines, "0") == [MessageEventType.DELIVERED]
+    assert await event_types(engines, "0") == [MessageEventType.DELIVERED]
 
 
 async def test_purge_and_drop_are_recorded_for_affected_messages(engines):
@@ -119,14 +119,14 @@ async def test_purge_and_drop_are_recorded_for_affected_messages(engines):
     await engines.queues.purge(WORK)
     await engines.queues.send(WORK, [NewMessage(b"later")])
 
-    assert await told(engines, "0") == [
+    assert await event_types(engines, "0") == [
         MessageEventType.SENT,
         MessageEventType.DELIVERED,
         MessageEventType.ACKNOWLEDGED,
     ]
-    assert await told(engines, "1") == [MessageEventType.SENT, MessageEventType.PURGED]
-    assert await told(engines, "2") == [MessageEventType.SENT, MessageEventType.PURGED]
-    assert await told(engines, "3") == [MessageEventType.SENT]
+    assert await event_types(engines, "1") == [MessageEventType.SENT, MessageEventType.PURGED]
+    assert await event_types(engines, "2") == [MessageEventType.SENT, MessageEventType.PURGED]
+    assert await event_types(engines, "3") == [MessageEventType.SENT]
 
 
 async def test_move_is_recorded_in_both_queues(engines, clock):
@@ -138,11 +138,11 @@ async def test_move_is_recorded_in_both_queues(engines, clock):
     await engines.queues.receive(WORK, visibility_timeout_ms=0)
     await engines.queues.receive(WORK)
     async with asyncio.timeout(5):
-        while MessageEventType.MOVED_OUT not in await told(engines, "0"):
+        while MessageEventType.MOVED_OUT not in await event_types(engines, "0"):
             await engines.queues.sweep(WORK)
 
     moved_in = (await engines.inspector.history(dead, "1")).events[0]
-    assert await told(engines, "0") == [
+    assert await event_types(engines, "0") == [
         MessageEventType.SENT,
         MessageEventType.DELIVERED,
         MessageEventType.LEASE_ENDED,
@@ -159,8 +159,8 @@ async def test_expiry_and_overflow_are_recorded(engines, clock):
     clock.advance(ms=1_000)
     await engines.queues.sweep(WORK)
 
-    assert await told(engines, "0") == [MessageEventType.SENT, MessageEventType.DROPPED]
-    assert await told(engines, "1") == [MessageEventType.SENT, MessageEventType.EXPIRED]
+    assert await event_types(engines, "0") == [MessageEventType.SENT, MessageEventType.DROPPED]
+    assert await event_types(engines, "1") == [MessageEventType.SENT, MessageEventType.EXPIRED]
 
 
 async def test_event_count_is_bounded_and_truncation_is_reported(engines, monkeypatch):
@@ -171,9 +171,9 @@ async def test_event_count_is_bounded_and_truncation_is_reported(engines, monkey
         await engines.queues.send(WORK, [NewMessage(b"x") for _ in range(100)])
     await engines.queues.receive(WORK)
 
-    noted = await engines.inspector.events(WORK)
-    first, last = history_of(0, noted), history_of(999, noted)
-    assert 200 <= len(noted) <= 301
+    events = await engines.inspector.events(WORK)
+    first, last = history_of(0, events), history_of(999, events)
+    assert 200 <= len(events) <= 301
     assert ([event.type for event in first.events], first.truncated) == (
         [MessageEventType.DELIVERED],
         True,
@@ -218,7 +218,7 @@ async def test_history_is_deleted_with_its_queue(engines):
     await create_queue(engines, WORK, history=True)
     await engines.queues.send(WORK, [NewMessage(b"two")])
 
-    assert await told(engines, "0") == [MessageEventType.SENT]
+    assert await event_types(engines, "0") == [MessageEventType.SENT]
     assert len(await engines.inspector.events(WORK)) == 1
 
 

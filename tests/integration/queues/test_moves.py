@@ -262,13 +262,13 @@ async def test_concurrent_moves_neither_lose_nor_duplicate_messages(
                     await until_over(engines, move)
         clock.advance(ms=60_000)
 
-        found: list[bytes] = []
+        actual_bodies: list[bytes] = []
         for name in (WORK, DEAD):
             page, _ = await engines.inspector.browse(name, messages_max=1_000)
-            found += [message.body for message in page]
+            actual_bodies += [message.body for message in page]
         work, dead = await engines.queues.stats(WORK), await engines.queues.stats(DEAD)
 
-    assert sorted(found) == sorted(bodies)
+    assert sorted(actual_bodies) == sorted(bodies)
     assert work.moved_out + dead.moved_out > 400  # they did move back and forth
     assert (work.moved_out, dead.moved_out) == (dead.moved_in, work.moved_in)
 

@@ -79,11 +79,11 @@ async def test_delivery_lasts_twelve_hours_at_most(engines, clock):
     refused = await settle(
         queues, WORK, message, SettleAction.EXTEND, visibility_timeout_ms=12 * HOUR_MS
     )
-    taken = await settle(
+    settled = await settle(
         queues, WORK, message, SettleAction.EXTEND, visibility_timeout_ms=11 * HOUR_MS
     )
 
-    assert (refused, taken) == (ErrorCode.VALIDATION_FAILED, None)
+    assert (refused, settled) == (ErrorCode.VALIDATION_FAILED, None)
 
 
 # ── Limits ──

@@ -52,9 +52,9 @@ async def test_quota_change_is_audited_with_previous_value(secured_service: Secu
     await secured_service.request("PUT", path, everywhere, json={"queues_max": 3})
     await secured_service.request("PUT", path, everywhere, json={"queues_max": 5})
 
-    told = await secured_service.request("GET", "/v1/audit?operation=put_namespace", everywhere)
+    response = await secured_service.request("GET", "/v1/audit?operation=put_namespace", everywhere)
 
-    [last, *_] = told.json()["items"]
+    [last, *_] = response.json()["items"]
     assert (last["resource"], last["outcome"]) == (f"namespaces/{TENANT}", "done")
     assert (last["before"], last["after"]) == ({"queues_max": 3}, {"queues_max": 5})
 

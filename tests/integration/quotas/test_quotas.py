@@ -171,8 +171,8 @@ async def test_processes_share_limit_within_documented_bound(three, clock):
     """At most rate x (seconds + burst), plus leased tokens (none here), and hardly less."""
     passed = 0
     for _ in range(40):
-        found = await asyncio.gather(*(passes(one, ACME, 20) for one in three))
-        passed += sum(found)
+        results = await asyncio.gather(*(passes(one, ACME, 20) for one in three))
+        passed += sum(results)
         clock.advance(ms=50)
 
     seconds, rate, lease = 2.0, 200, 20
@@ -208,9 +208,9 @@ async def test_first_concurrent_callers_all_pass_within_limit(engines):
     """No tokens are leased yet, and each caller would take them from the others."""
     await engines.namespaces.put("acme", Quotas(rates=Rates(calls_per_second=100)))
 
-    found = await asyncio.gather(*(passes(engines, ACME, 1) for _ in range(150)))
+    results = await asyncio.gather(*(passes(engines, ACME, 1) for _ in range(150)))
 
-    assert sum(found) == 100
+    assert sum(results) == 100
 
 
 async def test_call_rejected_by_one_policy_uses_no_tokens_of_others(engines, clock):

@@ -129,8 +129,12 @@ async def test_connections_have_client_library_name(valkey_url):
     await connection.connect()
 
     async with open_client(valkey_url) as client:
-        told = await client.client_list()
+        client_list = await client.client_list()
     await connection.disconnect()
 
-    ours = [one for one in told if re.fullmatch(r"redis-py\(millstream_v[\d.]+\)", one["lib-name"])]
+    ours = [
+        one
+        for one in client_list
+        if re.fullmatch(r"redis-py\(millstream_v[\d.]+\)", one["lib-name"])
+    ]
     assert len(ours) >= 2

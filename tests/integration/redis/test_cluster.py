@@ -72,9 +72,9 @@ async def test_logs_are_spread_over_all_masters(storage, masters):
     for name in QUEUES:
         await storage.queues.send(name, [NewMessage(name.name.encode())])
 
-    found = [await bodies_in(storage, name) for name in QUEUES]
+    bodies = [await bodies_in(storage, name) for name in QUEUES]
 
-    assert found == [[name.name.encode()] for name in QUEUES]
+    assert bodies == [[name.name.encode()] for name in QUEUES]
     for nth in range(MASTERS):
         with masters.direct(nth) as client:
             assert client.dbsize() > 0
@@ -123,11 +123,11 @@ async def test_log_is_rejected_during_slot_migration_then_followed(storage, mast
 
 def _move_back(masters, slot, now, then):
     with masters.direct(then) as client:
-        wanted = client.execute_command("CLUSTER MYID").decode()
+        text = client.execute_command("CLUSTER MYID").decode()
     masters.empty()
     for nth in (then, now):
         with masters.direct(nth) as client:
-            client.execute_command("CLUSTER SETSLOT", slot, "NODE", wanted)
+            client.execute_command("CLUSTER SETSLOT", slot, "NODE", text)
     with masters.direct(then) as client:
         client.execute_command("CLUSTER BUMPEPOCH")  # otherwise the others might not accept it
 
@@ -145,10 +145,10 @@ async def test_store_is_found_when_one_server_has_stale_slot_map(masters):
         behind.execute_command("CLUSTER SETSLOT", slot, "NODE", wrong)
 
     asked = [store.facts(StoreIdentity(0, "", 0)) for _ in range(MASTERS)]
-    found = await asyncio.gather(*asked)
+    results = await asyncio.gather(*asked)
     await nodes.close()
 
-    assert {len(facts.replid.split(",")) for facts in found} == {MASTERS}
+    assert {len(facts.replid.split(",")) for facts in results} == {MASTERS}
 
 
 async def test_waiting_receive_is_woken_by_any_master(storage):
@@ -159,9 +159,9 @@ async def test_waiting_receive_is_woken_by_any_master(storage):
         await storage.queues.send(name, [NewMessage(b"x")])
 
     async with asyncio.timeout(5):
-        found = await asyncio.gather(*waiting)
+        results = await asyncio.gather(*waiting)
 
-    assert [len(messages) for messages in found] == [1] * len(QUEUES)
+    assert [len(messages) for messages in results] == [1] * len(QUEUES)
 
 
 async def test_promoted_replica_reuses_no_offset(short_folder, database_url):

@@ -75,12 +75,12 @@ async def test_restarted_attempt_adds_nothing_twice(storage, order, monkeypatch)
             await storage.streams.split(TARGET, 0, RING_SIZE // 4)
     assert ended == TaskEnd()
 
-    found = await everything(storage)
-    assert Counter(bodies(found)) == Counter(one.data for one in records)
+    actual_records = await everything(storage)
+    assert Counter(bodies(actual_records)) == Counter(one.data for one in records)
     for one in KEYS[1:]:
         if order is not Order.NONE:
             sent = [record.data for record in records if record.key == one]
-            assert [at.record.data for at in found if at.record.key == one] == sent
+            assert [at.record.data for at in actual_records if at.record.key == one] == sent
 
 
 async def test_concurrent_attempts_send_each_record_once(storage, monkeypatch):
@@ -94,7 +94,7 @@ async def test_concurrent_attempts_send_each_record_once(storage, monkeypatch):
     )
 
     assert [*ends] == [TaskEnd(), TaskEnd()]
-    assert Counter(bodies(await everything(storage))) == Counter(one.data for one in records)
+    assert Counter(bodies(await everything(storage))) == Counter(record.data for record in records)
 
 
 async def test_sends_after_end_of_replay_are_rejected(storage):
@@ -157,12 +157,12 @@ async def test_sends_in_progress_count_when_another_part_halts(storage, monkeypa
         "default", replay_request(pacing=Pacing(records_per_second=1)), "slow"
     )
     job, spec, _ = await start_replay(storage)
-    append, is_there, answered = StreamTarget.__call__, asyncio.Event(), asyncio.Event()
+    append, is_there, event = StreamTarget.__call__, asyncio.Event(), asyncio.Event()
 
     async def answered_late(self, records) -> AppendCounts:
         counts = await append(self, records)
         is_there.set()
-        await answered.wait()
+        await event.wait()
         return counts
 
     monkeypatch.setattr(StreamTarget, "__call__", answered_late)
@@ -170,7 +170,7 @@ async def test_sends_in_progress_count_when_another_part_halts(storage, monkeypa
     await asyncio.wait_for(is_there.wait(), 5)
     await storage.replays.cancel("default", "slow")
     await asyncio.sleep(0.3)  # the other part, which waits for its turn, is told to stop
-    answered.set()
+    event.set()
 
     assert await asyncio.wait_for(sending, 5) == TaskEnd(halted=True)
     parts = await storage.replays.parts(asked.job.job_id)

@@ -59,11 +59,11 @@ async def test_replay_sends_every_record_once_in_key_order(storage, order):
 
     parts = await replay(storage, replay_request(order=order))
 
-    found = await everything(storage)
-    assert Counter(bodies(found)) == Counter(one.data for one in records)
+    actual_records = await everything(storage)
+    assert Counter(bodies(actual_records)) == Counter(one.data for one in records)
     for one in KEYS[1:]:
         sent = [record.data for record in records if record.key == one]
-        assert [at.record.data for at in found if at.record.key == one] == sent
+        assert [at.record.data for at in actual_records if at.record.key == one] == sent
     assert sum(part.sent for part in parts) == 300
     assert all(part.done for part in parts)
 
@@ -77,8 +77,8 @@ async def test_replayed_record_names_its_source(storage):
 
     await replay(storage, replay_request(), "again")
 
-    [found] = await everything(storage)
-    headers = {name: value for name, _, value in found.record.headers}
+    [record] = await everything(storage)
+    headers = {name: value for name, _, value in record.record.headers}
     assert headers == {
         "trace": b"t",
         ":content_type": b"text/plain",
@@ -88,7 +88,7 @@ async def test_replayed_record_names_its_source(storage):
         ":source_offset": b"0",
         ":source_time": b"%d" % source.arrival_ms,
     }
-    assert (found.record.key, found.record.event_time_ms) == ("k", 12_345)
+    assert (record.record.key, record.record.event_time_ms) == ("k", 12_345)
 
 
 async def test_window_is_fixed_when_replay_starts(storage):
@@ -165,20 +165,22 @@ async def test_queue_target_gets_each_record_once(storage, kind):
 
     await replay(storage, request)
 
-    found = []
-    while some := await storage.queues.receive(name, messages_max=100):
-        found += some
+    actual_messages = []
+    while messages := await storage.queues.receive(name, messages_max=100):
+        actual_messages += messages
         if kind is QueueType.FIFO:
-            acks = [Settlement(one.receipt_handle, SettleAction.ACK) for one in some]
+            acks = [Settlement(one.receipt_handle, SettleAction.ACK) for one in messages]
             await storage.queues.settle(name, acks)
-    assert Counter(one.body for one in found) == Counter(one.data for one in records)
-    assert {name for name, _, _ in found[0].system} >= {":replay_id", ":source_offset"}
-    groups = {one.group for one in found}
-    assert groups == ({*KEYS} if kind is QueueType.STANDARD else {*KEYS[1:], *_shards(found)})
+    assert Counter(one.body for one in actual_messages) == Counter(one.data for one in records)
+    assert {name for name, _, _ in actual_messages[0].system} >= {":replay_id", ":source_offset"}
+    groups = {one.group for one in actual_messages}
+    assert groups == (
+        {*KEYS} if kind is QueueType.STANDARD else {*KEYS[1:], *_shards(actual_messages)}
+    )
 
 
 def _shards(found) -> set[str]:
-    return {one.group for one in found if one.group.startswith("shard ")}
+    return {result.group for result in found if result.group.startswith("shard ")}
 
 
 async def test_target_can_keep_shards_of_source(storage):
@@ -202,10 +204,10 @@ async def test_children_follow_their_parents_in_key_order(storage):
 
     await replay(storage, replay_request(order=Order.KEY))
 
-    found = await everything(storage)
-    for one in KEYS[1:]:
-        sent = [record.data for record in records if record.key == one]
-        assert [at.record.data for at in found if at.record.key == one] == sent
+    actual_records = await everything(storage)
+    for key in KEYS[1:]:
+        sent = [record.data for record in records if record.key == key]
+        assert [at.record.data for at in actual_records if at.record.key == key] == sent
 
 
 async def test_time_order_fills_one_shard_by_arrival(storage, clock):
@@ -216,8 +218,8 @@ async def test_time_order_fills_one_shard_by_arrival(storage, clock):
 
     await replay(storage, replay_request(order=Order.TIME, target=Target(stream="one")))
 
-    found = await everything(storage, StreamName("one"))
-    assert bodies(found) == [
+    records = await everything(storage, StreamName("one"))
+    assert bodies(records) == [
         b'{"n": %d, "odd": %s}' % (n, b"true" if n % 2 else b"false") for n in range(30)
     ]
 
@@ -392,6 +394,6 @@ async def test_records_missing_from_hot_store_come_from_archive(
 
         parts = await replay(storage, replay_request(order=Order.TIME))
 
-        found = await everything(storage)
-        assert Counter(bodies(found)) == Counter(one.data for one in records)
+        actual_records = await everything(storage)
+        assert Counter(bodies(actual_records)) == Counter(record.data for record in records)
         assert sum(part.expired for part in parts) == 0

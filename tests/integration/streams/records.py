@@ -27,7 +27,9 @@ async def read_everything(streams, name) -> list[tuple[int, int, Record]]:
     while True:
         read = await streams.read(name, positions, records_max=7)
         found += [
-            (shard.shard, one.offset, one.record) for shard in read.shards for one in shard.records
+            (shard.shard, record.offset, record.record)
+            for shard in read.shards
+            for record in shard.records
         ]
         if read.positions == positions:
             return found

@@ -34,32 +34,32 @@ def columns(count: int, first: int = 0) -> Columns:
 
 async def everything(engines: Storage) -> dict[tuple[int, int], Record]:
     """Read all records as (shard, offset) -> record."""
-    found: dict[tuple[int, int], Record] = {}
+    records: dict[tuple[int, int], Record] = {}
     positions: dict[int, int] = {}
     while True:
         read = await engines.streams.read(CLICKS, positions)
-        if not any(one.records for one in read.shards):
-            return found
-        for one in read.shards:
-            found |= {(one.shard, at.offset): at.record for at in one.records}
+        if not any(shard.records for shard in read.shards):
+            return records
+        for shard in read.shards:
+            records |= {(shard.shard, at.offset): at.record for at in shard.records}
         positions = dict(read.positions)
 
 
 def hold(stale: Stream, engines: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
     """Make this process find an old definition, whatever notifications arrive."""
 
-    async def found(name: StreamName) -> Stream:
+    async def stale_stream(name: StreamName) -> Stream:
         return stale
 
-    monkeypatch.setattr(engines.streams._appending, "stream", found)
+    monkeypatch.setattr(engines.streams._appending, "stream", stale_stream)
 
 
 def placed(sent: Columns, ranges: list[AppendedRange]) -> dict[tuple[int, int], Record]:
     records = sent.records()
     return {
-        (one.shard, one.offset + nth): records[number]
-        for one in ranges
-        for nth, number in enumerate(one.numbers)
+        (each_range.shard, each_range.offset + nth): records[number]
+        for each_range in ranges
+        for nth, number in enumerate(each_range.numbers)
     }
 
 
@@ -71,7 +71,7 @@ async def test_columns_are_stored_at_returned_ranges(engines, shards):
     ranges = await engines.streams.append_columns(CLICKS, sent)
 
     assert await everything(engines) == placed(sent, ranges)
-    assert sorted(number for one in ranges for number in one.numbers) == [*range(200)]
+    assert sorted(number for each_range in ranges for number in each_range.numbers) == [*range(200)]
     assert len(ranges) == shards
 
 
@@ -82,8 +82,8 @@ async def test_columns_and_records_of_one_key_share_shard_in_order(engines):
     await engines.streams.append_columns(CLICKS, Columns([b"2", b"3"], ["a", "b"]))
     await engines.streams.append(CLICKS, [Record(b"4", "a")])
 
-    found = await everything(engines)
-    assert [record.data for record in found.values() if record.key == "a"] == [b"1", b"2", b"4"]
+    records = await everything(engines)
+    assert [record.data for record in records.values() if record.key == "a"] == [b"1", b"2", b"4"]
 
 
 async def test_columns_and_records_of_one_flush_share_batch(engines):
@@ -95,10 +95,12 @@ async def test_columns_and_records_of_one_flush_share_batch(engines):
         engines.streams.append(CLICKS, [Record(b"r", "k", (("h", "", b"v"),))]),
     )
 
-    found = await everything(engines)
-    assert len(found) == 10
-    assert Record(b"r", "k", (("h", "", b"v"),)) in found.values()
-    assert set(map(repr, found.values())) >= {repr(one) for some in sent for one in some.records()}
+    records = await everything(engines)
+    assert len(records) == 10
+    assert Record(b"r", "k", (("h", "", b"v"),)) in records.values()
+    assert set(map(repr, records.values())) >= {
+        repr(record) for some in sent for record in some.records()
+    }
 
 
 async def test_records_without_key_stay_together(engines):
@@ -137,9 +139,9 @@ async def test_columns_with_stale_definition_reach_children_of_split(engines, mo
 
     ranges = await engines.streams.append_columns(CLICKS, sent)
 
-    found = await everything(engines)
-    assert found == placed(columns(40), before) | placed(sent, ranges)
-    assert {one.shard for one in ranges} == {1, 2, 3}
+    records = await everything(engines)
+    assert records == placed(columns(40), before) | placed(sent, ranges)
+    assert {each_range.shard for each_range in ranges} == {1, 2, 3}
 
 
 async def test_columns_with_stale_definition_reach_recreated_stream(engines, monkeypatch):
@@ -154,7 +156,7 @@ async def test_columns_with_stale_definition_reach_recreated_stream(engines, mon
     ranges = await engines.streams.append_columns(CLICKS, sent)
 
     assert await everything(engines) == placed(sent, ranges)
-    assert {one.shard for one in ranges} == {0, 1, 2}
+    assert {each_range.shard for each_range in ranges} == {0, 1, 2}
 
 
 async def test_one_failing_shard_does_not_affect_others(engines):
@@ -163,8 +165,8 @@ async def test_one_failing_shard_does_not_affect_others(engines):
 
     ranges = await engines.streams.append_columns(CLICKS, columns(40))
 
-    refused = [one for one in ranges if one.error is not None]
-    assert [one.shard for one in ranges if one.error is None] == [1]
+    refused = [each_range for each_range in ranges if each_range.error is not None]
+    assert [each_range.shard for each_range in ranges if each_range.error is None] == [1]
     assert len(refused) == 1
     assert not isinstance(refused[0].error, ShardClosed)
 
@@ -225,19 +227,19 @@ def test_columns_without_keys_are_encoded_like_their_records():
 
 @pytest.mark.parametrize("size", [1, 255, 256, 65_535, 65_536, 300_000])
 def test_bodies_of_mixed_sizes_are_encoded_like_records(size):
-    one = Columns([b"a" * (size - 1), b"b"])
+    each_columns = Columns([b"a" * (size - 1), b"b"])
 
-    assert encode_columns([one.packed()]) == encode_batch(one.records())
+    assert encode_columns([each_columns.packed()]) == encode_batch(each_columns.records())
 
 
 @pytest.mark.parametrize("key", ["", "k", "ä", "\N{GRINNING FACE}" * limits.KEY_CHARACTERS_MAX])
 def test_first_oversized_record_is_reported(key):
     """Its key counts, in UTF-8."""
-    one = Columns([b"", b"a" * 2_000, b"a" * 2_000], [key] * 3)
-    size = one.records()[1].size_bytes
+    each_columns = Columns([b"", b"a" * 2_000, b"a" * 2_000], [key] * 3)
+    size = each_columns.records()[1].size_bytes
 
-    assert one.larger_than(size) is None
-    assert one.larger_than(size - 1) == 1
+    assert each_columns.larger_than(size) is None
+    assert each_columns.larger_than(size - 1) == 1
 
 
 async def test_latest_of_key_finds_record_appended_in_columns(engines):
@@ -268,7 +270,7 @@ async def test_busy_store_is_reported_for_unaccepted_records_only(engines, monke
 
     ranges = await engines.streams.append_columns(CLICKS, sent)
 
-    taken = [one for one in ranges if one.error is None]
-    refused = {id(one.error) for one in ranges if one.error is not None}
-    assert len(taken) == len(refused) == 2
-    assert await everything(engines) == there | placed(sent, taken)
+    received_ranges = [each_range for each_range in ranges if each_range.error is None]
+    refused = {id(each_range.error) for each_range in ranges if each_range.error is not None}
+    assert len(received_ranges) == len(refused) == 2
+    assert await everything(engines) == there | placed(sent, received_ranges)

@@ -44,13 +44,13 @@ async def append_numbers(streams: Streams, *numbers: int, producer_id: str = "p"
 
 
 async def everything(streams) -> list[bytes]:
-    found: list[bytes] = []
+    data: list[bytes] = []
     positions: dict[int, int] = {}
     while True:
         read = await streams.read(CLICKS, positions)
-        found += [one.record.data for shard in read.shards for one in shard.records]
+        data += [record.record.data for shard in read.shards for record in shard.records]
         if read.positions == positions:
-            return found
+            return data
         positions = read.positions
 
 
@@ -107,7 +107,7 @@ async def test_merged_shard_adds_what_each_parent_lacked(engines, streams):
     """A design that starts at the lower of two parents fails here: see ADR 0018."""
     await streams.split(CLICKS, 0, RING_SIZE // 2)
     batch = [Record(b"%d" % n, hash_key=LOW if n % 2 else HIGH) for n in range(6)]
-    odd = [one for one in range(6) if one % 2]
+    odd = [number for number in range(6) if number % 2]
     await streams.append_idempotent(CLICKS, "p", odd, [batch[n] for n in odd])
     await streams.merge(CLICKS, 1, 2)
 
@@ -260,19 +260,19 @@ async def test_retry_recovers_from_lost_response(redis_url, database_url, tmp_pa
             ) == AppendCounts(1, 2)
             assert await everything(streams) == [b"1", b"2", b"3", b"4"]
             received = await queues.receive(WORK, messages_max=9)
-            assert [one.body for one in received] == [b"1", b"2", b"3", b"4"]
+            assert [message.body for message in received] == [b"1", b"2", b"3", b"4"]
 
 
 # Queues
 
 
 async def drained(queues, name: QueueName = WORK) -> list[bytes]:
-    found: list[bytes] = []
+    bodies: list[bytes] = []
     while received := await queues.receive(name, messages_max=10):
-        found += [one.body for one in received]
-        verdicts = [Settlement(one.receipt_handle, SettleAction.ACK) for one in received]
+        bodies += [message.body for message in received]
+        verdicts = [Settlement(message.receipt_handle, SettleAction.ACK) for message in received]
         await queues.settle(name, verdicts)
-    return found
+    return bodies
 
 
 async def test_queue_adds_each_message_once_even_after_ack(queues):
@@ -323,7 +323,7 @@ async def test_stream_view_shows_idempotently_sent_messages(engines):
     await engines.queues.send_idempotent(WORK, "p", [1, 2], messages(1, 2))
 
     view = await engines.streams.read_shard(StreamName("work"), 0, ReadFrom(offset=0))
-    assert [one.record.data for one in view.records] == [b"1", b"2"]
+    assert [record.record.data for record in view.records] == [b"1", b"2"]
 
 
 async def test_queue_fences_forgotten_producer(queues):

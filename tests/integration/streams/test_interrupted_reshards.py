@@ -131,8 +131,8 @@ async def test_retry_of_partial_append_in_interrupted_merge_adds_rest(
     for was, now, then in zip(first, second, third, strict=True):
         assert now.duplicate is isinstance(was, Appended)
         assert (then.shard, then.offset, then.duplicate) == (now.shard, now.offset, True)
-    found = [record.data for _, _, record in await read_everything(streams, WIDE)]
-    assert sorted(found) == sorted(record.data for record in records)
+    data = [record.data for _, _, record in await read_everything(streams, WIDE)]
+    assert sorted(data) == sorted(record.data for record in records)
 
 
 async def test_next_reshard_finishes_interrupted_one(engines, streams, monkeypatch):

@@ -66,9 +66,9 @@ async def test_stream_can_be_resharded_to_any_count(streams):
         assert stream.shards_target is None
     await append(streams)
 
-    found = await read_everything(streams, CLICKS)
+    records = await read_everything(streams, CLICKS)
 
-    assert len(found) == 5 * len(KEYS)
+    assert len(records) == 5 * len(KEYS)
 
 
 async def test_child_opens_in_later_second_than_its_parents(streams):
@@ -220,10 +220,10 @@ async def test_children_are_read_after_all_their_parents(streams):
     await streams.merge(WIDE, 0, 1)
     await append(streams, WIDE, b"2")
 
-    found = await read_everything(streams, WIDE)
+    records = await read_everything(streams, WIDE)
 
-    assert all(order == [b"1", b"2"] for order in by_key(found).values())
-    assert len(found) == 2 * len(KEYS)
+    assert all(order == [b"1", b"2"] for order in by_key(records).values())
+    assert len(records) == 2 * len(KEYS)
 
 
 async def test_concurrent_reshard_is_rejected(engines, streams):

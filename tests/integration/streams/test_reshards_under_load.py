@@ -111,8 +111,8 @@ async def test_retries_add_nothing_during_reshards(streams, redis_url, database_
             group.create_task(write(writer, pair[0].streams, pair[1].streams))
         group.create_task(reshard_for_a_while(one.streams, done))
 
-    found = [record.data for _, _, record in await read_everything(streams, CLICKS)]
-    assert sorted(found) == sorted(written)
+    data = [record.data for _, _, record in await read_everything(streams, CLICKS)]
+    assert sorted(data) == sorted(written)
     assert len(written) > 100
 
 
@@ -149,5 +149,5 @@ async def test_producer_follows_shard_through_splits_and_merges(streams, redis_u
             group.create_task(produce(f"p{nth}", engine.streams))
         group.create_task(reshard_for_a_while(one.streams, done))
 
-    found = [record.data for _, _, record in await read_everything(streams, CLICKS)]
-    assert sorted(found) == sorted(written)
+    data = [record.data for _, _, record in await read_everything(streams, CLICKS)]
+    assert sorted(data) == sorted(written)

@@ -28,7 +28,9 @@ async def test_closed_shard_expires_with_its_records(engines, streams, clock):
     assert len(await read_everything(streams, CLICKS)) == len(KEYS)
     assert await engines.catalog.deleted_logs(0) != []
     lost = await streams.read(CLICKS, {0: 5})
-    assert [(one.shard, one.gap.reason) for one in lost.shards if one.gap] == [(0, "expired")]
+    assert [(shard.shard, shard.gap.reason) for shard in lost.shards if shard.gap] == [
+        (0, "expired")
+    ]
     clock.advance(ms=600_000)
     await engines.maintenance.tombstone_deleted()
     assert await engines.catalog.deleted_logs(0) == []

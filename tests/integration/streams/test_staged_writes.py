@@ -37,23 +37,25 @@ async def engines(settings, clock):
 
 def numbered(first: int, count: int) -> bytes:
     numbers = range(first, first + count)
-    return arrow_stream([b"%d" % one for one in numbers], key=[f"k{one % 7}" for one in numbers])
+    return arrow_stream(
+        [b"%d" % number for number in numbers], key=[f"k{number % 7}" for number in numbers]
+    )
 
 
 async def bodies(engines) -> list[bytes]:
     """Read all record bodies, children after their parents."""
-    found: list[bytes] = []
+    data: list[bytes] = []
     positions: dict[int, int] = {}
     while True:
         read = await engines.streams.read(CLICKS, positions, records_max=10_000)
-        found += [record.record.data for shard in read.shards for record in shard.records]
+        data += [record.record.data for shard in read.shards for record in shard.records]
         if read.positions == positions:
-            return found
+            return data
         positions = read.positions
 
 
 def once_each(count: int) -> Counter[bytes]:
-    return Counter(b"%d" % one for one in range(count))
+    return Counter(b"%d" % number for number in range(count))
 
 
 def stored(settings) -> list[str]:

@@ -146,7 +146,7 @@ async def test_record_can_specify_hash_key(streams, place, shard):
 
     read = await streams.read_shard(WIDE, shard, ReadFrom(offset=0))
     assert places(appended) == [(shard, 0)]
-    assert [one.record for one in read.records] == [Record(b"x", "any key")]
+    assert [record.record for record in read.records] == [Record(b"x", "any key")]
 
 
 async def test_hash_key_selects_child_when_definition_is_stale(streams, engines, monkeypatch):
@@ -186,7 +186,7 @@ async def test_retention_by_count_keeps_newest_and_splits_entry(engines, streams
     [state] = await streams.shards(CLICKS)
     assert (state.start, state.next) == (8, 15)
     read = await streams.read_shard(CLICKS, 0, ReadFrom(offset=8))
-    assert [one.offset for one in read.records] == list(range(8, 15))
+    assert [record.offset for record in read.records] == list(range(8, 15))
     assert read.records[0].record.data == b"3"
     with pytest.raises(OffsetExpired):
         await streams.read_shard(CLICKS, 0, ReadFrom(offset=7))
@@ -225,7 +225,7 @@ async def test_shard_is_truncated_at_any_offset(streams, before):
 
     read = await streams.read_shard(CLICKS, 0, ReadFrom(offset=before))
     assert start == before
-    assert [one.offset for one in read.records] == list(range(before, 10))
+    assert [record.offset for record in read.records] == list(range(before, 10))
     assert await streams.truncate(CLICKS, 0, 0) == before
     assert places(await streams.append(CLICKS, [Record(b"x")])) == [(0, 10)]
 
@@ -254,7 +254,7 @@ async def test_closed_shard_can_be_truncated_and_expires(streams, clock):
 
 async def event_times(streams) -> list[int | None]:
     read = await streams.read_shard(CLICKS, 0, ReadFrom(offset=0))
-    return [one.record.event_time_ms for one in read.records]
+    return [record.record.event_time_ms for record in read.records]
 
 
 async def test_producer_event_times_are_stored(streams):

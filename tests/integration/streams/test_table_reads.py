@@ -58,9 +58,9 @@ async def table(
 def records_in(read: ArrowPage) -> list[LogRecord]:
     with pa.ipc.open_stream(read.encoded) as reader:
         assert reader.schema.equals(RECORD_SCHEMA, check_metadata=True)
-        found = [record for batch in reader for record in records_of(batch)]
-    assert len(found) == read.records
-    return found
+        records = [record for batch in reader for record in records_of(batch)]
+    assert len(records) == read.records
+    return records
 
 
 def offsets(read: ArrowPage) -> list[int]:
@@ -71,12 +71,12 @@ async def assert_reads_agree(engines: Storage, name: StreamName = CLICKS) -> Non
     """Assert that both kinds of read agree from every offset of a shard."""
     [state, *_] = await engines.streams.shards(name)
     for offset in range(state.start, state.next):
-        one = await engines.streams.read_shard(name, 0, ReadFrom(offset=offset))
+        shard = await engines.streams.read_shard(name, 0, ReadFrom(offset=offset))
         other = await table(engines, offset, name=name)
 
-        assert records_in(other) == list(one.records)
+        assert records_in(other) == list(shard.records)
         told = (other.next_offset, other.start, other.tip, other.tier, other.gap)
-        assert told == (one.next_offset, one.start, one.tip, one.tier, one.gap)
+        assert told == (shard.next_offset, shard.start, shard.tip, shard.tier, shard.gap)
 
 
 async def test_table_read_equals_record_read_in_both_tiers(engines, settings, clock):
@@ -104,12 +104,12 @@ async def test_read_respects_end_offset_and_byte_limit(engines, settings):
         offset = chance.randrange(119)
         end = chance.randint(offset + 1, 120)
         size = chance.choice([1, 17, 40, 10_000])
-        found = await table(engines, offset, end, size)
+        actual_table = await table(engines, offset, end, size)
 
-        read = offsets(found)
-        data = [len(str(one)) for one in read]
-        assert read == list(range(offset, found.next_offset))
-        assert found.next_offset <= end
+        read = offsets(actual_table)
+        data = [len(str(record)) for record in read]
+        assert read == list(range(offset, actual_table.next_offset))
+        assert actual_table.next_offset <= end
         assert sum(data) <= size or len(data) == 1
 
 
@@ -120,9 +120,9 @@ async def test_continued_reads_return_every_record_once(engines, settings):
     at, read = 0, list[int]()
 
     while at < 90:
-        found = await table(engines, at, 90, 20)
-        read += offsets(found)
-        at = found.next_offset
+        actual_table = await table(engines, at, 90, 20)
+        read += offsets(actual_table)
+        at = actual_table.next_offset
 
     assert read == list(range(90))
 
@@ -133,18 +133,23 @@ async def test_large_read_is_served_in_one_call(engines):
         await engines.streams.append_to_shard(CLICKS, 0, [Record(b"x" * 1_000)] * 900)
 
     whole = await table(engines, 0)
-    some = await table(engines, 0, bytes_max=4_500_000)
+    chosen_table = await table(engines, 0, bytes_max=4_500_000)
 
     assert (whole.records, whole.next_offset, whole.tip) == (5_400, 5_400, 5_400)
-    assert (some.records, some.next_offset) == (4_500, 4_500)
+    assert (chosen_table.records, chosen_table.next_offset) == (4_500, 4_500)
 
 
 async def test_read_at_tip_returns_empty_table(engines):
     await append(engines, 3)
 
-    found = await table(engines, 3)
+    actual_table = await table(engines, 3)
 
-    assert (offsets(found), found.next_offset, found.tip, found.ended) == ([], 3, 3, False)
+    assert (
+        offsets(actual_table),
+        actual_table.next_offset,
+        actual_table.tip,
+        actual_table.ended,
+    ) == ([], 3, 3, False)
 
 
 async def test_read_of_closed_shard_reports_its_end(engines, settings, clock):
@@ -156,7 +161,7 @@ async def test_read_of_closed_shard_reports_its_end(engines, settings, clock):
     await move_to_archive(engines, settings)
     archived = await table(engines, 4)
 
-    assert [one.ended for one in reads] == [False, True, True]
+    assert [read.ended for read in reads] == [False, True, True]
     assert (archived.ended, archived.tier, offsets(archived)) == (True, Tier.ARCHIVE, [4, 5])
 
 
@@ -188,9 +193,9 @@ async def test_hole_in_hot_store_ends_one_read_and_starts_next(engines, redis_ur
 
     reads = [await table(engines, 0), await table(engines, 5), await table(engines, 7, 9)]
 
-    assert [offsets(one) for one in reads] == [[0, 1, 2, 3, 4], [10, 11, 12, 13, 14], []]
-    assert [one.gap for one in reads] == [None, Gap(5, 10, "hole"), Gap(7, 9, "hole")]
-    assert [one.next_offset for one in reads] == [5, 15, 9]
+    assert [offsets(read) for read in reads] == [[0, 1, 2, 3, 4], [10, 11, 12, 13, 14], []]
+    assert [read.gap for read in reads] == [None, Gap(5, 10, "hole"), Gap(7, 9, "hole")]
+    assert [read.next_offset for read in reads] == [5, 15, 9]
 
 
 async def test_archive_completes_older_copy_of_hot_store(engines, settings, redis_url):

@@ -36,8 +36,10 @@ async def test_records_of_key_share_shard_in_order(streams):
 
     reads = (await streams.read(WIDE, {})).shards
 
-    [of_one] = [read for read in reads if any(one.record.key == "one" for one in read.records)]
-    assert [one.record.data for one in of_one.records if one.record.key == "one"] == [
+    [of_one] = [
+        read for read in reads if any(record.record.key == "one" for record in read.records)
+    ]
+    assert [record.record.data for record in of_one.records if record.record.key == "one"] == [
         b"%d" % number for number in range(20)
     ]
     assert sum(len(read.records) for read in reads) == 40
@@ -68,10 +70,10 @@ async def test_read_stops_at_byte_limit_but_returns_one_record(streams):
         await streams.append(CLICKS, [Record(b"%d" % number * 900)])
 
     some = await streams.read_shard(CLICKS, 0, ReadFrom(offset=0), bytes_max=2_000)
-    one = await streams.read_shard(CLICKS, 0, ReadFrom(offset=0), bytes_max=1)
+    shard = await streams.read_shard(CLICKS, 0, ReadFrom(offset=0), bytes_max=1)
 
     assert len(some.records) == 2
-    assert len(one.records) == 1
+    assert len(shard.records) == 1
 
 
 async def test_read_outside_bounds_is_rejected(streams, clock):
@@ -111,7 +113,7 @@ async def test_retention_by_bytes_keeps_newest(engines, streams):
     [state] = await streams.shards(small)
     assert (state.start, state.next) == (7, 10)
     [read] = (await streams.read(small, {})).shards
-    assert [one.offset for one in read.records] == [7, 8, 9]
+    assert [record.offset for record in read.records] == [7, 8, 9]
 
 
 async def test_headers_and_event_times_round_trip(streams):
@@ -120,7 +122,7 @@ async def test_headers_and_event_times_round_trip(streams):
 
     [read] = (await streams.read(CLICKS, {})).shards
 
-    assert [one.record for one in read.records] == [record]
+    assert [each_record.record for each_record in read.records] == [record]
 
 
 async def test_oversized_record_rejects_batch(streams):

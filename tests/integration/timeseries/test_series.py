@@ -293,7 +293,7 @@ async def test_rings_match_reference_model_across_samplers(
             ready, sent = ready + count, sent + count
         elif busy and ready:
             received = await storage.queues.receive(ORDERS, messages_max=3, visibility_timeout_ms=1)
-            handles = [Settlement(one.receipt_handle, SettleAction.ACK) for one in received]
+            handles = [Settlement(message.receipt_handle, SettleAction.ACK) for message in received]
             await storage.queues.settle(ORDERS, handles)
             ready -= len(received)
         looker = storage if chance.random() < 0.8 else other
@@ -364,9 +364,9 @@ async def test_ten_thousand_queues_take_bounded_calls_and_memory(
     assert calls == ["get_latest_samples", "get_latest_samples"]
     with redis.Redis.from_url(redis_url) as client:
         chunks = set(client.scan_iter("*series:*", count=10_000))
-        held = client.memory_usage("ms:default:{series}:queues", samples=0)
+        memory_usage = client.memory_usage("ms:default:{series}:queues", samples=0)
         assert sum(client.memory_usage(key) for key in list(chunks)[:300]) / 100 < 2_000
-    assert held / 10_000 < 300
+    assert memory_usage / 10_000 < 300
 
 
 def _make_queues(database_url, count):

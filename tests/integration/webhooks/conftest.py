@@ -109,9 +109,9 @@ class Bench:
 
     async def hook(self, source: str, **more: object) -> Webhook:
         """Create a webhook `hook` to the receiver, unless `url` is given."""
-        told = {"url": self.url, "timeout_ms": 2_000, **more}
-        wanted = WebhookSpec(source=Source.of(source), **told)  # type: ignore[arg-type]
-        webhook, _ = await self.storage.webhooks.put(HOOK, wanted)
+        fields = {"url": self.url, "timeout_ms": 2_000, **more}
+        webhook_spec = WebhookSpec(source=Source.of(source), **fields)  # type: ignore[arg-type]
+        webhook, _ = await self.storage.webhooks.put(HOOK, webhook_spec)
         return webhook
 
     async def endpoint(
@@ -176,8 +176,8 @@ class Bench:
 
     def deliverer(self, storage: Storage | None = None, **more: object) -> Deliverer:
         """Create a complete deliverer."""
-        given = {"clock": self.clock, "chance": lambda: 0.5, **more}
-        return Deliverer(storage or self.storage, ALLOW, self.counters, **given)  # type: ignore[arg-type]
+        fields = {"clock": self.clock, "chance": lambda: 0.5, **more}
+        return Deliverer(storage or self.storage, ALLOW, self.counters, **fields)  # type: ignore[arg-type]
 
 
 @pytest.fixture

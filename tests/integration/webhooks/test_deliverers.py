@@ -33,7 +33,7 @@ pytestmark = pytest.mark.one_store
 
 async def send(storage, *bodies: bytes, queue: QueueName = ORDERS) -> list[str]:
     sent = await storage.queues.send(queue, [NewMessage(body) for body in bodies])
-    return [one.message_id for one in sent]
+    return [message.message_id for message in sent]
 
 
 async def many_hooks(bench, storage, count: int) -> None:
@@ -45,18 +45,18 @@ async def many_hooks(bench, storage, count: int) -> None:
 
 async def test_two_deliverers_share_webhooks(bench, storage, receiver):
     await many_hooks(bench, storage, 5)
-    one, other = bench.deliverer(), bench.deliverer()
+    deliverer, other = bench.deliverer(), bench.deliverer()
 
-    await one.heartbeat()
-    alone = len(one.served)
+    await deliverer.heartbeat()
+    alone = len(deliverer.served)
     await other.heartbeat()
-    await one.heartbeat()
+    await deliverer.heartbeat()
     await other.heartbeat()
-    shared = sorted([*one.served, *other.served])
+    shared = sorted([*deliverer.served, *other.served])
     for number in range(5):
         await send(storage, b"hello", queue=QueueName(f"q{number}"))
     await receiver.until(5)
-    await one._leave()
+    await deliverer._leave()
     await other.heartbeat()
     heir = len(other.served)
     await other._leave()
@@ -276,7 +276,7 @@ async def test_delivery_is_resent_under_its_id_even_after_success(
     )
     assert [(got.event_id, got.body) for got in receiver.requests] == [(message_id, b"hello")] * 3
     assert (delivery.status, delivery.attempts) == (DeliveryStatus.DELIVERED, 3)
-    assert [one.resent for one in delivery.last_attempts] == [False, True, True]
+    assert [last_attempt.resent for last_attempt in delivery.last_attempts] == [False, True, True]
 
 
 async def test_waiting_message_is_acknowledged_by_successful_resend(
@@ -344,9 +344,11 @@ async def test_concurrent_requested_deliveries_are_limited(bench, storage, recei
     await bench.queue_hook(timeout_ms=500)
     receiver.default_behaviour = hang
 
-    told = await asyncio.gather(*(requested.test(HOOK) for _ in range(20)), return_exceptions=True)
+    results = await asyncio.gather(
+        *(requested.test(HOOK) for _ in range(20)), return_exceptions=True
+    )
 
-    assert sum(isinstance(one, WebhookBusy) for one in told) == 4
+    assert sum(isinstance(result, WebhookBusy) for result in results) == 4
 
 
 async def test_unknown_webhook_or_delivery_is_not_found(bench, requested):

@@ -40,7 +40,7 @@ async def append(storage, *bodies: bytes, shard: int = 0) -> None:
 
 async def committed(storage) -> dict[int, int | None]:
     _, _, shards = await storage.groups.describe(READERS)
-    return {shard: found.committed for shard, found in shards.items()}
+    return {shard: actual_shard.committed for shard, actual_shard in shards.items()}
 
 
 async def test_records_are_posted_in_order_and_committed(bench, storage, receiver):
@@ -135,7 +135,7 @@ async def test_record_is_dead_lettered_to_queue_and_shard_continues(
     assert letter.body == b"bad"
     assert {name: value for name, _, value in letter.system}[":source_offset"] == b"0"
     assert receiver.bodies == [b"bad", b"good"]
-    assert [one.status for one in await bench.deliveries()] == [
+    assert [delivery.status for delivery in await bench.deliveries()] == [
         DeliveryStatus.FAILED,
         DeliveryStatus.DELIVERED,
     ]
@@ -294,12 +294,12 @@ async def test_shards_are_released_to_other_member_while_being_read(bench, stora
         await append(storage, b"%d" % shard, shard=shard)
     await receiver.until(4)
 
-    told = await storage.groups.join(READERS, member_id="other")
+    membership = await storage.groups.join(READERS, member_id="other")
     async with asyncio.timeout(4):
-        while len(told.assigned) < 2:
+        while len(membership.assigned) < 2:
             await asyncio.sleep(0.05)
-            told = await storage.groups.heartbeat(READERS, "other", owned=[])
-    others = {place.shard for place in told.assigned}
+            membership = await storage.groups.heartbeat(READERS, "other", owned=[])
+    others = {place.shard for place in membership.assigned}
     for shard in range(4):
         await append(storage, b"again %d" % shard, shard=shard)
     await receiver.until(6)

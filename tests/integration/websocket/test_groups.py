@@ -58,7 +58,11 @@ async def assigned(socket: Socket, number: int) -> dict[int, int]:
 
 async def committed(storage) -> dict[int, int]:
     _, _, shards = await storage.groups.describe(READERS)
-    return {shard: found.committed for shard, found in shards.items() if found.committed}
+    return {
+        shard: actual_shard.committed
+        for shard, actual_shard in shards.items()
+        if actual_shard.committed
+    }
 
 
 def numbers(records: list[Frame]) -> list[int]:
@@ -75,12 +79,12 @@ async def test_one_socket_reads_every_shard_and_ack_commits(server, storage):
         await socket.records(2, shard=1)
 
         await socket.send_frame("ack", sub="a", shard=0, up_to=2)
-        told = await socket.request("ack", sub="a", shard=1, up_to=2)
+        reply = await socket.request("ack", sub="a", shard=1, up_to=2)
         done = await committed(storage)
 
     assert shards == {0: 0, 1: 0}
     assert numbers(first) == [0, 1, 2]
-    assert told["type"] == "ok"
+    assert reply["type"] == "ok"
     assert done == {0: 2, 1: 2}
 
 
@@ -94,10 +98,10 @@ async def test_next_member_continues_at_committed_offset(server, storage):
     async with server.socket() as other:
         await share(other)
         shards = await assigned(other, 2)
-        found = await other.records(2)
+        records = await other.records(2)
 
     assert shards[0] == 3
-    assert numbers(found) == [3, 4]
+    assert numbers(records) == [3, 4]
 
 
 async def test_ack_is_idempotent_and_never_moves_back(server, storage):
@@ -106,10 +110,12 @@ async def test_ack_is_idempotent_and_never_moves_back(server, storage):
         await share(socket)
         await socket.records(5)
 
-        told = [await socket.request("ack", sub="a", shard=0, up_to=up_to) for up_to in (4, 4, 2)]
+        replies = [
+            await socket.request("ack", sub="a", shard=0, up_to=up_to) for up_to in (4, 4, 2)
+        ]
         beyond = await socket.request("ack", sub="a", shard=0, up_to=99)
 
-    assert [one["type"] for one in told] == ["ok"] * 3
+    assert [reply["type"] for reply in replies] == ["ok"] * 3
     assert (await committed(storage))[0] == 4
     assert beyond["problem"]["code"] == "offset_out_of_range"
 
@@ -117,63 +123,63 @@ async def test_ack_is_idempotent_and_never_moves_back(server, storage):
 async def test_second_socket_gets_shard_once_released(server, storage):
     await put(storage, 0, 0, 3)
     await put(storage, 1, 0, 3)
-    async with server.socket() as one, server.socket() as other:
-        await share(one)
-        await one.records(3, shard=0)
-        await one.records(3, shard=1)
+    async with server.socket() as socket, server.socket() as other:
+        await share(socket)
+        await socket.records(3, shard=0)
+        await socket.records(3, shard=1)
         await share(other)
 
-        revoking = await one.receive_frame("revoking")
+        revoking = await socket.receive_frame("revoking")
         [shard] = revoking["shards"]
-        await one.request("ack", sub="a", shard=shard, up_to=1)
-        await one.send_frame("give_up", sub="a", shards=[shard])
-        revoked = await one.receive_frame("revoked")
+        await socket.request("ack", sub="a", shard=shard, up_to=1)
+        await socket.send_frame("give_up", sub="a", shards=[shard])
+        revoked = await socket.receive_frame("revoked")
         shards = await assigned(other, 1)
-        found = await other.records(2)
-        refused = await one.request("ack", sub="a", shard=shard, up_to=3)
+        records = await other.records(2)
+        refused = await socket.request("ack", sub="a", shard=shard, up_to=3)
 
     assert revoking["deadline_seconds"] == 1.5
     assert revoked["shards"] == [shard]
     assert shards == {shard: 1}
-    assert numbers(found) == [1, 2]
+    assert numbers(records) == [1, 2]
     assert refused["problem"]["code"] == "stale_generation"
 
 
 async def test_fully_acknowledged_shard_is_revoked_without_asking(server, storage):
     await put(storage, 0, 0, 3)
-    async with server.socket() as one, server.socket() as other:
-        await share(one)
-        await one.records(3, shard=0)
-        await one.request("ack", sub="a", shard=0, up_to=3)
+    async with server.socket() as socket, server.socket() as other:
+        await share(socket)
+        await socket.records(3, shard=0)
+        await socket.request("ack", sub="a", shard=0, up_to=3)
         await share(other)
 
-        await one.receive_frame("revoked")
+        await socket.receive_frame("revoked")
         await assigned(other, 1)
-        await one.expect_nothing("revoking", seconds=0.1)
+        await socket.expect_nothing("revoking", seconds=0.1)
 
 
 async def test_unreleased_shard_is_revoked_at_deadline(server, storage):
     await put(storage, 0, 0, 3)
     await put(storage, 1, 0, 3)
-    async with server.socket() as one, server.socket() as other:
-        await share(one)
-        await one.records(6)
+    async with server.socket() as socket, server.socket() as other:
+        await share(socket)
+        await socket.records(6)
         await share(other)
-        await one.receive_frame("revoking")
+        await socket.receive_frame("revoking")
 
         shards = await assigned(other, 1)
-        revoked = await one.receive_frame("revoked")
+        revoked = await socket.receive_frame("revoked")
 
     assert revoked["shards"] == list(shards)
 
 
 async def test_disconnected_member_keeps_its_shards_until_timeout(forgetful, storage):
-    async with forgetful.socket() as one, forgetful.socket() as other:
-        await share(one)
-        await assigned(one, 2)
+    async with forgetful.socket() as socket, forgetful.socket() as other:
+        await share(socket)
+        await assigned(socket, 2)
         await share(other)
         await assigned(other, 1)
-        one.cut()
+        socket.cut()
 
         await other.expect_nothing("assigned", seconds=0.4)
         await assigned(other, 1)
@@ -192,19 +198,19 @@ async def test_resumed_member_keeps_shards_and_misses_nothing(server, storage):
         resume = {"session": socket.welcome["session"], "seq": first["seq"]}
         await again.hello(resume=resume)
         shards = await assigned(again, 2)
-        found = await again.records(3)
-        told = await again.request("ack", sub="a", shard=0, up_to=6)
+        records = await again.records(3)
+        request = await again.request("ack", sub="a", shard=0, up_to=6)
 
     assert shards[0] == 3
-    assert numbers(found) == [3, 4, 5]
-    assert told["type"] == "ok"
+    assert numbers(records) == [3, 4, 5]
+    assert request["type"] == "ok"
 
 
 async def test_closed_socket_leaves_group_immediately(server, storage):
     async with server.socket() as other:
-        async with server.socket() as one:
-            await share(one)
-            await assigned(one, 2)
+        async with server.socket() as socket:
+            await share(socket)
+            await assigned(socket, 2)
             await share(other)
             await assigned(other, 1)
 
@@ -223,9 +229,9 @@ async def test_children_follow_once_their_parent_is_committed(server, storage):
         await socket.expect_nothing("records", seconds=0.3)
 
         await socket.request("ack", sub="a", shard=0, up_to=3)
-        found = await socket.records(1, shard=2)
+        records = await socket.records(1, shard=2)
 
-    assert numbers(found) == [10]
+    assert numbers(records) == [10]
 
 
 async def test_parent_committed_before_closing_is_finished(server, storage):
@@ -237,9 +243,9 @@ async def test_parent_committed_before_closing_is_finished(server, storage):
         await storage.streams.split(CLICKS, 0, RING_SIZE // 4)
         await put(storage, 2, 10, 1)
 
-        found = await socket.records(1, shard=2)
+        records = await socket.records(1, shard=2)
 
-    assert numbers(found) == [10]
+    assert numbers(records) == [10]
 
 
 async def test_reset_moves_active_member(server, storage):
@@ -251,9 +257,9 @@ async def test_reset_moves_active_member(server, storage):
         await storage.groups.reset(READERS, ResetSpec(to=ResetTo.EARLIEST))
 
         await socket.receive_frame("revoked")
-        found = await socket.records(5)
+        records = await socket.records(5)
 
-    assert numbers(found) == [0, 1, 2, 3, 4]
+    assert numbers(records) == [0, 1, 2, 3, 4]
 
 
 async def test_deleting_group_ends_its_subscriptions(server, storage):
@@ -262,25 +268,25 @@ async def test_deleting_group_ends_its_subscriptions(server, storage):
         await assigned(socket, 2)
         await storage.groups.delete(READERS)
 
-        told = await socket.receive_frame("error", sub="a")
+        frame = await socket.receive_frame("error", sub="a")
 
-    assert told["problem"]["code"] == "group_not_found"
+    assert frame["problem"]["code"] == "group_not_found"
 
 
 async def test_group_of_another_stream_is_rejected(server, storage):
     await storage.catalog.put_stream(StreamName("others"), StreamSpec())
     async with server.socket() as socket:
-        told = await socket.request("subscribe", sub="a", source="stream:others", group="readers")
+        reply = await socket.request("subscribe", sub="a", source="stream:others", group="readers")
 
-    assert told["problem"]["errors"][0]["pointer"] == "/source"
+    assert reply["problem"]["errors"][0]["pointer"] == "/source"
 
 
 async def test_queue_settlements_are_rejected_for_group(server):
     async with server.socket() as socket:
         await share(socket)
-        told = await socket.request("nack", sub="a", receipt_handles=["x"])
+        reply = await socket.request("nack", sub="a", receipt_handles=["x"])
 
-    assert told["problem"]["errors"][0]["pointer"] == "/up_to"
+    assert reply["problem"]["errors"][0]["pointer"] == "/up_to"
 
 
 async def test_group_at_latest_starts_there(storage):
@@ -293,9 +299,9 @@ async def test_group_at_latest_starts_there(storage):
         await assigned(socket, 1)
         await put(storage, 0, 3, 1)
 
-        found = await socket.records(1)
+        records = await socket.records(1)
 
-    assert numbers(found) == [3]
+    assert numbers(records) == [3]
 
 
 async def test_every_record_is_committed_while_members_change(server, storage):

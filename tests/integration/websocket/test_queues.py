@@ -61,10 +61,10 @@ async def test_message_is_received_and_acknowledged(server, storage):
         await send(storage, b"one")
 
         [message] = await socket.messages(1)
-        told = await socket.request("ack", sub="a", receipt_handles=[message["receipt_handle"]])
+        reply = await socket.request("ack", sub="a", receipt_handles=[message["receipt_handle"]])
 
     assert message["body"] == "one"
-    assert told["results"] == [{"status": "ok"}]
+    assert reply["results"] == [{"status": "ok"}]
     assert await counts(storage) == (0, 0)
 
 
@@ -114,14 +114,14 @@ async def test_extension_returns_new_deadline(server, storage):
         await send(storage, b"one")
         [first] = await socket.messages(1)
 
-        told = await socket.request(
+        reply = await socket.request(
             "extend",
             sub="a",
             receipt_handles=[first["receipt_handle"]],
             visibility_timeout_seconds=60,
         )
 
-    assert told["results"][0]["visible_at"] > first["visible_at"]
+    assert reply["results"][0]["visible_at"] > first["visible_at"]
 
 
 async def test_expired_handle_is_rejected_and_socket_stays_open(server, storage):
@@ -133,11 +133,11 @@ async def test_expired_handle_is_rejected_and_socket_stays_open(server, storage)
 
         await socket.send_frame("ack", sub="a", receipt_handles=handles(first))
         refused = await socket.receive_frame("error", sub="a")
-        told = await socket.request("ack", sub="a", receipt_handles=handles(first))
+        reply = await socket.request("ack", sub="a", receipt_handles=handles(first))
 
     assert refused["problem"]["code"] == "receipt_handle_expired"
     assert refused["receipt_handles"] == handles(first)
-    assert (told["failed"], told["results"][0]["status"]) == (1, "error")
+    assert (reply["failed"], reply["results"][0]["status"]) == (1, "error")
 
 
 async def test_ack_is_idempotent(server, storage):
@@ -146,11 +146,11 @@ async def test_ack_is_idempotent(server, storage):
         await send(storage, b"one")
         first = await socket.messages(1)
 
-        told = [
+        replies = [
             await socket.request("ack", sub="a", receipt_handles=handles(first)) for _ in range(2)
         ]
 
-    assert [one["failed"] for one in told] == [0, 0]
+    assert [reply["failed"] for reply in replies] == [0, 0]
 
 
 async def test_invalid_settlement_does_not_affect_others(server, storage):
@@ -162,11 +162,11 @@ async def test_invalid_settlement_does_not_affect_others(server, storage):
         refused = await socket.request("ack", sub="a", receipt_handles=["nonsense"])
         await socket.send_frame("ack", sub="a")
         missing = await socket.receive_frame("error", sub="a")
-        told = await socket.request("ack", sub="a", receipt_handles=handles(first))
+        reply = await socket.request("ack", sub="a", receipt_handles=handles(first))
 
     assert refused["results"][0]["error"]["code"] == "receipt_handle_invalid"
     assert missing["problem"]["errors"][0]["pointer"] == "/receipt_handles"
-    assert told["failed"] == 0
+    assert reply["failed"] == 0
 
 
 # ── Credit ──
@@ -223,9 +223,9 @@ async def test_deliveries_of_live_socket_are_extended(server, storage):
         first = await socket.messages(1)
 
         await socket.expect_nothing("messages", "error", seconds=1.2)
-        told = await socket.request("ack", sub="a", receipt_handles=handles(first))
+        reply = await socket.request("ack", sub="a", receipt_handles=handles(first))
 
-    assert told["failed"] == 0
+    assert reply["failed"] == 0
 
 
 async def test_closed_socket_releases_its_messages_immediately(server, storage):
@@ -258,10 +258,10 @@ async def test_disconnected_socket_keeps_its_messages_until_timeout(forgetful, s
 
         socket.cut()
         await asyncio.sleep(0.2)
-        held = await counts(storage)
+        cached_counts = await counts(storage)
         await until(storage, ready=1, in_flight=0)
 
-    assert held == (0, 1)
+    assert cached_counts == (0, 1)
 
 
 # ── Resuming ──
@@ -280,7 +280,7 @@ async def test_session_continues_over_another_socket(server, storage):
         before = {"session": socket.welcome["session"], "seq": 0}
         welcome = await again.hello(resume=before)
         messages = await again.messages(2)
-        told = await again.request("ack", sub="a", receipt_handles=handles(messages))
+        request = await again.request("ack", sub="a", receipt_handles=handles(messages))
         await send(storage, b"new")
         [new] = await again.messages(1)
 
@@ -289,7 +289,7 @@ async def test_session_continues_over_another_socket(server, storage):
     sent = [message for frame in frames for message in frame["messages"]]
     assert handles(messages) == handles(sent)  # the same deliveries
     assert [message["receive_count"] for message in messages] == [1, 1]
-    assert told["failed"] == 0
+    assert request["failed"] == 0
     assert new["body"] == "new"
 
 
@@ -304,9 +304,9 @@ async def test_acknowledged_frames_are_not_sent_again(server, storage):
         before = {"session": socket.welcome["session"], "seq": frame["seq"]}
         await again.hello(resume=before)
         await again.expect_nothing("messages")
-        told = await again.request("ack", sub="a", receipt_handles=handles(frame["messages"]))
+        request = await again.request("ack", sub="a", receipt_handles=handles(frame["messages"]))
 
-    assert told["failed"] == 0
+    assert request["failed"] == 0
 
 
 async def test_settled_messages_are_not_sent_again(server, storage):
@@ -356,15 +356,17 @@ async def test_concurrent_resumes_have_one_winner(server, storage):
         socket.cut()
     resume = {"session": socket.welcome["session"], "seq": 0}
 
-    async with server.socket(greet=False) as one, server.socket(greet=False) as other:
-        await asyncio.gather(*(each.send_frame("hello", resume=resume) for each in (one, other)))
+    async with server.socket(greet=False) as each_socket, server.socket(greet=False) as other:
+        await asyncio.gather(
+            *(each.send_frame("hello", resume=resume) for each in (each_socket, other))
+        )
         await asyncio.sleep(0.1)
         await send(storage, b"one")
-        ends = [asyncio.create_task(each.close_code()) for each in (one, other)]
+        ends = [asyncio.create_task(each.close_code()) for each in (each_socket, other)]
         await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
 
         [loser] = [task for task in ends if task.done()]
-        winner = one if loser is ends[1] else other
+        winner = each_socket if loser is ends[1] else other
         async with asyncio.timeout(PATIENCE_S):
             while not any(frame["type"] == "messages" for frame in winner.pending):  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
@@ -405,12 +407,12 @@ async def test_deleting_queue_ends_only_its_subscriptions(server, storage):
         await socket.subscribe("b", "queue:other")
 
         await storage.catalog.delete_queue(ORDERS)
-        told = await socket.receive_frame("error", sub="a")
+        frame = await socket.receive_frame("error", sub="a")
         over = await socket.request("ack", sub="a", receipt_handles=["x"])
         await storage.queues.send(other, [NewMessage(b"goes on")])
         [message] = await socket.messages(1)
 
-    assert told["problem"]["code"] == "queue_not_found"
+    assert frame["problem"]["code"] == "queue_not_found"
     assert over["problem"]["errors"][0]["pointer"] == "/sub"
     assert message["body"] == "goes on"
 
@@ -434,7 +436,7 @@ async def test_pause_and_resume_of_queue_are_announced(server, storage):
 async def test_message_received_during_pause_is_not_delivered(server, storage, monkeypatch):
     """A receive requested before the pause could return after the client was told of it."""
     await send(storage, b"one")
-    taken = await storage.queues.receive(ORDERS)
+    messages = await storage.queues.receive(ORDERS)
     receive = type(storage.queues).receive
     arrives = asyncio.Event()
 
@@ -442,7 +444,7 @@ async def test_message_received_during_pause_is_not_delivered(server, storage, m
         if arrives.is_set():
             return await receive(*asked, **more)
         await arrives.wait()
-        return taken
+        return messages
 
     monkeypatch.setattr(type(storage.queues), "receive", late)
     async with server.socket() as socket:

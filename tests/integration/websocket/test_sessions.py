@@ -48,10 +48,10 @@ def address(server: Server) -> str:
 
 async def refusal(server: Server, **options) -> httpx.Response:
     """Open a socket that is rejected; returns the response to the upgrade."""
-    with pytest.raises(InvalidStatus) as told:
+    with pytest.raises(InvalidStatus) as error_info:
         async with connect(address(server), **options):
             pass
-    response = told.value.response
+    response = error_info.value.response
     assert response.body is not None
     return httpx.Response(
         response.status_code,
@@ -102,11 +102,11 @@ async def test_client_without_subprotocol_uses_json(server):
 
 async def test_plain_request_returns_426(server):
     async with httpx.AsyncClient() as client:
-        told = await client.get(f"{server.url}/v1/ws")
+        response = await client.get(f"{server.url}/v1/ws")
 
-    assert told.status_code == 426
-    assert told.json()["code"] == "upgrade_required"
-    assert told.headers["upgrade"] == "websocket"
+    assert response.status_code == 426
+    assert response.json()["code"] == "upgrade_required"
+    assert response.headers["upgrade"] == "websocket"
 
 
 async def test_other_paths_reject_upgrade(server):
@@ -173,12 +173,12 @@ async def test_malformed_frame_closes_socket(server, payload):
 async def test_invalid_frame_is_answered_and_socket_stays_open(server, frame):
     async with server.socket() as socket:
         await socket.connection.send(json.dumps(frame))
-        told = await socket.receive_frame("error")
+        returned_frame = await socket.receive_frame("error")
         await socket.send_frame("ping")
         await socket.receive_frame("pong")
 
-    assert told["problem"]["code"] == "validation_failed"
-    assert told.get("id") == frame.get("id")
+    assert returned_frame["problem"]["code"] == "validation_failed"
+    assert returned_frame.get("id") == frame.get("id")
 
 
 async def test_one_message_can_hold_several_frames(server):
@@ -209,8 +209,8 @@ async def test_client_that_answers_no_ping_is_closed(server):
 async def test_client_that_reads_nothing_is_disconnected(storage):
     """The client has stopped reading, with more pending than the kernel buffers."""
     await storage.catalog.put_stream(CLICKS, StreamSpec(shards=1))
-    known = Limits(push_tick_ms=40, slow_consumer_ms=400, resume_ms=200)
-    async with running_server(storage, known) as server:
+    limits = Limits(push_tick_ms=40, slow_consumer_ms=400, resume_ms=200)
+    async with running_server(storage, limits) as server:
         for _ in range(40):
             await storage.streams.append(CLICKS, [Record(b"x" * 1_000_000)])
         host, port = server.url.removeprefix("http://").split(":")
@@ -247,12 +247,12 @@ async def test_stopping_server_announces_reconnect_and_accepts_acks(storage):
         server.stop()
         bye = await socket.receive_frame("bye")
         handle = messages[0]["receipt_handle"]
-        told = await socket.request("ack", sub="a", receipt_handles=[handle])
+        reply = await socket.request("ack", sub="a", receipt_handles=[handle])
         code = await socket.close_code()
 
     assert (bye["code"], bye["reconnect"]) == (4001, True)
     assert 0 <= bye.get("after_seconds", 0) <= 5
-    assert told["failed"] == 0
+    assert reply["failed"] == 0
     assert code == 1012
     stats = await storage.queues.stats(ORDERS)
     assert (stats.ready, stats.in_flight) == (0, 1)  # its client may still be processing it
@@ -264,24 +264,24 @@ async def test_stopping_server_announces_reconnect_and_accepts_acks(storage):
 async def test_messages_are_published_and_repeat_adds_nothing(server, storage):
     async with server.socket() as socket:
         item = {"body": "hello", "headers": {"a": "b"}}
-        told = [
+        replies = [
             await socket.request("publish", to="queue:orders", items=[item], idempotency_key="k")
             for _ in range(2)
         ]
 
-    assert [one["results"][0]["duplicate"] for one in told] == [False, True]
+    assert [reply["results"][0]["duplicate"] for reply in replies] == [False, True]
     [message] = await storage.queues.receive(ORDERS, messages_max=10)
     assert message.body == b"hello"
-    assert message.message_id == told[0]["results"][0]["id"]
+    assert message.message_id == replies[0]["results"][0]["id"]
 
 
 async def test_published_records_are_answered_individually(server, storage):
     async with server.socket(packed=True) as socket:
         items = [{"data": b"\x00", "key": "k"}, {"data": "text"}]
-        told = await socket.request("publish", to="stream:clicks", items=items)
+        reply = await socket.request("publish", to="stream:clicks", items=items)
 
-    assert [(one["shard"], one["offset"]) for one in told["results"]] == [(0, 0), (0, 1)]
-    assert told["failed"] == 0
+    assert [(result["shard"], result["offset"]) for result in reply["results"]] == [(0, 0), (0, 1)]
+    assert reply["failed"] == 0
     read = await storage.streams.read_shard(CLICKS, 0, ReadFrom(offset=0))
     assert [at.record.data for at in read.records] == [b"\x00", b"text"]
 
@@ -359,7 +359,7 @@ async def test_random_frames_do_no_harm(server, storage, seed, caplog):
                 except Exception:
                     break
     async with server.socket() as socket:
-        told = await socket.request("publish", to="queue:orders", items=[{"body": "still there"}])
+        reply = await socket.request("publish", to="queue:orders", items=[{"body": "still there"}])
 
-    assert told["type"] == "ok"
+    assert reply["type"] == "ok"
     assert "request_failed" not in caplog.text

@@ -69,15 +69,15 @@ async def test_subscription_starts_at_requested_position(server, storage):
         }
         for sub, start in starts.items():
             await socket.subscribe(sub, "stream:clicks", start=start)
-        found = {
+        fields = {
             "earliest": numbers(await socket.records(3, sub="earliest")),
             "offset": numbers(await socket.records(2, sub="offset")),
             "time": numbers(await socket.records(3, sub="time")),
         }
         await put(storage, 3, 1)
-        found["future"] = numbers(await socket.records(1, sub="future"))
+        fields["future"] = numbers(await socket.records(1, sub="future"))
 
-    assert found == {"earliest": [0, 1, 2], "offset": [1, 2], "time": [0, 1, 2], "future": [3]}
+    assert fields == {"earliest": [0, 1, 2], "offset": [1, 2], "time": [0, 1, 2], "future": [3]}
 
 
 async def test_rest_cursor_is_position(server, storage):
@@ -88,12 +88,12 @@ async def test_rest_cursor_is_position(server, storage):
     cursor = encode_cursor(("records", stream.stream_id), {0: 2})
     async with server.socket() as socket:
         await socket.subscribe("a", "stream:clicks", start={"cursor": cursor})
-        found = await socket.records(1)
+        records = await socket.records(1)
         refused = await socket.request(
             "subscribe", sub="b", source="stream:clicks", start={"cursor": "x"}
         )
 
-    assert numbers(found) == [2]
+    assert numbers(records) == [2]
     assert refused["problem"]["code"] == "invalid_cursor"
 
 
@@ -112,18 +112,18 @@ async def test_rest_cursor_is_position(server, storage):
 )
 async def test_invalid_subscription_returns_problem(server, fields, code):
     async with server.socket() as socket:
-        asked = {"source": "stream:clicks", **fields}
-        told = await socket.request("subscribe", sub="a", **asked)
+        request = {"source": "stream:clicks", **fields}
+        reply = await socket.request("subscribe", sub="a", **request)
 
-    assert told["problem"]["code"] == code
+    assert reply["problem"]["code"] == code
 
 
 async def test_subscription_id_is_unique(server):
     async with server.socket() as socket:
         await socket.subscribe("a", "stream:clicks")
-        told = await socket.request("subscribe", sub="a", source="stream:clicks")
+        reply = await socket.request("subscribe", sub="a", source="stream:clicks")
 
-    assert told["problem"]["errors"][0]["pointer"] == "/sub"
+    assert reply["problem"]["errors"][0]["pointer"] == "/sub"
 
 
 # ── Credit and filters ──
@@ -185,10 +185,10 @@ async def test_resumed_reader_misses_and_repeats_nothing(server, storage):
         before = {"session": socket.welcome["session"], "seq": first["seq"]}
         welcome = await again.hello(resume=before)
         await again.send_frame("credit", sub="a", **ALL)
-        found = await again.records(35 - len(first["records"]))
+        records = await again.records(35 - len(first["records"]))
 
     assert welcome["resumed"]
-    assert numbers(first["records"] + found) == list(range(35))
+    assert numbers(first["records"] + records) == list(range(35))
 
 
 async def test_reader_disconnected_at_random_gets_each_record_once(server, storage):
@@ -246,9 +246,9 @@ async def test_five_hundred_sessions_resume_concurrently(server, storage):
             assert welcome["resumed"]
             return numbers(await socket.records(10))
 
-    found = await asyncio.gather(*(come_back(socket) for socket in some))
+    results = await asyncio.gather(*(come_back(socket) for socket in some))
 
-    assert found == [list(range(10, 20))] * 500
+    assert results == [list(range(10, 20))] * 500
 
 
 # ── Changes of the stream ──
@@ -272,8 +272,8 @@ async def halves(engines) -> AsyncGenerator[Server]:
 
 
 async def hear_gaps(socket: Socket) -> list[tuple[int, int, int, str]]:
-    told = [await socket.receive_frame("gap") for _ in range(2)]
-    return sorted((gap["shard"], gap["first"], gap["next"], gap["reason"]) for gap in told)
+    frames = [await socket.receive_frame("gap") for _ in range(2)]
+    return sorted((gap["shard"], gap["first"], gap["next"], gap["reason"]) for gap in frames)
 
 
 async def test_positions_in_expired_shards_are_gaps(halves, engines, clock):
@@ -336,10 +336,10 @@ async def test_expired_records_are_reported_as_gap(server, storage):
         await socket.subscribe("a", "stream:clicks", start={"offsets": {"0": 2}})
 
         gap = await socket.receive_frame("gap")
-        found = await socket.records(5)
+        records = await socket.records(5)
 
     assert (gap["shard"], gap["first"], gap["next"], gap["reason"]) == (0, 2, 5, "expired")
-    assert numbers(found) == [5, 6, 7, 8, 9]
+    assert numbers(records) == [5, 6, 7, 8, 9]
 
 
 async def test_children_follow_their_parents(server, storage):
@@ -351,7 +351,7 @@ async def test_children_follow_their_parents(server, storage):
         await storage.streams.split(CLICKS, 0, RING_SIZE // 2)
         for key in keys:
             await put(storage, 2, 1, key=key)
-        found = await socket.records(20, shard=0)
+        records = await socket.records(20, shard=0)
         ended = await socket.receive_frame("shard_ended")
         later: list[Frame] = []
         while len(later) < 20:
@@ -362,7 +362,7 @@ async def test_children_follow_their_parents(server, storage):
         await put(storage, 3, 1)
         last = await socket.receive_frame("records", shard=3)
 
-    assert numbers(found) == [1] * 20
+    assert numbers(records) == [1] * 20
     assert ended["children"] == [1, 2]
     assert sorted(record["key"] for record in later) == sorted(keys)
     assert numbers(last["records"]) == [3]
@@ -382,10 +382,10 @@ async def test_undelivered_end_of_shard_is_sent_again(server, storage):
     async with server.socket(greet=False) as again:
         await again.hello(resume={"session": socket.welcome["session"], "seq": first["seq"]})
         ended = await again.receive_frame("shard_ended")
-        found = await again.records(1)
+        records = await again.records(1)
 
     assert ended["shard"] == 0
-    assert numbers(found) == [3]
+    assert numbers(records) == [3]
 
 
 async def test_deleting_stream_ends_its_subscriptions(server, storage):
@@ -393,9 +393,9 @@ async def test_deleting_stream_ends_its_subscriptions(server, storage):
         await socket.subscribe("a", "stream:clicks")
         await storage.catalog.delete_stream(CLICKS)
 
-        told = await socket.receive_frame("error", sub="a")
+        frame = await socket.receive_frame("error", sub="a")
 
-    assert told["problem"]["code"] == "stream_not_found"
+    assert frame["problem"]["code"] == "stream_not_found"
 
 
 async def test_history_comes_from_archive_in_same_frames(storage, settings):
@@ -408,9 +408,9 @@ async def test_history_comes_from_archive_in_same_frames(storage, settings):
     async with running_server(storage, Limits()) as server, server.socket() as socket:
         await socket.subscribe("a", "stream:clicks", start=EARLIEST, credit=ALL)
 
-        found = await socket.records(25)
+        records = await socket.records(25)
 
-    assert numbers(found) == list(range(25))
+    assert numbers(records) == list(range(25))
 
 
 async def test_both_subprotocols_carry_same_records(server, storage):

@@ -25,8 +25,8 @@ def url(spark_service) -> str:
 @pytest.fixture(scope="session")
 def settings(spark_service) -> StorageSettings:
     """The store settings of the service, for archiving."""
-    found: StorageSettings = spark_service[1]
-    return found
+    storage_settings: StorageSettings = spark_service[1]
+    return storage_settings
 
 
 @pytest.fixture(scope="session")

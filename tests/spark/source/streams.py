@@ -37,7 +37,7 @@ class Stream:
 
     def put(self, numbers: Iterable[int], keys: int = 7, **more: Any) -> None:
         """Append numbered records, with rotating keys."""
-        records = [{"data": str(one), "key": f"k{one % keys}", **more} for one in numbers]
+        records = [{"data": str(number), "key": f"k{number % keys}", **more} for number in numbers]
         for first in range(0, len(records), 1000):
             told = self.http.post(
                 f"/v1/streams/{self.name}/records", json={"records": records[first : first + 1000]}
@@ -49,37 +49,37 @@ class Stream:
 
     @property
     def shards(self) -> list[Mapping[str, Any]]:
-        found: list[Mapping[str, Any]] = self.http.get(f"/v1/streams/{self.name}/shards").json()[
+        mappings: list[Mapping[str, Any]] = self.http.get(f"/v1/streams/{self.name}/shards").json()[
             "items"
         ]
-        return found
+        return mappings
 
     @property
     def extents(self) -> dict[int, tuple[int, int]]:
         """The oldest and the next offset of each shard."""
-        return {one["index"]: (one["start"], one["next"]) for one in self.shards}
+        return {shard["index"]: (shard["start"], shard["next"]) for shard in self.shards}
 
     def records(self) -> list[Mapping[str, Any]]:
         """Read all records, children after parents."""
         found: list[Mapping[str, Any]] = []
         cursor: dict[str, str] = {}
         while True:
-            told = self.http.get(f"/v1/streams/{self.name}/records", params=cursor).json()
-            assert not told["gaps"]
-            if not told["records"]:
+            body = self.http.get(f"/v1/streams/{self.name}/records", params=cursor).json()
+            assert not body["gaps"]
+            if not body["records"]:
                 return found
-            found += told["records"]
-            cursor = {"cursor": told["next_cursor"]}
+            found += body["records"]
+            cursor = {"cursor": body["next_cursor"]}
 
     def numbers(self) -> list[int]:
         """The numbers in the stream, in shard order."""
-        return [int(one["data"]) for one in self.records()]
+        return [int(record["data"]) for record in self.records()]
 
     def by_key(self) -> dict[str, list[int]]:
         """The numbers of each key, in order."""
         found: dict[str, list[int]] = defaultdict(list)
-        for one in self.records():
-            found[one["key"]].append(int(one["data"]))
+        for record in self.records():
+            found[record["key"]].append(int(record["data"]))
         return dict(found)
 
     def staging(self, settings: StorageSettings) -> Path:

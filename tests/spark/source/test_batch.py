@@ -42,12 +42,12 @@ def test_stream_is_read_as_data_frame(spark, stream):
     rows = frame.orderBy("shard", "offset").collect()
 
     assert frame.schema == RECORD
-    told = sorted(stream.records(), key=lambda one: (one["shard"], one["offset"]))
+    records = sorted(stream.records(), key=lambda record: (record["shard"], record["offset"]))
     assert [(row.shard, row.offset) for row in rows] == [
-        (one["shard"], one["offset"]) for one in told
+        (record["shard"], record["offset"]) for record in records
     ]
-    assert [row.key for row in rows] == [one.get("key") for one in told]
-    assert [_spelled(row.ts) for row in rows] == [one["arrival_time"] for one in told]
+    assert [row.key for row in rows] == [record.get("key") for record in records]
+    assert [_spelled(row.ts) for row in rows] == [record["arrival_time"] for record in records]
     first = next(row for row in rows if row.data == b"0")
     assert first.event_ts == datetime.fromisoformat("2026-01-31T12:00:00")
     assert [header.asDict() for header in first.headers] == [{"k": "colour", "t": "", "v": b"red"}]

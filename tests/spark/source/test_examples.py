@@ -93,14 +93,14 @@ def test_clicks_are_counted_into_stream_and_postgres(spark, http, url, dsn, tmp_
         ):
             query.awaitTermination()
 
-    told = put_clicks(clicks, [nth / 4 - 5 * (nth % 2) for nth in range(80)])
+    records = put_clicks(clicks, [nth / 4 - 5 * (nth % 2) for nth in range(80)])
     run()
     for one in ("stream", "postgres"):
         forget_last_commit(tmp_path / one)
-    told += put_clicks(clicks, [30 + nth / 4 - 5 * (nth % 2) for nth in range(80)])
+    records += put_clicks(clicks, [30 + nth / 4 - 5 * (nth % 2) for nth in range(80)])
     run()
 
-    expected = per_window(told)
+    expected = per_window(records)
     with psycopg.connect(dsn) as connection:
         rows = connection.execute("select since, page, clicks from clicks_per_page").fetchall()
     assert {(since, page): count for since, page, count in rows} == expected
@@ -111,7 +111,7 @@ def test_clicks_are_counted_into_stream_and_postgres(spark, http, url, dsn, tmp_
     }
     assert len(windows) == len(final)  # each window once
     assert windows.items() <= expected.items()
-    last = max(at for at, _ in told) - timedelta(minutes=10)
+    last = max(at for at, _ in records) - timedelta(minutes=10)
     assert windows.keys() == {key for key in expected if key[0] + timedelta(minutes=5) <= last}
 
 
@@ -143,15 +143,15 @@ async def test_table_is_rebuilt_by_replay(
     pay("ann", "refund", 200)
     async with a_worker(spark_of_the_run, settings):
         await asyncio.to_thread(rebuild)
-    made = told(dsn)
+    made = stored_totals(dsn)
     pay("bea", "payment", 50)
     await asyncio.to_thread(rebuild)  # repeated, as after a crash
 
     assert made == {"ann": 300, "bea": 300}
-    assert told(dsn) == {"ann": 300, "bea": 350}
+    assert stored_totals(dsn) == {"ann": 300, "bea": 350}
 
 
-def told(dsn: str) -> dict[str, int]:
+def stored_totals(dsn: str) -> dict[str, int]:
     with psycopg.connect(dsn) as connection:
         rows: list[tuple[str, int]] = connection.execute("select * from totals").fetchall()
     return dict(rows)

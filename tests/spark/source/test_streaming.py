@@ -102,7 +102,7 @@ def test_key_order_is_kept_across_splits_and_merges(spark, stream, checkpoint):
     stream.put(range(100, 150))
     stream.reshard(split={"shard": 0})
     stream.put(range(150, 250))
-    children = [one["index"] for one in stream.shards if one["parents"]]
+    children = [shard["index"] for shard in stream.shards if shard["parents"]]
     query.processAllAvailable()
     stream.reshard(merge=children)
     stream.put(range(250, 330))

@@ -50,7 +50,7 @@ def test_read_records_can_be_written_again(spark, stream, target):
     assert {key: sorted(some) for key, some in target.by_key().items()} == {
         key: sorted(some) for key, some in stream.by_key().items()
     }
-    assert all(one["headers"] == {"colour": "red"} for one in target.records())
+    assert all(record["headers"] == {"colour": "red"} for record in target.records())
 
 
 def test_named_write_is_idempotent(spark, target, settings):

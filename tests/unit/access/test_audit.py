@@ -59,9 +59,9 @@ def test_canonical_form_survives_json_round_trip(shown):
 def test_entry_hash_can_be_recomputed_from_its_json():
     [entry] = entries(1)
     fields = entry.fields()
-    said = {name: value for name, value in fields.items() if name != "hash"}
+    printed_fields = {name: value for name, value in fields.items() if name != "hash"}
 
-    line = json.dumps(said, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    line = json.dumps(printed_fields, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
     assert entry.hash == hashlib.sha256(line.encode()).hexdigest() == hash_of(fields)
 
@@ -110,18 +110,18 @@ def test_swapped_entries_are_detected_even_when_renumbered():
 
 
 def test_rewritten_log_is_detected_by_recorded_hash():
-    noted = entries(3)[-1]
+    entry = entries(3)[-1]
     anew = entries(5, principal="somebody else")
 
-    fault = Chain(whole=True, recorded=(noted.seq, noted.hash)).look(one.fields() for one in anew)
+    fault = Chain(whole=True, recorded=(entry.seq, entry.hash)).look(one.fields() for one in anew)
 
     assert fault is not None
     assert (fault.seq, "rewritten" in fault.detail) == (3, True)
 
 
 def test_truncated_log_is_detected_by_recorded_sequence_number():
-    noted = entries(5)[-1]
-    chain = Chain(whole=True, recorded=(noted.seq, noted.hash))
+    recorded_entry = entries(5)[-1]
+    chain = Chain(whole=True, recorded=(recorded_entry.seq, recorded_entry.hash))
 
     assert chain.look(entry.fields() for entry in entries(4)) is None
 
@@ -179,7 +179,7 @@ def test_caller_text_is_truncated_and_printable(text):
 
 
 def asked_for(**texts):
-    said = {
+    request = {
         "namespace": "default",
         "principal": "ada",
         "credential": "k1",
@@ -190,7 +190,7 @@ def asked_for(**texts):
         "resource": "queues/orders",
         "request_id": "r",
     }
-    return AuditedCall.of(at_ms=1_700_000_000_123, protocol=ApiProtocol.REST, **(said | texts))
+    return AuditedCall.of(at_ms=1_700_000_000_123, protocol=ApiProtocol.REST, **(request | texts))
 
 
 def entries(count, **texts):

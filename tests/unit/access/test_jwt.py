@@ -66,9 +66,9 @@ def token(clock: ManualClock) -> Callable[..., str]:
             "exp": now_s + 600,
             "groups": ["producer", "people"],
         }
-        told = {name: value for name, value in (good | claims).items() if value is not None}
+        fields = {name: value for name, value in (good | claims).items() if value is not None}
         return jwt.encode(
-            told, key or own_key, algorithm or own_algorithm, headers={"kid": kid} if kid else {}
+            fields, key or own_key, algorithm or own_algorithm, headers={"kid": kid} if kid else {}
         )
 
     return make
@@ -309,7 +309,7 @@ async def test_concurrent_callers_share_one_key_fetch(issuers, token, server):
     server.hold.set()
 
     principals = await asyncio.gather(*callers[1:])
-    assert [one.name for one in principals] == ["ann", "ann"]
+    assert [principal.name for principal in principals] == ["ann", "ann"]
     assert server.requests == 1
 
 
@@ -404,10 +404,10 @@ def test_setting_is_list_of_issuers():
     ],
 )
 def test_invalid_setting_is_rejected(wrong, why):
-    said = {name: value for name, value in (GOOD | wrong).items() if value is not None}
+    fields = {name: value for name, value in (GOOD | wrong).items() if value is not None}
 
     with pytest.raises(ValueError, match=f"(?i){re.escape(why)}"):
-        read_issuers(json.dumps([said]))
+        read_issuers(json.dumps([fields]))
 
 
 def test_duplicate_issuer_is_rejected():

@@ -34,7 +34,7 @@ def process(role, lag_ms=0.0):
 ALL_PROCESSES = tuple(process(role) for role in ProcessRole)
 
 
-def look(**facts):
+def alerts_for(**facts):
     told: dict[str, Any] = {
         "now_ms": NOW_MS,
         "queues": {},
@@ -54,16 +54,16 @@ def look(**facts):
 def test_healthy_deployment_has_no_alerts():
     queues = {"orders": QueueSample(ready=5, oldest_ready_at_ms=NOW_MS - 1000)}
 
-    assert look(queues=queues) == []
+    assert alerts_for(queues=queues) == []
 
 
 def test_queue_without_receivers_is_most_severe():
     stuck = QueueSample(ready=3, oldest_ready_at_ms=LONG_AGO_MS, received_per_second=0.0)
     behind = QueueSample(ready=3, oldest_ready_at_ms=LONG_AGO_MS, received_per_second=2.0)
 
-    found = look(queues={"behind": behind, "stuck": stuck})
+    alerts = alerts_for(queues={"behind": behind, "stuck": stuck})
 
-    assert [(one.level, one.title) for one in found] == [
+    assert [(result.level, result.title) for result in alerts] == [
         (BAD, "No consumer receives from stuck"),
         (WARN, "behind is falling behind"),
     ]
@@ -72,17 +72,17 @@ def test_queue_without_receivers_is_most_severe():
 def test_paused_queue_is_reported_as_paused():
     stuck = QueueSample(ready=3, oldest_ready_at_ms=LONG_AGO_MS)
 
-    [found] = look(queues={"orders": stuck}, paused=frozenset({"orders"}))
+    [alert] = alerts_for(queues={"orders": stuck}, paused=frozenset({"orders"}))
 
-    assert (found.level, found.title) == (WARN, "orders is paused")
+    assert (alert.level, alert.title) == (WARN, "orders is paused")
 
 
 def test_new_dead_letters_are_more_severe_than_old_ones():
     queues = {"old": QueueSample(dead_lettered=9), "new": QueueSample(dead_lettered=1)}
 
-    found = look(queues=queues, died={"new": 1})
+    alerts = alerts_for(queues=queues, died={"new": 1})
 
-    assert [(one.level, one.path) for one in found] == [
+    assert [(result.level, result.path) for result in alerts] == [
         (BAD, "/ui/queues/new/dead-letters"),
         (WARN, "/ui/queues/old/dead-letters"),
     ]
@@ -91,39 +91,44 @@ def test_new_dead_letters_are_more_severe_than_old_ones():
 def test_many_alerts_of_one_kind_are_summarised():
     queues = {f"q{number:05}": QueueSample(dead_lettered=number + 1) for number in range(10_000)}
 
-    found = look(queues=queues)
+    alerts = alerts_for(queues=queues)
 
-    assert len(found) == NAMED_MAX + 1
-    assert found[0].title == "10\u202f000 dead letters in q09999"
-    assert found[-1].title == "9\u202f994 more queues with dead letters"
-    assert found[-1].parameters == {"state": "dead"}
+    assert len(alerts) == NAMED_MAX + 1
+    assert alerts[0].title == "10\u202f000 dead letters in q09999"
+    assert alerts[-1].title == "9\u202f994 more queues with dead letters"
+    assert alerts[-1].parameters == {"state": "dead"}
 
 
 def test_group_without_members_precedes_lagging_group():
     late = {"lag_records": 5, "unread_at_ms": LONG_AGO_MS}
 
-    found = look(groups={"a": GroupSample(members=2, **late), "b": GroupSample(**late)})
+    alerts = alerts_for(groups={"a": GroupSample(members=2, **late), "b": GroupSample(**late)})
 
-    assert [one.title for one in found] == ["Group b has no members", "Group a is lagging"]
+    assert [result.title for result in alerts] == ["Group b has no members", "Group a is lagging"]
 
 
 def test_store_memory_has_warning_and_error_thresholds():
     nearly = TotalSample(memory_used_bytes=81, memory_max_bytes=100)
     full = TotalSample(memory_used_bytes=round(MEMORY_FULL * 100), memory_max_bytes=100)
 
-    assert [one.title for one in look(total=nearly)] == ["The hot store is nearly full"]
-    assert [(one.level, one.title) for one in look(total=full)] == [(BAD, "The hot store is full")]
+    assert [alert.title for alert in alerts_for(total=nearly)] == ["The hot store is nearly full"]
+    assert [(alert.level, alert.title) for alert in alerts_for(total=full)] == [
+        (BAD, "The hot store is full")
+    ]
 
 
 def test_missing_and_overloaded_processes_are_reported():
     processes = (process(ProcessRole.API, lag_ms=900),)
 
-    found = look(processes=processes)
+    alerts = alerts_for(processes=processes)
 
-    assert [one.title for one in found] == ["No sweeper is running", "Process 7 is overloaded"]
+    assert [result.title for result in alerts] == [
+        "No sweeper is running",
+        "Process 7 is overloaded",
+    ]
 
 
 def test_deployment_alerts_are_hidden_from_namespace_viewers():
-    found = look(processes=(), checks={"redis": "no answer"}, sees_deployment=False)
+    alerts = alerts_for(processes=(), checks={"redis": "no answer"}, sees_deployment=False)
 
-    assert found == []
+    assert alerts == []

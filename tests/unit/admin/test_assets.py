@@ -14,12 +14,12 @@ TEMPLATES = Path("api/admin/templates")
 
 
 def test_vendored_files_match_the_manifest():
-    told = tomllib.loads((STATIC / "vendor/VENDOR.toml").read_text())["asset"]
+    asset = tomllib.loads((STATIC / "vendor/VENDOR.toml").read_text())["asset"]
 
-    digests = {one["file"]: one["sha256"] for one in told}
+    digests = {one["file"]: one["sha256"] for one in asset}
 
     there = {path.name for path in (STATIC / "vendor").iterdir()}
-    licences = {one["licence_file"] for one in told}
+    licences = {one["licence_file"] for one in asset}
     assert there == digests.keys() | licences | {"VENDOR.toml"}
     for name, digest in digests.items():
         assert hashlib.sha256((STATIC / "vendor" / name).read_bytes()).hexdigest() == digest, name

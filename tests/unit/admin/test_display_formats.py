@@ -90,11 +90,11 @@ def test_control_and_bidi_characters_are_escaped():
 
 @given(st.binary(max_size=2000), st.sampled_from(["", *BodyForm]))
 def test_arbitrary_bytes_can_be_shown(body, form):
-    told = preview(body, form)
+    returned_preview = preview(body, form)
 
-    assert told.form in told.forms
-    assert told.size_bytes == len(body)
-    assert "\u202e" not in told.text
+    assert returned_preview.form in returned_preview.forms
+    assert returned_preview.size_bytes == len(body)
+    assert "\u202e" not in returned_preview.text
     summary(body)
 
 

@@ -80,18 +80,18 @@ def test_closed_shards_have_no_neighbours():
     room=st.integers(0, 20),
 )
 def test_page_continues_where_previous_page_stopped(arrivals, room):
-    found = [
+    shard_records = [
         ShardRecord(number, record(offset, arrival_ms=at))
         for number, times in enumerate(arrivals)
         for offset, at in enumerate(times)
     ]
     after = BrowsePosition({number: len(times) for number, times in enumerate(arrivals)}, None)
 
-    taken, place = _cut(found, after, room)
+    taken, place = _cut(shard_records, after, room)
 
-    assert len(taken) == min(room, len(found))
+    assert len(taken) == min(room, len(shard_records))
     for number, times in enumerate(arrivals):
-        shown = [one.record.offset for one in taken if one.shard == number]
+        shown = [message.record.offset for message in taken if message.shard == number]
         assert shown == list(range(place.positions[number]))  # none is skipped or repeated
         assert place.positions[number] <= len(times)
 

@@ -30,7 +30,7 @@ LAG = 5 * limits.MINUTE_MS
 
 
 def file(first: int, next_offset: int, **facts) -> ArchivedFile:
-    known = {
+    fields = {
         "file_id": f"{first}",
         "stream_id": "s",
         "shard": 0,
@@ -42,7 +42,7 @@ def file(first: int, next_offset: int, **facts) -> ArchivedFile:
         "path": f"{first}",
         "digest": b"",
     }
-    return ArchivedFile(first_offset=first, next_offset=next_offset, **{**known, **facts})
+    return ArchivedFile(first_offset=first, next_offset=next_offset, **{**fields, **facts})
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_file_is_retired_when_entirely_past_a_bound():
             next_offset=35,
             now_ms=NOW,
         )
-        return [one.first_offset for one in files if one not in gone]
+        return [each_file.first_offset for each_file in files if each_file not in gone]
 
     assert kept() == [0, 10, 20]
     assert kept(retention_ms=NOW - HOUR_AGO) == [20]

@@ -44,12 +44,12 @@ def test_files_in_folder_are_listed(root):
     put(root, PATH, b"0123456789")
     put(root, "default/s2/one", b"1")
 
-    found = {one.path: one for one in root.files("default/s1/")}
+    files = {file.path: file for file in root.files("default/s1/")}
 
-    assert found.keys() == {PATH}
-    assert found[PATH].bytes == 10
-    assert found[PATH].changed_at_ms > 1_700_000_000_000
-    assert {one.path for one in root.files("")} == {PATH, "default/s2/one"}
+    assert files.keys() == {PATH}
+    assert files[PATH].bytes == 10
+    assert files[PATH].changed_at_ms > 1_700_000_000_000
+    assert {file.path for file in root.files("")} == {PATH, "default/s2/one"}
     assert [*root.files("default/none/")] == []
 
 

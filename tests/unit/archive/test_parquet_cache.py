@@ -57,11 +57,11 @@ def root(tmp_path: Path) -> Watched:
 
 def entries(*runs: range, ms_each: int = 10) -> list[LogEntry]:
     """Make one entry per run of offsets."""
-    found = []
+    log_entries = []
     for nth, run in enumerate(runs):
         batch = encode_batch([Record(b"%04d" % offset, f"k{offset}") for offset in run])
-        found.append(LogEntry(run.start, nth * ms_each, len(run), len(batch), 0, (batch,)))
-    return found
+        log_entries.append(LogEntry(run.start, nth * ms_each, len(run), len(batch), 0, (batch,)))
+    return log_entries
 
 
 def batch(*runs: range) -> pa.RecordBatch:
@@ -96,11 +96,11 @@ async def test_concurrent_loads_of_row_group_are_coalesced_and_cached(root, cach
     with root.held():
         asked = [asyncio.create_task(cache.group(file, footer, 1)) for _ in range(20)]
         await asyncio.sleep(0)
-    found = await asyncio.gather(*asked)
+    results = await asyncio.gather(*asked)
     again = await cache.group(file, footer, 1)
 
     assert len(root.reads) == 2
-    assert all(one is again for one in found)
+    assert all(one is again for one in results)
     assert [one.offset for one in records_of(again.batch)] == list(range(10, 20))
 
 
@@ -182,9 +182,9 @@ async def test_prefetched_row_group_is_not_read_again(root, cache):
     await asyncio.gather(*cache._groups._loading.values())
     footer = await cache.footer(file)
 
-    found = await cache.group(file, footer, 2)
+    group = await cache.group(file, footer, 2)
 
-    assert found.batch.num_rows == 10
+    assert group.batch.num_rows == 10
     assert len(root.reads) == 2
 
 
@@ -209,12 +209,12 @@ async def test_damage_is_reported_to_all_waiters_and_not_cached(root, cache, tmp
     sound = place.read_bytes()
     place.write_bytes(sound[:60] + bytes([sound[60] ^ 1]) + sound[61:])
 
-    told = await asyncio.gather(
+    results = await asyncio.gather(
         *(cache.group(file, footer, 0) for _ in range(3)), return_exceptions=True
     )
     place.write_bytes(sound)
 
-    assert [type(one) for one in told] == [ArchiveDamaged] * 3
+    assert [type(result) for result in results] == [ArchiveDamaged] * 3
     assert (await cache.group(file, footer, 0)).batch.num_rows == 10
 
 
@@ -232,10 +232,10 @@ async def test_too_many_concurrent_loads_are_rejected(root, cache):
         asked = [asyncio.create_task(cache.footer(file)) for file in files]
         await asyncio.sleep(0)
         await asyncio.sleep(0)
-    told = await asyncio.gather(*asked, return_exceptions=True)
+    results = await asyncio.gather(*asked, return_exceptions=True)
 
-    assert sum(isinstance(one, StorageBusy) for one in told) >= 5
-    assert not isinstance(told[0], Exception)
+    assert sum(isinstance(result, StorageBusy) for result in results) >= 5
+    assert not isinstance(results[0], Exception)
 
 
 # Slices of a row group
@@ -253,8 +253,8 @@ def test_slice_starts_at_offset_and_ends_at_limit_or_hole(gaps, offset, most, by
         runs.append(range(edge + skipped, edge + skipped + count))
         edge = runs[-1].stop
     group = batch(*runs).slice(1)
-    held = [one.offset for one in records_of(group)]
-    later = [one for one in held if one >= offset]
+    offsets = [one.offset for one in records_of(group)]
+    later = [one for one in offsets if one >= offset]
     if not later:
         with pytest.raises(IndexError):
             RowGroup(group).part_from(offset, most, bytes_max)
@@ -269,7 +269,7 @@ def test_slice_starts_at_offset_and_ends_at_limit_or_hole(gaps, offset, most, by
     assert 1 <= len(got) <= most
     assert len(got) == 1 or 4 * len(got) <= bytes_max
     full = len(got) == most or 4 * (len(got) + 1) > bytes_max
-    assert full or got[-1] + 1 not in held
+    assert full or got[-1] + 1 not in offsets
 
 
 def test_time_is_located_in_row_group():

@@ -59,12 +59,12 @@ def entry(offset: int, ms: int, before: int, *batches: list[Record]) -> LogEntry
     return LogEntry(offset, ms, count, sum(map(len, encoded)), before, encoded)
 
 
-def told(entries: list[LogEntry]) -> list[LogRecord]:
+def decoded_records(entries: list[LogEntry]) -> list[LogRecord]:
     """Decode the records of a log directly."""
     return [
-        LogRecord(one.first + nth, one.arrival_ms, record)
-        for one in entries
-        for nth, record in enumerate(decode_batches(one.batches))
+        LogRecord(each_entry.first + nth, each_entry.arrival_ms, record)
+        for each_entry in entries
+        for nth, record in enumerate(decode_batches(each_entry.batches))
     ]
 
 
@@ -118,7 +118,7 @@ def test_log_entries_round_trip_through_arrow(entries):
 
     assert batch.schema.equals(SCHEMA)
     batch.validate(full=True)
-    assert records_of(batch) == told(entries)
+    assert records_of(batch) == decoded_records(entries)
     assert set(batch.column("log_epoch").to_pylist()) == {2}
 
 
@@ -127,9 +127,9 @@ def test_range_can_start_and_end_inside_entries(entries, data):
     edges = st.integers(entries[0].first - 1, entries[-1].next + 1)
     low, high = sorted((data.draw(edges), data.draw(edges)))
 
-    found = records_of(batch_of(entries, low, high, 0))
+    records = records_of(batch_of(entries, low, high, 0))
 
-    assert found == [one for one in told(entries) if low <= one.offset < high]
+    assert records == [value for value in decoded_records(entries) if low <= value.offset < high]
 
 
 @given(logs(), st.integers(1, 4), st.integers(1, 3_000))
@@ -141,7 +141,7 @@ def test_records_round_trip_through_file(tmp_path_factory, entries, parts, group
 
     written = write(folder, cut, group_bytes)
 
-    assert read_all(folder, written) == told(entries)
+    assert read_all(folder, written) == decoded_records(entries)
     verify_file(LocalRoot(str(folder)), written.path, written.file_bytes, written.digest)
 
 
@@ -152,7 +152,7 @@ def test_log_bytes_of_adjacent_ranges_add_up(entries, data):
 
     counted = log_bytes(entries, low, cut) + log_bytes(entries, cut, high)
 
-    assert counted == sum(one.size_bytes for one in entries)
+    assert counted == sum(each_entry.size_bytes for each_entry in entries)
 
 
 def test_hash_columns_hold_the_hash_key_of_the_key():
@@ -174,7 +174,7 @@ def test_keys_that_overflow_the_dictionary_round_trip(tmp_path):
 
     written = write(tmp_path, [batch_of(entries, 0, 12_000, 0)], 2**30)
 
-    assert read_all(tmp_path, written) == told(entries)
+    assert read_all(tmp_path, written) == decoded_records(entries)
 
 
 # Files
@@ -197,8 +197,10 @@ def test_footer_describes_contents_of_file(tmp_path):
         OF.attempt,
     )
     assert len(groups) > 10
-    assert [one.first_offset for one in groups[1:]] == [one.next_offset for one in groups[:-1]]
-    assert sum(one.records for one in groups) == 1_495
+    assert [group.first_offset for group in groups[1:]] == [
+        group.next_offset for group in groups[:-1]
+    ]
+    assert sum(group.records for group in groups) == 1_495
 
 
 def test_row_group_is_located_by_offset_and_by_time(tmp_path):
@@ -232,7 +234,8 @@ def test_file_is_readable_as_plain_parquet(tmp_path):
     file = pq.ParquetFile(tmp_path / written.path, page_checksum_verification=True)
 
     assert (
-        file.read().column("data").to_pylist() == [one.record.data for one in told(entries)][:300]
+        file.read().column("data").to_pylist()
+        == [value.record.data for value in decoded_records(entries)][:300]
     )
     column = file.metadata.row_group(0).column(3)
     assert (column.path_in_schema, column.compression) == ("key", "ZSTD")
@@ -312,7 +315,7 @@ def test_bit_flips_never_yield_other_records(tmp_path):
         found = damaged(tmp_path, written, bytes(flipped))
         unread = not any(place in one for one in held) and place < len(sound) - 8 - len(footer.raw)
         assert (found is None) is not unread, place
-        assert found is None or found == told(entries)
+        assert found is None or found == decoded_records(entries)
         read[unread] += 1
 
     assert read[0] > 500

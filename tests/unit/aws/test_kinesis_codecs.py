@@ -194,10 +194,10 @@ def test_valid_request_passes():
 def test_invalid_arn_is_rejected_without_backtracking():
     """The model's pattern tries all ways to place three colons in 2,000 characters."""
     arn = "arn:aws" + ":kinesis:" * 70 + ":000000000000:" * 50 + "stream/" * 40 + " "
-    asked = Arn(arn[:2_048])
+    new_arn = Arn(arn[:2_048])
 
     with pytest.raises(AwsError) as refused:
-        check(asked, BAD_REQUEST)
+        check(new_arn, BAD_REQUEST)
 
     assert "regular expression" in refused.value.message
 

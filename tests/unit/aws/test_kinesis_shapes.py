@@ -78,11 +78,11 @@ def assert_bounded(rule: Rule, name: str) -> None:
 
 
 def test_all_stream_operations_are_implemented():
-    wanted = {
+    operations = {
         name for name in MODEL["operations"] if not any(word in name for word in OTHER_THINGS)
     }
 
-    assert KINESIS.operations.keys() == wanted
+    assert KINESIS.operations.keys() == operations
 
 
 @pytest.mark.parametrize("operation", KINESIS.operations.values(), ids=lambda one: one.name)
@@ -128,7 +128,7 @@ def reached(name: str) -> set[str]:
     shape = SHAPES[name]
     below = [member["shape"] for member in shape.get("members", {}).values()]
     below += [shape[part]["shape"] for part in ("member", "value") if part in shape]
-    return {name}.union(*(reached(one) for one in below))
+    return {name}.union(*(reached(each_shape) for each_shape in below))
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.shape)

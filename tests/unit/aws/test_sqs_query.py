@@ -90,10 +90,12 @@ def test_batch_entries_have_their_own_attributes():
     )
     entries = parsed(form, SendMessageBatch).entries
     assert entries is not None
-    [one] = entries
+    [each_entry] = entries
 
-    assert (one.id, one.message_body, one.delay_seconds) == ("one", "x", 3)
-    assert one.message_attributes == {"n": AttributeValue(string_value="v", data_type="String")}
+    assert (each_entry.id, each_entry.message_body, each_entry.delay_seconds) == ("one", "x", 3)
+    assert each_entry.message_attributes == {
+        "n": AttributeValue(string_value="v", data_type="String")
+    }
 
 
 def test_empty_list_is_given_by_bare_name():
@@ -176,13 +178,13 @@ def test_batch_response_lists_each_entry_by_id():
         [BatchResultErrorEntry("2", True, "Code", "why")],
     )
 
-    told = answer_xml("SendMessageBatch", result, "id", NAMESPACE).decode()
+    text = answer_xml("SendMessageBatch", result, "id", NAMESPACE).decode()
 
     assert (
         "<SendMessageBatchResultEntry><MessageId>m</MessageId><Id>1</Id></SendMessageBatchResultEntry>"
         "<BatchResultErrorEntry><Id>2</Id><SenderFault>true</SenderFault><Code>Code</Code>"
         "<Message>why</Message></BatchResultErrorEntry>"
-    ) in told
+    ) in text
 
 
 def test_attributes_are_written_as_names_and_values():

@@ -46,9 +46,9 @@ def test_table_has_column_per_size_and_gaps():
 
 
 def test_curve_round_trips_through_json():
-    told = curve(SENDS, READS, notes=["one"], log_costs=True)
+    returned_curve = curve(SENDS, READS, notes=["one"], log_costs=True)
 
-    assert as_json(from_json(as_json(told))) == as_json(told)
+    assert as_json(from_json(as_json(returned_curve))) == as_json(returned_curve)
 
 
 def test_series_grow_by_one_point_per_size():

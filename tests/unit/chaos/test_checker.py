@@ -96,7 +96,7 @@ def replayed(*values: str) -> Operation:
     return op(Kind.REPLAYED, 6, *(Seen(value=value) for value in values), log="again")
 
 
-def stands(at: float, offset: int, kind: Kind = Kind.STANDING) -> Operation:
+def standing(at: float, offset: int, kind: Kind = Kind.STANDING) -> Operation:
     return op(kind, at, Seen(offset=offset), group="g")
 
 
@@ -231,28 +231,28 @@ VIOLATIONS: list[tuple[str, Invariant, list[Operation]]] = [
     (
         "group skips a record",
         groups.groups_skip_no_record,
-        [read(1, ("a", 0), ("b", 1)), read(2, ("b", 1), kind=Kind.GROUP_READ), stands(3, 2)],
+        [read(1, ("a", 0), ("b", 1)), read(2, ("b", 1), kind=Kind.GROUP_READ), standing(3, 2)],
     ),
     (
         "group is past the end",
         groups.groups_skip_no_record,
-        [read(1, ("a", 0)), read(2, ("a", 0), kind=Kind.GROUP_READ), stands(3, 2)],
+        [read(1, ("a", 0)), read(2, ("a", 0), kind=Kind.GROUP_READ), standing(3, 2)],
     ),
-    ("group is past an empty log", groups.groups_skip_no_record, [stands(3, 1)]),
+    ("group is past an empty log", groups.groups_skip_no_record, [standing(3, 1)]),
     (
         "group is past a reported gap",
         groups.groups_skip_no_record,
-        [read(1, gaps=(Gap(0, 0, 10_000, "expired"),)), stands(3, 10_001)],
+        [read(1, gaps=(Gap(0, 0, 10_000, "expired"),)), standing(3, 10_001)],
     ),
     (
         "group does not reach the end",
         groups.groups_reach_the_end,
-        [read(1, ("a", 0), ("b", 1)), stands(3, 1)],
+        [read(1, ("a", 0), ("b", 1)), standing(3, 1)],
     ),
     (
         "committed offset decreases",
         groups.committed_offsets_never_decrease,
-        [stands(1, 5, Kind.COMMIT), stands(2, 4)],
+        [standing(1, 5, Kind.COMMIT), standing(2, 4)],
     ),
     (
         "delivery is returned twice",
@@ -501,10 +501,10 @@ VIOLATIONS: list[tuple[str, Invariant, list[Operation]]] = [
     ids=[violation[0] for violation in VIOLATIONS],
 )
 def test_violated_invariant_is_reported(invariant, history):
-    found = invariant(history)
+    actual_invariant = invariant(history)
 
-    assert len(found.violations) == 1, found
-    assert not found.holds
+    assert len(actual_invariant.violations) == 1, actual_invariant
+    assert not actual_invariant.holds
 
 
 def test_every_invariant_has_a_violating_history():
@@ -559,10 +559,10 @@ def test_valid_history_satisfies_all_invariants():
         append(3, "y", 1),
         read(4, ("x", 0), ("y", 1), kind=Kind.GROUP_READ),
         owns(4, "a", 1),
-        stands(5, 2, Kind.COMMIT),
+        standing(5, 2, Kind.COMMIT),
         owns(5, "b", 2),
         commit(6, "a", 1, 1, outcome=FAIL),
-        stands(6, 2),
+        standing(6, 2),
         read(7, ("x", 0), ("y", 1), tier="archive", first=0),
         placed(7, 0, 2, 100, group="k"),
         placed(8, 1, 0, 101, group="k"),
@@ -636,7 +636,7 @@ def test_group_may_start_at_first_offset_of_empty_log():
     """A group created while its store was lost; readers receive a gap."""
     behind = read(1, gaps=(Gap(0, 0, 10_000, "expired"),))
 
-    assert groups.groups_skip_no_record([behind, stands(2, 10_000)]).holds
+    assert groups.groups_skip_no_record([behind, standing(2, 10_000)]).holds
 
 
 def test_dead_letter_with_only_lost_deliveries_is_not_lost():
@@ -646,9 +646,9 @@ def test_dead_letter_with_only_lost_deliveries_is_not_lost():
 
 
 def test_invariants_of_absent_features_are_skipped():
-    found = {finding.name for finding in checker.check([], checker.ARCHIVE_INVARIANTS)}
+    names = {finding.name for finding in checker.check([], checker.ARCHIVE_INVARIANTS)}
 
-    assert len(found) == len(checker.INVARIANTS) - len(checker.ARCHIVE_INVARIANTS)
+    assert len(names) == len(checker.INVARIANTS) - len(checker.ARCHIVE_INVARIANTS)
 
 
 def test_receive_overlapping_acknowledgement_is_allowed():

@@ -65,7 +65,7 @@ async def _received(chance: Random, body: bytes, secret: str = SECRET) -> tuple[
 async def test_accepted_webhook_is_recorded():
     status, history = await _received(Lucky(), b"a:1")
 
-    [posted] = [one for one in history.operations if one.kind is Kind.POSTED]
+    [posted] = [operation for operation in history.operations if operation.kind is Kind.POSTED]
     [seen] = posted.seen
     assert (status, posted.outcome, posted.log) == (204, Outcome.OK, "events")
     assert (seen.value, seen.id, seen.shard, seen.offset) == ("a:1", "s-1-7", 1, 7)
@@ -119,8 +119,8 @@ async def test_gap_event_has_its_own_type():
 )
 def test_expired_offset_counts_as_healthy_answer(outcome, code, well):
     """A shard began behind its offset 0, and the run reported that recovery failed."""
-    asked = Operation(
+    operation = Operation(
         client="probe", kind=Kind.READ, log="events", invoked=0, ended=1, outcome=outcome, code=code
     )
 
-    assert is_well(asked) is well
+    assert is_well(operation) is well

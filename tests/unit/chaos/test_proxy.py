@@ -21,9 +21,9 @@ class Echo:
         self.heard = b""
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while said := await reader.read(1000):
-            self.heard += said
-            writer.write(said)
+        while read := await reader.read(1000):
+            self.heard += read
+            writer.write(read)
         writer.close()
 
 

@@ -23,10 +23,13 @@ def with_spark(monkeypatch):
 
 def test_archive_defaults_to_data_directory(tmp_path, with_spark):
     own = resolve_archive_mode(settings(), tmp_path)
-    told = resolve_archive_mode(settings("s3://bucket/prefix"), tmp_path)
+    returned_resolve_archive_mode = resolve_archive_mode(settings("s3://bucket/prefix"), tmp_path)
 
     assert (own.url, own.works, own.remark) == (f"file://{tmp_path}/archive", True, "")
-    assert (told.url, told.works) == ("s3://bucket/prefix", True)
+    assert (returned_resolve_archive_mode.url, returned_resolve_archive_mode.works) == (
+        "s3://bucket/prefix",
+        True,
+    )
 
 
 def test_archive_off_is_reported(tmp_path, with_spark):

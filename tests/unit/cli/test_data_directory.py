@@ -123,7 +123,7 @@ def test_non_loopback_host_requires_insecure_in_open_mode(host):
 
 
 def test_child_environment_reproduces_settings(monkeypatch, tmp_path):
-    told = Settings(
+    settings = Settings(
         port=0,
         data=tmp_path,
         ephemeral=True,
@@ -132,9 +132,9 @@ def test_child_environment_reproduces_settings(monkeypatch, tmp_path):
     )
     monkeypatch.setenv("MILLSTREAM_PORT", "1")
 
-    for name, value in child_environment(told, {"EXTRA": "1"}).items():
+    for name, value in child_environment(settings, {"EXTRA": "1"}).items():
         monkeypatch.setenv(name, value)
 
-    assert Settings() == told
+    assert Settings() == settings
     assert os.environ["REDIS_URL"] == "unix:///a?db=0"
     assert os.environ["EXTRA"] == "1"

@@ -34,11 +34,11 @@ def test_target_defaults_to_this_machine(tmp_path):
 
 
 def test_option_overrides_environment_and_profile(home):
-    said = {**home, "MILLSTREAM_URL": "http://told:1"}
+    request = {**home, "MILLSTREAM_URL": "http://told:1"}
 
-    assert find_target(said, url="http://option:1").url.value == "http://option:1"
-    assert find_target(said, profile="staging").url.value == "http://told:1"
-    assert find_target(said, profile="staging").api_key.value == "secret"
+    assert find_target(request, url="http://option:1").url.value == "http://option:1"
+    assert find_target(request, profile="staging").url.value == "http://told:1"
+    assert find_target(request, profile="staging").api_key.value == "secret"
     assert find_target(home).url.value == "http://127.0.0.1:9000"
     assert find_target({**home, "MILLSTREAM_PROFILE": "staging"}).url.value.startswith("https://")
 

@@ -21,7 +21,7 @@ class Server:
         await self.may_go.wait()
         if self.broken:
             raise StorageUnavailable
-        return [ShardNotFound() if one < 0 else 2 * one for one in asked]
+        return [ShardNotFound() if request < 0 else 2 * request for request in asked]
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ async def test_failed_flush_fails_only_its_own_callers(server):
     failed = await asyncio.gather(together.submit(1), together.submit(2), return_exceptions=True)
     server.broken = False
 
-    assert all(isinstance(one, StorageUnavailable) for one in failed)
+    assert all(isinstance(caller, StorageUnavailable) for caller in failed)
     assert await together.submit(3) == 6
 
 
@@ -108,6 +108,6 @@ async def test_closing_cancels_waiting_callers(server):
     await together.close()
 
     assert all(
-        isinstance(one, asyncio.CancelledError)
-        for one in await asyncio.gather(*tasks, return_exceptions=True)
+        isinstance(result, asyncio.CancelledError)
+        for result in await asyncio.gather(*tasks, return_exceptions=True)
     )

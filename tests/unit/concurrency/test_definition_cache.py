@@ -48,7 +48,7 @@ class Source:
         self.going.set()
 
 
-async def begun(reading: Coroutine[None, None, Queue]) -> asyncio.Task[Queue]:
+async def started(reading: Coroutine[None, None, Queue]) -> asyncio.Task[Queue]:
     """Start a task for the read, and let it run as far as possible."""
     task = asyncio.create_task(reading)
     for _ in range(3):
@@ -143,17 +143,17 @@ async def test_entry_expires_at_its_maximum_age(cache, clock):
 
 async def test_concurrent_misses_share_one_read(cache, source):
     source.pause()
-    readers = [await begun(cache.get(ORDERS)) for _ in range(10)]
+    readers = [await started(cache.get(ORDERS)) for _ in range(10)]
 
     source.resume()
-    found = await asyncio.gather(*readers)
+    results = await asyncio.gather(*readers)
 
-    assert {queue.version for queue in found} == {1}
+    assert {queue.version for queue in results} == {1}
 
 
 async def test_cancelled_reader_does_not_cancel_shared_read(cache, source):
     source.pause()
-    impatient, patient = [await begun(cache.get(ORDERS)) for _ in range(2)]
+    impatient, patient = [await started(cache.get(ORDERS)) for _ in range(2)]
 
     impatient.cancel()
     await asyncio.sleep(0)
@@ -165,7 +165,7 @@ async def test_cancelled_reader_does_not_cancel_shared_read(cache, source):
 
 async def test_definition_changed_during_read_is_not_cached(cache, source):
     source.pause()
-    early = await begun(cache.get(ORDERS))
+    early = await started(cache.get(ORDERS))
 
     cache.drop(ORDERS)
     source.resume()
@@ -176,10 +176,10 @@ async def test_definition_changed_during_read_is_not_cached(cache, source):
 
 async def test_reader_after_change_does_not_join_earlier_read(cache, source):
     source.pause()
-    early = await begun(cache.get(ORDERS))
+    early = await started(cache.get(ORDERS))
 
     cache.drop(ORDERS)
-    late = await begun(cache.get(ORDERS))
+    late = await started(cache.get(ORDERS))
     source.resume()
 
     assert (await early).version == 1
@@ -198,7 +198,7 @@ async def test_nothing_is_cached_while_changes_are_not_received(cache, source):
 async def test_read_started_before_subscription_is_not_cached(cache, source):
     source.hears_changes = False
     source.pause()
-    early = await begun(cache.get(ORDERS))
+    early = await started(cache.get(ORDERS))
 
     source.hears_changes = True
     source.resume()
@@ -209,7 +209,7 @@ async def test_read_started_before_subscription_is_not_cached(cache, source):
 
 async def test_read_overlapping_drop_all_is_not_cached(cache, source):
     source.pause()
-    early = await begun(cache.get(ORDERS))
+    early = await started(cache.get(ORDERS))
 
     cache.drop_all()
     source.resume()
@@ -227,13 +227,13 @@ async def test_fresh_bypasses_cached_definition(cache):
 
 async def test_concurrent_fresh_reads_share_one_later_read(cache, source):
     source.pause()
-    early = await begun(cache.get(ORDERS))
-    fresh = [await begun(cache.fresh(ORDERS)) for _ in range(10)]
+    early = await started(cache.get(ORDERS))
+    fresh = [await started(cache.fresh(ORDERS)) for _ in range(10)]
 
     source.resume()
-    found = await asyncio.gather(early, *fresh)
+    results = await asyncio.gather(early, *fresh)
 
-    assert [queue.version for queue in found] == [1] + [2] * 10
+    assert [queue.version for queue in results] == [1] + [2] * 10
 
 
 async def test_missing_definition_is_not_cached(cache, source):
@@ -259,7 +259,7 @@ async def test_cache_size_is_limited(cache, source):
 
 async def test_closing_cancels_pending_reads(cache, source):
     source.pause()
-    reader = await begun(cache.get(ORDERS))
+    reader = await started(cache.get(ORDERS))
 
     await cache.close()
 

@@ -93,7 +93,7 @@ def test_mounted_files_and_references_exist(services):
 
 
 def test_embedded_configurations_are_valid_yaml():
-    told = {name: yaml.safe_load(one["content"]) for name, one in COMPOSE["configs"].items()}
+    told = {name: yaml.safe_load(config["content"]) for name, config in COMPOSE["configs"].items()}
 
     paths = {job.get("metrics_path", "/metrics") for job in told["prometheus"]["scrape_configs"]}
     assert paths == {"/metrics", "/metrics/per-object"}
@@ -115,7 +115,7 @@ def test_systemd_unit_runs_existing_command_as_non_root():
     service = unit["Service"]
 
     program, command = service["ExecStart"].split()
-    settings = dict(one.split("=", 1) for one in service["Environment"].split())
+    settings = dict(part.split("=", 1) for part in service["Environment"].split())
     state = f"/var/lib/{service['StateDirectory']}"
 
     assert (Path(program).name, command in COMMANDS) == ("millstream", True)
@@ -133,8 +133,8 @@ def test_systemd_analyze_verifies_the_unit():
         ["systemd-analyze", "verify", unit], capture_output=True, text=True, check=False
     )
 
-    told = [line for line in done.stderr.splitlines() if "millstream.service" in line]
-    assert [line for line in told if "is not executable" not in line] == []
+    lines = [line for line in done.stderr.splitlines() if "millstream.service" in line]
+    assert [line for line in lines if "is not executable" not in line] == []
 
 
 def test_services_that_use_the_archive_mount_it(services):
@@ -175,6 +175,6 @@ def test_documented_make_targets_exist():
 
 def test_docker_context_has_every_package_of_the_wheel():
     wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]
-    kept = (ROOT / ".dockerignore").read_text().splitlines()
+    lines = (ROOT / ".dockerignore").read_text().splitlines()
 
-    assert {f"!{package}" for package in wheel["targets"]["wheel"]["packages"]} <= set(kept)
+    assert {f"!{package}" for package in wheel["targets"]["wheel"]["packages"]} <= set(lines)

@@ -31,7 +31,7 @@ def panels():
 
 def expressions():
     told = [(rule.get("alert") or rule["record"], rule["expr"]) for rule in rules()]
-    drawn = [(panel["title"], one["expr"]) for panel in panels() for one in panel["targets"]]
+    drawn = [(panel["title"], target["expr"]) for panel in panels() for target in panel["targets"]]
     return told + drawn
 
 
@@ -42,16 +42,16 @@ each_expression = pytest.mark.parametrize(("name", "expression"), EXPRESSIONS, i
 
 def series_in(expression):
     """Return (name, requested labels) of each series."""
-    found = re.findall(r"(?<![\w:])(millstream_\w+)(?:\{([^}]*)\})?", expression)
-    return [(name, set(re.findall(r"(\w+)\s*[=!]~?", labels))) for name, labels in found]
+    matches = re.findall(r"(?<![\w:])(millstream_\w+)(?:\{([^}]*)\})?", expression)
+    return [(name, set(re.findall(r"(\w+)\s*[=!]~?", labels))) for name, labels in matches]
 
 
 @each_expression
 def test_series_belongs_to_existing_metric(name, expression):
-    known = [found for found, _ in series_in(expression)]
+    series = [found for found, _ in series_in(expression)]
 
-    assert known or any(word in expression for word in OF_PROMETHEUS)
-    assert set(known) <= BY_SERIES.keys()
+    assert series or any(word in expression for word in OF_PROMETHEUS)
+    assert set(series) <= BY_SERIES.keys()
 
 
 @each_expression
@@ -128,6 +128,6 @@ def test_scrape_example_uses_authenticated_endpoints():
 def test_metrics_page_lists_exactly_the_catalogue():
     page = (ROOT / "docs" / "reference" / "metrics.md").read_text().splitlines()
 
-    told = [line for line in page if line.startswith("| `millstream_")]
+    pages = [line for line in page if line.startswith("| `millstream_")]
 
-    assert told == [row(metric) for metric in CATALOGUE]
+    assert pages == [row(metric) for metric in CATALOGUE]

@@ -53,7 +53,7 @@ def owners(assignment: Assignment) -> dict[int, str]:
 
 
 def lease(assignment: Assignment, shard: int) -> ShardLease:
-    return next(one for one in assignment.leases if one.shard == shard)
+    return next(each_lease for each_lease in assignment.leases if each_lease.shard == shard)
 
 
 # Target assignment
@@ -75,9 +75,9 @@ def test_assignment_moves_the_fewest_shards(shards, members, owned):
     target = assign(shards, members, owned)
 
     if members:
-        held = Counter(owned[shard] for shard in shards if owned.get(shard) in members)
+        counts = Counter(owned[shard] for shard in shards if owned.get(shard) in members)
         share, extra = divmod(len(shards), len(members))
-        most = sorted((held[name] for name in members), reverse=True)
+        most = sorted((counts[name] for name in members), reverse=True)
         could_stay = sum(min(n, share + (nth < extra)) for nth, n in enumerate(most))
         stay = sum(owned.get(shard) == name for shard, name in target.items())
         assert stay == could_stay
@@ -127,8 +127,8 @@ def test_expired_unfinished_shard_keeps_its_lease():
     finished = rebalance(fence(group("a", lineage=split), {0: True}), split[1:], PATIENCE, 1)
 
     assert owners(unread) == owners(finished) == {1: "a", 2: "a"}
-    assert [one.shard for one in unread.leases] == [0, 1, 2]
-    assert [one.shard for one in finished.leases] == [1, 2]
+    assert [each_lease.shard for each_lease in unread.leases] == [0, 1, 2]
+    assert [each_lease.shard for each_lease in finished.leases] == [1, 2]
 
 
 # Transfer of shards
@@ -142,7 +142,9 @@ def test_second_member_waits_until_shards_are_given_up():
     joined = rebalance(join(group("a"), member("b")), FOUR, PATIENCE, 5)
 
     assert owners(joined) == dict.fromkeys(range(4), "a")
-    assert [one.shard for one in joined.leases if one.revoke_by_ms is not None] == [2, 3]
+    assert [
+        each_lease.shard for each_lease in joined.leases if each_lease.revoke_by_ms is not None
+    ] == [2, 3]
 
     shared = rebalance(joined, FOUR, PATIENCE, 6, revocations_acknowledged=[2])
 
@@ -161,15 +163,15 @@ def test_shard_is_revoked_when_not_given_up_in_time():
     joined = rebalance(join(group("a"), member("b")), FOUR, PATIENCE, 5)
     beating = Assignment(
         joined.generation,
-        tuple(member(one.member_id, now_ms=64) for one in joined.members),
+        tuple(member(each_member.member_id, now_ms=64) for each_member in joined.members),
         joined.leases,
     )
 
     late = rebalance(beating, FOUR, PATIENCE, 64)
-    taken = rebalance(beating, FOUR, PATIENCE, 65)
+    received_rebalance = rebalance(beating, FOUR, PATIENCE, 65)
 
     assert owners(late) == owners(joined)
-    assert Counter(owners(taken).values()) == {"a": 2, "b": 2}
+    assert Counter(owners(received_rebalance).values()) == {"a": 2, "b": 2}
 
 
 def test_silent_member_loses_its_shards():
@@ -209,7 +211,7 @@ def test_rejoining_member_fences_its_earlier_leases():
     after = rebalance(join(before, member("a")), FOUR, PATIENCE, 1)
 
     assert owners(after) == owners(before)
-    assert all(one.generation > before.generation for one in after.leases)
+    assert all(each_lease.generation > before.generation for each_lease in after.leases)
     assert after.members[0].joined_generation > before.generation
 
 

@@ -46,9 +46,11 @@ def resources(case: str) -> list[dict[str, Any]]:
 def pods(case: str) -> dict[str, dict[str, Any]]:
     """Pod specs by process."""
     return {
-        one["metadata"]["labels"]["app.kubernetes.io/component"]: one["spec"]["template"]["spec"]
-        for one in resources(case)
-        if "template" in one.get("spec", {})
+        resource["metadata"]["labels"]["app.kubernetes.io/component"]: resource["spec"]["template"][
+            "spec"
+        ]
+        for resource in resources(case)
+        if "template" in resource.get("spec", {})
     }
 
 
@@ -73,9 +75,9 @@ def test_helm_lint_reports_nothing():
 @each_case
 @pytest.mark.parametrize("version", VERSIONS)
 def test_rendered_resources_match_kubernetes_schemas(case, version):
-    for one in resources(case):
-        if one["kind"] not in OF_OTHERS:
-            kubernetes_validate.validate(one, version, strict=True)
+    for resource in resources(case):
+        if resource["kind"] not in OF_OTHERS:
+            kubernetes_validate.validate(resource, version, strict=True)
 
 
 def test_values_match_schema_and_typing_errors_do_not():
@@ -97,9 +99,9 @@ def test_values_match_schema_and_typing_errors_do_not():
 
 
 def test_schema_covers_all_values():
-    known = SCHEMA["properties"]
+    properties = SCHEMA["properties"]
 
-    assert set(DEFAULTS) <= set(known)
+    assert set(DEFAULTS) <= set(properties)
     for name in (
         "image",
         "archive",
@@ -110,15 +112,15 @@ def test_schema_covers_all_values():
         "ingress",
         "serviceMonitor",
     ):
-        assert set(DEFAULTS[name]) <= set(known[name]["properties"]), name
+        assert set(DEFAULTS[name]) <= set(properties[name]["properties"]), name
 
 
 @each_case
 def test_pods_run_existing_commands_as_non_root(case):
-    found = pods(case)
+    actual_pods = pods(case)
 
-    assert set(found) == OURS - (set() if case == "everything" else {"worker"})
-    for process, pod in found.items():
+    assert set(actual_pods) == OURS - (set() if case == "everything" else {"worker"})
+    for process, pod in actual_pods.items():
         [container] = pod["containers"]
         command, *options = container["args"]
         taken = {name for one in COMMANDS[command].params for name in one.opts}
@@ -131,10 +133,10 @@ def test_pods_run_existing_commands_as_non_root(case):
 def test_pods_set_only_existing_settings(case):
     known = {f"MILLSTREAM_{name.upper()}" for name in Settings.model_fields}
     for pod in pods(case).values():
-        told = {one["name"] for one in pod["containers"][0]["env"]}
+        names = {one["name"] for one in pod["containers"][0]["env"]}
 
-        assert told <= known | {"REDIS_URL", "DATABASE_URL"}
-        assert {"REDIS_URL", "DATABASE_URL", "MILLSTREAM_ARCHIVE_URL"} <= told
+        assert names <= known | {"REDIS_URL", "DATABASE_URL"}
+        assert {"REDIS_URL", "DATABASE_URL", "MILLSTREAM_ARCHIVE_URL"} <= names
 
 
 @each_case
@@ -158,20 +160,20 @@ def test_api_pod_has_probes_with_matching_scheme(case):
 @each_case
 def test_selectors_match_the_intended_pods(case):
     labels = {
-        one["metadata"]["name"]: one["spec"]["template"]["metadata"]["labels"]
-        for one in resources(case)
-        if one["kind"] == "Deployment"
+        resource["metadata"]["name"]: resource["spec"]["template"]["metadata"]["labels"]
+        for resource in resources(case)
+        if resource["kind"] == "Deployment"
     }
     [api] = [found for name, found in labels.items() if name.endswith("-api")]
-    for one in resources(case):
-        match one["kind"]:
+    for resource in resources(case):
+        match resource["kind"]:
             case "Deployment":
-                wanted = one["spec"]["selector"]["matchLabels"]
-                assert wanted.items() <= labels[one["metadata"]["name"]].items()
+                wanted = resource["spec"]["selector"]["matchLabels"]
+                assert wanted.items() <= labels[resource["metadata"]["name"]].items()
             case "Service":
-                assert one["spec"]["selector"].items() <= api.items()
+                assert resource["spec"]["selector"].items() <= api.items()
             case "PodDisruptionBudget":
-                assert one["spec"]["selector"]["matchLabels"].items() <= api.items()
+                assert resource["spec"]["selector"]["matchLabels"].items() <= api.items()
             case _:
                 pass
 

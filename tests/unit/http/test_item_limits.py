@@ -100,7 +100,7 @@ def test_batch_of_structured_bodies_is_accepted():
     ],
 )
 def test_routes_check_item_count_before_decoding(kind, payload):
-    [send] = [one for one in messages.fast_routes.routes if one.operation == "send_messages"]
+    [send] = [route for route in messages.fast_routes.routes if route.operation == "send_messages"]
     assert send.body is not None
 
     with pytest.raises(HttpError, match="too many values"):

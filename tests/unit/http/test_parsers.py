@@ -129,7 +129,12 @@ def test_error_xml_is_well_formed_for_any_text(text):
 )
 def test_native_bodies_decode_or_raise_documented_error(payload, kind):
     modules = (messages, records, columnar_records, group_records)
-    for route in (one for module in modules for one in module.fast_routes.routes if one.body):
+    for route in (
+        each_route
+        for module in modules
+        for each_route in module.fast_routes.routes
+        if each_route.body
+    ):
         assert route.body is not None
         only(
             route.body.decode, payload, {b"content-type": kind}, raises=(HttpError, MillstreamError)
@@ -139,7 +144,12 @@ def test_native_bodies_decode_or_raise_documented_error(payload, kind):
 @given(ANYTHING)
 def test_native_queries_decode_or_raise_documented_error(query_string):
     modules = (messages, records, columnar_records, group_records)
-    for route in (one for module in modules for one in module.fast_routes.routes if one.query):
+    for route in (
+        each_route
+        for module in modules
+        for each_route in module.fast_routes.routes
+        if each_route.query
+    ):
         only(read_query, query_string, route.query, raises=(MillstreamError,))
 
 

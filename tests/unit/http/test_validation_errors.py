@@ -87,7 +87,7 @@ def test_msgspec_error_states_what_is_valid(body, told):
 def test_pydantic_errors_are_joined_in_one_sentence(body, told):
     with pytest.raises(ValidationError) as complaint:
         Body.model_validate(body)
-    errors = [{**one, "loc": ("body", *one["loc"])} for one in complaint.value.errors()]
+    errors = [{**error, "loc": ("body", *error["loc"])} for error in complaint.value.errors()]
 
     assert from_pydantic(errors, Body.model_fields).detail == told
 

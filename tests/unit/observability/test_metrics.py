@@ -75,5 +75,5 @@ def test_observation_falls_into_the_correct_bucket(seconds):
     assert sample(f"{name}_count", **labels) == 1
     assert sample(f"{name}_sum", **labels) == seconds
     for bound in LATENCY_SECONDS:
-        found = sample(f"{name}_bucket", **labels, le=str(float(bound)))
-        assert found == (1 if seconds <= bound else 0)
+        actual_sample = sample(f"{name}_bucket", **labels, le=str(float(bound)))
+        assert actual_sample == (1 if seconds <= bound else 0)

@@ -50,9 +50,9 @@ async def test_check_is_repeated_when_result_has_expired(monkeypatch):
 async def test_hanging_check_is_a_failure(monkeypatch):
     monkeypatch.setattr(health, "CHECK_SECONDS_MAX", 0.01)
 
-    [found] = (await readiness(Checks({}, seconds=60)).checks()).values()
+    [value] = (await readiness(Checks({}, seconds=60)).checks()).values()
 
-    assert found.startswith("no response")
+    assert value.startswith("no response")
 
 
 @pytest.mark.parametrize("path", ["/livez", "/readyz", "/healthz"])

@@ -28,15 +28,17 @@ def test_embedded_valkey_memory_defaults_to_share_of_machine():
     ],
 )
 def test_doctor_reports_memory_guard(used, most, ok, said):
-    found = memory_finding({"used_memory": used, "maxmemory": most})
+    actual_memory_finding = memory_finding({"used_memory": used, "maxmemory": most})
 
-    assert found.ok is ok
-    assert said in found.detail
+    assert actual_memory_finding.ok is ok
+    assert said in actual_memory_finding.detail
 
 
 def test_full_backlog_is_429_with_retry_after():
-    told = problem(BacklogFull(retry_after_seconds=5), instance="/v1/queues/a", request_id="r")
+    returned_problem = problem(
+        BacklogFull(retry_after_seconds=5), instance="/v1/queues/a", request_id="r"
+    )
 
-    assert told.status == 429
-    assert (b"retry-after", b"5") in told.headers
-    assert b"#temporary-reduced-capacity" in told.body
+    assert returned_problem.status == 429
+    assert (b"retry-after", b"5") in returned_problem.headers
+    assert b"#temporary-reduced-capacity" in returned_problem.body

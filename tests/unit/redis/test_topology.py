@@ -53,7 +53,7 @@ def test_single_master_with_all_slots_is_not_a_cluster():
 def test_each_master_is_listed_once_with_its_first_slot(nodes):
     masters = nodes.note([(0, SEED), (5_000, SECOND), (6_000, SEED), (10_000, SECOND)])
 
-    assert [(one.url, one.slot) for one in masters] == [(SEED, 0), (SECOND, 5_000)]
+    assert [(master.url, master.slot) for master in masters] == [(SEED, 0), (SECOND, 5_000)]
 
 
 async def test_moved_slot_is_routed_before_next_refresh(nodes):

@@ -36,12 +36,12 @@ class Logs:
         if self.chance.random() < self.fails:
             raise StorageUnavailable
         records = [one for one in self.shards[shard] if one.offset >= offset]
-        some = records[: self.chance.randint(1, min(5, records_max))]
+        chosen_records = records[: self.chance.randint(1, min(5, records_max))]
         gap = None
-        if some and some[0].offset > offset:
-            gap = Gap(offset, some[0].offset, "expired")
-        following = some[-1].offset + 1 if some else 1_000
-        return [ShardRead(shard, some, following, 0, 1_000, 0, gap)]
+        if chosen_records and chosen_records[0].offset > offset:
+            gap = Gap(offset, chosen_records[0].offset, "expired")
+        following = chosen_records[-1].offset + 1 if chosen_records else 1_000
+        return [ShardRead(shard, chosen_records, following, 0, 1_000, 0, gap)]
 
 
 def drawn(seed: int, shards: int) -> dict[int, list[LogRecord]]:
@@ -72,7 +72,8 @@ async def taken(lane: OrderedReader, chance: random.Random, batches: int = 1_000
     while batches and await filled(lane):
         batch = lane.take(chance.randint(1, 6), chance.randint(1, 30))
         found += [
-            (one.log_record.arrival_ms, one.shard, one.log_record.offset) for one in batch.records
+            (record.log_record.arrival_ms, record.shard, record.log_record.offset)
+            for record in batch.records
         ]
         lane.done(batch.after)
         after |= {part.part: part for part in batch.after}
@@ -98,10 +99,10 @@ def test_lane_yields_selected_records_by_arrival_and_resumes(seed, shards, stop,
     logs, is_meant = drawn(seed, shards), selects(Filter(keys=keys))
     chance = random.Random(seed)
     meant = sorted(
-        (one.arrival_ms, shard, one.offset)
+        (record.arrival_ms, shard, record.offset)
         for shard, records in logs.items()
-        for one in records
-        if one.offset < 50 and is_meant(shard, one)
+        for record in records
+        if record.offset < 50 and is_meant(shard, record)
     )[:most]
 
     async def run():

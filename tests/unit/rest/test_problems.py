@@ -18,7 +18,7 @@ from storage.domain.errors import (
 )
 
 
-def told(error: Exception) -> dict[str, object]:
+def problem_body(error: Exception) -> dict[str, object]:
     answer: dict[str, object] = json.loads(problem(error, instance="/x", request_id="r").body)
     return answer
 
@@ -51,12 +51,12 @@ def test_store_refusal_is_503_and_retryable(kind):
 
     assert answer.status == 503
     assert (b"retry-after", b"1") in answer.headers
-    assert told(kind())["retryable"] is True
-    assert "outcome" not in told(kind())
+    assert problem_body(kind())["retryable"] is True
+    assert "outcome" not in problem_body(kind())
 
 
 def test_store_timeout_leaves_outcome_unknown():
-    answer = told(OutcomeUnknown())
+    answer = problem_body(OutcomeUnknown())
 
     assert answer["status"] == 504
     assert answer["outcome"] == "unknown"
@@ -64,17 +64,17 @@ def test_store_timeout_leaves_outcome_unknown():
 
 
 def test_error_facts_become_members():
-    assert told(OffsetExpired(earliest_offset=7))["earliest_offset"] == 7
+    assert problem_body(OffsetExpired(earliest_offset=7))["earliest_offset"] == 7
 
 
 def test_faults_become_errors_with_pointers():
-    answer = told(ValidationFailed.at("/a/b", "must not be", "invalid"))
+    answer = problem_body(ValidationFailed.at("/a/b", "must not be", "invalid"))
 
     assert answer["errors"] == [{"pointer": "/a/b", "detail": "must not be", "code": "invalid"}]
 
 
 def test_unexpected_error_hides_its_message():
-    answer = told(RuntimeError("the password is 1234"))
+    answer = problem_body(RuntimeError("the password is 1234"))
 
     assert answer["code"] == "internal_error"
     assert "1234" not in str(answer)

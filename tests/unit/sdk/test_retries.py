@@ -88,11 +88,11 @@ def test_pauses_grow_to_the_maximum():
 
 
 def test_pause_is_jittered_but_at_least_retry_after():
-    told = problem(429, "queue_full", retry_after=3, retryable=True)
+    returned_problem = problem(429, "queue_full", retry_after=3, retryable=True)
 
     assert attempts(SAFE, chance=0.25).pause_after(BUSY) == 0.25
-    assert attempts(SAFE, chance=0.0).pause_after(told) == 3
-    assert attempts(SAFE, chance=0.5).pause_after(told) == 3.5
+    assert attempts(SAFE, chance=0.0).pause_after(returned_problem) == 3
+    assert attempts(SAFE, chance=0.5).pause_after(returned_problem) == 3.5
 
 
 def test_retrying_ends_at_the_deadline():

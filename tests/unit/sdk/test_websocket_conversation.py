@@ -114,10 +114,10 @@ def test_every_client_frame_is_accepted_by_the_service():
 
 
 def test_every_server_frame_is_known_to_the_client():
-    told = {kind.__struct_config__.tag for kind in server.ServerFrameBase.__subclasses__()}
-    known = {kind.__struct_config__.tag for kind in ServerFrame.__args__}
+    returned_tags = {kind.__struct_config__.tag for kind in server.ServerFrameBase.__subclasses__()}
+    tags = {kind.__struct_config__.tag for kind in ServerFrame.__args__}
 
-    assert known == told
+    assert tags == returned_tags
 
 
 def test_unknown_frame_is_ignored():
@@ -130,11 +130,11 @@ def test_credit_is_granted_when_half_is_used_and_then_pinged():
     talk.hear(packed(messages(1, 1, 2, 3, 4)))
 
     first, nothing = talk.take()
-    _, said = talk.take()
+    _, output = talk.take()
 
     assert first.body == b"hello"
     assert nothing == []
-    credit, ping = said
+    credit, ping = output
     assert (credit["messages"], credit["bytes"], credit["seq"]) == (2, 10, 1)
     assert ping == {"type": "ping"}
 
@@ -143,9 +143,9 @@ def test_large_message_uses_half_of_byte_credit():
     talk = opened(WORK)
     talk.hear(packed(server.Messages("s", 1, [message(1, b"x" * 600)])))
 
-    _, said = talk.take()
+    _, output = talk.take()
 
-    assert (said[0]["messages"], said[0]["bytes"]) == (1, 600)
+    assert (output[0]["messages"], output[0]["bytes"]) == (1, 600)
 
 
 def test_resumed_session_repeats_unconfirmed_frames():
@@ -159,12 +159,12 @@ def test_resumed_session_repeats_unconfirmed_frames():
     talk.hear(packed(server.ServerOk(ack["id"], [{"status": "ok"}], 0)))
 
     [hello] = talk.connected()
-    said = talk.hear(packed(welcome(resumed=True)))
+    frames = talk.hear(packed(welcome(resumed=True)))
 
     assert hello["resume"] == {"session": "one", "seq": 1}
-    assert [frame["type"] for frame in said] == ["credit", "ping", "ack"]
-    assert said[0]["messages"] == 2
-    assert said[2]["receipt_handles"] == ["h2"]
+    assert [frame["type"] for frame in frames] == ["credit", "ping", "ack"]
+    assert frames[0]["messages"] == 2
+    assert frames[2]["receipt_handles"] == ["h2"]
 
 
 def test_confirmed_credit_is_not_repeated():
@@ -191,16 +191,16 @@ def test_new_session_resumes_after_last_record():
 
     assert subscribe["start"] == {"offsets": {0: 7, 1: 1}}
     assert subscribe["credit"] == {"messages": 2, "bytes": 998}
-    assert [one.item.data for one in talk.arrived] == [b"b", b"c"]
+    assert [record.item.data for record in talk.arrived] == [b"b", b"c"]
 
 
 def test_welcome_of_other_session_is_not_a_resumption():
     talk = opened(READ)
 
     talk.connected()
-    said = talk.hear(packed(welcome("two", resumed=True)))
+    frames = talk.hear(packed(welcome("two", resumed=True)))
 
-    assert [frame["type"] for frame in said] == ["subscribe"]
+    assert [frame["type"] for frame in frames] == ["subscribe"]
 
 
 def test_gap_is_delivered_in_order():
@@ -283,7 +283,7 @@ def test_records_of_lost_shard_are_discarded():
 
     talk.hear(packed(server.Revoked("s", [0])))
 
-    assert [one.item.data for one in talk.arrived] == [b"b"]
+    assert [record.item.data for record in talk.arrived] == [b"b"]
 
 
 def test_group_subscription_restarts_in_new_session():

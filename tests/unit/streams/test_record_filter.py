@@ -105,9 +105,9 @@ def test_sampling_is_deterministic_and_proportional(fraction):
     once, again = (selects(Filter(sample=Sample(fraction))) for _ in range(2))
     records = [at(offset=offset) for offset in range(400)]
 
-    drawn = [once(3, one) for one in records]
+    drawn = [once(3, record) for record in records]
 
-    assert drawn == [again(3, one) for one in records]
+    assert drawn == [again(3, record) for record in records]
     assert abs(sum(drawn) / 400 - fraction) < 0.15
 
 

@@ -104,9 +104,9 @@ def test_even_shards_are_reached_in_few_rounds(before, count):
     ranges = [(shard.first_hash_key, shard.last_hash_key) for shard in stream.open_shards]
     assert covers_the_ring(stream.open_shards)
     assert len(ranges) == count
-    for found, wanted in zip(ranges, even_ranges(count), strict=True):
-        assert abs(found[0] - wanted[0]) <= 1
-        assert abs(found[1] - wanted[1]) <= 1
+    for actual_range, wanted in zip(ranges, even_ranges(count), strict=True):
+        assert abs(actual_range[0] - wanted[0]) <= 1
+        assert abs(actual_range[1] - wanted[1]) <= 1
     assert rounds <= 14
 
 
@@ -252,7 +252,11 @@ def test_shards_open_since_cover_the_ring_after_expiry(data):
     stream = even(data.draw(st.integers(1, 3)))
     for now_ms in range(1, data.draw(st.integers(2, 8))):
         stream = after(stream, [_any_change(data, stream)], now_ms)
-        may_go = [one for one in stream.shards if not one.is_open and not stream.parents_of(one)]
+        may_go = [
+            each_shard
+            for each_shard in stream.shards
+            if not each_shard.is_open and not stream.parents_of(each_shard)
+        ]
         gone = data.draw(st.sets(st.sampled_from(may_go)))
         stream = stream_of(*(shard for shard in stream.shards if shard not in gone))
 

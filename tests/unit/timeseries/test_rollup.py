@@ -137,14 +137,14 @@ class Store:
             self.chunks[key] += samples
 
     def rows(self, ring, first, last, otherwise):
-        found = {
+        chunks = {
             number: read_chunk(
                 self.chunks[ring.nth, number], number * ring.chunk_slots, width(GROUP)
             )
             for number in ring.chunks(first, last)
             if (ring.nth, number) in self.chunks
         }
-        return rows_of(found, ring, first, last, otherwise)
+        return rows_of(chunks, ring, first, last, otherwise)
 
 
 looks = st.lists(
@@ -154,7 +154,7 @@ looks = st.lists(
 
 @given(looks, st.integers(0, 200))
 def test_rings_match_a_list_of_all_samples(told, begin):
-    known, store = ResourceState(GROUP, "0"), Store()
+    resource_state, store = ResourceState(GROUP, "0"), Store()
     longer: list[Looked] = []
     by_slot: dict[int, tuple[int, int, int]] = {}
     begin += 170_000_000  # an arbitrary slot
@@ -170,11 +170,11 @@ def test_rings_match_a_list_of_all_samples(told, begin):
             longer = [Looked(one, 0, 0) for one in now]
         for place, ring in enumerate(LONGER):
             if longer[place].slot != now[place]:
-                additions, _ = known.close(ring, longer[place])
+                additions, _ = resource_state.close(ring, longer[place])
                 store.take(additions)
                 longer[place] = Looked(now[place], 0, longer[place].last_at_ms)
         values = GROUP.values(GroupSample(lag_records=lag, committed=committed))
-        store.take(known.look(values, at_ms, longer))
+        store.take(resource_state.look(values, at_ms, longer))
         longer = [Looked(one.slot, one.looks + 1, at_ms) for one in longer]
         by_slot[slot] = (lag, committed, at_ms)
     if not by_slot:
@@ -186,8 +186,8 @@ def test_rings_match_a_list_of_all_samples(told, begin):
         first, last = begin // per - 2, end // per - (ring is not FINEST)
         if last < first:
             continue
-        assert known.values is not None
-        stood = encode_row(GROUP, known.values)
+        assert resource_state.values is not None
+        stood = encode_row(GROUP, resource_state.values)
         within = {
             slot: [by_slot[at] for at in range(slot * per, slot * per + per) if at in by_slot]
             for slot in range(first, last + 1)
@@ -196,7 +196,7 @@ def test_rings_match_a_list_of_all_samples(told, begin):
             open_slot = longer[ring.nth - 1].slot
             within = {slot: seen if slot < open_slot else [] for slot, seen in within.items()}
         ticks = {slot: Tick(seen[-1][2]) for slot, seen in within.items() if seen}
-        found = chart(
+        actual_chart = chart(
             GROUP,
             ring=ring,
             slots=range(first, last + 1),
@@ -205,7 +205,10 @@ def test_rings_match_a_list_of_all_samples(told, begin):
             resource_id="",
         )
         for nth, seen in enumerate(within.values()):
-            mean, most = found.columns["lag_records"][nth], found.columns["lag_records_max"][nth]
+            mean, most = (
+                actual_chart.columns["lag_records"][nth],
+                actual_chart.columns["lag_records_max"][nth],
+            )
             if seen:
                 assert most == max(lag for lag, _, _ in seen)
                 assert mean is not None
@@ -216,17 +219,17 @@ def test_rings_match_a_list_of_all_samples(told, begin):
 
 
 def test_totals_sum_counts_and_take_the_worst_age():
-    one = QueueSample(ready=2, oldest_ready_at_ms=500, sent=10)
+    queue_sample = QueueSample(ready=2, oldest_ready_at_ms=500, sent=10)
     two = QueueSample(ready=3, oldest_ready_at_ms=200, sent=7)
     increments: dict[str, int] = {}
-    add_increments(increments, QUEUE, None, QUEUE.values(one))
+    add_increments(increments, QUEUE, None, QUEUE.values(queue_sample))
     add_increments(increments, QUEUE, QUEUE.values(QueueSample(sent=9)), QUEUE.values(two))
     group = GROUP.values(GroupSample(lag_records=4))
 
     total = total_of(
         TotalSample(sent=100),
         {
-            QUEUE.kind: [QUEUE.values(one), QUEUE.values(two)],
+            QUEUE.kind: [QUEUE.values(queue_sample), QUEUE.values(two)],
             STREAM.kind: [],
             GROUP.kind: [group, GROUP.values(GroupSample(lag_records=9))],
         },

@@ -23,9 +23,11 @@ STORES: dict[str, Any] = {"redis_url": "redis://none", "database_url": "postgres
 def test_signature_matches_example_of_specification():
     signer = Signer([Secret(WORD, 0)])
 
-    told = signer.signature("msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, b'{"test": 2432232314}', 0)
+    signature = signer.signature(
+        "msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, b'{"test": 2432232314}', 0
+    )
 
-    assert told == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+    assert signature == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 
 
 def test_expired_secret_no_longer_signs():
@@ -122,18 +124,18 @@ def test_invalid_key_is_rejected_without_showing_it(key):
 
 
 def test_keys_come_from_setting_or_file(tmp_path):
-    one, two = new_key(), new_key()
+    key, two = new_key(), new_key()
     path = tmp_path / "keys"
-    path.write_text(f"{one}\n{two}\n")
+    path.write_text(f"{key}\n{two}\n")
 
-    told = Settings(
-        **STORES, secret_keys=SecretStr(f"{two},{one}"), secret_keys_file=path
+    storage = Settings(
+        **STORES, secret_keys=SecretStr(f"{two},{key}"), secret_keys_file=path
     ).storage()
     from_file = Settings(**STORES, secret_keys_file=path).storage()
 
-    assert told.secret_keys == (two, one)
-    assert from_file.secret_keys == (one, two)
-    assert one not in repr(told)
+    assert storage.secret_keys == (two, key)
+    assert from_file.secret_keys == (key, two)
+    assert key not in repr(storage)
 
 
 @pytest.mark.parametrize(

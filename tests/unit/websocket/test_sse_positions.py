@@ -67,9 +67,9 @@ def test_record_is_encoded_on_one_line():
         line = FORMATS[JSON_OF_SHARD].encode(3, LogRecord(5, 1, record))
 
         assert len(line.decode().splitlines()) == 1
-        told = msgspec.json.decode(line)
-        assert (told["shard"], told["offset"]) == (3, 5)
-    assert told["data_base64"] == "/wo="
+        text = msgspec.json.decode(line)
+        assert (text["shard"], text["offset"]) == (3, 5)
+    assert text["data_base64"] == "/wo="
 
 
 # Heartbeats
@@ -92,10 +92,10 @@ class SomeTail:
 
     async def next(self, _: int) -> Chunk | None:
         await asyncio.sleep(0.002)
-        told = self._given.pop(0) if self._given else None
-        if isinstance(told, Exception):
-            raise told
-        return told
+        item = self._given.pop(0) if self._given else None
+        if isinstance(item, Exception):
+            raise item
+        return item
 
     async def take(self, chunk: Chunk) -> None:
         self.positions[0] = chunk.next_offset
@@ -131,50 +131,50 @@ def events(tail: SomeTail, text: EventEncoder, wanted: Any = None) -> Events:
 
 
 async def first(told: Events, count: int) -> list[bytes]:
-    found = []
+    actual_pieces = []
     pieces = told.pieces()
     async for piece in pieces:
-        found.append(piece)
-        if len(found) == count:
+        actual_pieces.append(piece)
+        if len(actual_pieces) == count:
             break
     await pieces.aclose()
-    return found
+    return actual_pieces
 
 
 async def test_line_format_sends_heartbeats_with_cursor():
-    told = await first(
+    returned_events = await first(
         events(SomeTail(chunk(b"a"), None), encoder_for(b"application/jsonl", "")), 2
     )
 
-    assert told[0].startswith(b'{"shard":0,"offset":0')
-    assert msgspec.json.decode(told[1]) == {"type": "heartbeat", "next_cursor": "at 1"}
+    assert returned_events[0].startswith(b'{"shard":0,"offset":0')
+    assert msgspec.json.decode(returned_events[1]) == {"type": "heartbeat", "next_cursor": "at 1"}
 
 
 async def test_sse_comment_keeps_connection_alive():
-    told = await first(events(SomeTail(chunk(b"a")), encoder_for(b"*/*", STREAM)), 3)
+    returned_events = await first(events(SomeTail(chunk(b"a")), encoder_for(b"*/*", STREAM)), 3)
 
-    assert told[0] == b"retry: 2000\n\n"
-    assert told[1].startswith(b"id: 0123456789abcdef/0:1\ndata: {")
-    assert told[2] == b": still here\n\n"
+    assert returned_events[0] == b"retry: 2000\n\n"
+    assert returned_events[1].startswith(b"id: 0123456789abcdef/0:1\ndata: {")
+    assert returned_events[2] == b": still here\n\n"
 
 
 async def test_heartbeat_advances_position_when_filter_matches_nothing():
     tail = SomeTail(chunk(b"a", b"b"))
-    told = await first(events(tail, encoder_for(b"", STREAM), lambda *_: False), 3)
+    returned_events = await first(events(tail, encoder_for(b"", STREAM), lambda *_: False), 3)
 
-    assert told[1] == (
+    assert returned_events[1] == (
         b'event: heartbeat\nid: 0123456789abcdef/0:2\ndata: {"next_cursor":"at 2"}\n\n'
     )
-    assert told[2] == b": still here\n\n"
+    assert returned_events[2] == b": still here\n\n"
 
 
 async def test_follower_survives_outage(monkeypatch):
     monkeypatch.setattr("api.sse.endpoint.OUTAGE_PAUSE_S", 0.001)
     tail = SomeTail(StorageUnavailable(), StorageUnavailable(), chunk(b"a"))
 
-    told = await first(events(tail, LineEncoder("x")), 3)
+    returned_events = await first(events(tail, LineEncoder("x")), 3)
 
-    assert any(piece.startswith(b'{"shard":0,"offset":0') for piece in told)
+    assert any(piece.startswith(b'{"shard":0,"offset":0') for piece in returned_events)
 
 
 @pytest.mark.parametrize(
@@ -186,18 +186,20 @@ async def test_follower_survives_outage(monkeypatch):
     ],
 )
 async def test_fatal_error_is_sent_as_problem(tail, code):
-    told = await first(events(tail, LineEncoder("x")), 9)
+    returned_events = await first(events(tail, LineEncoder("x")), 9)
 
-    failure = msgspec.json.decode(told[-1])
+    failure = msgspec.json.decode(returned_events[-1])
     assert failure["type"] == "error"
     assert failure["problem"]["code"] == code
     assert failure["problem"]["request_id"] == "id"
     assert failure["next_cursor"] == "at 0"
-    assert b"secret" not in told[-1]
+    assert b"secret" not in returned_events[-1]
 
 
 def test_heartbeat_has_form_of_the_format():
-    told = HeartbeatNotice("c")
+    heartbeat = HeartbeatNotice("c")
 
-    assert encoder_for(b"", STREAM).encode_heartbeat(told, {0: 1}, moved=False).startswith(b":")
+    assert (
+        encoder_for(b"", STREAM).encode_heartbeat(heartbeat, {0: 1}, moved=False).startswith(b":")
+    )
     assert encoder_for(b"application/x-ndjson", STREAM).kind == "application/x-ndjson"

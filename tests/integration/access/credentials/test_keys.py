@@ -136,11 +136,11 @@ async def test_key_pairs_require_secret_keys_but_api_keys_do_not(process):
 async def test_revocation_reaches_other_process(credentials, other):
     issued, secret = await credentials.create(ADMIN, CREATED)
     assert await other.authenticate(secret.word)
-    heard = ChangeNotifications(other)
+    notifications = ChangeNotifications(other)
 
     await credentials.revoke(ADMIN, issued.id)
 
-    assert await heard.next() == issued.id
+    assert await notifications.next() == issued.id
     assert other.cached(issued.id) is None
     assert await other.authenticate(secret.word) is None
     assert await credentials.authenticate(secret.word) is None
@@ -149,7 +149,7 @@ async def test_revocation_reaches_other_process(credentials, other):
 async def test_lost_listener_clears_cache_and_reads_every_time(credentials, other, database_url):
     issued, _ = await credentials.create(ADMIN, CREATED)
     assert await other.find(issued.id)
-    heard = ChangeNotifications(other)
+    notifications = ChangeNotifications(other)
 
     async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as connection:
         await connection.execute(
@@ -157,7 +157,7 @@ async def test_lost_listener_clears_cache_and_reads_every_time(credentials, othe
             " WHERE application_name = 'millstream-listener' AND datname = current_database()"
         )
 
-    assert await heard.next() is None
+    assert await notifications.next() is None
     assert other.cached(issued.id) is None
     assert await other.find(issued.id)
 

@@ -171,7 +171,7 @@ async def test_unknown_namespace_has_no_keys(credentials):
 async def test_change_increments_version_and_notifies(credentials, other, clock):
     issued, _ = await credentials.create(ADMIN, CREATED)
     assert await other.find(issued.id)
-    heard = ChangeNotifications(other)
+    notifications = ChangeNotifications(other)
     rates = Rates(calls_per_second=5)
     clock.advance(ms=7)
 
@@ -181,7 +181,7 @@ async def test_change_increments_version_and_notifies(credentials, other, clock)
     with pytest.raises(PreconditionFailed):
         await credentials.change(ADMIN, issued.id, lambda rights: rights, if_match=1)
 
-    assert await heard.next() == issued.id
+    assert await notifications.next() == issued.id
     found = await other.find(issued.id)
     assert found is not None
     assert found.rates == rates

@@ -34,7 +34,7 @@ async def test_ticket_is_redeemed_once(credentials, other):
         *(engine.redeem_ticket(word) for engine in (credentials, other) for _ in range(10))
     )
 
-    [winner] = [one for one in outcomes if one is not None]
+    [winner] = [outcome for outcome in outcomes if outcome is not None]
     assert (winner.id, winner.name, winner.grants) == (issued.id, issued.name, asker.grants)
     assert (winner.digest, winner.secret) == (b"", b"")
     assert await credentials.redeem_ticket(word) is None
@@ -106,11 +106,11 @@ async def test_session_has_rights_of_its_key(credentials, other, clock, api_key)
     issued, secret = api_key
     session = await session_of(credentials, secret.word)
 
-    found = await other.find_session(session.word)
+    actual_session = await other.find_session(session.word)
 
-    assert found is not None
-    assert (found.id, found.name) == (issued.id, issued.name)
-    assert found.expires_ms == session.ends_at_ms == clock.now_ms() + 24 * limits.HOUR_MS
+    assert actual_session is not None
+    assert (actual_session.id, actual_session.name) == (issued.id, issued.name)
+    assert actual_session.expires_ms == session.ends_at_ms == clock.now_ms() + 24 * limits.HOUR_MS
 
 
 async def test_login_with_wrong_key_is_rejected(credentials, api_key):
@@ -152,11 +152,11 @@ async def test_session_ends_with_its_key(credentials, other, api_key):
     issued, secret = api_key
     session = await session_of(credentials, secret.word)
     assert await other.find_session(session.word)
-    heard = ChangeNotifications(other)
+    notifications = ChangeNotifications(other)
 
     await credentials.revoke(ADMIN, issued.id)
 
-    assert await heard.next() == issued.id
+    assert await notifications.next() == issued.id
     assert await other.find_session(session.word) is None
 
 
@@ -166,9 +166,11 @@ async def test_logged_out_session_ends_in_all_processes(credentials, other, api_
 
     await credentials.log_out(session.word)
     marker, _ = await credentials.create(ADMIN, CREATED)
-    heard = ChangeNotifications(other)
+    notifications = ChangeNotifications(other)
     await credentials.revoke(ADMIN, marker.id)
 
-    assert await heard.next() == marker.id  # so everything announced earlier has arrived too
+    assert (
+        await notifications.next() == marker.id
+    )  # so everything announced earlier has arrived too
     assert await credentials.find_session(session.word) is None
     assert await other.find_session(session.word) is None

@@ -66,7 +66,7 @@ async def test_concurrent_readers_load_row_group_once(engines, settings, monkeyp
         *(read(engines, ReadFrom(offset=first), records_max=10) for first in range(0, 500, 10))
     )
 
-    assert [offset for one in reads for offset in offsets(one)] == list(range(500))
+    assert [offset for each_read in reads for offset in offsets(each_read)] == list(range(500))
     assert len(asked) == 2  # the footer, and the row group
 
 
@@ -80,7 +80,7 @@ async def test_archive_in_object_store_is_readable(redis_url, database_url, cloc
 
         reads = await read_on(engines, 0, 6)
 
-        assert [offset for one in reads for offset in offsets(one)] == list(range(15))
+        assert [offset for each_read in reads for offset in offsets(each_read)] == list(range(15))
         [file] = open_root(s3_url).files("")
         open_root(s3_url).delete(file.path)
     async with open_storage(settings, clock=clock) as engines:

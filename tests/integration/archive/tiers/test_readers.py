@@ -22,8 +22,8 @@ async def test_group_reads_from_archive_into_hot_store(engines, settings):
 
     reads = [await fetch(engines, 4) for _ in range(5)]
 
-    assert [offset for one in reads for offset in offsets(one)] == list(range(15))
-    assert [one.tier for one in reads[:3]] == [Tier.ARCHIVE] * 3
+    assert [offset for each_read in reads for offset in offsets(each_read)] == list(range(15))
+    assert [each_read.tier for each_read in reads[:3]] == [Tier.ARCHIVE] * 3
     assert reads[-1].tier is Tier.HOT
 
 
@@ -62,8 +62,8 @@ async def test_group_is_reset_into_archive(engines, settings, clock, spec, offse
     [reset] = await engines.groups.reset(READERS, spec, dry_run=False)
 
     assert (reset.before, reset.after, reset.expired) == (20, offset, 0)
-    found = await fetch(engines, 1)
-    assert [one.offset for one in found.records] == [offset][: 20 - offset]
+    fetched_records = await fetch(engines, 1)
+    assert [record.offset for record in fetched_records.records] == [offset][: 20 - offset]
 
 
 async def test_stream_view_is_read_across_tiers(engines, settings):
@@ -88,7 +88,7 @@ async def test_stream_view_is_read_across_tiers(engines, settings):
     reads = [await read(engines, ReadFrom(offset=offset), view) for offset in (0, 10)]
 
     assert reads[0].records == before.records
-    assert [one.tier for one in reads] == [Tier.ARCHIVE, Tier.HOT]
+    assert [each_read.tier for each_read in reads] == [Tier.ARCHIVE, Tier.HOT]
 
 
 async def test_closed_shard_stays_while_archived_records_remain(engines, settings, clock):

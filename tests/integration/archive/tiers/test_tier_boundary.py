@@ -25,8 +25,8 @@ from tests.integration.archive.tiers.tier_reads import (
 from tests.tiered_stream import CLICKS, append, move_to_archive
 
 
-def told(reads: list[ShardRead]) -> list[LogRecord]:
-    return [record for one in reads for record in one.records]
+def records_of(reads: list[ShardRead]) -> list[LogRecord]:
+    return [record for each_read in reads for record in each_read.records]
 
 
 @pytest.mark.parametrize("records_max", [1, 7, 10_000])
@@ -37,19 +37,23 @@ async def test_continued_reads_return_every_record_once_across_tiers(
     await append(engines, 10, 5)
     clock.advance(ms=HOUR)
     await append(engines, 20)
-    before = told(await read_on(engines, 0, records_max))
+    before = records_of(await read_on(engines, 0, records_max))
     await engines.catalog.put_stream(CLICKS, NOTHING_HOT)
     await move_to_archive(engines, settings)
     await append(engines, 8)
     reads = await read_on(engines, 0, records_max)
 
-    assert told(reads)[:35] == before
-    assert [offset for one in reads for offset in offsets(one)] == list(range(43))
-    assert all(one.gap is None and (one.start, one.tip) == (0, 43) for one in reads)
-    tiers = [one.tier for one in reads]
+    assert records_of(reads)[:35] == before
+    assert [offset for each_read in reads for offset in offsets(each_read)] == list(range(43))
+    assert all(
+        each_read.gap is None and (each_read.start, each_read.tip) == (0, 43) for each_read in reads
+    )
+    tiers = [each_read.tier for each_read in reads]
     assert tiers == sorted(tiers, key=[Tier.ARCHIVE, Tier.HOT].index)
     assert {*tiers} == {Tier.ARCHIVE, Tier.HOT}
-    assert {one.tier for one in reads if one.records[0].offset >= 35} == {Tier.HOT}
+    assert {each_read.tier for each_read in reads if each_read.records[0].offset >= 35} == {
+        Tier.HOT
+    }
 
 
 async def test_records_in_both_tiers_are_read_hot(engines, settings):
@@ -84,7 +88,9 @@ async def test_key_headers_and_times_are_kept(engines, settings, clock):
 
     found = await read(engines, ReadFrom(offset=0))
 
-    assert found.records == [LogRecord(nth, arrival_ms, one) for nth, one in enumerate(records)]
+    assert found.records == [
+        LogRecord(nth, arrival_ms, record) for nth, record in enumerate(records)
+    ]
 
 
 async def test_archive_reader_lag_is_reported(engines, settings, clock):
@@ -167,14 +173,14 @@ async def test_all_shards_are_read_from_archive_into_hot_store(engines, settings
     await move_to_archive(engines, settings, wide)
     await engines.streams.append(wide, records[40:])
 
-    found: list[Record] = []
+    actual_records: list[Record] = []
     positions: dict[int, int] = {}
     for _ in range(40):
         part = await engines.streams.read(wide, positions, records_max=9)
-        found += [one.record for shard in part.shards for one in shard.records]
+        actual_records += [record.record for shard in part.shards for record in shard.records]
         positions = part.positions
 
-    assert sorted(found, key=lambda one: int(one.data)) == records
+    assert sorted(actual_records, key=lambda record: int(record.data)) == records
 
 
 async def test_children_are_read_after_archived_parents(engines, settings, clock):
@@ -190,4 +196,4 @@ async def test_children_are_read_after_archived_parents(engines, settings, clock
     [parent] = first.shards
     assert (offsets(parent), parent.ended) == (list(range(10)), True)
     assert first.tier is rest.tier is Tier.ARCHIVE
-    assert sum(len(one.records) for one in rest.shards) == 9
+    assert sum(len(shard.records) for shard in rest.shards) == 9

@@ -31,8 +31,10 @@ async def read_on(engines: Storage, offset: int, records_max: int) -> list[Shard
 
 
 def offsets(read: ShardRead) -> list[int]:
-    assert [one.record.data for one in read.records] == [b"%d" % one.offset for one in read.records]
-    return [one.offset for one in read.records]
+    assert [record.record.data for record in read.records] == [
+        b"%d" % record.offset for record in read.records
+    ]
+    return [record.offset for record in read.records]
 
 
 async def fetch(engines: Storage, records_max: int) -> ShardRead:
