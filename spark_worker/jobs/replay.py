@@ -80,7 +80,7 @@ def _send_all(work: JobContext, spec: ReplaySpec, wave: Sequence[str]) -> None:
                     else PermanentFailure(task_end.failure)
                 )
         if any(task_end.halted for task_end in ends):
-            _wait_for_word(work)
+            _wait_for_stop(work)
 
 
 def _tasks(work: JobContext, spec: ReplaySpec, left: Sequence[PartProgress]) -> list[SendParts]:
@@ -128,7 +128,7 @@ async def _sent(task: SendParts) -> TaskEnd:
         return TaskEnd(failure=error.detail, retry=error.code.retryable)
 
 
-def _wait_for_word(work: JobContext) -> None:
+def _wait_for_stop(work: JobContext) -> None:
     """Wait for the request to stop, or the lost lease, that a task saw before this process.
 
     Raises JobStopped, unless the request was withdrawn.
