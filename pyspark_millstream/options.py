@@ -26,7 +26,7 @@ from pyspark_millstream.errors import OptionError
 
 RECORDS_PER_PARTITION = 1_000_000
 
-_KNOWN = frozenset(
+_OPTION_NAMES = frozenset(
     word.lower()
     for word in (
         *(
@@ -76,7 +76,7 @@ def read_options(given: Mapping[str, str]) -> Options:
     Raises OptionError.
     """
     words = {name.lower(): value for name, value in given.items()}
-    unknown = sorted(words.keys() - _KNOWN)
+    unknown = sorted(words.keys() - _OPTION_NAMES)
     if unknown:
         raise OptionError(f"unknown option {unknown[0]!r}")
     url = words.get("url") or os.environ.get("MILLSTREAM_URL")  # noqa: TID251  a user's program, not ours
