@@ -52,7 +52,7 @@ class Requested:
         self._clock = clock
         self._resolver = resolver
         self._tls = httpx.create_ssl_context()
-        self._under_way = 0
+        self._in_flight = 0
 
     async def test(self, name: WebhookName) -> Attempt:
         """Send a test event, and return the outcome.
@@ -109,9 +109,9 @@ class Requested:
 
     @asynccontextmanager
     async def _sender(self, served: LeasedWebhook) -> AsyncGenerator[Sender]:
-        if self._under_way >= limits.WEBHOOK_MANUAL_DELIVERY_CONCURRENCY_MAX:
+        if self._in_flight >= limits.WEBHOOK_MANUAL_DELIVERY_CONCURRENCY_MAX:
             raise WebhookBusy
-        self._under_way += 1
+        self._in_flight += 1
         sender = Sender(
             served=served,
             egress=self._egress,
@@ -122,5 +122,5 @@ class Requested:
         try:
             yield sender
         finally:
-            self._under_way -= 1
+            self._in_flight -= 1
             await sender.close()

@@ -61,7 +61,7 @@ def envelope(event: Event) -> dict[str, Any]:
         name.removeprefix("millstream-").replace("-", "_"): _plain(event, name) for name in _FACTS
     }
     data: dict[str, Any] = {name: value for name, value in facts.items() if value not in (None, "")}
-    texts, others = _shown(event.headers)
+    texts, others = _encode_headers(event.headers)
     data |= {"headers": texts, **_body(event)}
     if others:
         data["headers_base64"] = others
@@ -137,7 +137,7 @@ def _trace(headers: Headers, context: bytes) -> list[tuple[str, str]]:
     return [parent, (TRACESTATE, state.decode().strip())]
 
 
-def _shown(headers: Headers) -> tuple[dict[str, str], dict[str, str]]:
+def _encode_headers(headers: Headers) -> tuple[dict[str, str], dict[str, str]]:
     texts: dict[str, str] = {}
     others: dict[str, str] = {}
     for name, _, value in headers:
