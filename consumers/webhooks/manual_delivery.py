@@ -102,7 +102,7 @@ class Requested:
 
     async def _end_retries(self, webhook: Webhook, delivery: WebhookDelivery) -> None:
         """Delete a message that waits for its next attempt; one being delivered now stays."""
-        if webhook.spec.source.kind is SourceKind.QUEUE and delivery.place is not None:
+        if webhook.spec.source.kind is SourceKind.QUEUE and delivery.location is not None:
             queue = QueueName(webhook.spec.source.name, webhook.name.namespace)
             with suppress(MillstreamError):
                 await self._storage.inspector.drop(queue, delivery.event_id)

@@ -87,7 +87,7 @@ _FACTS = (
 
 
 def _plain(event: Event, name: str) -> str | int | None:
-    place = event.place
+    place = event.location
     facts: dict[str, str | int | None] = {
         "millstream-sent-at": _time(event.at_ms),
         "millstream-offset": None if place is None else place.offset,

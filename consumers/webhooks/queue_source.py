@@ -176,7 +176,7 @@ class QueueSource:
             content_type=message.content_type,
             headers=with_noted(message.headers, message.system),
             at_ms=message.sent_at_ms,
-            place=PayloadLocation(message.offset),
+            location=PayloadLocation(message.offset),
             group=message.group,
         )
 
@@ -187,7 +187,7 @@ class QueueSource:
             message.body, message.content_type, with_noted(message.headers, message.system)
         )
         keeps = (
-            action is SettleAction.ACK and len(message.body) <= limits.WEBHOOK_PAYLOAD_KEPT_BYTES
+            action is SettleAction.ACK and len(message.body) <= limits.WEBHOOK_LOG_PAYLOAD_BYTES_MAX
         )
         status = _STATUS[action]
         if action is SettleAction.NACK and gives_up(self._spec, message):
@@ -199,7 +199,7 @@ class QueueSource:
             attempt=attempt,
             at_ms=attempt.at_ms,
             next_at_ms=None if delay_ms is None else self._endpoint.clock.now_ms() + delay_ms,
-            place=PayloadLocation(message.offset),
+            location=PayloadLocation(message.offset),
             event_at_ms=message.sent_at_ms,
             group=message.group,
             payload=payload if keeps else None,

@@ -150,7 +150,7 @@ class ShardSource:
                 attempts=0,
                 attempt=None,
                 at_ms=now_ms,
-                place=PayloadLocation(gap.first, self._shard),
+                location=PayloadLocation(gap.first, self._shard),
                 event_at_ms=now_ms,
             )
         )
@@ -261,7 +261,7 @@ class ShardSource:
             content_type=content_type,
             headers=headers,
             at_ms=record.arrival_ms,
-            place=PayloadLocation(record.offset, self._shard),
+            location=PayloadLocation(record.offset, self._shard),
             key=record.record.key,
             stream=self._stream.name.name,
         )
@@ -282,7 +282,7 @@ class ShardSource:
                 attempt=attempt,
                 at_ms=attempt.at_ms,
                 next_at_ms=next_at_ms,
-                place=event.place,
+                location=event.location,
                 event_at_ms=record.arrival_ms,
                 key=event.key,
             )
@@ -317,11 +317,11 @@ def _raise(answer: CommitResult) -> None:
 
 def _origin(event: Event, record: LogRecord) -> Headers:
     """Return a dead letter's origin headers, the ones that replays use."""
-    assert event.place is not None
+    assert event.location is not None
     facts = {
         SOURCE_STREAM: event.stream,
-        SOURCE_SHARD: str(event.place.shard),
-        SOURCE_OFFSET: str(event.place.offset),
+        SOURCE_SHARD: str(event.location.shard),
+        SOURCE_OFFSET: str(event.location.offset),
         SOURCE_TIME: str(record.arrival_ms),
     }
     return tuple((name, "", word.encode()) for name, word in facts.items())

@@ -57,7 +57,7 @@ class GroupMembership:
         generation: int | None,
         owned: Collection[int] | None,
     ) -> Membership:
-        beaten = await self._heard(name, member_id, generation)
+        beaten = await self._heartbeat(name, member_id, generation)
         if not beaten.counts:
             raise (
                 StaleGeneration("A newer member joined with this name.")
@@ -65,7 +65,7 @@ class GroupMembership:
                 else MemberUnknown
             )
         owned_shards = set[int]() if owned is None else set(owned)
-        revoked = {place.shard for place in beaten.revoked}
+        revoked = {member_shard.shard for member_shard in beaten.revoked}
         revocations_acknowledged = (
             frozenset(revoked - owned_shards) if owned is not None else frozenset[int]()
         )
@@ -76,7 +76,7 @@ class GroupMembership:
     async def leave(self, name: GroupName, member_id: MemberId, *, for_good: bool) -> None:
         await self._coordinator.apply(name, MembershipChange(leaving(member_id, for_good=for_good)))
 
-    async def _heard(
+    async def _heartbeat(
         self, name: GroupName, member_id: MemberId, generation: int | None = None
     ) -> HeartbeatResult:
         beaten = await self._beats.submit(MemberHeartbeat(name, member_id, generation))
@@ -104,14 +104,14 @@ class GroupMembership:
         The shards that it was to give up are given up. Raises GroupFull, ValidationFailed.
         """
         check_name(member_id)
-        beaten = await self._heard(name, member_id)
+        beaten = await self._heartbeat(name, member_id)
         if not beaten.counts:
             step = joining(member_id, static=False, anew=False)
             return (
                 await self._coordinator.apply(name, MembershipChange(step, member_id))
             ).membership
         if beaten.unsettled or beaten.revoked:
-            revoked = frozenset(place.shard for place in beaten.revoked)
+            revoked = frozenset(member_shard.shard for member_shard in beaten.revoked)
             try:
                 return await self._rebalance(name, member_id, revoked)
             except MemberUnknown:  # found silent a moment ago
@@ -128,6 +128,6 @@ def _membership(beaten: HeartbeatResult, member_id: MemberId) -> Membership:
     return Membership(
         group=beaten.group,
         member_id=member_id,
-        assigned=beaten.places,
+        assigned=beaten.assigned,
         revoked=beaten.revoked,
     )

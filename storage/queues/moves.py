@@ -234,7 +234,7 @@ class Moves:
             return False
         try:
             redriven, last = await self._dead_letters.redrive_page(
-                move.source, which, move.looked_at, batch
+                move.source, which, move.examined_to, batch
             )
         except QueueNotFound:
             await self._rows.end(move.move_id, MoveState.FAILED, "queue_not_found")

@@ -93,7 +93,7 @@ class ConnectionSlots:
         self._published.add(namespace)
         slots = self._acquired.get(namespace, 0)
         try:
-            return await self._hot.hold_places(namespace, slots, most, self._clock.script_time())
+            return await self._hot.publish_slots(namespace, slots, most, self._clock.script_time())
         except OutcomeUnknown:  # it is published again
             raise StorageUnavailable("The store timed out.") from None
 
@@ -103,7 +103,7 @@ class ConnectionSlots:
 
 
 @asynccontextmanager
-async def held(slots: ConnectionSlots) -> AsyncGenerator[ConnectionSlots]:
+async def published_slots(slots: ConnectionSlots) -> AsyncGenerator[ConnectionSlots]:
     """Publish the slots continually while the block runs; at its end they are free."""
     task = asyncio.create_task(slots.publish_loop(), name="connection-slots")
     try:

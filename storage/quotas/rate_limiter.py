@@ -13,9 +13,9 @@ from storage.concurrency.tasks import give
 from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.errors import OutcomeUnknown, QuotaExceeded, QuotaTooSmall, StorageUnavailable
-from storage.domain.quotas import QuotaStanding, Rates
+from storage.domain.quotas import QuotaStatus, Rates
 from storage.quotas.gcra import TokenLease
-from storage.redis.counters.rate_limits import HotRates, Wanted
+from storage.redis.counters.rate_limits import HotRates, LeaseRequest
 
 MEASURES = ("calls", "messages", "bytes")
 _UNITS = ("requests", "messages", "content-bytes")
@@ -139,7 +139,7 @@ class LeasedTokenBucket:
     async def _request(self, costs: Sequence[Cost], clock: Clock) -> None:
         now_ms = clock.now_ms()
         requests = {
-            name: Wanted(lease.unit_us, lease.burst_us, *lease.asks(some, now_ms))
+            name: LeaseRequest(lease.unit_us, lease.burst_us, *lease.units_to_request(some, now_ms))
             for name, lease, some in zip(
                 MEASURES, self.leases, zip(*costs, strict=True), strict=True
             )
@@ -183,14 +183,14 @@ class LeasedTokenBucket:
             if units > lease.burst:
                 return self._too_small(place, lease, units)
             if wait_ms := max(at_least_ms, lease.retry_after_ms(units, now_ms)):
-                return self._exceeded(place, wait_ms, self.standings(now_ms))
+                return self._exceeded(place, wait_ms, self.statuses(now_ms))
         return None
 
-    def standings(self, now_ms: int) -> list[QuotaStanding]:
-        """Return callers' standing with each measure."""
+    def statuses(self, now_ms: int) -> list[QuotaStatus]:
+        """Return the remaining quota of each measure."""
         window_s = max(1, round(self.rates.burst_seconds))
         return [
-            QuotaStanding(
+            QuotaStatus(
                 self.name if place == 0 else f"{self.name}:{MEASURES[place]}",
                 _UNITS[place],
                 max(1, int((rate or 0.0) * window_s)),
@@ -204,9 +204,7 @@ class LeasedTokenBucket:
             if lease is not None
         ]
 
-    def _exceeded(
-        self, place: int, wait_ms: int, standings: Sequence[QuotaStanding]
-    ) -> QuotaExceeded:
+    def _exceeded(self, place: int, wait_ms: int, statuses: Sequence[QuotaStatus]) -> QuotaExceeded:
         rate, unit = self.rates.per_second[place], MEASURES[place]
         return QuotaExceeded(
             f"The quota '{self.name}' allows {rate:g} {unit} per second; nothing happened.",
@@ -214,7 +212,7 @@ class LeasedTokenBucket:
             limit=rate,
             unit=unit,
             retry_after_seconds=max(1, ceil(wait_ms / limits.SECOND_MS)),
-        ).standing(standings)
+        ).with_statuses(statuses)
 
     def _too_small(self, place: int, lease: TokenLease, units: int) -> QuotaTooSmall:
         unit = MEASURES[place]

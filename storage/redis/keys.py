@@ -104,7 +104,7 @@ def rate_key(namespace: str, bucket: str) -> bytes:
     return key(namespace, bucket, "rate").encode()
 
 
-def places_key(namespace: str) -> bytes:
+def slots_key(namespace: str) -> bytes:
     """Return the key of a namespace's connection slots."""
     return key(namespace, "places", "held").encode()
 

@@ -180,7 +180,7 @@ class StagedWrites:
 
     async def delete_old(self) -> int:
         """Delete the records of batches that were done long ago; return their number."""
-        return await self._rows.forget(self._clock.now_ms() - limits.WRITE_RETENTION_MS)
+        return await self._rows.delete_finished(self._clock.now_ms() - limits.WRITE_RETENTION_MS)
 
     async def _writable(self, name: StreamName) -> Stream:
         stream = await self._catalog.stream(name)

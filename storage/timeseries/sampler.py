@@ -165,10 +165,10 @@ def _record_stream(sample_round: SampleRound, seen: StreamObservation) -> None:
     for seen_group in seen.groups:
         namespace, name, group_id, *_ = seen_group.group
         previous = sample_round.last_state(GROUP, namespace, name, group_id)
-        committed = consumed_delta(previous.behind if previous else (), seen_group.places)
+        committed = consumed_delta(previous.behind if previous else (), seen_group.positions)
         values = GROUP.values(group_sample(seen_group, _count(previous, "committed") + committed))
         sample_round.record(
-            GROUP, Observation(namespace, name, group_id, values, seen_group.places)
+            GROUP, Observation(namespace, name, group_id, values, seen_group.positions)
         )
 
 

@@ -78,7 +78,7 @@ class Reservations:
             row = (await session.execute(query("lock_log"), {"log_id": log_id})).one_or_none()
             if row is None:
                 return None
-            if _stands(row, store_epoch, hot_next, lost):
+            if _is_valid(row, store_epoch, hot_next, lost):
                 children = await _children(session, log_id)
                 return Reservation(row.epoch_start, row.ceiling, row.log_epoch, False, children)
             opened = _next_reservation(row, reserve, await _children(session, log_id))
@@ -107,7 +107,7 @@ class Reservations:
         async with self._database.reading() as session:
             return [(row.first, row.next) for row in await session.execute(statement)]
 
-    async def forget_log(self, log_id: LogId) -> None:
+    async def delete_log(self, log_id: LogId) -> None:
         """Remove a log's row and holes; from now on it cannot be opened.
 
         Deletions do this themselves.
@@ -121,7 +121,7 @@ class Reservations:
             yield session
 
 
-def _stands(row: Row[Any], store_epoch: int, hot_next: int | None, lost: bool) -> bool:
+def _is_valid(row: Row[Any], store_epoch: int, hot_next: int | None, lost: bool) -> bool:
     """Return whether the row's decision holds for a caller of this store epoch."""
     if row.store_epoch is None:
         return False

@@ -68,7 +68,7 @@ class HotPresence:
         )
         return [_seen(*row) for row in reply]
 
-    async def ask_to_close(self, process: str, socket: str, now: ScriptTime) -> None:
+    async def request_close(self, process: str, socket: str, now: ScriptTime) -> None:
         """Leave a close request for a process, and wake it."""
         await self._pipeline.write(
             "request_socket_close", presence_keys()[2:], now, process, socket, channel_of(process)

@@ -92,7 +92,7 @@ class HotSeries:
         """Mark the slot as measured; False when another process is further already."""
         return bool(await self._pipeline.write("finish_sample_slot", [tick_key()], slot, owner))
 
-    async def look_at_queue(
+    async def sample_queue(
         self, namespace: str, log_id: LogId, now: ScriptTime
     ) -> Sequence[int] | None:
         """Return the counts of a queue as `sample_queue` reports them.
@@ -105,7 +105,7 @@ class HotSeries:
         except LogNotReady as refused:
             return None if refused.refusal is ScriptStatus.DELETED else ()
 
-    async def look_at_shard(self, log: LogAddress, positions: Sequence[int]) -> HotShard | None:
+    async def sample_shard(self, log: LogAddress, positions: Sequence[int]) -> HotShard | None:
         """Return the sample of a shard; None for one that was never written, or is deleted."""
         keys = log_keys(log.namespace, log.log_id)[:2]
         try:

@@ -40,8 +40,8 @@ async def test_key_pair_signs_for_unmodified_client(secured_service: SecuredServ
     one = await pair(secured_service)
 
     def use() -> tuple[Any, Any]:
-        sqs = secured_service.client("sqs", one.id, one.word)
-        kinesis = secured_service.client("kinesis", one.id, one.word)
+        sqs = secured_service.client("sqs", one.id, one.token)
+        kinesis = secured_service.client("kinesis", one.id, one.token)
         url = sqs.get_queue_url(QueueName="orders")["QueueUrl"]
         sqs.send_message(QueueUrl=url, MessageBody="grüße & co")
         kinesis.put_record(StreamName="clicks", Data=b"\xff\x00", PartitionKey="k")
@@ -61,7 +61,7 @@ async def test_wrong_secret_and_unknown_key_return_aws_errors(secured_service: S
         found = []
         for key_id, secret in (
             (one.id, "x" * 40),
-            ("MSAKNOBODYHASTHISONE", one.word),
+            ("MSAKNOBODYHASTHISONE", one.token),
             (key.id, key.secret),
         ):
             sqs = secured_service.client("sqs", key_id, secret)
@@ -83,10 +83,10 @@ async def test_key_pair_is_checked_on_every_call(secured_service: SecuredService
         return secured_service.client("sqs", one.id, secret).list_queues()
 
     for _ in range(2):
-        await asyncio.to_thread(use, one.word)
+        await asyncio.to_thread(use, one.token)
     wrong = await asyncio.to_thread(_refused, lambda: use("x" * 40))
     await secured_service.storage.credentials.revoke(LOCAL_ADMINISTRATOR, one.id)
-    revoked = await asyncio.to_thread(_refused, lambda: use(one.word))
+    revoked = await asyncio.to_thread(_refused, lambda: use(one.token))
 
     assert (wrong, revoked) == ("SignatureDoesNotMatch", "InvalidClientTokenId")
 
@@ -155,7 +155,9 @@ async def test_presigned_url_needs_no_key(secured_service: SecuredService):
     one = await pair(secured_service)
 
     asked = AWSRequest("GET", f"{secured_service.url}/?Action=ListQueues&Version=2012-11-05")
-    SigV4QueryAuth(AwsCredentials(one.id, one.word), "sqs", "eu-west-1", expires=60).add_auth(asked)
+    SigV4QueryAuth(AwsCredentials(one.id, one.token), "sqs", "eu-west-1", expires=60).add_auth(
+        asked
+    )
     url = str(asked.url)
     async with httpx.AsyncClient() as client:
         told = await client.get(url)
@@ -170,7 +172,7 @@ async def test_unenforceable_sqs_policy_is_rejected(secured_service: SecuredServ
     one = await pair(secured_service)
 
     def codes() -> list[str]:
-        sqs = secured_service.client("sqs", one.id, one.word)
+        sqs = secured_service.client("sqs", one.id, one.token)
         url = sqs.get_queue_url(QueueName="orders")["QueueUrl"]
         own = url.split("/")[3]
         sqs.add_permission(QueueUrl=url, Label="own", AWSAccountIds=[own], Actions=["SendMessage"])
@@ -202,7 +204,7 @@ async def test_unauthorized_calls_do_not_use_rates_of_queue(secured_service: Sec
     owner = await secured_service.key()
 
     def knock() -> set[str]:
-        sqs = secured_service.client("sqs", stranger.id, stranger.word)
+        sqs = secured_service.client("sqs", stranger.id, stranger.token)
         return {_refused(lambda: sqs.get_queue_url(QueueName="orders")) for _ in range(20)}
 
     knocked = await asyncio.to_thread(knock)

@@ -168,7 +168,7 @@ async def test_configuration_and_progress_are_restored(source, target, tmp_path)
         stats = await storage.queues.stats(LATER)
         hook = await storage.webhooks.opened(HOOK)
         chain = Chain(whole=True)
-        fault = chain.look([one.fields() for one in await storage.audit_log.page(AuditFilter())])
+        fault = chain.check([one.fields() for one in await storage.audit_log.page(AuditFilter())])
         [again] = await storage.queues.send(LATER, [NewMessage(b"once")], idempotency_key="k")
         [more] = await storage.streams.append_to_shard(CLICKS, 0, [Record(b"more")])
         await storage.groups.commit(READERS, [Commit(0, more.offset + 1)])
@@ -202,7 +202,7 @@ async def made(storage):
     request = CredentialRequest(name="ada", rights=Rights(roles=(Role.PRODUCER,)))
     _, secret = await storage.credentials.create(LOCAL_ADMINISTRATOR, request)
     await storage.audit_log.record(asked(), "done", {"name": "orders"})
-    return {"message_id": once.message_id, "word": secret.word}
+    return {"message_id": once.message_id, "word": secret.token}
 
 
 def asked():
