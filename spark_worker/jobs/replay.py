@@ -46,10 +46,10 @@ def run(work: JobContext) -> Mapping[str, Any]:
             _send_all(work, spec, wave)
     except JobStopped:
         if work.stop_reason is StopReason.CANCEL:
-            work.call(work.storage.replays.forget(work.job, spec))
+            work.call(work.storage.replays.retire_producers(work.job, spec))
         raise
     fault("replay.before_forget")
-    work.call(work.storage.replays.forget(work.job, spec))
+    work.call(work.storage.replays.retire_producers(work.job, spec))
     fault("replay.after_forget")
     return progress_of(_parts(work))
 

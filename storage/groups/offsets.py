@@ -170,10 +170,12 @@ class OffsetCommitter:
         answers: list[MovedTo | MillstreamError | None] = [None] * len(requests)
         left = list(range(len(requests)))
         while left:
-            places: dict[tuple[GroupName, int], int] = {}
+            first_indexes: dict[tuple[GroupName, int], int] = {}
             for index in left:
-                places.setdefault((requests[index].group, requests[index].commit.shard), index)
-            round_ = list(places.values())
+                first_indexes.setdefault(
+                    (requests[index].group, requests[index].commit.shard), index
+                )
+            round_ = list(first_indexes.values())
             for index, answer in zip(
                 round_, await self._commit_round(requests, round_), strict=True
             ):
@@ -182,14 +184,14 @@ class OffsetCommitter:
         return answers
 
     async def _commit_round(
-        self, requests: Sequence[PendingCommit], places: Sequence[int]
+        self, requests: Sequence[PendingCommit], first_indexes: Sequence[int]
     ) -> Sequence[MovedTo | MillstreamError | None]:
         try:
             return await self._rows.commit(
-                [requests[index] for index in places], self._coordinator.now()
+                [requests[index] for index in first_indexes], self._coordinator.now()
             )
         except MillstreamError as error:
-            return [error] * len(places)
+            return [error] * len(first_indexes)
 
 
 class _GroupRecreated(Exception):

@@ -97,8 +97,8 @@ class Moves:
 
     async def _meant(self, source: QueueName, which: WhichDead) -> int:
         """Return the number of dead letters that a redrive selects; for a group, an upper bound."""
-        if which.words:
-            return len(which.words)
+        if which.references:
+            return len(which.references)
         if which.reason:
             reasons = await self._dead_letters.reasons(source)
             return sum(one.count for one in reasons if one.reason == which.reason)
