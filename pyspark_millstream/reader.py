@@ -147,7 +147,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
         with Client(self._options) as client:
             extents = client.extents()
-        positions = _read(start)
+        positions = _decode_positions(start)
         if self._options.fail_on_data_loss:
             _check_followed(extents, positions, self._options)
         return _encode_positions(next_positions(extents, positions, self._ceiling, most))
@@ -161,7 +161,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._ceiling = {extent.shard: extent.next for extent in client.extents()}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
-        spans = split(between(_read(start), _read(end)), self._options.records_per_partition)
+        spans = split(
+            between(_decode_positions(start), _decode_positions(end)),
+            self._options.records_per_partition,
+        )
         return [SpanPartition(span) for span in spans]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -194,5 +197,5 @@ def _encode_positions(positions: Positions) -> dict[str, int]:
     return {str(shard): offset for shard, offset in sorted(positions.items())}
 
 
-def _read(offsets: dict[str, Any]) -> Positions:
+def _decode_positions(offsets: dict[str, Any]) -> Positions:
     return {int(shard): int(offset) for shard, offset in offsets.items()}

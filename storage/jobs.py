@@ -25,9 +25,7 @@ from storage.domain.limits import Limits
 from storage.postgres.database import Database
 from storage.postgres.repositories.jobs import JobCursor, JobRows
 
-_SUBMIT_ATTEMPTS = (
-    3  # at a job that is open when one wants to begin, and over when one wants to see it
-)
+_SUBMIT_ATTEMPTS = 3  # the open job may have ended before it is read
 
 
 class Jobs:

@@ -278,7 +278,7 @@ class Feed:
                 read.release()
 
     def discard(self, read: "_SharedRead") -> None:
-        """Let no more callers join this read."""
+        """Remove a read, so that no more callers join it."""
         if self._reads.get(read.key) is read:
             del self._reads[read.key]
 

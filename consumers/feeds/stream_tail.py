@@ -219,7 +219,7 @@ class Tail:
         """
         stream = await self._catalog.fresh_stream(self._name)
         self._expired.extend(
-            _expired(shard, offset)
+            _expired_chunk(shard, offset)
             for shard, offset in expired_positions(stream, self.positions).items()
         )
         ahead = read_frontier(stream, self.positions)
@@ -255,7 +255,7 @@ class Tail:
             await self._end(lane)
 
 
-def _expired(shard: int, offset: int) -> Chunk:
+def _expired_chunk(shard: int, offset: int) -> Chunk:
     """Return the chunk that reports an expired shard: how much was left is unknown."""
     read = ShardRead(shard, (), offset, offset, offset, 0, Gap(offset, offset, "expired"))
     return Block(offset, read, {}).chunk(offset, offset)

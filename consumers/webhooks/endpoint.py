@@ -190,7 +190,7 @@ class Endpoint:
         )
 
     def report_source_error(self, detail: str) -> None:
-        """Show a failure that is not the receiver's, and does not count as one."""
+        """Report an error of the source, which does not count as a failure of the receiver."""
         if self.health.last_failure != detail:
             now_ms = self.clock.now_ms()
             self._report_health(

@@ -21,7 +21,7 @@ from storage.domain.webhooks import BodyFormat, Event
 
 JSON = "application/json"
 OCTETS = "application/octet-stream"
-_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  times are told in UTC, with a Z
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  times are sent in UTC, with a Z
 _VISIBLE = "".join(chr(code) for code in range(0x20, 0x7F) if chr(code) != "%")
 _NAME_MARKS = "!#$&'*+-.^_`|~"
 _CONTENT_TYPE = re.compile(r"[\x21-\x7e]([\x20-\x7e]{0,200}[\x21-\x7e])?")

@@ -1,11 +1,11 @@
 """Replay job: fixes the window, sends the parts on Spark, and retires the producers.
 
-    prepare ──▶ wave after wave of parts, each a Spark job ──▶ forget ──▶ done
+    prepare ──▶ wave after wave of parts, each a Spark job ──▶ retire ──▶ done
                   │ halted: wait for the request to stop
                   └ failed: the attempt fails, and another continues where the parts are
 
-The target forgets the producers only when every part is done and that is stored: another attempt then finds nothing to
-send. The process that ends a cancelled replay has it forgotten as well.
+The producers are retired only when every part is done and that is stored: another attempt then finds nothing to send.
+The process that ends a cancelled replay retires them as well.
 """
 
 import asyncio

@@ -75,7 +75,7 @@ class AuditSnapshots:
             spec = await self._spec(noun, by.namespace, name)
         except _ABSENT:
             return None
-        return None if spec is None else snapshot_of(spec)
+        return None if spec is None else definition_snapshot(spec)
 
     async def _spec(self, noun: str, namespace: str, name: str) -> msgspec.Struct | None:
         match noun:
@@ -93,7 +93,7 @@ class AuditSnapshots:
                 return None
 
 
-def snapshot_of(spec: msgspec.Struct) -> Snapshot:
+def definition_snapshot(spec: msgspec.Struct) -> Snapshot:
     """Return a definition for the log; for a huge one its size and digest."""
     values: Snapshot = msgspec.to_builtins(spec)
     if isinstance(spec, WebhookSpec):

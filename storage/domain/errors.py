@@ -463,7 +463,7 @@ class NamespaceInUse(MillstreamError):
 
 
 class QuotaExceeded(MillstreamError):
-    """A quota has no room for this call now; nothing happened.
+    """The call exceeds a quota now; nothing happened.
 
     Facts: `policy`, `limit`, and `retry_after_seconds`, whole. `statuses`: the caller's quota statuses, for the
     protocols that report them.

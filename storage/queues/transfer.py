@@ -161,12 +161,12 @@ def _with_origin_headers(source: Queue, moving: Moving, *, dead: bool, fifo: boo
     """
     record = moving.record
     own = {name: value for name, _, value in record.headers}
-    known_as = own.get(MESSAGE_ID) or message_id(source.log_id, moving.offset).encode()
+    id_ = own.get(MESSAGE_ID) or message_id(source.log_id, moving.offset).encode()
     replaced = {MESSAGE_ID, DEAD_LETTER_SOURCE, *((DEDUP_ID,) if dead and fifo else ())}
     headers: list[Header] = [header for header in record.headers if header[0] not in replaced]
-    headers.append((MESSAGE_ID, "", known_as))
+    headers.append((MESSAGE_ID, "", id_))
     if dead:
         headers.append((DEAD_LETTER_SOURCE, "", source.name.name.encode()))
         if fifo:
-            headers.append((DEDUP_ID, "", known_as))
+            headers.append((DEDUP_ID, "", id_))
     return msgspec.structs.replace(record, headers=tuple(headers))

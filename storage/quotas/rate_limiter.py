@@ -1,7 +1,7 @@
 """Leased token buckets of one process, and the calls that wait for tokens.
 
-A call that finds too few waits for the store, which is asked once for all waiting calls; they are served in order of
-arrival. A call that is known not to fit is rejected without asking.
+A call that finds too few waits for the store, which is queried once for all waiting calls; they are served in order of
+arrival. A call that is known not to fit is rejected without a query.
 """
 
 import asyncio
@@ -177,13 +177,13 @@ class LeasedTokenBucket:
         self, cost: Cost, now_ms: int, at_least_ms: int = 0
     ) -> QuotaExceeded | QuotaTooSmall | None:
         """Return why `cost` cannot pass now, or ever, if that is known."""
-        for place, (lease, units) in enumerate(zip(self.leases, cost, strict=True)):
+        for index, (lease, units) in enumerate(zip(self.leases, cost, strict=True)):
             if lease is None or not units or lease.has(units, now_ms):
                 continue
             if units > lease.burst:
-                return self._too_small(place, lease, units)
+                return self._too_small(index, lease, units)
             if wait_ms := max(at_least_ms, lease.retry_after_ms(units, now_ms)):
-                return self._exceeded(place, wait_ms, self.statuses(now_ms))
+                return self._exceeded(index, wait_ms, self.statuses(now_ms))
         return None
 
     def statuses(self, now_ms: int) -> list[QuotaStatus]:
@@ -191,21 +191,21 @@ class LeasedTokenBucket:
         window_s = max(1, round(self.rates.burst_seconds))
         return [
             QuotaStatus(
-                self.name if place == 0 else f"{self.name}:{MEASURES[place]}",
-                _UNITS[place],
+                self.name if index == 0 else f"{self.name}:{MEASURES[index]}",
+                _UNITS[index],
                 max(1, int((rate or 0.0) * window_s)),
                 window_s,
                 lease.remaining(now_ms),
                 lease.reset_s(now_ms),
             )
-            for place, (lease, rate) in enumerate(
+            for index, (lease, rate) in enumerate(
                 zip(self.leases, self.rates.per_second, strict=True)
             )
             if lease is not None
         ]
 
-    def _exceeded(self, place: int, wait_ms: int, statuses: Sequence[QuotaStatus]) -> QuotaExceeded:
-        rate, unit = self.rates.per_second[place], MEASURES[place]
+    def _exceeded(self, index: int, wait_ms: int, statuses: Sequence[QuotaStatus]) -> QuotaExceeded:
+        rate, unit = self.rates.per_second[index], MEASURES[index]
         return QuotaExceeded(
             f"The quota '{self.name}' allows {rate:g} {unit} per second; nothing happened.",
             policy=self.name,
@@ -214,8 +214,8 @@ class LeasedTokenBucket:
             retry_after_seconds=max(1, ceil(wait_ms / limits.SECOND_MS)),
         ).with_statuses(statuses)
 
-    def _too_small(self, place: int, lease: TokenLease, units: int) -> QuotaTooSmall:
-        unit = MEASURES[place]
+    def _too_small(self, index: int, lease: TokenLease, units: int) -> QuotaTooSmall:
+        unit = MEASURES[index]
         return QuotaTooSmall(
             f"The call has {units} {unit}, but the quota '{self.name}' allows at most {lease.burst} in one call. Send smaller calls.",
             policy=self.name,
@@ -233,9 +233,9 @@ class LimitSet:
         self.rates = rates
         self.policies = policies
         self._leases = [
-            (place, lease)
+            (index, lease)
             for policy in policies
-            for place, lease in enumerate(policy.leases)
+            for index, lease in enumerate(policy.leases)
             if lease is not None
         ]
 
@@ -244,8 +244,8 @@ class LimitSet:
 
         On the path of every call, so written out without helpers.
         """
-        for place, lease in self._leases:
-            units = cost[place]
+        for index, lease in self._leases:
+            units = cost[index]
             if units:
                 left = lease.tokens - units
                 if left < 0 or now_ms >= lease.expires_ms:
@@ -256,7 +256,7 @@ class LimitSet:
 
     def _release(self, cost: Cost, refusing: TokenLease) -> None:
         """Give a cost back to the leases before the one that refused it."""
-        for place, lease in self._leases:
+        for index, lease in self._leases:
             if lease is refusing:
                 return
-            lease.tokens += cost[place]
+            lease.tokens += cost[index]

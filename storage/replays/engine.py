@@ -284,7 +284,7 @@ class Replays:
     # For the sweep
 
     async def sweep(self) -> int:
-        """Forget replays that ended without a worker; return their number.
+        """Retire the producers of replays that ended without a worker; return their number.
 
         They were cancelled while no worker had them, or failed and were never retried.
         """

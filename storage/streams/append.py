@@ -68,8 +68,8 @@ class _Call(msgspec.Struct):
         `shards` are in hash-key order and cover the whole hash-key range.
         """
         keyless = self._keyless()
-        places = [_hash_key_of(record, keyless) for record in self.records]
-        return {**by_shard(shards, places)}
+        hash_keys = [_hash_key_of(record, keyless) for record in self.records]
+        return {**by_shard(shards, hash_keys)}
 
     def among(self, children: Sequence[Shard], numbers: Iterable[int]) -> dict[Shard, list[int]]:
         """Group the numbers of some records by the child shard that takes them.
@@ -79,8 +79,8 @@ class _Call(msgspec.Struct):
         groups: dict[Shard, list[int]] = {}
         keyless = self._keyless()
         for number in numbers:
-            place = _hash_key_of(self.records[number], keyless)
-            child = next(child for child in children if child.takes(place))
+            key_hash = _hash_key_of(self.records[number], keyless)
+            child = next(child for child in children if child.takes(key_hash))
             groups.setdefault(child, []).append(number)
         return groups
 
@@ -253,7 +253,7 @@ class Appender:
         )
 
     async def _produce(self, stream: Stream, shard: Shard, part: AppendPart) -> list[Appended]:
-        """Append a producer's batch; a shard that does not know the producer asks its ancestors."""
+        """Append a producer's batch; a shard without the producer's state uses its ancestors'."""
         if not stream.parents_of(shard):
             return await self._append_part(stream, shard, part)
         try:
@@ -269,7 +269,7 @@ class Appender:
     async def _remembered(self, stream: Stream, shard: Shard, producer_id: str) -> list[Remembered]:
         """Return the producer state of the nearest ancestors that have any.
 
-        Ancestors are asked one generation at a time.
+        Ancestors are queried one generation at a time.
         """
         remembered: list[Remembered] = []
         visited: set[int] = set()

@@ -1,6 +1,6 @@
 """Totals of the queues, streams and groups of a namespace, and of all namespaces.
 
-Levels are recomputed at each look. Counts never decrease, whatever is deleted: the increase of each is added to them.
+Levels are recomputed in each round. Counts never decrease, whatever is deleted: the increase of each is added to them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

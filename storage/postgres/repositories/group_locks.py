@@ -109,7 +109,7 @@ class Named:
         Each is (number, committed offset or None, finished).
         """
         await self._session.execute(
-            delete(GroupRow).where(  # of a stream that is gone
+            delete(GroupRow).where(  # of a deleted stream
                 col(GroupRow.namespace) == self._name.namespace,
                 col(GroupRow.name) == self._name.name,
             )

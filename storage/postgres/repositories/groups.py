@@ -193,7 +193,7 @@ class GroupRows:
         }
         async with self._database.writing(unknown=StorageUnavailable) as session:
             rows = await session.execute(query("beat_members"), parameters)
-            results = {row.nth: _beaten(row) for row in rows}
+            results = {row.nth: _heartbeat_result(row) for row in rows}
         return [results.get(nth) for nth in range(len(beats))]
 
     async def commit(
@@ -288,7 +288,7 @@ class GroupRows:
             return [_bookmark(row) for row in rows]
 
     async def put_bookmark(self, group: Group, bookmark: Bookmark) -> bool:
-        """Store the bookmark, replacing one of that name. False when the group is gone."""
+        """Store the bookmark, replacing one of that name. False when the group was deleted."""
         values = {
             "positions": {str(shard): offset for shard, offset in bookmark.positions.items()},
             "created_at_ms": bookmark.created_at_ms,
@@ -313,7 +313,7 @@ class GroupRows:
             return bool((await session.execute(statement)).rowcount)  # type: ignore[attr-defined]
 
 
-def _beaten(row: Row[Any]) -> HeartbeatResult:
+def _heartbeat_result(row: Row[Any]) -> HeartbeatResult:
     shards = [
         (MemberShard(shard, generation, committed), revoked)
         for shard, generation, committed, revoked in row.places or ()

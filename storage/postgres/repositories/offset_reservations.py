@@ -61,7 +61,7 @@ class Reservations:
     async def open_log(
         self, log_id: LogId, store_epoch: int, hot_next: int | None, reserve: int, lost: bool = True
     ) -> Reservation | None:
-        """Reserve offsets for the log in this store epoch; None when its queue or stream is gone.
+        """Reserve offsets for the log in this store epoch; None when its queue or stream was deleted.
 
         `hot_next` is the next offset that the hot store knows, or None when it knows no such log, and `reserve` is how many
         offsets to reserve. The first caller in a store epoch decides; later ones get its decision.
@@ -90,7 +90,7 @@ class Reservations:
     async def raise_ceiling(self, log_id: LogId, store_epoch: int, at_least: int) -> int | None:
         """Reserve up to `at_least` and return the resulting ceiling, which may be higher.
 
-        None when the log is gone or belongs to another store epoch by now: its log must be opened again.
+        None when the log was deleted or belongs to another store epoch by now: its log must be opened again.
         """
         parameters = {"log_id": log_id, "store_epoch": store_epoch, "at_least": at_least}
         async with self._writing() as session:

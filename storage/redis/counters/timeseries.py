@@ -134,7 +134,7 @@ class HotSeries:
     async def keep(
         self, namespace: str, kind: str, samples: Mapping[str, LatestSample], gone: Iterable[str]
     ) -> None:
-        """Store these as the last samples, and delete those of the names that are gone."""
+        """Store these as the last samples, and delete those of the names that no longer exist."""
         changes: list[tuple[str, bytes | None]] = [(name, None) for name in gone]
         changes += [(name, _encoder.encode(sample)) for name, sample in samples.items()]
         for begin in range(0, len(changes), limits.SERIES_NAMES_PER_CALL):
@@ -148,7 +148,7 @@ class HotSeries:
             )
 
     async def drop(self, namespace: str, resource_id: str, now_ms: int) -> None:
-        """Delete the samples of a resource that is gone."""
+        """Delete the samples of a resource that no longer exists."""
         keys = [
             chunk_key(namespace, resource_id, ring.nth, chunk)
             for ring in RINGS

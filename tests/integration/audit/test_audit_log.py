@@ -5,7 +5,7 @@ import asyncio
 import psycopg
 import pytest
 
-from storage.audit.snapshots import snapshot_of
+from storage.audit.snapshots import definition_snapshot
 from storage.domain import limits
 from storage.domain.access.audit import ApiProtocol, AuditedCall, AuditFilter, Chain
 from storage.domain.access.permissions import LOCAL_ADMINISTRATOR
@@ -179,7 +179,7 @@ def test_webhook_snapshot_hides_passwords():
         headers=(("Authorization", "Bearer hunter3"),),
     )
 
-    told = snapshot_of(spec)
+    told = definition_snapshot(spec)
 
     assert told["url"] == "https://hooks.example.com/…"
     assert told["headers"] == ["Authorization"]
@@ -189,7 +189,7 @@ def test_webhook_snapshot_hides_passwords():
 def test_large_definition_is_recorded_by_digest():
     tags = {str(number): "x" * 100_000 for number in range(2)}
 
-    told = snapshot_of(QueueSpec(tags=tags))
+    told = definition_snapshot(QueueSpec(tags=tags))
 
     assert set(told) == {"bytes", "sha256"}
 
