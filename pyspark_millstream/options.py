@@ -26,9 +26,9 @@ from pyspark_millstream.errors import OptionError
 
 RECORDS_PER_PARTITION = 1_000_000
 
-_KNOWN = frozenset(
-    word.lower()
-    for word in (
+_OPTION_NAMES = frozenset(
+    text.lower()
+    for text in (
         *(
             "url",
             "stream",
@@ -75,44 +75,44 @@ def read_options(given: Mapping[str, str]) -> Options:
 
     Raises OptionError.
     """
-    words = {name.lower(): value for name, value in given.items()}
-    unknown = sorted(words.keys() - _KNOWN)
+    values = {name.lower(): value for name, value in given.items()}
+    unknown = sorted(values.keys() - _OPTION_NAMES)
     if unknown:
         raise OptionError(f"unknown option {unknown[0]!r}")
-    url = words.get("url") or os.environ.get("MILLSTREAM_URL")  # noqa: TID251  a user's program, not ours
+    url = values.get("url") or os.environ.get("MILLSTREAM_URL")  # noqa: TID251  a user's program, not ours
     if not url:
         raise OptionError("option 'url' is required: the address of the Millstream service")
-    stream = words.get("stream") or words.get("path")
+    stream = values.get("stream") or values.get("path")
     if not stream:
         raise OptionError("option 'stream' is required: the name of the stream")
-    start, start_time = words.get("startingoffsets"), words.get("startingtime")
+    start, start_time = values.get("startingoffsets"), values.get("startingtime")
     if start and start_time:
         raise OptionError("set only one of 'startingOffsets' and 'startingTime'")
-    end, end_time = words.get("endingoffsets"), words.get("endingtime")
+    end, end_time = values.get("endingoffsets"), values.get("endingtime")
     if end and end_time:
         raise OptionError("set only one of 'endingOffsets' and 'endingTime'")
     return Options(
         url=url.rstrip("/"),
         stream=stream,
-        api_key=words.get("apikey") or os.environ.get("MILLSTREAM_API_KEY"),  # noqa: TID251
+        api_key=values.get("apikey") or os.environ.get("MILLSTREAM_API_KEY"),  # noqa: TID251
         starting_offsets=_offsets("startingOffsets", start),
         ending_offsets=_offsets("endingOffsets", end),
         starting_time_ms=_time("startingTime", start_time),
         ending_time_ms=_time("endingTime", end_time),
-        shards=_shards(words.get("shards")),
-        records_per_partition=_positive(words, "recordsPerPartition") or RECORDS_PER_PARTITION,
-        records_per_trigger=_positive(words, "maxRecordsPerTrigger"),
-        fail_on_data_loss=_truth(words, "failOnDataLoss", default=True),
-        push_filters=_truth(words, "pushFilters", default=False),
-        writer_id=words.get("writerid"),
+        shards=_shards(values.get("shards")),
+        records_per_partition=_positive(values, "recordsPerPartition") or RECORDS_PER_PARTITION,
+        records_per_trigger=_positive(values, "maxRecordsPerTrigger"),
+        fail_on_data_loss=_truth(values, "failOnDataLoss", default=True),
+        push_filters=_truth(values, "pushFilters", default=False),
+        writer_id=values.get("writerid"),
     )
 
 
-def _offsets(name: str, word: str | None) -> Offsets | None:
-    if word is None or word in ("earliest", "latest"):
-        return word
+def _offsets(name: str, text: str | None) -> Offsets | None:
+    if text is None or text in ("earliest", "latest"):
+        return text
     try:
-        parsed = json.loads(word)
+        parsed = json.loads(text)
         offsets = {int(shard): offset for shard, offset in parsed.items()}
     except (ValueError, AttributeError):
         raise OptionError(f"{name!r} must be earliest, latest or offsets by shard") from None
@@ -121,41 +121,41 @@ def _offsets(name: str, word: str | None) -> Offsets | None:
     return offsets
 
 
-def _time(name: str, word: str | None) -> int | None:
-    if word is None:
+def _time(name: str, text: str | None) -> int | None:
+    if text is None:
         return None
-    if word.isdigit():
-        return int(word)
+    if text.isdigit():
+        return int(text)
     try:
-        moment = datetime.fromisoformat(word)
+        moment = datetime.fromisoformat(text)
     except ValueError:
         raise OptionError(f"{name!r} must be an ISO 8601 time or milliseconds since 1970") from None
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return round(moment.timestamp() * 1000)
 
 
-def _shards(word: str | None) -> frozenset[int] | None:
-    if word is None:
+def _shards(text: str | None) -> frozenset[int] | None:
+    if text is None:
         return None
     try:
-        return frozenset(int(one) for one in word.split(","))
+        return frozenset(int(one) for one in text.split(","))
     except ValueError:
         raise OptionError("'shards' must be comma-separated numbers") from None
 
 
-def _positive(words: Mapping[str, str], name: str) -> int | None:
-    word = words.get(name.lower())
-    if word is None:
+def _positive(values: Mapping[str, str], name: str) -> int | None:
+    text = values.get(name.lower())
+    if text is None:
         return None
-    if not word.isdigit() or int(word) == 0:
+    if not text.isdigit() or int(text) == 0:
         raise OptionError(f"{name!r} must be an integer of at least 1")
-    return int(word)
+    return int(text)
 
 
-def _truth(words: Mapping[str, str], name: str, *, default: bool) -> bool:
-    word = words.get(name.lower())
-    if word is None:
+def _truth(values: Mapping[str, str], name: str, *, default: bool) -> bool:
+    text = values.get(name.lower())
+    if text is None:
         return default
-    if word.lower() not in ("true", "false"):
+    if text.lower() not in ("true", "false"):
         raise OptionError(f"{name!r} must be true or false")
-    return word.lower() == "true"
+    return text.lower() == "true"

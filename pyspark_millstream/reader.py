@@ -69,7 +69,7 @@ class BatchReader(DataSourceReader):
                 Span(extent.shard, self._first(client, extent), self._end(client, extent))
                 for extent in extents
             ]
-            narrowed_spans = [self._kept(client, span) for span in spans]
+            narrowed_spans = [self._selected(client, span) for span in spans]
         parts = split(
             [span for span in narrowed_spans if span], self._options.records_per_partition
         )
@@ -91,7 +91,7 @@ class BatchReader(DataSourceReader):
             return ending.get(extent.shard, extent.next)
         return extent.start if ending == "earliest" else extent.next
 
-    def _kept(self, client: Client, span: Span) -> Span | None:
+    def _selected(self, client: Client, span: Span) -> Span | None:
         return span if span.first < span.end else None
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -113,7 +113,7 @@ class FilteringReader(BatchReader):
         self._filters = filters
         return filters
 
-    def _kept(self, client: Client, span: Span) -> Span | None:
+    def _selected(self, client: Client, span: Span) -> Span | None:
         return narrowed(span, self._filters, partial(client.offset_at, span.shard))
 
 
@@ -134,10 +134,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if options.starting_time_ms is not None:
                 moment = options.starting_time_ms
                 offsets = {one.shard: client.offset_at(one.shard, moment) for one in extents}
-                return _told(since(extents, offsets))
+                return _encode_positions(since(extents, offsets))
         if isinstance(starting, dict):
-            return _told(earliest(extents) | starting)
-        return _told(earliest(extents) if starting == "earliest" else latest(extents))
+            return _encode_positions(earliest(extents) | starting)
+        return _encode_positions(earliest(extents) if starting == "earliest" else latest(extents))
 
     def getDefaultReadLimit(self) -> ReadLimit:
         most = self._options.records_per_trigger
@@ -147,21 +147,24 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
         with Client(self._options) as client:
             extents = client.extents()
-        positions = _read(start)
+        positions = _decode_positions(start)
         if self._options.fail_on_data_loss:
             _check_followed(extents, positions, self._options)
-        return _told(next_positions(extents, positions, self._ceiling, most))
+        return _encode_positions(next_positions(extents, positions, self._ceiling, most))
 
     def reportLatestOffset(self) -> dict[str, int]:
         with Client(self._options) as client:
-            return _told({extent.shard: extent.next for extent in client.extents()})
+            return _encode_positions({extent.shard: extent.next for extent in client.extents()})
 
     def prepareForTriggerAvailableNow(self) -> None:
         with Client(self._options) as client:
             self._ceiling = {extent.shard: extent.next for extent in client.extents()}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
-        spans = split(between(_read(start), _read(end)), self._options.records_per_partition)
+        spans = split(
+            between(_decode_positions(start), _decode_positions(end)),
+            self._options.records_per_partition,
+        )
         return [SpanPartition(span) for span in spans]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -190,9 +193,9 @@ def _check_followed(extents: Sequence[ShardExtent], positions: Positions, option
         )
 
 
-def _told(positions: Positions) -> dict[str, int]:
+def _encode_positions(positions: Positions) -> dict[str, int]:
     return {str(shard): offset for shard, offset in sorted(positions.items())}
 
 
-def _read(offsets: dict[str, Any]) -> Positions:
+def _decode_positions(offsets: dict[str, Any]) -> Positions:
     return {int(shard): int(offset) for shard, offset in offsets.items()}

@@ -52,7 +52,7 @@ HANDLERS: Mapping[JobKind, Handler] = {
 _NO_LIMITS = Limits()
 
 
-def _nobody(*_: object) -> None:
+def _ignore_end(*_: object) -> None:
     """Ignore the end of an attempt: the default of `on_end`."""
 
 
@@ -61,7 +61,7 @@ async def work(
     *,
     handlers: Mapping[JobKind, Handler] = HANDLERS,
     limits: Limits = _NO_LIMITS,
-    on_end: OnEnd = _nobody,
+    on_end: OnEnd = _ignore_end,
 ) -> None:
     """Run jobs until cancelled; while Postgres is unreachable, wait for it.
 

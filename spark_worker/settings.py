@@ -65,7 +65,7 @@ def java_home() -> Path | None:
     return Path(value) if value else None
 
 
-def tell_tasks(task_file: Path, storage: StorageSettings) -> None:
+def write_task_settings(task_file: Path, storage: StorageSettings) -> None:
     """Write the file that tasks read."""
     new = task_file.with_suffix(".new")
     with open(new, "w", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
@@ -95,7 +95,7 @@ def armed_fault() -> str:
 
 
 @contextmanager
-def gateway_known(port: int, secret: str) -> Iterator[None]:
+def gateway_environment(port: int, secret: str) -> Iterator[None]:
     """Let PySpark connect to a JVM that runs already, whose address it reads from environment."""
     os.environ[_GATEWAY_PORT], os.environ[_GATEWAY_SECRET] = str(port), secret
     try:

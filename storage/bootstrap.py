@@ -52,7 +52,7 @@ from storage.queues.inspection import QueueInspector
 from storage.queues.moves import Moves
 from storage.queues.parked_groups import QueueParkedGroups
 from storage.queues.transfer import MessageTransfer
-from storage.quotas.connection_slots import ConnectionSlots, held
+from storage.quotas.connection_slots import ConnectionSlots, published_slots
 from storage.quotas.enforcer import QuotaEnforcer
 from storage.quotas.memory_guard import MemoryGuard, watched
 from storage.quotas.usage import StorageUsage
@@ -153,17 +153,19 @@ async def open_storage(
         logs = HotLogs(pipeline)
         provisioner = LogProvisioner(logs, epoch, Reservations(database), clock, limits)
         stack.push_async_callback(provisioner.close)
-        bury = _buried_by(logs)
+        write_tombstones = _tombstone_writer(logs)
         listener, box = Listener(settings.database_url), SecretBox(settings.secret_keys)
         credentials = Credentials(database, listener, clock, box)
-        catalog = await stack.enter_async_context(open_catalog(database, listener, clock, bury))
+        catalog = await stack.enter_async_context(
+            open_catalog(database, listener, clock, write_tombstones)
+        )
         stack.push_async_callback(credentials.close)
         wakeups = await stack.enter_async_context(_open_wakeups(nodes, limits))
         namespaces = catalog.namespaces
         memory_guard = await stack.enter_async_context(watched(MemoryGuard(store, namespaces)))
         hot_rates = HotRates(pipeline)
         connection_slots = await stack.enter_async_context(
-            held(ConnectionSlots(hot_rates, namespaces, clock))
+            published_slots(ConnectionSlots(hot_rates, namespaces, clock))
         )
         queue_executor, stream_executor = (
             QueueExecutor(catalog, provisioner),
@@ -358,9 +360,9 @@ async def _open_tiered(
         await cache.close()
 
 
-def _buried_by(logs: HotLogs) -> WriteTombstones:
-    async def bury(namespace: str, log_ids: Sequence[LogId]) -> None:
+def _tombstone_writer(logs: HotLogs) -> WriteTombstones:
+    async def write(namespace: str, log_ids: Sequence[LogId]) -> None:
         for log_id in log_ids:
-            await logs.bury(LogAddress(namespace, log_id))
+            await logs.tombstone(LogAddress(namespace, log_id))
 
-    return bury
+    return write

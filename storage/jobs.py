@@ -23,9 +23,9 @@ from storage.domain.jobs import (
 )
 from storage.domain.limits import Limits
 from storage.postgres.database import Database
-from storage.postgres.repositories.jobs import JobRows, Place
+from storage.postgres.repositories.jobs import JobCursor, JobRows
 
-_LOOKS = 3  # at a job that is open when one wants to begin, and over when one wants to see it
+_SUBMIT_ATTEMPTS = 3  # the open job may have ended before it is read
 
 
 class Jobs:
@@ -61,7 +61,7 @@ class Jobs:
         repeated: it returns the job of that id, also if that is over. Raises NamespaceNotFound.
         """
         new_id = job_id or secrets.token_hex(16)
-        for _ in range(_LOOKS):
+        for _ in range(_SUBMIT_ATTEMPTS):
             made = await self._rows.insert(
                 new_id,
                 namespace=namespace,
@@ -76,7 +76,7 @@ class Jobs:
             if (same := await self._rows.find(new_id)) is not None:
                 return _checked_same(same, namespace, kind, subject)
             if (other := await self._rows.open(namespace, kind, subject)) is not None:
-                return _taken(other, take_open)
+                return _reuse(other, take_open)
         raise JobRefused("Jobs of this type start and end too quickly; try again.", reason="open")
 
     async def get(self, job_id: str) -> Job:
@@ -99,7 +99,7 @@ class Jobs:
         namespace: str | None = None,
         kind: JobKind | None = None,
         state: JobState | None = None,
-        after: Place | None = None,
+        after: JobCursor | None = None,
         limit: int = limits.PAGE_ITEMS_DEFAULT,
     ) -> list[Job]:
         """Return jobs, the newest first, strictly after `after`.
@@ -140,10 +140,10 @@ class Jobs:
         """
         return await self._command(job_id, JobCommand.RETRY)
 
-    async def _command(self, job_id: str, word: JobCommand) -> Job:
+    async def _command(self, job_id: str, command: JobCommand) -> Job:
         def decide(job: Job, is_leased: bool) -> JobStatus:
             return rules.apply_command(
-                word, JobStatus(job.state, job.requested_state), is_leased=is_leased
+                command, JobStatus(job.state, job.requested_state), is_leased=is_leased
             )
 
         return await self._rows.change(job_id, decide)
@@ -154,7 +154,7 @@ class Jobs:
 
     async def delete_old(self) -> int:
         """Delete jobs that were over long ago, a bounded number; return how many."""
-        return await self._rows.forget(limits.JOB_RETENTION_MS, limits.JOB_DELETIONS_PER_CALL)
+        return await self._rows.delete_ended(limits.JOB_RETENTION_MS, limits.JOB_DELETIONS_PER_CALL)
 
     # Worker's calls
 
@@ -239,7 +239,7 @@ def _checked_same(job: Job, namespace: str, kind: JobKind, subject: str) -> Job:
     return job
 
 
-def _taken(job: Job, take_open: bool) -> Job:
+def _reuse(job: Job, take_open: bool) -> Job:
     if not take_open:
         raise JobRefused(
             f"Job {job.job_id} of this type is still open.", reason="open", job_id=job.job_id

@@ -80,7 +80,7 @@ async def replay(
     job, spec, _ = await start_replay(storage)
     assert job.job_id == asked.job.job_id
     assert await send_parts_in_waves(storage, job, spec) == TaskEnd()
-    await storage.replays.forget(job, spec)
+    await storage.replays.retire_producers(job, spec)
     await storage.jobs.finish(job.claim)
     return await storage.replays.parts(job.job_id)
 

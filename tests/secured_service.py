@@ -48,7 +48,7 @@ class SecuredService:
         self, method: str, path: str, key: NewSecret | None = None, **options: Any
     ) -> Any:
         """Send a REST request."""
-        headers = {"authorization": f"Bearer {key.word}"} if key else {}
+        headers = {"authorization": f"Bearer {key.token}"} if key else {}
         headers |= options.pop("headers", {})
         async with httpx.AsyncClient(base_url=self.url) as client:
             return await client.request(method, path, headers=headers, **options)

@@ -84,7 +84,7 @@ class Frame(NamedTuple):
             return False
         permission = Action(action)
         if name == "*":
-            return self.principal.policy.allows_somewhere(permission)
+            return self.principal.policy.allows_any_name(permission)
         return self.principal.policy.allows(permission, name)
 
 

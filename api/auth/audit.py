@@ -22,7 +22,7 @@ from storage.domain.access.audit import (
     LOG_IN,
     ApiProtocol,
     AuditedCall,
-    Shown,
+    Snapshot,
     outcome,
     outcome_of,
 )
@@ -79,7 +79,7 @@ class Auditing:
         subject: AuditSubject,
         call: Callable[[], Awaitable[Answer]],
         *,
-        describe_result: Callable[[Answer], Shown | None] = lambda _: None,
+        describe_result: Callable[[Answer], Snapshot | None] = lambda _: None,
         describe_error: Callable[[Exception], str] | None = None,
     ) -> Answer:
         """Run `call` with an audit entry.
@@ -117,7 +117,7 @@ class Auditing:
             await self._note(entry, outcome_of(error))
             raise
 
-    async def _snapshot(self, caller: Caller, subject: AuditSubject) -> Shown | None:
+    async def _snapshot(self, caller: Caller, subject: AuditSubject) -> Snapshot | None:
         if not subject.thing:
             return None
         return await self._storage().audit_snapshots.of(
@@ -125,8 +125,8 @@ class Auditing:
         )
 
     async def _after(
-        self, caller: Caller, subject: AuditSubject, before: Shown | None
-    ) -> Shown | None:
+        self, caller: Caller, subject: AuditSubject, before: Snapshot | None
+    ) -> Snapshot | None:
         """Return the snapshot after the call, or the one before it if that cannot be read."""
         try:
             return await self._snapshot(caller, subject)

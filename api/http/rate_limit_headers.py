@@ -9,22 +9,22 @@ its quota refills evenly. Each process has the state it last received: a tenth o
 
 from collections.abc import Sequence
 
-from storage.domain.quotas import QuotaStanding
+from storage.domain.quotas import QuotaStatus
 
 Headers = tuple[tuple[bytes, bytes], ...]
 
 _PLAIN_UNIT = "requests"
 
 
-def rate_limit_headers(standings: Sequence[QuotaStanding]) -> Headers:
+def rate_limit_headers(statuses: Sequence[QuotaStatus]) -> Headers:
     """Return both header fields, or none without a policy to report."""
-    if not standings:
+    if not statuses:
         return ()
-    policies = ", ".join(map(_policy, standings))
-    limits = ", ".join(f'"{one.policy}";r={one.remaining};t={one.reset_s}' for one in standings)
+    policies = ", ".join(map(_policy, statuses))
+    limits = ", ".join(f'"{one.policy}";r={one.remaining};t={one.reset_s}' for one in statuses)
     return ((b"ratelimit-policy", policies.encode()), (b"ratelimit", limits.encode()))
 
 
-def _policy(standing: QuotaStanding) -> str:
-    unit = "" if standing.unit == _PLAIN_UNIT else f';qu="{standing.unit}"'
-    return f'"{standing.policy}";q={standing.quota};w={standing.window_s}{unit}'
+def _policy(status: QuotaStatus) -> str:
+    unit = "" if status.unit == _PLAIN_UNIT else f';qu="{status.unit}"'
+    return f'"{status.policy}";q={status.quota};w={status.window_s}{unit}'

@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 from api.auth.audit import Auditing, AuditSubject, Caller, address_of, failure_outcome
 from api.errors import HttpErrorCode
 from api.native.dependencies import REQUEST_ID_KEY, Right, named_in, principal_of, right_of
-from storage.domain.access.audit import ApiProtocol, Shown, is_administrative, outcome
+from storage.domain.access.audit import ApiProtocol, Snapshot, is_administrative, outcome
 from storage.domain.errors import ErrorCode
 
 _READING = frozenset({"GET", "HEAD"})
@@ -104,7 +104,7 @@ def _about(operation: str, right: Right, request: Request) -> AuditSubject:
     )
 
 
-def _response_values(response: Response) -> Shown | None:
+def _response_values(response: Response) -> Snapshot | None:
     """Return the short values of an answer that identify its object."""
     try:
         body = msgspec.json.decode(response.body)

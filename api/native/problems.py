@@ -222,5 +222,5 @@ def _headers(error: Exception, status: int) -> tuple[tuple[bytes, bytes], ...]:
         return headers
     facts = error.facts if isinstance(error, MillstreamError) else {}
     seconds = int(facts.get("retry_after_seconds", RETRY_AFTER_SECONDS))
-    limit_headers = rate_limit_headers(error.standings) if isinstance(error, QuotaExceeded) else ()
+    limit_headers = rate_limit_headers(error.statuses) if isinstance(error, QuotaExceeded) else ()
     return (*headers, (b"retry-after", b"%d" % seconds), *limit_headers)

@@ -16,7 +16,7 @@ from storage.bootstrap import Storage
 from storage.domain import limits
 from storage.domain.access.permissions import Action, Principal
 from storage.domain.timeseries.samples import GroupSample, QueueSample, StreamSample
-from storage.timeseries.query import ShardPlace
+from storage.timeseries.query import HotShardExtent
 
 T = TypeVar("T")
 
@@ -195,7 +195,7 @@ def _streams(namespace: str, streams: Mapping[str, StreamSample], now_ms: int) -
 
 
 def _offsets(
-    namespace: str, streams: Iterable[str], shards: Mapping[str, Sequence[ShardPlace]]
+    namespace: str, streams: Iterable[str], shards: Mapping[str, Sequence[HotShardExtent]]
 ) -> Iterator[Metric]:
     each = [
         ((namespace, name, str(place.shard)), place)

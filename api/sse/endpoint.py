@@ -107,7 +107,7 @@ def _streaming_response(
     text = encoder_for(call.headers.get(b"accept", b""), start.stream_id)
     if start.is_done:
         return StreamingResponse(text.kind, status=204)  # stops a browser from reconnecting
-    call.feeds.check_room()
+    call.feeds.check_capacity()
     follows = isinstance(text, SseEncoder) if query.follow is None else query.follow
     tail = Tail(
         call.feeds,

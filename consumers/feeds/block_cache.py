@@ -44,50 +44,50 @@ class BlockCache:
 
     def __init__(self, bytes_max: int) -> None:
         self._bytes_max = bytes_max
-        self._shelves: OrderedDict[Block, ShardBlocks] = OrderedDict()
+        self._shard_blocks: OrderedDict[Block, ShardBlocks] = OrderedDict()
         self.size_bytes = 0
 
-    def find(self, shelf: ShardBlocks, offset: int) -> Block | None:
+    def find(self, shard_blocks: ShardBlocks, offset: int) -> Block | None:
         """Return the block of a shard in which this offset lies."""
-        block = shelf.find(offset)
+        block = shard_blocks.find(offset)
         if block is not None:
-            self._shelves.move_to_end(block)
+            self._shard_blocks.move_to_end(block)
         return block
 
-    def keep(self, shelf: ShardBlocks, block: Block) -> None:
+    def keep(self, shard_blocks: ShardBlocks, block: Block) -> None:
         """Cache a block."""
-        before = shelf.put(block)
+        before = shard_blocks.put(block)
         if before is not None:
             self._release(before)
-        self._shelves[block] = shelf
+        self._shard_blocks[block] = shard_blocks
         self.size_bytes += block.size_bytes
         self._shrink()
 
     def resize(self, block: Block, count: int) -> None:
         """Add `count` bytes to the size of a block, after it was encoded."""
-        if block in self._shelves:
+        if block in self._shard_blocks:
             self.size_bytes += count
             self._shrink()
 
-    def drop_below(self, shelf: ShardBlocks, offset: int) -> None:
+    def drop_below(self, shard_blocks: ShardBlocks, offset: int) -> None:
         """Remove blocks before an offset, which are no longer readable."""
-        while shelf.blocks and shelf.blocks[0].next <= offset:
-            self._drop(shelf, shelf.blocks[0])
+        while shard_blocks.blocks and shard_blocks.blocks[0].next <= offset:
+            self._drop(shard_blocks, shard_blocks.blocks[0])
 
-    def drop_all(self, shelf: ShardBlocks) -> None:
+    def drop_all(self, shard_blocks: ShardBlocks) -> None:
         """Remove all blocks of a shard."""
-        while shelf.blocks:
-            self._drop(shelf, shelf.blocks[-1])
+        while shard_blocks.blocks:
+            self._drop(shard_blocks, shard_blocks.blocks[-1])
 
     def _shrink(self) -> None:
         while self.size_bytes > self._bytes_max:
-            block, shelf = next(iter(self._shelves.items()))
-            self._drop(shelf, block)
+            block, shard_blocks = next(iter(self._shard_blocks.items()))
+            self._drop(shard_blocks, block)
 
-    def _drop(self, shelf: ShardBlocks, block: Block) -> None:
-        shelf.remove(block)
+    def _drop(self, shard_blocks: ShardBlocks, block: Block) -> None:
+        shard_blocks.remove(block)
         self._release(block)
 
     def _release(self, block: Block) -> None:
-        del self._shelves[block]
+        del self._shard_blocks[block]
         self.size_bytes -= block.size_bytes

@@ -79,9 +79,9 @@ class Feeds:
         feed.readers -= 1
         if feed.readers == 0:
             del self._feeds[feed.key]
-            self._recent.drop_all(feed.shelf)
+            self._recent.drop_all(feed.shard_blocks)
 
-    def check_room(self) -> None:
+    def check_capacity(self) -> None:
         """Raise StorageBusy if the maximum number of long-lived responses is reached."""
         if self._readers >= limits.EVENT_READERS_MAX:
             raise StorageBusy("Too many event readers.")
@@ -91,7 +91,7 @@ class Feeds:
 
         Raises StorageBusy.
         """
-        self.check_room()
+        self.check_capacity()
         self._readers += 1
 
     def finish(self) -> None:
@@ -123,16 +123,16 @@ class Feeds:
 
     # For a feed
 
-    def find(self, shelf: ShardBlocks, offset: int) -> Block | None:
+    def find(self, shard_blocks: ShardBlocks, offset: int) -> Block | None:
         """Return a cached block in which this offset lies."""
-        return self._recent.find(shelf, offset)
+        return self._recent.find(shard_blocks, offset)
 
-    def keep(self, shelf: ShardBlocks, offset: int, read: ShardRead) -> Block:
+    def keep(self, shard_blocks: ShardBlocks, offset: int, read: ShardRead) -> Block:
         """Make a block of a read from `offset`, and cache it unless it is empty."""
         block = Block(offset, read, self._formats, self._recent.resize)
         if block.next > block.first:
-            self._recent.keep(shelf, block)
-        self._recent.drop_below(shelf, read.start)
+            self._recent.keep(shard_blocks, block)
+        self._recent.drop_below(shard_blocks, read.start)
         return block
 
     def run(self, read: "_SharedRead", feed: "Feed") -> None:
@@ -206,7 +206,7 @@ class Feed:
         self._feeds = feeds
         self._name = name
         self.key = key
-        self.shelf = ShardBlocks()
+        self.shard_blocks = ShardBlocks()
         self.readers = 0
         self._start = 0  # offsets below are no longer readable, as far as is known
         self._tip = 0
@@ -225,7 +225,7 @@ class Feed:
         gap. Raises OffsetOutOfRange, ShardNotFound; StreamNotFound once the stream was deleted; StorageUnavailable and its like,
         after which the call may be repeated.
         """
-        cached = self._known(offset)
+        cached = self._cached(offset)
         if cached is not None:
             await asyncio.sleep(0)  # yields to other tasks also if everything is cached
             return cached
@@ -240,9 +240,9 @@ class Feed:
             return self._nothing(offset)
         return block.chunk(offset, max(self._tip, block.next))
 
-    def _known(self, offset: int) -> Chunk | None:
+    def _cached(self, offset: int) -> Chunk | None:
         """Return the cached records from an offset."""
-        block = None if offset < self._start else self._feeds.find(self.shelf, offset)
+        block = None if offset < self._start else self._feeds.find(self.shard_blocks, offset)
         if block is not None:
             return block.chunk(offset, max(self._tip, block.next))
         end = self._end
@@ -268,7 +268,7 @@ class Feed:
     def _detach(self, read: "_SharedRead") -> None:
         """Cancel a read when its last waiter has left."""
         if not read.waiters:
-            self.forget(read)
+            self.discard(read)
             read.task.cancel()
 
     def release(self) -> None:
@@ -277,19 +277,19 @@ class Feed:
             if waits:
                 read.release()
 
-    def forget(self, read: "_SharedRead") -> None:
-        """Let no more callers join this read."""
+    def discard(self, read: "_SharedRead") -> None:
+        """Remove a read, so that no more callers join it."""
         if self._reads.get(read.key) is read:
             del self._reads[read.key]
 
-    async def look(self, offset: int, waits: bool) -> Block:
+    async def read_block(self, offset: int, waits: bool) -> Block:
         """Read at an offset; with `waits`, until there is a record, a gap or an end."""
         wait_ms = limits.WAIT_MS_MAX if waits else 0
         while True:
             read = await self._feeds.read(self._name, self.key, offset, wait_ms)
             self._start = read.start
             self._tip = max(self._tip, read.tip)
-            block = self._feeds.keep(self.shelf, offset, read)
+            block = self._feeds.keep(self.shard_blocks, offset, read)
             if block.ended:
                 self._end = block
             if block.next > offset or block.ended or not waits:
@@ -341,15 +341,15 @@ class _SharedRead:
     async def run(self, feed: Feed) -> None:
         """Read, and give the result to all waiters."""
         try:
-            result: Block | Exception = await feed.look(*self.key)
+            result: Block | Exception = await feed.read_block(*self.key)
         except Exception as error:
             result = error
         except asyncio.CancelledError:
-            self._tell(feed, StorageUnavailable("The service is shutting down."))
+            self._resolve(feed, StorageUnavailable("The service is shutting down."))
             raise
-        self._tell(feed, result)
+        self._resolve(feed, result)
 
-    def _tell(self, feed: Feed, result: "Block | Exception") -> None:
-        feed.forget(self)
+    def _resolve(self, feed: Feed, result: "Block | Exception") -> None:
+        feed.discard(self)
         for waiter in self.waiters:
             give(waiter, result)

@@ -47,12 +47,12 @@ class Tail:
     __slots__ = (
         "_alone",
         "_catalog",
+        "_expired",
         "_feeds",
-        "_gone",
         "_lanes",
         "_must_regroup",
         "_name",
-        "_news",
+        "_read_done",
         "_ready",
         "_until",
         "positions",
@@ -75,8 +75,8 @@ class Tail:
         self._alone = alone
         self._lanes: dict[int, _Lane] = {}
         self._ready: list[_Lane] = []
-        self._gone: list[Chunk] = []
-        self._news: asyncio.Future[None] | None = None
+        self._expired: list[Chunk] = []
+        self._read_done: asyncio.Future[None] | None = None
         self._must_regroup = False  # a shard has ended, or was lost
         self.positions = dict(positions)
         """The next offset to read of each shard, or FULLY_READ while a child of it waits for another parent."""
@@ -100,7 +100,7 @@ class Tail:
     @property
     def is_over(self) -> bool:
         """Return whether nothing is left to read."""
-        return not (self._lanes or self._gone or self._must_regroup)
+        return not (self._lanes or self._expired or self._must_regroup)
 
     @property
     def has_ended(self) -> bool:
@@ -121,18 +121,18 @@ class Tail:
         """
         if self._must_regroup:
             await self._regroup()
-        if self._gone:
-            return self._gone[0]
+        if self._expired:
+            return self._expired[0]
         if len(self._lanes) == 1:
             [lane] = self._lanes.values()
             if lane.task is None:
-                return await self._look(lane, wait_ms)
-        return await self._look_around(wait_ms)
+                return await self._read_lane(lane, wait_ms)
+        return await self._read_any(wait_ms)
 
     async def take(self, chunk: Chunk) -> None:
         """Advance behind the records that were used: all of a chunk, or its beginning."""
-        if self._gone and chunk is self._gone[0]:
-            self._gone.pop(0)
+        if self._expired and chunk is self._expired[0]:
+            self._expired.pop(0)
             return
         shard = chunk.shard
         self.positions[shard] = FULLY_READ if chunk.ended else chunk.next_offset
@@ -140,7 +140,7 @@ class Tail:
             await self._leave(shard)
         self._must_regroup = chunk.ended and not self._alone
 
-    async def _look(self, lane: _Lane, wait_ms: int) -> Chunk | None:
+    async def _read_lane(self, lane: _Lane, wait_ms: int) -> Chunk | None:
         try:
             chunk = await self._at(lane, wait_ms)
         except ShardNotFound:
@@ -152,12 +152,12 @@ class Tail:
         offset = self.positions[lane.shard]
         return await lane.feed.at(offset, wait_ms if self.follows else 0, until_drain=True)
 
-    async def _look_around(self, wait_ms: int) -> Chunk | None:
+    async def _read_any(self, wait_ms: int) -> Chunk | None:
         for lane in self._lanes.values():
             if lane.task is None:
-                self._ask(lane)
+                self._start_read(lane)
         if not self._ready:
-            await self._hear(wait_ms)
+            await self._wait_for_read(wait_ms)
         if not self._ready:
             return None
         lane = self._ready.pop(0)
@@ -170,7 +170,7 @@ class Tail:
             return None
         return await self._cut(lane, chunk)
 
-    def _ask(self, lane: _Lane) -> None:
+    def _start_read(self, lane: _Lane) -> None:
         lane.task = asyncio.create_task(self._at(lane, limits.WAIT_MS_MAX))
         lane.task.add_done_callback(partial(self._answered, lane))
 
@@ -178,18 +178,18 @@ class Tail:
         if task.cancelled():
             return
         self._ready.append(lane)
-        if self._news is not None and not self._news.done():
-            self._news.set_result(None)
+        if self._read_done is not None and not self._read_done.done():
+            self._read_done.set_result(None)
 
-    async def _hear(self, wait_ms: int) -> None:
-        self._news = asyncio.get_running_loop().create_future()
+    async def _wait_for_read(self, wait_ms: int) -> None:
+        self._read_done = asyncio.get_running_loop().create_future()
         try:
             async with asyncio.timeout(wait_ms / limits.SECOND_MS):
-                await self._news
+                await self._read_done
         except TimeoutError:
             return
         finally:
-            self._news = None
+            self._read_done = None
 
     async def _cut(self, lane: _Lane, chunk: Chunk) -> Chunk | None:
         """Cut a chunk at `until`; a shard that ends before it counts as read to its end."""
@@ -218,8 +218,8 @@ class Tail:
         Shards that expired unread are reported. After an error nothing is lost: it is repeated at the next read.
         """
         stream = await self._catalog.fresh_stream(self._name)
-        self._gone.extend(
-            _gone(shard, offset)
+        self._expired.extend(
+            _expired_chunk(shard, offset)
             for shard, offset in expired_positions(stream, self.positions).items()
         )
         ahead = read_frontier(stream, self.positions)
@@ -255,7 +255,7 @@ class Tail:
             await self._end(lane)
 
 
-def _gone(shard: int, offset: int) -> Chunk:
+def _expired_chunk(shard: int, offset: int) -> Chunk:
     """Return the chunk that reports an expired shard: how much was left is unknown."""
     read = ShardRead(shard, (), offset, offset, offset, 0, Gap(offset, offset, "expired"))
     return Block(offset, read, {}).chunk(offset, offset)

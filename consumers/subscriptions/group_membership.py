@@ -1,7 +1,7 @@
 """Consumer group member on a client's behalf: heartbeats and assignments.
 
-assigned ──▶ held ──▶ revoking ──given up, or the group's patience is over──▶ revoked
-              └───────────── the member was silent for too long ─────────────────▲
+assigned ──▶ owned ──▶ revoking ──released, or the group's revocation timeout is over──▶ revoked
+               └────────────── the member's heartbeats stopped for too long ───────────────▲
 """
 
 from collections.abc import Iterable
@@ -32,9 +32,9 @@ class OrderedGroupMember:
         self._groups = groups
         self.name = name
         self.member_id = member_id
-        self.held: dict[int, MemberShard] = {}
+        self.owned: dict[int, MemberShard] = {}
         self.revoking: set[int] = set()
-        self._given_up: set[int] = set()
+        self._released: set[int] = set()
         self._membership: Membership | None = None
 
     @property
@@ -55,60 +55,66 @@ class OrderedGroupMember:
         """
         if self._membership is None:
             return self._changed(await self._groups.join(self.name, member_id=self.member_id))
-        owned = self.held.keys() - self._given_up
+        reported = self.owned.keys() - self._released
         try:
-            heard = await self._groups.heartbeat(
-                self.name, self.member_id, generation=self.generation, owned=owned
+            membership = await self._groups.heartbeat(
+                self.name, self.member_id, generation=self.generation, owned=reported
             )
         except (MemberUnknown, StaleGeneration):
-            return await self._anew()
-        return self._changed(heard)
+            return await self._rejoin()
+        return self._changed(membership)
 
-    async def _anew(self) -> Changes:
+    async def _rejoin(self) -> Changes:
         """Join again after the member was silent too long and lost all its shards to others.
 
         Its state changes only once it has joined, so that no change is lost if the join fails.
         """
         membership = await self._groups.join(self.name, member_id=self.member_id)
-        lost = tuple(self.held)
-        self.held, self.revoking, self._given_up = {}, set(), set()
+        lost = tuple(self.owned)
+        self.owned, self.revoking, self._released = {}, set(), set()
         joined = self._changed(membership)
         return Changes(lost, joined.revoking, joined.assigned)
 
-    def _changed(self, heard: Membership) -> Changes:
-        self._membership = heard
-        assigned = {place.shard: place for place in heard.assigned}
-        to_give_up = {place.shard for place in heard.revoked}
-        revoked = tuple(shard for shard in self.held if self._is_gone(shard, assigned, to_give_up))
+    def _changed(self, membership: Membership) -> Changes:
+        self._membership = membership
+        assigned = {shard_state.shard: shard_state for shard_state in membership.assigned}
+        to_release = {shard_state.shard for shard_state in membership.revoked}
+        revoked = tuple(
+            shard for shard in self.owned if self._is_revoked(shard, assigned, to_release)
+        )
         for shard in revoked:
-            del self.held[shard]
+            del self.owned[shard]
             self.revoking.discard(shard)
-            self._given_up.discard(shard)
+            self._released.discard(shard)
         revoking = tuple(
-            shard for shard in self.held if shard in to_give_up and shard not in self.revoking
+            shard for shard in self.owned if shard in to_release and shard not in self.revoking
         )
         self.revoking.update(revoking)
-        new = tuple(place for shard, place in assigned.items() if shard not in self.held)
-        self.held.update({place.shard: place for place in new})
+        new = tuple(
+            shard_state for shard, shard_state in assigned.items() if shard not in self.owned
+        )
+        self.owned.update({shard_state.shard: shard_state for shard_state in new})
         return Changes(revoked, revoking, new)
 
-    def _is_gone(self, shard: int, assigned: dict[int, MemberShard], to_give_up: set[int]) -> bool:
-        if shard in to_give_up:
+    def _is_revoked(
+        self, shard: int, assigned: dict[int, MemberShard], to_release: set[int]
+    ) -> bool:
+        if shard in to_release:
             return False
         now = assigned.get(shard)
-        return now is None or now.generation != self.held[shard].generation
+        return now is None or now.generation != self.owned[shard].generation
 
-    def give_up(self, shards: Iterable[int]) -> bool:
-        """Mark these shards as finished, if they are to be given up; return whether any were.
+    def release(self, shards: Iterable[int]) -> bool:
+        """Mark these shards as finished, if they are being revoked; return whether any were.
 
-        The next heartbeat gives them up.
+        The next heartbeat releases them.
         """
-        done = self.revoking.intersection(shards) - self._given_up
-        self._given_up |= done
+        done = self.revoking.intersection(shards) - self._released
+        self._released |= done
         return bool(done)
 
     async def leave(self) -> None:
-        """Leave the group and give up all shards immediately.
+        """Leave the group and release all shards immediately.
 
         Raises MemberUnknown.
         """

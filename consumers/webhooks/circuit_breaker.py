@@ -51,7 +51,7 @@ class CircuitBreaker:
         self._probing = self._openings > 0
 
     def record_result(self, attempt: Attempt | None, now_ms: int) -> None:
-        """Record the outcome of a delivery; None if it says nothing about the receiver."""
+        """Record the outcome of a delivery; None if it does not concern the receiver."""
         self._probing = False
         if attempt is None:
             return

@@ -69,7 +69,7 @@ class Endpoint:
         self._sender = sender
         self._metrics = metrics
         self._may_send = may_send
-        self._gate = CircuitBreaker(self.spec.rate)
+        self._breaker = CircuitBreaker(self.spec.rate)
         self._slots = asyncio.Semaphore(self.spec.in_flight_max)
         self._back = asyncio.Event()
         self.over = asyncio.Event()
@@ -82,7 +82,7 @@ class Endpoint:
         """
         if self.to_disable is not None or not self._may_send():
             return None
-        return self._gate.wait_ms(self.clock.now_ms())
+        return self._breaker.wait_ms(self.clock.now_ms())
 
     @property
     def is_mine(self) -> bool:
@@ -95,7 +95,7 @@ class Endpoint:
 
         Enough to be busy, and few to release when it cannot be.
         """
-        if self._gate.is_half_open:
+        if self._breaker.is_half_open:
             return 1
         most = 2 * self.spec.in_flight_max
         if self.spec.rate is not None:
@@ -123,11 +123,11 @@ class Endpoint:
         async with self._slots:
             while wait_ms := self._wait_or_refuse():
                 await self._something_or(wait_ms)
-            self._gate.record_start(self.clock.now_ms())
+            self._breaker.record_start(self.clock.now_ms())
             try:
                 yield
             except BaseException:
-                self._gate.record_result(None, self.clock.now_ms())
+                self._breaker.record_result(None, self.clock.now_ms())
                 raise
             finally:
                 self._back.set()
@@ -149,7 +149,7 @@ class Endpoint:
 
     def _judge(self, attempt: Attempt) -> None:
         now_ms = self.clock.now_ms()
-        self._gate.record_result(attempt, now_ms)
+        self._breaker.record_result(attempt, now_ms)
         self._metrics.attempted(self.spec.source.kind, attempt.outcome)
         if attempt.succeeded:
             self._report_health(
@@ -189,8 +189,8 @@ class Endpoint:
             },
         )
 
-    def report_trouble(self, detail: str) -> None:
-        """Show a failure that is not the receiver's, and does not count as one."""
+    def report_source_error(self, detail: str) -> None:
+        """Report an error of the source, which does not count as a failure of the receiver."""
         if self.health.last_failure != detail:
             now_ms = self.clock.now_ms()
             self._report_health(

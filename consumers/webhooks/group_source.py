@@ -45,7 +45,7 @@ class GroupSource:
                 except (MemberUnknown, MillstreamError) as error:
                     if isinstance(error, StaleGeneration):
                         raise
-                    self._endpoint.report_trouble(error.detail)
+                    self._endpoint.report_source_error(error.detail)
                     await self._wind_up()
                     await asyncio.sleep(limits.WEBHOOK_SOURCE_RETRY_MS / limits.SECOND_MS)
         except asyncio.CancelledError:
@@ -136,7 +136,7 @@ class GroupSource:
             if error is not None and not isinstance(error, MillstreamError):
                 raise error
             if isinstance(error, MillstreamError):
-                self._endpoint.report_trouble(error.detail)
+                self._endpoint.report_source_error(error.detail)
         for shard, source in self._sources.items():
             if shard not in self._tasks:
                 self._tasks[shard] = asyncio.create_task(source.run())

@@ -52,7 +52,7 @@ class Requested:
         self._clock = clock
         self._resolver = resolver
         self._tls = httpx.create_ssl_context()
-        self._under_way = 0
+        self._in_flight = 0
 
     async def test(self, name: WebhookName) -> Attempt:
         """Send a test event, and return the outcome.
@@ -102,16 +102,16 @@ class Requested:
 
     async def _end_retries(self, webhook: Webhook, delivery: WebhookDelivery) -> None:
         """Delete a message that waits for its next attempt; one being delivered now stays."""
-        if webhook.spec.source.kind is SourceKind.QUEUE and delivery.place is not None:
+        if webhook.spec.source.kind is SourceKind.QUEUE and delivery.location is not None:
             queue = QueueName(webhook.spec.source.name, webhook.name.namespace)
             with suppress(MillstreamError):
                 await self._storage.inspector.drop(queue, delivery.event_id)
 
     @asynccontextmanager
     async def _sender(self, served: LeasedWebhook) -> AsyncGenerator[Sender]:
-        if self._under_way >= limits.WEBHOOK_MANUAL_DELIVERY_CONCURRENCY_MAX:
+        if self._in_flight >= limits.WEBHOOK_MANUAL_DELIVERY_CONCURRENCY_MAX:
             raise WebhookBusy
-        self._under_way += 1
+        self._in_flight += 1
         sender = Sender(
             served=served,
             egress=self._egress,
@@ -122,5 +122,5 @@ class Requested:
         try:
             yield sender
         finally:
-            self._under_way -= 1
+            self._in_flight -= 1
             await sender.close()

@@ -21,7 +21,7 @@ from storage.domain.webhooks import BodyFormat, Event
 
 JSON = "application/json"
 OCTETS = "application/octet-stream"
-_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  times are told in UTC, with a Z
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  times are sent in UTC, with a Z
 _VISIBLE = "".join(chr(code) for code in range(0x20, 0x7F) if chr(code) != "%")
 _NAME_MARKS = "!#$&'*+-.^_`|~"
 _CONTENT_TYPE = re.compile(r"[\x21-\x7e]([\x20-\x7e]{0,200}[\x21-\x7e])?")
@@ -61,7 +61,7 @@ def envelope(event: Event) -> dict[str, Any]:
         name.removeprefix("millstream-").replace("-", "_"): _plain(event, name) for name in _FACTS
     }
     data: dict[str, Any] = {name: value for name, value in facts.items() if value not in (None, "")}
-    texts, others = _shown(event.headers)
+    texts, others = _encode_headers(event.headers)
     data |= {"headers": texts, **_body(event)}
     if others:
         data["headers_base64"] = others
@@ -87,7 +87,7 @@ _FACTS = (
 
 
 def _plain(event: Event, name: str) -> str | int | None:
-    place = event.place
+    place = event.location
     facts: dict[str, str | int | None] = {
         "millstream-sent-at": _time(event.at_ms),
         "millstream-offset": None if place is None else place.offset,
@@ -137,7 +137,7 @@ def _trace(headers: Headers, context: bytes) -> list[tuple[str, str]]:
     return [parent, (TRACESTATE, state.decode().strip())]
 
 
-def _shown(headers: Headers) -> tuple[dict[str, str], dict[str, str]]:
+def _encode_headers(headers: Headers) -> tuple[dict[str, str], dict[str, str]]:
     texts: dict[str, str] = {}
     others: dict[str, str] = {}
     for name, _, value in headers:

@@ -47,16 +47,16 @@ class QueueSource:
         self._queue = QueueName(webhook.spec.source.name, webhook.name.namespace)
         self._spec = QueueSpec()
         self._settler = SettlementBatcher(storage.queues, self._queue)
-        self._held: dict[str, ReceivedMessage] = {}
+        self._leased: dict[str, ReceivedMessage] = {}
         self._lanes: set[asyncio.Task[None]] = set()
-        self._room = asyncio.Event()
+        self._capacity_freed = asyncio.Event()
 
     async def run(self) -> None:
         """Deliver until cancelled; then let deliveries in flight end, and release the rest."""
         extending = asyncio.create_task(self._keep_leases())
         try:
             while True:
-                await self._roomy()
+                await self._wait_for_capacity()
                 await self._take_or_wait()
         finally:
             await self._wind_up()
@@ -71,32 +71,32 @@ class QueueSource:
         await asyncio.gather(*self._lanes)
         return count
 
-    async def _roomy(self) -> None:
-        while self._endpoint.wait_ms != 0 or not self._wanted():
-            self._room.clear()
+    async def _wait_for_capacity(self) -> None:
+        while self._endpoint.wait_ms != 0 or not self._batch_size():
+            self._capacity_freed.clear()
             if self._endpoint.wait_ms != 0:
                 await self._endpoint.wait_until_closed()
             else:
-                await self._room.wait()
+                await self._capacity_freed.wait()
 
-    def _wanted(self) -> int:
+    def _batch_size(self) -> int:
         """Return how many more messages to receive; few at a time would cost a call each."""
-        room = self._endpoint.capacity
-        count = min(room - len(self._held), limits.WEBHOOK_RECEIVE_MAX)
-        return count if count >= min(room, limits.WEBHOOK_RECEIVE_MAX) / 4 else 0
+        capacity = self._endpoint.capacity
+        count = min(capacity - len(self._leased), limits.WEBHOOK_RECEIVE_MAX)
+        return count if count >= min(capacity, limits.WEBHOOK_RECEIVE_MAX) / 4 else 0
 
     async def _take_or_wait(self) -> None:
         try:
             await self._take(wait_ms=limits.WAIT_MS_MAX)
         except MillstreamError as error:
-            self._endpoint.report_trouble(error.detail)
+            self._endpoint.report_source_error(error.detail)
             await asyncio.sleep(limits.WEBHOOK_SOURCE_RETRY_MS / limits.SECOND_MS)
 
     async def _take(self, wait_ms: int) -> int:
         queue = await self._storage.catalog.queue(self._queue)
         messages = await self._storage.queues.receive(
             self._queue,
-            messages_max=max(1, self._wanted()),
+            messages_max=max(1, self._batch_size()),
             visibility_timeout_ms=limits.WEBHOOK_MESSAGE_LEASE_MS,
             wait_ms=wait_ms,
         )
@@ -104,7 +104,7 @@ class QueueSource:
         in_order = queue.spec.type is QueueType.FIFO
         for lane in lanes(messages, in_order=in_order):
             for message in lane:
-                self._held[message.receipt_handle] = message
+                self._leased[message.receipt_handle] = message
             task = asyncio.create_task(self._deliver(lane))
             self._lanes.add(task)
             task.add_done_callback(self._lanes.discard)
@@ -120,8 +120,8 @@ class QueueSource:
         except Exception:
             logger.exception("webhook_failed", extra={"queue": str(self._queue)})
             for message in lane:
-                self._held.pop(message.receipt_handle, None)
-            self._room.set()
+                self._leased.pop(message.receipt_handle, None)
+            self._capacity_freed.set()
 
     async def _deliver_in_turn(self, lane: Sequence[ReceivedMessage]) -> None:
         for place, message in enumerate(lane):
@@ -162,9 +162,9 @@ class QueueSource:
         try:
             counts = (await self._settler.settle(settlement)).error is None
         except MillstreamError as error:
-            self._endpoint.report_trouble(error.detail)
-        self._held.pop(message.receipt_handle, None)
-        self._room.set()
+            self._endpoint.report_source_error(error.detail)
+        self._leased.pop(message.receipt_handle, None)
+        self._capacity_freed.set()
         return counts
 
     def _event(self, message: ReceivedMessage) -> Event:
@@ -176,7 +176,7 @@ class QueueSource:
             content_type=message.content_type,
             headers=with_noted(message.headers, message.system),
             at_ms=message.sent_at_ms,
-            place=PayloadLocation(message.offset),
+            location=PayloadLocation(message.offset),
             group=message.group,
         )
 
@@ -187,7 +187,7 @@ class QueueSource:
             message.body, message.content_type, with_noted(message.headers, message.system)
         )
         keeps = (
-            action is SettleAction.ACK and len(message.body) <= limits.WEBHOOK_PAYLOAD_KEPT_BYTES
+            action is SettleAction.ACK and len(message.body) <= limits.WEBHOOK_LOG_PAYLOAD_BYTES_MAX
         )
         status = _STATUS[action]
         if action is SettleAction.NACK and gives_up(self._spec, message):
@@ -199,7 +199,7 @@ class QueueSource:
             attempt=attempt,
             at_ms=attempt.at_ms,
             next_at_ms=None if delay_ms is None else self._endpoint.clock.now_ms() + delay_ms,
-            place=PayloadLocation(message.offset),
+            location=PayloadLocation(message.offset),
             event_at_ms=message.sent_at_ms,
             group=message.group,
             payload=payload if keeps else None,
@@ -218,7 +218,7 @@ class QueueSource:
         """Extend the leases of all messages that are held now."""
         extensions = [
             Settlement(handle, SettleAction.EXTEND, None, limits.WEBHOOK_MESSAGE_LEASE_MS)
-            for handle in self._held
+            for handle in self._leased
         ]
         for first in range(0, len(extensions), limits.SETTLEMENTS_MAX):
             batch = extensions[first : first + limits.SETTLEMENTS_MAX]
@@ -229,7 +229,7 @@ class QueueSource:
         if self._lanes:
             await asyncio.wait(self._lanes, timeout=limits.WEBHOOK_STOP_MS / limits.SECOND_MS)
         await end(*self._lanes)
-        left = list(self._held.values())
+        left = list(self._leased.values())
         for first in range(0, len(left), limits.SETTLEMENTS_MAX):
             with suppress(MillstreamError):
                 await self._storage.queues.release(

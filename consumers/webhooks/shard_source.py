@@ -72,7 +72,7 @@ class ShardSource:
         self._ended = False
         self._failures: int | None = None
         self._due_ms = 0
-        self._looked_ms = 0
+        self._checked_at_ms = 0
         self.is_done = False
         self.is_reading = False
         self.stopping = False
@@ -121,7 +121,7 @@ class ShardSource:
                 wait_ms=wait_ms,
             )
         except MillstreamError as error:
-            self._endpoint.report_trouble(error.detail)
+            self._endpoint.report_source_error(error.detail)
             return limits.WEBHOOK_SOURCE_RETRY_MS
         finally:
             self.is_reading = False
@@ -129,7 +129,7 @@ class ShardSource:
             return limits.WEBHOOK_SOURCE_RETRY_MS
         [read] = reads
         if read.gap is not None:
-            await self._tell_gap(read.gap)
+            await self._log_gap(read.gap)
         self._records.extend(read.records)
         self._next_offset = read.next_offset
         self._ended = read.ended
@@ -138,11 +138,11 @@ class ShardSource:
             return 0 if read.ended or wait_ms else limits.WEBHOOK_COMMIT_MS
         return 0
 
-    async def _tell_gap(self, gap: Gap) -> None:
+    async def _log_gap(self, gap: Gap) -> None:
         """Log a gap, so that no record is skipped silently."""
         now_ms = self._endpoint.clock.now_ms()
         detail = f"Records {gap.first} to {gap.next - 1} of shard {self._shard} were unavailable for delivery: {gap.reason}."
-        self._endpoint.report_trouble(detail)
+        self._endpoint.report_source_error(detail)
         await self._endpoint.log(
             DeliveryLogEntry(
                 event_id=f"{self._stream.stream_id}-{self._shard}-gap-{gap.first}",
@@ -150,7 +150,7 @@ class ShardSource:
                 attempts=0,
                 attempt=None,
                 at_ms=now_ms,
-                place=PayloadLocation(gap.first, self._shard),
+                location=PayloadLocation(gap.first, self._shard),
                 event_at_ms=now_ms,
             )
         )
@@ -190,9 +190,9 @@ class ShardSource:
     async def _was_resent(self) -> bool:
         """Return whether the record was resent on request, successfully, while it waits."""
         now_ms = self._endpoint.clock.now_ms()
-        if now_ms - self._looked_ms < limits.WEBHOOK_SOURCE_RETRY_MS:
+        if now_ms - self._checked_at_ms < limits.WEBHOOK_SOURCE_RETRY_MS:
             return False
-        self._looked_ms = now_ms
+        self._checked_at_ms = now_ms
         record = self._records[0]
         delivery = await self._storage.deliveries.find(
             self._endpoint.webhook, self._event(record).event_id
@@ -261,7 +261,7 @@ class ShardSource:
             content_type=content_type,
             headers=headers,
             at_ms=record.arrival_ms,
-            place=PayloadLocation(record.offset, self._shard),
+            location=PayloadLocation(record.offset, self._shard),
             key=record.record.key,
             stream=self._stream.name.name,
         )
@@ -282,7 +282,7 @@ class ShardSource:
                 attempt=attempt,
                 at_ms=attempt.at_ms,
                 next_at_ms=next_at_ms,
-                place=event.place,
+                location=event.location,
                 event_at_ms=record.arrival_ms,
                 key=event.key,
             )
@@ -317,11 +317,11 @@ def _raise(answer: CommitResult) -> None:
 
 def _origin(event: Event, record: LogRecord) -> Headers:
     """Return a dead letter's origin headers, the ones that replays use."""
-    assert event.place is not None
+    assert event.location is not None
     facts = {
         SOURCE_STREAM: event.stream,
-        SOURCE_SHARD: str(event.place.shard),
-        SOURCE_OFFSET: str(event.place.offset),
+        SOURCE_SHARD: str(event.location.shard),
+        SOURCE_OFFSET: str(event.location.offset),
         SOURCE_TIME: str(record.arrival_ms),
     }
     return tuple((name, "", word.encode()) for name, word in facts.items())

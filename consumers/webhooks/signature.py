@@ -15,7 +15,7 @@ class Signer:
 
     def __init__(self, secrets: Sequence[Secret]) -> None:
         self._keys = [
-            (base64.b64decode(secret.word.removeprefix(_PREFIX)), secret.expires_at_ms)
+            (base64.b64decode(secret.value.removeprefix(_PREFIX)), secret.expires_at_ms)
             for secret in secrets
         ]
 

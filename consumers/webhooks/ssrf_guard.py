@@ -109,7 +109,7 @@ class Connections:
     @asynccontextmanager
     async def one(self) -> AsyncGenerator[httpcore.AsyncHTTPConnection]:
         """Yield a connection for exclusive use."""
-        connection = await self._known() or self._new()
+        connection = await self._pop_idle() or self._new()
         try:
             yield connection
         finally:
@@ -118,7 +118,7 @@ class Connections:
             else:
                 await connection.aclose()
 
-    async def _known(self) -> httpcore.AsyncHTTPConnection | None:
+    async def _pop_idle(self) -> httpcore.AsyncHTTPConnection | None:
         """Return the last used connection unless its receiver closed it; close expired ones."""
         while self._idle:
             connection = self._idle.pop()

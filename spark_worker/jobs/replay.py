@@ -1,11 +1,11 @@
 """Replay job: fixes the window, sends the parts on Spark, and retires the producers.
 
-    prepare ──▶ wave after wave of parts, each a Spark job ──▶ forget ──▶ done
+    prepare ──▶ wave after wave of parts, each a Spark job ──▶ retire ──▶ done
                   │ halted: wait for the request to stop
                   └ failed: the attempt fails, and another continues where the parts are
 
-The target forgets the producers only when every part is done and that is stored: another attempt then finds nothing to
-send. The process that ends a cancelled replay has it forgotten as well.
+The producers are retired only when every part is done and that is stored: another attempt then finds nothing to send.
+The process that ends a cancelled replay retires them as well.
 """
 
 import asyncio
@@ -46,10 +46,10 @@ def run(work: JobContext) -> Mapping[str, Any]:
             _send_all(work, spec, wave)
     except JobStopped:
         if work.stop_reason is StopReason.CANCEL:
-            work.call(work.storage.replays.forget(work.job, spec))
+            work.call(work.storage.replays.retire_producers(work.job, spec))
         raise
     fault("replay.before_forget")
-    work.call(work.storage.replays.forget(work.job, spec))
+    work.call(work.storage.replays.retire_producers(work.job, spec))
     fault("replay.after_forget")
     return progress_of(_parts(work))
 
@@ -80,7 +80,7 @@ def _send_all(work: JobContext, spec: ReplaySpec, wave: Sequence[str]) -> None:
                     else PermanentFailure(task_end.failure)
                 )
         if any(task_end.halted for task_end in ends):
-            _wait_for_word(work)
+            _wait_for_stop(work)
 
 
 def _tasks(work: JobContext, spec: ReplaySpec, left: Sequence[PartProgress]) -> list[SendParts]:
@@ -128,7 +128,7 @@ async def _sent(task: SendParts) -> TaskEnd:
         return TaskEnd(failure=error.detail, retry=error.code.retryable)
 
 
-def _wait_for_word(work: JobContext) -> None:
+def _wait_for_stop(work: JobContext) -> None:
     """Wait for the request to stop, or the lost lease, that a task saw before this process.
 
     Raises JobStopped, unless the request was withdrawn.

@@ -128,7 +128,7 @@ class _ReplaySender:
         """Send all lanes."""
         saving = asyncio.create_task(self._keep_saving())
         try:
-            await self._throttle.retry(self._look)
+            await self._throttle.retry(self._refresh)
             await self._all(parts)
             ended = TaskEnd()
         except ReplayHalted:
@@ -228,7 +228,7 @@ class _ReplaySender:
             await asyncio.sleep(limits.REPLAY_SAVE_MS / limits.SECOND_MS)
             try:
                 await self._save()
-                await self._look()
+                await self._refresh()
             except LeaseLost:
                 self._throttle.halt()
             except MillstreamError:
@@ -245,7 +245,7 @@ class _ReplaySender:
         finally:
             self._unsaved = unsaved | self._unsaved
 
-    async def _look(self) -> None:
+    async def _refresh(self) -> None:
         """Read the owner's request, and whether the target's readers keep up."""
         job = await self._storage.jobs.get(self._job.job_id)
         if job.requested_state is not RequestedState.NONE or job.claim != self._task.claim:

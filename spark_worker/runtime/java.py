@@ -13,7 +13,7 @@ from spark_worker.settings import java_home
 
 JAVA_MIN = 17
 VECTOR_MODULE = "jdk.incubator.vector"
-_ASK_S = 20.0
+_TIMEOUT_S = 20.0
 _VERSION = re.compile(r'version "(\d+)(?:\.(\d+))?')
 
 
@@ -42,7 +42,7 @@ def find_java() -> Java:
     Raises JavaMissing, in one line.
     """
     unfit = []
-    for where, home in _places():
+    for where, home in _candidates():
         version = _version_of(home)
         if version >= JAVA_MIN:
             return Java(home, version, _has_vector(home))
@@ -53,7 +53,7 @@ def find_java() -> Java:
     )
 
 
-def _places() -> Iterator[tuple[str, Path]]:
+def _candidates() -> Iterator[tuple[str, Path]]:
     if (configured := java_home()) is not None:
         yield f"JAVA_HOME={configured}", configured
     if (on_path := shutil.which("java")) is not None:
@@ -71,7 +71,7 @@ def _wheel() -> Path | None:
 
 def _version_of(home: Path) -> int:
     """Return its feature release, such as 17; 0 where there is none that runs."""
-    matched = _VERSION.search(_ask(home, "-version"))
+    matched = _VERSION.search(_run(home, "-version"))
     if matched is None:
         return 0
     first, second = int(matched[1]), int(matched[2] or 0)
@@ -79,16 +79,16 @@ def _version_of(home: Path) -> int:
 
 
 def _has_vector(home: Path) -> bool:
-    return VECTOR_MODULE in _ask(home, "--list-modules")
+    return VECTOR_MODULE in _run(home, "--list-modules")
 
 
-def _ask(home: Path, question: str) -> str:
+def _run(home: Path, option: str) -> str:
     try:
         done = subprocess.run(  # noqa: S603
-            [home / "bin" / "java", question],
+            [home / "bin" / "java", option],
             capture_output=True,
             text=True,
-            timeout=_ASK_S,
+            timeout=_TIMEOUT_S,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired):

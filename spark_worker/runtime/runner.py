@@ -38,9 +38,9 @@ logger = logging.getLogger(__name__)
 STOP_S = (
     4.0  # time for handlers to stop at the worker's end; then their jobs are returned without them
 )
-SAY_S = 1.0  # between attempts to store the end of a job
+REPORT_RETRY_S = 1.0  # between attempts to store the end of a job
 
-_SAID = (JobStopped, PermanentFailure, TransientFailure, MillstreamError)
+_EXPECTED_ERRORS = (JobStopped, PermanentFailure, TransientFailure, MillstreamError)
 """Expected ends of a handler: the job's failure has the reason, and the log needs no traceback."""
 
 OnEnd = Callable[[JobKind, JobState, float, Mapping[str, int]], object]
@@ -48,7 +48,7 @@ OnEnd = Callable[[JobKind, JobState, float, Mapping[str, int]], object]
 of its progress have increased."""
 
 
-def _tell_nobody(*_: object) -> None:
+def _ignore_end(*_: object) -> None:
     """Ignore the end of an attempt: the default of `on_end`."""
 
 
@@ -67,7 +67,7 @@ class Runner:
         handlers: Mapping[JobKind, Handler],
         sparks: SessionPool,
         limits: Limits,
-        on_end: OnEnd = _tell_nobody,
+        on_end: OnEnd = _ignore_end,
     ) -> None:
         self._worker = worker
         self._storage = storage
@@ -181,7 +181,7 @@ class Runner:
             except MillstreamError as error:
                 facts = {**_facts(work), "reason": error.detail}
                 logger.warning("job_outcome_report_failed", extra=facts)
-                await asyncio.sleep(SAY_S)
+                await asyncio.sleep(REPORT_RETRY_S)
         logger.warning("job_lease_lost", extra=_facts(work))
         return None
 
@@ -202,13 +202,13 @@ class Runner:
             return error.detail
         if isinstance(error, PermanentFailure | TransientFailure):
             return str(error)
-        said = str(error).strip().splitlines() or [""]
+        lines = str(error).strip().splitlines() or [""]
         ended = (
             ""
             if self._session_pool.jvm_pid is None or self._session_pool.running
             else "The JVM ended. "
         )
-        return f"{ended}{type(error).__name__}: {said[0]}"
+        return f"{ended}{type(error).__name__}: {lines[0]}"
 
     # The worker's end
 
@@ -240,7 +240,7 @@ async def _in_thread(handler: Handler, work: JobContext) -> _Ended:
     loop = asyncio.get_running_loop()
     done: asyncio.Future[_Ended] = loop.create_future()
 
-    def tell(ended: _Ended) -> None:
+    def resolve(ended: _Ended) -> None:
         if not done.done():
             done.set_result(ended)
 
@@ -248,11 +248,11 @@ async def _in_thread(handler: Handler, work: JobContext) -> _Ended:
         try:
             ended = _Ended(progress=handler(work))
         except BaseException as error:
-            if not work.stopping and not isinstance(error, _SAID):
+            if not work.stopping and not isinstance(error, _EXPECTED_ERRORS):
                 logger.warning("job_handler_failed", extra=_facts(work), exc_info=True)
             ended = _Ended(error=error)
         with suppress(RuntimeError):  # the loop is closed: nothing waits any longer
-            loop.call_soon_threadsafe(tell, ended)
+            loop.call_soon_threadsafe(resolve, ended)
 
     threading.Thread(target=run, name=work.group, daemon=True).start()
     return await done

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import spark_worker
 from spark_worker.runtime.java import find_java
 from spark_worker.runtime.jvm import Jvm, Launch, SparkFailed, spark_command
-from spark_worker.settings import WorkerSettings, gateway_known, tell_tasks
+from spark_worker.settings import WorkerSettings, gateway_environment, write_task_settings
 from storage.settings import StorageSettings
 
 if TYPE_CHECKING:
@@ -54,9 +54,9 @@ class Session:
     def jvm_pid(self) -> int:
         return self._jvm.pid
 
-    def tell_tasks(self, storage: StorageSettings) -> None:
+    def write_task_settings(self, storage: StorageSettings) -> None:
         """Set the stores that tasks use from now on."""
-        tell_tasks(_task_file(self._folder), storage)
+        write_task_settings(_task_file(self._folder), storage)
 
     def cancel(self, group: str) -> None:
         """Cancel the Spark jobs of a group, those that run and those still to come."""
@@ -66,7 +66,7 @@ class Session:
     def close(self) -> None:
         """End the JVM, and remove it from PySpark's state."""
         self._jvm.end()
-        _forget()
+        _clear_pyspark_state()
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
@@ -130,7 +130,7 @@ def _runs(pid: int) -> bool:
 
 def _launch(settings: WorkerSettings, folder: Path) -> Launch:
     java, spark_home = find_java(), _spark_home()
-    tell_tasks(_task_file(folder), settings.storage)
+    write_task_settings(_task_file(folder), settings.storage)
     environment = settings.environment_of_spark(java.home, spark_home, _task_file(folder))
     gateway_file = folder / "gateway"
     return Launch(
@@ -203,16 +203,16 @@ def _connect(jvm: Jvm) -> "SparkSession":
 
     quieten_py4j()
     port, secret = jvm.gateway()
-    _forget()
+    _clear_pyspark_state()
     try:
-        with gateway_known(port, secret):
+        with gateway_environment(port, secret):
             SparkContext._ensure_initialized(gateway=launch_gateway())  # type: ignore[no-untyped-call]
         spark = SparkSession.builder.getOrCreate()
         spark.sparkContext.pythonExec = sys.executable  # this environment's, not the first on PATH
         _quieten(spark.sparkContext)
         return spark
     except Exception as error:
-        _forget()
+        _clear_pyspark_state()
         raise SparkFailed(f"Spark did not start: {error}") from error
 
 
@@ -235,13 +235,13 @@ def _quieten(context: "SparkContext") -> None:
     The worker reports that end itself.
     """
 
-    def say_nothing(*_: object) -> None:
+    def ignore_error(*_: object) -> None:
         return None
 
-    context._accumulatorServer.handle_error = say_nothing  # type: ignore[method-assign, assignment]
+    context._accumulatorServer.handle_error = ignore_error  # type: ignore[method-assign, assignment]
 
 
-def _forget() -> None:
+def _clear_pyspark_state() -> None:
     """Clear PySpark's one JVM of the process, so that the next session is a new one."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession

@@ -26,7 +26,7 @@ class Authorizer:
 
     def authorise_list(self, principal: Principal, action: Action) -> None:
         """Raise Forbidden unless there can be a name on which the principal may do `action`."""
-        if not principal.policy.allows_somewhere(action):
+        if not principal.policy.allows_any_name(action):
             raise Forbidden(
                 f"'{principal.name}' is not allowed to perform {action}.", action=action.value
             )

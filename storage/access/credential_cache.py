@@ -19,7 +19,7 @@ from storage.domain.clock import Clock
 from storage.postgres.listener import Listener
 from storage.postgres.repositories.credentials import CredentialRows, StoredCredential
 
-_NOBODY = Credential(id="", kind=CredentialKind.KEY, name="nobody")
+_NO_CREDENTIAL = Credential(id="", kind=CredentialKind.KEY, name="nobody")
 
 
 class CachedCredential(msgspec.Struct, frozen=True):
@@ -43,9 +43,9 @@ class CredentialCache:
         self._uses = LastUsedWriter(rows.note_uses, clock)
         self.used = self._uses.touch
         """Record that the credential of an id authenticated a caller now."""
-        self._asks: Batcher[str, StoredCredential | None] = Batcher(
+        self._reads: Batcher[str, StoredCredential | None] = Batcher(
             self._read_many,
-            asks_max=limits.CREDENTIAL_BATCH_IDS_MAX,
+            batch_max=limits.CREDENTIAL_BATCH_IDS_MAX,
             backlog_max=limits.CREDENTIAL_BACKLOG_MAX,
         )
         self._cache: DefinitionCache[str, CachedCredential] = DefinitionCache(
@@ -82,14 +82,14 @@ class CredentialCache:
         """
         return self._live(await self._cache.fresh(credential_id))
 
-    async def authenticate(self, word: str) -> Credential | None:
+    async def authenticate(self, token: str) -> Credential | None:
         """Return the live API key that this token is; None does not reveal what is wrong."""
-        parsed = parse_key(word)
+        parsed = parse_key(token)
         if parsed is None:
             return None
         key_id, secret = parsed
         credential = await self.find(key_id)
-        return credential if (credential or _NOBODY).is_proved_by(secret) else None
+        return credential if (credential or _NO_CREDENTIAL).is_proved_by(secret) else None
 
     async def flush_uses(self) -> None:
         """Write when credentials were last used, as recorded in this process."""
@@ -106,7 +106,7 @@ class CredentialCache:
     async def close(self) -> None:
         """Stop the reads in progress, and write when credentials were last used."""
         await self._cache.close()
-        await self._asks.close()
+        await self._reads.close()
         await self._uses.close()
 
     def _live(self, entry: CachedCredential) -> Credential | None:
@@ -118,7 +118,7 @@ class CredentialCache:
         )
 
     async def _read(self, credential_id: str) -> CachedCredential:
-        stored = await self._asks.submit(credential_id)
+        stored = await self._reads.submit(credential_id)
         return CachedCredential(None if stored is None else self._opened(stored))
 
     async def _read_many(self, ids: Sequence[str]) -> list[StoredCredential | None]:

@@ -49,7 +49,7 @@ from storage.postgres.listener import Listener
 from storage.postgres.repositories.credentials import (
     CHANNEL,
     CredentialRows,
-    HeldFamily,
+    LockedFamily,
     Place,
     StoredCredential,
 )
@@ -76,14 +76,14 @@ class Credentials:
         self._clock = clock
         self._box = box
         self._access = Authorizer()
-        self._known = CredentialCache(self._rows, listener, clock, box)
-        self.cached = self._known.cached
+        self._cache = CredentialCache(self._rows, listener, clock, box)
+        self.cached = self._cache.cached
         """Return the credential of an id if it is cached in this process, and live."""
-        self.entry = self._known.entry
+        self.entry = self._cache.entry
         """Return this process's cache entry of an id, or None; the entry has its own expiry."""
-        self.used = self._known.used
+        self.used = self._cache.used
         """Record that the credential of an id authenticated a caller now; written later."""
-        self._entrances = Entrances(database, self._known, listener, clock)
+        self._entrances = Entrances(database, self._cache, listener, clock)
         self._watchers: list[OnChange] = []
         listener.subscribe(CHANNEL, self._on_announced, self._on_lost)
 
@@ -94,11 +94,11 @@ class Credentials:
 
         At most 30 s old, even if announcements were missed. Raises SecretUnreadable.
         """
-        return await self._known.find(credential_id)
+        return await self._cache.find(credential_id)
 
-    async def authenticate(self, word: str) -> Credential | None:
+    async def authenticate(self, token: str) -> Credential | None:
         """Return the live API key that this token is."""
-        return await self._known.authenticate(word)
+        return await self._cache.authenticate(token)
 
     def on_change(self, callback: OnChange) -> None:
         """Call `callback` with the id of each credential that changes or ends.
@@ -114,25 +114,25 @@ class Credentials:
         """
         return await self._entrances.make_ticket(by)
 
-    async def redeem_ticket(self, word: str) -> Credential | None:
+    async def redeem_ticket(self, token: str) -> Credential | None:
         """Return the credential that requested the ticket, the first time it is redeemed."""
-        return await self._entrances.redeem_ticket(word)
+        return await self._entrances.redeem_ticket(token)
 
-    async def log_in(self, word: str) -> NewSession | None:
+    async def log_in(self, token: str) -> NewSession | None:
         """Start a session for this API key; None if it is not a live key."""
-        return await self._entrances.log_in(word)
+        return await self._entrances.log_in(token)
 
-    async def find_session(self, word: str) -> Credential | None:
+    async def find_session(self, token: str) -> Credential | None:
         """Return the API key that logged in, until the session ends."""
-        return await self._entrances.find_session(word)
+        return await self._entrances.find_session(token)
 
-    async def log_out(self, word: str) -> None:
+    async def log_out(self, token: str) -> None:
         """End the session, if it exists."""
-        await self._entrances.log_out(word)
+        await self._entrances.log_out(token)
 
     async def flush_uses(self) -> None:
         """Write when credentials and sessions were last used, as recorded in this process."""
-        await self._known.flush_uses()
+        await self._cache.flush_uses()
         await self._entrances.flush_uses()
 
     # Management
@@ -203,7 +203,7 @@ class Credentials:
         Forbidden, InvalidCursor.
         """
         self._access.authorise_list(by, Action.ADMIN_KEYS)
-        if not all(could_be_name(word) for word in (name or "", *(after or ()))):
+        if not all(could_be_name(token) for token in (name or "", *(after or ()))):
             raise InvalidCursor
         limit = max(1, min(limit, limits.PAGE_ITEMS_MAX))
         credentials = await self._rows.page(
@@ -279,7 +279,7 @@ class Credentials:
                 _check_live(credential, now_ms)
                 _check_gives(by, credential.rights, credential.all_namespaces)
                 ending = _ending(credential, now_ms, overlap_ms)
-                _check_room(family, ending, now_ms)
+                _check_live_limit(family, ending, now_ms)
                 secret = new_secret(credential.kind)
                 made = _successor(credential, secret, now_ms, by)
                 await family.update(ending)
@@ -289,7 +289,7 @@ class Credentials:
     @asynccontextmanager
     async def _family(
         self, by: Principal, credential_id: str
-    ) -> AsyncGenerator[tuple[HeldFamily, IssuedCredential]]:
+    ) -> AsyncGenerator[tuple[LockedFamily, IssuedCredential]]:
         """Lock a credential that `by` may manage, with its family, until the block ends."""
         if not could_be_id(credential_id):
             raise KeyNotFound
@@ -329,11 +329,11 @@ class Credentials:
             self._entrances.drop(digest)
 
     def _changed(self, credential_id: str) -> None:
-        self._known.drop(credential_id)
+        self._cache.drop(credential_id)
         self._notify(credential_id)
 
     def _on_lost(self) -> None:
-        self._known.drop_all()
+        self._cache.drop_all()
         self._entrances.drop_all()
         self._notify(None)
 
@@ -344,7 +344,7 @@ class Credentials:
     async def close(self) -> None:
         """Stop the work in progress, and write when credentials were last used."""
         await self._entrances.close()
-        await self._known.close()
+        await self._cache.close()
 
 
 def _may_manage(by: Principal, credential: IssuedCredential) -> bool:
@@ -377,7 +377,7 @@ def _check_live(credential: IssuedCredential, now_ms: int) -> None:
         raise KeyRefused("The key has expired.")
 
 
-def _check_room(family: HeldFamily, ending: IssuedCredential, now_ms: int) -> None:
+def _check_live_limit(family: LockedFamily, ending: IssuedCredential, now_ms: int) -> None:
     """Raise KeyRefused unless one more may be live beside the live ones and the ending one."""
     others = [one.issued for one in family.members if one.issued.id != ending.id]
     live = sum(one.is_live(now_ms) for one in (*others, ending))

@@ -23,8 +23,8 @@ from storage.domain.access.credentials import (
     Credential,
     CredentialKind,
     digest_of,
-    is_word,
-    new_word,
+    is_token,
+    new_token,
 )
 from storage.domain.access.permissions import Policy, Principal
 from storage.domain.clock import Clock
@@ -39,7 +39,7 @@ class NewSession(msgspec.Struct, frozen=True):
     `ends_at_ms`: however much it is used.
     """
 
-    word: str
+    token: str
     credential: Credential
     ends_at_ms: int
 
@@ -47,7 +47,7 @@ class NewSession(msgspec.Struct, frozen=True):
         return f"NewSession({self.credential!r})"
 
 
-class _Known(msgspec.Struct, frozen=True):
+class _CachedSession(msgspec.Struct, frozen=True):
     session: BrowserSession | None
 
 
@@ -62,17 +62,17 @@ class Entrances:
     ) -> None:
         self._tickets = TicketRows(database)
         self._sessions = SessionRows(database)
-        self._known = credentials
+        self._credentials = credentials
         self._clock = clock
         self._uses = LastUsedWriter(self._sessions.note_uses, clock)
         backlog_max = limits.CREDENTIAL_BACKLOG_MAX
         self._redeeming: Batcher[bytes, Ticket | None] = Batcher(
-            self._redeem_many, asks_max=limits.CREDENTIAL_BATCH_IDS_MAX, backlog_max=backlog_max
+            self._redeem_many, batch_max=limits.CREDENTIAL_BATCH_IDS_MAX, backlog_max=backlog_max
         )
-        self._asks: Batcher[bytes, BrowserSession | None] = Batcher(
-            self._read_many, asks_max=limits.CREDENTIAL_BATCH_IDS_MAX, backlog_max=backlog_max
+        self._reads: Batcher[bytes, BrowserSession | None] = Batcher(
+            self._read_many, batch_max=limits.CREDENTIAL_BATCH_IDS_MAX, backlog_max=backlog_max
         )
-        self._cache: DefinitionCache[bytes, _Known] = DefinitionCache(
+        self._cache: DefinitionCache[bytes, _CachedSession] = DefinitionCache(
             self._read,
             lambda: listener.listening,
             clock,
@@ -87,7 +87,7 @@ class Entrances:
 
         None if the caller's credential no longer exists. Raises OutcomeUnknown.
         """
-        word, now_ms = new_word(TICKET_PREFIX), self._clock.now_ms()
+        token, now_ms = new_token(TICKET_PREFIX), self._clock.now_ms()
         ticket = Ticket(
             credential_id=by.credential or None,
             name=by.name,
@@ -97,29 +97,29 @@ class Entrances:
             ends_at_ms=by.expires_ms,
         )
         try:
-            await self._tickets.insert(digest_of(word), ticket, now_ms)
+            await self._tickets.insert(digest_of(token), ticket, now_ms)
         except IntegrityError:
             return None
-        return word, now_ms + limits.TICKET_MS
+        return token, now_ms + limits.TICKET_MS
 
-    async def redeem_ticket(self, word: str) -> Credential | None:
+    async def redeem_ticket(self, token: str) -> Credential | None:
         """Return the credential that requested the ticket, in the namespace of the request.
 
         None if the ticket is not valid, or no longer.
         """
-        if not is_word(word, TICKET_PREFIX):
+        if not is_token(token, TICKET_PREFIX):
             return None
-        ticket = await self._redeeming.submit(digest_of(word))
+        ticket = await self._redeeming.submit(digest_of(token))
         if ticket is None:
             return None
         if ticket.credential_id is None:
             return _credential_of(ticket)
-        asker = await self._known.fresh(ticket.credential_id)
-        if asker is None:
+        requester = await self._credentials.fresh(ticket.credential_id)
+        if requester is None:
             return None
-        ends_ms = _min_expiry(asker.expires_ms, ticket.ends_at_ms)
+        ends_ms = _min_expiry(requester.expires_ms, ticket.ends_at_ms)
         return replace(
-            _without_secrets(asker),
+            _without_secrets(requester),
             namespace=ticket.namespace,
             all_namespaces=False,
             expires_ms=ends_ms,
@@ -132,42 +132,42 @@ class Entrances:
 
     # Sessions
 
-    async def log_in(self, word: str) -> NewSession | None:
+    async def log_in(self, token: str) -> NewSession | None:
         """Start a session for this API key; None if it is not a live key.
 
         Raises OutcomeUnknown.
         """
-        credential = await self._known.authenticate(word)
+        credential = await self._credentials.authenticate(token)
         if credential is None:
             return None
-        session_word, now_ms = new_word(SESSION_PREFIX), self._clock.now_ms()
-        await self._sessions.insert(digest_of(session_word), credential.id, now_ms)
-        self._known.used(credential.id)
+        session_token, now_ms = new_token(SESSION_PREFIX), self._clock.now_ms()
+        await self._sessions.insert(digest_of(session_token), credential.id, now_ms)
+        self._credentials.used(credential.id)
         ends_ms = _min_expiry(credential.expires_ms, now_ms + limits.SESSION_MS_MAX)
-        return NewSession(session_word, credential, ends_ms)
+        return NewSession(session_token, credential, ends_ms)
 
-    async def find_session(self, word: str) -> Credential | None:
+    async def find_session(self, token: str) -> Credential | None:
         """Return the API key that logged in; None if the session ended or never existed."""
-        if not is_word(word, SESSION_PREFIX):
+        if not is_token(token, SESSION_PREFIX):
             return None
-        digest, now_ms = digest_of(word), self._clock.now_ms()
+        digest, now_ms = digest_of(token), self._clock.now_ms()
         session = (await self._cache.get(digest)).session
         if session is None or not session.is_live(now_ms):
             return None
-        credential = await self._known.find(session.credential_id)
+        credential = await self._credentials.find(session.credential_id)
         if credential is None:
             return None
         self._uses.touch(digest)
         ends_ms = _min_expiry(credential.expires_ms, session.ends_at_ms)
         return replace(_without_secrets(credential), expires_ms=ends_ms)
 
-    async def log_out(self, word: str) -> None:
+    async def log_out(self, token: str) -> None:
         """End the session, if it exists.
 
         Raises OutcomeUnknown.
         """
-        if is_word(word, SESSION_PREFIX):
-            digest = digest_of(word)
+        if is_token(token, SESSION_PREFIX):
+            digest = digest_of(token)
             try:
                 await self._sessions.delete(digest)
             finally:
@@ -188,12 +188,12 @@ class Entrances:
     async def close(self) -> None:
         """Stop the work in progress, and write when sessions were last used."""
         await self._cache.close()
-        await self._asks.close()
+        await self._reads.close()
         await self._redeeming.close()
         await self._uses.close()
 
-    async def _read(self, digest: bytes) -> _Known:
-        return _Known(await self._asks.submit(digest))
+    async def _read(self, digest: bytes) -> _CachedSession:
+        return _CachedSession(await self._reads.submit(digest))
 
     async def _read_many(self, digests: Sequence[bytes]) -> list[BrowserSession | None]:
         by_digest = await self._sessions.find(digests)

@@ -47,11 +47,11 @@ class ArchiveCopyTask:
 
         async def one(log: LogRange) -> CopyResult:
             async with turns:
-                return await self._copy_or_say(log)
+                return await self._try_copy(log)
 
         return await asyncio.gather(*map(one, ranges))
 
-    async def _copy_or_say(self, log_range: LogRange) -> CopyResult:
+    async def _try_copy(self, log_range: LogRange) -> CopyResult:
         try:
             return await self._copy(log_range)
         except MillstreamError as error:
@@ -136,7 +136,7 @@ class _SegmentWriter:
 
     def __init__(self, root: Root, log_range: LogRange, epoch: int) -> None:
         self._root = root
-        self._wanted = log_range
+        self._log_range = log_range
         self._epoch = epoch
         self._open = ExitStack()
         self._writer: FileWriter | None = None
@@ -160,7 +160,7 @@ class _SegmentWriter:
             self._bytes += size
 
     def _begin(self, hour: int, first: int) -> FileWriter:
-        whose, attempt = self._wanted, new_attempt()
+        whose, attempt = self._log_range, new_attempt()
         self._hour, self._bytes = hour, 0
         place = (whose.namespace, whose.stream_id, whose.shard)
         path = file_path(
@@ -172,7 +172,7 @@ class _SegmentWriter:
 
     def finish(self) -> None:
         if self._writer is not None:
-            self.finished.append(archived(self._writer.finish(), self._wanted))
+            self.finished.append(archived(self._writer.finish(), self._log_range))
             self._writer = None
             fault("archive.file_written")
 

@@ -103,8 +103,8 @@ class ArchiveGarbageCollector:
         files = await self._rows.to_delete(before_ms, limits.ARCHIVE_DELETIONS_PER_ROUND)
         for _, path in files:
             await asyncio.to_thread(self._root.delete, path)
-        await self._rows.forget([file_id for file_id, _ in files])
-        await self._rows.forget_gone()
+        await self._rows.delete_files([file_id for file_id, _ in files])
+        await self._rows.delete_orphaned_shards()
         return len(files)
 
     async def collect_orphans(self) -> int:
@@ -123,7 +123,7 @@ class ArchiveGarbageCollector:
         old = [file.path for file in page if file.changed_at_ms < before_ms]
         in_use = await self._writes.staged_in_use()
         orphans = {path for path in old if path.rsplit("/", 1)[-1] not in in_use}
-        orphans -= await self._rows.known_paths(old)
+        orphans -= await self._rows.existing_paths(old)
         for path in sorted(orphans):
             logger.info("archive_orphan_deleted", extra={"path": path})
             await asyncio.to_thread(self._root.delete, path)

@@ -77,14 +77,14 @@ class ManifestCache:
         seen = self._seen.get(stream_id)
         if (
             seen is None or not self._is_young(seen.at_ms, limits.ARCHIVE_EXTENT_MS)
-        ) and self._may_ask():
+        ) and self._may_query():
             task = self._read(stream_id)
             if seen is None:
                 await asyncio.wait([task], timeout=limits.ARCHIVE_EXTENT_WAIT_MS / limits.SECOND_MS)
                 seen = self._seen.get(stream_id)
         return seen.extents.get(shard) if seen is not None else None
 
-    def _may_ask(self) -> bool:
+    def _may_query(self) -> bool:
         """Return whether hot reads may query Postgres: not for a while after a refusal."""
         return self._clock.now_ms() >= self._quiet_until_ms
 
@@ -115,12 +115,12 @@ class ManifestCache:
         """Return the read in progress, or a new one (single-flight)."""
         task = self._reading.get(stream_id)
         if task is None:
-            task = self._reading[stream_id] = asyncio.create_task(self._look(stream_id))
+            task = self._reading[stream_id] = asyncio.create_task(self._load(stream_id))
             self._tasks.add(task)
             task.add_done_callback(lambda done: self._end(stream_id, done))
         return task
 
-    async def _look(self, stream_id: LogId) -> _Seen:
+    async def _load(self, stream_id: LogId) -> _Seen:
         at_ms = self._clock.now_ms()
         try:
             seen = _Seen(await self._rows.extents(stream_id), at_ms)

@@ -136,12 +136,12 @@ class TieredReader:
             hot_read.start_at,
             hot_read.records[0].offset if hot_read.records else None,
         )
-        verdict = await self.look(stream, shard, request, hot)
-        if verdict.archived is None:
-            return replace(as_hot(hot_read), start=verdict.start, start_at=verdict.start_at)
-        return _archived(hot_read, verdict.start, verdict.archived)
+        decision = await self.decide(stream, shard, request, hot)
+        if decision.archived is None:
+            return replace(as_hot(hot_read), start=decision.start, start_at=decision.start_at)
+        return _archived(hot_read, decision.start, decision.archived)
 
-    async def look(
+    async def decide(
         self, stream: Stream, shard: Shard, request: ReadRequest, hot: Hot
     ) -> TierDecision:
         """Decide which tier serves the request, and return the archive's records for it.
@@ -153,8 +153,8 @@ class TieredReader:
             below = await self._reaching_below(stream, shard, request, hot)
             if below is not None:
                 return below
-        if _is_amiss(hot):
-            return await self._in_place_of(key, request, hot)
+        if _needs_archive(hot):
+            return await self._read_archive_instead(key, request, hot)
         if hot.start == 0:
             return TierDecision(0, hot.start_at)
         return _beginning(hot, await self._manifest.glimpse(key))
@@ -170,13 +170,13 @@ class TieredReader:
         extent = await self._extent(stream, key)
         if extent is None or extent.start is None:
             return None
-        verdict = _beginning(hot, extent)
-        offset = await self._offset(key, request, hot, verdict.start, extent.start)
+        decision = _beginning(hot, extent)
+        offset = await self._offset(key, request, hot, decision.start, extent.start)
         if offset is None or offset >= hot.start:
             return None
-        if offset < verdict.start:
-            return replace(verdict, start_at=offset)
-        return replace(verdict, archived=await self._below(stream, shard, request, hot, offset))
+        if offset < decision.start:
+            return replace(decision, start_at=offset)
+        return replace(decision, archived=await self._below(stream, shard, request, hot, offset))
 
     async def _extent(self, stream: Stream, key: ShardKey) -> ArchiveExtent | None:
         """Return the archive's extent.
@@ -188,26 +188,28 @@ class TieredReader:
             return await self._manifest.extent_now(key)
         return extent
 
-    async def _in_place_of(self, key: ShardKey, request: ReadRequest, hot: Hot) -> TierDecision:
+    async def _read_archive_instead(
+        self, key: ShardKey, request: ReadRequest, hot: Hot
+    ) -> TierDecision:
         """Serve a read from the archive where the hot store has a hole or ends before it.
 
         Otherwise the hot store's result stands.
         """
         extent = await self._manifest.extent_now(key)
-        verdict = _beginning(hot, extent)
+        decision = _beginning(hot, extent)
         if extent is None or extent.start is None:
-            return verdict
+            return decision
         hot_first = max(hot.next, hot.start_at + 1) if hot.first is None else hot.first
         first: int | None = max(hot.start_at, extent.start)
         if request.how == "time":
             first = await self._since(key, hot.start_at, request.number)
         if first is None or first >= min(hot_first, extent.archived):
-            return verdict
+            return decision
         parts = await self._parts(key, first, request)
         if parts and parts[0].first < hot_first:
             start_at = first if request.how == "time" else hot.start_at
-            return replace(verdict, archived=Archived(start_at, parts, parts[-1].next))
-        return verdict
+            return replace(decision, archived=Archived(start_at, parts, parts[-1].next))
+        return decision
 
     async def _offset(
         self, key: ShardKey, request: ReadRequest, hot: Hot, start: int, archive_start: int
@@ -290,7 +292,7 @@ def _is_cut(request: ReadRequest, hot: Hot) -> bool:
             return 0 < hot.start == hot.start_at
 
 
-def _is_amiss(hot: Hot) -> bool:
+def _needs_archive(hot: Hot) -> bool:
     """Return whether the hot store has a hole there, or ends before.
 
     It may end before after it was restored.

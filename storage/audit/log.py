@@ -12,7 +12,7 @@ from storage.domain.access.audit import (
     AuditedCall,
     AuditFilter,
     AuditRecord,
-    Shown,
+    Snapshot,
     changes,
 )
 from storage.domain.clock import Clock
@@ -37,7 +37,7 @@ class AuditLog:
         """Return the time used for entries, in milliseconds."""
         return self._clock.now_ms()
 
-    async def begin(self, request: AuditedCall, before: Shown | None) -> Intent:
+    async def begin(self, request: AuditedCall, before: Snapshot | None) -> Intent:
         """Record that a call begins: a call that cannot be recorded is not executed.
 
         Raises StorageUnavailable, StorageBusy.
@@ -47,7 +47,7 @@ class AuditLog:
         return intent
 
     async def commit(
-        self, intent: Intent, outcome: str, after: Shown | None, details: Shown | None = None
+        self, intent: Intent, outcome: str, after: Snapshot | None, details: Snapshot | None = None
     ) -> None:
         """Append the outcome of a call; `details` is recorded if no definition changed.
 
@@ -70,7 +70,7 @@ class AuditLog:
         await self._rows.withdraw(intent.intent_id)
 
     async def record(
-        self, request: AuditedCall, outcome: str, after: Shown | None = None
+        self, request: AuditedCall, outcome: str, after: Snapshot | None = None
     ) -> AuditRecord:
         """Append a call without an intent: one that was rejected before it began.
 

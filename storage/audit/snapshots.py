@@ -14,7 +14,7 @@ import msgspec
 from storage.access.credentials import Credentials
 from storage.catalog.catalog import Catalog
 from storage.domain import limits
-from storage.domain.access.audit import Shown, canonical
+from storage.domain.access.audit import Snapshot, canonical
 from storage.domain.access.credentials import IssuedCredential
 from storage.domain.access.permissions import Principal
 from storage.domain.errors import (
@@ -63,7 +63,7 @@ class AuditSnapshots:
         self._webhooks = webhooks
         self._credentials = credentials
 
-    async def of(self, by: Principal, noun: str, name: str) -> Shown | None:
+    async def of(self, by: Principal, noun: str, name: str) -> Snapshot | None:
         """Return the snapshot of a resource, as `by` may see it; None if it does not exist.
 
         `noun` is `queues`, `streams`, `groups`, `webhooks`, `keys` or `namespaces`; None for other nouns. Raises
@@ -75,7 +75,7 @@ class AuditSnapshots:
             spec = await self._spec(noun, by.namespace, name)
         except _ABSENT:
             return None
-        return None if spec is None else shown(spec)
+        return None if spec is None else definition_snapshot(spec)
 
     async def _spec(self, noun: str, namespace: str, name: str) -> msgspec.Struct | None:
         match noun:
@@ -93,9 +93,9 @@ class AuditSnapshots:
                 return None
 
 
-def shown(spec: msgspec.Struct) -> Shown:
+def definition_snapshot(spec: msgspec.Struct) -> Snapshot:
     """Return a definition for the log; for a huge one its size and digest."""
-    values: Shown = msgspec.to_builtins(spec)
+    values: Snapshot = msgspec.to_builtins(spec)
     if isinstance(spec, WebhookSpec):
         values |= _of_webhook(spec)
     encoded = canonical(values).encode()
@@ -104,10 +104,10 @@ def shown(spec: msgspec.Struct) -> Shown:
     return values
 
 
-def _of_key(issued: IssuedCredential) -> Shown:
+def _of_key(issued: IssuedCredential) -> Snapshot:
     fields = {name: getattr(issued, name) for name in _OF_KEY}
     fields["everywhere"] = issued.all_namespaces  # former name, for one release
-    values: Shown = msgspec.to_builtins(fields)
+    values: Snapshot = msgspec.to_builtins(fields)
     return values
 
 

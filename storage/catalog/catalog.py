@@ -17,7 +17,7 @@ from contextlib import asynccontextmanager
 
 from msgspec.structs import replace
 
-from storage.catalog.definition_store import Kind, Shelf
+from storage.catalog.definition_store import DefinitionRules, DefinitionStore
 from storage.catalog.namespaces import Namespaces
 from storage.catalog.namespaces import running as up_to_date
 from storage.domain import limits
@@ -68,8 +68,10 @@ class Catalog:
     ) -> None:
         self._clock = clock
         self._write_tombstones = bury
-        self._queues = Shelf(Definitions(database, QueueRows()), _QUEUES, listener, clock)
-        self._streams = Shelf(Definitions(database, StreamRows()), _STREAMS, listener, clock)
+        self._queues = DefinitionStore(Definitions(database, QueueRows()), _QUEUES, listener, clock)
+        self._streams = DefinitionStore(
+            Definitions(database, StreamRows()), _STREAMS, listener, clock
+        )
         self._deleted = DeletedDefinitions(database)
         self.namespaces = Namespaces(NamespaceRows(database), clock)
         listener.subscribe(CHANNEL, self._on_change, self._on_lost)
@@ -366,9 +368,9 @@ class Catalog:
         deleted_at_ms = await self._deleted.last_queue(name)
         return deleted_at_ms is not None and self._clock.now_ms() - deleted_at_ms < ms
 
-    async def forget_deleted(self, log_ids: Sequence[LogId]) -> None:
+    async def delete_tombstoned(self, log_ids: Sequence[LogId]) -> None:
         """Delete the rows of deleted queues and shards, once the hot store has none of their data."""
-        await self._deleted.forget(log_ids)
+        await self._deleted.delete(log_ids)
 
     async def _tombstone_or_defer(self, namespace: str, log_ids: Sequence[LogId]) -> None:
         """Write tombstones for deleted logs; a sweep writes those that fail now.
@@ -484,5 +486,5 @@ def _stream_not_found(name: StreamName) -> StreamNotFound:
     return StreamNotFound(f"Stream '{name.name}' does not exist.")
 
 
-_QUEUES = Kind(_new_queue, _refuse_queue_change, _queue_not_found)
-_STREAMS = Kind(_new_stream, _refuse_stream_change, _stream_not_found)
+_QUEUES = DefinitionRules(_new_queue, _refuse_queue_change, _queue_not_found)
+_STREAMS = DefinitionRules(_new_stream, _refuse_stream_change, _stream_not_found)

@@ -26,7 +26,7 @@ S = TypeVar("S", bound=QueueSpec | StreamSpec)
 D = TypeVar("D", bound=Queue | Stream)
 
 
-class Kind(NamedTuple, Generic[N, S, D]):
+class DefinitionRules(NamedTuple, Generic[N, S, D]):
     """Rules that differ between queues and streams."""
 
     create: Callable[[N, S, int], D]
@@ -34,13 +34,13 @@ class Kind(NamedTuple, Generic[N, S, D]):
     not_found: Callable[[N], MillstreamError]
 
 
-class Shelf(Generic[N, S, D]):
+class DefinitionStore(Generic[N, S, D]):
     """Catalog operations that queues and streams have in common."""
 
     def __init__(
         self,
         definitions: Definitions[N, D],
-        rules: Kind[N, S, D],
+        rules: DefinitionRules[N, S, D],
         listener: Listener,
         clock: Clock,
     ) -> None:
@@ -55,7 +55,7 @@ class Shelf(Generic[N, S, D]):
     ) -> tuple[D, bool]:
         spec.check()
         with self._dropping(name):
-            async with self._definitions.held(name) as locked:
+            async with self._definitions.lock(name) as locked:
                 _check_version(locked.definition, if_match)
                 if locked.definition is None:
                     return await self._insert(locked, name, spec), True
@@ -67,14 +67,14 @@ class Shelf(Generic[N, S, D]):
 
     async def change(self, name: N, change: Callable[[S], S], if_match: int | None) -> D:
         with self._dropping(name):
-            async with self._definitions.held(name) as locked:
+            async with self._definitions.lock(name) as locked:
                 current = self._existing(locked, name)
                 _check_version(current, if_match)
                 return await self._update(locked, current, change(cast("S", current.spec)))
 
     async def delete(self, name: N, if_match: int | None) -> D:
         with self._dropping(name):
-            async with self._definitions.held(name) as locked:
+            async with self._definitions.lock(name) as locked:
                 current = self._existing(locked, name)
                 _check_version(current, if_match)
                 await locked.delete(current, self._clock.now_ms())
@@ -84,7 +84,7 @@ class Shelf(Generic[N, S, D]):
     async def changing(self, name: N) -> AsyncGenerator[tuple[LockedDefinition[D], D]]:
         """Lock a name and yield its definition, for changes beside the specification."""
         with self._dropping(name):
-            async with self._definitions.held(name) as locked:
+            async with self._definitions.lock(name) as locked:
                 yield locked, self._existing(locked, name)
 
     async def page(self, namespace: str, prefix: str, after: str, limit: int) -> list[D]:

@@ -128,7 +128,7 @@ class Namespaces:
         """
         _check_namespace_name(name)
         quotas.check()
-        async with self._rows.held(name) as locked:
+        async with self._rows.lock(name) as locked:
             _check_version(locked.namespace, if_match)
             if locked.namespace is None:
                 stored, created = self._new(name, quotas), True
@@ -142,7 +142,7 @@ class Namespaces:
                 stored, created = self._changed(locked.namespace, quotas), False
                 if stored is not locked.namespace:
                     await locked.update(stored)
-        await self._hear_of_own()
+        await self._apply_local_change()
         return stored, created
 
     async def get(self, name: str) -> Namespace:
@@ -160,7 +160,7 @@ class Namespaces:
         """
         if name == DEFAULT_NAMESPACE:
             raise NamespaceInUse("The namespace 'default' cannot be deleted.")
-        async with self._rows.held(name) as locked:
+        async with self._rows.lock(name) as locked:
             if locked.namespace is None:
                 raise NamespaceNotFound(f"Namespace '{name}' does not exist.", namespace=name)
             _check_version(locked.namespace, if_match)
@@ -170,7 +170,7 @@ class Namespaces:
                 )
                 raise NamespaceInUse(f"The namespace is not empty: {contents}.", holds=dict(left))
             await locked.delete()
-        await self._hear_of_own()
+        await self._apply_local_change()
 
     async def list(
         self, *, prefix: str = "", after: str = "", limit: int = limits.PAGE_ITEMS_DEFAULT
@@ -194,7 +194,7 @@ class Namespaces:
         over = most is not None and stored_bytes > most
         await self._rows.weigh(namespace.name, stored_bytes, over)
 
-    async def _hear_of_own(self) -> None:
+    async def _apply_local_change(self) -> None:
         """Read own changes, which this process sees when the call returns, others a moment later."""
         try:
             await self.read_again()

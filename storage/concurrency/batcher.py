@@ -12,14 +12,14 @@ from storage.concurrency.tasks import end, give
 from storage.domain import limits
 from storage.domain.errors import MillstreamError, StorageBusy
 
-Ask = TypeVar("Ask")
-Answer = TypeVar("Answer")
+Request = TypeVar("Request")
+Result = TypeVar("Result")
 
-Flush = Callable[[Sequence[Ask]], Awaitable[Sequence[Answer | MillstreamError]]]
+Flush = Callable[[Sequence[Request]], Awaitable[Sequence[Result | MillstreamError]]]
 """Returns the results of all requests, in their order."""
 
 
-class Batcher(Generic[Ask, Answer]):
+class Batcher(Generic[Request, Result]):
     """Batcher of one kind of request, with at most one statement at a time.
 
     `when_idle` is called when no request waits any longer.
@@ -27,20 +27,20 @@ class Batcher(Generic[Ask, Answer]):
 
     def __init__(
         self,
-        flush: Flush[Ask, Answer],
+        flush: Flush[Request, Result],
         *,
-        asks_max: int = limits.GROUP_BATCH_CALLS_MAX,
+        batch_max: int = limits.GROUP_BATCH_CALLS_MAX,
         backlog_max: int = limits.GROUP_BACKLOG_MAX,
         when_idle: Callable[[], object] = lambda: None,
     ) -> None:
         self._flush = flush
         self._when_idle = when_idle
-        self._asks_max = asks_max
+        self._batch_max = batch_max
         self._backlog_max = backlog_max
-        self._waiting: list[tuple[Ask, asyncio.Future[Answer]]] = []
+        self._waiting: list[tuple[Request, asyncio.Future[Result]]] = []
         self._working: asyncio.Task[None] | None = None
 
-    async def submit(self, question: Ask) -> Answer:
+    async def submit(self, request: Request) -> Result:
         """Submit a request and return its result.
 
         Raises the request's error, and StorageBusy when too many wait. The request of a caller that gives up before it leaves is
@@ -48,8 +48,8 @@ class Batcher(Generic[Ask, Answer]):
         """
         if len(self._waiting) >= self._backlog_max:
             raise StorageBusy("Too many callers are waiting for Postgres.")
-        done: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        self._waiting.append((question, done))
+        done: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        self._waiting.append((request, done))
         if self._working is None:
             self._working = asyncio.create_task(self._work())
         return await done
@@ -65,22 +65,22 @@ class Batcher(Generic[Ask, Answer]):
         try:
             while self._waiting:
                 batch, self._waiting = (
-                    self._waiting[: self._asks_max],
-                    self._waiting[self._asks_max :],
+                    self._waiting[: self._batch_max],
+                    self._waiting[self._batch_max :],
                 )
-                await self._answer([one for one in batch if not one[1].done()])
+                await self._flush_batch([one for one in batch if not one[1].done()])
         finally:
             self._working = None
             self._when_idle()
 
-    async def _answer(self, batch: Sequence[tuple[Ask, "asyncio.Future[Answer]"]]) -> None:
+    async def _flush_batch(self, batch: Sequence[tuple[Request, "asyncio.Future[Result]"]]) -> None:
         try:
-            answers = await self._flush([question for question, _ in batch]) if batch else []
+            results = await self._flush([request for request, _ in batch]) if batch else []
         except asyncio.CancelledError:
             for _, done in batch:
                 done.cancel()
             raise
         except Exception as error:
-            answers = [error] * len(batch)  # type: ignore[list-item]
-        for (_, done), answer in zip(batch, answers, strict=True):
-            give(done, answer)
+            results = [error] * len(batch)  # type: ignore[list-item]
+        for (_, done), result in zip(batch, results, strict=True):
+            give(done, result)

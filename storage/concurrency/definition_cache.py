@@ -59,13 +59,13 @@ class DefinitionCache(Generic[N, D]):
         read: Callable[[N], Awaitable[D]],
         may_keep: Callable[[], bool],
         clock: Clock,
-        kept_max: int = limits.DEFINITIONS_CACHED_MAX,
+        entries_max: int = limits.DEFINITIONS_CACHED_MAX,
         age_ms_max: int = limits.DEFINITION_AGE_MS_MAX,
     ) -> None:
         self._read = read
         self._may_keep = may_keep
         self._clock = clock
-        self._kept_max = kept_max
+        self._entries_max = entries_max
         self._age_ms_max = age_ms_max
         self._entries: dict[N, CachedValue[D]] = {}
         self._reading: dict[N, asyncio.Task[D]] = {}
@@ -134,7 +134,7 @@ class DefinitionCache(Generic[N, D]):
 
     def _keep(self, name: N, entry: CachedValue[D]) -> None:
         self._evict(name)
-        if len(self._entries) >= self._kept_max:
+        if len(self._entries) >= self._entries_max:
             self._evict(next(iter(self._entries)))
         self._entries[name] = entry
 

@@ -43,7 +43,7 @@ class LastUsedWriter(Generic[K]):
             self._noted.clear()
         self._noted[key] = self._waiting[key] = now_ms
         if self._writing is None:
-            self._writing = asyncio.create_task(self._write_soon(), name="noted-uses")
+            self._writing = asyncio.create_task(self._write_later(), name="noted-uses")
 
     async def flush(self) -> None:
         """Write the pending times."""
@@ -62,7 +62,7 @@ class LastUsedWriter(Generic[K]):
             await end(self._writing)
         await self.flush()
 
-    async def _write_soon(self) -> None:
+    async def _write_later(self) -> None:
         """Write after a delay, so that many uses are one statement."""
         try:
             await asyncio.sleep(_FLUSH_SECONDS)

@@ -8,7 +8,7 @@ from storage.domain.clock import Clock
 
 V = TypeVar("V")
 
-_KEPT_MAX = 1_000  # results of one process: beyond it the oldest is dropped, and loaded again
+_ENTRIES_MAX = 1_000  # results of one process: beyond it the oldest is dropped, and loaded again
 
 
 class TtlCache(Generic[V]):
@@ -17,32 +17,32 @@ class TtlCache(Generic[V]):
     def __init__(self, age_ms: int, clock: Clock) -> None:
         self._age_ms = age_ms
         self._clock = clock
-        self._known: dict[Hashable, tuple[int, asyncio.Task[V]]] = {}
+        self._entries: dict[Hashable, tuple[int, asyncio.Task[V]]] = {}
 
-    async def get(self, question: Hashable, read: Callable[[], Awaitable[V]]) -> V:
+    async def get(self, key: Hashable, read: Callable[[], Awaitable[V]]) -> V:
         """Return the cached result, or load it with `read`.
 
         An error of `read` is raised to all who wait, and the next caller loads again.
         """
         now_ms = self._clock.now_ms()
-        asked_ms, answer = self._known.get(question, (0, None))
+        loaded_ms, load = self._entries.get(key, (0, None))
         if (
-            answer is None
-            or now_ms - asked_ms >= self._age_ms
-            or now_ms < asked_ms
-            or _failed(answer)
+            load is None
+            or now_ms - loaded_ms >= self._age_ms
+            or now_ms < loaded_ms
+            or _failed(load)
         ):
-            self._known.pop(question, None)
-            answer = asyncio.ensure_future(_awaited(read))
-            self._known[question] = now_ms, answer
-            if len(self._known) > _KEPT_MAX:
-                del self._known[next(iter(self._known))]
-        return await asyncio.shield(answer)
+            self._entries.pop(key, None)
+            load = asyncio.ensure_future(_awaited(read))
+            self._entries[key] = now_ms, load
+            if len(self._entries) > _ENTRIES_MAX:
+                del self._entries[next(iter(self._entries))]
+        return await asyncio.shield(load)
 
 
 async def _awaited(read: "Callable[[], Awaitable[V]]") -> V:
     return await read()
 
 
-def _failed(answer: "asyncio.Task[V]") -> bool:
-    return answer.done() and (answer.cancelled() or answer.exception() is not None)
+def _failed(load: "asyncio.Task[V]") -> bool:
+    return load.done() and (load.cancelled() or load.exception() is not None)

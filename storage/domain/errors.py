@@ -463,18 +463,18 @@ class NamespaceInUse(MillstreamError):
 
 
 class QuotaExceeded(MillstreamError):
-    """A quota has no room for this call now; nothing happened.
+    """The call exceeds a quota now; nothing happened.
 
-    Facts: `policy`, `limit`, and `retry_after_seconds`, whole. `standings`: how the caller stands with the policy, for
-    doors that tell.
+    Facts: `policy`, `limit`, and `retry_after_seconds`, whole. `statuses`: the caller's quota statuses, for the
+    protocols that report them.
     """
 
     code = ErrorCode.QUOTA_EXCEEDED
-    standings: Sequence[Any] = ()
+    statuses: Sequence[Any] = ()
 
-    def standing(self, standings: Sequence[Any]) -> "QuotaExceeded":
-        """Return the error with the quotas' standings attached."""
-        self.standings = standings
+    def with_statuses(self, statuses: Sequence[Any]) -> "QuotaExceeded":
+        """Return the error with the quotas' statuses attached."""
+        self.statuses = statuses
         return self
 
 

@@ -7,7 +7,7 @@ STORE_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5
 """Bounds for one exchange with a store: an fsynced write takes about a millisecond."""
 
 
-class Taken(NamedTuple):
+class LatencyCounts(NamedTuple):
     """Observations by bucket, the last one unbounded, and their sum."""
 
     buckets: tuple[int, ...]
@@ -28,9 +28,9 @@ class LatencyBuffer:
         self._buckets[bisect_left(STORE_SECONDS, seconds)] += 1
         self._total_seconds += seconds
 
-    def take(self) -> Taken:
+    def take(self) -> LatencyCounts:
         """Return the observations since the last call, and reset."""
-        counts = Taken(tuple(self._buckets), self._total_seconds)
+        counts = LatencyCounts(tuple(self._buckets), self._total_seconds)
         self._buckets = [0] * len(self._buckets)
         self._total_seconds = 0.0
         return counts

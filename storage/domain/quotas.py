@@ -35,7 +35,7 @@ class Rates(msgspec.Struct, frozen=True, kw_only=True):
     burst_seconds: float = 1.0
 
     @property
-    def says_nothing(self) -> bool:
+    def is_unlimited(self) -> bool:
         """True if nothing is limited."""
         return self.per_second == (None, None, None)
 
@@ -134,7 +134,7 @@ class Namespace(msgspec.Struct, frozen=True):
     over_storage_quota: bool = msgspec.field(default=False, name="over")
 
 
-class QuotaStanding(msgspec.Struct, frozen=True):
+class QuotaStatus(msgspec.Struct, frozen=True):
     """A caller's remaining quota for one unit of one policy.
 
     `quota` may pass in `window_s`; `remaining` is the part that this process knows to be left, `reset_s` the time until

@@ -266,7 +266,7 @@ class Secret(msgspec.Struct, frozen=True):
     `expires_at_ms`: when it ceases to sign, once another has replaced it.
     """
 
-    word: str
+    value: str
     created_at_ms: int
     expires_at_ms: int | None = None
 
@@ -309,7 +309,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     content_type: str = ""
     headers: Headers = ()
     at_ms: int = 0
-    place: PayloadLocation | None = None
+    location: PayloadLocation | None = None
     key: str = ""
     group: str = ""
     stream: str = ""
@@ -350,7 +350,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
         """True if the receiver accepted it."""
         return self.outcome is AttemptOutcome.DELIVERED
 
-    def told(self) -> dict[str, Any]:
+    def log_fields(self) -> dict[str, Any]:
         """Return the attempt as the log stores it.
 
         A duration of 0 ms is stored, although Python considers 0 equal to False.
@@ -394,7 +394,7 @@ class DeliveryLogEntry(msgspec.Struct, frozen=True, kw_only=True):
     attempt: Attempt | None
     at_ms: int
     next_at_ms: int | None = None
-    place: PayloadLocation | None = None
+    location: PayloadLocation | None = None
     event_at_ms: int = 0
     key: str = ""
     group: str = ""
@@ -402,10 +402,10 @@ class DeliveryLogEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LoggedDelivery(msgspec.Struct, frozen=True):
-    """An entry for the log of a webhook, which keeps it for `kept_ms`."""
+    """An entry for the log of a webhook, which keeps it for `retention_ms`."""
 
     webhook_id: str
-    kept_ms: int
+    retention_ms: int
     entry: DeliveryLogEntry
 
 
@@ -422,7 +422,7 @@ class WebhookDelivery(msgspec.Struct, frozen=True, kw_only=True):
     first_at_ms: int
     last_at_ms: int
     next_at_ms: int | None
-    place: PayloadLocation | None
+    location: PayloadLocation | None
     event_at_ms: int = 0
     key: str = ""
     group: str = ""

@@ -28,7 +28,7 @@ POSTGRES_CONNECTIONS_MAX = 100
 DATABASE = "millstream"
 PREDECESSOR_S = 10.0  # time for a Postgres that lost its supervisor or postmaster to end
 _SOCKET = f".s.PGSQL.{POSTGRES_PORT}"
-_LOOK_AGAIN_S = 0.05
+_POLL_S = 0.05
 _PROCESSES = Path("/proc")
 
 
@@ -91,7 +91,7 @@ class PostgresServer:
         """Create the database cluster unless it exists, owned by the user Postgres runs as."""
         self._data.mkdir(parents=True, exist_ok=True)
         if self._dropped_to() is not None:
-            self._open_the_way()
+            self._make_traversable()
         if not self.directory.exists():
             self._initialise()
         _give(self.directory, self._dropped_to())
@@ -131,7 +131,7 @@ class PostgresServer:
             preexec_fn=child_setup(signal.SIGKILL, self.run_as),
         )
 
-    def _open_the_way(self) -> None:
+    def _make_traversable(self) -> None:
         """Let `nobody` traverse our directory. Raises EmbeddedServerError when it still cannot."""
         self._data.chmod(self._data.stat().st_mode | 0o711)
         reached = subprocess.run(  # noqa: S603  no shell
@@ -217,7 +217,7 @@ def _predecessors_have_ended(directory: Path) -> bool:
     while any(_serves(directory, process) for process in _PROCESSES.glob("[0-9]*")):
         if monotonic() > give_up_at:
             return False
-        sleep(_LOOK_AGAIN_S)
+        sleep(_POLL_S)
     return _PROCESSES.exists()
 
 

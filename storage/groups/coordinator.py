@@ -159,13 +159,13 @@ class GroupCoordinator:
         self, name: GroupName, changes: Sequence[MembershipChange]
     ) -> Sequence[ChangeResult | MillstreamError]:
         await self.record_database_heartbeat()
-        async with self._turns, self._rows.held(name, self.now()) as locked:
+        async with self._turns, self._rows.lock(name, self.now()) as locked:
             if locked is None:
                 return [GroupNotFound(f"Group '{name.name}' does not exist.")] * len(changes)
             committed = locked.committed
             refusals = await _apply(locked, changes)
             return [
-                refusals.get(nth) or _told(locked, change, committed)
+                refusals.get(nth) or _change_result(locked, change, committed)
                 for nth, change in enumerate(changes)
             ]
 
@@ -199,13 +199,15 @@ def _revocations_acknowledged(
     assignment: Assignment, changes: Sequence[MembershipChange]
 ) -> set[int]:
     """Return the shards that members report as given up, and that are theirs."""
-    said = {
+    acknowledged = {
         (change.member_id, shard) for change in changes for shard in change.revocations_acknowledged
     }
-    return {lease.shard for lease in assignment.leases if (lease.owner, lease.shard) in said}
+    return {
+        lease.shard for lease in assignment.leases if (lease.owner, lease.shard) in acknowledged
+    }
 
 
-def _told(
+def _change_result(
     locked: LockedGroup, change: MembershipChange, committed: Mapping[int, int | None]
 ) -> ChangeResult | MillstreamError:
     """Return a caller's result; MemberUnknown for a member that does not exist."""
@@ -215,7 +217,7 @@ def _told(
     membership = Membership(
         group=locked.group,
         member_id=change.member_id,
-        assigned=locked.places(change.member_id, revoked=False),
-        revoked=locked.places(change.member_id, revoked=True),
+        assigned=locked.assignments(change.member_id, revoked=False),
+        revoked=locked.assignments(change.member_id, revoked=True),
     )
     return ChangeResult(membership, committed)

@@ -54,20 +54,24 @@ class GroupFetcher:
                 membership = await self._members.ensure_member(name, member_id)
             else:
                 membership = await self._everything(name)
-            unfinished = [place for place in membership.assigned if place.shard not in ended]
+            unfinished = [
+                member_shard
+                for member_shard in membership.assigned
+                if member_shard.shard not in ended
+            ]
             ahead = _of_this_lease(unfinished, positions, generation)
             starts = await self._starts(membership.group, unfinished, ahead)
             left_ms = max(0, round((until - loop.time()) * limits.SECOND_MS))
             slice_ms = min(left_ms, membership.group.spec.heartbeat_ms)
             reads = await self._read(membership.group, starts, records_max, bytes_max, slice_ms)
             ended |= {read.shard: read for read in reads if read.ended}
-            level = [place for place in unfinished if place.shard not in ahead]
+            level = [member_shard for member_shard in unfinished if member_shard.shard not in ahead]
             if await self._finish_ended(membership, level, reads):
                 continue
             lost = await self._lost(membership)
             has_news = lost or any(read.records or read.gap for read in reads)
             if has_news or left_ms == 0 or not is_there():
-                assigned = {place.shard for place in membership.assigned}
+                assigned = {member_shard.shard for member_shard in membership.assigned}
                 rest = [read for shard, read in ended.items() if shard in assigned]
                 reads = [*reads, *(one for one in rest if one not in reads)]
                 return _fetched(membership, reads, lost)
@@ -83,7 +87,9 @@ class GroupFetcher:
         stream = await self._offsets.stream(group)
         lineage = [Link(shard.index, shard.parents) for shard in stream.shards]
         finished = [shard for shard, assignment in shards.items() if assignment.lease.finished]
-        assigned = tuple(_place(shard, shards.get(shard)) for shard in eligible(lineage, finished))
+        assigned = tuple(
+            _member_shard(shard, shards.get(shard)) for shard in eligible(lineage, finished)
+        )
         return Membership(group=group, member_id="", assigned=assigned, revoked=())
 
     async def _lost(self, membership: Membership) -> list[ShardRead]:
@@ -91,16 +97,18 @@ class GroupFetcher:
 
         They are reported with their children, until those are committed. How much was left in the shard is unknown.
         """
-        new = [place for place in membership.assigned if place.committed is None]
+        new = [
+            member_shard for member_shard in membership.assigned if member_shard.committed is None
+        ]
         if not new:
             return []
         stream = await self._offsets.stream(membership.group)
         existing = {shard.index: shard for shard in stream.shards}
         parents = {
             parent
-            for place in new
-            if place.shard in existing
-            for parent in existing[place.shard].parents
+            for member_shard in new
+            if member_shard.shard in existing
+            for parent in existing[member_shard.shard].parents
             if parent not in existing
         }
         if not parents:
@@ -108,21 +116,23 @@ class GroupFetcher:
         assignment = await self._rows.assignment(membership.group.name)
         shards = {} if assignment is None else assignment[2]
         return [
-            _gone(parent, shards[parent].committed or 0)
+            _expired_read(parent, shards[parent].committed or 0)
             for parent in sorted(parents)
             if parent in shards and not shards[parent].lease.finished
         ]
 
     async def _starts(
-        self, group: Group, places: Sequence[MemberShard], ahead: Mapping[int, int]
+        self, group: Group, member_shards: Sequence[MemberShard], ahead: Mapping[int, int]
     ) -> dict[int, int | None]:
         """Return the offset at which each shard is read; None for its oldest record."""
         starts: dict[int, int | None] = {}
-        for place in places:
-            offset = ahead.get(place.shard)
+        for member_shard in member_shards:
+            offset = ahead.get(member_shard.shard)
             if offset is None:
-                offset = await self._start_offsets.position(group, place.shard, place.committed)
-            starts[place.shard] = offset
+                offset = await self._start_offsets.position(
+                    group, member_shard.shard, member_shard.committed
+                )
+            starts[member_shard.shard] = offset
         return starts
 
     async def _read(
@@ -145,13 +155,13 @@ class GroupFetcher:
                 wait_ms=wait_ms,
             )
         except OffsetOutOfRange:
-            reads = await self._read_what_is_left(group, starts)
+            reads = await self._read_from_ends(group, starts)
         stream = await self._offsets.stream(group)
         for read in reads:
             self._offsets.observe_high_watermark(stream, read.shard, read.tip)
         return reads
 
-    async def _read_what_is_left(
+    async def _read_from_ends(
         self, group: Group, starts: Mapping[int, int | None]
     ) -> list[ShardRead]:
         """Read from the ends of the shards where the group's positions lie beyond them.
@@ -167,13 +177,16 @@ class GroupFetcher:
         return await self._streams.read_shards(group.stream, lower)
 
     async def _finish_ended(
-        self, membership: Membership, places: Sequence[MemberShard], reads: Sequence[ShardRead]
+        self,
+        membership: Membership,
+        member_shards: Sequence[MemberShard],
+        reads: Sequence[ShardRead],
     ) -> bool:
         """Finish closed shards that were empty, or committed to their end before they were closed.
 
-        `places` were read from the group's position. Returns whether there may be other shards to read now.
+        `member_shards` were read from the group's position. Returns whether there may be other shards to read now.
         """
-        committed = {place.shard: place.committed for place in places}
+        committed = {member_shard.shard: member_shard.committed for member_shard in member_shards}
         over = [
             read
             for read in reads
@@ -193,23 +206,23 @@ class GroupFetcher:
 
 
 def _of_this_lease(
-    places: Sequence[MemberShard], positions: Mapping[int, int], generation: int
+    member_shards: Sequence[MemberShard], positions: Mapping[int, int], generation: int
 ) -> dict[int, int]:
     """Return the positions of shards that have been the member's since that generation."""
     return {
-        place.shard: positions[place.shard]
-        for place in places
-        if place.shard in positions and generation >= place.generation
+        member_shard.shard: positions[member_shard.shard]
+        for member_shard in member_shards
+        if member_shard.shard in positions and generation >= member_shard.generation
     }
 
 
-def _place(shard: int, state: GroupShard | None) -> MemberShard:
+def _member_shard(shard: int, state: GroupShard | None) -> MemberShard:
     if state is None:
         return MemberShard(shard, 0, None)
     return MemberShard(shard, state.lease.generation, state.committed)
 
 
-def _gone(shard: int, offset: int) -> ShardRead:
+def _expired_read(shard: int, offset: int) -> ShardRead:
     return ShardRead(shard, (), offset, offset, offset, 0, Gap(offset, offset, "expired"))
 
 

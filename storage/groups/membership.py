@@ -57,34 +57,34 @@ class GroupMembership:
         generation: int | None,
         owned: Collection[int] | None,
     ) -> Membership:
-        beaten = await self._heard(name, member_id, generation)
-        if not beaten.counts:
+        result = await self._heartbeat(name, member_id, generation)
+        if not result.counts:
             raise (
                 StaleGeneration("A newer member joined with this name.")
-                if beaten.is_member
+                if result.is_member
                 else MemberUnknown
             )
         owned_shards = set[int]() if owned is None else set(owned)
-        revoked = {place.shard for place in beaten.revoked}
+        revoked = {member_shard.shard for member_shard in result.revoked}
         revocations_acknowledged = (
             frozenset(revoked - owned_shards) if owned is not None else frozenset[int]()
         )
-        if beaten.unsettled or revocations_acknowledged:
+        if result.unsettled or revocations_acknowledged:
             return await self._rebalance(name, member_id, revocations_acknowledged)
-        return _membership(beaten, member_id)
+        return _membership(result, member_id)
 
     async def leave(self, name: GroupName, member_id: MemberId, *, for_good: bool) -> None:
         await self._coordinator.apply(name, MembershipChange(leaving(member_id, for_good=for_good)))
 
-    async def _heard(
+    async def _heartbeat(
         self, name: GroupName, member_id: MemberId, generation: int | None = None
     ) -> HeartbeatResult:
-        beaten = await self._beats.submit(MemberHeartbeat(name, member_id, generation))
-        if beaten is None:
+        result = await self._beats.submit(MemberHeartbeat(name, member_id, generation))
+        if result is None:
             raise GroupNotFound(f"Group '{name.name}' does not exist.")
-        self._offsets.remember(beaten.group)
-        _check_ordered(beaten.group)
-        return beaten
+        self._offsets.remember(result.group)
+        _check_ordered(result.group)
+        return result
 
     async def _flush_heartbeats(
         self, beats: Sequence[MemberHeartbeat]
@@ -104,19 +104,19 @@ class GroupMembership:
         The shards that it was to give up are given up. Raises GroupFull, ValidationFailed.
         """
         check_name(member_id)
-        beaten = await self._heard(name, member_id)
-        if not beaten.counts:
+        result = await self._heartbeat(name, member_id)
+        if not result.counts:
             step = joining(member_id, static=False, anew=False)
             return (
                 await self._coordinator.apply(name, MembershipChange(step, member_id))
             ).membership
-        if beaten.unsettled or beaten.revoked:
-            revoked = frozenset(place.shard for place in beaten.revoked)
+        if result.unsettled or result.revoked:
+            revoked = frozenset(member_shard.shard for member_shard in result.revoked)
             try:
                 return await self._rebalance(name, member_id, revoked)
             except MemberUnknown:  # found silent a moment ago
                 return await self.ensure_member(name, member_id)
-        return _membership(beaten, member_id)
+        return _membership(result, member_id)
 
 
 def _check_ordered(group: Group) -> None:
@@ -124,10 +124,10 @@ def _check_ordered(group: Group) -> None:
         raise ValidationFailed.at("/member", "A simple group cannot have members", "not_supported")
 
 
-def _membership(beaten: HeartbeatResult, member_id: MemberId) -> Membership:
+def _membership(result: HeartbeatResult, member_id: MemberId) -> Membership:
     return Membership(
-        group=beaten.group,
+        group=result.group,
         member_id=member_id,
-        assigned=beaten.places,
-        revoked=beaten.revoked,
+        assigned=result.assigned,
+        revoked=result.revoked,
     )

@@ -30,7 +30,7 @@ from storage.groups.coordinator import GroupCoordinator, MembershipChange, reeva
 from storage.postgres.repositories.groups import GroupRows, MovedTo, PendingCommit
 from storage.streams.engine import Streams
 
-_GROUPS_KNOWN_MAX = 10_000
+_GROUPS_CACHED_MAX = 10_000
 
 
 class OffsetCommitter:
@@ -53,7 +53,7 @@ class OffsetCommitter:
 
     def remember(self, group: Group) -> None:
         """Cache a group that was just read: its stream does not change while it exists."""
-        if len(self._groups) >= _GROUPS_KNOWN_MAX:
+        if len(self._groups) >= _GROUPS_CACHED_MAX:
             del self._groups[next(iter(self._groups))]
         self._groups[group.name] = group
 
@@ -170,26 +170,28 @@ class OffsetCommitter:
         answers: list[MovedTo | MillstreamError | None] = [None] * len(requests)
         left = list(range(len(requests)))
         while left:
-            places: dict[tuple[GroupName, int], int] = {}
-            for place in left:
-                places.setdefault((requests[place].group, requests[place].commit.shard), place)
-            round_ = list(places.values())
-            for place, answer in zip(
+            first_indexes: dict[tuple[GroupName, int], int] = {}
+            for index in left:
+                first_indexes.setdefault(
+                    (requests[index].group, requests[index].commit.shard), index
+                )
+            round_ = list(first_indexes.values())
+            for index, answer in zip(
                 round_, await self._commit_round(requests, round_), strict=True
             ):
-                answers[place] = answer
-            left = [place for place in left if place not in set(round_)]
+                answers[index] = answer
+            left = [index for index in left if index not in set(round_)]
         return answers
 
     async def _commit_round(
-        self, requests: Sequence[PendingCommit], places: Sequence[int]
+        self, requests: Sequence[PendingCommit], first_indexes: Sequence[int]
     ) -> Sequence[MovedTo | MillstreamError | None]:
         try:
             return await self._rows.commit(
-                [requests[place] for place in places], self._coordinator.now()
+                [requests[index] for index in first_indexes], self._coordinator.now()
             )
         except MillstreamError as error:
-            return [error] * len(places)
+            return [error] * len(first_indexes)
 
 
 class _GroupRecreated(Exception):

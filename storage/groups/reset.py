@@ -173,7 +173,7 @@ class OffsetResetter:
         if positions is None:
             positions = await self._now(group, shards, states)
         for shard, offset in positions.items():
-            _within(_known(states, shard), offset)
+            _within(_existing(states, shard), offset)
         saved = Bookmark(
             name=bookmark, positions=dict(positions), created_at_ms=self._clock.now_ms()
         )
@@ -218,10 +218,10 @@ def _chosen(states: Sequence[ShardState], spec: ResetSpec) -> list[ShardState]:
     if named is None:
         return list(states)
     by_index = {state.shard.index: state for state in states}
-    return [_known(by_index, shard) for shard in sorted(set(named))]
+    return [_existing(by_index, shard) for shard in sorted(set(named))]
 
 
-def _known(states: Mapping[int, ShardState], shard: int) -> ShardState:
+def _existing(states: Mapping[int, ShardState], shard: int) -> ShardState:
     if shard not in states:
         raise ShardNotFound(f"The stream has no shard {shard}.")
     return states[shard]

@@ -14,7 +14,7 @@ from storage.domain.errors import MillstreamError
 from storage.domain.store_status import HotFigures, PostgresFigures, SlowCommand
 from storage.postgres.database import Database
 from storage.postgres.queries import query
-from storage.postgres.schema_revision import head, is_known, read_revision
+from storage.postgres.schema_revision import head, is_supported, read_revision
 from storage.redis.cluster_store import HotStore
 from storage.settings import StorageSettings
 
@@ -77,7 +77,7 @@ class HealthChecks:
         """
         revision, expected = await read_revision(self._database), head()
         self._was_at_head = self._was_at_head or revision == expected
-        if revision == expected or (self._was_at_head and not is_known(revision)):
+        if revision == expected or (self._was_at_head and not is_supported(revision)):
             return "ok"
         return f"the database is at revision {revision}; this version requires {expected}"
 

@@ -49,17 +49,17 @@ class Maintenance:
         await self._identities.beat(await self._store.beat(), epoch=identity.epoch)
 
     async def tombstone_deleted(self) -> int:
-        """Write tombstones of deleted logs again; forget those too old for any cache.
+        """Write tombstones of deleted logs again; delete those too old for any cache.
 
-        Again, in case the deletion could not write them. Returns the number of logs forgotten.
+        Again, in case the deletion could not write them. Returns the number of deleted tombstones.
         """
         after: LogId = ""
         while page := await self._catalog.deleted_logs(0, after=after):
             for namespace, log_id in page:
-                await self._logs.bury(LogAddress(namespace, log_id))
+                await self._logs.tombstone(LogAddress(namespace, log_id))
             after = page[-1][1]
-        forgotten = await self._catalog.deleted_logs(limits.TOMBSTONE_MS)
-        for namespace, log_id in forgotten:
-            await self._logs.forget(LogAddress(namespace, log_id))
-        await self._catalog.forget_deleted([log_id for _, log_id in forgotten])
-        return len(forgotten)
+        expired = await self._catalog.deleted_logs(limits.TOMBSTONE_MS)
+        for namespace, log_id in expired:
+            await self._logs.delete_tombstone(LogAddress(namespace, log_id))
+        await self._catalog.delete_tombstoned([log_id for _, log_id in expired])
+        return len(expired)

@@ -78,14 +78,14 @@ class ProcessRegistry:
         )
         return tuple(sorted(matching, key=lambda entry: entry.id))
 
-    async def ask_to_close(self, namespace: str, socket_id: str) -> None:
+    async def request_close(self, namespace: str, socket_id: str) -> None:
         """Request that a socket's process closes it, which happens within a heartbeat.
 
         Raises SocketNotFound, also for another namespace's; StorageUnavailable.
         """
         for entry in await self.sockets(namespace):
             if entry.id == socket_id:
-                await self._hot.ask_to_close(entry.process, entry.id, self.clock.script_time())
+                await self._hot.request_close(entry.process, entry.id, self.clock.script_time())
                 return
         raise SocketNotFound(f"Socket '{socket_id}' does not exist.")
 

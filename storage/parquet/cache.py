@@ -70,7 +70,7 @@ class ArchiveCache:
 
     def read_ahead(self, file: ArchivedFile, number: int) -> None:
         """Start loading a row group that will be needed, unless another load is in progress."""
-        if not self._groups.under_way:
+        if not self._groups.in_progress:
             self._groups.begin((file.file_id, number), partial(self._ahead, file, number))
 
     async def _ahead(self, file: ArchivedFile, number: int) -> "RowGroup":
@@ -120,20 +120,20 @@ class _Loaded(Generic[K, V]):
     def __init__(self, size_max: int, size_of: Callable[[V], int]) -> None:
         self._size_max = size_max
         self._size_of = size_of
-        self._kept: OrderedDict[K, V] = OrderedDict()
+        self._values: OrderedDict[K, V] = OrderedDict()
         self._size = 0
         self._loading: dict[K, asyncio.Task[V]] = {}
 
     @property
-    def under_way(self) -> int:
+    def in_progress(self) -> int:
         """Number of loads in progress."""
         return len(self._loading)
 
     async def get(self, key: K, load: Callable[[], Awaitable[V]]) -> V:
         """Return the value; a caller that is cancelled does not end the load for the others."""
-        if key in self._kept:
-            self._kept.move_to_end(key)
-            return self._kept[key]
+        if key in self._values:
+            self._values.move_to_end(key)
+            return self._values[key]
         return await asyncio.shield(self.begin(key, load))
 
     def begin(self, key: K, load: Callable[[], Awaitable[V]]) -> "asyncio.Task[V]":
@@ -145,18 +145,18 @@ class _Loaded(Generic[K, V]):
         return task
 
     async def _load(self, key: K, load: Callable[[], Awaitable[V]]) -> V:
-        if key in self._kept:
-            return self._kept[key]
+        if key in self._values:
+            return self._values[key]
         value = await load()
         self._keep(key, value)
         return value
 
     def _keep(self, key: K, value: V) -> None:
-        self._kept[key] = value
+        self._values[key] = value
         self._size += self._size_of(value)
-        while self._size > self._size_max and len(self._kept) > 1:
-            _, gone = self._kept.popitem(last=False)
-            self._size -= self._size_of(gone)
+        while self._size > self._size_max and len(self._values) > 1:
+            _, evicted = self._values.popitem(last=False)
+            self._size -= self._size_of(evicted)
 
     def _end(self, key: K, done: "asyncio.Task[V]") -> None:
         del self._loading[key]

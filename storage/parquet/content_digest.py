@@ -21,8 +21,8 @@ class ContentDigest:
     def add(self, batch: pa.RecordBatch) -> None:
         """Add the next records, in any number."""
         data = batch.column("data")
-        self._offsets.update(_words(batch.column("offset")))
-        self._lengths.update(_words(pc.binary_length(data).cast(pa.int64())))
+        self._offsets.update(_int64_bytes(batch.column("offset")))
+        self._lengths.update(_int64_bytes(pc.binary_length(data).cast(pa.int64())))
         _, ends, bodies = data.buffers()
         if bodies is not None:
             edges = memoryview(ends).cast("B").cast("i")
@@ -35,7 +35,7 @@ class ContentDigest:
         return hashlib.sha256(b"".join(part.digest() for part in parts)).hexdigest()
 
 
-def _words(column: pa.Array) -> memoryview:
+def _int64_bytes(column: pa.Array) -> memoryview:
     """Return the bytes of a column of int64 without nulls."""
     values = memoryview(column.buffers()[1]).cast("B")
     return values[8 * column.offset : 8 * (column.offset + len(column))]

@@ -71,7 +71,7 @@ def verify_file(root: Root, path: str, file_bytes: int, digest: bytes) -> Footer
     for number, group in enumerate(footer.facts.groups):
         raw = _raw(root, footer, number)
         batch = _decoded(footer, metadata, number, raw, SCHEMA.names, check_pages=True)
-        if not _is_as_told(batch, group, edge):
+        if not _matches_footer(batch, group, edge):
             raise not_written(path)
         content.add(batch)
         edge = group.next_offset
@@ -82,7 +82,7 @@ def verify_file(root: Root, path: str, file_bytes: int, digest: bytes) -> Footer
     return footer
 
 
-def _is_as_told(batch: pa.RecordBatch, group: RowGroupMetadata, edge: int) -> bool:
+def _matches_footer(batch: pa.RecordBatch, group: RowGroupMetadata, edge: int) -> bool:
     """Return whether a row group matches the footer, with rising offsets, none below `edge`."""
     offsets = batch.column("offset")
     steps = pc.min(pc.pairwise_diff(offsets)).as_py()
@@ -96,10 +96,10 @@ class _RangeFile(io.RawIOBase):
     """File of which only one range is present."""
 
     def __init__(self, content: bytes, start: int, size: int) -> None:
-        self._held = memoryview(content)
+        self._content = memoryview(content)
         self._start = start
         self._size = size
-        self._place = 0
+        self._position = 0
 
     def readable(self) -> bool:
         return True
@@ -108,17 +108,17 @@ class _RangeFile(io.RawIOBase):
         return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._place, io.SEEK_END: self._size}[whence]
-        self._place = base + offset
-        return self._place
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
+        self._position = base + offset
+        return self._position
 
     def tell(self) -> int:
-        return self._place
+        return self._position
 
     def read(self, size: int = -1, /) -> bytes:
-        low = self._place - self._start
-        high = len(self._held) if size < 0 else low + size
-        if low < 0 or high > len(self._held):
+        low = self._position - self._start
+        high = len(self._content) if size < 0 else low + size
+        if low < 0 or high > len(self._content):
             raise OSError("outside of the row group")
-        self._place += high - low
-        return bytes(self._held[low:high])
+        self._position += high - low
+        return bytes(self._content[low:high])

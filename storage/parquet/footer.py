@@ -126,7 +126,7 @@ def read_footer(root: Root, path: str, file_bytes: int, digest: bytes) -> Footer
     return _parsed(raw, path, file_bytes)
 
 
-def found_footer(root: Root, path: str) -> Footer:
+def read_unverified_footer(root: Root, path: str) -> Footer:
     """Read the footer of a file without verifying it, to write the manifest's row."""
     file_bytes = root.size(path)
     if file_bytes is None:

@@ -47,7 +47,7 @@ class LocalRoot:
                 return
 
     def read(self, path: str, start: int, size: int) -> bytes:
-        with self._known(path), translated(path):
+        with self._mounted(path), translated(path):
             file = os.open(self._folder / path, os.O_RDONLY)
             try:
                 return whole(_read(file, start, size), size, path)
@@ -55,7 +55,7 @@ class LocalRoot:
                 os.close(file)
 
     @contextmanager
-    def _known(self, path: str) -> Generator[None]:
+    def _mounted(self, path: str) -> Generator[None]:
         """Raise StorageUnavailable unless the directory exists.
 
         A file is not missing merely because the directory is not mounted.
@@ -65,7 +65,7 @@ class LocalRoot:
         yield
 
     def size(self, path: str) -> int | None:
-        with self._known(path), translated(path):
+        with self._mounted(path), translated(path):
             try:
                 return (self._folder / path).stat().st_size
             except FileNotFoundError:

@@ -26,8 +26,8 @@ class RowGroup(msgspec.Struct, frozen=True):
 
         Raises IndexError when all arrived before.
         """
-        nth = bisect_left(_words(self.batch.column("ts")), time_ms * US_PER_MS)
-        return _words(self.batch.column("offset"))[nth]
+        nth = bisect_left(_integers(self.batch.column("ts")), time_ms * US_PER_MS)
+        return _integers(self.batch.column("offset"))[nth]
 
 
 class RowGroupSlice(msgspec.Struct, frozen=True):
@@ -70,7 +70,7 @@ def part_from(
     No more than `records_max` and `bytes_max`, but at least one, up to the first hole between two of them. Raises
     IndexError when all lie before the offset.
     """
-    offsets = _words(batch.column("offset"))
+    offsets = _integers(batch.column("offset"))
     low = bisect_left(offsets, offset)
     ends = _ends(batch.column("data"))
     fitting = bisect_right(ends, ends[low] + bytes_max) - 1
@@ -80,7 +80,7 @@ def part_from(
     return RowGroupSlice(batch.slice(low, unbroken), offsets[low], ends[low + unbroken] - ends[low])
 
 
-def _words(column: pa.Array) -> memoryview:
+def _integers(column: pa.Array) -> memoryview:
     """Return the integers of a 64-bit column without nulls."""
     values = memoryview(column.buffers()[1]).cast("B").cast("q")
     return values[column.offset : column.offset + len(column)]

@@ -22,7 +22,7 @@ class S3Root:
     """A `storage.parquet.object_store.Root` in a bucket, below a prefix."""
 
     def __init__(self, prefix: str, **options: Any) -> None:
-        self._place = prefix
+        self._prefix = prefix
         self._options = options
 
     @cached_property
@@ -32,7 +32,7 @@ class S3Root:
         )
 
     def _key(self, path: str) -> str:
-        return f"{self._place}/{path}"
+        return f"{self._prefix}/{path}"
 
     @contextmanager
     def writing(self, path: str) -> Generator[IO[bytes]]:
@@ -67,7 +67,7 @@ class S3Root:
 
         A file is not missing merely because the bucket does not exist.
         """
-        bucket = self._place.split("/", 1)[0]
+        bucket = self._prefix.split("/", 1)[0]
         with translated(bucket):
             if self._store.get_file_info(bucket).type is fs.FileType.NotFound:
                 raise StorageUnavailable("The archive bucket does not exist.")
@@ -88,7 +88,7 @@ class S3Root:
         )
         with translated(folder):
             infos = self._store.get_file_info(selector)
-        skipped = len(self._place) + 1
+        skipped = len(self._prefix) + 1
         for info in infos:
             if info.type is fs.FileType.File:
                 yield StoredFile(info.path[skipped:], info.size, info.mtime_ns // _NS_PER_MS)

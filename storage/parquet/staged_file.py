@@ -17,7 +17,7 @@ from storage.parquet.record_schema import RECORD_FIELDS, SCHEMA, records_of
 
 _TEXT = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
 _BYTES = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view)
-_GIVEN: dict[str, tuple[Callable[[pa.DataType], bool], ...]] = {
+_COLUMN_TYPES: dict[str, tuple[Callable[[pa.DataType], bool], ...]] = {
     "data": (*_BYTES, *_TEXT),
     "key": _TEXT,
     "event_ts": (pa.types.is_timestamp,),
@@ -43,9 +43,9 @@ def read_staged(encoded: bytes) -> Iterator[list[Record]]:
 
 def _check_columns(schema: pa.Schema) -> None:
     for field in schema:
-        if field.name not in _GIVEN:
+        if field.name not in _COLUMN_TYPES:
             raise ValidationFailed.at(f"/{field.name}", "Unknown column", "unknown")
-        if not any(is_one(field.type) for is_one in _GIVEN[field.name]):
+        if not any(is_one(field.type) for is_one in _COLUMN_TYPES[field.name]):
             detail = f"The column type cannot be {field.type}"
             raise ValidationFailed.at(f"/{field.name}", detail, "invalid")
     if "data" not in schema.names:

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, text
 
 from storage.domain import limits
 from storage.domain.backup_manifest import RESTORING, BackupError, StoreInUse, Table
-from storage.postgres.migrate import config_of, connected, known_revision
+from storage.postgres.migrate import config_of, connected, supported_revision
 from storage.postgres.queries import query
 from storage.postgres.schema_revision import head, revision_of
 
@@ -35,7 +35,7 @@ class DatabaseMoment:
         revision = revision_of(connection)
         if revision is None:
             raise BackupError("the database contains no Millstream tables")
-        self.revision = known_revision(revision)
+        self.revision = supported_revision(revision)
         if connection.scalar(text("select replid from deployment")) == RESTORING:
             raise BackupError("a restore into the database is in progress or was interrupted")
 
@@ -75,7 +75,7 @@ def fill(
     All in one transaction. The database is marked as being restored until `finish`. Raises StoreInUse, BackupError,
     StorageUnavailable, DatabaseTooNew.
     """
-    known_revision(revision)
+    supported_revision(revision)
     with connected(url) as connection:
         if existing := _tables(connection):
             raise StoreInUse(f"the database is not empty: it contains table {existing[0][0]}")

@@ -41,7 +41,7 @@ class Listener:
         self._conninfo = conninfo(url)
         self._channels: dict[str, tuple[OnChange, OnLost]] = {}
         self._listening = False
-        self._forgetting: asyncio.TimerHandle | None = None
+        self._loss_timer: asyncio.TimerHandle | None = None
         self._attempted = asyncio.Event()
 
     def subscribe(self, channel: str, on_change: OnChange, on_lost: OnLost) -> None:
@@ -84,13 +84,13 @@ class Listener:
         async with connection:
             for channel in self._channels:
                 await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
-            self.forget()
+            self.notify_loss()
             self._listening = True
             self._attempted.set()
             while True:
-                await self._hear(connection)
+                await self._receive(connection)
 
-    async def _hear(self, connection: AsyncConnection[Any]) -> None:
+    async def _receive(self, connection: AsyncConnection[Any]) -> None:
         """Pass on announcements for a while, then query the server to detect a dead peer."""
         async for notice in connection.notifies(timeout=_CHECK_SECONDS):
             on_change, _ = self._channels[notice.channel]
@@ -103,14 +103,14 @@ class Listener:
         if self.listening:
             self._listening = False
             loop = asyncio.get_running_loop()
-            self._forgetting = loop.call_later(_GRACE_SECONDS, self.forget)
+            self._loss_timer = loop.call_later(_GRACE_SECONDS, self.notify_loss)
 
-    def forget(self) -> None:
+    def notify_loss(self) -> None:
         """Notify all subscribers of a loss, if that is still pending."""
-        if self._forgetting is None:
+        if self._loss_timer is None:
             return
-        self._forgetting.cancel()
-        self._forgetting = None
+        self._loss_timer.cancel()
+        self._loss_timer = None
         for _, on_lost in self._channels.values():
             on_lost()
 
@@ -123,7 +123,7 @@ async def running(listener: Listener) -> AsyncGenerator[Listener]:
         yield listener
     finally:
         await end(task)
-        listener.forget()
+        listener.notify_loss()
 
 
 def _keepalive_options() -> dict[str, Any]:

@@ -11,7 +11,7 @@ from sqlalchemy.exc import DBAPIError
 from storage.domain import limits
 from storage.domain.backup_manifest import RESTORING, RestoreUnfinished
 from storage.postgres.database import connection_options, driver_url, refusal
-from storage.postgres.schema_revision import MIGRATIONS, head, is_known, revision_of
+from storage.postgres.schema_revision import MIGRATIONS, head, is_supported, revision_of
 
 _LOCK = 0x6D69677261746521  # "migrate!"
 
@@ -58,7 +58,7 @@ def current(url: str) -> str | None:
         return revision_of(connection)
 
 
-def known_revision(revision: str) -> str:
+def supported_revision(revision: str) -> str:
     """Return the revision. Raises DatabaseTooNew unless this version knows it."""
     refuse_newer(revision)
     return revision
@@ -66,7 +66,7 @@ def known_revision(revision: str) -> str:
 
 def refuse_newer(revision: str | None) -> None:
     """Raise DatabaseTooNew unless this version knows the revision."""
-    if revision is not None and not is_known(revision):
+    if revision is not None and not is_supported(revision):
         raise DatabaseTooNew(revision)
 
 

@@ -16,16 +16,16 @@ MIGRATIONS = Path(__file__).with_name("migrations")
 
 def head() -> str:
     """Return the newest revision this version knows."""
-    return max(_known_revisions())
+    return max(_supported_revisions())
 
 
-def is_known(revision: str | None) -> bool:
+def is_supported(revision: str | None) -> bool:
     """Return whether this version, or an older one, introduced the revision."""
-    return revision is None or revision in _known_revisions()
+    return revision is None or revision in _supported_revisions()
 
 
 @cache
-def _known_revisions() -> frozenset[str]:
+def _supported_revisions() -> frozenset[str]:
     scripts = (MIGRATIONS / "versions").glob("r[0-9]*_*.py")
     return frozenset(script.name[1:].partition("_")[0] for script in scripts)
 

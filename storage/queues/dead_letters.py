@@ -122,9 +122,9 @@ class QueueDeadLetters:
         """
 
         async def redrive(queue: Queue) -> tuple[int, int | None]:
-            parsed = [offset_in(queue.log_id, word) for word in which.words]
+            parsed = [offset_in(queue.log_id, word) for word in which.references]
             offsets = [offset for offset in parsed if offset is not None]
-            if which.words and not offsets:
+            if which.references and not offsets:
                 return 0, None
             now = self._clock.script_time()
             return await self._hot.redrive(

@@ -216,13 +216,15 @@ class Queues:
         Safe to cancel: before messages were taken nothing happens, after it they are released immediately. Raises
         InFlightLimitReached.
         """
-        request = _Asked(messages_max, visibility_timeout_ms, attempt_id, bytes_max)
+        request = _ReceiveRequest(messages_max, visibility_timeout_ms, attempt_id, bytes_max)
         _check_receive(request, wait_ms or 0)
         if forever:
             return self._long_poll(name, request, inf, is_client_connected)
         return self._receive_or_wait(name, request, wait_ms, is_client_connected)
 
-    async def _receive(self, request: "_Asked", register_waiter: bool, queue: Queue) -> HotReceive:
+    async def _receive(
+        self, request: "_ReceiveRequest", register_waiter: bool, queue: Queue
+    ) -> HotReceive:
         if queue.spec.paused:
             return _NOTHING
         timeout_ms = request.visibility_timeout_ms
@@ -232,7 +234,7 @@ class Queues:
             request.bytes_max,
             register_waiter,
             request.attempt_id,
-            partial(self._release_soon, queue.name),
+            partial(self._release_in_background, queue.name),
         )
         received = await self._hot.receive(
             queue,
@@ -267,7 +269,7 @@ class Queues:
     async def _receive_or_wait(
         self,
         name: QueueName,
-        request: "_Asked",
+        request: "_ReceiveRequest",
         wait_ms: int | None,
         is_client_connected: Callable[[], bool],
     ) -> list[ReceivedMessage]:
@@ -284,7 +286,7 @@ class Queues:
     async def _long_poll(
         self,
         name: QueueName,
-        request: "_Asked",
+        request: "_ReceiveRequest",
         wait_ms: float,
         is_client_connected: Callable[[], bool],
     ) -> list[ReceivedMessage]:
@@ -308,7 +310,7 @@ class Queues:
                 if not is_client_connected():
                     return []
 
-    def _release_soon(self, name: QueueName, messages: list[ReceivedMessage]) -> None:
+    def _release_in_background(self, name: QueueName, messages: list[ReceivedMessage]) -> None:
         task = asyncio.create_task(self.release(name, messages))
         self._releases.add(task)
         task.add_done_callback(self._releases.discard)
@@ -346,18 +348,18 @@ class Queues:
     ) -> list[Settled]:
         verdicts: list[Verdict] = []
         invalid: list[int] = []
-        for place, settlement in enumerate(settlements):
+        for index, settlement in enumerate(settlements):
             try:
                 handle = ReceiptHandle.decode(settlement.receipt_handle, queue.log_id)
             except ReceiptHandleInvalid:
-                invalid.append(place)
+                invalid.append(index)
             else:
                 verdicts.append((settlement, handle))
         if not verdicts:
             return [_INVALID] * len(settlements)
         settled = await self._hot.settle(queue, verdicts, any_delivery, self._clock.script_time())
-        for place in invalid:  # in order from the first, so each returns to its old position
-            settled.insert(place, _INVALID)
+        for index in invalid:  # in order from the first, so each returns to its old position
+            settled.insert(index, _INVALID)
         return settled
 
     async def stats(self, name: QueueName) -> QueueStats:
@@ -440,7 +442,7 @@ def _check_batch(messages: Sequence[NewMessage]) -> None:
         raise BatchTooLarge(f"A call can send at most {limits.BATCH_MESSAGES_MAX} messages.")
 
 
-class _Asked(msgspec.Struct, frozen=True, gc=False):
+class _ReceiveRequest(msgspec.Struct, frozen=True, gc=False):
     """The parameters of a receive.
 
     `visibility_timeout_ms` None: the queue's.
@@ -452,7 +454,7 @@ class _Asked(msgspec.Struct, frozen=True, gc=False):
     bytes_max: int
 
 
-def _check_receive(request: _Asked, wait_ms: int) -> None:
+def _check_receive(request: _ReceiveRequest, wait_ms: int) -> None:
     if not 1 <= request.messages_max <= limits.RECEIVE_MESSAGES_MAX:
         raise ValidationFailed.at(
             "/messages_max", f"must be 1 to {limits.RECEIVE_MESSAGES_MAX}", "out_of_range"

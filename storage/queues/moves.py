@@ -97,8 +97,8 @@ class Moves:
 
     async def _meant(self, source: QueueName, which: WhichDead) -> int:
         """Return the number of dead letters that a redrive selects; for a group, an upper bound."""
-        if which.words:
-            return len(which.words)
+        if which.references:
+            return len(which.references)
         if which.reason:
             reasons = await self._dead_letters.reasons(source)
             return sum(one.count for one in reasons if one.reason == which.reason)
@@ -234,7 +234,7 @@ class Moves:
             return False
         try:
             redriven, last = await self._dead_letters.redrive_page(
-                move.source, which, move.looked_at, batch
+                move.source, which, move.examined_to, batch
             )
         except QueueNotFound:
             await self._rows.end(move.move_id, MoveState.FAILED, "queue_not_found")

@@ -54,13 +54,13 @@ class MessageTransfer:
 
     async def complete(self, source: QueueName) -> TransferResult:
         """Transfer all `moving` messages of `source` to their target."""
-        carried = TransferResult()
-        while batch := await self._carry_some(source, carried):
+        result = TransferResult()
+        while batch := await self._complete_batch(source, result):
             if batch < limits.MOVE_BATCH_MESSAGES:
                 break
-        return carried
+        return result
 
-    async def _carry_some(self, name: QueueName, carried: TransferResult) -> int:
+    async def _complete_batch(self, name: QueueName, result: TransferResult) -> int:
         loop = asyncio.get_running_loop()
         until = loop.time() + limits.MOVE_STEP_MS_MAX / limits.SECOND_MS
         source, moving = await self._executor.run(name, self._pending)
@@ -70,9 +70,9 @@ class MessageTransfer:
             arrived = target is not None and await self._deliver(source, target, batch)
             cleared = await self._acknowledge(source, batch, put_back=not arrived)
             if arrived:
-                carried.moved += cleared
+                result.moved += cleared
             else:
-                carried.put_back += cleared
+                result.put_back += cleared
         return len(moving)
 
     async def _pending(self, source: Queue) -> tuple[Queue, list[Moving]]:
@@ -93,15 +93,15 @@ class MessageTransfer:
     async def _deliver(self, source: Queue, target: QueueName, batch: Sequence[Moving]) -> bool:
         """Deliver messages to the target (step 2); return False if there is no such queue."""
 
-        async def take_in(queue: Queue) -> None:
+        async def accept(queue: Queue) -> None:
             arriving = [_arriving(source, queue, one) for one in batch]
-            following, left = await self._hot.take_in(
+            following, left = await self._hot.accept(
                 queue, arriving, self._provisioner.store_epoch, self._clock.script_time()
             )
             self._provisioner.reserve_ahead(address_of(queue), following, left)
 
         try:
-            await self._executor.run(target, take_in)
+            await self._executor.run(target, accept)
         except QueueNotFound:
             return False
         return True
@@ -161,12 +161,12 @@ def _with_origin_headers(source: Queue, moving: Moving, *, dead: bool, fifo: boo
     """
     record = moving.record
     own = {name: value for name, _, value in record.headers}
-    known_as = own.get(MESSAGE_ID) or message_id(source.log_id, moving.offset).encode()
+    id_ = own.get(MESSAGE_ID) or message_id(source.log_id, moving.offset).encode()
     replaced = {MESSAGE_ID, DEAD_LETTER_SOURCE, *((DEDUP_ID,) if dead and fifo else ())}
     headers: list[Header] = [header for header in record.headers if header[0] not in replaced]
-    headers.append((MESSAGE_ID, "", known_as))
+    headers.append((MESSAGE_ID, "", id_))
     if dead:
         headers.append((DEAD_LETTER_SOURCE, "", source.name.name.encode()))
         if fifo:
-            headers.append((DEDUP_ID, "", known_as))
+            headers.append((DEDUP_ID, "", id_))
     return msgspec.structs.replace(record, headers=tuple(headers))

@@ -39,12 +39,12 @@ class ConnectionSlots:
 
         Raises QuotaExceeded, NamespaceNotFound, StorageUnavailable.
         """
-        most = (await self._namespaces.find(namespace)).quotas.connections_max
+        slots_max = (await self._namespaces.find(namespace)).quotas.connections_max
         self._acquired[namespace] = self._acquired.get(namespace, 0) + 1
-        if most is None:
+        if slots_max is None:
             return
         try:
-            granted = await self._publish(namespace, most)
+            granted = await self._publish(namespace, slots_max)
         except BaseException:
             self.release(namespace)
             raise
@@ -52,9 +52,9 @@ class ConnectionSlots:
             self.release(namespace)
             self.refused["connections"] = self.refused.get("connections", 0) + 1
             raise QuotaExceeded(
-                f"The namespace has reached its limit of {most} concurrent connections.",
+                f"The namespace has reached its limit of {slots_max} concurrent connections.",
                 policy="connections",
-                limit=most,
+                limit=slots_max,
                 retry_after_seconds=_RETRY_AFTER_S,
             )
 
@@ -89,11 +89,13 @@ class ConnectionSlots:
             except TimeoutError:
                 continue
 
-    async def _publish(self, namespace: str, most: int | None) -> bool:
+    async def _publish(self, namespace: str, slots_max: int | None) -> bool:
         self._published.add(namespace)
         slots = self._acquired.get(namespace, 0)
         try:
-            return await self._hot.hold_places(namespace, slots, most, self._clock.script_time())
+            return await self._hot.publish_slots(
+                namespace, slots, slots_max, self._clock.script_time()
+            )
         except OutcomeUnknown:  # it is published again
             raise StorageUnavailable("The store timed out.") from None
 
@@ -103,7 +105,7 @@ class ConnectionSlots:
 
 
 @asynccontextmanager
-async def held(slots: ConnectionSlots) -> AsyncGenerator[ConnectionSlots]:
+async def published_slots(slots: ConnectionSlots) -> AsyncGenerator[ConnectionSlots]:
     """Publish the slots continually while the block runs; at its end they are free."""
     task = asyncio.create_task(slots.publish_loop(), name="connection-slots")
     try:

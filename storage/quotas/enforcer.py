@@ -17,7 +17,7 @@ from storage.domain import limits
 from storage.domain.access.permissions import Principal
 from storage.domain.clock import Clock
 from storage.domain.errors import QuotaExceeded, QuotaTooSmall
-from storage.domain.quotas import Namespace, Quotas, QuotaStanding, Rates
+from storage.domain.quotas import Namespace, Quotas, QuotaStatus, Rates
 from storage.quotas.rate_limiter import Cost, LeasedTokenBucket, LimitSet
 from storage.redis.counters.rate_limits import HotRates
 
@@ -65,8 +65,8 @@ class QuotaEnforcer:
         now_ms = self._clock.now_ms()
         return None if plan.acquire(cost, now_ms) else self._request_tokens(plan, cost, now_ms)
 
-    def near_limit(self, principal: Principal, resource: str) -> Sequence[QuotaStanding]:
-        """Return a caller's standing with the policies that are nearly used up.
+    def near_limit(self, principal: Principal, resource: str) -> Sequence[QuotaStatus]:
+        """Return the remaining quotas of a caller's policies that are nearly used up.
 
         As far as this process knows.
         """
@@ -77,7 +77,7 @@ class QuotaEnforcer:
             return ()
         now_ms = self._clock.now_ms()
         low = [policy for policy in plan.policies if policy in self._low]
-        return [one for policy in low for one in policy.standings(now_ms)]
+        return [one for policy in low for one in policy.statuses(now_ms)]
 
     def _request_tokens(self, plan: LimitSet, cost: Cost, now_ms: int) -> Awaitable[None]:
         """Acquire from the store what the leases lack.
@@ -153,7 +153,7 @@ class QuotaEnforcer:
             if resource and quota.speaks_of(resource):
                 bucket = f"{quota.resources}={resource}"
                 policies.append(policy("resource", quota.resources, bucket, quota.rates))
-        return [quota for quota in policies if not quota.rates.says_nothing]
+        return [quota for quota in policies if not quota.rates.is_unlimited]
 
     def _policy(
         self, namespace: str, kind: str, name: str, bucket: str, rates: Rates

@@ -37,8 +37,8 @@ def grant(
     was set back.
     """
     begins = min(max(paid_until_us, now_us), now_us + holds_us)
-    room = floor((now_us + holds_us - begins) / unit_us + _ROUNDING)
-    granted = min(most, room) if room >= least else 0
+    capacity = floor((now_us + holds_us - begins) / unit_us + _ROUNDING)
+    granted = min(most, capacity) if capacity >= least else 0
     return granted, begins + granted * unit_us
 
 
@@ -51,7 +51,7 @@ class TokenLease:
     __slots__ = (
         "_ahead",
         "_debt_us",
-        "_given",
+        "_initial",
         "_seen_ms",
         "burst",
         "burst_us",
@@ -69,7 +69,7 @@ class TokenLease:
         self.tokens = 0
         self.expires_ms = 0
         self._ahead = 0  # of the share: units leased beyond what calls need
-        self._given = 0  # units left when the lease began
+        self._initial = 0  # units left when the lease began
         self._debt_us = 0.0
         self._seen_ms = 0
 
@@ -77,7 +77,7 @@ class TokenLease:
         """Return whether `units` can be spent without asking the store."""
         return units <= self.tokens and (not units or now_ms < self.expires_ms)
 
-    def asks(self, units: Sequence[int], now_ms: int) -> tuple[int, int]:
+    def units_to_request(self, units: Sequence[int], now_ms: int) -> tuple[int, int]:
         """Return (least, most) units to request from the store for waiting calls.
 
         `least` is what the smallest call needs to pass; `most` lets all pass, and the next ones without a request.
@@ -90,14 +90,14 @@ class TokenLease:
             return 0, 0
         together = sum(needed)
         used_up = now_ms < self.expires_ms
-        ahead = 2 * max(self._ahead, together) if used_up else self._given - self.tokens
+        ahead = 2 * max(self._ahead, together) if used_up else self._initial - self.tokens
         self._ahead = max(0, min(ahead, self.share))
         left = self._tokens_at(now_ms)
         return max(0, min(needed) - left), max(0, together - left) + self._ahead
 
     def granted(self, units: int, debt_us: float, now_ms: int) -> None:
         """Record the store's response to a request made at `now_ms`."""
-        self.tokens = self._given = self._tokens_at(now_ms) + units
+        self.tokens = self._initial = self._tokens_at(now_ms) + units
         self.expires_ms = now_ms + limits.LEASE_MS
         self._debt_us = debt_us
         self._seen_ms = now_ms
@@ -113,7 +113,7 @@ class TokenLease:
 
     def remaining(self, now_ms: int) -> int:
         """Return the units that could pass now, as far as this process knows."""
-        return self._room_at(now_ms) + self._tokens_at(now_ms)
+        return self._capacity_at(now_ms) + self._tokens_at(now_ms)
 
     def reset_s(self, now_ms: int) -> int:
         """Return the time until the debt is paid, in whole seconds."""
@@ -121,11 +121,11 @@ class TokenLease:
 
     def is_low(self, now_ms: int) -> bool:
         """Return whether little is left for all processes."""
-        return self._room_at(now_ms) < limits.LOW_SHARE * self.burst
+        return self._capacity_at(now_ms) < limits.LOW_SHARE * self.burst
 
-    def _room_at(self, now_ms: int) -> int:
-        room = floor((self.burst_us - self._debt_at(now_ms)) / self.unit_us + _ROUNDING)
-        return max(0, room)
+    def _capacity_at(self, now_ms: int) -> int:
+        capacity = floor((self.burst_us - self._debt_at(now_ms)) / self.unit_us + _ROUNDING)
+        return max(0, capacity)
 
     def _tokens_at(self, now_ms: int) -> int:
         return self.tokens if now_ms < self.expires_ms else 0

@@ -1,7 +1,7 @@
 """Leased token buckets of one process, and the calls that wait for tokens.
 
-A call that finds too few waits for the store, which is asked once for all waiting calls; they are served in order of
-arrival. A call that is known not to fit is rejected without asking.
+A call that finds too few waits for the store, which is queried once for all waiting calls; they are served in order of
+arrival. A call that is known not to fit is rejected without a query.
 """
 
 import asyncio
@@ -13,9 +13,9 @@ from storage.concurrency.tasks import give
 from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.errors import OutcomeUnknown, QuotaExceeded, QuotaTooSmall, StorageUnavailable
-from storage.domain.quotas import QuotaStanding, Rates
+from storage.domain.quotas import QuotaStatus, Rates
 from storage.quotas.gcra import TokenLease
-from storage.redis.counters.rate_limits import HotRates, Wanted
+from storage.redis.counters.rate_limits import HotRates, LeaseRequest
 
 MEASURES = ("calls", "messages", "bytes")
 _UNITS = ("requests", "messages", "content-bytes")
@@ -139,7 +139,7 @@ class LeasedTokenBucket:
     async def _request(self, costs: Sequence[Cost], clock: Clock) -> None:
         now_ms = clock.now_ms()
         requests = {
-            name: Wanted(lease.unit_us, lease.burst_us, *lease.asks(some, now_ms))
+            name: LeaseRequest(lease.unit_us, lease.burst_us, *lease.units_to_request(some, now_ms))
             for name, lease, some in zip(
                 MEASURES, self.leases, zip(*costs, strict=True), strict=True
             )
@@ -177,47 +177,45 @@ class LeasedTokenBucket:
         self, cost: Cost, now_ms: int, at_least_ms: int = 0
     ) -> QuotaExceeded | QuotaTooSmall | None:
         """Return why `cost` cannot pass now, or ever, if that is known."""
-        for place, (lease, units) in enumerate(zip(self.leases, cost, strict=True)):
+        for index, (lease, units) in enumerate(zip(self.leases, cost, strict=True)):
             if lease is None or not units or lease.has(units, now_ms):
                 continue
             if units > lease.burst:
-                return self._too_small(place, lease, units)
+                return self._too_small(index, lease, units)
             if wait_ms := max(at_least_ms, lease.retry_after_ms(units, now_ms)):
-                return self._exceeded(place, wait_ms, self.standings(now_ms))
+                return self._exceeded(index, wait_ms, self.statuses(now_ms))
         return None
 
-    def standings(self, now_ms: int) -> list[QuotaStanding]:
-        """Return callers' standing with each measure."""
+    def statuses(self, now_ms: int) -> list[QuotaStatus]:
+        """Return the remaining quota of each measure."""
         window_s = max(1, round(self.rates.burst_seconds))
         return [
-            QuotaStanding(
-                self.name if place == 0 else f"{self.name}:{MEASURES[place]}",
-                _UNITS[place],
+            QuotaStatus(
+                self.name if index == 0 else f"{self.name}:{MEASURES[index]}",
+                _UNITS[index],
                 max(1, int((rate or 0.0) * window_s)),
                 window_s,
                 lease.remaining(now_ms),
                 lease.reset_s(now_ms),
             )
-            for place, (lease, rate) in enumerate(
+            for index, (lease, rate) in enumerate(
                 zip(self.leases, self.rates.per_second, strict=True)
             )
             if lease is not None
         ]
 
-    def _exceeded(
-        self, place: int, wait_ms: int, standings: Sequence[QuotaStanding]
-    ) -> QuotaExceeded:
-        rate, unit = self.rates.per_second[place], MEASURES[place]
+    def _exceeded(self, index: int, wait_ms: int, statuses: Sequence[QuotaStatus]) -> QuotaExceeded:
+        rate, unit = self.rates.per_second[index], MEASURES[index]
         return QuotaExceeded(
             f"The quota '{self.name}' allows {rate:g} {unit} per second; nothing happened.",
             policy=self.name,
             limit=rate,
             unit=unit,
             retry_after_seconds=max(1, ceil(wait_ms / limits.SECOND_MS)),
-        ).standing(standings)
+        ).with_statuses(statuses)
 
-    def _too_small(self, place: int, lease: TokenLease, units: int) -> QuotaTooSmall:
-        unit = MEASURES[place]
+    def _too_small(self, index: int, lease: TokenLease, units: int) -> QuotaTooSmall:
+        unit = MEASURES[index]
         return QuotaTooSmall(
             f"The call has {units} {unit}, but the quota '{self.name}' allows at most {lease.burst} in one call. Send smaller calls.",
             policy=self.name,
@@ -235,9 +233,9 @@ class LimitSet:
         self.rates = rates
         self.policies = policies
         self._leases = [
-            (place, lease)
+            (index, lease)
             for policy in policies
-            for place, lease in enumerate(policy.leases)
+            for index, lease in enumerate(policy.leases)
             if lease is not None
         ]
 
@@ -246,8 +244,8 @@ class LimitSet:
 
         On the path of every call, so written out without helpers.
         """
-        for place, lease in self._leases:
-            units = cost[place]
+        for index, lease in self._leases:
+            units = cost[index]
             if units:
                 left = lease.tokens - units
                 if left < 0 or now_ms >= lease.expires_ms:
@@ -258,7 +256,7 @@ class LimitSet:
 
     def _release(self, cost: Cost, refusing: TokenLease) -> None:
         """Give a cost back to the leases before the one that refused it."""
-        for place, lease in self._leases:
+        for index, lease in self._leases:
             if lease is refusing:
                 return
-            lease.tokens += cost[place]
+            lease.tokens += cost[index]

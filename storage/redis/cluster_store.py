@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 from storage.domain.log.store_epoch import StoreFacts, StoreIdentity
 from storage.domain.store_status import HotFigures, SlowCommand
 from storage.redis.keys import STORE_KEY, VERSION_KEY
-from storage.redis.server_store import SLOW_COMMANDS_SHOWN, HotServer
-from storage.redis.transport.client import SlotElsewhere
-from storage.redis.transport.topology import Master, Nodes, word_in_slot
+from storage.redis.server_store import SLOW_COMMANDS_MAX, HotServer
+from storage.redis.transport.client import SlotMoved
+from storage.redis.transport.topology import Master, Nodes, hash_tag_for
 
 T = TypeVar("T")
 
@@ -46,7 +46,7 @@ class HotStore:
         for _ in range(_TRIES - 1):
             try:
                 return await self._once(ask)
-            except SlotElsewhere:
+            except SlotMoved:
                 await asyncio.sleep(_TRIED_AGAIN_S)
         return await self._once(ask)
 
@@ -144,7 +144,7 @@ class HotStore:
         if not logs:
             return None
         latest = sorted((entry for log in logs for entry in log), key=lambda entry: -entry.at_ms)
-        return tuple(latest[:SLOW_COMMANDS_SHOWN])
+        return tuple(latest[:SLOW_COMMANDS_MAX])
 
     async def time_ms(self) -> int:
         """Return the clock of one of the servers."""
@@ -159,7 +159,7 @@ def _key_at(key: str, master: Master, nodes: Nodes) -> str:
     """
     if nodes.url_of(key.encode()) == master.url:
         return key
-    return key.replace("ms:", f"ms:{{{word_in_slot(master.slot)}}}:", 1)
+    return key.replace("ms:", f"ms:{{{hash_tag_for(master.slot)}}}:", 1)
 
 
 def _fullness(memory: tuple[int, int]) -> tuple[float, int]:

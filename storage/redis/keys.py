@@ -68,13 +68,13 @@ def key(namespace: str, log_id: LogId, part: str) -> str:
 @lru_cache(_REMEMBERED_MAX)
 def log_keys(namespace: str, log_id: LogId) -> tuple[bytes, ...]:
     """Return the keys of a stream's scripts, in the scripts' order."""
-    return _spell(namespace, log_id, _LOG_PARTS)
+    return _encode_keys(namespace, log_id, _LOG_PARTS)
 
 
 @lru_cache(_REMEMBERED_MAX)
 def queue_keys(namespace: str, log_id: LogId) -> tuple[bytes, ...]:
     """Return the keys of a queue's scripts, in the scripts' order."""
-    return _spell(namespace, log_id, _QUEUE_PARTS)
+    return _encode_keys(namespace, log_id, _QUEUE_PARTS)
 
 
 @lru_cache(_REMEMBERED_MAX)
@@ -83,7 +83,7 @@ def view_keys(namespace: str, log_id: LogId) -> tuple[bytes, ...]:
 
     In the order in which a stream's scripts expect those of a log.
     """
-    return _spell(namespace, log_id, _VIEW_PARTS)
+    return _encode_keys(namespace, log_id, _VIEW_PARTS)
 
 
 def writer_watermark_keys(namespace: str, log_id: LogId) -> tuple[bytes, ...]:
@@ -91,7 +91,7 @@ def writer_watermark_keys(namespace: str, log_id: LogId) -> tuple[bytes, ...]:
 
     The log is a stream's or a queue's.
     """
-    return _spell(namespace, log_id, ("meta", *_WRITER_WATERMARK_PARTS))
+    return _encode_keys(namespace, log_id, ("meta", *_WRITER_WATERMARK_PARTS))
 
 
 def pace_key(namespace: str, name: str) -> bytes:
@@ -104,7 +104,7 @@ def rate_key(namespace: str, bucket: str) -> bytes:
     return key(namespace, bucket, "rate").encode()
 
 
-def places_key(namespace: str) -> bytes:
+def slots_key(namespace: str) -> bytes:
     """Return the key of a namespace's connection slots."""
     return key(namespace, "places", "held").encode()
 
@@ -131,8 +131,8 @@ def tick_key() -> bytes:
 
 def every_key(namespace: str, log_id: LogId) -> tuple[bytes, ...]:
     """Return all keys of a log, meta first."""
-    return _spell(namespace, log_id, _EVERY_PART)
+    return _encode_keys(namespace, log_id, _EVERY_PART)
 
 
-def _spell(namespace: str, log_id: LogId, parts: tuple[str, ...]) -> tuple[bytes, ...]:
+def _encode_keys(namespace: str, log_id: LogId, parts: tuple[str, ...]) -> tuple[bytes, ...]:
     return tuple(key(namespace, log_id, part).encode() for part in parts)

@@ -21,7 +21,7 @@ _BULK = "proto-max-bulk-len"
 _BULK_BYTES = 64 << 30  # size of one key; the server's own limit is 512 MiB
 
 
-class _Held(NamedTuple):
+class _KeyEntry(NamedTuple):
     """A key, its time to live in milliseconds or -1, and its bytes of memory."""
 
     name: bytes
@@ -89,7 +89,7 @@ class BackedStore:
         with self._large_keys():
             return sum(self._put(piece, source) for piece in source._pieces())
 
-    def _put(self, piece: Sequence[_Held], source: "BackedStore") -> int:
+    def _put(self, piece: Sequence[_KeyEntry], source: "BackedStore") -> int:
         with source._client.pipeline(transaction=False) as dumps:
             for entry in piece:
                 dumps.dump(entry.name)
@@ -101,9 +101,9 @@ class BackedStore:
             restores.execute()
         return len(existing)
 
-    def _pieces(self) -> Iterator[list[_Held]]:
+    def _pieces(self) -> Iterator[list[_KeyEntry]]:
         """Yield all keys but the layout's mark, in batches that fit into memory."""
-        piece: list[_Held] = []
+        piece: list[_KeyEntry] = []
         for entry in self._every_key():
             if piece and (
                 len(piece) == _BATCH_KEYS_MAX
@@ -115,7 +115,7 @@ class BackedStore:
         if piece:
             yield piece
 
-    def _every_key(self) -> Iterator[_Held]:
+    def _every_key(self) -> Iterator[_KeyEntry]:
         """Yield each key once.
 
         Nothing writes to the source; SCAN returns each key at least once, and duplicates are skipped here.
@@ -129,14 +129,14 @@ class BackedStore:
             if cursor == 0:
                 return
 
-    def _measured(self, names: Sequence[bytes]) -> Iterator[_Held]:
+    def _measured(self, names: Sequence[bytes]) -> Iterator[_KeyEntry]:
         with self._client.pipeline(transaction=False) as pipeline:
             for name in names:
                 pipeline.pttl(name)
                 pipeline.memory_usage(name)
             replies = pipeline.execute()
         for name, ttl_ms, size in zip(names, replies[::2], replies[1::2], strict=True):
-            yield _Held(name, ttl_ms, size or 0)
+            yield _KeyEntry(name, ttl_ms, size or 0)
 
     @contextmanager
     def _large_keys(self) -> Iterator[None]:

@@ -12,7 +12,7 @@ from storage.domain.store_status import HotFigures, SlowCommand
 from storage.redis.keys import LAYOUT, STORE_KEY, VERSION_KEY
 from storage.redis.transport.client import unreachable
 
-SLOW_COMMANDS_SHOWN = 10
+SLOW_COMMANDS_MAX = 10
 _NO_REPLID = {"0" * 40, "0"}  # the client reads forty zeros as a number
 
 
@@ -40,7 +40,7 @@ class HotServer:
     async def facts(self, remembered: StoreIdentity) -> StoreFacts:
         """Return the server's state for `needs_new_epoch`."""
         replication = await self._info("replication")
-        recorded = await self._ask(self._client.hgetall(self._store_key))
+        recorded = await self._run(self._client.hgetall(self._store_key))
         replid = str(replication["master_replid"])
         return StoreFacts(
             epoch=int(recorded.get("epoch", 0)),
@@ -57,8 +57,8 @@ class HotServer:
 
         Raises LayoutUnknown when it has another, RestoreUnfinished when a restore of a backup is not complete.
         """
-        await self._ask(self._client.setnx(self._version_key, LAYOUT))
-        layout = await self._ask(self._client.get(self._version_key))
+        await self._run(self._client.setnx(self._version_key, LAYOUT))
+        layout = await self._run(self._client.get(self._version_key))
         if layout == RESTORING:
             raise RestoreUnfinished
         if layout != LAYOUT:
@@ -68,21 +68,21 @@ class HotServer:
 
     async def is_restoring(self) -> bool:
         """Return whether a backup is being restored into it, or was not restored completely."""
-        return bool(await self._ask(self._client.get(self._version_key)) == RESTORING)
+        return bool(await self._run(self._client.get(self._version_key)) == RESTORING)
 
     async def write_epoch(self, epoch: int, beacon: int) -> None:
         """Mark the store with its epoch."""
-        await self._ask(
+        await self._run(
             self._client.hset(self._store_key, mapping={"epoch": epoch, "beacon": beacon})
         )
 
     async def beat(self) -> int:
         """Increment the beacon, and return it."""
-        return int(await self._ask(self._client.hincrby(self._store_key, "beacon", 1)))
+        return int(await self._run(self._client.hincrby(self._store_key, "beacon", 1)))
 
     async def ping(self) -> str:
         """Return 'ok', or the problem: a full disk makes even PING fail."""
-        if not await self._ask(self._client.ping()):
+        if not await self._run(self._client.ping()):
             return "no response"
         role = (await self._info("replication"))["role"]
         return "ok" if role == "master" else f"the server is a {role}"
@@ -115,7 +115,7 @@ class HotServer:
 
     async def figures(self) -> HotFigures:
         """Return the server's figures."""
-        info: dict[str, Any] = await self._ask(self._client.info())
+        info: dict[str, Any] = await self._run(self._client.info())
         size = info.get("db0", {})
         return HotFigures(
             flavor=str(info.get("server_name", "redis")),
@@ -136,7 +136,7 @@ class HotServer:
     async def slow_commands(self) -> tuple[SlowCommand, ...] | None:
         """Return the latest entries of the slow log, or None where it may not be read."""
         try:
-            entries = await self._client.slowlog_get(SLOW_COMMANDS_SHOWN)
+            entries = await self._client.slowlog_get(SLOW_COMMANDS_MAX)
         except ResponseError:
             return None
         except (RedisError, OSError) as error:
@@ -150,16 +150,16 @@ class HotServer:
 
     async def time_ms(self) -> int:
         """Return the server's clock."""
-        seconds, micros = await self._ask(self._client.time())
+        seconds, micros = await self._run(self._client.time())
         return int(seconds) * 1000 + int(micros) // 1000
 
     async def _info(self, section: str) -> dict[str, Any]:
-        values: dict[str, Any] = await self._ask(self._client.info(section))
+        values: dict[str, Any] = await self._run(self._client.info(section))
         return values
 
-    async def _ask(self, question: Any) -> Any:
+    async def _run(self, command: Any) -> Any:
         try:
-            return await question
+            return await command
         except (RedisError, OSError) as error:
             raise unreachable(error) from None
 

@@ -42,7 +42,7 @@ def snapshot_of(url: str) -> Iterator[bytes]:
     try:
         connection.connect()
         for words in (("capa", "eof"), ("rdb-only", "1")):
-            _say(connection, "REPLCONF", *words)
+            _send_option(connection, "REPLCONF", *words)
         connection.send_command("SYNC", check_health=False)
         yield from _received(connection._sock)
     except (RedisError, OSError) as error:
@@ -51,7 +51,7 @@ def snapshot_of(url: str) -> Iterator[bytes]:
         connection.disconnect()
 
 
-def _say(connection: Any, *words: str) -> None:
+def _send_option(connection: Any, *words: str) -> None:
     """Send an option that the server may not know: an older one sends more than we read."""
     try:
         connection.send_command(*words, check_health=False)

@@ -70,7 +70,7 @@ class Replays:
         self._jobs = jobs
         self._shared_rate = shared_rate
         self._clock = clock
-        self._forgotten: set[str] = set()
+        self._retired: set[str] = set()
 
     # Owner's calls
 
@@ -168,7 +168,7 @@ class Replays:
         """
         replay = await self._command(namespace, replay_id, self._jobs.cancel)
         if replay.job.state is JobState.CANCELLED:
-            await self.forget(replay.job, replay.spec)
+            await self.retire_producers(replay.job, replay.spec)
         return replay
 
     async def retry(self, namespace: str, replay_id: str) -> Replay:
@@ -179,10 +179,10 @@ class Replays:
         return await self._command(namespace, replay_id, self._jobs.retry)
 
     async def _command(
-        self, namespace: str, replay_id: str, say: Callable[[str], Awaitable[Job]]
+        self, namespace: str, replay_id: str, command: Callable[[str], Awaitable[Job]]
     ) -> Replay:
         replay = await self.get(namespace, replay_id)
-        return msgspec.structs.replace(replay, job=await say(replay.job.job_id))
+        return msgspec.structs.replace(replay, job=await command(replay.job.job_id))
 
     # Worker's calls
 
@@ -266,7 +266,7 @@ class Replays:
             after = page[-1].name.name
         return groups
 
-    async def forget(self, job: Job, spec: ReplaySpec) -> None:
+    async def retire_producers(self, job: Job, spec: ReplaySpec) -> None:
         """Retire the producers of a replay that is over from its target.
 
         May be repeated.
@@ -284,7 +284,7 @@ class Replays:
     # For the sweep
 
     async def sweep(self) -> int:
-        """Forget replays that ended without a worker; return their number.
+        """Retire the producers of replays that ended without a worker; return their number.
 
         They were cancelled while no worker had them, or failed and were never retried.
         """
@@ -294,8 +294,8 @@ class Replays:
         done = 0
         for state, before_ms in ((JobState.CANCELLED, None), (JobState.FAILED, failed_before_ms)):
             for job in await self._ended(state, before_ms):
-                await self.forget(job, spec_of(job))
-                self._forgotten.add(job.job_id)
+                await self.retire_producers(job, spec_of(job))
+                self._retired.add(job.job_id)
                 done += 1
         return done
 
@@ -303,7 +303,7 @@ class Replays:
         ended: list[Job] = []
         after: Place | None = None
         while page := await self._jobs.list(kind=JobKind.REPLAY, state=state, after=after):
-            ended += [job for job in page if job.job_id not in self._forgotten]
+            ended += [job for job in page if job.job_id not in self._retired]
             after = (page[-1].created_at_ms, page[-1].job_id)
         return [job for job in ended if before_ms is None or (job.ended_at_ms or 0) < before_ms]
 

@@ -88,11 +88,13 @@ class ReplayPlanner:
         source = await self._windows.source(namespace, request)
         await self._windows.target_id(namespace, request)
         reaches = await self._windows.reaches(source, request)
-        existing, expired = await self._held(source, reaches)
-        looked = await self._look(source, reaches, request, existing, whole=exact)
-        return _plan(request, reaches, existing, expired, looked)
+        existing, expired = await self._count_records(source, reaches)
+        sampled = await self._sample(source, reaches, request, existing, whole=exact)
+        return _plan(request, reaches, existing, expired, sampled)
 
-    async def _held(self, source: Stream, reaches: Sequence[OffsetRange]) -> tuple[int, int]:
+    async def _count_records(
+        self, source: Stream, reaches: Sequence[OffsetRange]
+    ) -> tuple[int, int]:
         """Return how many records of the window exist, and how many no longer do."""
         states = {state.shard.index: state for state in await self._streams.shards(source.name)}
         holes: Holes = await self._rows.holes([state.shard.log_id for state in states.values()])
@@ -104,7 +106,7 @@ class ReplayPlanner:
             expired += without_holes(reach.first, min(state.start, reach.end), empty)
         return existing, expired
 
-    async def _look(
+    async def _sample(
         self,
         source: Stream,
         reaches: Sequence[OffsetRange],
@@ -116,31 +118,33 @@ class ReplayPlanner:
         if whole and not request.filter.takes_all and existing > limits.REPLAY_SCAN_RECORDS_MAX:
             detail = f"The range has {existing} records; at most {limits.REPLAY_SCAN_RECORDS_MAX} can be counted exactly"
             raise ValidationFailed.at("/exact", detail, "too_many")
-        looked, is_meant = _Sampled(), selects(request.filter)
-        places = list(reaches) if whole and not request.filter.takes_all else _places(reaches)
-        for batch in _in_turn(places):
+        sampled, is_meant = _Sampled(), selects(request.filter)
+        ranges = (
+            list(reaches) if whole and not request.filter.takes_all else _ranges_to_sample(reaches)
+        )
+        for batch in _in_turn(ranges):
             await asyncio.gather(
-                *(self._look_at(source.name, place, looked, is_meant) for place in batch)
+                *(self._sample_range(source.name, range_, sampled, is_meant) for range_ in batch)
             )
-        return looked
+        return sampled
 
-    async def _look_at(
-        self, name: StreamName, place: OffsetRange, looked: _Sampled, is_meant: Selects
+    async def _sample_range(
+        self, name: StreamName, range_: OffsetRange, sampled: _Sampled, is_meant: Selects
     ) -> None:
-        async for record in self._records(name, place):
-            looked.add(place.shard, record, is_meant)
+        async for record in self._records(name, range_):
+            sampled.add(range_.shard, record, is_meant)
 
-    async def _records(self, name: StreamName, place: OffsetRange) -> AsyncIterator[LogRecord]:
-        offset = place.first
-        while offset < place.end:
-            most = min(limits.READ_RECORDS_MAX, place.end - offset)
+    async def _records(self, name: StreamName, range_: OffsetRange) -> AsyncIterator[LogRecord]:
+        offset = range_.first
+        while offset < range_.end:
+            most = min(limits.READ_RECORDS_MAX, range_.end - offset)
             reads = await self._streams.read_shards(
-                name, {place.shard: offset}, records_max=most, bytes_max=limits.REPLAY_READ_BYTES
+                name, {range_.shard: offset}, records_max=most, bytes_max=limits.REPLAY_READ_BYTES
             )
             if not reads or reads[0].next_offset <= offset:
                 return
             for record in reads[0].records:
-                if record.offset < place.end:
+                if record.offset < range_.end:
                     yield record
             offset = reads[0].next_offset
 
@@ -148,29 +152,29 @@ class ReplayPlanner:
 _READ_CONCURRENCY_MAX = 8  # ranges that are read
 
 
-def _in_turn(places: Sequence[OffsetRange]) -> list[Sequence[OffsetRange]]:
+def _in_turn(ranges: Sequence[OffsetRange]) -> list[Sequence[OffsetRange]]:
     return [
-        places[nth : nth + _READ_CONCURRENCY_MAX]
-        for nth in range(0, len(places), _READ_CONCURRENCY_MAX)
+        ranges[nth : nth + _READ_CONCURRENCY_MAX]
+        for nth in range(0, len(ranges), _READ_CONCURRENCY_MAX)
     ]
 
 
-def _places(reaches: Sequence[OffsetRange]) -> list[OffsetRange]:
+def _ranges_to_sample(reaches: Sequence[OffsetRange]) -> list[OffsetRange]:
     """Return the ranges to read for an estimate.
 
     All of a small shard, or a few ranges that lie apart; only of some shards, if there are many.
     """
     per_shard = limits.REPLAY_PROBES_PER_SHARD
     every = -(-len(reaches) * per_shard // limits.REPLAY_PROBES_MAX) or 1
-    places = []
+    ranges = []
     for reach in reaches[::every]:
         whole, step = reach.end - reach.first, limits.REPLAY_PROBE_RECORDS
         if whole <= per_shard * step:
-            places.append(reach)
+            ranges.append(reach)
             continue
         firsts = (reach.first + (whole - step) * nth // (per_shard - 1) for nth in range(per_shard))
-        places += [OffsetRange(reach.shard, first, first + step) for first in firsts]
-    return places
+        ranges += [OffsetRange(reach.shard, first, first + step) for first in firsts]
+    return ranges
 
 
 def _plan(
@@ -178,28 +182,28 @@ def _plan(
     reaches: Sequence[OffsetRange],
     existing: int,
     expired: int,
-    looked: _Sampled,
+    sampled: _Sampled,
 ) -> Plan:
-    saw_all = looked.records >= existing
-    share = looked.selected / looked.records if looked.records else 0.0
-    each = looked.bytes / looked.selected if looked.selected else 0.0
+    saw_all = sampled.records >= existing
+    share = sampled.selected / sampled.records if sampled.records else 0.0
+    each = sampled.bytes / sampled.selected if sampled.selected else 0.0
     is_exact = saw_all or request.filter.takes_all
     count = (
         existing
         if request.filter.takes_all
-        else looked.selected
+        else sampled.selected
         if saw_all
         else int(existing * share)
     )
     count = count if request.max_records is None else min(count, request.max_records)
-    size = looked.bytes if saw_all and count == looked.selected else int(count * each)
-    span_ms = (looked.last_ms or 0) - (looked.first_ms or 0)
+    size = sampled.bytes if saw_all and count == sampled.selected else int(count * each)
+    span_ms = (sampled.last_ms or 0) - (sampled.first_ms or 0)
     seconds = request.pacing.seconds_for(count, size, span_ms)
-    shown = sorted(looked.sample, key=lambda example: (example.shard, example.log_record.offset))
+    shown = sorted(sampled.sample, key=lambda example: (example.shard, example.log_record.offset))
     return Plan(
         reaches=tuple(reaches),
         records=Estimate(count, is_exact),
-        bytes=Estimate(size, saw_all and count == looked.selected),
+        bytes=Estimate(size, saw_all and count == sampled.selected),
         expired=expired,
         seconds=count / limits.REPLAY_RECORDS_PER_SECOND if seconds is None else seconds,
         sample=tuple(_spread(shown)),

@@ -76,7 +76,7 @@ class WindowResolver:
         if bound is None:
             return unbounded
         if bound.offsets is not None:
-            _check_known(unbounded, [shard for shard, _ in bound.offsets])
+            _check_shards(unbounded, [shard for shard, _ in bound.offsets])
             return unbounded | dict(bound.offsets)
         if bound.time_ms is not None:
             time_ms = bound.time_ms
@@ -136,11 +136,11 @@ class WindowResolver:
 def _chosen(states: Sequence[ShardState], shards: Sequence[int] | None) -> list[ShardState]:
     if shards is None:
         return list(states)
-    _check_known({state.shard.index: 0 for state in states}, shards)
+    _check_shards({state.shard.index: 0 for state in states}, shards)
     return [state for state in states if state.shard.index in shards]
 
 
-def _check_known(offsets: dict[int, int], shards: Sequence[int]) -> None:
+def _check_shards(offsets: dict[int, int], shards: Sequence[int]) -> None:
     for shard in shards:
         if shard not in offsets:
             raise ShardNotFound(f"The stream has no shard {shard}.")

@@ -39,7 +39,7 @@ from storage.log.provisioner import LogProvisioner
 from storage.log.stream_executor import StreamExecutor
 from storage.quotas.memory_guard import MemoryGuard
 from storage.redis.keys import LogAddress
-from storage.redis.streams.append import AppendPart, Appends, ParentsUnasked, PartAppended
+from storage.redis.streams.append import AppendPart, Appends, ParentsRequired, PartAppended
 from storage.redis.streams.logs import HotLogs, LogOpen
 from storage.streams.append_rules import check_records, check_unrouted, fingerprint, timed
 from storage.streams.reshard import Resharder
@@ -68,8 +68,8 @@ class _Call(msgspec.Struct):
         `shards` are in hash-key order and cover the whole hash-key range.
         """
         keyless = self._keyless()
-        places = [_place_of(record, keyless) for record in self.records]
-        return {**by_shard(shards, places)}
+        hash_keys = [_hash_key_of(record, keyless) for record in self.records]
+        return {**by_shard(shards, hash_keys)}
 
     def among(self, children: Sequence[Shard], numbers: Iterable[int]) -> dict[Shard, list[int]]:
         """Group the numbers of some records by the child shard that takes them.
@@ -79,8 +79,8 @@ class _Call(msgspec.Struct):
         groups: dict[Shard, list[int]] = {}
         keyless = self._keyless()
         for number in numbers:
-            place = _place_of(self.records[number], keyless)
-            child = next(child for child in children if child.takes(place))
+            key_hash = _hash_key_of(self.records[number], keyless)
+            child = next(child for child in children if child.takes(key_hash))
             groups.setdefault(child, []).append(number)
         return groups
 
@@ -137,7 +137,7 @@ class Appender:
         return await self._executor.writable(name)
 
     async def _append(self, call: _Call, stream: Stream) -> list[Appended | MillstreamError]:
-        shards = self._first_asked(stream) if call.idempotency_key else stream.open_shards
+        shards = self._lookup_shards(stream) if call.idempotency_key else stream.open_shards
         if len(shards) > 1:
             return await self._append_to_all(call, stream, call.by_shard(shards))
         numbers = range(len(call.records))
@@ -146,7 +146,7 @@ class Appender:
             return await self._append_to_all(call, stream, {**call.among(done.children, numbers)})
         return [done] * len(numbers) if isinstance(done, MillstreamError) else [*done]
 
-    def _first_asked(self, stream: Stream) -> Sequence[Shard]:
+    def _lookup_shards(self, stream: Stream) -> Sequence[Shard]:
         """Return the shards that may remember an idempotency key, the eldest of each lineage.
 
         These are the shards that were open at some time within IDEMPOTENCY_LOOKUP_MS, for which keys are remembered.
@@ -161,16 +161,16 @@ class Appender:
     ) -> list[Appended | MillstreamError]:
         """Append to several shards concurrently, then to the children of those that were closed."""
         answers: list[Appended | MillstreamError] = [_UNANSWERED] * len(call.records)
-        came_from: dict[int, int] = {}
+        closed_parents: dict[int, int] = {}
         ready = groups
         while groups:
-            work = [self._try_all(stream, one, call, groups[one], came_from) for one in ready]
+            work = [self._try_all(stream, one, call, groups[one], closed_parents) for one in ready]
             outcomes = [await work[0]] if len(work) == 1 else await asyncio.gather(*work)
             left = {shard: numbers for shard, numbers in groups.items() if shard not in ready}
             for shard, parts in zip(ready, outcomes, strict=True):
                 for numbers, outcome in parts:
                     if isinstance(outcome, ShardClosedTo):
-                        came_from.update(dict.fromkeys(numbers, shard.index))
+                        closed_parents.update(dict.fromkeys(numbers, shard.index))
                         _add(left, call.among(outcome.children, numbers))
                     else:
                         _note(answers, numbers, outcome)
@@ -183,15 +183,15 @@ class Appender:
         shard: Shard,
         call: _Call,
         numbers: Sequence[int],
-        came_from: Mapping[int, int],
+        closed_parents: Mapping[int, int],
     ) -> list[tuple[Sequence[int], Outcome]]:
         """Append one shard's records of a call as one part; return the outcomes.
 
         There is one outcome for the whole part, or one for each piece of it where they differ.
         """
         outcome = await self._try_some(stream, shard, call, numbers)
-        if isinstance(outcome, IdempotencyKeyReused) and came_from:
-            return await self._try_apart(stream, shard, call, numbers, came_from) or [
+        if isinstance(outcome, IdempotencyKeyReused) and closed_parents:
+            return await self._try_apart(stream, shard, call, numbers, closed_parents) or [
                 (numbers, outcome)
             ]
         return [(numbers, outcome)]
@@ -202,7 +202,7 @@ class Appender:
         shard: Shard,
         call: _Call,
         numbers: Sequence[int],
-        came_from: Mapping[int, int],
+        closed_parents: Mapping[int, int],
     ) -> list[tuple[Sequence[int], Outcome]]:
         """Retry records from different closed parents separately, each parent's as its own part.
 
@@ -213,7 +213,7 @@ class Appender:
         """
         lines: dict[int, list[int]] = {}
         for number in numbers:
-            lines.setdefault(came_from.get(number, -1), []).append(number)
+            lines.setdefault(closed_parents.get(number, -1), []).append(number)
         outcomes = {
             parent: await self._try_some(stream, shard, call, some)
             for parent, some in lines.items()
@@ -253,12 +253,12 @@ class Appender:
         )
 
     async def _produce(self, stream: Stream, shard: Shard, part: AppendPart) -> list[Appended]:
-        """Append a producer's batch; a shard that does not know the producer asks its ancestors."""
+        """Append a producer's batch; a shard without the producer's state uses its ancestors'."""
         if not stream.parents_of(shard):
             return await self._append_part(stream, shard, part)
         try:
-            return await self._append_part(stream, shard, replace(part, ask_parents=True))
-        except ParentsUnasked:
+            return await self._append_part(stream, shard, replace(part, needs_parents=True))
+        except ParentsRequired:
             producer = cast(Producer, part.condition.producer)
         remembered = await self._remembered(stream, shard, producer.producer_id)
         verdict = judge(producer, len(part.records), remembered)
@@ -269,7 +269,7 @@ class Appender:
     async def _remembered(self, stream: Stream, shard: Shard, producer_id: str) -> list[Remembered]:
         """Return the producer state of the nearest ancestors that have any.
 
-        Ancestors are asked one generation at a time.
+        Ancestors are queried one generation at a time.
         """
         remembered: list[Remembered] = []
         visited: set[int] = set()
@@ -344,7 +344,7 @@ class Appender:
 _UNANSWERED = StorageUnavailable()
 
 
-def _place_of(record: Record, keyless: str) -> int:
+def _hash_key_of(record: Record, keyless: str) -> int:
     if record.hash_key is not None:
         return record.hash_key
     return hash_key(record.key or keyless)

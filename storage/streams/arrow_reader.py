@@ -148,8 +148,8 @@ class ArrowReader:
         first = max(offset, hot_range.entries[0].first) if hot_range.entries else None
         request = ReadRequest("offset", offset, end - offset, bytes_max)
         hot = Hot(hot_range.start, hot_range.next, offset, first)
-        verdict = await self._archive.look(stream, shard, request, hot)
-        return verdict.start, verdict.archived
+        decision = await self._archive.decide(stream, shard, request, hot)
+        return decision.start, decision.archived
 
     async def _parts(
         self, hot_range: EntryRange, offset: int, end: int, bytes_max: int

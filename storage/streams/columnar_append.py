@@ -56,7 +56,7 @@ class ColumnarAppender:
             return [one for some in begun for one in await self._finish(stream, *some)]
         finally:
             for _, answer in begun:
-                _let_go(answer)
+                _discard_result(answer)
 
     def _begin(self, stream: Stream, part: "_Part") -> tuple["_Part", Answer]:
         """Start one shard's append without a task, so that many shards append concurrently."""
@@ -120,7 +120,7 @@ def _failed(error: MillstreamError) -> Answer:
     return answer
 
 
-def _let_go(answer: Answer) -> None:
+def _discard_result(answer: Answer) -> None:
     """Discard an outstanding result of a cancelled call, which no caller will read."""
     if not answer.cancel() and not answer.cancelled():
         answer.exception()
@@ -173,14 +173,15 @@ def _by_shard(stream: Stream, columns: Columns) -> list[tuple[Shard, Sequence[in
     if not columns.keys:
         return [(random.choice(shards), range(len(columns)))]  # noqa: S311  any shard will do
     groups: list[list[int]] = [[] for _ in shards]
-    places = stream.places_of(columns.keys)
+    positions = stream.positions_of(columns.keys)
     if "" in columns.keys:
         keyless_shard = random.randrange(len(shards))  # noqa: S311
-        places = [
-            place if key else keyless_shard for place, key in zip(places, columns.keys, strict=True)
+        positions = [
+            place if key else keyless_shard
+            for place, key in zip(positions, columns.keys, strict=True)
         ]
     take = [numbers.append for numbers in groups]
-    for number, place in enumerate(places):
+    for number, place in enumerate(positions):
         take[place](number)
     return [(shard, numbers) for shard, numbers in zip(shards, groups, strict=True) if numbers]
 

@@ -78,7 +78,7 @@ class Reading:
             while True:
                 waiter.start_over()
                 shard_read = await self._executor.run(stream, partial(read, register_waiter=True))
-                if _tells(shard_read) or shard_read.ended or _seconds_from_now(0) >= until:
+                if _has_news(shard_read) or shard_read.ended or _seconds_from_now(0) >= until:
                     return shard_read
                 read = partial(
                     self._read,
@@ -101,7 +101,7 @@ class Reading:
     ) -> ShardRead:
         stream = await self._executor.refresh_for_shard(stream, shard)
         target = stream.shard(shard)
-        request = _spelled(where, records_max, bytes_max)
+        request = _read_request(where, records_max, bytes_max)
         log = _address(stream, target)
 
         async def read() -> HotRead:
@@ -146,7 +146,7 @@ class Reading:
                 waiter.start_over()
                 read = partial(self._read_all, positions, records_max, bytes_max, wait_ms > 0)
                 stream_read = await self._executor.run(stream, read)
-                if any(_tells(one) for one in stream_read.shards):
+                if any(_has_news(one) for one in stream_read.shards):
                     return stream_read
                 if not any(one.ended for one in stream_read.shards):
                     left = until - _seconds_from_now(0)
@@ -274,7 +274,7 @@ class Reading:
                 waiter.start_over()
                 reads = await self._executor.run(stream, read)
                 left = until - _seconds_from_now(0)
-                if left <= 0 or any(_tells(one) or one.ended for one in reads):
+                if left <= 0 or any(_has_news(one) or one.ended for one in reads):
                     return reads
                 await waiter.wait(left)
 
@@ -344,7 +344,7 @@ def _among(stream: Stream, positions: Mapping[int, int | None]) -> list[Shard]:
     return [shard for shard in (*stream.shards, *stream.opening) if shard.index in positions]
 
 
-def _tells(read: ShardRead) -> bool:
+def _has_news(read: ShardRead) -> bool:
     return bool(read.records) or read.gap is not None
 
 
@@ -366,7 +366,7 @@ def _check_read(records_max: int, bytes_max: int, wait_ms: int) -> None:
         raise ValidationFailed.at("/wait_seconds", "must be 0 to 20", "out_of_range")
 
 
-def _spelled(where: ReadFrom, records_max: int, bytes_max: int) -> ReadRequest:
+def _read_request(where: ReadFrom, records_max: int, bytes_max: int) -> ReadRequest:
     match where:
         case ReadFrom(offset=int(offset), time_ms=None, tail=None):
             return ReadRequest("offset", offset, records_max, bytes_max)

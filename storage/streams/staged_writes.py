@@ -35,7 +35,7 @@ from storage.postgres.repositories.staged_writes import Write, WriteRows
 from storage.streams.append_rules import check_records, timed
 from storage.streams.engine import Streams
 
-_PLACE_BITS = (
+_INDEX_BITS = (
     24  # of a sequence: a file has fewer records than that, and a batch fewer than 2^29 files
 )
 _ID_BYTES = 16
@@ -75,9 +75,9 @@ class StagedWrites:
             count += len(records)
         if count == 0:
             raise ValidationFailed.at("/data", "Stage at least one record", "too_few")
-        if count >= 1 << _PLACE_BITS:
+        if count >= 1 << _INDEX_BITS:
             raise ValidationFailed.at(
-                "/data", f"At most {(1 << _PLACE_BITS) - 1} records", "too_many"
+                "/data", f"At most {(1 << _INDEX_BITS) - 1} records", "too_many"
             )
 
     def _put(self, path: str, encoded: bytes) -> None:
@@ -149,7 +149,7 @@ class StagedWrites:
         """Append one file's records; return their number."""
         path = _path(stream, write.staged[write.parts])
         encoded = await asyncio.to_thread(self._read, path)
-        base, count = write.parts << _PLACE_BITS, 0
+        base, count = write.parts << _INDEX_BITS, 0
         for records in await asyncio.to_thread(_read_all, encoded):
             sequences = range(base + count, base + count + len(records))
             await self._streams.append_idempotent(
@@ -180,7 +180,7 @@ class StagedWrites:
 
     async def delete_old(self) -> int:
         """Delete the records of batches that were done long ago; return their number."""
-        return await self._rows.forget(self._clock.now_ms() - limits.WRITE_RETENTION_MS)
+        return await self._rows.delete_finished(self._clock.now_ms() - limits.WRITE_RETENTION_MS)
 
     async def _writable(self, name: StreamName) -> Stream:
         stream = await self._catalog.stream(name)

@@ -12,11 +12,11 @@ from storage.domain.timeseries.samples import QUEUE, GroupSample, QueueSample, S
 from storage.postgres.repositories.sampled_resources import (
     Holes,
     MeasuredGroup,
-    MeasuredPlace,
     MeasuredQueue,
     MeasuredRows,
     MeasuredShard,
     MeasuredStream,
+    SampledPosition,
 )
 from storage.redis.counters.timeseries import HotSeries, HotShard
 from storage.redis.keys import LogAddress
@@ -60,7 +60,7 @@ class GroupObservation(NamedTuple):
     group: MeasuredGroup
     lag_records: int
     unread_at_ms: int | None
-    places: Baseline
+    positions: Baseline
 
 
 class ResourceCollector:
@@ -78,7 +78,7 @@ class ResourceCollector:
 
     async def _queue(self, queue: MeasuredQueue) -> Observation | None:
         now = self._clock.script_time()
-        counts = await self._hot.look_at_queue(queue.namespace, queue.log_id, now)
+        counts = await self._hot.sample_queue(queue.namespace, queue.log_id, now)
         if counts is None:
             return None
         values = _queue_values(counts) if counts else _NO_MESSAGES
@@ -95,7 +95,7 @@ class ResourceCollector:
         holes = await self._rows.holes([shard.log_id for shard in read]) if read else {}
         requests = [_Request(stream, groups.get(stream.stream_id, ())) for stream in streams]
         results = await together(self._stream, requests)
-        cold = [place for one in results for place in one.cold()]
+        cold = [position for one in results for position in one.cold()]
         since = await self._rows.archived_since(cold) if cold else []
         archived_since = dict(zip(cold, since, strict=True))
         return [one.seen(holes, archived_since) for one in results]
@@ -104,21 +104,21 @@ class ResourceCollector:
         shards = [self._shard(request, shard) for shard in request.stream.shards]
         return _Result(request, await asyncio.gather(*shards))
 
-    async def _shard(self, request: "_Request", shard: MeasuredShard) -> "_FoundShard":
+    async def _shard(self, request: "_Request", shard: MeasuredShard) -> "_ShardResult":
         log = LogAddress(request.stream.namespace, shard.log_id)
         begins = [await self._begins(log, shard, group) for group in request.groups]
-        places = [0 if place is None else place for place in begins]
+        positions = [0 if position is None else position for position in begins]
         if shard.archived is not None:
-            places.append(shard.archived)
-        return _FoundShard(shard, begins, await self._hot.look_at_shard(log, places))
+            positions.append(shard.archived)
+        return _ShardResult(shard, begins, await self._hot.sample_shard(log, positions))
 
     async def _begins(
         self, log: LogAddress, shard: MeasuredShard, group: MeasuredGroup
     ) -> int | None:
         """Return the next offset that a group reads; None for the oldest."""
-        place = next((one for one in group.places if one.shard == shard.index), _UNKNOWN)
-        if place.committed is not None or group.start_time_ms is None:
-            return place.committed
+        position = next((one for one in group.positions if one.shard == shard.index), _UNKNOWN)
+        if position.committed is not None or group.start_time_ms is None:
+            return position.committed
         try:
             read = await self._logs.read(
                 log, "time", group.start_time_ms, records_max=1, bytes_max=1
@@ -133,7 +133,7 @@ class _Request(NamedTuple):
     groups: Sequence[MeasuredGroup]
 
 
-class _FoundShard(NamedTuple):
+class _ShardResult(NamedTuple):
     """A shard, the offset at which each group continues in it, and its log."""
 
     shard: MeasuredShard
@@ -147,7 +147,7 @@ class _FoundShard(NamedTuple):
         archived = self.shard.archive_start
         return hot if archived is None else min(hot, archived)
 
-    def place(self, nth: int) -> int:
+    def position(self, nth: int) -> int:
         """Return the offset at which the group continues."""
         begins = self.begins[nth]
         return self.start if begins is None else begins
@@ -155,17 +155,17 @@ class _FoundShard(NamedTuple):
 
 class _Result(NamedTuple):
     request: _Request
-    shards: Sequence[_FoundShard]
+    shards: Sequence[_ShardResult]
 
     def cold(self) -> list[tuple[LogId, int, int]]:
         """Return (stream id, shard, offset) where groups continue in records only in the archive."""
         stream_id = self.request.stream.stream_id
         return [
-            (stream_id, found.shard.index, max(found.place(nth), found.start))
+            (stream_id, found.shard.index, max(found.position(nth), found.start))
             for found in self.shards
             if found.log is not None
             for nth in range(len(found.begins))
-            if max(found.place(nth), found.start) < found.log.start
+            if max(found.position(nth), found.start) < found.log.start
         ]
 
     def seen(
@@ -184,23 +184,25 @@ class _Result(NamedTuple):
         holes: Holes,
         since: Mapping[tuple[LogId, int, int], int | None],
     ) -> GroupObservation:
-        lag, unread, places = 0, [], []
-        for found_shard in self.shards:
-            if found_shard.log is None:
+        lag, unread, positions = 0, [], []
+        for shard_result in self.shards:
+            if shard_result.log is None:
                 continue
-            position = max(found_shard.place(nth), found_shard.start)
+            position = max(shard_result.position(nth), shard_result.start)
             lag += without_holes(
-                position, found_shard.log.next, holes.get(found_shard.shard.log_id, [])
+                position, shard_result.log.next, holes.get(shard_result.shard.log_id, [])
             )
-            cold = (self.request.stream.stream_id, found_shard.shard.index, position)
-            unread.append(since[cold] if cold in since else found_shard.log.waits_since_ms[nth])
-            has_committed = found_shard.begins[nth] is not None
-            places.append((found_shard.shard.index, found_shard.place(nth), int(has_committed)))
+            cold = (self.request.stream.stream_id, shard_result.shard.index, position)
+            unread.append(since[cold] if cold in since else shard_result.log.waits_since_ms[nth])
+            has_committed = shard_result.begins[nth] is not None
+            positions.append(
+                (shard_result.shard.index, shard_result.position(nth), int(has_committed))
+            )
         waits = [since_ms for since_ms in unread if since_ms is not None]
-        return GroupObservation(group, lag, min(waits) if lag and waits else None, tuple(places))
+        return GroupObservation(group, lag, min(waits) if lag and waits else None, tuple(positions))
 
 
-_UNKNOWN = MeasuredPlace(-1, None, None, False)
+_UNKNOWN = SampledPosition(-1, None, None, False)
 
 
 _NO_MESSAGES = QUEUE.values(QueueSample())
@@ -214,13 +216,13 @@ _COUNTED = (
 )
 """Counts in the order of sample_queue.lua."""
 
-_PLACES = tuple(_COUNTED.index(name) for name in QUEUE.names)
+_QUEUE_INDEXES = tuple(_COUNTED.index(name) for name in QUEUE.names)
 _OLDEST = QUEUE.names.index("oldest_ready_at_ms")
 
 
 def _queue_values(counts: Sequence[int]) -> Values:
-    values: list[int | None] = [counts[place] for place in _PLACES]
-    if counts[_PLACES[_OLDEST]] < 0:
+    values: list[int | None] = [counts[position] for position in _QUEUE_INDEXES]
+    if counts[_QUEUE_INDEXES[_OLDEST]] < 0:
         values[_OLDEST] = None
     return tuple(values)
 
@@ -247,7 +249,7 @@ def stream_sample(seen: StreamObservation, records_in: int, bytes_in: int) -> St
     )
 
 
-_TAKEN_WIDTH, _READ_WIDTH = 5, 3
+_PRODUCED_WIDTH, _CONSUMED_WIDTH = 5, 3
 """Observations stored by another version in another format are ignored."""
 
 
@@ -265,7 +267,7 @@ def produced_delta(before: Baseline, now: Baseline) -> tuple[int, int]:
 
     Offsets that an epoch jumped over do not count.
     """
-    before_by_shard = {one[0]: one for one in before if len(one) == _TAKEN_WIDTH}
+    before_by_shard = {one[0]: one for one in before if len(one) == _PRODUCED_WIDTH}
     records = bytes_added = 0
     for shard, next_offset, size, epoch, _ in now:
         _, next_before, size_before, epoch_before, _ = before_by_shard.get(
@@ -282,7 +284,7 @@ def consumed_delta(before: Baseline, now: Baseline) -> int:
 
     A reset to an earlier offset counts nothing.
     """
-    before_by_shard = {one[0]: one[1] for one in before if len(one) == _READ_WIDTH}
+    before_by_shard = {one[0]: one[1] for one in before if len(one) == _CONSUMED_WIDTH}
     return sum(
         max(0, offset - before_by_shard.get(shard, offset))
         for shard, offset, has_committed in now
@@ -292,7 +294,9 @@ def consumed_delta(before: Baseline, now: Baseline) -> int:
 
 def group_sample(seen: GroupObservation, committed: int) -> GroupSample:
     """Return a group's sample, given the total that it has committed."""
-    commits = [one.committed_at_ms for one in seen.group.places if one.committed_at_ms is not None]
+    commits = [
+        one.committed_at_ms for one in seen.group.positions if one.committed_at_ms is not None
+    ]
     return GroupSample(
         lag_records=seen.lag_records,
         unread_at_ms=seen.unread_at_ms,

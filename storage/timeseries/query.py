@@ -64,7 +64,7 @@ class _ChartWindow:
         return self.ring.chunks(self.first, self.last)
 
 
-class ShardPlace(NamedTuple):
+class HotShardExtent(NamedTuple):
     """A shard's oldest offset in the hot store, and the next one to be written."""
 
     shard: int
@@ -88,8 +88,8 @@ class TimeSeriesQuery:
         self._catalog = catalog
         self._groups = groups
         self._clock = clock
-        self._ticks_known: TtlCache[dict[int, Tick]] = TtlCache(limits.SERIES_CACHE_MS, clock)
-        self._latest_known: TtlCache[Any] = TtlCache(limits.SERIES_CACHE_MS, clock)
+        self._ticks_cache: TtlCache[dict[int, Tick]] = TtlCache(limits.SERIES_CACHE_MS, clock)
+        self._latest_cache: TtlCache[Any] = TtlCache(limits.SERIES_CACHE_MS, clock)
 
     async def sample(self) -> int:
         """Measure everything, at most once in ten seconds over all processes.
@@ -116,10 +116,10 @@ class TimeSeriesQuery:
     ) -> dict[QueueName, Samples]:
         """Return the charts of the queues that exist; at most SERIES_PAGE_MAX queues."""
 
-        async def ask(name: QueueName) -> str:
+        async def id_of(name: QueueName) -> str:
             return (await self._catalog.queue(name)).log_id
 
-        return await self._of_page(QUEUE, queues, ask, window_ms, now_ms)
+        return await self._of_page(QUEUE, queues, id_of, window_ms, now_ms)
 
     async def of_stream(
         self, stream: StreamName, window_ms: int, *, now_ms: int | None = None
@@ -136,10 +136,10 @@ class TimeSeriesQuery:
     ) -> dict[StreamName, Samples]:
         """Return the charts of the streams that exist; at most SERIES_PAGE_MAX streams."""
 
-        async def ask(name: StreamName) -> str:
+        async def id_of(name: StreamName) -> str:
             return (await self._catalog.stream(name)).stream_id
 
-        return await self._of_page(STREAM, streams, ask, window_ms, now_ms)
+        return await self._of_page(STREAM, streams, id_of, window_ms, now_ms)
 
     async def of_group(
         self, group: GroupName, window_ms: int, *, now_ms: int | None = None
@@ -165,7 +165,7 @@ class TimeSeriesQuery:
         self,
         shape: Shape[S],
         names: Sequence[N],
-        ask: Callable[[N], Awaitable[str]],
+        id_of: Callable[[N], Awaitable[str]],
         window_ms: int,
         now_ms: int | None,
     ) -> dict[N, Samples]:
@@ -175,7 +175,7 @@ class TimeSeriesQuery:
             await self._latest_samples(shape, names[: limits.SERIES_PAGE_MAX])
         ).items():
             with suppress(QueueNotFound, StreamNotFound):
-                ids.append((name, latest.resource_id if latest else await ask(name)))
+                ids.append((name, latest.resource_id if latest else await id_of(name)))
         return await self._of(shape, ids, window_ms, now_ms)
 
     async def _of(
@@ -271,7 +271,7 @@ class TimeSeriesQuery:
             chunks = await self._hot.chunks("", DEPLOYMENT, window.ring, window.chunks)
             return ticks_of(chunks, window.ring)
 
-        return await self._ticks_known.get((window.ring.nth, window.chunks), read)
+        return await self._ticks_cache.get((window.ring.nth, window.chunks), read)
 
     # Latest samples
 
@@ -296,20 +296,20 @@ class TimeSeriesQuery:
         """
         return await self._latest(GROUP, namespace)
 
-    async def latest_shards(self, namespace: str) -> Mapping[str, Sequence[ShardPlace]]:
+    async def latest_shards(self, namespace: str) -> Mapping[str, Sequence[HotShardExtent]]:
         """Return the extents of the shards of each stream of a namespace, by the stream's name.
 
         As of the latest sample.
         """
 
-        async def read() -> dict[str, tuple[ShardPlace, ...]]:
+        async def read() -> dict[str, tuple[HotShardExtent, ...]]:
             latest = await self._hot.latest(namespace, STREAM.kind)
             return {
-                name: tuple(ShardPlace(one[0], one[4], one[1]) for one in stream.behind)
+                name: tuple(HotShardExtent(one[0], one[4], one[1]) for one in stream.behind)
                 for name, stream in latest.items()
             }
 
-        cache: TtlCache[dict[str, tuple[ShardPlace, ...]]] = self._latest_known
+        cache: TtlCache[dict[str, tuple[HotShardExtent, ...]]] = self._latest_cache
         return await cache.get(("shards", namespace), read)
 
     async def latest_namespaces(self) -> Latest[TotalSample]:
@@ -326,7 +326,7 @@ class TimeSeriesQuery:
             }
             return Latest(_measured_at(deployment), by_name)
 
-        cache: TtlCache[Latest[S]] = self._latest_known
+        cache: TtlCache[Latest[S]] = self._latest_cache
         return await cache.get((shape.kind, namespace), read)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from storage.domain.timeseries.changes import LONGER, Looked, ResourceState
+from storage.domain.timeseries.changes import LONGER, ResourceState, SlotProgress
 from storage.domain.timeseries.rollup import Row, Tick, decode_row, read_chunk, rows_of, width
 from storage.domain.timeseries.samples import FINEST, GROUP, QUEUE, STREAM, TOTAL, Ring, Shape
 from storage.redis.counters.timeseries import HotSeries, LatestSample
@@ -19,7 +19,7 @@ Place = tuple[str, str]
 class SamplerState:
     """The sampler's state: all samples up to a slot.
 
-    `looked`: the longer rings' slots in progress, none before the first observation; `open`: the resources that have to be
+    `progress`: the longer rings' slots in progress, none before the first observation; `open`: the resources that have to be
     added up when those slots are over.
     """
 
@@ -28,7 +28,7 @@ class SamplerState:
         self.resources: dict[str, dict[Place, ResourceState]] = {
             shape.kind: {} for shape in (*KINDS, TOTAL)
         }
-        self.looked: list[Looked] = []
+        self.progress: list[SlotProgress] = []
         self.open: list[dict[int, tuple[str, ResourceState]]] = [{} for _ in LONGER]
 
     def open_bucket(self, namespace: str, resource: ResourceState, nth: int) -> None:
@@ -76,7 +76,7 @@ async def _go_on(hot: HotSeries, memory: SamplerState, claimed: int) -> None:
     numbers = FINEST.chunks(first, claimed)
     measured = ticks_of(await hot.chunks("", DEPLOYMENT, FINEST, numbers), FINEST)
     ticks = {slot: measured[slot] for slot in sorted(measured) if first <= slot <= memory.slot}
-    memory.looked = [_looked(ring, memory.slot, ticks) for ring in LONGER]
+    memory.progress = [_slot_progress(ring, memory.slot, ticks) for ring in LONGER]
 
     async def one(place: Place, resource: ResourceState) -> None:
         namespace = place[0]
@@ -91,7 +91,7 @@ async def _go_on(hot: HotSeries, memory: SamplerState, claimed: int) -> None:
             stood = rows[memory.slot]
             resource.values = None if stood is None else decode_row(resource.shape, stood)
         for ring in LONGER:
-            _look_again(resource, ring, memory.slot, ticks, rows)
+            _replay_changes(resource, ring, memory.slot, ticks, rows)
 
     busy = []
     for of_kind in memory.resources.values():
@@ -115,13 +115,13 @@ def _within(ring: Ring, slot: int, ticks: Iterable[int]) -> list[int]:
     return [tick for tick in ticks if tick * FINEST.step_ms >= begin]
 
 
-def _looked(ring: Ring, slot: int, ticks: Mapping[int, Tick]) -> Looked:
+def _slot_progress(ring: Ring, slot: int, ticks: Mapping[int, Tick]) -> SlotProgress:
     within = _within(ring, slot, ticks)
     last_at_ms = ticks[within[-1]].at_ms if within else 0
-    return Looked(ring.slot(slot * FINEST.step_ms), len(within), last_at_ms)
+    return SlotProgress(ring.slot(slot * FINEST.step_ms), len(within), last_at_ms)
 
 
-def _look_again(
+def _replay_changes(
     resource: ResourceState,
     ring: Ring,
     slot: int,
@@ -130,9 +130,9 @@ def _look_again(
 ) -> None:
     before: Row | None = None
     last_at_ms = 0
-    for looks, tick in enumerate(_within(ring, slot, ticks)):
+    for samples, tick in enumerate(_within(ring, slot, ticks)):
         row = rows[tick]
-        if looks and row != before:
+        if samples and row != before:
             stood = None if before is None else decode_row(resource.shape, before)
-            resource.changed(ring, Looked(0, looks, last_at_ms), stood)
+            resource.changed(ring, SlotProgress(0, samples, last_at_ms), stood)
         before, last_at_ms = row, ticks[tick].at_ms

@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from storage.domain import limits
-from storage.domain.timeseries.changes import LONGER, Addition, Looked, ResourceState
-from storage.domain.timeseries.rollup import looked_at
+from storage.domain.timeseries.changes import LONGER, Addition, ResourceState, SlotProgress
+from storage.domain.timeseries.rollup import is_sampled
 from storage.domain.timeseries.samples import (
     FINEST,
     TOTAL,
@@ -64,7 +64,7 @@ class SampleRound:
 
     def due(self, resources: Iterable[_R]) -> list[_R]:
         """Return the resources that are due in this slot."""
-        return [one for one in resources if looked_at(one[2], self._slot, self.parts)]
+        return [one for one in resources if is_sampled(one[2], self._slot, self.parts)]
 
     # Observations
 
@@ -95,8 +95,8 @@ class SampleRound:
     ) -> None:
         """Add the changes of a resource, and store its latest sample."""
         before = (resource.rates, resource.behind)
-        additions = resource.look(
-            values, self.at_ms, self.memory.looked, parts=self.parts, forced=self._forced
+        additions = resource.record(
+            values, self.at_ms, self.memory.progress, parts=self.parts, forced=self._forced
         )
         resource.behind = behind
         if additions:
@@ -140,18 +140,18 @@ class SampleRound:
 
     def close_longer(self) -> None:
         """Add up the slots of the longer rings that are over."""
-        if not self.memory.looked:
-            self.memory.looked = [Looked(ring.slot(self.at_ms), 0, 0) for ring in LONGER]
+        if not self.memory.progress:
+            self.memory.progress = [SlotProgress(ring.slot(self.at_ms), 0, 0) for ring in LONGER]
         for nth, ring in enumerate(LONGER):
-            looked, now = self.memory.looked[nth], ring.slot(self.at_ms)
-            if looked.slot != now:
-                self._close(nth, looked)
-                self.memory.looked[nth] = Looked(now, 0, looked.last_at_ms)
+            progress, now = self.memory.progress[nth], ring.slot(self.at_ms)
+            if progress.slot != now:
+                self._close(nth, progress)
+                self.memory.progress[nth] = SlotProgress(now, 0, progress.last_at_ms)
 
-    def _close(self, nth: int, looked: Looked) -> None:
+    def _close(self, nth: int, progress: SlotProgress) -> None:
         opened, self.memory.open[nth] = self.memory.open[nth], {}
         for namespace, resource in opened.values():
-            additions, unsettled = resource.close(LONGER[nth], looked)
+            additions, unsettled = resource.close(LONGER[nth], progress)
             if additions:
                 self._add(namespace, resource, additions)
             if unsettled:
@@ -192,8 +192,9 @@ class SampleRound:
             parts=self.parts,
         )
         self.record(TOTAL, Observation("", "", DEPLOYMENT, TOTAL.values(total)))
-        self.memory.looked = [
-            Looked(looked.slot, looked.looks + 1, self.at_ms) for looked in self.memory.looked
+        self.memory.progress = [
+            SlotProgress(progress.slot, progress.samples + 1, self.at_ms)
+            for progress in self.memory.progress
         ]
 
     def _total(self, namespace: str, resource_id: str) -> TotalSample | None:

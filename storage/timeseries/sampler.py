@@ -1,14 +1,14 @@
-"""Sampler: one process observes everything every few seconds, and records the changes.
+"""Sampler: one process samples everything every few seconds, and records the changes.
 
     claim     a slot; only the process that has it measures. Had another process the one before, its state is loaded
-    look      at each queue, shard and group (`storage.timeseries.collector`)
-    add       to the chunks of what changed; a slot of a longer ring that is over is added up (`series_memory`)
-    keep      the latest sample of each; drop what was deleted
+    sample    each queue, shard and group (`storage.timeseries.collector`)
+    add       to the chunks of what changed; a slot of a longer ring that is over is added up (`storage.domain.timeseries.changes`)
+    store     the latest sample of each; delete those of deleted resources
     total     namespaces, then the deployment, whose own series has a row for each slot that was measured
     finish    the slot
 
 A crash in between leaves a slot that was claimed and not finished: some of the latest samples may be missing in the
-rings, so the next look continues from the last finished slot, and adds everything once, whether it changed or not. What
+rings, so the next round continues from the last finished slot, and adds everything once, whether it changed or not. What
 was written to a stream, or committed by a group, between those two slots is then in no count.
 """
 
@@ -82,7 +82,7 @@ class Sampler:
         claimed = await self._hot.claim(slot, self._owner)
         if not claimed.mine:
             return 0
-        memory, self._memory = self._memory, None  # after any error the next look loads it again
+        memory, self._memory = self._memory, None  # after any error the next round loads it again
         whole = claimed.previous_slot == claimed.done
         mine = claimed.after_me and memory is not None and memory.slot == claimed.done
         if memory is None or not mine or not whole:
@@ -165,10 +165,10 @@ def _record_stream(sample_round: SampleRound, seen: StreamObservation) -> None:
     for seen_group in seen.groups:
         namespace, name, group_id, *_ = seen_group.group
         previous = sample_round.last_state(GROUP, namespace, name, group_id)
-        committed = consumed_delta(previous.behind if previous else (), seen_group.places)
+        committed = consumed_delta(previous.behind if previous else (), seen_group.positions)
         values = GROUP.values(group_sample(seen_group, _count(previous, "committed") + committed))
         sample_round.record(
-            GROUP, Observation(namespace, name, group_id, values, seen_group.places)
+            GROUP, Observation(namespace, name, group_id, values, seen_group.positions)
         )
 
 

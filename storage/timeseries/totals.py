@@ -1,6 +1,6 @@
 """Totals of the queues, streams and groups of a namespace, and of all namespaces.
 
-Levels are recomputed at each look. Counts never decrease, whatever is deleted: the increase of each is added to them.
+Levels are recomputed in each round. Counts never decrease, whatever is deleted: the increase of each is added to them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -129,7 +129,11 @@ def ticks_of(chunks: Mapping[int, bytes], ring: Ring) -> dict[int, Tick]:
 
     In a longer slot each resource was measured.
     """
-    wide, sampled_column, parts = width(TOTAL), _place("sampled_at_ms"), _place("parts")
+    wide, sampled_column, parts = (
+        width(TOTAL),
+        _column_index("sampled_at_ms"),
+        _column_index("parts"),
+    )
     ticks: dict[int, Tick] = {}
     for number, packed in chunks.items():
         for slot, row in read_chunk(packed, number * ring.chunk_slots, wide).rows.items():
@@ -137,7 +141,7 @@ def ticks_of(chunks: Mapping[int, bytes], ring: Ring) -> dict[int, Tick]:
     return ticks
 
 
-def _place(name: str) -> int:
+def _column_index(name: str) -> int:
     """Return the index of a plain column of totals in a row."""
     before = TOTAL.columns[: TOTAL.names.index(name)]
     return sum(2 if column.measure is Measure.PEAK else 1 for column in before)

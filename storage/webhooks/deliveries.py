@@ -115,7 +115,7 @@ class WebhookDeliveries:
 
     async def deregister(self, deliverer: str) -> None:
         """Remove a deliverer permanently, after it released its leases."""
-        await self._rows.forget_deliverer(deliverer, limits.DAY_MS)
+        await self._rows.remove_deliverer(deliverer, limits.DAY_MS)
 
     def _now(self) -> int | None:
         """Return the time for queries, or None to use the database's, so that all processes agree."""
@@ -171,7 +171,7 @@ class WebhookDeliveries:
 
     async def delete_old(self) -> int:
         """Run one bounded round of log retention, for the sweeper; return the deleted entries."""
-        return await self._rows.forget(self._clock.now_ms(), limits.WEBHOOK_LOG_DELETES)
+        return await self._rows.delete_expired(self._clock.now_ms(), limits.WEBHOOK_LOG_DELETES)
 
     async def event(self, webhook: Webhook, event_id: str) -> tuple[WebhookDelivery, Event]:
         """Return a delivery and its event, with the payload from its source or from the log.
@@ -194,7 +194,7 @@ class WebhookDeliveries:
             content_type=payload.content_type,
             headers=payload.headers,
             at_ms=delivery.event_at_ms,
-            place=delivery.place,
+            location=delivery.location,
             key=delivery.key,
             group=delivery.group,
             stream=stream,
@@ -212,15 +212,15 @@ class WebhookDeliveries:
     async def _payload(
         self, webhook: Webhook, delivery: WebhookDelivery, stream: str
     ) -> Payload | None:
-        if delivery.place is None:
+        if delivery.location is None:
             return None
         if webhook.spec.source.kind is SourceKind.QUEUE:
             queue = QueueName(webhook.spec.source.name, webhook.name.namespace)
-            return await self._message(queue, str(delivery.place.offset), delivery.event_id)
-        if not stream or delivery.place.shard is None:
+            return await self._message(queue, str(delivery.location.offset), delivery.event_id)
+        if not stream or delivery.location.shard is None:
             return None
         name = StreamName(stream, webhook.name.namespace)
-        return await self._record(name, delivery.place.shard, delivery.place.offset)
+        return await self._record(name, delivery.location.shard, delivery.location.offset)
 
     async def _message(self, queue: QueueName, word: str, message_id: str) -> Payload | None:
         for look in (self._inspector.show, self._dead_letters.get):

@@ -77,13 +77,13 @@ class Webhooks:
         await self._check_source(name, spec)
         now_ms = self._clock.now_ms()
         async with self._rows.named(name) as named:
-            if named.found is None:
+            if named.stored is None:
                 _check_version(None, if_match)
                 return await self._create(named, name, spec, now_ms)
-            _check_version(named.found.webhook, if_match)
+            _check_version(named.stored.webhook, if_match)
             if create_only:
                 raise PreconditionFailed(f"Webhook '{name.name}' already exists.")
-            return await self._replace(named, named.found, spec, now_ms), None
+            return await self._replace(named, named.stored, spec, now_ms), None
 
     async def _create(
         self, named: NamedWebhook, name: WebhookName, spec: WebhookSpec, now_ms: int
@@ -155,7 +155,7 @@ class Webhooks:
         Raises PreconditionFailed.
         """
         async with self._rows.named(name) as named:
-            stored = _required(named.found, name)
+            stored = _required(named.stored, name)
             _check_version(stored.webhook, if_match)
             await named.delete()
 
@@ -187,7 +187,7 @@ class Webhooks:
             raise ValidationFailed.at("/overlap_seconds", f"must be 0 to {most}", "out_of_range")
         now_ms = self._clock.now_ms()
         async with self._rows.named(name) as named:
-            stored = _required(named.found, name)
+            stored = _required(named.stored, name)
             webhook, old = stored.webhook, await named.secrets()
             secret, until_ms = Secret(_new_secret(), now_ms), now_ms + overlap_ms
             number = old[0].number + 1 if old else 1
@@ -209,7 +209,7 @@ class Webhooks:
         """
         now_ms = self._clock.now_ms()
         async with self._rows.named(name) as named:
-            stored = _required(named.found, name)
+            stored = _required(named.stored, name)
             webhook = stored.webhook
             enabled = replace(
                 _next_version(webhook, now_ms),

@@ -21,7 +21,7 @@ class WebhookSecrets:
 
     def encrypt_secret(self, webhook_id: str, number: int, secret: Secret) -> SealedSecret:
         """Encrypt a secret for storage."""
-        sealed = self._box.encrypt(secret.word.encode(), webhook_id)
+        sealed = self._box.encrypt(secret.value.encode(), webhook_id)
         return SealedSecret(number, sealed, secret.created_at_ms, secret.expires_at_ms)
 
     def encrypt_headers(self, webhook: Webhook) -> bytes | None:

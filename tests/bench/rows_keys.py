@@ -115,8 +115,8 @@ class Rows:
         self._seconds = seconds
         self._storage = storage
         self._runner = runner
-        self._bearer = {"Authorization": f"Bearer {key.word}"}
-        self._signer = Credentials(pair.id, pair.word)
+        self._bearer = {"Authorization": f"Bearer {key.token}"}
+        self._signer = Credentials(pair.id, pair.token)
         self._wanted = FIRST_GUESS * seconds
         self._message = payloads.message_as_json()
         self._digests: list[str] = []

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.one_store
 async def test_logout_ends_the_session(secured_service: Page, service: Service):
     viewer = await service.key(Role.VIEWER)
     await secured_service.goto("/ui/queues?state=dead")
-    await log_in(secured_service, viewer.word)
+    await log_in(secured_service, viewer.token)
     await expect(secured_service).to_have_url(re.compile("/ui/queues\\?state=dead$"))
     await expect(secured_service.get_by_text("Read-only")).to_be_visible()
 
@@ -62,7 +62,7 @@ async def test_browser_without_cookies_is_told_to_allow_them(
 
     await secured_service.route("**/v1/sessions", without_cookie)
     await secured_service.goto("/ui")
-    await log_in(secured_service, (await service.key(Role.VIEWER)).word)
+    await log_in(secured_service, (await service.key(Role.VIEWER)).token)
 
     await expect(secured_service.locator(".trouble")).to_contain_text("Allow cookies")
     await expect(secured_service).to_have_url(re.compile("/ui/login"))

@@ -175,7 +175,7 @@ async def test_key_is_rotated_and_shown_once(secured_service: Page, service: Ser
     await secured_service.goto(f"/ui/keys/{admin.id}")
     await log_in(secured_service, "msk_nonsense")
     await expect(secured_service.locator(".trouble")).to_be_visible()
-    await log_in(secured_service, admin.word)
+    await log_in(secured_service, admin.token)
 
     await press(secured_service, "Rotate…")
     await secured_service.locator("dialog[open] button.primary").click()

@@ -30,7 +30,7 @@ async def see(service, path: str, **options) -> httpx.Response:
 async def see_as(service, path: str, *roles: Role) -> httpx.Response:
     """Get a page as a caller with these roles."""
     key = await service.key(*roles)
-    headers = {"authorization": f"Bearer {key.word}"}
+    headers = {"authorization": f"Bearer {key.token}"}
     async with httpx.AsyncClient(base_url=service.keys_url, headers=headers) as client:
         return await client.get(path)
 

@@ -106,7 +106,7 @@ async def break_down(stage: Stage, name: str, protocol: QueueProtocol, chance: R
         await stage.pause(chance, SLOWLY_S)
 
 
-async def bury(stage: Stage, name: str, protocol: QueueProtocol, chance: Random) -> None:
+async def tombstone(stage: Stage, name: str, protocol: QueueProtocol, chance: Random) -> None:
     """Receive from the dead-letter queue."""
     while stage.goes_on:
         received = await protocol.receive(MORGUE, 10, wait_s=1, hidden_s=VISIBILITY_S)

@@ -123,7 +123,7 @@ class Workload:
                 )
         await self._run("failing-sender", RestQueues, queue_clients.send_what_fails)
         await self._run("breaker", RestQueues, queue_clients.break_down)
-        await self._run("undertaker", SqsQueues, queue_clients.bury)
+        await self._run("undertaker", SqsQueues, queue_clients.tombstone)
         await self._start_streams()
         await self._start_sockets()
 

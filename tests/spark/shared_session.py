@@ -27,7 +27,7 @@ class SparkOfTheRun:
                 self.close()
                 self._session = await open_session(worker_settings(storage))
                 self.started += 1
-            self._session.tell_tasks(storage)
+            self._session.write_task_settings(storage)
             return Lent(self._session)
 
         return lend

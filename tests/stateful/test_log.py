@@ -23,7 +23,7 @@ from storage.domain.errors import (
     ProducerFenced,
     SequenceOutOfOrder,
 )
-from storage.domain.limits import IDEMPOTENCY_WINDOW_MS, PRODUCER_BATCHES_KEPT
+from storage.domain.limits import IDEMPOTENCY_WINDOW_MS, PRODUCER_BATCHES_MAX
 from storage.domain.log.record_batch import Record
 from storage.domain.names import StreamName
 from storage.domain.streams.stream import AppendCondition, Appended, Producer, ReadFrom, StreamSpec
@@ -141,7 +141,7 @@ class LogMachine(RuleBasedStateMachine):
 
     def repeat(self, append, known: ProducerModel, sequence: int, count: int) -> None:
         recent = {
-            (first, size): offset for first, size, offset in known.batches[-PRODUCER_BATCHES_KEPT:]
+            (first, size): offset for first, size, offset in known.batches[-PRODUCER_BATCHES_MAX:]
         }
         offset = recent.get((sequence, count))
         if offset is None:

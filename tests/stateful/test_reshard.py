@@ -14,7 +14,7 @@ from hypothesis.stateful import (
 )
 
 from storage.domain.errors import DuplicateForgotten, SequenceOutOfOrder, ShardClosed
-from storage.domain.limits import IDEMPOTENCY_WINDOW_MS, MINUTE_MS, PRODUCER_BATCHES_KEPT
+from storage.domain.limits import IDEMPOTENCY_WINDOW_MS, MINUTE_MS, PRODUCER_BATCHES_MAX
 from storage.domain.log.record_batch import Record
 from storage.domain.names import StreamName
 from storage.domain.streams.stream import AppendCondition, Appended, Producer, Shard, StreamSpec
@@ -146,7 +146,7 @@ class ReshardMachine(RuleBasedStateMachine):
                 self.bench.run(append)
             return
         [(shard, line)] = known.items()
-        recent = {(first, size): at for first, size, at in line.batches[-PRODUCER_BATCHES_KEPT:]}
+        recent = {(first, size): at for first, size, at in line.batches[-PRODUCER_BATCHES_MAX:]}
         offset = recent.get(batch)
         if offset is None:
             with pytest.raises(DuplicateForgotten):

@@ -85,6 +85,12 @@ FIELD_TERMS = re.compile(
 )
 """Names of the API that contain one of these words: error codes, statuses and fields."""
 
+FILE_PROTOCOL = {
+    ("storage/parquet/file_reader.py", "tell"): "`io.RawIOBase.tell`",
+    ("storage/parquet/file_writer.py", "tell"): "PyArrow asks a sink for its position by it",
+}
+"""Methods of Python's file protocol, each with the reason."""
+
 NAMED_ELSEWHERE = ("api/rest/schemas/", "storage/postgres/tables.py")
 """Modules whose fields have the names of the REST API or of columns, vague or not."""
 
@@ -148,6 +154,8 @@ def _gestures(file: str, tree: ast.Module) -> Iterator[str]:
     if file.startswith(NAMED_ELSEWHERE):
         return
     for name in _defined_names(tree):
+        if (file, name) in FILE_PROTOCOL:
+            continue
         words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).strip("_").lower()
         if GESTURES.search(words) and not FIELD_TERMS.fullmatch(words):
             yield "gesture-name"

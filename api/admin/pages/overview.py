@@ -72,7 +72,7 @@ async def _seen(storage: Storage, principal: Principal, checks: Mapping[str, str
         died=await _died(storage, [queue.name for queue in closely.values()], mine),
         paused=frozenset(name for name, queue in closely.items() if queue.spec.paused),
         webhooks=[one for one in webhooks if policy.allows(Action.WEBHOOK_LIST, one.name.name)],
-        failed_jobs=_recent(jobs, now_ms) if policy.allows_somewhere(Action.JOB_LIST) else [],
+        failed_jobs=_recent(jobs, now_ms) if policy.allows_any_name(Action.JOB_LIST) else [],
         processes=processes,
         checks=checks,
         sees_deployment=policy.allows(Action.METRICS_READ, "*"),

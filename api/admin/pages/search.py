@@ -56,7 +56,7 @@ async def search(
 
 
 def _may(principal: Principal, action: Action) -> bool:
-    return principal.policy.allows_somewhere(action)
+    return principal.policy.allows_any_name(action)
 
 
 async def _named(storage: Storage, principal: Principal, part: str) -> list[SearchHit]:

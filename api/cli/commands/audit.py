@@ -124,7 +124,7 @@ def _verify(cli: Terminal, recorded: tuple[int, str] | None) -> tuple[Chain, Aud
     chain: Chain | None = None
     for page in _pages(cli, {"order": "oldest"}):
         chain = chain or Chain(whole=page["complete"], recorded=recorded)
-        if fault := chain.look(page["items"]):
+        if fault := chain.check(page["items"]):
             return chain, fault
     assert chain is not None, "there is a first page"
     return chain, None
@@ -154,6 +154,6 @@ async def _verify_local(recorded: tuple[int, str] | None) -> tuple[Chain, AuditF
         while entries := await storage.audit_log.page(
             AuditFilter(), after=chain.seq, limit=limits.PAGE_ITEMS_MAX, oldest_first=True
         ):
-            if fault := chain.look(entry.fields() for entry in entries):
+            if fault := chain.check(entry.fields() for entry in entries):
                 return chain, fault
     return chain, None

@@ -55,7 +55,7 @@ async def list_audit_entries(
         since_ms=None if from_ is None else moment_ms(from_),
         until_ms=None if to is None else moment_ms(to),
     )
-    about = ("audit", principal.namespace, order.value, *map(str, query.told()))
+    about = ("audit", principal.namespace, order.value, *map(str, query.key_values()))
     entries = await storage.audit_log.page(
         query,
         after=decode_cursor(cursor, about, int) if cursor else None,

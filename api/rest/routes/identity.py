@@ -61,7 +61,7 @@ async def log_in(
         raise Unauthenticated("Invalid or expired API key.")
     if (former := session_token(headers)) is not None:
         await storage.credentials.log_out(former)
-    cookie = set_cookie(headers, request.url.scheme, session.word, _SESSION_SECONDS)
+    cookie = set_cookie(headers, request.url.scheme, session.token, _SESSION_SECONDS)
     response.headers["set-cookie"] = cookie
     response.headers["cache-control"] = NO_STORE
     return LoggedInOut.from_domain(session)

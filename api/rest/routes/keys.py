@@ -125,7 +125,7 @@ async def rotate_key(
 def _made(issued: IssuedCredential, secret: NewSecret, response: Response) -> KeyCreated:
     response.headers["etag"] = etag(issued.version)
     response.headers["cache-control"] = NO_STORE
-    return KeyCreated.of(issued, secret.word)
+    return KeyCreated.of(issued, secret.token)
 
 
 def _shown(issued: IssuedCredential, response: Response) -> KeyOut:

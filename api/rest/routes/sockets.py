@@ -46,4 +46,4 @@ async def close_socket(socket: SocketId, storage: StorageDep, principal: Princip
 
     What the session holds is released. Its process closes the connection within three seconds. The client can reconnect.
     """
-    await storage.presence.ask_to_close(principal.namespace, socket)
+    await storage.presence.request_close(principal.namespace, socket)

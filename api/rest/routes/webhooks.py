@@ -155,7 +155,7 @@ async def rotate_webhook_secret(
     """
     secret, old_until_ms = await storage.webhooks.rotate(webhook, to_ms(rotation.overlap_seconds))
     return SecretOut(
-        secret=secret.word,
+        secret=secret.value,
         created_at=rfc3339(secret.created_at_ms),
         old_secret_expires_at=None if old_until_ms is None else rfc3339(old_until_ms),
     )

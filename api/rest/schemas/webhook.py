@@ -199,7 +199,7 @@ class WebhookStored(WebhookOut):
 
     @classmethod
     def of(cls, webhook: Webhook, secret: Secret | None) -> Self:
-        return cls(**_webhook_fields(webhook), secret=None if secret is None else secret.word)
+        return cls(**_webhook_fields(webhook), secret=None if secret is None else secret.value)
 
 
 def _webhook_fields(webhook: Webhook) -> dict[str, Any]:
@@ -295,7 +295,7 @@ class DeliveryOut(BaseModel):
 
     @classmethod
     def from_domain(cls, delivery: WebhookDelivery) -> Self:
-        place = delivery.place
+        place = delivery.location
         return cls(
             id=delivery.event_id,
             status=delivery.status,

@@ -240,7 +240,7 @@ class GroupSubscription(ShardReaders):
         self._give_up(frame.shards)
 
     def _give_up(self, shards: Sequence[int]) -> None:
-        if self._member.give_up(shards):
+        if self._member.release(shards):
             self._beat_now.set()
 
     async def _commit(self, acks: list[Ack]) -> None:

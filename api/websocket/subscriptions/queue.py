@@ -253,7 +253,7 @@ class QueueSubscription:
             if answer.error is None and isinstance(frame, Extend) and answer.visible_at_ms:
                 self._held.extended(handle, answer.visible_at_ms)
             else:
-                self._held.forget(handle)
+                self._held.discard(handle)
 
     async def _answer(self, frame: Settling, settled: Sequence[Settled]) -> None:
         try:
@@ -301,7 +301,7 @@ class QueueSubscription:
         if self._auto_extend and self._pump is not None:
             await self._extend(now_ms)
         for handle in self._held.lapsed(now_ms):
-            self._held.forget(handle)
+            self._held.discard(handle)
 
     async def _check_queue(self) -> None:
         try:
@@ -344,7 +344,7 @@ class QueueSubscription:
             if answer.error is None and answer.visible_at_ms:
                 self._held.extended(handle, answer.visible_at_ms)
             else:
-                self._held.forget(handle)
+                self._held.discard(handle)
                 lost.append(handle)
         if lost:
             try:

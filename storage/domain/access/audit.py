@@ -34,7 +34,7 @@ UNKNOWN = "unknown"
 LOG_IN = "log_in"
 """The operation of an entry about an unauthenticated caller."""
 
-Shown = dict[str, Any]
+Snapshot = dict[str, Any]
 """A definition as plain values, without secrets."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -113,12 +113,12 @@ class AuditRecord(msgspec.Struct, frozen=True, kw_only=True):
     format: int = FORMAT
     call: AuditedCall
     outcome: str
-    before: Shown | None
-    after: Shown | None
+    before: Snapshot | None
+    after: Snapshot | None
     prev_hash: str
     hash: str
 
-    def fields(self) -> Shown:
+    def fields(self) -> Snapshot:
         """Return the entry as the API shows it."""
         call = msgspec.to_builtins(self.call)
         at_ms = call.pop("at_ms")
@@ -146,7 +146,7 @@ class AuditFilter(msgspec.Struct, frozen=True, kw_only=True):
     since_ms: int | None = None
     until_ms: int | None = None
 
-    def told(self) -> tuple[str | int | None, ...]:
+    def key_values(self) -> tuple[str | int | None, ...]:
         """Return the filter as values, for a cursor that is bound to it."""
         return msgspec.structs.astuple(self)
 
@@ -157,8 +157,8 @@ def sealed(
     prev_hash: str,
     call: AuditedCall,
     outcome: str,
-    before: Shown | None,
-    after: Shown | None,
+    before: Snapshot | None,
+    after: Snapshot | None,
 ) -> AuditRecord:
     """Return the entry that follows the one with `prev_hash`."""
     entry = AuditRecord(
@@ -200,13 +200,13 @@ class Chain:
 
     def __init__(self, *, whole: bool, recorded: tuple[int, str] | None = None) -> None:
         self.whole = whole
-        self._known = recorded
+        self._recorded = recorded
         self.seq = 0
         """The last entry checked."""
         self.hash = FIRST_HASH
         """Its hash."""
 
-    def look(self, entries: Iterable[Mapping[str, Any]]) -> AuditFault | None:
+    def check(self, entries: Iterable[Mapping[str, Any]]) -> AuditFault | None:
         """Check the next entries and return the first fault, if any."""
         for fields in entries:
             if fault := self._fault(fields):
@@ -216,9 +216,9 @@ class Chain:
 
     def end(self) -> AuditFault | None:
         """Return a fault if the log ends before the entry that was recorded elsewhere."""
-        if self._known is not None and self.seq < self._known[0]:
+        if self._recorded is not None and self.seq < self._recorded[0]:
             return AuditFault(
-                self.seq + 1, f"is missing: the log previously had an entry {self._known[0]}"
+                self.seq + 1, f"is missing: the log previously had an entry {self._recorded[0]}"
             )
         return None
 
@@ -234,7 +234,7 @@ class Chain:
             )
         if hash_of(fields) != fields["hash"]:
             return AuditFault(seq, "was altered: its hash does not match its content")
-        if self._known and seq == self._known[0] and fields["hash"] != self._known[1]:
+        if self._recorded and seq == self._recorded[0] and fields["hash"] != self._recorded[1]:
             return AuditFault(seq, "does not match the recorded entry: the log was rewritten")
         return None
 
@@ -267,7 +267,9 @@ def outcome(word: str, code: str) -> str:
     return f"{word}:{_plain(code)}"
 
 
-def changes(before: Shown | None, after: Shown | None) -> tuple[Shown | None, Shown | None]:
+def changes(
+    before: Snapshot | None, after: Snapshot | None
+) -> tuple[Snapshot | None, Snapshot | None]:
     """Return the differences between two versions of a definition.
 
     All of it if there was none on one side, None if nothing differs.
@@ -278,7 +280,7 @@ def changes(before: Shown | None, after: Shown | None) -> tuple[Shown | None, Sh
     return (_of(before, names), _of(after, names)) if names else (None, None)
 
 
-def _of(shown: Shown, names: Iterable[str]) -> Shown:
+def _of(shown: Snapshot, names: Iterable[str]) -> Snapshot:
     return {name: shown[name] for name in names if name in shown}
 
 

@@ -28,8 +28,8 @@ import msgspec
 
 from storage.domain import limits
 from storage.domain.access.permissions import (
+    ANONYMOUS,
     GRANTS_OF,
-    NOBODY,
     NOTHING,
     Action,
     Effect,
@@ -52,11 +52,11 @@ _BASE32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 _CHECKSUM_CHARACTERS = 6  # 62^6 is more than 2^32
 _ID_CHARACTERS = 12
 _SECRET_CHARACTERS = 32  # 190 bits: no slow hash is needed
-_WORD_CHARACTERS = 43  # 256 bits
+_TOKEN_CHARACTERS = 43  # 256 bits
 _PAIR_ID_CHARACTERS = 16
 _PAIR_SECRET_CHARACTERS = 40
 _KEY = re.compile(r"msk_([0-9A-Za-z]{12})_([0-9A-Za-z]{32})([0-9A-Za-z]{6})")
-_WORD = re.compile(r"ms[st]_[0-9A-Za-z]{43}([0-9A-Za-z]{6})")
+_TOKEN = re.compile(r"ms[st]_[0-9A-Za-z]{43}([0-9A-Za-z]{6})")
 _PAIR_ID = re.compile(r"MSAK[A-Z2-7]{16}")
 _RESOURCE = re.compile(rf"[A-Za-z0-9_.*?-]{{1,{limits.NAME_CHARACTERS_MAX}}}")
 _KEYS_FOREVER = 0
@@ -170,7 +170,7 @@ class Credential(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     secret: bytes = b""
     rates: Rates | None = None
     expires_ms: int = _KEYS_FOREVER
-    holder: Principal = NOBODY
+    holder: Principal = ANONYMOUS
 
     def __post_init__(self) -> None:
         holder = Principal(
@@ -231,12 +231,12 @@ class Credential(msgspec.Struct, frozen=True, eq=False, kw_only=True):
 class NewSecret(msgspec.Struct, frozen=True):
     """New credential, shown once.
 
-    `word` is an API key as it is sent, or the secret of an access key pair. `secret` is the part that proves it.
+    `token` is an API key as it is sent, or the secret of an access key pair. `secret` is the part that proves it.
     """
 
     id: str
     kind: CredentialKind
-    word: str
+    token: str
     secret: str
 
     def __repr__(self) -> str:
@@ -255,13 +255,13 @@ def new_secret(kind: CredentialKind) -> NewSecret:
         secret = _random(_BASE62, _PAIR_SECRET_CHARACTERS)
         return NewSecret(pair_id, kind, secret, secret)
     key_id, secret = _random(_BASE62, _ID_CHARACTERS), _random(_BASE62, _SECRET_CHARACTERS)
-    word = _with_checksum(f"{KEY_PREFIX}{key_id}_{secret}")
-    return NewSecret(key_id, kind, word, secret)
+    token = _with_checksum(f"{KEY_PREFIX}{key_id}_{secret}")
+    return NewSecret(key_id, kind, token, secret)
 
 
-def new_word(prefix: str) -> str:
+def new_token(prefix: str) -> str:
     """Generate a ticket or a session token."""
-    return _with_checksum(prefix + _random(_BASE62, _WORD_CHARACTERS))
+    return _with_checksum(prefix + _random(_BASE62, _TOKEN_CHARACTERS))
 
 
 def parse_key(token: str) -> tuple[str, str] | None:
@@ -275,9 +275,9 @@ def parse_key(token: str) -> tuple[str, str] | None:
     return match[1], match[2]
 
 
-def is_word(token: str, prefix: str) -> bool:
+def is_token(token: str, prefix: str) -> bool:
     """Return whether the text is well formed as a ticket or a session token."""
-    return token.startswith(prefix) and _WORD.fullmatch(token) is not None and _is_checked(token)
+    return token.startswith(prefix) and _TOKEN.fullmatch(token) is not None and _is_checked(token)
 
 
 def could_be_id(text: str) -> bool:

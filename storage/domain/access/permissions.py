@@ -155,7 +155,7 @@ class Policy:
         self._decided[what, name] = decided
         return decided
 
-    def allows_somewhere(self, action: Action) -> bool:
+    def allows_any_name(self, action: Action) -> bool:
         """Return whether `action` is allowed on any name, so that listing names makes sense."""
         about = [grant for grant in self.grants if grant.names_action(action)]
         everywhere_denied = any(
@@ -214,7 +214,7 @@ class Principal(msgspec.Struct, frozen=True, eq=False):
     rates: Rates | None = None
 
 
-NOBODY = Principal("nobody")
+ANONYMOUS = Principal("nobody")
 """A principal without permissions."""
 
 LOCAL_ADMINISTRATOR = Principal("local-administrator", policy=EVERYTHING, all_namespaces=True)

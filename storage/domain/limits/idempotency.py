@@ -10,7 +10,7 @@ IDEMPOTENCY_LOOKUP_MS = (
 IDEMPOTENCY_KEYS_MAX = 100_000  # per log; beyond it, the oldest half is forgotten early
 PRODUCER_IDLE_MS = DAY_MS  # as Kafka's producer.id.expiration.ms
 PRODUCERS_MAX = 10_000  # per log; beyond it, the idle half is forgotten early
-PRODUCER_BATCHES_KEPT = 5  # as Kafka's NUM_BATCHES_TO_RETAIN
+PRODUCER_BATCHES_MAX = 5  # as Kafka's NUM_BATCHES_TO_RETAIN
 MONOTONIC_WRITERS_MAX = (
     10_000  # per log; beyond it, new writers are rejected, since none may be forgotten
 )

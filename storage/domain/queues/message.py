@@ -162,12 +162,12 @@ class DeathReason(msgspec.Struct, frozen=True):
 class WhichDead(msgspec.Struct, frozen=True, kw_only=True):
     """Filter of dead letters: selects those that match every field that is set.
 
-    `words`: ids or offsets.
+    `references`: ids or offsets, stored as `words`.
     """
 
     reason: str = ""
     group: str = ""
-    words: tuple[str, ...] = ()
+    references: tuple[str, ...] = msgspec.field(default=(), name="words")
 
 
 class MessageState(StrEnum):

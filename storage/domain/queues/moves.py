@@ -28,7 +28,7 @@ class Move(msgspec.Struct, frozen=True, kw_only=True):
 
     `to_move` is the number of messages at the start; `per_second` 0 means no rate limit. With `which_dead`
     it is a redrive: the queue's own dead letters that match become ready again, those behind offset
-    `looked_at` still to be examined.
+    `examined_to` still to be examined.
     """
 
     move_id: str
@@ -41,4 +41,4 @@ class Move(msgspec.Struct, frozen=True, kw_only=True):
     failure: str
     started_at_ms: int
     which_dead: WhichDead | None = None
-    looked_at: int = -1
+    examined_to: int = -1

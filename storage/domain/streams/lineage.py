@@ -29,11 +29,11 @@ class ShardClosedTo(ShardClosed):
     """The shard takes no more records; its children do."""
 
     def __init__(self, children: tuple[Shard, ...]) -> None:
-        super().__init__(children=[_told(child) for child in children])
+        super().__init__(children=[_describe(child) for child in children])
         self.children = children
 
 
-def _told(shard: Shard) -> dict[str, object]:
+def _describe(shard: Shard) -> dict[str, object]:
     """Return a shard as details of an error.
 
     Hash keys are strings: integers in JSON are exact only up to 2^53.

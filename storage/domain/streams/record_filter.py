@@ -105,26 +105,26 @@ def selects(filter_: Filter) -> Selects:
         keys = frozenset(filter_.keys)
         tests.append(lambda _, entry: entry.record.key in keys)
     if filter_.sample is not None:
-        tests.append(_drawn(filter_.sample))
+        tests.append(_sampler(filter_.sample))
     if filter_.headers:
         headers = {name: value.encode() for name, value in filter_.headers.items()}
         tests.append(lambda _, entry: _has_headers(entry, headers))
     if filter_.body:
         conditions = filter_.body
-        tests.append(lambda _, entry: _says(entry.record.data, conditions))
+        tests.append(lambda _, entry: _matches_body(entry.record.data, conditions))
     return lambda shard, entry: all(test(shard, entry) for test in tests)
 
 
-def _drawn(sample: Sample) -> Selects:
+def _sampler(sample: Sample) -> Selects:
     below = int(sample.fraction * _SAMPLES)
 
-    def is_drawn(shard: int, entry: LogRecord) -> bool:
+    def is_sampled(shard: int, entry: LogRecord) -> bool:
         by_key = sample.by is SampleBy.KEY and entry.record.key
         unit = f"key {entry.record.key}" if by_key else f"{shard} {entry.offset}"
         digest = hashlib.blake2b(unit.encode(), digest_size=8).digest()
         return int.from_bytes(digest, "big") < below
 
-    return is_drawn
+    return is_sampled
 
 
 def _has_headers(entry: LogRecord, required: Mapping[str, bytes]) -> bool:
@@ -139,7 +139,7 @@ class _Nothing:
 _NOTHING = _Nothing()
 
 
-def _says(body: bytes, conditions: Sequence[Condition]) -> bool:
+def _matches_body(body: bytes, conditions: Sequence[Condition]) -> bool:
     try:
         value = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -169,8 +169,8 @@ def at_pointer(value: Any, pointer: str) -> Any:
     return value
 
 
-def _is_index(word: str) -> bool:
-    return word.isascii() and word.isdigit() and len(word) < 10 and (word == "0" or word[0] != "0")
+def _is_index(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 10 and (text == "0" or text[0] != "0")
 
 
 def _same(left: Any, right: Any) -> bool:

@@ -216,15 +216,15 @@ class Stream(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return [shards[bisect_right(edges, hash_key(key)) - 1] for key in keys]
 
     @cached_property
-    def _known_places(self) -> dict[str, int]:
+    def _cached_positions(self) -> dict[str, int]:
         return {}
 
-    def places_of(self, keys: Sequence[str]) -> list[int]:
+    def positions_of(self, keys: Sequence[str]) -> list[int]:
         """Return each partition key's shard as a position in `open_shards`.
 
         Repeated keys are looked up in a cache instead of being hashed.
         """
-        cache = self._known_places
+        cache = self._cached_positions
         try:
             return [cache[key] for key in keys]
         except KeyError:

@@ -33,11 +33,11 @@ class Addition(NamedTuple):
     samples: bytes
 
 
-class Looked(NamedTuple):
+class SlotProgress(NamedTuple):
     """Current slot of a longer ring: the number of samples taken in it, and when the last was."""
 
     slot: int
-    looks: int
+    samples: int
     last_at_ms: int
 
 
@@ -69,11 +69,11 @@ class ResourceState:
         self._begun = [-1] * len(RINGS)  # the chunk that certainly exists
         self._last: list[Row | None] = [None] * len(RINGS)  # that chunk's last row, if it is known
 
-    def look(
+    def record(
         self,
         values: Values,
         at_ms: int,
-        longer: Sequence[Looked],
+        longer: Sequence[SlotProgress],
         *,
         parts: int = 1,
         forced: bool = False,
@@ -88,16 +88,16 @@ class ResourceState:
         if values == before and not forced:
             return []
         additions = []
-        for ring, looked in zip(LONGER, longer, strict=True):
-            if self._begun[ring.nth] != ring.chunk(looked.slot):
-                additions.append(self._begin(ring, ring.chunk(looked.slot)))
-            self.changed(ring, looked, before)
+        for ring, progress in zip(LONGER, longer, strict=True):
+            if self._begun[ring.nth] != ring.chunk(progress.slot):
+                additions.append(self._begin(ring, ring.chunk(progress.slot)))
+            self.changed(ring, progress, before)
         additions.append(self._added(FINEST, FINEST.slot(at_ms), encode_row(self.shape, values)))
         if values != before:
             self.values, self.changed_ms = values, at_ms
         return additions
 
-    def changed(self, ring: Ring, looked: Looked, before: Values | None) -> None:
+    def changed(self, ring: Ring, progress: SlotProgress, before: Values | None) -> None:
         """Record that these values ended; they held up to the samples counted so far.
 
         `before` is None for a resource that did not exist.
@@ -105,12 +105,12 @@ class ResourceState:
         span = self._spans[ring.nth]
         if span is None:
             span = self._spans[ring.nth] = SlotAccumulator(
-                self.shape.columns, looked.looks if before is None else 0
+                self.shape.columns, progress.samples if before is None else 0
             )
         if before is not None:
-            span.stood(before, looked.looks, looked.last_at_ms)
+            span.stood(before, progress.samples, progress.last_at_ms)
 
-    def close(self, ring: Ring, looked: Looked) -> tuple[list[Addition], bool]:
+    def close(self, ring: Ring, progress: SlotProgress) -> tuple[list[Addition], bool]:
         """Close a slot of a longer ring and return the additions to write.
 
         Also returns whether the next slot may differ although nothing changes in it.
@@ -121,11 +121,11 @@ class ResourceState:
         self._spans[ring.nth] = None
         row = steady = encode_row(self.shape, values)
         if span is not None:
-            span.stood(values, looked.looks, looked.last_at_ms)
-            row = span.row(values, looked.last_at_ms)
+            span.stood(values, progress.samples, progress.last_at_ms)
+            row = span.row(values, progress.last_at_ms)
         if row == self._last[ring.nth]:
             return [], row != steady
-        return [self._added(ring, looked.slot, row)], row != steady
+        return [self._added(ring, progress.slot, row)], row != steady
 
     def _rates(self, values: Values, at_ms: int, parts: int) -> tuple[float | None, ...]:
         before, ms = self.values, at_ms - self.seen_ms

@@ -25,14 +25,14 @@ Row = tuple[int | None, ...]
 class Tick(msgspec.Struct, frozen=True, gc=False):
     """A measured slot, and when it was measured.
 
-    `parts`: one in this many resources was sampled, according to `looked_at`; in a longer step each was.
+    `parts`: one in this many resources was sampled, according to `is_sampled`; in a longer step each was.
     """
 
     at_ms: int
     parts: int = 1
 
 
-def looked_at(resource_id: str, slot: int, parts: int) -> bool:
+def is_sampled(resource_id: str, slot: int, parts: int) -> bool:
     """Return whether a resource is sampled in that slot.
 
     Totals, which have no id, are sampled in each.
@@ -62,14 +62,14 @@ def encode_row(shape: Shape[Any], values: Values) -> Row:
 def decode_row(shape: Shape[Any], row: Row) -> Values:
     """Return the values of a row of the finest ring, which comes from a single sample."""
     values: list[int | None] = []
-    places = iter(row)
+    numbers = iter(row)
     for column in shape.columns:
-        value = next(places)
+        value = next(numbers)
         match column.measure:
             case Measure.LEVEL:
                 values.append(None if value is None else value // HUNDREDTHS)
             case Measure.PEAK:
-                values.append(next(places))
+                values.append(next(numbers))
             case _:
                 values.append(value)
     return tuple(values)
@@ -96,12 +96,12 @@ class SlotAccumulator:
         self._most: list[int | None] = [None] * len(columns)
         self._longest = [-1] * len(columns)
 
-    def stood(self, values: Values, looks: int, last_at_ms: int) -> None:
-        """Record that these values held up to and excluding sample number `looks`.
+    def stood(self, values: Values, end_sample: int, last_at_ms: int) -> None:
+        """Record that these values held up to and excluding sample number `end_sample`.
 
         `last_at_ms` is the time of the last of these samples.
         """
-        stood_for, self._upto = looks - self._upto, looks
+        stood_for, self._upto = end_sample - self._upto, end_sample
         if stood_for <= 0:
             return
         for nth, value in enumerate(values):
@@ -261,15 +261,15 @@ def chart(
     for column in shape.columns:
         match column.measure:
             case Measure.LEVEL:
-                columns[column.shown] = _levels(measured_rows, place)[ahead:]
+                columns[column.chart_name] = _levels(measured_rows, place)[ahead:]
             case Measure.PEAK:
-                columns[column.shown] = _levels(measured_rows, place)[ahead:]
-                columns[f"{column.shown}_max"] = _plain(measured_rows, place + 1)[ahead:]
+                columns[column.chart_name] = _levels(measured_rows, place)[ahead:]
+                columns[f"{column.chart_name}_max"] = _plain(measured_rows, place + 1)[ahead:]
                 place += 1
             case Measure.SINCE:
-                columns[column.shown] = _ages(measured_rows, measured, place)[ahead:]
+                columns[column.chart_name] = _ages(measured_rows, measured, place)[ahead:]
             case Measure.COUNT:
-                columns[column.shown] = _rates(measured_rows, measured, place)[ahead:]
+                columns[column.chart_name] = _rates(measured_rows, measured, place)[ahead:]
             case Measure.LAST:
                 pass
         place += 1
@@ -277,7 +277,7 @@ def chart(
 
 
 def _measured(tick: Tick | None, slot: int, resource_id: str) -> Tick | None:
-    return tick if tick is not None and looked_at(resource_id, slot, tick.parts) else None
+    return tick if tick is not None and is_sampled(resource_id, slot, tick.parts) else None
 
 
 def _levels(rows: Sequence[Row | None], place: int) -> tuple[float | None, ...]:

@@ -41,7 +41,7 @@ class SampleColumn(NamedTuple):
 
     name: str
     measure: Measure
-    shown: str
+    chart_name: str
 
 
 class Ring(msgspec.Struct, frozen=True):
@@ -285,7 +285,7 @@ _MEASURES = {
     Measure.LAST: {"sampled_at_ms", "parts", "last_commit_ms"},
     Measure.SINCE: {"oldest_ready_at_ms", "unread_at_ms", "unarchived_at_ms"},
 }
-_SHOWN = {
+_CHART_NAMES = {
     "oldest_ready_at_ms": "oldest_age_ms",
     "unread_at_ms": "lag_ms",
     "unarchived_at_ms": "archive_lag_ms",
@@ -330,7 +330,7 @@ def _how(name: str, is_count: bool) -> tuple[Measure, str]:
     if is_count:
         return Measure.COUNT, name + _RATE
     measure = next((one for one, names in _MEASURES.items() if name in names), Measure.LEVEL)
-    return measure, _SHOWN.get(name, name)
+    return measure, _CHART_NAMES.get(name, name)
 
 
 QUEUE = Shape("queues", QueueSample)

@@ -230,19 +230,19 @@ class ArchiveRows:
             rows = await session.execute(query("archive_files_to_delete"), parameters)
             return [(row.file_id, row.path) for row in rows]
 
-    async def forget(self, file_ids: Sequence[str]) -> None:
+    async def delete_files(self, file_ids: Sequence[str]) -> None:
         """Remove the rows of these files, which are deleted."""
         async with self._writing() as session:
             await session.execute(
                 delete(ArchiveFileRow).where(col(ArchiveFileRow.file_id).in_(file_ids))
             )
 
-    async def forget_gone(self) -> None:
+    async def delete_orphaned_shards(self) -> None:
         """Remove the shards of deleted streams, once their last file is deleted."""
         async with self._writing() as session:
             await session.execute(query("forget_gone_archives"))
 
-    async def known_paths(self, paths: Sequence[str]) -> set[str]:
+    async def existing_paths(self, paths: Sequence[str]) -> set[str]:
         """Return those of the paths that have a row."""
         statement = select(col(ArchiveFileRow.path)).where(col(ArchiveFileRow.path).in_(paths))
         async with self._database.reading() as session:

@@ -16,7 +16,7 @@ from storage.domain.access.audit import (
     AuditedCall,
     AuditFilter,
     AuditRecord,
-    Shown,
+    Snapshot,
     canonical,
     sealed,
 )
@@ -44,7 +44,7 @@ class Intent(msgspec.Struct, frozen=True):
 
     intent_id: str
     call: AuditedCall
-    before: Shown | None
+    before: Snapshot | None
 
 
 class AuditRows:
@@ -72,8 +72,8 @@ class AuditRows:
         intent_id: str | None,
         call: AuditedCall,
         outcome: str,
-        before: Shown | None,
-        after: Shown | None,
+        before: Snapshot | None,
+        after: Snapshot | None,
     ) -> AuditRecord:
         """Append the outcome of a call, and delete its intent, if there was one; both or neither."""
         async with self._database.writing(
@@ -81,13 +81,13 @@ class AuditRows:
         ) as session:
             await session.execute(query("take_turn_in_audit"), {"key": _TURN})
             if intent_id is not None:
-                await _forget(session, intent_id)
+                await _delete_intent(session, intent_id)
             return await _append(session, call, outcome, before, after)
 
     async def withdraw(self, intent_id: str) -> None:
         """Delete an intent."""
         async with self._database.writing(unknown=StorageUnavailable) as session:
-            await _forget(session, intent_id)
+            await _delete_intent(session, intent_id)
 
     async def give_up(self, intent_id: str, outcome: str) -> bool:
         """Append the outcome of an intent, if it still exists; return whether it did."""
@@ -101,8 +101,8 @@ class AuditRows:
             if pending is None:
                 return False
             call = msgspec.json.decode(pending.asked, type=AuditedCall)
-            await _forget(session, intent_id)
-            await _append(session, call, outcome, _shown(pending.before), None)
+            await _delete_intent(session, intent_id)
+            await _append(session, call, outcome, _snapshot(pending.before), None)
             return True
 
     async def abandoned(self, before_ms: int, limit: int) -> list[str]:
@@ -134,8 +134,8 @@ async def _append(
     session: AsyncSession,
     call: AuditedCall,
     outcome: str,
-    before: Shown | None,
-    after: Shown | None,
+    before: Snapshot | None,
+    after: Snapshot | None,
 ) -> AuditRecord:
     """Append an entry; the caller has acquired its turn."""
     last = select(col(AuditRow.seq), col(AuditRow.hash)).order_by(col(AuditRow.seq).desc()).limit(1)
@@ -156,7 +156,7 @@ async def _append(
     return entry
 
 
-async def _forget(session: AsyncSession, intent_id: str) -> None:
+async def _delete_intent(session: AsyncSession, intent_id: str) -> None:
     await session.execute(
         delete(AuditPendingRow).where(col(AuditPendingRow.intent_id) == intent_id)
     )
@@ -192,16 +192,16 @@ def _entry(row: Row[Any]) -> AuditRecord:
         format=row.format,
         call=call,
         outcome=row.outcome,
-        before=_shown(row.before),
-        after=_shown(row.after),
+        before=_snapshot(row.before),
+        after=_snapshot(row.after),
         prev_hash=row.prev_hash,
         hash=row.hash,
     )
 
 
-def _text(shown: Shown | None) -> str | None:
+def _text(shown: Snapshot | None) -> str | None:
     return None if shown is None else canonical(shown)
 
 
-def _shown(text: str | None) -> Shown | None:
+def _snapshot(text: str | None) -> Snapshot | None:
     return None if text is None else json.loads(text)

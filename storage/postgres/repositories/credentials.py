@@ -40,7 +40,7 @@ class StoredCredential(msgspec.Struct, frozen=True):
         return f"StoredCredential({self.issued.id!r})"
 
 
-class HeldFamily:
+class LockedFamily:
     """All credentials of one rotation family, locked against changes by others."""
 
     def __init__(self, session: AsyncSession, members: Sequence[StoredCredential]) -> None:
@@ -106,7 +106,7 @@ class CredentialRows:
                 await session.execute(query("hold_name"), lock)
                 if only_first and await _has_administrator(session):
                     return False
-                await _make_room(session, issued.namespace, now_ms)
+                await _enforce_active_limit(session, issued.namespace, now_ms)
                 await _insert(session, stored)
                 return True
         except IntegrityError:
@@ -114,7 +114,7 @@ class CredentialRows:
             raise NamespaceNotFound(f"Namespace '{name}' does not exist.", namespace=name) from None
 
     @asynccontextmanager
-    async def family_of(self, credential_id: str) -> AsyncGenerator[HeldFamily | None]:
+    async def family_of(self, credential_id: str) -> AsyncGenerator[LockedFamily | None]:
         """Lock a credential's family until the block ends, which commits unless it raises.
 
         A credential never changes its family, so that it may be read before the family is locked. Raises OutcomeUnknown.
@@ -129,7 +129,7 @@ class CredentialRows:
                 return
             await session.execute(query("hold_name"), {"name": f"credential:{family}"})
             rows = await session.execute(_all().where(col(CredentialRow.family) == family))
-            yield HeldFamily(session, [_stored(row) for row in rows])
+            yield LockedFamily(session, [_stored(row) for row in rows])
 
     async def page(
         self,
@@ -178,7 +178,7 @@ async def _has_administrator(session: AsyncSession) -> bool:
     return await session.scalar(statement) is not None
 
 
-async def _make_room(session: AsyncSession, namespace: str, now_ms: int) -> None:
+async def _enforce_active_limit(session: AsyncSession, namespace: str, now_ms: int) -> None:
     forgotten = {
         "namespace": namespace,
         "ended_before_ms": now_ms - limits.CREDENTIAL_RETENTION_MS,

@@ -1,6 +1,6 @@
 """Repository of the definitions of queues and streams, as domain values.
 
-`Definitions` reads them, and `held` gives one writer at a time the right to change the definition of a name. Changes
+`Definitions` reads them, and `lock` gives one writer at a time the right to change the definition of a name. Changes
 are announced on `CHANNEL`, in the same transaction, as "queue:<namespace>/<name>".
 """
 
@@ -373,7 +373,7 @@ class Definitions(Generic[N, D]):
             return [self._rows.definition(row) for row in await session.execute(statement)]
 
     @asynccontextmanager
-    async def held(self, name: N) -> AsyncGenerator[LockedDefinition[D]]:
+    async def lock(self, name: N) -> AsyncGenerator[LockedDefinition[D]]:
         """Lock the name until the block ends, which commits unless it raises.
 
         Raises OutcomeUnknown when the commit was not answered.
@@ -406,7 +406,7 @@ class DeletedDefinitions:
         async with self._database.reading() as session:
             return await session.scalar(statement)
 
-    async def forget(self, log_ids: Sequence[LogId]) -> None:
+    async def delete(self, log_ids: Sequence[LogId]) -> None:
         """Remove the rows of these logs' queues and shards, if deleted, and of streams left empty."""
         parameters = {"log_ids": list(log_ids)}
         async with self._database.writing() as session:

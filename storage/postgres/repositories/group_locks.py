@@ -55,7 +55,7 @@ class LockedGroup:
         """Next offset of each shard that the group has; None before its first commit."""
         return {shard: found.committed for shard, found in self._shards.items()}
 
-    def places(self, member_id: MemberId, *, revoked: bool) -> tuple[MemberShard, ...]:
+    def assignments(self, member_id: MemberId, *, revoked: bool) -> tuple[MemberShard, ...]:
         """Return the member's shards that are being revoked, or the others."""
         return tuple(
             MemberShard(lease.shard, lease.generation, self.committed.get(lease.shard))
@@ -109,7 +109,7 @@ class Named:
         Each is (number, committed offset or None, finished).
         """
         await self._session.execute(
-            delete(GroupRow).where(  # of a stream that is gone
+            delete(GroupRow).where(  # of a deleted stream
                 col(GroupRow.namespace) == self._name.namespace,
                 col(GroupRow.name) == self._name.name,
             )

@@ -1,6 +1,6 @@
 """Repository of consumer groups; Postgres alone decides about them.
 
-`held` gives one process at a time the right to change a group's assignment. Heartbeats and commits do not need it:
+`lock` gives one process at a time the right to change a group's assignment. Heartbeats and commits do not need it:
 each is one statement that many callers share, and returns what it found.
 """
 
@@ -54,7 +54,7 @@ class HeartbeatResult(msgspec.Struct, frozen=True, kw_only=True):
     counts: bool
     is_member: bool
     unsettled: bool
-    places: tuple[MemberShard, ...]
+    assigned: tuple[MemberShard, ...]
     revoked: tuple[MemberShard, ...]
 
 
@@ -148,7 +148,7 @@ class GroupRows:
     # Assignment
 
     @asynccontextmanager
-    async def held(self, name: GroupName, now_ms: int | None) -> AsyncGenerator[LockedGroup | None]:
+    async def lock(self, name: GroupName, now_ms: int | None) -> AsyncGenerator[LockedGroup | None]:
         """Lock the group until the block ends, which commits unless it raises.
 
         Yields None when there is no such group.
@@ -193,7 +193,7 @@ class GroupRows:
         }
         async with self._database.writing(unknown=StorageUnavailable) as session:
             rows = await session.execute(query("beat_members"), parameters)
-            results = {row.nth: _beaten(row) for row in rows}
+            results = {row.nth: _heartbeat_result(row) for row in rows}
         return [results.get(nth) for nth in range(len(beats))]
 
     async def commit(
@@ -288,7 +288,7 @@ class GroupRows:
             return [_bookmark(row) for row in rows]
 
     async def put_bookmark(self, group: Group, bookmark: Bookmark) -> bool:
-        """Store the bookmark, replacing one of that name. False when the group is gone."""
+        """Store the bookmark, replacing one of that name. False when the group was deleted."""
         values = {
             "positions": {str(shard): offset for shard, offset in bookmark.positions.items()},
             "created_at_ms": bookmark.created_at_ms,
@@ -313,8 +313,8 @@ class GroupRows:
             return bool((await session.execute(statement)).rowcount)  # type: ignore[attr-defined]
 
 
-def _beaten(row: Row[Any]) -> HeartbeatResult:
-    places = [
+def _heartbeat_result(row: Row[Any]) -> HeartbeatResult:
+    shards = [
         (MemberShard(shard, generation, committed), revoked)
         for shard, generation, committed, revoked in row.places or ()
     ]
@@ -323,8 +323,8 @@ def _beaten(row: Row[Any]) -> HeartbeatResult:
         counts=row.beaten,
         is_member=row.known,
         unsettled=row.unsettled,
-        places=tuple(place for place, revoked in places if not revoked),
-        revoked=tuple(place for place, revoked in places if revoked),
+        assigned=tuple(shard for shard, revoked in shards if not revoked),
+        revoked=tuple(shard for shard, revoked in shards if revoked),
     )
 
 

@@ -28,7 +28,7 @@ from storage.postgres.tables import JobPartRow, JobRow
 
 _LOST = "The worker was lost."
 
-Place = tuple[int, str]
+JobCursor = tuple[int, str]
 """End of a page of jobs: creation time and id of its last job."""
 
 
@@ -94,7 +94,7 @@ class JobRows:
         namespace: str | None,
         kind: JobKind | None,
         state: JobState | None,
-        after: Place | None,
+        after: JobCursor | None,
         limit: int,
     ) -> list[Job]:
         """Return jobs, the newest first, strictly after `after`; None disables a filter."""
@@ -154,7 +154,7 @@ class JobRows:
                 if row is None:
                     raise JobNotFound
                 job = _job(row)
-                return await _put(session, row, _standing(row, decide(job, row.held)))
+                return await _put(session, row, _status_values(row, decide(job, row.held)))
         except IntegrityError as error:
             raise JobRefused(
                 "Another job of this type and subject is open.", reason="open"
@@ -198,10 +198,10 @@ class JobRows:
             }
             await session.execute(query("save_parts"), values)
 
-    async def forget(self, kept_ms: int, limit: int) -> int:
-        """Delete jobs that ended more than `kept_ms` ago, at most `limit`; return how many."""
+    async def delete_ended(self, retention_ms: int, limit: int) -> int:
+        """Delete jobs that ended more than `retention_ms` ago, at most `limit`; return how many."""
         async with self._database.writing(unknown=StorageUnavailable) as session:
-            values = {"kept_ms": kept_ms, "limit": limit}
+            values = {"kept_ms": retention_ms, "limit": limit}
             deleted = await session.execute(query("forget_jobs"), values)
             return int(deleted.rowcount)  # type: ignore[attr-defined]
 
@@ -265,17 +265,17 @@ async def _put(session: AsyncSession, row: Row[Any], values: dict[str, Any]) -> 
     return _job((await session.execute(changed)).one())
 
 
-def _standing(row: Row[Any], standing: JobStatus) -> dict[str, Any]:
+def _status_values(row: Row[Any], status: JobStatus) -> dict[str, Any]:
     """Return the columns that an owner's command changes.
 
     A job that leaves its worker this way has no worker: no attempt can write.
     """
-    values: dict[str, Any] = {"state": standing.state.value, "wish": standing.requested_state.value}
-    if standing.state.value == row.state:
+    values: dict[str, Any] = {"state": status.state.value, "wish": status.requested_state.value}
+    if status.state.value == row.state:
         return values
     values |= {"worker": None, "lease_until_ms": None}
-    values["ended_at_ms"] = row.now_ms if standing.state.is_over else None
-    if standing.state is JobState.QUEUED:
+    values["ended_at_ms"] = row.now_ms if status.state.is_over else None
+    if status.state is JobState.QUEUED:
         values |= {"run_after_ms": row.now_ms}
     if row.state == JobState.FAILED:
         values |= {"failures": 0, "failure": ""}

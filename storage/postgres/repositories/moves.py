@@ -57,13 +57,13 @@ class MoveRows:
             state=after.value,
         )
 
-    async def add_moved(self, move_id: str, count: int, looked_at: int = -1) -> None:
-        """Add `count` to the moved messages; those up to `looked_at` have been examined."""
-        if count or looked_at >= 0:
+    async def add_moved(self, move_id: str, count: int, examined_to: int = -1) -> None:
+        """Add `count` to the moved messages; those up to `examined_to` have been examined."""
+        if count or examined_to >= 0:
             await self._update(
                 [col(MoveRow.move_id) == move_id],
                 moved=col(MoveRow.moved) + count,
-                looked_at=func.greatest(col(MoveRow.looked_at), looked_at),
+                looked_at=func.greatest(col(MoveRow.looked_at), examined_to),
             )
 
     async def end(self, move_id: str, state: MoveState, failure: str = "") -> None:
@@ -106,7 +106,7 @@ def _values(move: Move) -> dict[str, Any]:
         "failure": move.failure,
         "started_at_ms": move.started_at_ms,
         "which_dead": None if which is None else msgspec.to_builtins(which),
-        "looked_at": move.looked_at,
+        "looked_at": move.examined_to,
     }
 
 
@@ -123,5 +123,5 @@ def _move(row: Row[Any]) -> Move:
         failure=row.failure,
         started_at_ms=row.started_at_ms,
         which_dead=None if which is None else msgspec.convert(which, WhichDead),
-        looked_at=row.looked_at,
+        examined_to=row.looked_at,
     )

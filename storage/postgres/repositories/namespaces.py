@@ -22,7 +22,7 @@ CHANNEL = "millstream_catalog"
 KIND = "namespace"
 
 
-class HeldNamespace:
+class LockedNamespace:
     """A name locked against writes by others, and its present namespace, or None."""
 
     def __init__(self, session: AsyncSession, name: str, now: Namespace | None) -> None:
@@ -88,7 +88,7 @@ class NamespaceRows:
             return [_namespace(row) for row in await session.scalars(statement)]
 
     @asynccontextmanager
-    async def held(self, name: str) -> AsyncGenerator[HeldNamespace]:
+    async def lock(self, name: str) -> AsyncGenerator[LockedNamespace]:
         """Lock the name until the block ends, which commits unless it raises.
 
         Raises OutcomeUnknown.
@@ -96,7 +96,7 @@ class NamespaceRows:
         async with self._database.writing() as session:
             await session.execute(query("hold_name"), {"name": f"{KIND}:{name}"})
             row = await session.scalar(_ALL.where(col(NamespaceRow.name) == name))
-            yield HeldNamespace(session, name, None if row is None else _namespace(row))
+            yield LockedNamespace(session, name, None if row is None else _namespace(row))
 
     async def weigh(self, name: str, stored_bytes: int, over: bool) -> None:
         """Store its size; announced when it starts or ceases to exceed the limit."""

@@ -61,7 +61,7 @@ class Reservations:
     async def open_log(
         self, log_id: LogId, store_epoch: int, hot_next: int | None, reserve: int, lost: bool = True
     ) -> Reservation | None:
-        """Reserve offsets for the log in this store epoch; None when its queue or stream is gone.
+        """Reserve offsets for the log in this store epoch; None when its queue or stream was deleted.
 
         `hot_next` is the next offset that the hot store knows, or None when it knows no such log, and `reserve` is how many
         offsets to reserve. The first caller in a store epoch decides; later ones get its decision.
@@ -78,7 +78,7 @@ class Reservations:
             row = (await session.execute(query("lock_log"), {"log_id": log_id})).one_or_none()
             if row is None:
                 return None
-            if _stands(row, store_epoch, hot_next, lost):
+            if _is_valid(row, store_epoch, hot_next, lost):
                 children = await _children(session, log_id)
                 return Reservation(row.epoch_start, row.ceiling, row.log_epoch, False, children)
             opened = _next_reservation(row, reserve, await _children(session, log_id))
@@ -90,7 +90,7 @@ class Reservations:
     async def raise_ceiling(self, log_id: LogId, store_epoch: int, at_least: int) -> int | None:
         """Reserve up to `at_least` and return the resulting ceiling, which may be higher.
 
-        None when the log is gone or belongs to another store epoch by now: its log must be opened again.
+        None when the log was deleted or belongs to another store epoch by now: its log must be opened again.
         """
         parameters = {"log_id": log_id, "store_epoch": store_epoch, "at_least": at_least}
         async with self._writing() as session:
@@ -107,7 +107,7 @@ class Reservations:
         async with self._database.reading() as session:
             return [(row.first, row.next) for row in await session.execute(statement)]
 
-    async def forget_log(self, log_id: LogId) -> None:
+    async def delete_log(self, log_id: LogId) -> None:
         """Remove a log's row and holes; from now on it cannot be opened.
 
         Deletions do this themselves.
@@ -121,7 +121,7 @@ class Reservations:
             yield session
 
 
-def _stands(row: Row[Any], store_epoch: int, hot_next: int | None, lost: bool) -> bool:
+def _is_valid(row: Row[Any], store_epoch: int, hot_next: int | None, lost: bool) -> bool:
     """Return whether the row's decision holds for a caller of this store epoch."""
     if row.store_epoch is None:
         return False

@@ -41,7 +41,7 @@ class MeasuredStream(NamedTuple):
     shards: tuple[MeasuredShard, ...]
 
 
-class MeasuredPlace(msgspec.Struct, frozen=True, array_like=True):
+class SampledPosition(msgspec.Struct, frozen=True, array_like=True):
     """A group's progress in a shard."""
 
     shard: int
@@ -62,7 +62,7 @@ class MeasuredGroup(NamedTuple):
     stream_id: LogId
     start_time_ms: int | None
     members: int
-    places: tuple[MeasuredPlace, ...]
+    positions: tuple[SampledPosition, ...]
 
 
 Holes = dict[LogId, list[tuple[int, int]]]
@@ -119,7 +119,7 @@ class MeasuredRows:
                     row.stream_id,
                     row.start_time_ms,
                     row.members,
-                    msgspec.convert(row.shards or (), tuple[MeasuredPlace, ...]),
+                    msgspec.convert(row.shards or (), tuple[SampledPosition, ...]),
                 )
                 for row in rows
             ]

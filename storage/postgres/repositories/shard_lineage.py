@@ -1,6 +1,6 @@
 """Row changes of a reshard's steps and of the expiry of shards.
 
-Each runs under the stream's name lock (`Definitions.held`), in one transaction with its announcement:
+Each runs under the stream's name lock (`Definitions.lock`), in one transaction with its announcement:
 
     open_children    rows of shards and logs for the children; their parents are still open
     close_parents    the parents are closed, and so the children belong to the stream

@@ -91,7 +91,7 @@ class WriteRows:
         async with self._database.reading() as session:
             return {part for staged in await session.scalars(statement) for part in staged}
 
-    async def forget(self, decided_before_ms: int) -> int:
+    async def delete_finished(self, decided_before_ms: int) -> int:
         """Delete batches that were finished long ago; return how many."""
         old = col(WriteRow.decided_at_ms) < decided_before_ms
         async with self._database.writing(unknown=StorageUnavailable) as session:

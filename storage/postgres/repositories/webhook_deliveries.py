@@ -37,7 +37,7 @@ from storage.postgres.tables import WebhookDeliveryRow
 Seen = tuple[int, str]
 """End of a page of deliveries: the first attempt of its last delivery, and that event's id."""
 
-_LAST_OF_THEM = f"$[last - {limits.WEBHOOK_ATTEMPTS_KEPT - 1} to last]"
+_LAST_OF_THEM = f"$[last - {limits.WEBHOOK_LOG_ATTEMPTS_MAX - 1} to last]"
 _pack = msgspec.msgpack.Encoder()
 _json = msgspec.json.Encoder()
 _unpack = msgspec.msgpack.Decoder(Payload)
@@ -108,9 +108,9 @@ class DeliveryRows:
         async with self._database.writing(unknown=StorageUnavailable) as session:
             await session.execute(query("release_webhooks"), parameters)
 
-    async def forget_deliverer(self, deliverer: str, kept_ms: int) -> None:
-        """Remove a deliverer from the list, and those that were not seen for `kept_ms`."""
-        parameters = {"deliverer": deliverer, "kept_ms": kept_ms}
+    async def remove_deliverer(self, deliverer: str, retention_ms: int) -> None:
+        """Remove a deliverer from the list, and those that were not seen for `retention_ms`."""
+        parameters = {"deliverer": deliverer, "kept_ms": retention_ms}
         async with self._database.writing(unknown=StorageUnavailable) as session:
             await session.execute(query("forget_deliverers"), parameters)
 
@@ -145,16 +145,16 @@ class DeliveryRows:
     async def log(self, logged: Sequence[LoggedDelivery]) -> None:
         """Add entries, each event of a webhook at most once, in one statement."""
         entries = [item.entry for item in logged]
-        places = [entry.place for entry in entries]
+        places = [entry.location for entry in entries]
         parameters = {
             "webhook_ids": [item.webhook_id for item in logged],
             "event_ids": [entry.event_id for entry in entries],
             "statuses": [entry.status.value for entry in entries],
             "attempts": [entry.attempts for entry in entries],
-            "kept": [_kept(entry) for entry in entries],
+            "kept": [_encode_attempt(entry) for entry in entries],
             "ats": [entry.at_ms for entry in entries],
             "next_ats": [entry.next_at_ms for entry in entries],
-            "kept_ms": [item.kept_ms for item in logged],
+            "kept_ms": [item.retention_ms for item in logged],
             "shards": [None if place is None else place.shard for place in places],
             "places": [None if place is None else place.offset for place in places],
             "event_ats": [entry.event_at_ms for entry in entries],
@@ -203,7 +203,7 @@ class DeliveryRows:
             conditions.append(tuple_(col(row.first_at_ms), col(row.event_id)) < after)
         return await self._select(*conditions, limit=limit)
 
-    async def forget(self, now_ms: int, limit: int) -> int:
+    async def delete_expired(self, now_ms: int, limit: int) -> int:
         """Delete deliveries whose retention has passed, at most `limit`; return how many."""
         async with self._database.writing(unknown=StorageUnavailable) as session:
             deleted = await session.execute(
@@ -224,10 +224,10 @@ class DeliveryRows:
             return [_delivery(record) for record in await session.execute(statement)]
 
 
-def _kept(entry: DeliveryLogEntry) -> str:
+def _encode_attempt(entry: DeliveryLogEntry) -> str:
     if entry.attempt is None:
         return "[]"
-    return _json.encode([entry.attempt.told()]).decode().replace("\\u0000", "\\ufffd")
+    return _json.encode([entry.attempt.log_fields()]).decode().replace("\\u0000", "\\ufffd")
 
 
 def _plain(text: str) -> str:
@@ -243,7 +243,7 @@ def _delivery(row: Row[Any]) -> WebhookDelivery:
         first_at_ms=row.first_at_ms,
         last_at_ms=row.last_at_ms,
         next_at_ms=row.next_at_ms,
-        place=None if row.place is None else PayloadLocation(row.place, row.shard),
+        location=None if row.place is None else PayloadLocation(row.place, row.shard),
         event_at_ms=row.event_at_ms,
         key=row.event_key,
         group=row.event_group,

@@ -43,7 +43,7 @@ class NamedWebhook:
 
     def __init__(self, session: AsyncSession, stored: StoredWebhook | None) -> None:
         self._session = session
-        self.found = stored
+        self.stored = stored
 
     async def insert(self, webhook: Webhook, sealed_headers: bytes | None) -> None:
         """Create the webhook."""
@@ -64,17 +64,17 @@ class NamedWebhook:
 
     async def delete(self) -> None:
         """Free the name; secrets and log are deleted as well."""
-        if self.found is not None:
-            webhook_id = self.found.webhook.webhook_id
+        if self.stored is not None:
+            webhook_id = self.stored.webhook.webhook_id
             await self._session.execute(
                 delete(WebhookRow).where(col(WebhookRow.webhook_id) == webhook_id)
             )
 
     async def secrets(self) -> list[SealedSecret]:
         """Return the webhook's secrets, the newest first."""
-        assert self.found is not None
-        secrets_by_id = await read_secrets(self._session, [self.found.webhook.webhook_id])
-        return secrets_by_id[self.found.webhook.webhook_id]
+        assert self.stored is not None
+        secrets_by_id = await read_secrets(self._session, [self.stored.webhook.webhook_id])
+        return secrets_by_id[self.stored.webhook.webhook_id]
 
     async def put_secrets(self, webhook_id: str, secrets: Sequence[SealedSecret]) -> None:
         """Replace the webhook's secrets."""

@@ -41,13 +41,13 @@ class HotPresence:
     ) -> tuple[str, ...]:
         """Publish the process; return the ids of sockets that it is asked to close, each once."""
         summary, packed_sockets = _encoder.encode(process), _encoder.encode(sockets)
-        return await self._say(process.id, summary, packed_sockets, now)
+        return await self._publish(process.id, summary, packed_sockets, now)
 
     async def leave(self, process: str, now: ScriptTime) -> None:
         """Publish that the process ends."""
-        await self._say(process, _GONE, _GONE, now)
+        await self._publish(process, _GONE, _GONE, now)
 
-    async def _say(
+    async def _publish(
         self, process: str, summary: bytes, sockets: bytes, now: ScriptTime
     ) -> tuple[str, ...]:
         reply = await self._pipeline.write(
@@ -68,7 +68,7 @@ class HotPresence:
         )
         return [_seen(*row) for row in reply]
 
-    async def ask_to_close(self, process: str, socket: str, now: ScriptTime) -> None:
+    async def request_close(self, process: str, socket: str, now: ScriptTime) -> None:
         """Leave a close request for a process, and wake it."""
         await self._pipeline.write(
             "request_socket_close", presence_keys()[2:], now, process, socket, channel_of(process)

@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 from storage.domain import limits
 from storage.domain.clock import ScriptTime
-from storage.redis.keys import places_key, rate_key
+from storage.redis.keys import rate_key, slots_key
 from storage.redis.transport.command import Argument
 from storage.redis.transport.pipeline import Pipeline
 
 
-class Wanted(NamedTuple):
+class LeaseRequest(NamedTuple):
     """A process's request for units of one measure.
 
     `unit_us` is the cost of a unit and `holds_us` the capacity of the bucket; `units` are requested, and none are
@@ -42,7 +42,7 @@ class HotRates:
         self._process = secrets.token_hex(8)
 
     async def lease(
-        self, namespace: str, bucket: str, requests: Mapping[str, Wanted], now: ScriptTime
+        self, namespace: str, bucket: str, requests: Mapping[str, LeaseRequest], now: ScriptTime
     ) -> dict[str, Granted]:
         """Lease as many of the requested units as the bucket has, by measure."""
         arguments: list[Argument] = []
@@ -60,20 +60,20 @@ class HotRates:
         pairs = zip(reply[::2], reply[1::2], strict=True)
         return {name: Granted(*pair) for name, pair in zip(requests, pairs, strict=True)}
 
-    async def hold_places(
-        self, namespace: str, places: int, places_max: int | None, now: ScriptTime
+    async def publish_slots(
+        self, namespace: str, slots: int, slots_max: int | None, now: ScriptTime
     ) -> bool:
         """Publish the number of this process's connection slots.
 
-        False when the total would exceed `places_max`; then nothing changed.
+        False when the total would exceed `slots_max`; then nothing changed.
         """
         reply = await self._pipeline.write(
             "renew_connection_slots",
-            [places_key(namespace)],
+            [slots_key(namespace)],
             now,
             self._process,
-            places,
+            slots,
             limits.CONNECTION_SLOTS_TTL_MS,
-            "" if places_max is None else places_max,
+            "" if slots_max is None else slots_max,
         )
         return bool(reply[0])

@@ -92,7 +92,7 @@ class HotSeries:
         """Mark the slot as measured; False when another process is further already."""
         return bool(await self._pipeline.write("finish_sample_slot", [tick_key()], slot, owner))
 
-    async def look_at_queue(
+    async def sample_queue(
         self, namespace: str, log_id: LogId, now: ScriptTime
     ) -> Sequence[int] | None:
         """Return the counts of a queue as `sample_queue` reports them.
@@ -105,7 +105,7 @@ class HotSeries:
         except LogNotReady as refused:
             return None if refused.refusal is ScriptStatus.DELETED else ()
 
-    async def look_at_shard(self, log: LogAddress, positions: Sequence[int]) -> HotShard | None:
+    async def sample_shard(self, log: LogAddress, positions: Sequence[int]) -> HotShard | None:
         """Return the sample of a shard; None for one that was never written, or is deleted."""
         keys = log_keys(log.namespace, log.log_id)[:2]
         try:
@@ -134,7 +134,7 @@ class HotSeries:
     async def keep(
         self, namespace: str, kind: str, samples: Mapping[str, LatestSample], gone: Iterable[str]
     ) -> None:
-        """Store these as the last samples, and delete those of the names that are gone."""
+        """Store these as the last samples, and delete those of the names that no longer exist."""
         changes: list[tuple[str, bytes | None]] = [(name, None) for name in gone]
         changes += [(name, _encoder.encode(sample)) for name, sample in samples.items()]
         for begin in range(0, len(changes), limits.SERIES_NAMES_PER_CALL):
@@ -148,7 +148,7 @@ class HotSeries:
             )
 
     async def drop(self, namespace: str, resource_id: str, now_ms: int) -> None:
-        """Delete the samples of a resource that is gone."""
+        """Delete the samples of a resource that no longer exists."""
         keys = [
             chunk_key(namespace, resource_id, ring.nth, chunk)
             for ring in RINGS

@@ -23,7 +23,7 @@ from storage.domain.queues.message import (
 from storage.domain.queues.policies import ParkedGroup
 from storage.domain.queues.queue import Queue
 from storage.domain.trace_context import with_noted
-from storage.redis.queues.script_args import fifo_word, queue_keys_of, words_of
+from storage.redis.queues.script_args import fifo_arg, parse_headers, queue_keys_of
 from storage.redis.queues.stats import upkeep_arguments
 from storage.redis.transport.client import Reply
 from storage.redis.transport.pipeline import Pipeline
@@ -84,7 +84,7 @@ class HotContents:
                 -1 if priority is None else priority,
             )
         )
-        _check_found(reply[1])
+        _check_result(reply[1])
 
     async def record(self, queue: Queue, offset: int) -> Record:
         """Return the record of a message, dead-lettered or not. Raises MessageNotFound."""
@@ -103,13 +103,13 @@ class HotContents:
                 "replace_message", queue_keys_of(queue), offset, encode_batch((record,))
             )
         )
-        _check_found(reply[1])
+        _check_result(reply[1])
 
     async def drop(self, queue: Queue, offset: int, now: ScriptTime) -> bool:
         """Drop one message; return whether it existed."""
         reply = checked(
             await self._pipeline.write(
-                "delete_message", queue_keys_of(queue), fifo_word(queue), offset, now
+                "delete_message", queue_keys_of(queue), fifo_arg(queue), offset, now
             )
         )
         return bool(reply[1])
@@ -167,7 +167,7 @@ class HotContents:
                 queue_keys_of(queue),
                 now,
                 messages_max,
-                fifo_word(queue),
+                fifo_arg(queue),
                 after_offset,
                 limits.BROWSE_SCANNED_MAX,
                 which.reason,
@@ -203,7 +203,7 @@ class HotContents:
         """Suspend the delivery of a group until it is resumed; a parked one is unchanged."""
         checked(
             await self._pipeline.write(
-                "park_group", queue_keys_of(queue), now, fifo_word(queue), group, reason
+                "park_group", queue_keys_of(queue), now, fifo_arg(queue), group, reason
             )
         )
 
@@ -213,9 +213,7 @@ class HotContents:
         Returns how many messages waited, None when it was not parked.
         """
         reply = checked(
-            await self._pipeline.write(
-                "resume_group", queue_keys_of(queue), fifo_word(queue), group
-            )
+            await self._pipeline.write("resume_group", queue_keys_of(queue), fifo_arg(queue), group)
         )
         return None if reply[1] < 0 else int(reply[1])
 
@@ -236,7 +234,7 @@ def _noted(row: Reply) -> Noted:
     return place.decode(), event
 
 
-def _check_found(result: int) -> None:
+def _check_result(result: int) -> None:
     if result == _GONE:
         raise MessageNotFound
     if result == _OUT:
@@ -246,15 +244,15 @@ def _check_found(result: int) -> None:
 def _browsed(log_id: LogId, row: Reply) -> BrowsedMessage:
     offset, arrival_ms, batch, state, due_ms, receives, failures, crashes, first_ms = row
     record = decode_one(batch)
-    words = words_of(record)
+    parsed = parse_headers(record)
     return BrowsedMessage(
-        message_id=words.message_id or message_id(log_id, offset),
+        message_id=parsed.message_id or message_id(log_id, offset),
         offset=offset,
         body=record.data,
-        headers=with_noted(words.headers, words.system),
-        content_type=words.content_type,
-        group=words.group,
-        dedup_id=words.dedup_id,
+        headers=with_noted(parsed.headers, parsed.system),
+        content_type=parsed.content_type,
+        group=parsed.group,
+        dedup_id=parsed.dedup_id,
         sent_at_ms=arrival_ms,
         state=MessageState(state.decode()),
         due_at_ms=None if due_ms < 0 else due_ms,
@@ -268,14 +266,14 @@ def _browsed(log_id: LogId, row: Reply) -> BrowsedMessage:
 def _dead(log_id: LogId, row: Reply) -> DeadLetter:
     offset, arrival_ms, receives, failures, crashes, _, died_ms, reason, batch = row
     record = decode_one(batch)
-    words = words_of(record)
+    parsed = parse_headers(record)
     return DeadLetter(
-        message_id=words.message_id or message_id(log_id, offset),
+        message_id=parsed.message_id or message_id(log_id, offset),
         offset=offset,
         body=record.data,
-        headers=with_noted(words.headers, words.system),
-        content_type=words.content_type,
-        group=words.group,
+        headers=with_noted(parsed.headers, parsed.system),
+        content_type=parsed.content_type,
+        group=parsed.group,
         sent_at_ms=arrival_ms,
         died_at_ms=died_ms,
         reason=reason.decode(),

@@ -17,9 +17,9 @@ from storage.redis.queues.script_args import (
     QueueCoalescingKey,
     attempts_of,
     encode_weights,
-    fifo_word,
+    fifo_arg,
+    parse_headers,
     queue_keys_of,
-    words_of,
 )
 from storage.redis.scripts import script
 from storage.redis.transport.client import Reply
@@ -43,7 +43,7 @@ class HotReceive(msgspec.Struct, frozen=True):
 
 
 class ReceivePart(msgspec.Struct, frozen=True, gc=False):
-    """One caller's receive. `abandoned` gets the messages if the caller has gone by then."""
+    """One caller's receive. `abandoned` gets the messages if the caller has disconnected by then."""
 
     messages_max: int
     visibility_timeout_ms: int
@@ -87,7 +87,7 @@ class Receives(QueueCoalescingKey):
             spec.retention_ms,
             self._limits.due_moves_per_call,
             self._limits.skips_per_call,
-            fifo_word(self.queue),
+            fifo_arg(self.queue),
             self.receives_max,
             spec.in_flight_max,
             limits.ATTEMPT_WINDOW_MS,
@@ -171,15 +171,15 @@ def _first_received(
 def _received(log_id: LogId, visible_at_ms: int, row: Reply) -> ReceivedMessage:
     offset, arrival_ms, batch, receives, failures, crashes, first_ms, delivery, received_ms = row
     record = decode_one(batch)
-    words = words_of(record)
+    parsed = parse_headers(record)
     return ReceivedMessage(
-        words.message_id or message_id(log_id, offset),
+        parsed.message_id or message_id(log_id, offset),
         offset,
         record.data,
-        words.headers,
-        words.content_type,
-        words.group,
-        words.dedup_id,
+        parsed.headers,
+        parsed.content_type,
+        parsed.group,
+        parsed.dedup_id,
         ReceiptHandle(log_id, offset, arrival_ms, delivery, received_ms).encode(),
         arrival_ms,
         first_ms,
@@ -187,6 +187,6 @@ def _received(log_id: LogId, visible_at_ms: int, row: Reply) -> ReceivedMessage:
         receives,
         failures,
         crashes,
-        words.system,
-        words.dead_letter_source,
+        parsed.system,
+        parsed.dead_letter_source,
     )

@@ -52,7 +52,7 @@ class QueueCoalescingKey:
         return queue_keys_of(self.queue)[0]
 
 
-def fifo_word(queue: Queue) -> str:
+def fifo_arg(queue: Queue) -> str:
     """Return the script argument for a queue's type."""
     return "1" if queue.spec.type is QueueType.FIFO else "0"
 
@@ -80,17 +80,17 @@ def encode_weights(weights: tuple[GroupWeight, ...]) -> bytes:
     return _encoder.encode([(one.match, one.weight) for one in weights]) if weights else b""
 
 
-def view_word(queue: Queue) -> str:
+def view_arg(queue: Queue) -> str:
     """Return the script argument for a queue's stream view."""
     return "1" if queue.spec.stream_view else "0"
 
 
-def history_word(queue: Queue) -> str:
+def history_arg(queue: Queue) -> str:
     """Return the script argument for a queue's history: its maximum number of events."""
     return str(limits.HISTORY_EVENTS_MAX) if queue.spec.history else "0"
 
 
-class Words(msgspec.Struct, gc=False):
+class ParsedHeaders(msgspec.Struct, gc=False):
     """Reserved headers of a message, separated from its own headers."""
 
     headers: tuple[Header, ...]
@@ -102,16 +102,16 @@ class Words(msgspec.Struct, gc=False):
     system: tuple[Header, ...] = ()
 
 
-def words_of(record: Record) -> Words:
+def parse_headers(record: Record) -> ParsedHeaders:
     """Separate a message's reserved headers from its own ones."""
     if not record.headers:
-        return _NO_WORDS
+        return _NO_HEADERS
     own = tuple(header for header in record.headers if not header[0].startswith(RESERVED))
     if len(own) == len(record.headers):
-        return Words(own)
+        return ParsedHeaders(own)
     reserved = [header for header in record.headers if header[0].startswith(RESERVED)]
     values = {name: value.decode() for name, _, value in reserved if name in _OURS}
-    return Words(
+    return ParsedHeaders(
         own,
         values.get(CONTENT_TYPE, ""),
         values.get(GROUP, ""),
@@ -127,14 +127,14 @@ def as_stream_record(log_id: LogId, message: LogRecord) -> LogRecord:
 
     The record's key is the message's group, or its id without one.
     """
-    words = words_of(message.record)
-    headers = with_noted(words.headers, words.system)
-    if words.content_type:
-        headers = (*headers, (CONTENT_TYPE, "", words.content_type.encode()))
-    id_ = words.message_id or message_id(log_id, message.offset)
-    record = Record(message.record.data, words.group or id_, headers)
+    parsed = parse_headers(message.record)
+    headers = with_noted(parsed.headers, parsed.system)
+    if parsed.content_type:
+        headers = (*headers, (CONTENT_TYPE, "", parsed.content_type.encode()))
+    id_ = parsed.message_id or message_id(log_id, message.offset)
+    record = Record(message.record.data, parsed.group or id_, headers)
     return LogRecord(message.offset, message.arrival_ms, record)
 
 
 _OURS = frozenset((CONTENT_TYPE, GROUP, DEDUP_ID, MESSAGE_ID, DEAD_LETTER_SOURCE))
-_NO_WORDS = Words(())
+_NO_HEADERS = ParsedHeaders(())

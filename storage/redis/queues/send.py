@@ -29,10 +29,10 @@ from storage.domain.queues.queue import DedupScope, Queue, QueueType
 from storage.domain.streams.idempotence import PartialDuplicate, SequenceRange
 from storage.redis.queues.script_args import (
     QueueCoalescingKey,
-    fifo_word,
-    history_word,
+    fifo_arg,
+    history_arg,
     queue_keys_of,
-    view_word,
+    view_arg,
 )
 from storage.redis.scripts import script
 from storage.redis.transport.client import Reply
@@ -98,15 +98,15 @@ class Sends(QueueCoalescingKey):
             queue_keys_of(self.queue),
             self.now,
             self.store_epoch,
-            fifo_word(self.queue),
+            fifo_arg(self.queue),
             limits.IDEMPOTENCY_WINDOW_MS,
             self.limits.idempotency_keys_max,
             limits.DEDUP_WINDOW_MS,
             spec.messages_max or 0,
             spec.bytes_max or 0,
             spec.overflow,
-            view_word(self.queue),
-            history_word(self.queue),
+            view_arg(self.queue),
+            history_arg(self.queue),
             self.limits.monotonic_writers_max,
             *arguments,
         )

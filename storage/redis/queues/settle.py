@@ -16,7 +16,7 @@ from storage.domain.queues.queue import Queue
 from storage.redis.queues.script_args import (
     QueueCoalescingKey,
     attempts_of,
-    fifo_word,
+    fifo_arg,
     queue_keys_of,
 )
 from storage.redis.scripts import script
@@ -33,12 +33,12 @@ Verdict = tuple[Settlement, ReceiptHandle]
 class SettlePart(msgspec.Struct, frozen=True, gc=False):
     """One caller's settlements: acknowledgements and others, and their positions in the call.
 
-    `places` has the position of each, acknowledgements first; it is empty if there are acknowledgements only.
+    `positions` has the position of each, acknowledgements first; it is empty if there are acknowledgements only.
     """
 
     acks: Sequence[bytes]
     others: Sequence[bytes]
-    places: Sequence[int]
+    positions: Sequence[int]
 
     @classmethod
     def of(cls, verdicts: Sequence[Verdict]) -> "SettlePart":
@@ -82,7 +82,7 @@ class Settles(QueueCoalescingKey):
             self.now,
             attempts_of(self.queue),
             limits.VISIBILITY_TIMEOUT_MS_MAX,
-            fifo_word(self.queue),
+            fifo_arg(self.queue),
             "1" if self.any_delivery else "0",
             _encode_backoff(self.queue.spec.backoff) if others else b"",
             b"".join((_ARRAY_32, (_ACK_ITEMS * len(acks)).to_bytes(4, "big"), *acks)),
@@ -101,7 +101,7 @@ class Settles(QueueCoalescingKey):
         acks = [list(map(_acknowledged, islice(results, len(part.acks)))) for part in parts]
         others = [[_settled(*next(results)) for _ in part.others] for part in parts]
         return [
-            _in_order(part.places, [*first, *rest])
+            _in_order(part.positions, [*first, *rest])
             for part, first, rest in zip(parts, acks, others, strict=True)
         ]
 
@@ -109,11 +109,11 @@ class Settles(QueueCoalescingKey):
         """Do nothing: settled deliveries stay settled."""
 
 
-def _in_order(places: Sequence[int], settled: list[Settled]) -> list[Settled]:
-    if not places:
+def _in_order(positions: Sequence[int], settled: list[Settled]) -> list[Settled]:
+    if not positions:
         return settled
-    by_place = dict(zip(places, settled, strict=True))
-    return [by_place[nth] for nth in range(len(settled))]
+    by_position = dict(zip(positions, settled, strict=True))
+    return [by_position[nth] for nth in range(len(settled))]
 
 
 def _encode_verdict(settlement: Settlement, handle: ReceiptHandle) -> bytes:

@@ -6,7 +6,7 @@ from storage.domain.clock import ScriptTime
 from storage.domain.errors import PurgeInProgress
 from storage.domain.limits import Limits
 from storage.domain.queues.queue import Queue, QueueStats
-from storage.redis.queues.script_args import attempts_of, fifo_word, history_word, queue_keys_of
+from storage.redis.queues.script_args import attempts_of, fifo_arg, history_arg, queue_keys_of
 from storage.redis.transport.command import Argument
 from storage.redis.transport.pipeline import Pipeline
 from storage.redis.transport.script_status import checked
@@ -38,7 +38,7 @@ class HotQueueStates:
                 "sweep_queue",
                 queue_keys_of(queue),
                 *upkeep_arguments(queue, self._limits, now),
-                history_word(queue),
+                history_arg(queue),
             )
         )
         return SweepResult(reply[1], reply[2], bool(reply[3]))
@@ -88,5 +88,5 @@ def upkeep_arguments(queue: Queue, limits: Limits, now: ScriptTime) -> tuple[Arg
         spec.dead_letter_retention_ms,
         limits.due_moves_per_call,
         limits.expired_per_call,
-        fifo_word(queue),
+        fifo_arg(queue),
     )

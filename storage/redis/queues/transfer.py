@@ -1,7 +1,7 @@
 """Transfer of messages between queues: typed wrappers of the scripts that two slots need.
 
     source                        target
-    ready ─▶ moving ── take_in ─▶ ready          then the source clears what has arrived
+    ready ─▶ moving ── accept ──▶ ready          then the source clears what has arrived
 
 A step may be repeated: the target remembers for `ARRIVAL_WINDOW_MS` what arrived, and from where.
 """
@@ -15,7 +15,7 @@ from storage.domain.clock import ScriptTime
 from storage.domain.limits import Limits
 from storage.domain.log.record_batch import Record, decode_one, encode_batch
 from storage.domain.queues.queue import Queue
-from storage.redis.queues.script_args import attempts_of, fifo_word, queue_keys_of, view_word
+from storage.redis.queues.script_args import attempts_of, fifo_arg, queue_keys_of, view_arg
 from storage.redis.transport.client import Reply
 from storage.redis.transport.command import Argument
 from storage.redis.transport.pipeline import Pipeline
@@ -82,13 +82,13 @@ class HotMoves:
                 attempts_of(source),
                 spec.retention_ms,
                 self._limits.due_moves_per_call,
-                fifo_word(source),
+                fifo_arg(source),
                 move_id,
             )
         )
         return int(reply[1])
 
-    async def take_in(
+    async def accept(
         self, target: Queue, arriving: Sequence[Arriving], store_epoch: int, now: ScriptTime
     ) -> tuple[int, int]:
         """Deliver messages to `target`; return its next offset, and the offsets below its ceiling."""
@@ -109,9 +109,9 @@ class HotMoves:
                 queue_keys_of(target),
                 now,
                 store_epoch,
-                fifo_word(target),
+                fifo_arg(target),
                 limits.ARRIVAL_WINDOW_MS,
-                view_word(target),
+                view_arg(target),
                 *arguments,
             )
         )
@@ -127,7 +127,7 @@ class HotMoves:
         back = "1" if put_back else "0"
         reply = checked(
             await self._pipeline.write(
-                "finish_transfer", queue_keys_of(source), fifo_word(source), back, now, *offsets
+                "finish_transfer", queue_keys_of(source), fifo_arg(source), back, now, *offsets
             )
         )
         return int(reply[1])

@@ -37,8 +37,8 @@ _condition_encoder = msgspec.msgpack.Encoder()
 class AppendPart(msgspec.Struct, frozen=True, gc=False):
     """One caller's append to a log.
 
-    Columns are plain: without a condition and a key. `ask_parents`: if the log does not know the producer, the result is
-    ParentsUnasked; `inherited` is the parents' state of it. `claims` are those of monotonic producers, instead of a
+    Columns are plain: without a condition and a key. `needs_parents`: if the log does not know the producer, the result is
+    ParentsRequired; `inherited` is the parents' state of it. `claims` are those of monotonic producers, instead of a
     condition; the result may be PartialDuplicate.
     """
 
@@ -48,7 +48,7 @@ class AppendPart(msgspec.Struct, frozen=True, gc=False):
     fingerprint: str = ""
     size_bytes: int = 0
     inherited: Inherited | None = None
-    ask_parents: bool = False
+    needs_parents: bool = False
     claims: tuple[SequenceRange, ...] = ()
 
     @property
@@ -206,10 +206,10 @@ def _last_of_keys(records: Sequence[Record]) -> dict[str, int]:
 def _inheritance_of(part: AppendPart) -> tuple[int, int]:
     if part.inherited is not None:
         return part.inherited.epoch, part.inherited.last
-    return (-2 if part.ask_parents else -1), -1
+    return (-2 if part.needs_parents else -1), -1
 
 
-class ParentsUnasked(Exception):
+class ParentsRequired(Exception):
     """Refusal: the log does not know this producer; its closed parents may. Nothing happened."""
 
 
@@ -233,7 +233,7 @@ def _verdict(verdict: Reply, left: int, now_ms: int) -> PartAppended | Exception
         case [6, offset]:
             return OffsetMismatch(next_offset=offset)
         case [8, _]:
-            return ParentsUnasked()
+            return ParentsRequired()
         case [9, _]:
             return ArchiveBehind()
         case [10, lasts]:

@@ -149,11 +149,11 @@ class HotLogs:
         """Allow the offsets below `ceiling`, which Postgres has reserved."""
         await self._pipeline.write("raise_ceiling", [_meta(log)], ceiling, store_epoch)
 
-    async def bury(self, log: LogAddress) -> None:
+    async def tombstone(self, log: LogAddress) -> None:
         """Delete everything in the log and leave a tombstone."""
         await self._pipeline.write("tombstone_log", every_key(log.namespace, log.log_id))
 
-    async def forget(self, log: LogAddress) -> None:
+    async def delete_tombstone(self, log: LogAddress) -> None:
         """Delete a tombstone."""
         await self._pipeline.write("delete_log", [_meta(log)])
 

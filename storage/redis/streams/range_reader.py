@@ -63,7 +63,7 @@ class HotRanges:
         start, next_, replies = reply[2], reply[3], reply[6:]
         entries = [entry for entry in map(_entry, replies) if entry.first < end]
         if log.is_view:
-            entries = [_shown(log.log_id, entry) for entry in entries]
+            entries = [_as_view_entry(log.log_id, entry) for entry in entries]
         return EntryRange(start, next_, _go_on(first, end, start, next_, entries), entries)
 
 
@@ -83,8 +83,8 @@ def _entry(reply: Reply) -> LogEntry:
     return LogEntry(first, arrival_ms, numbers.get(b"n", 1), size_bytes, numbers[b"c"], batches)
 
 
-def _shown(log_id: LogId, entry: LogEntry) -> LogEntry:
+def _as_view_entry(log_id: LogId, entry: LogEntry) -> LogEntry:
     """Convert a message's entry to that of its queue's stream view."""
     message = LogRecord(entry.first, entry.arrival_ms, decode_one(entry.batches[0]))
-    shown = encode_batch([as_stream_record(log_id, message).record])
-    return msgspec.structs.replace(entry, batches=(shown,))
+    batch = encode_batch([as_stream_record(log_id, message).record])
+    return msgspec.structs.replace(entry, batches=(batch,))

@@ -48,14 +48,14 @@ _REFUSALS = (
 _WHO = DriverInfo().add_upstream_driver("millstream", version("millstream"))
 """Client name and version in CLIENT LIST; redis-py would read its own version for each connection."""
 
-_REFUSAL_WORDS = ("MISCONF", "BUSY", "NOREPLICAS", "UNBLOCKED")
+_REFUSAL_PREFIXES = ("MISCONF", "BUSY", "NOREPLICAS", "UNBLOCKED")
 
 
 class ScriptFailed(RuntimeError):
     """Unexpected failure of a script; its changes up to then persist."""
 
 
-class SlotElsewhere(StorageUnavailable):
+class SlotMoved(StorageUnavailable):
     """The contacted server does not have the slot; it did nothing."""
 
 
@@ -165,7 +165,7 @@ def refused(error: ResponseError) -> MillstreamError | ScriptFailed:
         return StorageFull()
     if isinstance(error, ExecAbortError):
         return StorageUnavailable("The store rejected another command of the same batch.")
-    if isinstance(error, _REFUSALS) or str(error).startswith(_REFUSAL_WORDS):
+    if isinstance(error, _REFUSALS) or str(error).startswith(_REFUSAL_PREFIXES):
         return StorageUnavailable(f"The store rejects writes: {error}")
     return ScriptFailed(str(error))
 
@@ -187,7 +187,7 @@ def kind_of(error: ResponseError) -> str:
 def unreachable(error: RedisError | OSError) -> StorageUnavailable:
     """Return the error for a store that could not be reached, so that nothing was sent."""
     if isinstance(error, MovedError):
-        return SlotElsewhere(f"The server does not own the slot: {error}")
+        return SlotMoved(f"The server does not own the slot: {error}")
     return StorageUnavailable(f"The store is unreachable: {type(error).__name__}")
 
 

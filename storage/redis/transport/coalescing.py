@@ -79,7 +79,7 @@ class CoalescedCall:
         self.store = store
 
     def commands(self) -> list[Command]:
-        """Return the commands to send: none for a caller that has gone."""
+        """Return the commands to send: none for a caller that has disconnected."""
         return [] if self.done.done() else [self.command]
 
     def settle(self, replies: Sequence[Reply]) -> None:

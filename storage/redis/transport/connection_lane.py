@@ -79,7 +79,7 @@ class StoreLink:
 class Lane:
     """Waiting calls, and the workers that send them to one server.
 
-    `elsewhere` returns the lane of this kind to another server of a cluster, by its URL.
+    `lane_at` returns the lane of this kind to another server of a cluster, by its URL.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class Lane:
         pool: ConnectionPool,
         workers: int,
         timings: LatencyBuffer,
-        elsewhere: "Callable[[str], Lane]",
+        lane_at: "Callable[[str], Lane]",
         *,
         writes: bool = False,
     ) -> None:
@@ -96,11 +96,11 @@ class Lane:
         self.pool = pool
         self.timings = timings
         self.writes = writes
-        self._elsewhere = elsewhere
+        self._lane_at = lane_at
         self._queue = FlushQueue(link.limits.pipeline_backlog_max)
         self._loop = asyncio.get_running_loop()
         self._idle: list[tuple[int, asyncio.Future[None]]] = []
-        self._sent_on: set[asyncio.Task[None]] = set()
+        self._redirects: set[asyncio.Task[None]] = set()
         self._workers = [
             FlushWorker(self, 1 + nth * SECOND_WORKER_WEIGHT) for nth in range(workers)
         ]
@@ -142,34 +142,34 @@ class Lane:
         self._wake_worker()
         return flush
 
-    def go_on_elsewhere(
+    def follow_redirect(
         self, work: Work, commands: Sequence[Command], replies: Sequence[Reply]
     ) -> None:
         """Settle work some of whose commands were redirected, once those are answered.
 
         The worker does not wait for it.
         """
-        task = asyncio.create_task(self._go_on(work, commands, replies))
-        self._sent_on.add(task)
-        task.add_done_callback(self._sent_on.discard)
+        task = asyncio.create_task(self._settle_redirected(work, commands, replies))
+        self._redirects.add(task)
+        task.add_done_callback(self._redirects.discard)
 
-    async def _go_on(
+    async def _settle_redirected(
         self, work: Work, commands: Sequence[Command], replies: Sequence[Reply]
     ) -> None:
         try:
             settled = await asyncio.gather(
-                *map(partial(self._send_on, work.store), commands, replies)
+                *map(partial(self._forward, work.store), commands, replies)
             )
         except asyncio.CancelledError:
             work.fail(OutcomeUnknown("The service is stopping."))
             raise
         work.settle(settled)
 
-    async def _send_on(self, store: Store, command: Command, reply: Reply) -> Reply:
+    async def _forward(self, store: Store, command: Command, reply: Reply) -> Reply:
         """Follow a redirection: return the other server's answer; any other reply unchanged."""
         if not isinstance(reply, MovedError):
             return reply
-        target = self._elsewhere(self.link.nodes.at(reply.host, reply.port))
+        target = self._lane_at(self.link.nodes.at(reply.host, reply.port))
         try:
             return await target.redirect(command, store)
         except Exception as error:  # the answer to this command alone; it is raised to its caller
@@ -179,7 +179,7 @@ class Lane:
         """Fail the waiting calls, and disconnect."""
         for worker in self._workers:
             await worker.close()
-        await end(*self._sent_on)
+        await end(*self._redirects)
         self._queue.fail(StorageUnavailable("The service is stopping."))
 
 
@@ -229,7 +229,7 @@ class FlushWorker:
             elif isinstance(work, Redirected):
                 work.settle([_MOVES])  # redirected back and forth
             else:
-                self._lane.go_on_elsewhere(work, commands, own)
+                self._lane.follow_redirect(work, commands, own)
 
     async def _exchange(
         self, commands: list[Command], store: Store, may_repeat: bool = True
@@ -239,7 +239,7 @@ class FlushWorker:
             connection = await self._connected()
         except (RedisError, OSError, TimeoutError) as error:
             self._link.count_error(_UNREACHABLE)
-            self._link.nodes.look_soon()
+            self._link.nodes.schedule_refresh()
             return [unreachable(error)] * len(commands)
         except StorageUnavailable as error:
             return [error] * len(commands)
@@ -272,7 +272,7 @@ class FlushWorker:
                     replies.append(await self._reply(connection))  # noqa: PERF401  needed if the next one fails
         except (RedisError, OSError, TimeoutError) as error:
             self._link.count_error(_TIMEOUT if isinstance(error, TimeoutError) else _LOST)
-            self._link.nodes.look_soon()
+            self._link.nodes.schedule_refresh()
             await self._disconnect()
             replies += [OutcomeUnknown()] * (len(commands) - len(replies))
         return replies
@@ -286,23 +286,23 @@ class FlushWorker:
         queued = [await self._reply(connection) for _ in commands]
         result = await self._reply(connection)
         if isinstance(result, list):
-            return [self._told(reply) for reply in result]
+            return [self._translate_reply(reply) for reply in result]
         return [answer if isinstance(answer, Exception) else result for answer in queued]
 
     async def _reply(self, connection: AbstractConnection) -> Reply:
         try:
             return await connection.read_response(disable_decoding=True, disconnect_on_error=False)
         except ResponseError as error:
-            return self._told(error)
+            return self._translate_reply(error)
 
-    def _told(self, reply: Reply) -> Reply:
+    def _translate_reply(self, reply: Reply) -> Reply:
         if not isinstance(reply, ResponseError) or isinstance(reply, NoScriptError):
             return reply
         self._link.count_error(kind_of(reply))
         if isinstance(reply, MovedError):
             self._link.nodes.moved(reply.slot_id, reply.host, reply.port)
             return reply
-        self._link.nodes.look_soon()
+        self._link.nodes.schedule_refresh()
         return refused(reply)
 
     async def _connected(self) -> AbstractConnection:

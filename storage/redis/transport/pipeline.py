@@ -27,7 +27,7 @@ from storage.redis.transport.connection_lane import Lane, StoreLink
 from storage.redis.transport.topology import Nodes
 
 
-class _Way(NamedTuple):
+class _Route(NamedTuple):
     """Lanes to one server."""
 
     writes: Lane
@@ -59,55 +59,55 @@ class Pipeline:
         self.link = StoreLink(nodes, limits, on_connect)
         self.timings = {"write": LatencyBuffer(), "read": LatencyBuffer()}
         """Durations of whole flushes, from the first byte sent to the last answer."""
-        self._ways: dict[str, _Way] = {}
-        self._seed = self._way(nodes.seed)
+        self._routes: dict[str, _Route] = {}
+        self._seed = self._route(nodes.seed)
 
     @property
     def errors(self) -> dict[str, int]:
         """Number of errors and unanswered flushes, by kind."""
         return self.link.errors
 
-    def _way(self, url: str) -> _Way:
-        way = self._ways.get(url)
-        if way is None:
+    def _route(self, url: str) -> _Route:
+        route = self._routes.get(url)
+        if route is None:
             pool, workers = open_pool(url), self.link.limits.write_workers
             written, read = self.timings["write"], self.timings["read"]
             writes = Lane(self.link, pool, workers, written, self._writes_at, writes=True)
             reads = Lane(self.link, pool, 1, read, self._reads_at)
-            way = self._ways[url] = _Way(writes, reads, pool)
-        return way
+            route = self._routes[url] = _Route(writes, reads, pool)
+        return route
 
     def _writes_at(self, url: str) -> Lane:
-        return self._way(url).writes
+        return self._route(url).writes
 
     def _reads_at(self, url: str) -> Lane:
-        return self._way(url).reads
+        return self._route(url).reads
 
-    def _way_of(self, key: bytes) -> _Way:
-        return self._way(self.nodes.url_of(key)) if self.nodes.is_cluster else self._seed
+    def _route_of(self, key: bytes) -> _Route:
+        return self._route(self.nodes.url_of(key)) if self.nodes.is_cluster else self._seed
 
     def _writes_for(self, gatherer: Coalescer) -> Lane:
-        return (self._way_of(gatherer.key) if self.nodes.is_cluster else self._seed).writes
+        return (self._route_of(gatherer.key) if self.nodes.is_cluster else self._seed).writes
 
     async def close(self) -> None:
         """Fail the waiting calls, and disconnect."""
-        for way in list(self._ways.values()):
-            await way.close()
+        for route in list(self._routes.values()):
+            await route.close()
         await self.nodes.close()
 
     async def write(self, name: str, keys: Sequence[bytes], *arguments: Argument) -> Reply:
         """Run a script that changes something."""
         command = command_of(script(name), keys, *arguments)
-        return await self._way_of(keys[0]).writes.call(command)
+        return await self._route_of(keys[0]).writes.call(command)
 
     async def read(self, name: str, keys: Sequence[bytes], *arguments: Argument) -> Reply:
         """Run a script that changes nothing that must last, so that any store may answer it."""
         command = command_of(script(name), keys, *arguments)
         try:
             try:
-                return await self._way_of(keys[0]).reads.call(command)
+                return await self._route_of(keys[0]).reads.call(command)
             except StoreChanged:
-                return await self._way_of(keys[0]).reads.call(command)
+                return await self._route_of(keys[0]).reads.call(command)
         except OutcomeUnknown:
             raise StorageUnavailable("The store timed out.") from None
 

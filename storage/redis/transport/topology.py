@@ -21,7 +21,7 @@ from redis.exceptions import RedisError, ResponseError
 from storage.domain.errors import StorageUnavailable
 from storage.redis.transport.client import open_client, unreachable
 
-_ASKED_AGAIN_S = 0.2
+_REFRESH_INTERVAL_S = 0.2
 
 
 class Master(NamedTuple):
@@ -43,13 +43,13 @@ class Nodes:
         self._firsts: list[int] = []  # the first slot of each range, and the URL of its master
         self._owners: list[str] = []
         self._moved: dict[int, str] = {}  # reported by MOVED since
-        self._looking: asyncio.Task[None] | None = None
+        self._refreshing: asyncio.Task[None] | None = None
         self._turn = 0
 
     async def close(self) -> None:
         """Disconnect."""
-        if self._looking is not None:
-            self._looking.cancel()
+        if self._refreshing is not None:
+            self._refreshing.cancel()
         for client in (*self._clients.values(), *self._listening.values()):
             await client.aclose()
 
@@ -86,24 +86,24 @@ class Nodes:
         """
         url = self._moved[slot] = _at(self.seed, host, port)
         self.is_cluster, self._is_alone = True, False
-        self.look_soon()
+        self.schedule_refresh()
         return url
 
     def at(self, host: str, port: int) -> str:
         """Return the URL of a server of the cluster."""
         return _at(self.seed, host, port)
 
-    def look_soon(self) -> None:
+    def schedule_refresh(self) -> None:
         """Refresh the topology in the background, unless that is in progress."""
         if not self.is_cluster:
             return
-        if self._looking is None or self._looking.done():
-            self._looking = asyncio.create_task(self._look_soon())
+        if self._refreshing is None or self._refreshing.done():
+            self._refreshing = asyncio.create_task(self._refresh())
 
-    async def _look_soon(self) -> None:
+    async def _refresh(self) -> None:
         with suppress(StorageUnavailable):  # the next refusal starts another query
             await self.masters()
-        await asyncio.sleep(_ASKED_AGAIN_S)
+        await asyncio.sleep(_REFRESH_INTERVAL_S)
 
     async def masters(self) -> Sequence[Master]:
         """Return the servers that accept writes now, by their first slots.
@@ -168,7 +168,7 @@ class Nodes:
 
 
 @lru_cache(64)
-def word_in_slot(slot: int) -> str:
+def hash_tag_for(slot: int) -> str:
     """Return a text that as a hash tag puts a key into this slot."""
     number = 0
     while key_slot(str(number).encode()) != slot:

@@ -29,13 +29,13 @@ _RESUBSCRIBE_S = 0.2
 class Waiter:
     """One caller that waits for logs to change. Small: there are thousands, and most are idle."""
 
-    __slots__ = ("_alone", "_news", "_wakeups", "log_ids", "satisfied")
+    __slots__ = ("_alone", "_wakeup", "_wakeups", "log_ids", "satisfied")
 
     def __init__(self, wakeups: "Wakeups", log_ids: tuple[LogId, ...], alone: bool) -> None:
         self._wakeups = wakeups
         self.log_ids = log_ids
         self._alone = alone
-        self._news: asyncio.Future[bool] | None = None  # True: woken; False: the time is up
+        self._wakeup: asyncio.Future[bool] | None = None  # True: woken; False: the time is up
         self.satisfied = False
 
     def __enter__(self) -> "Waiter":
@@ -48,26 +48,26 @@ class Waiter:
     async def wait(self, seconds: float) -> None:
         """Return when woken, or after `seconds`; infinity needs no timer."""
         loop = asyncio.get_running_loop()
-        if self._news is None:
-            self._news = loop.create_future()
+        if self._wakeup is None:
+            self._wakeup = loop.create_future()
         if seconds == inf:
-            await self._news
+            await self._wakeup
             return
-        timer = loop.call_later(seconds, self._tell, False)
+        timer = loop.call_later(seconds, self._resolve, False)
         try:
-            await self._news
+            await self._wakeup
         finally:
             timer.cancel()
 
     def start_over(self) -> None:
         """Discard an earlier wake-up: the caller is about to read."""
-        self._news = None
+        self._wakeup = None
 
     @property
     def was_woken(self) -> bool:
         """True if it was woken, and has not read since."""
-        news = self._news
-        return news is not None and news.done() and not news.cancelled() and news.result()
+        wakeup = self._wakeup
+        return wakeup is not None and wakeup.done() and not wakeup.cancelled() and wakeup.result()
 
     @property
     def shares(self) -> bool:
@@ -76,13 +76,13 @@ class Waiter:
 
     def wake(self) -> None:
         """End the wait, now or when it starts."""
-        if self._news is None:
-            self._news = asyncio.get_running_loop().create_future()
-        self._tell(True)
+        if self._wakeup is None:
+            self._wakeup = asyncio.get_running_loop().create_future()
+        self._resolve(True)
 
-    def _tell(self, woken: bool) -> None:
-        if self._news is not None and not self._news.done():
-            self._news.set_result(woken)
+    def _resolve(self, woken: bool) -> None:
+        if self._wakeup is not None and not self._wakeup.done():
+            self._wakeup.set_result(woken)
 
 
 class Wakeups:

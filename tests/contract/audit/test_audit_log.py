@@ -182,7 +182,7 @@ def test_hash_chain_is_verifiable_over_api(client, queue):
             "/v1/audit", params={"order": "oldest", "limit": 50, "cursor": cursor}
         ).json()
         assert page["complete"]
-        assert chain.look(page["items"]) is None
+        assert chain.check(page["items"]) is None
         cursor = page["next_cursor"]
 
     assert chain.seq > 0

@@ -116,7 +116,7 @@ async def test_each_role_is_limited_to_its_operations_over_rest(secured_service:
     wrong = []
     async with httpx.AsyncClient(base_url=secured_service.url, timeout=30) as client:
         for role, key in (await keys(secured_service)).items():
-            headers = {"authorization": f"Bearer {key.word}"}
+            headers = {"authorization": f"Bearer {key.token}"}
             for one in (one for one in OPERATIONS if one.action is not None):
                 status = await call(client, one, headers)
                 assert one.action is not None
@@ -130,7 +130,7 @@ async def test_each_role_is_limited_to_its_operations_over_rest(secured_service:
 
 async def test_operations_in_another_namespace_are_rejected(secured_service: SecuredService):
     key = await abroad(secured_service)
-    headers = {"authorization": f"Bearer {key.word}", "millstream-namespace": HOME}
+    headers = {"authorization": f"Bearer {key.token}", "millstream-namespace": HOME}
     async with httpx.AsyncClient(base_url=secured_service.url, timeout=30) as client:
         responses = {
             operation.name: await call(client, operation, headers)
@@ -150,7 +150,7 @@ async def test_every_operation_returns_401_without_credential(secured_service: S
 
 async def test_names_of_another_namespace_are_not_found(secured_service: SecuredService):
     key = await abroad(secured_service)
-    headers = {"authorization": f"Bearer {key.word}"}
+    headers = {"authorization": f"Bearer {key.token}"}
     paths = [
         (one, one.path.replace("{queue}", name).replace("{stream}", name))
         for one in OPERATIONS
@@ -260,12 +260,12 @@ async def test_each_role_is_limited_to_its_operations_over_aws(
     admin = pairs[Role.ADMIN]
 
     def request_all() -> list[Any]:
-        iterator = secured_service.client("kinesis", admin.id, admin.word).get_shard_iterator(
+        iterator = secured_service.client("kinesis", admin.id, admin.token).get_shard_iterator(
             StreamName="clicks", ShardId="shardId-000000000000", ShardIteratorType="LATEST"
         )["ShardIterator"]
         wrong: list[Any] = []
         for role, pair in pairs.items():
-            client = secured_service.client(noun, pair.id, pair.word)
+            client = secured_service.client(noun, pair.id, pair.token)
             for name, method, action, asked in asked_of(client, service, account):
                 if name == "GetRecords":
                     asked = {"ShardIterator": iterator}
@@ -283,19 +283,19 @@ async def test_aws_identifiers_of_another_namespace_are_not_found(secured_servic
     theirs = await abroad(secured_service, CredentialKind.PAIR)
 
     def request_all() -> list[str]:
-        own_sqs = secured_service.client("sqs", mine.id, mine.word)
+        own_sqs = secured_service.client("sqs", mine.id, mine.token)
         url = own_sqs.get_queue_url(QueueName="orders")["QueueUrl"]
         own_sqs.send_message(QueueUrl=url, MessageBody="a")
         handle = own_sqs.receive_message(QueueUrl=url)["Messages"][0]["ReceiptHandle"]
-        own_kinesis = secured_service.client("kinesis", mine.id, mine.word)
+        own_kinesis = secured_service.client("kinesis", mine.id, mine.token)
         iterator = own_kinesis.get_shard_iterator(
             StreamName="clicks", ShardId="shardId-000000000000", ShardIteratorType="TRIM_HORIZON"
         )["ShardIterator"]
         arn = own_kinesis.describe_stream_summary(StreamName="clicks")["StreamDescriptionSummary"][
             "StreamARN"
         ]
-        sqs = secured_service.client("sqs", theirs.id, theirs.word)
-        kinesis = secured_service.client("kinesis", theirs.id, theirs.word)
+        sqs = secured_service.client("sqs", theirs.id, theirs.token)
+        kinesis = secured_service.client("kinesis", theirs.id, theirs.token)
         sqs.create_queue(QueueName="orders")
         own = sqs.get_queue_url(QueueName="orders")["QueueUrl"]
         assert own.split("/")[3] != account
@@ -346,7 +346,7 @@ async def test_each_role_is_limited_to_its_operations_over_websocket(
     for role, key in (await keys(secured_service)).items():
         async with connect(secured_service.socket_address, subprotocols=protocols) as connection:
             socket = Socket(connection)
-            await socket.hello(token=key.word)
+            await socket.hello(token=key.token)
             for action, frame, fields in ASKED:
                 reply = await socket.request(frame, **fields)
                 refused = reply["type"] == "error" and reply["problem"]["code"] == "forbidden"
@@ -361,7 +361,7 @@ async def test_socket_of_another_namespace_finds_nothing(secured_service: Secure
     protocols = [Subprotocol("millstream.v1.json")]
     async with connect(secured_service.socket_address, subprotocols=protocols) as connection:
         socket = Socket(connection)
-        await socket.hello(token=key.word)
+        await socket.hello(token=key.token)
         replies = [await socket.request(frame, **fields) for _, frame, fields in ASKED]
 
     codes = {reply.get("problem", {}).get("code") for reply in replies if reply["type"] == "error"}

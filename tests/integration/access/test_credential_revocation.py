@@ -24,14 +24,14 @@ async def test_socket_authenticates_by_header_hello_or_ticket(secured_service: S
     assert made is not None
     ticket = made[0]
     protocols = [Subprotocol("millstream.v1.json")]
-    header = {"authorization": f"Bearer {key.word}"}
+    header = {"authorization": f"Bearer {key.token}"}
 
     async with connect(
         secured_service.socket_address, subprotocols=protocols, additional_headers=header
     ) as connection:
         assert (await Socket(connection).hello())["type"] == "welcome"
     async with connect(secured_service.socket_address, subprotocols=protocols) as connection:
-        assert (await Socket(connection).hello(token=key.word))["type"] == "welcome"
+        assert (await Socket(connection).hello(token=key.token))["type"] == "welcome"
     async with connect(
         f"{secured_service.socket_address}?ticket={ticket}", subprotocols=protocols
     ) as connection:
@@ -81,7 +81,7 @@ async def test_socket_closes_and_releases_when_credential_ends(
         secured_service.socket_address, subprotocols=[Subprotocol("millstream.v1.json")]
     ) as one:
         socket = Socket(one)
-        await socket.hello(token=key.word)
+        await socket.hello(token=key.token)
         await socket.subscribe("a", "queue:orders")
         await socket.messages(1)
 
@@ -99,7 +99,7 @@ async def test_socket_closes_and_releases_when_credential_ends(
 @pytest.mark.parametrize("accept", ["text/event-stream", "application/x-ndjson"])
 async def test_followed_stream_ends_with_its_credential(secured_service: SecuredService, accept):
     key = await secured_service.key()
-    headers = {"authorization": f"Bearer {key.word}", "accept": accept}
+    headers = {"authorization": f"Bearer {key.token}", "accept": accept}
     async with (
         httpx.AsyncClient(base_url=secured_service.url, timeout=SOON_S) as client,
         client.stream(
@@ -121,7 +121,7 @@ async def test_shard_subscription_ends_with_its_credential(secured_service: Secu
     loop = asyncio.get_running_loop()
 
     def read() -> None:
-        kinesis = secured_service.client("kinesis", key.id, key.word)
+        kinesis = secured_service.client("kinesis", key.id, key.token)
         arn = kinesis.describe_stream_summary(StreamName="clicks")["StreamDescriptionSummary"][
             "StreamARN"
         ]

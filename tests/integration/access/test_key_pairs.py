@@ -40,8 +40,8 @@ async def test_key_pair_signs_for_unmodified_client(secured_service: SecuredServ
     key_pair = await pair(secured_service)
 
     def use() -> tuple[Any, Any]:
-        sqs = secured_service.client("sqs", key_pair.id, key_pair.word)
-        kinesis = secured_service.client("kinesis", key_pair.id, key_pair.word)
+        sqs = secured_service.client("sqs", key_pair.id, key_pair.token)
+        kinesis = secured_service.client("kinesis", key_pair.id, key_pair.token)
         url = sqs.get_queue_url(QueueName="orders")["QueueUrl"]
         sqs.send_message(QueueUrl=url, MessageBody="grüße & co")
         kinesis.put_record(StreamName="clicks", Data=b"\xff\x00", PartitionKey="k")
@@ -61,7 +61,7 @@ async def test_wrong_secret_and_unknown_key_return_aws_errors(secured_service: S
         found = []
         for key_id, secret in (
             (key_pair.id, "x" * 40),
-            ("MSAKNOBODYHASTHISONE", key_pair.word),
+            ("MSAKNOBODYHASTHISONE", key_pair.token),
             (key.id, key.secret),
         ):
             sqs = secured_service.client("sqs", key_id, secret)
@@ -83,10 +83,10 @@ async def test_key_pair_is_checked_on_every_call(secured_service: SecuredService
         return secured_service.client("sqs", key_pair.id, secret).list_queues()
 
     for _ in range(2):
-        await asyncio.to_thread(use, key_pair.word)
+        await asyncio.to_thread(use, key_pair.token)
     wrong = await asyncio.to_thread(_refused, lambda: use("x" * 40))
     await secured_service.storage.credentials.revoke(LOCAL_ADMINISTRATOR, key_pair.id)
-    revoked = await asyncio.to_thread(_refused, lambda: use(key_pair.word))
+    revoked = await asyncio.to_thread(_refused, lambda: use(key_pair.token))
 
     assert (wrong, revoked) == ("SignatureDoesNotMatch", "InvalidClientTokenId")
 
@@ -160,7 +160,7 @@ async def test_presigned_url_needs_no_key(secured_service: SecuredService):
 
     aws_request = AWSRequest("GET", f"{secured_service.url}/?Action=ListQueues&Version=2012-11-05")
     SigV4QueryAuth(
-        AwsCredentials(key_pair.id, key_pair.word), "sqs", "eu-west-1", expires=60
+        AwsCredentials(key_pair.id, key_pair.token), "sqs", "eu-west-1", expires=60
     ).add_auth(aws_request)
     url = str(aws_request.url)
     async with httpx.AsyncClient() as client:
@@ -176,7 +176,7 @@ async def test_unenforceable_sqs_policy_is_rejected(secured_service: SecuredServ
     key_pair = await pair(secured_service)
 
     def codes() -> list[str]:
-        sqs = secured_service.client("sqs", key_pair.id, key_pair.word)
+        sqs = secured_service.client("sqs", key_pair.id, key_pair.token)
         url = sqs.get_queue_url(QueueName="orders")["QueueUrl"]
         own = url.split("/")[3]
         sqs.add_permission(QueueUrl=url, Label="own", AWSAccountIds=[own], Actions=["SendMessage"])
@@ -208,7 +208,7 @@ async def test_unauthorized_calls_do_not_use_rates_of_queue(secured_service: Sec
     owner = await secured_service.key()
 
     def knock() -> set[str]:
-        sqs = secured_service.client("sqs", stranger.id, stranger.word)
+        sqs = secured_service.client("sqs", stranger.id, stranger.token)
         return {_refused(lambda: sqs.get_queue_url(QueueName="orders")) for _ in range(20)}
 
     knocked = await asyncio.to_thread(knock)

@@ -35,7 +35,7 @@ async def test_secrets_appear_in_no_log_error_or_response(redis_url, database_ur
     ):
         _, key = await storage.credentials.create(LOCAL_ADMINISTRATOR, ADMIN)
         token = _token()
-        bearer = {"authorization": f"Bearer {key.word}"}
+        bearer = {"authorization": f"Bearer {key.token}"}
         pair = (
             await client.post(
                 "/v1/keys",
@@ -45,9 +45,9 @@ async def test_secrets_appear_in_no_log_error_or_response(redis_url, database_ur
         ).json()
         session = (await client.post("/v1/sessions", headers=bearer)).headers["set-cookie"]
         ticket = (await client.post("/v1/tickets", headers=bearer)).json()["ticket"]
-        wrong = key.word[:-1] + ("a" if key.word[-1] != "a" else "b")
+        wrong = key.token[:-1] + ("a" if key.token[-1] != "a" else "b")
         words = [
-            key.word,
+            key.token,
             wrong,
             token,
             ticket,

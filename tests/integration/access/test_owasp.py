@@ -71,21 +71,21 @@ async def test_api2_broken_authentication(secured_service: SecuredService):
     A secret in a URL is not accepted.
     """
     own = await secured_service.key()
-    unknown = own.word.replace(own.id, "0" * len(own.id))
+    unknown = own.token.replace(own.id, "0" * len(own.id))
     answers = [
         await secured_service.request(
             "GET", "/v1/queues", headers={"authorization": f"Bearer {word}"}
         )
-        for word in (own.word[:-1] + ("a" if own.word[-1] != "a" else "b"), unknown, "nonsense")
+        for word in (own.token[:-1] + ("a" if own.token[-1] != "a" else "b"), unknown, "nonsense")
     ]
-    answers.append(await secured_service.request("GET", f"/v1/queues?api_key={own.word}"))
+    answers.append(await secured_service.request("GET", f"/v1/queues?api_key={own.token}"))
 
     assert {answer.status_code for answer in answers} == {401}
     assert len({answer.json()["detail"] for answer in answers[:3]}) == 1
     recorded_entries = await entries(secured_service, outcome="refused:unauthenticated")
     assert recorded_entries
     assert {entry.call.operation for entry in recorded_entries} == {"log_in"}
-    assert own.word not in str(recorded_entries)
+    assert own.token not in str(recorded_entries)
 
 
 async def test_api3_broken_object_property_level_authorization(secured_service: SecuredService):
@@ -100,7 +100,7 @@ async def test_api3_broken_object_property_level_authorization(secured_service: 
 
     assert refused.json()["code"] == "validation_failed"
     assert raised.status_code in (403, 422)
-    assert own.word.rpartition("_")[2] not in shown.text
+    assert own.token.rpartition("_")[2] not in shown.text
     assert "digest" not in shown.text
 
 
@@ -259,7 +259,7 @@ async def test_api8_configured_origin_is_allowed_without_cookies(redis_url, data
             other = await client.options(
                 "/v1/queues/orders/receive", headers={**ask, "origin": "https://evil.example"}
             )
-            headers = {"origin": ask["origin"], "authorization": f"Bearer {key.word}"}
+            headers = {"origin": ask["origin"], "authorization": f"Bearer {key.token}"}
             hot = await client.post("/v1/queues/orders/receive", json={}, headers=headers)
 
     assert allowed.headers["access-control-allow-origin"] == "https://app.example.com"

@@ -61,7 +61,7 @@ async def test_malformed_credential_is_rejected(secured_service: SecuredService,
 
 async def test_known_id_with_wrong_secret_is_rejected(secured_service: SecuredService):
     mine, other = await secured_service.key(), await secured_service.key()
-    forged = mine.word[: len("msk_") + 13] + other.word[len("msk_") + 13 :]
+    forged = mine.token[: len("msk_") + 13] + other.token[len("msk_") + 13 :]
 
     answer = await secured_service.request(
         "GET", "/v1/queues", headers={"authorization": f"Bearer {forged}"}
@@ -77,7 +77,7 @@ async def test_known_id_with_wrong_secret_is_rejected(secured_service: SecuredSe
 async def test_key_authenticates_on_native_protocols(secured_service: SecuredService, header):
     key = await secured_service.key()
     named = header == "X-API-Key"
-    headers = {"x-api-key": key.word} if named else {"authorization": f"{header} {key.word}"}
+    headers = {"x-api-key": key.token} if named else {"authorization": f"{header} {key.token}"}
 
     sent = await secured_service.request(
         "POST", "/v1/queues/orders/messages", headers=headers, json={"body": "a"}
@@ -102,7 +102,7 @@ async def test_cached_key_is_rejected_after_expiry(secured_service: SecuredServi
     expiring = await secured_service.key(
         replace(ADMIN_RIGHTS, expires_at_ms=clock.now_ms() + 10_000)
     )
-    shown = {b"authorization": f"Bearer {expiring.word}".encode()}
+    shown = {b"authorization": f"Bearer {expiring.token}".encode()}
     for _ in range(2):
         await authenticator.authenticate(shown)
 
@@ -203,7 +203,7 @@ async def test_names_are_isolated_per_namespace(secured_service: SecuredService)
 async def test_browser_logs_in_with_key_in_body(secured_service: SecuredService):
     key = await secured_service.key()
 
-    right = await secured_service.request("POST", "/v1/sessions", json={"api_key": key.word})
+    right = await secured_service.request("POST", "/v1/sessions", json={"api_key": key.token})
     wrong = await secured_service.request("POST", "/v1/sessions", json={"api_key": "msk_nonsense"})
     nothing = await secured_service.request("POST", "/v1/sessions", json={})
     cookie = {"cookie": right.headers["set-cookie"].partition(";")[0]}
@@ -217,9 +217,9 @@ async def test_browser_logs_in_with_key_in_body(secured_service: SecuredService)
 
 async def test_session_cookie_is_same_origin_only(secured_service: SecuredService):
     key = await secured_service.key()
-    logged_in = await secured_service.storage.credentials.log_in(key.word)
+    logged_in = await secured_service.storage.credentials.log_in(key.token)
     assert logged_in is not None
-    cookie = {"cookie": f"ms_session={logged_in.word}"}
+    cookie = {"cookie": f"ms_session={logged_in.token}"}
     host = secured_service.url.removeprefix("http://")
 
     own = await secured_service.request(
@@ -239,7 +239,7 @@ async def test_session_cookie_is_same_origin_only(secured_service: SecuredServic
         "/v1/queues",
         headers=cookie | {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"},
     )
-    await secured_service.storage.credentials.log_out(logged_in.word)
+    await secured_service.storage.credentials.log_out(logged_in.token)
     after = await secured_service.request("GET", "/v1/queues", headers=cookie)
 
     assert [one.status_code for one in (own, same, link)] == [200] * 3

@@ -31,7 +31,7 @@ async def service(redis_url, database_url):
 
 async def cookie_of(service: SecuredService, rights: Rights = OPERATOR) -> dict[str, str]:
     key = await service.key(rights)
-    made = await service.request("POST", "/v1/sessions", json={"api_key": key.word})
+    made = await service.request("POST", "/v1/sessions", json={"api_key": key.token})
     return {"cookie": made.headers["set-cookie"].split(";")[0]}
 
 
@@ -150,7 +150,7 @@ async def test_namespace_page_is_limited_to_its_own_administrators(service):
     await service.storage.catalog.put_queue(QueueName("theirs", "acme"), QueueSpec())
     own = await cookie_of(service, Rights(roles=(Role.ADMIN,)))
     key = await service.key(all_namespaces=True)
-    made = await service.request("POST", "/v1/sessions", json={"api_key": key.word})
+    made = await service.request("POST", "/v1/sessions", json={"api_key": key.token})
     everywhere = {"cookie": made.headers["set-cookie"].split(";")[0]}
 
     refused = await service.request("GET", "/ui/queues?ns=acme", headers=own)
@@ -201,7 +201,7 @@ async def test_page_never_shows_key(service):
         for path in ("/ui/keys", f"/ui/keys/{key.id}", "/ui/queues/orders/code", "/ui/audit")
     ]
 
-    secret = key.word.split("_")[2]
+    secret = key.token.split("_")[2]
     assert key.id in pages[0]
     assert all(secret not in page for page in pages)
 

@@ -335,7 +335,7 @@ async def test_verify_finds_missing_offsets(engines, settings):
         await archive_stream(engines, settings, CLICKS)
     _, middle, _ = await archived_files(engines, CLICKS)
     async with open_database(settings) as database:
-        await ArchiveRows(database).forget([middle.file_id])
+        await ArchiveRows(database).delete_files([middle.file_id])
 
     [shard] = await checked(settings)
 

@@ -5,7 +5,7 @@ import asyncio
 import psycopg
 import pytest
 
-from storage.audit.snapshots import shown
+from storage.audit.snapshots import definition_snapshot
 from storage.domain import limits
 from storage.domain.access.audit import ApiProtocol, AuditedCall, AuditFilter, Chain
 from storage.domain.access.permissions import LOCAL_ADMINISTRATOR
@@ -94,7 +94,7 @@ async def test_concurrent_entries_have_one_order(engines):
     audit_logs = await engines.audit_log.page(ALL, oldest_first=True)
 
     assert [entry.seq for entry in audit_logs] == list(range(1, 25))
-    assert Chain(whole=True).look(entry.fields() for entry in audit_logs) is None
+    assert Chain(whole=True).check(entry.fields() for entry in audit_logs) is None
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ async def test_tampering_is_detected(engines, database_url, statement, seq):
     )
 
     audit_logs = await engines.audit_log.page(ALL, oldest_first=True)
-    fault = Chain(whole=True).look(entry.fields() for entry in audit_logs)
+    fault = Chain(whole=True).check(entry.fields() for entry in audit_logs)
     assert fault is not None
     assert fault.seq == seq
 
@@ -181,7 +181,7 @@ def test_webhook_snapshot_hides_passwords():
         headers=(("Authorization", "Bearer hunter3"),),
     )
 
-    told = shown(spec)
+    told = definition_snapshot(spec)
 
     assert told["url"] == "https://hooks.example.com/…"
     assert told["headers"] == ["Authorization"]
@@ -191,7 +191,7 @@ def test_webhook_snapshot_hides_passwords():
 def test_large_definition_is_recorded_by_digest():
     tags = {str(number): "x" * 100_000 for number in range(2)}
 
-    told = shown(QueueSpec(tags=tags))
+    told = definition_snapshot(QueueSpec(tags=tags))
 
     assert set(told) == {"bytes", "sha256"}
 

@@ -46,7 +46,7 @@ async def test_get_caller_identity_returns_caller(secured_service: SecuredServic
     account = (await secured_service.storage.namespaces.get("default")).account_id
     pair = await secured_service.key(rights, kind=CredentialKind.PAIR)
 
-    assert await asyncio.to_thread(identity, secured_service, pair.id, pair.word) == {
+    assert await asyncio.to_thread(identity, secured_service, pair.id, pair.token) == {
         "UserId": pair.id,
         "Account": account,
         "Arn": f"arn:aws:iam::{account}:user/ada",
@@ -57,11 +57,11 @@ async def test_account_matches_queue_and_stream_arns(secured_service: SecuredSer
     pair = await secured_service.key(kind=CredentialKind.PAIR)
 
     def accounts() -> list[str]:
-        sqs = secured_service.client("sqs", pair.id, pair.word)
+        sqs = secured_service.client("sqs", pair.id, pair.token)
         url = sqs.get_queue_url(QueueName="orders")["QueueUrl"]
-        kinesis = secured_service.client("kinesis", pair.id, pair.word)
+        kinesis = secured_service.client("kinesis", pair.id, pair.token)
         summary = kinesis.describe_stream_summary(StreamName="clicks")["StreamDescriptionSummary"]
-        own = identity(secured_service, pair.id, pair.word)["Account"]
+        own = identity(secured_service, pair.id, pair.token)["Account"]
         return [own, url.split("/")[3], summary["StreamARN"].split(":")[4]]
 
     assert len(set(await asyncio.to_thread(accounts))) == 1
@@ -75,7 +75,7 @@ async def test_accounts_are_separate_per_namespace(secured_service: SecuredServi
     )
 
     identities = [
-        await asyncio.to_thread(identity, secured_service, pair.id, pair.word)
+        await asyncio.to_thread(identity, secured_service, pair.id, pair.token)
         for pair in (mine, theirs)
     ]
 
@@ -88,7 +88,7 @@ async def test_invalid_credentials_are_rejected_and_audited(secured_service: Sec
     def codes() -> list[str]:
         return [
             refused(secured_service, pair.id, "x" * 40),
-            refused(secured_service, "MSAKNOBODYHASTHISONE", pair.word),
+            refused(secured_service, "MSAKNOBODYHASTHISONE", pair.token),
             refused(secured_service, key.id, key.secret),
         ]
 
@@ -106,7 +106,7 @@ async def test_invalid_credentials_are_rejected_and_audited(secured_service: Sec
 
 async def test_presigned_url_identifies_its_signer(secured_service: SecuredService):
     pair = await secured_service.key(kind=CredentialKind.PAIR)
-    address = secured_service.client("sts", pair.id, pair.word).generate_presigned_url(
+    address = secured_service.client("sts", pair.id, pair.token).generate_presigned_url(
         "get_caller_identity", HttpMethod="GET"
     )
 
@@ -129,7 +129,7 @@ async def test_signature_for_another_service_is_rejected(
     aws_request = AWSRequest(
         "POST", f"{secured_service.url}/", headers=kind, data=f"Action={action}"
     )
-    SigV4Auth(Credentials(pair.id, pair.word), service, "eu-west-1").add_auth(aws_request)
+    SigV4Auth(Credentials(pair.id, pair.token), service, "eu-west-1").add_auth(aws_request)
 
     async with httpx.AsyncClient() as client:
         answer = await client.post(

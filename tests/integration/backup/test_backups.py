@@ -168,7 +168,7 @@ async def test_configuration_and_progress_are_restored(source, target, tmp_path)
         stats = await storage.queues.stats(LATER)
         hook = await storage.webhooks.opened(HOOK)
         chain = Chain(whole=True)
-        fault = chain.look(
+        fault = chain.check(
             [audit_log.fields() for audit_log in await storage.audit_log.page(AuditFilter())]
         )
         [again] = await storage.queues.send(LATER, [NewMessage(b"once")], idempotency_key="k")
@@ -204,7 +204,7 @@ async def create_one_of_each(storage):
     request = CredentialRequest(name="ada", rights=Rights(roles=(Role.PRODUCER,)))
     _, secret = await storage.credentials.create(LOCAL_ADMINISTRATOR, request)
     await storage.audit_log.record(audited_call(), "done", {"name": "orders"})
-    return {"message_id": once.message_id, "word": secret.word}
+    return {"message_id": once.message_id, "word": secret.token}
 
 
 def audited_call():

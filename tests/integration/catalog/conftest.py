@@ -33,7 +33,9 @@ def process(database_url: str, clock: ManualClock, tombstones: Tombstones) -> Op
     async def opened() -> AsyncIterator[Catalog]:
         async with (
             open_database(where) as database,
-            open_catalog(database, Listener(where.database_url), clock, tombstones.bury) as catalog,
+            open_catalog(
+                database, Listener(where.database_url), clock, tombstones.tombstone
+            ) as catalog,
         ):
             yield catalog
 

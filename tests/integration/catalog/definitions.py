@@ -19,7 +19,7 @@ class Tombstones:
         self.buried: list[tuple[str, LogId]] = []
         self.out_of_order = False
 
-    async def bury(self, namespace: str, log_ids: Sequence[LogId]) -> None:
+    async def tombstone(self, namespace: str, log_ids: Sequence[LogId]) -> None:
         if self.out_of_order:
             raise StorageUnavailable
         self.buried += [(namespace, log_id) for log_id in log_ids]

@@ -100,7 +100,7 @@ async def test_forgotten_logs_are_not_listed_and_live_ones_stay(catalog):
     await catalog.delete_queue(ORDERS)
     await catalog.delete_stream(CLICKS)
 
-    await catalog.forget_deleted([queue.log_id, living.log_id, stream.shards[0].log_id])
+    await catalog.delete_tombstoned([queue.log_id, living.log_id, stream.shards[0].log_id])
 
     assert await catalog.deleted_logs(0) == [(DEFAULT_NAMESPACE, stream.shards[1].log_id)]
     assert await catalog.fresh_queue(living.name) == living

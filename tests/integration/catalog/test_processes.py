@@ -105,7 +105,9 @@ async def test_unavailable_database_is_reported(clock, tombstones):
     where = StorageSettings(redis_url="redis://unused", database_url="postgresql:///?host=/nowhere")
     async with (
         open_database(where) as database,
-        open_catalog(database, Listener(where.database_url), clock, tombstones.bury) as catalog,
+        open_catalog(
+            database, Listener(where.database_url), clock, tombstones.tombstone
+        ) as catalog,
     ):
         with pytest.raises(StorageUnavailable):
             await catalog.queue(ORDERS)

@@ -136,7 +136,7 @@ async def test_ceiling_of_another_store_epoch_is_not_raised(reservations, log_id
 
 async def test_deleted_log_is_neither_opened_nor_raised(reservations, log_id):
     await reservations.open_log(log_id, 1, None, 100)
-    await reservations.forget_log(log_id)
+    await reservations.delete_log(log_id)
 
     assert await reservations.open_log(log_id, 1, None, 100) is None
     assert await reservations.raise_ceiling(log_id, 1, 500) is None

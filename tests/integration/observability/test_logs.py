@@ -101,7 +101,7 @@ def raise_unexpected_errors(storage: Storage, monkeypatch: pytest.MonkeyPatch) -
 async def send_secrets(secured_service: SecuredService) -> list[str]:
     """Send secrets in headers, queries and bodies; returns the other secrets."""
     key, pair = await secured_service.key(), await secured_service.key(kind=CredentialKind.PAIR)
-    headers = {"authorization": f"Bearer {key.word}"}
+    headers = {"authorization": f"Bearer {key.token}"}
     body = {"body": SECRET, "headers": {"h": SECRET}}
     async with httpx.AsyncClient(base_url=secured_service.url, timeout=PATIENCE_S) as client:
         for shown in (headers, {"x-api-key": f"msk_{SECRET}"}, {"authorization": SECRET}):
@@ -128,15 +128,15 @@ async def send_secrets(secured_service: SecuredService) -> list[str]:
                 await socket.send(json.dumps(frame))
                 refused = json.loads(await socket.recv())
                 assert refused["problem"]["code"] == "internal_error"
-    return [SECRET, key.word, pair.word, ticket]
+    return [SECRET, key.token, pair.token, ticket]
 
 
 def _by_amazon(secured_service: SecuredService, pair: NewSecret) -> None:
-    with closing(secured_service.client("sqs", pair.id, pair.word)) as sqs, suppress(ClientError):
+    with closing(secured_service.client("sqs", pair.id, pair.token)) as sqs, suppress(ClientError):
         url = sqs.get_queue_url(QueueName="orders")["QueueUrl"]
         sqs.send_message(QueueUrl=url, MessageBody=SECRET)
     with (
-        closing(secured_service.client("kinesis", pair.id, pair.word)) as kinesis,
+        closing(secured_service.client("kinesis", pair.id, pair.token)) as kinesis,
         suppress(ClientError),
     ):
         kinesis.put_record(StreamName="clicks", Data=SECRET.encode(), PartitionKey="k")

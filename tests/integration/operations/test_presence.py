@@ -107,7 +107,7 @@ async def test_ending_process_deregisters(presence):
 
 async def test_request_to_process_is_delivered_once(presence):
     await presence.heartbeat(process("one"), [socket("s1"), socket("s2")])
-    await presence.ask_to_close("default", "s1")
+    await presence.request_close("default", "s1")
 
     assert await presence.heartbeat(process("other")) == ()
     assert await presence.heartbeat(process("one")) == ("s1",)
@@ -116,7 +116,7 @@ async def test_request_to_process_is_delivered_once(presence):
 
 async def test_undelivered_request_expires(presence, clock):
     await presence.heartbeat(process("one"), [socket("s1")])
-    await presence.ask_to_close("default", "s1")
+    await presence.request_close("default", "s1")
     clock.advance(ms=limits.PRESENCE_STALE_MS)
     await presence.heartbeat(process("two"))
 
@@ -127,7 +127,7 @@ async def test_socket_of_another_namespace_is_not_found(presence):
     await presence.heartbeat(process("one"), [socket("s1", namespace="acme")])
 
     with pytest.raises(SocketNotFound):
-        await presence.ask_to_close("default", "s1")
+        await presence.request_close("default", "s1")
     assert ids(await presence.sockets("default")) == []
     assert ids(await presence.sockets("acme")) == ["s1"]
 

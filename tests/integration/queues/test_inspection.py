@@ -147,8 +147,8 @@ async def test_dead_letters_are_counted_by_reason(engines, clock):
         (WhichDead(reason="gone"), [b"2", b"4"]),
         (WhichDead(group="a"), [b"1", b"2"]),
         (WhichDead(reason="gone", group="a"), [b"2"]),
-        (WhichDead(words=("0", "3", "99", "x")), [b"1", b"4"]),
-        (WhichDead(words=("x",)), []),
+        (WhichDead(references=("0", "3", "99", "x")), [b"1", b"4"]),
+        (WhichDead(references=("x",)), []),
         (WhichDead(reason="other"), []),
     ],
 )
@@ -171,7 +171,7 @@ async def test_redrive_with_limit_starts_at_oldest_dead_letter(engines):
     ids = await died(queues, (b"1", "", "x"), (b"2", "", "y"), (b"3", "", "x"))
 
     first = await engines.dead_letters.redrive(WORK, WhichDead(reason="x"), messages_max=1)
-    second = await engines.dead_letters.redrive(WORK, WhichDead(words=(ids[b"2"],)))
+    second = await engines.dead_letters.redrive(WORK, WhichDead(references=(ids[b"2"],)))
 
     assert (first, second) == (1, 1)
     assert await receive(queues, WORK) == [b"1", b"2"]

@@ -101,7 +101,7 @@ async def test_sends_after_end_of_replay_are_rejected(storage):
     await fill(storage, 20)
     await storage.replays.submit("default", replay_request())
     job, spec, _ = await start_replay(storage)
-    await storage.replays.forget(job, spec)
+    await storage.replays.retire_producers(job, spec)
 
     ended = await send_parts_in_waves(storage, job, spec)
 

@@ -92,7 +92,7 @@ async def test_recreated_stream_does_not_inherit_consumers(engines, registration
 async def test_consumers_are_deleted_with_stream(engines, registrations, stream):
     await registrations.register(stream, "app", {}, 5)
     await engines.catalog.delete_stream(ORDERS)
-    await engines.catalog.forget_deleted([shard.log_id for shard in stream.shards])
+    await engines.catalog.delete_tombstoned([shard.log_id for shard in stream.shards])
 
     assert await registrations.count(stream) == 0
 

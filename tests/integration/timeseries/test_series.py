@@ -408,6 +408,6 @@ async def test_logs_beyond_sampling_bound_take_turns(engines, clock, monkeypatch
 
 
 def test_column_names_are_unique():
-    shown = [column.shown for column in QUEUE.columns]
+    shown = [column.chart_name for column in QUEUE.columns]
 
     assert len(set(shown)) == len(shown)

@@ -19,8 +19,8 @@ from storage.domain.errors import (
     WebhookNotFound,
 )
 from storage.domain.limits import DAY_MS, HOUR_MS, SECOND_MS
-from storage.domain.limits import WEBHOOK_ATTEMPTS_KEPT as KEPT
-from storage.domain.limits import WEBHOOK_PAYLOAD_KEPT_BYTES as KEPT_BYTES
+from storage.domain.limits import WEBHOOK_LOG_ATTEMPTS_MAX as KEPT
+from storage.domain.limits import WEBHOOK_LOG_PAYLOAD_BYTES_MAX as KEPT_BYTES
 from storage.domain.names import QueueName, WebhookName
 from storage.domain.queues.message import NewMessage
 from storage.domain.queues.queue import QueueSpec
@@ -383,8 +383,8 @@ async def test_secrets_are_encrypted_in_database(bench, storage, database_url):
         rows = connection.execute("select * from webhooks").fetchall()
         rows += connection.execute("select * from webhook_secrets").fetchall()
     assert "opensesame" not in repr(rows)
-    assert secret.word not in repr(rows)
-    assert served.secrets[0].word == secret.word
+    assert secret.value not in repr(rows)
+    assert served.secrets[0].value == secret.value
     assert len(served.secrets) == 2
 
 

@@ -87,7 +87,7 @@ async def test_signature_follows_standard_webhooks(bench, storage, receiver):
 
     [got] = receiver.requests
     verifier, timestamp = (
-        standardwebhooks.Webhook(secret.word),
+        standardwebhooks.Webhook(secret.value),
         int(got.headers["webhook-timestamp"]),
     )
     assert timestamp == bench.clock.now_ms() // 1000
@@ -113,8 +113,8 @@ async def test_both_secrets_sign_during_rotation(bench, storage, receiver, clock
 
     during, after = receiver.requests
     assert until_ms == clock.now_ms()
-    assert _signed_by(during, second.word, first.word)
-    assert _signed_by(after, second.word)
+    assert _signed_by(during, second.value, first.value)
+    assert _signed_by(after, second.value)
 
 
 def _signed_by(got, *secrets: str) -> bool:

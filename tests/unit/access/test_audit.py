@@ -69,7 +69,7 @@ def test_entry_hash_can_be_recomputed_from_its_json():
 def test_unchanged_chain_has_no_fault():
     chain = Chain(whole=True)
 
-    fault = chain.look(entry.fields() for entry in entries(5))
+    fault = chain.check(entry.fields() for entry in entries(5))
 
     assert (fault, chain.end(), chain.seq) == (None, None, 5)
 
@@ -81,7 +81,7 @@ def test_changed_entry_is_first_fault(index, field):
     shown = [entry.fields() for entry in entries(5)]
     shown[index][field] = "changed"
 
-    fault = Chain(whole=True).look(shown)
+    fault = Chain(whole=True).check(shown)
 
     assert fault is not None
     assert fault.seq == index + 1
@@ -92,7 +92,7 @@ def test_missing_entry_is_detected_by_next_entry(index):
     shown = [entry.fields() for entry in entries(5)]
     del shown[index]
 
-    fault = Chain(whole=True).look(shown)
+    fault = Chain(whole=True).check(shown)
 
     assert fault is not None
     assert (fault.seq, "missing" in fault.detail) == (index + 1, True)
@@ -103,7 +103,7 @@ def test_swapped_entries_are_detected_even_when_renumbered():
     shown[1]["seq"], shown[2]["seq"] = 3, 2
     shown[1], shown[2] = shown[2], shown[1]
 
-    fault = Chain(whole=True).look(shown)
+    fault = Chain(whole=True).check(shown)
 
     assert fault is not None
     assert fault.seq == 2
@@ -113,7 +113,7 @@ def test_rewritten_log_is_detected_by_recorded_hash():
     entry = entries(3)[-1]
     anew = entries(5, principal="somebody else")
 
-    fault = Chain(whole=True, recorded=(entry.seq, entry.hash)).look(one.fields() for one in anew)
+    fault = Chain(whole=True, recorded=(entry.seq, entry.hash)).check(one.fields() for one in anew)
 
     assert fault is not None
     assert (fault.seq, "rewritten" in fault.detail) == (3, True)
@@ -123,7 +123,7 @@ def test_truncated_log_is_detected_by_recorded_sequence_number():
     recorded_entry = entries(5)[-1]
     chain = Chain(whole=True, recorded=(recorded_entry.seq, recorded_entry.hash))
 
-    assert chain.look(entry.fields() for entry in entries(4)) is None
+    assert chain.check(entry.fields() for entry in entries(4)) is None
 
     fault = chain.end()
     assert fault is not None
@@ -132,11 +132,11 @@ def test_truncated_log_is_detected_by_recorded_sequence_number():
 
 def test_partial_view_verifies_each_entry_by_itself():
     shown = [entry.fields() for entry in entries(5)][1::2]
-    assert Chain(whole=False).look(shown) is None
+    assert Chain(whole=False).check(shown) is None
 
     shown[1]["principal"] = "changed"
 
-    fault = Chain(whole=False).look(shown)
+    fault = Chain(whole=False).check(shown)
     assert fault is not None
     assert fault.seq == 4
 

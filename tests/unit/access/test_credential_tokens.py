@@ -16,9 +16,9 @@ from storage.domain.access.credentials import (
     could_be_id,
     covers_rates,
     digest_of,
-    is_word,
+    is_token,
     new_secret,
-    new_word,
+    new_token,
     parse_key,
 )
 from storage.domain.access.permissions import Policy, Role
@@ -31,8 +31,8 @@ SCANNER = re.compile(r"\bmsk_[0-9A-Za-z]{12}_[0-9A-Za-z]{38}\b")
 def test_generated_key_parses_into_id_and_secret():
     made = new_secret(CredentialKind.KEY)
 
-    assert parse_key(made.word) == (made.id, made.secret)
-    assert SCANNER.fullmatch(made.word)
+    assert parse_key(made.token) == (made.id, made.secret)
+    assert SCANNER.fullmatch(made.token)
     assert could_be_id(made.id)
 
 
@@ -44,7 +44,7 @@ def test_checksum_is_stable_across_versions():
 
 @given(st.integers(0, 54), st.characters(codec="utf-8"))
 def test_key_with_one_wrong_character_is_rejected(place, character):
-    word = new_secret(CredentialKind.KEY).word
+    word = new_secret(CredentialKind.KEY).token
     wrong = word[:place] + character + word[place + 1 :]
 
     assert wrong == word or parse_key(wrong) is None
@@ -53,23 +53,23 @@ def test_key_with_one_wrong_character_is_rejected(place, character):
 @given(st.text(max_size=80))
 def test_arbitrary_text_is_not_a_key(text):
     assert parse_key(text) is None
-    assert not is_word(text, TICKET_PREFIX)
+    assert not is_token(text, TICKET_PREFIX)
 
 
 def test_ticket_and_session_tokens_are_not_interchangeable():
-    ticket, session = new_word(TICKET_PREFIX), new_word(SESSION_PREFIX)
+    ticket, session = new_token(TICKET_PREFIX), new_token(SESSION_PREFIX)
 
-    assert is_word(ticket, TICKET_PREFIX)
-    assert is_word(session, SESSION_PREFIX)
-    assert not is_word(ticket, SESSION_PREFIX)
-    assert not is_word(ticket[:-1] + ("a" if ticket[-1] != "a" else "b"), TICKET_PREFIX)
+    assert is_token(ticket, TICKET_PREFIX)
+    assert is_token(session, SESSION_PREFIX)
+    assert not is_token(ticket, SESSION_PREFIX)
+    assert not is_token(ticket[:-1] + ("a" if ticket[-1] != "a" else "b"), TICKET_PREFIX)
 
 
 def test_key_pair_has_aws_format():
     made = new_secret(CredentialKind.PAIR)
 
     assert re.fullmatch("MSAK[A-Z2-7]{16}", made.id)
-    assert re.fullmatch("[0-9A-Za-z]{40}", made.word)
+    assert re.fullmatch("[0-9A-Za-z]{40}", made.token)
     assert could_be_id(made.id)
 
 

@@ -144,7 +144,7 @@ async def test_cache_charges_a_minimum_per_row_group(root):
     for number in range(40):
         await cache.group(file, footer, number)
 
-    assert 5 <= len(cache._groups._kept) <= 10
+    assert 5 <= len(cache._groups._values) <= 10
     await cache.close()
 
 
@@ -161,7 +161,7 @@ async def test_footers_are_cached_by_size(root, monkeypatch):
     for file in (*small, large):
         await cache.footer(file)
 
-    assert [*cache._footers._kept] == [large.file_id]
+    assert [*cache._footers._values] == [large.file_id]
     await whole.close()
     await cache.close()
 

@@ -16,7 +16,7 @@ from storage.domain.log.record_batch import Record, decode_batches, encode_batch
 from storage.domain.streams.stream import LogRecord, hash_key
 from storage.parquet.file_reader import read_group, verify_file
 from storage.parquet.file_writer import FileOf, FileWriter, WrittenFile
-from storage.parquet.footer import found_footer, read_footer
+from storage.parquet.footer import read_footer, read_unverified_footer
 from storage.parquet.local_store import LocalRoot
 from storage.parquet.paths import file_path, new_attempt, offsets_in
 from storage.parquet.record_schema import SCHEMA, batch_of, records_of
@@ -186,7 +186,7 @@ def test_footer_describes_contents_of_file(tmp_path):
 
     written = write(tmp_path, [batch])
 
-    footer = found_footer(LocalRoot(str(tmp_path)), written.path)
+    footer = read_unverified_footer(LocalRoot(str(tmp_path)), written.path)
     groups = footer.facts.groups
     assert (written.first_offset, written.next_offset, written.records) == (5, 1_500, 1_495)
     assert (footer.digest, footer.file_bytes) == (written.digest, written.file_bytes)
@@ -205,7 +205,7 @@ def test_footer_describes_contents_of_file(tmp_path):
 
 def test_row_group_is_located_by_offset_and_by_time(tmp_path):
     written = write(tmp_path, [batch_of(many(2_000), 100, 1_500, 0)])
-    footer = found_footer(LocalRoot(str(tmp_path)), written.path)
+    footer = read_unverified_footer(LocalRoot(str(tmp_path)), written.path)
     groups = footer.facts.groups
 
     assert footer.group_at(0) == footer.group_since(0) == 0
@@ -304,7 +304,7 @@ def test_bit_flips_never_yield_other_records(tmp_path):
     entries = many(600)
     written = write(tmp_path, [batch_of(entries, 0, 2**53, 0)], 20_000)
     sound = (tmp_path / written.path).read_bytes()
-    footer = found_footer(LocalRoot(str(tmp_path)), written.path)
+    footer = read_unverified_footer(LocalRoot(str(tmp_path)), written.path)
     read = {0: 0, 1: 0}
     held = [range(one.start, one.start + one.bytes) for one in footer.facts.groups]
     chance = random.Random(5)
@@ -336,14 +336,14 @@ def test_truncated_file_is_damaged(tmp_path, size):
 def test_missing_file_is_damaged(tmp_path):
     written = write(tmp_path, [batch_of(many(300), 0, 300, 0)])
     root = LocalRoot(str(tmp_path))
-    footer = found_footer(root, written.path)
+    footer = read_unverified_footer(root, written.path)
 
     root.delete(written.path)
 
     with pytest.raises(ArchiveDamaged, match="missing"):
         read_group(root, footer, 0)
     with pytest.raises(ArchiveDamaged, match="missing"):
-        found_footer(root, written.path)
+        read_unverified_footer(root, written.path)
 
 
 def test_replaced_file_is_detected(tmp_path):
@@ -360,7 +360,7 @@ def test_swapped_row_groups_are_detected(tmp_path):
     )
     written = write(tmp_path, [batch.slice(start, 64) for start in range(0, 512, 64)], 1)
     sound = bytearray((tmp_path / written.path).read_bytes())
-    one, two = found_footer(LocalRoot(str(tmp_path)), written.path).facts.groups[1:3]
+    one, two = read_unverified_footer(LocalRoot(str(tmp_path)), written.path).facts.groups[1:3]
 
     assert hashlib.sha256(sound[one.start : one.start + one.bytes]).hexdigest() == one.digest
     if one.bytes == two.bytes:

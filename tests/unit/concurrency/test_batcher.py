@@ -85,7 +85,7 @@ async def test_call_cancelled_before_flush_is_not_sent(server):
 async def test_flush_size_and_backlog_are_limited(server):
     idle: list[bool] = []
     together = Batcher[int, int](
-        server.flush, asks_max=2, backlog_max=3, when_idle=lambda: idle.append(True)
+        server.flush, batch_max=2, backlog_max=3, when_idle=lambda: idle.append(True)
     )
     tasks = [asyncio.create_task(together.submit(number)) for number in range(3)]
     await asyncio.sleep(0)

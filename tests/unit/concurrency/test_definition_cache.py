@@ -68,7 +68,7 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 def cache(source: Source, clock: ManualClock) -> DefinitionCache[QueueName, Queue]:
-    return DefinitionCache(source.read, lambda: source.hears_changes, clock, kept_max=2)
+    return DefinitionCache(source.read, lambda: source.hears_changes, clock, entries_max=2)
 
 
 async def test_definition_is_read_once(cache, source):

@@ -60,7 +60,7 @@ async def test_member_keeps_its_group_while_rejoin_fails():
         await member.beat()
 
     assert member.generation == 1
-    assert [*member.held] == [0]
+    assert [*member.owned] == [0]
 
 
 async def test_lost_shards_are_reported_after_delayed_rejoin():
@@ -79,4 +79,4 @@ async def test_lost_shards_are_reported_after_delayed_rejoin():
     changes = await member.beat()
 
     assert changes == Changes(revoked=(0, 1), assigned=(MemberShard(1, 3, None),))
-    assert (member.generation, [*member.held]) == (3, [1])
+    assert (member.generation, [*member.owned]) == (3, [1])

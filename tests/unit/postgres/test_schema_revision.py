@@ -2,7 +2,7 @@
 
 from alembic.script import ScriptDirectory
 
-from storage.postgres.schema_revision import MIGRATIONS, head, is_known
+from storage.postgres.schema_revision import MIGRATIONS, head, is_supported
 
 
 def test_revisions_in_file_names_match_alembic():
@@ -10,5 +10,5 @@ def test_revisions_in_file_names_match_alembic():
     revisions = [script.revision for script in scripts.walk_revisions()]
 
     assert head() == scripts.get_current_head() == revisions[0]
-    assert all(map(is_known, revisions))
-    assert not is_known("9999")
+    assert all(map(is_supported, revisions))
+    assert not is_supported("9999")

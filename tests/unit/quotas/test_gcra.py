@@ -86,7 +86,7 @@ def test_leasing_processes_stay_within_rate_plus_one_lease_each(rate, pauses):
             if not lease.has(1, now_ms):
                 if lease.retry_after_ms(1, now_ms):
                     break
-                least, wanted = lease.asks([1], now_ms)
+                least, wanted = lease.units_to_request([1], now_ms)
                 granted, paid_until_us = grant(
                     paid_until_us, now_ms * 1_000, lease.unit_us, lease.burst_us, least, wanted
                 )
@@ -106,7 +106,7 @@ def test_unspent_tokens_expire_with_the_lease():
 
     assert lease.has(1, now_ms=limits.LEASE_MS - 1)
     assert not lease.has(1, now_ms=limits.LEASE_MS)
-    assert lease.asks([1], now_ms=limits.LEASE_MS) == (1, 1)
+    assert lease.units_to_request([1], now_ms=limits.LEASE_MS) == (1, 1)
 
 
 def test_lease_size_doubles_while_tokens_are_used_up():
@@ -114,7 +114,7 @@ def test_lease_size_doubles_while_tokens_are_used_up():
     wanted = []
 
     for now_ms in range(0, 80, 10):
-        _, most = lease.asks([1], now_ms)
+        _, most = lease.units_to_request([1], now_ms)
         lease.granted(most, 0.0, now_ms)
         lease.tokens = 0
         wanted.append(most)
@@ -127,14 +127,14 @@ def test_lease_size_follows_consumption():
     lease.granted(90, 0.0, now_ms=0)
     lease.tokens -= 12
 
-    assert lease.asks([1], now_ms=limits.LEASE_MS) == (1, 13)
+    assert lease.units_to_request([1], now_ms=limits.LEASE_MS) == (1, 13)
 
 
 def test_waiting_calls_are_requested_together():
     lease = TokenLease(1_000, 1.0)
 
-    assert lease.asks([3, 0, 1, 5], now_ms=0) == (1, 9)
-    assert lease.asks([0, 0], now_ms=0) == (0, 0)
+    assert lease.units_to_request([3, 0, 1, 5], now_ms=0) == (1, 9)
+    assert lease.units_to_request([0, 0], now_ms=0) == (0, 0)
 
 
 def test_exhausted_lease_knows_when_it_reopens():
@@ -149,7 +149,7 @@ def test_exhausted_lease_knows_when_it_reopens():
 def test_rate_below_one_per_second_grants_one():
     lease = TokenLease(0.1, 1.0)
 
-    granted, _ = grant(0, 10**12, lease.unit_us, lease.burst_us, *lease.asks([1], 0))
+    granted, _ = grant(0, 10**12, lease.unit_us, lease.burst_us, *lease.units_to_request([1], 0))
 
     assert lease.burst == granted == 1
 

@@ -3,7 +3,7 @@
 import pytest
 from redis.crc import key_slot
 
-from storage.redis.transport.topology import Nodes, word_in_slot
+from storage.redis.transport.topology import Nodes, hash_tag_for
 
 SEED = "redis://:secret@10.0.0.1:7000/0"
 SECOND, THIRD = "redis://:secret@10.0.0.2:7001/0", "redis://:secret@[fd00::3]:7002/0"
@@ -19,7 +19,7 @@ def nodes():
 
 
 def key_in(slot):
-    return b"ms:default:{%s}:log" % word_in_slot(slot).encode()
+    return b"ms:default:{%s}:log" % hash_tag_for(slot).encode()
 
 
 @pytest.mark.parametrize("slot", [0, 4_999, 5_000, LAST])

@@ -15,7 +15,7 @@ from py4j.java_gateway import GatewayClient  # type: ignore[import-untyped]
 
 from spark_worker.runtime.session_pool import SessionPool
 from spark_worker.runtime.spark_session import Session, options, quieten_py4j, sweep_scratch
-from spark_worker.settings import WorkerSettings, storage_of_task, tell_tasks
+from spark_worker.settings import WorkerSettings, storage_of_task, write_task_settings
 from storage.settings import StorageSettings
 
 STORES = StorageSettings(
@@ -153,7 +153,7 @@ def test_tasks_read_storage_settings_from_private_file(tmp_path, monkeypatch):
     file = tmp_path / "task.json"
     monkeypatch.setenv("MILLSTREAM_TASK_FILE", str(file))
 
-    tell_tasks(file, STORES)
+    write_task_settings(file, STORES)
 
     assert storage_of_task() == STORES
     assert file.stat().st_mode & 0o777 == 0o600

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.domain import limits
-from storage.domain.timeseries.changes import LONGER, Looked, ResourceState
+from storage.domain.timeseries.changes import LONGER, ResourceState, SlotProgress
 from storage.domain.timeseries.rollup import (
     Tick,
     added,
@@ -14,7 +14,7 @@ from storage.domain.timeseries.rollup import (
     decode_row,
     encode_row,
     initial_bucket,
-    looked_at,
+    is_sampled,
     rate,
     read_chunk,
     rows_of,
@@ -111,7 +111,7 @@ def test_chunk_outlives_every_window_that_can_read_it():
 
 @given(st.integers(1, 7), st.integers(0, 2**64 - 1))
 def test_resource_is_measured_once_per_cycle(parts, number):
-    turns = [slot for slot in range(parts) if looked_at(f"{number:016x}", slot, parts)]
+    turns = [slot for slot in range(parts) if is_sampled(f"{number:016x}", slot, parts)]
 
     assert len(turns) == 1
 
@@ -155,7 +155,7 @@ looks = st.lists(
 @given(looks, st.integers(0, 200))
 def test_rings_match_a_list_of_all_samples(told, begin):
     resource_state, store = ResourceState(GROUP, "0"), Store()
-    longer: list[Looked] = []
+    longer: list[SlotProgress] = []
     by_slot: dict[int, tuple[int, int, int]] = {}
     begin += 170_000_000  # an arbitrary slot
     committed = 0
@@ -167,15 +167,15 @@ def test_rings_match_a_list_of_all_samples(told, begin):
         committed += more
         now = [ring.slot(at_ms) for ring in LONGER]
         if not longer:
-            longer = [Looked(one, 0, 0) for one in now]
+            longer = [SlotProgress(one, 0, 0) for one in now]
         for place, ring in enumerate(LONGER):
             if longer[place].slot != now[place]:
                 additions, _ = resource_state.close(ring, longer[place])
                 store.take(additions)
-                longer[place] = Looked(now[place], 0, longer[place].last_at_ms)
+                longer[place] = SlotProgress(now[place], 0, longer[place].last_at_ms)
         values = GROUP.values(GroupSample(lag_records=lag, committed=committed))
-        store.take(resource_state.look(values, at_ms, longer))
-        longer = [Looked(one.slot, one.looks + 1, at_ms) for one in longer]
+        store.take(resource_state.record(values, at_ms, longer))
+        longer = [SlotProgress(one.slot, one.samples + 1, at_ms) for one in longer]
         by_slot[slot] = (lag, committed, at_ms)
     if not by_slot:
         return

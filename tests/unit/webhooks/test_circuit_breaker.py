@@ -177,7 +177,7 @@ def test_attempt_of_zero_duration_round_trips():
     """A duration of 0 ms was omitted, and left a log row that could not be decoded."""
     attempt = Attempt(outcome=AttemptOutcome.DELIVERED, at_ms=0, duration_ms=0, status=200)
 
-    values = attempt.told()
+    values = attempt.log_fields()
 
     assert values == {"outcome": "delivered", "at_ms": 0, "duration_ms": 0, "status": 200}
     assert msgspec.convert(values, Attempt) == attempt

@@ -47,7 +47,7 @@ def test_headers_are_valid_http_for_any_message(payload, content_type, name, val
         content_type=content_type,
         headers=((name, "", value),),
         key=name,
-        place=PayloadLocation(1, 2),
+        location=PayloadLocation(1, 2),
     )
 
     headers, body = render(event, BodyFormat.BODY, "hook", 1)

@@ -83,7 +83,7 @@ def received(handle: str, visible_at_ms: int) -> ReceivedMessage:
 def test_delivery_is_tracked_until_settled():
     held = LeasedDeliveries[str]()
     held.hold(1, [received("a", 100), received("b", 200)], lambda one: one.receipt_handle.upper())
-    held.forget("a")
+    held.discard("a")
 
     held.extended("b", 900)
 

@@ -35,7 +35,7 @@ async def test_only_new_key_authenticates(credentials):
     issued, secret = await credentials.create(ADMIN, CREATED)
     another = (await credentials.create(ADMIN, CREATED))[1]
 
-    found = await credentials.authenticate(secret.word)
+    found = await credentials.authenticate(secret.token)
     with_the_wrong_secret = f"msk_{issued.id}_{another.secret}"
 
     assert found is not None
@@ -44,7 +44,7 @@ async def test_only_new_key_authenticates(credentials):
     assert principal.policy.allows(Action.QUEUE_SEND, "orders")
     assert not principal.policy.allows(Action.QUEUE_RECEIVE, "orders")
     assert not found.is_proved_by(another.secret)
-    assert await credentials.authenticate(with_the_wrong_secret + secret.word[-6:]) is None
+    assert await credentials.authenticate(with_the_wrong_secret + secret.token[-6:]) is None
 
 
 async def test_policy_is_built_once_per_credential(credentials):
@@ -76,7 +76,7 @@ async def test_malformed_id_is_not_looked_up(credentials):
 async def test_expired_key_is_not_found(credentials, clock):
     rights = replace(PRODUCER, expires_at_ms=clock.now_ms() + 5_000)
     issued, secret = await credentials.create(ADMIN, replace(CREATED, rights=rights))
-    assert await credentials.authenticate(secret.word)
+    assert await credentials.authenticate(secret.token)
 
     clock.advance(ms=5_000)
 
@@ -97,10 +97,10 @@ async def test_key_pair_secret_is_encrypted_and_can_be_decrypted(credentials, da
     stored = await stored_credentials(database_url)
 
     assert issued.id.startswith("MSAK")
-    assert (len(issued.id), len(secret.word)) == (20, 40)
+    assert (len(issued.id), len(secret.token)) == (20, 40)
     assert found is not None
-    assert found.secret == secret.word.encode()
-    assert secret.word.encode() not in stored
+    assert found.secret == secret.token.encode()
+    assert secret.token.encode() not in stored
 
 
 async def test_api_key_secret_is_not_stored(credentials, database_url):
@@ -119,7 +119,7 @@ async def test_secret_keys_rotate_under_key_pairs(credentials, process):
             await without_the_old.find(issued.id)
 
     assert found is not None
-    assert found.secret == secret.word.encode()
+    assert found.secret == secret.token.encode()
 
 
 async def test_key_pairs_require_secret_keys_but_api_keys_do_not(process):
@@ -135,15 +135,15 @@ async def test_key_pairs_require_secret_keys_but_api_keys_do_not(process):
 
 async def test_revocation_reaches_other_process(credentials, other):
     issued, secret = await credentials.create(ADMIN, CREATED)
-    assert await other.authenticate(secret.word)
+    assert await other.authenticate(secret.token)
     notifications = ChangeNotifications(other)
 
     await credentials.revoke(ADMIN, issued.id)
 
     assert await notifications.next() == issued.id
     assert other.cached(issued.id) is None
-    assert await other.authenticate(secret.word) is None
-    assert await credentials.authenticate(secret.word) is None
+    assert await other.authenticate(secret.token) is None
+    assert await credentials.authenticate(secret.token) is None
 
 
 async def test_lost_listener_clears_cache_and_reads_every_time(credentials, other, database_url):
@@ -199,11 +199,11 @@ async def test_rotated_key_is_valid_until_overlap_ends(credentials, clock):
     new, new_secret = await credentials.rotate(ADMIN, old.id, overlap_ms=60_000)
 
     assert (new.name, new.rights, new.family) == (old.name, old.rights, old.id)
-    assert await credentials.authenticate(old_secret.word)
-    assert await credentials.authenticate(new_secret.word)
+    assert await credentials.authenticate(old_secret.token)
+    assert await credentials.authenticate(new_secret.token)
     clock.advance(ms=60_000)
-    assert await credentials.authenticate(old_secret.word) is None
-    assert await credentials.authenticate(new_secret.word)
+    assert await credentials.authenticate(old_secret.token) is None
+    assert await credentials.authenticate(new_secret.token)
 
 
 async def test_at_most_two_keys_of_family_are_live(credentials, clock):

@@ -140,7 +140,7 @@ async def test_deployment_starts_with_one_administrator(credentials, other):
     made = await asyncio.gather(*(engine.create_first() for engine in (credentials, other) * 3))
 
     [secret] = [one for one in made if one is not None]
-    found = await credentials.authenticate(secret.word)
+    found = await credentials.authenticate(secret.token)
     assert found is not None
     assert found.all_namespaces
     assert found.principal("default").policy.allows(Action.ADMIN_NAMESPACES, "*")

@@ -51,7 +51,7 @@ async def test_ticket_expires_after_thirty_seconds(credentials, clock):
 
 async def test_ticket_ends_with_its_key(credentials):
     issued, secret = await credentials.create(ADMIN, CREATED)
-    asker = await credentials.authenticate(secret.word)
+    asker = await credentials.authenticate(secret.token)
     assert asker is not None
     word, _ = await ticket_for(credentials, asker.principal("default"))
 
@@ -78,7 +78,7 @@ async def test_ticket_is_bound_to_its_namespace(credentials, database_url):
         name="root", rights=Rights(roles=(Role.ADMIN,)), all_namespaces=True
     )
     _, secret = await credentials.create(ADMIN, request)
-    asker = await credentials.authenticate(secret.word)
+    asker = await credentials.authenticate(secret.token)
     assert asker is not None
 
     word, _ = await ticket_for(credentials, asker.principal("acme"))
@@ -104,9 +104,9 @@ async def api_key(credentials):
 
 async def test_session_has_rights_of_its_key(credentials, other, clock, api_key):
     issued, secret = api_key
-    session = await session_of(credentials, secret.word)
+    session = await session_of(credentials, secret.token)
 
-    actual_session = await other.find_session(session.word)
+    actual_session = await other.find_session(session.token)
 
     assert actual_session is not None
     assert (actual_session.id, actual_session.name) == (issued.id, issued.name)
@@ -115,56 +115,56 @@ async def test_session_has_rights_of_its_key(credentials, other, clock, api_key)
 
 async def test_login_with_wrong_key_is_rejected(credentials, api_key):
     _, secret = api_key
-    parsed = parse_key(secret.word)
+    parsed = parse_key(secret.token)
     assert parsed is not None
 
-    for word in ("", secret.word[:-1] + "?", "msk_" + "a" * 12 + "_" + "b" * 38):
+    for word in ("", secret.token[:-1] + "?", "msk_" + "a" * 12 + "_" + "b" * 38):
         assert await credentials.log_in(word) is None
 
 
 async def test_session_expires_when_idle(credentials, clock, api_key):
-    session = await session_of(credentials, api_key[1].word)
+    session = await session_of(credentials, api_key[1].token)
     clock.advance(ms=7 * limits.HOUR_MS)
-    assert await credentials.find_session(session.word)
+    assert await credentials.find_session(session.token)
     await credentials.flush_uses()
     clock.advance(ms=7 * limits.HOUR_MS)
-    assert await credentials.find_session(session.word)
+    assert await credentials.find_session(session.token)
     await credentials.flush_uses()
 
     clock.advance(ms=8 * limits.HOUR_MS)
 
-    assert await credentials.find_session(session.word) is None
+    assert await credentials.find_session(session.token) is None
 
 
 async def test_session_expires_after_one_day_despite_use(credentials, clock, api_key):
-    session = await session_of(credentials, api_key[1].word)
+    session = await session_of(credentials, api_key[1].token)
     for _ in range(23):
         clock.advance(ms=limits.HOUR_MS)
-        assert await credentials.find_session(session.word)
+        assert await credentials.find_session(session.token)
         await credentials.flush_uses()
 
     clock.advance(ms=limits.HOUR_MS)
 
-    assert await credentials.find_session(session.word) is None
+    assert await credentials.find_session(session.token) is None
 
 
 async def test_session_ends_with_its_key(credentials, other, api_key):
     issued, secret = api_key
-    session = await session_of(credentials, secret.word)
-    assert await other.find_session(session.word)
+    session = await session_of(credentials, secret.token)
+    assert await other.find_session(session.token)
     notifications = ChangeNotifications(other)
 
     await credentials.revoke(ADMIN, issued.id)
 
     assert await notifications.next() == issued.id
-    assert await other.find_session(session.word) is None
+    assert await other.find_session(session.token) is None
 
 
 async def test_logged_out_session_ends_in_all_processes(credentials, other, api_key):
-    session = await session_of(credentials, api_key[1].word)
-    assert await other.find_session(session.word)
+    session = await session_of(credentials, api_key[1].token)
+    assert await other.find_session(session.token)
 
-    await credentials.log_out(session.word)
+    await credentials.log_out(session.token)
     marker, _ = await credentials.create(ADMIN, CREATED)
     notifications = ChangeNotifications(other)
     await credentials.revoke(ADMIN, marker.id)
@@ -172,5 +172,5 @@ async def test_logged_out_session_ends_in_all_processes(credentials, other, api_
     assert (
         await notifications.next() == marker.id
     )  # so everything announced earlier has arrived too
-    assert await credentials.find_session(session.word) is None
-    assert await other.find_session(session.word) is None
+    assert await credentials.find_session(session.token) is None
+    assert await other.find_session(session.token) is None
