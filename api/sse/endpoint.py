@@ -14,6 +14,7 @@ from api.http.request import Call
 from api.http.responses import RequestContext, log_failure
 from api.http.routing import FastRouter, StreamingResponse
 from api.native.cursors import encode_cursor
+from api.native.examples import Example
 from api.native.problems import problem
 from api.native.records import RecordOut
 from api.sse.encoders import (
@@ -266,3 +267,11 @@ class Events:
 
 def _now() -> float:
     return asyncio.get_running_loop().time()
+
+
+# Examples of the OpenAPI document
+
+EXAMPLES = {
+    "read_events": Example("/v1/streams/clicks/events?follow=false"),
+    "read_shard_events": Example("/v1/streams/clicks/shards/0/events?follow=false&limit=10"),
+}

@@ -6,17 +6,13 @@ import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from api.spec.examples import (
-    API_KEY,
-    EXAMPLES,
-    JOB_ID,
-    KEY_ID,
-    MOVE_ID,
-    READ_MARK,
-    SOCKET_ID,
-    STAGED_ID,
-    Example,
-)
+from api.native.examples import API_KEY, KEY_ID, Example
+from api.rest.routes.group_records import READ_MARK
+from api.rest.routes.jobs import JOB_ID
+from api.rest.routes.moves import MOVE_ID
+from api.rest.routes.sockets import SOCKET_ID
+from api.rest.routes.staged_writes import STAGED_ID
+from api.spec.examples import EXAMPLES
 from tests.arrow import arrow_stream
 
 STAGED = arrow_stream([b"one", b"two"])
@@ -29,6 +25,18 @@ _TOLD = {
     "fetch_records": {"token": READ_MARK},
     "create_key": {"secret": API_KEY, "id": KEY_ID},
 }
+
+
+LAST = (
+    "get_consumer_group",
+    "delete_webhook",
+    "delete_queue",
+    "leave_group",
+    "delete_consumer_group",
+    "delete_stream",
+    "revoke_key",
+)
+"""Operations that show or remove what examples of several modules use."""
 
 
 class Walk:
@@ -63,7 +71,8 @@ class Walk:
 
     def steps(self) -> Iterator[tuple[str, Example]]:
         """Yield each operation and its example, with its preconditions met."""
-        for operation, example in EXAMPLES.items():
+        for operation in (*(name for name in EXAMPLES if name not in LAST), *LAST):
+            example = EXAMPLES[operation]
             if operation == "retry_replay":
                 self._fail_job(f"replay:default:again-{self._name}")
             if operation == "resend_delivery":

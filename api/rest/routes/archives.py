@@ -7,6 +7,7 @@ from fastapi import APIRouter, Depends, Query, Response
 from api.native.audited_route import AuditedRoute
 from api.native.cursors import decode_cursor, encode_cursor
 from api.native.dependencies import Cursor, Limit, StorageDep, StreamPath, may
+from api.native.examples import AT, LATER, Example
 from api.rest.schemas.archive import ArchivedFileOut, ArchivedFilePage, ArchiveOut, FlushOut
 from storage.domain import limits
 from storage.domain.access.permissions import Action
@@ -51,3 +52,56 @@ async def flush_archive(stream: StreamPath, storage: StorageDep, response: Respo
     job = await storage.archive_admin.flush(stream)
     response.headers["location"] = f"/v1/jobs/{job.job_id}"
     return FlushOut(job=job.job_id)
+
+
+# Examples of the OpenAPI document
+
+_ARCHIVED_FILE = {
+    "id": "5b4c3d2e1f00f1e2d3c4b5a69788796a",
+    "shard": 0,
+    "first_offset": 0,
+    "next_offset": 40000,
+    "records": 40000,
+    "file_bytes": 7000000,
+    "record_bytes": 10240000,
+    "first_arrival": AT,
+    "last_arrival": LATER,
+    "path": "default/9c3e/v1/dt=2026-01-31/hr=12/shard=000000000000/"
+    "00000000000000000000-00000000000000040000-a1b2c3d4.parquet",
+}
+
+EXAMPLES = {
+    "get_archive": Example(
+        "/v1/archives/clicks",
+        answer={
+            "stream": "clicks",
+            "archiving": True,
+            "shards": [
+                {
+                    "shard": 0,
+                    "archive_start_offset": 0,
+                    "archived_offset": 120000,
+                    "archived_at": LATER,
+                    "hot_start_offset": 60000,
+                    "next_offset": 120500,
+                    "waiting_records": 500,
+                    "waiting_bytes": 128000,
+                    "waiting_seconds": 41.5,
+                    "files": 3,
+                    "records": 120000,
+                    "file_bytes": 21000000,
+                    "record_bytes": 30720000,
+                }
+            ],
+        },
+    ),
+    "list_archived_files": Example(
+        "/v1/archives/clicks/files?shard=0",
+        answer={"items": [_ARCHIVED_FILE], "next_cursor": None},
+    ),
+    "flush_archive": Example(
+        "/v1/archives/clicks/flushes",
+        status=202,
+        answer={"job": "0f1e2d3c4b5a69788796a5b4c3d2e1f0"},
+    ),
+}

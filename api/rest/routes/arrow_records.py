@@ -6,6 +6,7 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 
 from api.http.codecs import ARROW
 from api.native.dependencies import ShardPath, StorageDep, StreamPath, may
+from api.native.examples import Example
 from api.observability.metric_buffers import ProtocolMetrics
 from storage.domain import limits
 from storage.domain.access.permissions import Action
@@ -91,3 +92,10 @@ def _headers(table: ArrowPage) -> dict[str, str]:
     if table.gap is not None:
         headers["millstream-gap"] = f"{table.gap.first}-{table.gap.next} {table.gap.reason}"
     return headers
+
+
+# Examples of the OpenAPI document
+
+EXAMPLES = {
+    "read_table": Example("/v1/streams/clicks/shards/0/table?offset=0&bytes_max=1000000"),
+}

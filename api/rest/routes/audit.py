@@ -8,6 +8,7 @@ from pydantic import AwareDatetime
 from api.http.codecs import NDJSON, answer_type
 from api.native.cursors import decode_cursor, encode_cursor
 from api.native.dependencies import Cursor, Limit, PrincipalDep, StorageDep, may
+from api.native.examples import AT, Example
 from api.native.fields import moment_ms
 from api.rest.schemas.audit import AuditEntry, AuditOrder, AuditPage
 from storage.domain import limits
@@ -82,3 +83,37 @@ def _lines(page: AuditPage) -> str:
     said = page.model_dump(mode="json", exclude_unset=True)
     end = {"type": "end", **{name: value for name, value in said.items() if name != "items"}}
     return "".join(f"{canonical(line)}\n" for line in (*said["items"], end))
+
+
+# Examples of the OpenAPI document
+
+EXAMPLES = {
+    "list_audit_entries": Example(
+        "/v1/audit?resource=queues/orders&limit=1",
+        answer={
+            "items": [
+                {
+                    "seq": 1,
+                    "called_at": AT,
+                    "namespace": "default",
+                    "principal": "local-administrator",
+                    "credential": "",
+                    "authenticated": "open",
+                    "address": "127.0.0.1",
+                    "protocol": "rest",
+                    "operation": "change_queue",
+                    "action": "queue:manage",
+                    "resource": "queues/orders",
+                    "request_id": "5f3a9c0e12ab00000001",
+                    "outcome": "done",
+                    "before": {"visibility_timeout_ms": 30000},
+                    "after": {"visibility_timeout_ms": 60000},
+                    "prev_hash": "0" * 64,
+                    "hash": "6a1f" * 16,
+                }
+            ],
+            "next_cursor": None,
+            "complete": False,
+        },
+    ),
+}

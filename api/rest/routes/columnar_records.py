@@ -6,6 +6,7 @@ from msgspec import UNSET, UnsetType
 from api.http.codecs import StructBody
 from api.http.request import Call
 from api.http.routing import FastRouter
+from api.native.examples import Example
 from api.native.fields import idempotency_key, total_bytes
 from api.native.problems import ItemError, item_error
 from api.observability.metric_buffers import count_rejected
@@ -90,3 +91,14 @@ def _range_out(appended: AppendedRange, count: int) -> AppendedRangeOut:
     if appended.error is not None:
         return AppendedRangeOut(error=item_error(appended.error), records=numbers)
     return AppendedRangeOut(appended.shard, appended.offset, appended.duplicate, records=numbers)
+
+
+# Examples of the OpenAPI document
+
+EXAMPLES = {
+    "append_columns": Example(
+        "/v1/streams/clicks/columns",
+        {"data": ["b25l", "dHdv"], "keys": ["user-7", "user-7"]},
+        answer={"ranges": [{"shard": 0, "offset": 3}], "failed": 0},
+    ),
+}

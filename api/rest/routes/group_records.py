@@ -15,6 +15,7 @@ from api.http.request import Call
 from api.http.request_spans import contexts_of_records
 from api.http.routing import FastRouter
 from api.native.cursors import decode_cursor, encode_cursor
+from api.native.examples import MEMBERSHIP, RECORD, Example
 from api.native.fields import to_ms, to_seconds
 from api.native.messages import WaitSeconds
 from api.native.problems import ItemError, item_error
@@ -290,3 +291,32 @@ async def send_heartbeat(call: Call[HeartbeatIn]) -> Heartbeat:
 
 def _assigned(place: MemberShard) -> AssignedShard:
     return AssignedShard(place.shard, place.committed)
+
+
+# Examples of the OpenAPI document
+
+READ_MARK = "kpKlZ3JvdXCvZGVmYXVsdC9yZWFkZXJzk6VhbGljZQeBAAI"
+
+EXAMPLES = {
+    "fetch_records": Example(
+        "/v1/groups/readers/records?member=alice&wait_seconds=1",
+        answer={
+            "records": [{"shard": 0, **RECORD}],
+            "member": "alice",
+            "generation": 1769860800002,
+            "shards": [0, 1],
+            "token": READ_MARK,
+            "behind_seconds": 0,
+            "tier": "hot",
+            "gaps": [],
+        },
+    ),
+    "commit_offsets": Example(
+        "/v1/groups/readers/commit",
+        {"token": READ_MARK},
+        answer={"offsets": [{"shard": 0, "offset": 2}], "failed": 0},
+    ),
+    "send_heartbeat": Example(
+        "/v1/groups/readers/members/bob/heartbeat", {"owned": [1]}, answer=MEMBERSHIP
+    ),
+}

@@ -17,6 +17,7 @@ from api.native.dependencies import (
     may,
     require_json,
 )
+from api.native.examples import AT, LATER, MEMBERSHIP, Example
 from api.rest.conditional_requests import (
     IfMatch,
     IfNoneMatch,
@@ -215,3 +216,85 @@ async def list_bookmarks(group: GroupPath, storage: StorageDep) -> BookmarkList:
 async def delete_bookmark(group: GroupPath, bookmark: NamePart, storage: StorageDep) -> None:
     """Delete a bookmark."""
     await storage.groups.delete_bookmark(group, bookmark)
+
+
+# Examples of the OpenAPI document
+
+_GROUP = {
+    "name": "readers",
+    "stream": "clicks",
+    "kind": "ordered",
+    "start": "earliest",
+    "start_time": None,
+    "session_timeout_seconds": 30,
+    "static_timeout_seconds": 300,
+    "revoke_timeout_seconds": 60,
+    "version": 1,
+    "created_at": AT,
+    "changed_at": AT,
+}
+_GROUP_DETAIL = {
+    **_GROUP,
+    "generation": 1769860800002,
+    "members": [
+        {
+            "member": "alice",
+            "static": False,
+            "disconnected": False,
+            "joined_at": AT,
+            "heartbeat_at": LATER,
+            "assigned": [0, 1],
+            "revoked": [],
+        }
+    ],
+    "shards": [{"shard": 0, "member": "alice", "committed": 2, "finished": False}],
+}
+_BOOKMARK = {"name": "before-deploy", "positions": {"0": 2, "1": 0}, "created_at": AT}
+_SHARD_LAG = {
+    "shard": 0,
+    "member": "alice",
+    "committed": 2,
+    "position": 2,
+    "start": 0,
+    "tip": 5,
+    "records": 3,
+    "expired": 0,
+    "lag_seconds": 4.2,
+    "loss_in_seconds": 604795.8,
+    "finished": False,
+}
+
+EXAMPLES = {
+    "put_consumer_group": Example("/v1/groups/readers", {"stream": "clicks"}, 201, _GROUP),
+    "list_consumer_groups": Example(
+        "/v1/groups?prefix=re", answer={"items": [_GROUP], "next_cursor": None}
+    ),
+    "get_consumer_group": Example("/v1/groups/readers", answer=_GROUP_DETAIL),
+    "get_group_lag": Example(
+        "/v1/groups/readers/lag",
+        answer={
+            "records": 3,
+            "lag_seconds": 4.2,
+            "loss_in_seconds": 604795.8,
+            "shards": [_SHARD_LAG],
+        },
+    ),
+    "put_bookmark": Example("/v1/groups/readers/bookmarks/before-deploy", {}, answer=_BOOKMARK),
+    "list_bookmarks": Example("/v1/groups/readers/bookmarks", answer={"items": [_BOOKMARK]}),
+    "reset_group": Example(
+        "/v1/groups/readers/reset",
+        {"to": "bookmark", "bookmark": "before-deploy", "dry_run": True},
+        answer={
+            "dry_run": True,
+            "shards": [{"shard": 0, "before": 5, "after": 2, "expired": 0}],
+        },
+    ),
+    "delete_bookmark": Example("/v1/groups/readers/bookmarks/before-deploy", status=204),
+    "join_group": Example(
+        "/v1/groups/readers/members",
+        {"member": "bob"},
+        answer={**MEMBERSHIP, "session_timeout_seconds": 30},
+    ),
+    "leave_group": Example("/v1/groups/readers/members/bob", status=204),
+    "delete_consumer_group": Example("/v1/groups/readers", status=204),
+}

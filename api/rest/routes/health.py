@@ -8,6 +8,7 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 
+from api.native.examples import Example
 from storage.operations.health import HealthChecks
 
 LIVE_PATH = "/livez"
@@ -87,3 +88,14 @@ async def check_ready(
         status_code=200 if ready else 503,
         headers={} if ready else {"retry-after": "1"},
     )
+
+
+# Examples of the OpenAPI document
+
+EXAMPLES = {
+    "check_live": Example("/livez", answer={"status": "ok"}),
+    "check_ready": Example(
+        "/readyz",
+        answer={"status": "ok", "checks": {"redis": "ok", "postgres": "ok", "migrations": "ok"}},
+    ),
+}

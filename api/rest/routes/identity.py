@@ -6,6 +6,7 @@ from fastapi import APIRouter, Body, Depends, Request, Response
 
 from api.auth.cookies import session_token, set_cookie
 from api.native.dependencies import PrincipalDep, StorageDep, require_json
+from api.native.examples import API_KEY, GRANT, KEY_ID, LATER, RATES, Example
 from api.native.fields import rfc3339
 from api.rest.conditional_requests import NO_STORE
 from api.rest.schemas.key import LoggedInOut, LogIn, TicketOut, WhoamiOut
@@ -82,3 +83,36 @@ def _shown_key(request: Request) -> str:
     if authorization.lower().startswith(_BEARER):
         return authorization[len(_BEARER) :].strip()
     return request.headers.get("x-api-key", "")
+
+
+# Examples of the OpenAPI document
+
+EXAMPLES = {
+    "log_in": Example(
+        "/v1/sessions",
+        {"api_key": API_KEY},
+        201,
+        {"name": "shop", "namespace": "default", "expires_at": LATER},
+    ),
+    "log_out": Example("/v1/sessions", status=204),
+    "make_ticket": Example(
+        "/v1/tickets",
+        status=201,
+        answer={
+            "ticket": "mst_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGxxxxxx",
+            "expires_at": LATER,
+        },
+    ),
+    "whoami": Example(
+        "/v1/whoami",
+        answer={
+            "name": "shop",
+            "namespace": "default",
+            "all_namespaces": False,
+            "credential": KEY_ID,
+            "grants": [GRANT],
+            "rates": RATES,
+            "expires_at": None,
+        },
+    ),
+}

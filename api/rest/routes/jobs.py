@@ -7,6 +7,7 @@ from fastapi import APIRouter, Depends, Path, Query
 from api.native.audited_route import AuditedRoute
 from api.native.cursors import decode_cursor, page_of
 from api.native.dependencies import Cursor, Limit, PrincipalDep, StorageDep, may_all
+from api.native.examples import AT, LATER, Example
 from api.rest.schemas.job import JobDetail, JobOut, JobPage
 from storage.domain import limits
 from storage.domain.access.permissions import Action, Principal
@@ -71,3 +72,42 @@ async def _job_of(storage: StorageDep, principal: Principal, job_id: str) -> Job
     if job.namespace != principal.namespace:
         raise JobNotFound
     return job
+
+
+# Examples of the OpenAPI document
+
+JOB_ID = "0b1c2d3e4f5061728394a5b6c7d8e9f0"
+_JOB = {
+    "id": JOB_ID,
+    "kind": "archive",
+    "subject": "logs",
+    "state": "failed",
+    "requested_state": "none",
+    "attempt": 10,
+    "failures": 10,
+    "attempts_max": 10,
+    "progress": {"files": 12},
+    "failure": "The archive's bucket rejected the request.",
+    "created_at": AT,
+    "run_after": AT,
+    "started_at": AT,
+    "ended_at": LATER,
+}
+
+EXAMPLES = {
+    "list_jobs": Example(
+        "/v1/jobs?kind=archive&limit=10", answer={"items": [_JOB], "next_cursor": None}
+    ),
+    "get_job": Example(
+        f"/v1/jobs/{JOB_ID}",
+        answer={
+            **_JOB,
+            "parts": [{"part": "0", "position": 5000, "done": False, "counts": {"records": 5000}}],
+        },
+    ),
+    "retry_job": Example(
+        f"/v1/jobs/{JOB_ID}/retry",
+        answer={**_JOB, "state": "queued", "failures": 0, "failure": "", "ended_at": None},
+    ),
+    "cancel_job": Example(f"/v1/jobs/{JOB_ID}/cancel", answer={**_JOB, "state": "cancelled"}),
+}

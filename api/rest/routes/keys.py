@@ -7,6 +7,7 @@ from fastapi import APIRouter, Body, Depends, Path, Query, Response
 from api.native.audited_route import AuditedRoute
 from api.native.cursors import decode_cursor, encode_cursor
 from api.native.dependencies import Cursor, Limit, PrincipalDep, StorageDep, may, require_json
+from api.native.examples import API_KEY, AT, GRANT, KEY_ID, LATER, RATES, Example
 from api.native.fields import to_ms
 from api.rest.conditional_requests import (
     NO_STORE,
@@ -131,3 +132,48 @@ def _made(issued: IssuedCredential, secret: NewSecret, response: Response) -> Ke
 def _shown(issued: IssuedCredential, response: Response) -> KeyOut:
     response.headers["etag"] = etag(issued.version)
     return KeyOut.from_domain(issued)
+
+
+# Examples of the OpenAPI document
+
+_KEY = {
+    "id": KEY_ID,
+    "kind": "key",
+    "name": "shop",
+    "namespace": "default",
+    "all_namespaces": False,
+    "roles": ["viewer"],
+    "grants": [GRANT],
+    "rates": None,
+    "family": KEY_ID,
+    "version": 1,
+    "created_by": "local-administrator",
+    "created_at": AT,
+    "changed_at": AT,
+    "expires_at": None,
+    "last_used_at": None,
+    "revoked_at": None,
+}
+
+EXAMPLES = {
+    "create_key": Example(
+        "/v1/keys",
+        {"name": "shop", "roles": ["viewer"], "grants": [GRANT]},
+        201,
+        {**_KEY, "secret": API_KEY},
+    ),
+    "get_key": Example(f"/v1/keys/{KEY_ID}", answer=_KEY),
+    "list_keys": Example("/v1/keys?name=shop", answer={"items": [_KEY], "next_cursor": None}),
+    "change_key": Example(
+        f"/v1/keys/{KEY_ID}",
+        {"rates": {"calls_per_second": 100}},
+        answer={**_KEY, "rates": RATES, "version": 2, "changed_at": LATER},
+    ),
+    "rotate_key": Example(
+        f"/v1/keys/{KEY_ID}/rotations",
+        {"overlap_seconds": 3600},
+        201,
+        {**_KEY, "id": "ba9876543210", "rates": RATES, "secret": API_KEY},
+    ),
+    "revoke_key": Example(f"/v1/keys/{KEY_ID}", status=204),
+}

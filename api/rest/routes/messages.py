@@ -10,6 +10,7 @@ from api.http.request import Call
 from api.http.request_spans import with_span_context
 from api.http.routing import FastRouter
 from api.native.cursors import decode_cursor, encode_cursor
+from api.native.examples import AT, BROWSED, LATER, MESSAGE_ID, Example
 from api.native.fields import (
     idempotency_key,
     optional_ms,
@@ -199,3 +200,77 @@ async def list_dead_letters(call: Call[PageQuery]) -> DeadLetters:
         [DeadLetterOut.from_domain(letter, binary) for letter in letters],
         None if last is None else encode_cursor(about, last),
     )
+
+
+# Examples of the OpenAPI document
+
+_HANDLE = "lbAxYzdlNGE5MDViM2RmMjFhB88AAAGbbHnEAAHPAAABm2x5xAA"
+_RECEIVED = {
+    "id": MESSAGE_ID,
+    "body": {"order": 7},
+    "content_type": "application/json",
+    "headers": {"source": "web"},
+    "receipt_handle": _HANDLE,
+    "offset": 7,
+    "sent_at": AT,
+    "first_received_at": AT,
+    "visible_at": LATER,
+    "receive_count": 1,
+    "failures": 0,
+    "crash_count": 0,
+}
+_DEAD = {
+    "id": MESSAGE_ID,
+    "body": "hello",
+    "offset": 7,
+    "reason": "not an order",
+    "sent_at": AT,
+    "died_at": LATER,
+    "receive_count": 1,
+    "failures": 0,
+    "crash_count": 0,
+}
+
+EXAMPLES = {
+    "send_messages": Example(
+        "/v1/queues/orders/messages",
+        {"messages": [{"body": {"order": 7}, "headers": {"source": "web"}}, {"body": "hello"}]},
+        201,
+        {
+            "messages": [
+                {"id": MESSAGE_ID, "offset": 7, "duplicate": False},
+                {"id": MESSAGE_ID[:-1] + "8", "offset": 8, "duplicate": False},
+            ]
+        },
+    ),
+    "receive_messages": Example(
+        "/v1/queues/orders/receive",
+        {"messages_max": 10, "wait_seconds": 1},
+        200,
+        {"messages": [_RECEIVED]},
+    ),
+    "settle_messages": Example(
+        "/v1/queues/orders/settle",
+        {"settlements": [{"receipt_handle": _HANDLE, "action": "ack"}]},
+        200,
+        {
+            "results": [
+                {
+                    "status": "error",
+                    "error": {
+                        "code": "receipt_handle_invalid",
+                        "detail": "The receipt handle was not issued by this queue.",
+                        "retryable": False,
+                    },
+                }
+            ]
+        },
+    ),
+    "browse_messages": Example(
+        "/v1/queues/orders/messages?state=ready&limit=10",
+        answer={"items": [BROWSED], "next_cursor": None},
+    ),
+    "list_dead_letters": Example(
+        "/v1/queues/orders/dead-letters?limit=10", answer={"items": [_DEAD], "next_cursor": None}
+    ),
+}

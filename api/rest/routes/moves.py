@@ -6,6 +6,7 @@ from fastapi import APIRouter, Body, Depends, Path, Response
 
 from api.native.audited_route import AuditedRoute
 from api.native.dependencies import Limit, PrincipalDep, QueuePath, StorageDep, may, require_json
+from api.native.examples import AT, Example
 from api.rest.schemas.move import MoveChange, MoveConfig, MoveList, MoveOut
 from storage.domain import limits
 from storage.domain.access.permissions import Action
@@ -75,3 +76,40 @@ async def _move_of(storage: StorageDep, queue: QueueName, move_id: str) -> Move:
     if move.source != queue:
         raise MoveNotFound
     return move
+
+
+# Examples of the OpenAPI document
+
+MOVE_ID = "6f1d2c3b4a5968778695a4b3c2d1e0ff"
+_MOVE = {
+    "id": MOVE_ID,
+    "source": "orders",
+    "destination": "web",
+    "per_second": 1,
+    "state": "running",
+    "moved": 0,
+    "to_move": 2,
+    "redrive": False,
+    "failure": "",
+    "started_at": AT,
+}
+
+EXAMPLES = {
+    "start_move": Example(
+        "/v1/queues/orders/moves",
+        {"destination": "web", "per_second": 1},
+        202,
+        _MOVE,
+        before=(
+            ("PUT", "/v1/queues/web", {"dead_letters": {"queue": "orders", "receives_max": 3}}),
+            ("POST", "/v1/queues/orders/messages", {"messages": [{"body": 1}, {"body": 2}]}),
+        ),
+    ),
+    "list_moves": Example("/v1/queues/orders/moves", answer={"items": [_MOVE]}),
+    "get_move": Example(f"/v1/queues/orders/moves/{MOVE_ID}", answer=_MOVE),
+    "change_move": Example(
+        f"/v1/queues/orders/moves/{MOVE_ID}",
+        {"state": "cancelled"},
+        answer={**_MOVE, "state": "cancelling"},
+    ),
+}

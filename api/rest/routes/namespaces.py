@@ -16,6 +16,7 @@ from api.native.dependencies import (
     may_all,
     require_json,
 )
+from api.native.examples import AT, Example
 from api.rest.conditional_requests import (
     IfMatch,
     IfNoneMatch,
@@ -119,3 +120,48 @@ async def _require_namespace(storage: Storage, namespace: str) -> None:
         await storage.namespaces.get(namespace)
     except NamespaceNotFound:
         raise PreconditionFailed("If-Match: * requires an existing namespace.") from None
+
+
+# Examples of the OpenAPI document
+
+_NO_RATES = {
+    "calls_per_second": None,
+    "messages_per_second": None,
+    "bytes_per_second": None,
+    "burst_seconds": 1,
+}
+_NAMESPACE = {
+    "rates": {**_NO_RATES, "calls_per_second": 1000, "burst_seconds": 2},
+    "resources": [
+        {"resources": "queue/orders-*", "rates": {**_NO_RATES, "messages_per_second": 500}}
+    ],
+    "connections_max": None,
+    "queues_max": 50,
+    "streams_max": None,
+    "stored_bytes_max": None,
+    "name": "acme",
+    "account_id": "310984467205",
+    "stored_bytes": None,
+    "over_storage_quota": False,
+    "version": 1,
+    "created_at": AT,
+    "changed_at": AT,
+}
+
+EXAMPLES = {
+    "put_namespace": Example(
+        "/v1/namespaces/acme",
+        {
+            "rates": {"calls_per_second": 1000, "burst_seconds": 2},
+            "resources": [{"resources": "queue/orders-*", "rates": {"messages_per_second": 500}}],
+            "queues_max": 50,
+        },
+        status=201,
+        answer=_NAMESPACE,
+    ),
+    "get_namespace": Example("/v1/namespaces/acme", answer=_NAMESPACE),
+    "list_namespaces": Example(
+        "/v1/namespaces?prefix=a", answer={"items": [_NAMESPACE], "next_cursor": None}
+    ),
+    "delete_namespace": Example("/v1/namespaces/acme", status=204),
+}

@@ -3,6 +3,7 @@
 from fastapi import APIRouter, Depends
 
 from api.native.dependencies import StorageDep, may_all
+from api.native.examples import AT, LATER, PROCESS_ID, Example
 from api.rest.schemas.presence import ProcessList, ProcessOut
 from storage.domain.access.permissions import Action
 
@@ -19,3 +20,28 @@ async def list_processes(storage: StorageDep) -> ProcessList:
     """
     seen = await storage.presence.processes()
     return ProcessList(items=[ProcessOut.from_domain(process) for process in seen])
+
+
+# Examples of the OpenAPI document
+
+EXAMPLES = {
+    "list_processes": Example(
+        "/v1/processes",
+        answer={
+            "items": [
+                {
+                    "id": PROCESS_ID,
+                    "role": "api",
+                    "host": "mill-1",
+                    "pid": 4711,
+                    "version": "0.1.0",
+                    "started_at": AT,
+                    "seen_at": LATER,
+                    "event_loop_lag_seconds": 0.001,
+                    "sockets": 1,
+                    "sessions": 1,
+                }
+            ]
+        },
+    ),
+}

@@ -9,6 +9,7 @@ from api.http.codecs import JSON
 from api.native.audited_route import AuditedRoute
 from api.native.cursors import decode_cursor, encode_cursor
 from api.native.dependencies import Cursor, Limit, QueuePath, StorageDep, may, require_json
+from api.native.examples import AT, BROWSED, LATER, Example
 from api.native.fields import to_ms
 from api.native.messages import BrowsedMessageOut, DeadLetterOut
 from api.rest.schemas.move import MoveOut
@@ -190,3 +191,68 @@ async def resume_group(queue: QueuePath, group: GroupPath, storage: StorageDep) 
     The failing message gets all its attempts again.
     """
     return Resumed(resumed=await storage.parked_groups.resume(queue, group))
+
+
+# Examples of the OpenAPI document
+
+_PARKED = {
+    "group": "customer-7",
+    "state": "parked",
+    "parked_at": AT,
+    "reason": "disputed",
+    "poison_offset": None,
+    "messages": 0,
+    "first_offset": None,
+}
+
+EXAMPLES = {
+    "get_message": Example(
+        "/v1/queues/orders/messages/2",
+        answer=BROWSED,
+        before=(("POST", "/v1/queues/orders/messages", {"body": "hello"}),),
+    ),
+    "get_message_history": Example(
+        "/v1/queues/orders/messages/0/history",
+        answer={
+            "id": "0",
+            "offset": 0,
+            "state": "in_flight",
+            "truncated": False,
+            "events": [
+                {"type": "sent", "at": AT, "until": None, "number": None, "reason": ""},
+                {"type": "delivered", "at": AT, "until": LATER, "number": 1, "reason": ""},
+            ],
+        },
+    ),
+    "change_message": Example(
+        "/v1/queues/orders/messages/2",
+        {"body": "hello again", "delay_seconds": 30},
+        answer={**BROWSED, "state": "delayed", "due_at": LATER},
+    ),
+    "delete_message": Example("/v1/queues/orders/messages/2", status=204),
+    "list_death_reasons": Example(
+        "/v1/queues/orders/dead-letters/reasons",
+        answer={
+            "items": [
+                {
+                    "reason": "no such customer",
+                    "count": 3,
+                    "first_died_at": AT,
+                    "last_died_at": LATER,
+                }
+            ]
+        },
+    ),
+    "redrive_queue": Example(
+        "/v1/queues/orders/redrives", {"reason": "no such customer"}, answer={"redriven": 3}
+    ),
+    "list_parked_groups": Example(
+        "/v1/queues/orders/groups?state=parked",
+        answer={"items": [_PARKED], "next_cursor": None},
+        before=(("PUT", "/v1/queues/orders/groups/customer-7/pause", {"reason": "disputed"}),),
+    ),
+    "pause_group": Example(
+        "/v1/queues/orders/groups/customer-8/pause", {"reason": "disputed"}, 204
+    ),
+    "resume_group": Example("/v1/queues/orders/groups/customer-8/pause", answer={"resumed": 0}),
+}

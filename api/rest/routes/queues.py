@@ -16,6 +16,7 @@ from api.native.dependencies import (
     may,
     require_json,
 )
+from api.native.examples import AT, LATER, Example
 from api.rest.conditional_requests import (
     IfMatch,
     IfNoneMatch,
@@ -173,3 +174,79 @@ async def get_queue_stats(queue: QueuePath, storage: StorageDep, request: Reques
 async def purge_queue(queue: QueuePath, storage: StorageDep) -> Purged:
     """Delete all messages of a queue, including those in flight. Dead letters are kept."""
     return Purged(purged=await storage.queues.purge(queue))
+
+
+# Examples of the OpenAPI document
+
+_QUEUE = {
+    "name": "orders",
+    "type": "standard",
+    "visibility_timeout_seconds": 60,
+    "delay_seconds": 0,
+    "retention_seconds": 345600,
+    "dead_letter_retention_seconds": 1209600,
+    "message_bytes_max": 1048576,
+    "ttl_seconds": None,
+    "attempts_max": 10,
+    "receive_wait_seconds": 0,
+    "in_flight_max": 10000000,
+    "deduplicate_by_content": False,
+    "dedup_scope": "queue",
+    "dead_letters": None,
+    "redrive_allow": {"permission": "allow_all", "sources": []},
+    "backoff": None,
+    "paused": False,
+    "messages_max": None,
+    "bytes_max": None,
+    "overflow": "reject",
+    "on_poison": "skip",
+    "group_weights": [],
+    "stream_view": False,
+    "archive": False,
+    "history": False,
+    "tags": {"team": "shop"},
+    "version": 1,
+    "created_at": AT,
+    "changed_at": AT,
+}
+_STATS = {
+    "ready": 1,
+    "delayed": 0,
+    "in_flight": 0,
+    "dead_lettered": 0,
+    "sent": 2,
+    "deduplicated": 0,
+    "acknowledged": 1,
+    "expired": 0,
+    "purged": 0,
+    "receive_count": 1,
+    "bytes_sent": 24,
+    "moving": 0,
+    "moved_in": 0,
+    "moved_out": 0,
+    "parked": 0,
+    "dropped": 0,
+    "bytes_held": 37,
+    "oldest_ready_at": AT,
+    "durability": "always",
+}
+
+EXAMPLES = {
+    "put_queue": Example(
+        "/v1/queues/orders",
+        {"visibility_timeout_seconds": 60, "tags": {"team": "shop"}},
+        201,
+        _QUEUE,
+    ),
+    "get_queue": Example("/v1/queues/orders", answer=_QUEUE),
+    "change_queue": Example(
+        "/v1/queues/orders",
+        {"attempts_max": 3},
+        200,
+        {**_QUEUE, "attempts_max": 3, "version": 2, "changed_at": LATER},
+    ),
+    "list_queues": Example("/v1/queues?limit=10", answer={"items": [_QUEUE], "next_cursor": None}),
+    "get_queue_stats": Example("/v1/queues/orders/stats", answer=_STATS),
+    "purge_queue": Example("/v1/queues/orders/purges", answer={"purged": 2}),
+    "delete_queue": Example("/v1/queues/orders", status=204),
+}

@@ -10,6 +10,7 @@ from api.http.request_spans import contexts_of_records, records_with_span_contex
 from api.http.routing import FastRouter
 from api.native.append_results import appended_out, count_appended
 from api.native.cursors import decode_cursor, encode_cursor
+from api.native.examples import RECORD, Example
 from api.native.fields import (
     idempotency_key,
     moment_ms,
@@ -284,3 +285,48 @@ def _by_arrival(reads: Iterable[ShardRead], binary: bool) -> list[RecordOut]:
     records = [(read.shard, record) for read in reads for record in read.records]
     records.sort(key=lambda pair: pair[1].arrival_ms)
     return [RecordOut.from_domain(record, binary, shard) for shard, record in records]
+
+
+# Examples of the OpenAPI document
+
+_CURSOR = "kpSmcXVldWVzp2RlZmF1bHSgpm9yZGVycw"
+
+EXAMPLES = {
+    "append_records": Example(
+        "/v1/streams/clicks/records",
+        {"records": [{"data": {"page": "/"}, "key": "user-1"}]},
+        200,
+        {"records": [{"shard": 0, "offset": 0, "duplicate": False}], "failed": 0},
+    ),
+    "append_records_to_shard": Example(
+        "/v1/streams/clicks/shards/0/records",
+        {
+            "records": [{"data": "hello", "key": "user-1"}],
+            "producer": {"id": "importer", "epoch": 0, "sequence": 0},
+        },
+        200,
+        {"records": [{"shard": 0, "offset": 1, "duplicate": False}], "failed": 0},
+    ),
+    "read_shard": Example(
+        "/v1/streams/clicks/shards/0/records?offset=0&limit=100",
+        answer={
+            "records": [RECORD],
+            "next_offset": 1,
+            "start": 0,
+            "tip": 2,
+            "behind_seconds": 0.5,
+            "tier": "hot",
+            "ended": False,
+        },
+    ),
+    "read_stream": Example(
+        "/v1/streams/clicks/records?from=earliest",
+        answer={
+            "records": [{"shard": 0, **RECORD}],
+            "next_cursor": _CURSOR,
+            "behind_seconds": 0,
+            "tier": "hot",
+            "gaps": [],
+        },
+    ),
+}

@@ -14,6 +14,7 @@ from api.native.dependencies import (
     may,
     require_json,
 )
+from api.native.examples import AT, LATER, Example
 from api.rest.schemas.replay import PlanOut, ReplayConfig, ReplayDetail, ReplayOut, ReplayPage
 from storage.bootstrap import Storage
 from storage.domain import limits
@@ -143,3 +144,82 @@ async def _named(storage: Storage, principal: Principal, replay_id: str, action:
     if not principal.policy.allows(action, replay.spec.request.stream):
         raise JobNotFound(f"Replay '{replay_id}' does not exist.")
     return replay
+
+
+# Examples of the OpenAPI document
+
+_REPLAY = {
+    "id": "again",
+    "stream": "clicks",
+    "target": {"stream": None, "queue": "web", "shard_mode": "rehash"},
+    "order": "key",
+    "state": "queued",
+    "requested_state": "none",
+    "attempt": 0,
+    "failure": "",
+    "created_at": AT,
+    "started_at": None,
+    "ended_at": None,
+}
+_REPLAY_COUNTS = {
+    "read": 5000,
+    "selected": 120,
+    "sent": 120,
+    "duplicates": 0,
+    "bytes": 30720,
+    "expired": 0,
+}
+
+EXAMPLES = {
+    "start_replay": Example(
+        "/v1/replays",
+        {
+            "id": "again",
+            "stream": "clicks",
+            "target": {"queue": "web"},
+            "from": {"time": AT},
+            "filter": {"body": [{"path": "/page", "equals": "/cart"}]},
+            "order": "key",
+            "pacing": {"records_per_second": 500},
+        },
+        status=202,
+        answer=_REPLAY,
+        before=(("PUT", "/v1/queues/web", {}),),
+    ),
+    "list_replays": Example(
+        "/v1/replays?limit=1", answer={"items": [_REPLAY], "next_cursor": None}
+    ),
+    "get_replay": Example(
+        "/v1/replays/again",
+        answer={
+            **_REPLAY,
+            "state": "running",
+            "request": {
+                "stream": "clicks",
+                "target": {"queue": "web", "shard_mode": "rehash"},
+                "from": {"time": AT},
+                "to": None,
+                "filter": {"body": [{"path": "/page", "equals": "/cart"}]},
+                "order": "key",
+                "pacing": {"records_per_second": 500},
+            },
+            "progress": {**_REPLAY_COUNTS, "records": 10000, "parts": 1, "parts_done": 0},
+            "shards": [
+                {
+                    **_REPLAY_COUNTS,
+                    "shard": 0,
+                    "first": 0,
+                    "end": 10000,
+                    "position": 5000,
+                    "done": False,
+                }
+            ],
+        },
+    ),
+    "pause_replay": Example("/v1/replays/again/pause", answer={**_REPLAY, "state": "paused"}),
+    "resume_replay": Example("/v1/replays/again/resume", answer=_REPLAY),
+    "retry_replay": Example("/v1/replays/again/retry", answer=_REPLAY),
+    "cancel_replay": Example(
+        "/v1/replays/again/cancel", answer={**_REPLAY, "state": "cancelled", "ended_at": LATER}
+    ),
+}

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Depends, Path, Response
 from api.http.codecs import JSON
 from api.native.audited_route import AuditedRoute
 from api.native.dependencies import ShardPath, StorageDep, StreamPath, may, require_json
+from api.native.examples import AT, LATER, RECORD, Example
 from api.native.records import RecordOut
 from api.rest.schemas.shard import (
     FenceConfig,
@@ -112,3 +113,57 @@ async def truncate_shard(
     """Permanently delete the records of a shard before an offset."""
     start = await storage.streams.truncate(stream, shard, cut.before)
     return TruncatedOut(shard=shard, start=start)
+
+
+# Examples of the OpenAPI document
+
+_SHARD = {
+    "index": 0,
+    "open": True,
+    "parents": [],
+    "opened_at": AT,
+    "closed_at": None,
+    "first_hash_key": "0",
+    "last_hash_key": "170141183460469231731687303715884105727",
+    "start": 0,
+    "next": 2,
+    "bytes": 64,
+    "fenced": False,
+}
+_CHILD = {
+    **_SHARD,
+    "index": 2,
+    "parents": [0],
+    "last_hash_key": "85070591730234615865843651857942052863",
+    "next": 0,
+    "bytes": 0,
+}
+
+EXAMPLES = {
+    "list_shards": Example("/v1/streams/clicks/shards", answer={"items": [_SHARD]}),
+    "get_latest_record": Example(
+        "/v1/streams/clicks/keys/user-1",
+        answer={"shard": 0, **RECORD, "content_type": "application/json"},
+        before=(
+            ("PATCH", "/v1/streams/clicks", {"key_index": True}),
+            (
+                "POST",
+                "/v1/streams/clicks/records",
+                {"records": [{"data": {"page": "/"}, "key": "user-1"}]},
+            ),
+        ),
+    ),
+    "truncate_shard": Example(
+        "/v1/streams/clicks/shards/0/truncate", {"before": 1}, answer={"shard": 0, "start": 1}
+    ),
+    "put_fence": Example(
+        "/v1/streams/clicks/shards/1/fence",
+        {"token": "writer-7"},
+        answer={"shard": 1, "fenced": True},
+    ),
+    "reshard_stream": Example(
+        "/v1/streams/clicks/reshard",
+        {"split": {"shard": 0}},
+        answer={"items": [{**_SHARD, "open": False, "closed_at": LATER}, _CHILD]},
+    ),
+}

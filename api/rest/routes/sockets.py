@@ -7,6 +7,7 @@ from fastapi import APIRouter, Depends, Path
 from api.native.audited_route import AuditedRoute
 from api.native.cursors import decode_cursor, page_of
 from api.native.dependencies import Cursor, Limit, PrincipalDep, StorageDep, may_all
+from api.native.examples import AT, PROCESS_ID, Example
 from api.rest.schemas.presence import SocketOut, SocketPage
 from storage.domain import limits
 from storage.domain.access.permissions import Action
@@ -47,3 +48,39 @@ async def close_socket(socket: SocketId, storage: StorageDep, principal: Princip
     What the session holds is released. Its process closes the connection within three seconds. The client can reconnect.
     """
     await storage.presence.request_close(principal.namespace, socket)
+
+
+# Examples of the OpenAPI document
+
+SOCKET_ID = "5b1f9c22e07a4d36"
+
+EXAMPLES = {
+    "list_sockets": Example(
+        "/v1/sockets",
+        answer={
+            "items": [
+                {
+                    "id": SOCKET_ID,
+                    "process": PROCESS_ID,
+                    "principal": "shop",
+                    "address": "192.0.2.7",
+                    "protocol": "millstream.v1.json",
+                    "connected_at": AT,
+                    "queued_bytes": 512,
+                    "subscriptions": [
+                        {
+                            "name": "orders",
+                            "source": "queue:orders",
+                            "mode": "work",
+                            "group": None,
+                            "credit_messages": 98,
+                            "credit_bytes": 1048064,
+                        }
+                    ],
+                }
+            ],
+            "next_cursor": None,
+        },
+    ),
+    "close_socket": Example(f"/v1/sockets/{SOCKET_ID}", status=204),
+}

@@ -16,6 +16,7 @@ from api.native.dependencies import (
     may,
     require_json,
 )
+from api.native.examples import AT, LATER, Example
 from api.rest.conditional_requests import (
     IfMatch,
     IfNoneMatch,
@@ -135,3 +136,44 @@ async def list_streams(
     return StreamPage(
         items=[StreamOut.from_domain(stream) for stream in page.items], next_cursor=page.next_cursor
     )
+
+
+# Examples of the OpenAPI document
+
+_STREAM = {
+    "name": "clicks",
+    "shards": 2,
+    "open_shards": 2,
+    "mode": "provisioned",
+    "retention_seconds": 604800,
+    "retention_bytes": None,
+    "retention_records": None,
+    "drop_when_read": False,
+    "record_bytes_max": 1048576,
+    "event_times": "client_prefer",
+    "event_time_skew_seconds_max": None,
+    "key_index": False,
+    "archive": True,
+    "archive_lag_seconds": 300,
+    "hot_retention_seconds": 86400,
+    "hot_bytes_max": 1073741824,
+    "tags": {},
+    "version": 1,
+    "created_at": AT,
+    "changed_at": AT,
+}
+
+EXAMPLES = {
+    "put_stream": Example("/v1/streams/clicks", {"shards": 2}, 201, _STREAM),
+    "get_stream": Example("/v1/streams/clicks", answer=_STREAM),
+    "change_stream": Example(
+        "/v1/streams/clicks",
+        {"retention_seconds": 86400},
+        200,
+        {**_STREAM, "retention_seconds": 86400, "version": 2, "changed_at": LATER},
+    ),
+    "list_streams": Example(
+        "/v1/streams?prefix=cl", answer={"items": [_STREAM], "next_cursor": None}
+    ),
+    "delete_stream": Example("/v1/streams/clicks", status=204),
+}

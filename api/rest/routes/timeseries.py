@@ -1,6 +1,6 @@
 """Time series of queues, streams, groups and the namespace."""
 
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from fastapi import APIRouter, Depends, Query
 
@@ -14,6 +14,7 @@ from api.native.dependencies import (
     may,
     may_all,
 )
+from api.native.examples import AT, Example
 from api.rest.schemas.timeseries import SeriesOut
 from storage.domain import limits
 from storage.domain.access.permissions import Action
@@ -92,3 +93,35 @@ async def get_namespace_series(
     return SeriesOut.from_domain(
         await storage.time_series.of_namespace(principal.namespace, view.window_ms), view.columns
     )
+
+
+# Examples of the OpenAPI document
+
+
+def _series(**columns: list[float | None]) -> dict[str, Any]:
+    return {"start_at": AT, "step_seconds": 10, "columns": columns}
+
+
+EXAMPLES = {
+    "get_queue_series": Example(
+        "/v1/queues/orders/series?window_seconds=20",
+        answer=_series(
+            ready=[3, 4],
+            ready_max=[3, 4],
+            oldest_age_seconds=[12.5, 22.5],
+            sent_per_second=[0, 0.1],
+        ),
+    ),
+    "get_namespace_series": Example(
+        "/v1/series?window_seconds=20",
+        answer=_series(queues=[2, 2], ready=[7, 9], messages_in_per_second=[1.5, 2.1]),
+    ),
+    "get_stream_series": Example(
+        "/v1/streams/clicks/series?window_seconds=20",
+        answer=_series(records=[90, 100], records_in_per_second=[0.5, 1], lag_records=[None, None]),
+    ),
+    "get_group_series": Example(
+        "/v1/groups/readers/series?window_seconds=20",
+        answer=_series(lag_records=[None, 12], lag_seconds=[None, 0.8], members=[None, 1]),
+    ),
+}

@@ -9,6 +9,7 @@ from pydantic import AwareDatetime
 from api.native.audited_route import AuditedRoute
 from api.native.cursors import decode_cursor, encode_cursor
 from api.native.dependencies import Cursor, Limit, StorageDep, WebhookPath, may
+from api.native.examples import AT, LATER, MESSAGE_ID, Example
 from api.native.fields import moment_ms
 from api.rest.schemas.webhook import AttemptOut, DeliveryOut, DeliveryPage
 from consumers.webhooks.manual_delivery import Requested
@@ -93,3 +94,49 @@ async def resend_delivery(
 async def test_webhook(webhook: WebhookPath, requested: RequestedDep) -> AttemptOut:
     """Send a signed test event, even from a disabled webhook, and return the result."""
     return AttemptOut.from_domain(await requested.test(webhook))
+
+
+# Examples of the OpenAPI document
+
+_ATTEMPT = {
+    "at": AT,
+    "outcome": "server_error",
+    "status": 500,
+    "duration_seconds": 0.25,
+    "error": "500",
+    "response": "no room",
+    "resent": False,
+}
+_DELIVERY = {
+    "id": MESSAGE_ID,
+    "status": "retrying",
+    "attempts": 1,
+    "last_attempts": [_ATTEMPT],
+    "first_at": AT,
+    "last_at": AT,
+    "next_at": LATER,
+    "sent_at": AT,
+    "shard": None,
+    "offset": 7,
+}
+
+EXAMPLES = {
+    "test_webhook": Example(
+        "/v1/webhooks/shop/tests",
+        answer={
+            **_ATTEMPT,
+            "outcome": "connection",
+            "status": None,
+            "error": "no connection: 'shop.example' cannot be resolved",
+            "response": "",
+        },
+    ),
+    "list_deliveries": Example(
+        "/v1/webhooks/shop/deliveries?status=retrying",
+        answer={"items": [_DELIVERY], "next_cursor": None},
+    ),
+    "resend_delivery": Example(
+        f"/v1/webhooks/shop/deliveries/{MESSAGE_ID}/resends",
+        answer={**_ATTEMPT, "outcome": "delivered", "status": 204, "error": "", "resent": True},
+    ),
+}

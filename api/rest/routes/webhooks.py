@@ -1,6 +1,6 @@
 """Webhooks: configuration, secrets, and re-enabling."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Depends, Response
 
@@ -16,6 +16,7 @@ from api.native.dependencies import (
     may,
     require_json,
 )
+from api.native.examples import AT, LATER, Example
 from api.native.fields import rfc3339, to_ms
 from api.rest.conditional_requests import (
     IfMatch,
@@ -169,3 +170,65 @@ async def enable_webhook(
     stored = await storage.webhooks.enable(webhook)
     response.headers["etag"] = etag(stored.version)
     return WebhookOut.from_domain(stored)
+
+
+# Examples of the OpenAPI document
+
+_HOOK_HEALTH: dict[str, Any] = {
+    "state": "active",
+    "disabled_reason": None,
+    "disabled_at": None,
+    "failing_since": None,
+    "last_success_at": LATER,
+    "last_failure_at": None,
+    "last_failure": "",
+    "delivered": 7,
+    "failed": 0,
+    "blocked": [],
+}
+_HOOK = {
+    "name": "shop",
+    "source": "queue:orders",
+    "url": "https://shop.example/hooks/orders",
+    "header_names": ["authorization"],
+    "format": "body",
+    "timeout_seconds": 1,
+    "rate": None,
+    "in_flight_max": 10,
+    "retry_seconds": [5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400],
+    "on_failure": "block",
+    "dead_letter_queue": None,
+    "disable_after_seconds": 432000,
+    "log_retention_seconds": 259200,
+    "enabled": True,
+    "version": 1,
+    "created_at": AT,
+    "changed_at": AT,
+    "health": _HOOK_HEALTH,
+}
+_SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo="  # noqa: S105  an example
+
+EXAMPLES = {
+    "put_webhook": Example(
+        "/v1/webhooks/shop",
+        {
+            "source": "queue:orders",
+            "url": "https://shop.example/hooks/orders",
+            "headers": {"authorization": "Bearer 7"},
+            "timeout_seconds": 1,
+        },
+        201,
+        {**_HOOK, "secret": _SECRET},
+    ),
+    "get_webhook": Example("/v1/webhooks/shop", answer=_HOOK),
+    "list_webhooks": Example(
+        "/v1/webhooks?prefix=sh", answer={"items": [_HOOK], "next_cursor": None}
+    ),
+    "rotate_webhook_secret": Example(
+        "/v1/webhooks/shop/secret",
+        {"overlap_seconds": 86400},
+        answer={"secret": _SECRET, "created_at": AT, "old_secret_expires_at": LATER},
+    ),
+    "enable_webhook": Example("/v1/webhooks/shop/enable", answer={**_HOOK, "version": 3}),
+    "delete_webhook": Example("/v1/webhooks/shop", status=204),
+}
