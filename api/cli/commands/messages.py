@@ -21,7 +21,7 @@ MESSAGES = table("id", "state", "sent_at", "due_at", "receive_count", "group", B
 RESULTS = table("receipt_handle", "status", "error")
 
 
-class VerdictWord(StrEnum):
+class OutcomeOption(StrEnum):
     """Outcome of a delivery."""
 
     ACK = "ack"
@@ -176,8 +176,8 @@ def settle(
     name: QueueName,
     handles: Annotated[list[str], typer.Argument(help="Receipt handles.")],
     verdict: Annotated[
-        VerdictWord, typer.Option("--as", help="Outcome of the delivery.")
-    ] = VerdictWord.ACK,
+        OutcomeOption, typer.Option("--as", help="Outcome of the delivery.")
+    ] = OutcomeOption.ACK,
     delay: Annotated[Any, duration("--delay", help="For nack: delay before redelivery.")] = None,
     visibility: Annotated[
         Any, duration("--visibility", help="For extend: new visibility timeout.")
