@@ -1,6 +1,6 @@
-"""Attributes that are kept for their owner and mean nothing to the engine."""
+"""Annotations of a queue's specification: attributes that the engine stores and does not use."""
 
 from api.aws.protocol.metadata import Annotations
 
-_KEPT = Annotations("sqs.")
-annotation, annotated = _KEPT.read, _KEPT.write
+_ANNOTATIONS = Annotations("sqs.")
+annotation, annotated = _ANNOTATIONS.read, _ANNOTATIONS.write
