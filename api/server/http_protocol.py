@@ -9,7 +9,7 @@ request in progress on its connection) is collected here and passed to the same 
 takes uvicorn's path.
 
 Limits apply before a request is parsed. A request beyond a limit gets a response, and the connection ends: its remaining
-bytes cannot be told from a next request.
+bytes cannot be distinguished from a next request.
 
     head    limited bytes, number of headers and URL length     431, 431, 414
     time    a head and a body arrive at a minimum rate          408, or the connection ends

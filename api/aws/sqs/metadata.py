@@ -1,4 +1,7 @@
-"""Annotations of a queue's specification: attributes that the engine stores and does not use."""
+"""Annotations of a queue's specification.
+
+Attributes that the engine stores for their owner and does not use.
+"""
 
 from api.aws.protocol.metadata import Annotations
 

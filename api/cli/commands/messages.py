@@ -104,7 +104,7 @@ def send(
 
     target = cli.client.queue(name)
     if bodies == [STDIN]:
-        target.config()  # that it is there, before anything is read
+        target.config()  # raises if it does not exist, before anything is read
         target = cli.connect(LONG_S).queue(name)
         lines = read_stdin(whole=whole)
     else:
