@@ -11,16 +11,16 @@ from typing import Any, NamedTuple
 
 from storage.domain import limits
 
-SHOWN_BYTES_MAX = 64 * limits.KIB
-"""More of a body is not put on a page; the whole can be downloaded."""
+PREVIEW_BYTES_MAX = 64 * limits.KIB
+"""Maximum size of a body on a page; the whole body can be downloaded."""
 
-_HEX_BYTES_MAX = 8 * limits.KIB  # 16 to a line, and each takes four characters
+_HEX_BYTES_MAX = 8 * limits.KIB  # 16 bytes a line, four characters each
 _HEX_WIDTH = 16
 _SUMMARY_CHARACTERS = 120
 _MISLEADING = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]"
 )
-"""Control characters, invisible ones, and those that turn the direction of writing."""
+"""Control characters, invisible ones, and those that change the direction of text."""
 
 
 class BodyForm(StrEnum):
@@ -43,18 +43,18 @@ class BodyPreview(NamedTuple):
 
 def preview(body: bytes, preferred: str = "") -> BodyPreview:
     """Return a body in the preferred form, or else in the most informative one."""
-    pretty, text = _pretty(body), _text(body)
+    pretty, plain = _pretty(body), _text(body)
     text_by_form = {
         BodyForm.JSON: pretty,
-        BodyForm.TEXT: text,
+        BodyForm.TEXT: plain,
         BodyForm.HEX: _hex(body[:_HEX_BYTES_MAX]),
     }
-    forms = tuple(form for form, said in text_by_form.items() if said is not None)
+    forms = tuple(form for form, text in text_by_form.items() if text is not None)
     form = next((one for one in forms if one == preferred), forms[0])
-    said = text_by_form[form] or ""
-    most = _HEX_BYTES_MAX if form is BodyForm.HEX else SHOWN_BYTES_MAX
+    text = text_by_form[form] or ""
+    most = _HEX_BYTES_MAX if form is BodyForm.HEX else PREVIEW_BYTES_MAX
     return BodyPreview(
-        form, forms, said[:SHOWN_BYTES_MAX], len(body), max(len(body), len(said)) > most
+        form, forms, text[:PREVIEW_BYTES_MAX], len(body), max(len(body), len(text)) > most
     )
 
 
@@ -74,7 +74,7 @@ def escape_misleading(text: str) -> str:
 
 def _pretty(body: bytes) -> str | None:
     """Indented, when it is a JSON object or array of a size that is worth it."""
-    if len(body) > SHOWN_BYTES_MAX or not body.lstrip().startswith((b"{", b"[")):
+    if len(body) > PREVIEW_BYTES_MAX or not body.lstrip().startswith((b"{", b"[")):
         return None
     try:
         value: Any = json.loads(body)
@@ -85,7 +85,7 @@ def _pretty(body: bytes) -> str | None:
 
 def _text(body: bytes) -> str | None:
     """Decode as UTF-8 if it is valid but for a character that was cut in half."""
-    part = body[:SHOWN_BYTES_MAX]
+    part = body[:PREVIEW_BYTES_MAX]
     try:
         return escape_misleading(part.decode())
     except UnicodeDecodeError as error:

@@ -20,7 +20,7 @@ _WHOLE = 0.999_9  # an arc that ends where it begins is none
 
 
 class Arc(NamedTuple):
-    """A shard on the picture: the path of its band, and where its number stands."""
+    """A shard in the chart: the path of its band, and the position of its number."""
 
     shard: Shard
     path: str
@@ -29,7 +29,7 @@ class Arc(NamedTuple):
     share: float
 
     @property
-    def has_room(self) -> bool:
+    def fits_label(self) -> bool:
         """Return whether the shard number fits in the arc."""
         return self.share > 0.015
 
@@ -67,9 +67,9 @@ def _arc(shard: Shard, outer: float, band: float) -> Arc:
     return Arc(shard, path, round(x, 1), round(y, 1), last - first)
 
 
-def share_of(place: int) -> float:
+def share_of(position: int) -> float:
     """Return a position on the ring as a fraction: 0 at the top, 1 after a full turn."""
-    return place / RING_SIZE
+    return position / RING_SIZE
 
 
 def _point(radius: float, turn: float) -> tuple[float, float]:

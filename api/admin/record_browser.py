@@ -85,49 +85,49 @@ class BrowsePosition(NamedTuple):
 async def scan_records(
     storage: Storage,
     name: StreamName,
-    place: BrowsePosition,
+    start: BrowsePosition,
     predicate: RecordPredicate | None,
     rows: int = ROWS,
 ) -> BrowsedPage:
     """Return the first records from a position on that match."""
-    position, records, gaps = place, list[ShardRecord](), list[tuple[int, Gap]]()
+    position, records, gaps = start, list[ShardRecord](), list[tuple[int, Gap]]()
     tier, scanned, size = Tier.HOT, 0, 0
     while len(records) < rows and scanned < SCANNED_MAX and size < _SCANNED_BYTES_MAX:
         most = _READ_RECORDS if predicate else rows - len(records)
         reads, after = await _read(storage, name, position, most)
-        came = [ShardRecord(read.shard, record) for read in reads for record in read.records]
+        arrived = [ShardRecord(read.shard, record) for read in reads for record in read.records]
         gaps += [(read.shard, read.gap) for read in reads if read.gap]
         tier = Tier.ARCHIVE if slowest(reads) is Tier.ARCHIVE else tier
-        if not came and after.positions == position.positions:
+        if not arrived and after.positions == position.positions:
             return BrowsedPage(_by_arrival(records), None, scanned, gaps, tier)
-        meant = [one for one in came if predicate is None or predicate(one.record)]
-        selected, position = _cut(meant, after, rows - len(records))
+        matching = [one for one in arrived if predicate is None or predicate(one.record)]
+        selected, position = _cut(matching, after, rows - len(records))
         records += selected
-        scanned += len(came)
-        size += sum(len(one.record.record.data) for one in came)
+        scanned += len(arrived)
+        size += sum(len(one.record.record.data) for one in arrived)
     return BrowsedPage(_by_arrival(records), position.positions, scanned, gaps, tier)
 
 
 async def _read(
-    storage: Storage, name: StreamName, place: BrowsePosition, records_max: int
+    storage: Storage, name: StreamName, position: BrowsePosition, records_max: int
 ) -> tuple[Sequence[ShardRead], BrowsePosition]:
     many = {"records_max": records_max, "bytes_max": _READ_BYTES_MAX}
-    if place.shard is None:
-        read = await storage.streams.read(name, place.positions, **many)
+    if position.shard is None:
+        read = await storage.streams.read(name, position.positions, **many)
         return read.shards, BrowsePosition(read.positions, None)
-    reads = await storage.streams.read_shards(name, place.positions, **many)
-    return reads, BrowsePosition({read.shard: read.next_offset for read in reads}, place.shard)
+    reads = await storage.streams.read_shards(name, position.positions, **many)
+    return reads, BrowsePosition({read.shard: read.next_offset for read in reads}, position.shard)
 
 
 def _cut(
-    meant: Sequence[ShardRecord], after: BrowsePosition, room: int
+    matching: Sequence[ShardRecord], after: BrowsePosition, capacity: int
 ) -> tuple[list[ShardRecord], BrowsePosition]:
     """Return as many records as fit, and the position of the others.
 
     All are returned where a shard has ended.
     """
-    ordered = _by_arrival(meant)
-    selected, left = ordered[:room], ordered[room:]
+    ordered = _by_arrival(matching)
+    selected, left = ordered[:capacity], ordered[capacity:]
     back: dict[int, int] = {}
     for record in left:
         back.setdefault(record.shard, record.record.offset)
@@ -199,7 +199,7 @@ def predicate_of(text: str, key: str = "") -> RecordPredicate | None:
         return None
     sought = text.lower().encode()
 
-    def wanted(log_record: LogRecord) -> bool:
+    def matches(log_record: LogRecord) -> bool:
         record = log_record.record
         if key and record.key != key:
             return False
@@ -213,7 +213,7 @@ def predicate_of(text: str, key: str = "") -> RecordPredicate | None:
             )
         )
 
-    return wanted
+    return matches
 
 
 def parse_time_ms(text: str) -> int:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 WIDTH, HEIGHT = 96, 22
 POINTS_MAX = 60
-"""No more is told apart in so small a picture; of more values, the mean of some neighbours is drawn."""
+"""A chart of this size shows no more points; of more values, means of neighbours are drawn."""
 
 _TOP = 2.0  # room for the line's own width
 

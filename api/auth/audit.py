@@ -53,7 +53,7 @@ class Caller(NamedTuple):
 class AuditSubject(NamedTuple):
     """Subject of an audited call.
 
-    `name`: the name on which permission is checked, if it is a single one. `noun`, `thing`: the definition that the call
+    `name`: the name on which permission is checked, if it is a single one. `noun`, `definition`: the definition that the call
     concerns, as in the native path, if any.
     """
 
@@ -62,7 +62,7 @@ class AuditSubject(NamedTuple):
     resource: str
     name: str = ""
     noun: str = ""
-    thing: str = ""
+    definition: str = ""
 
 
 class Auditing:
@@ -88,7 +88,7 @@ class Auditing:
         Raises what `call` does, and Forbidden, StorageUnavailable, StorageBusy, after which nothing has happened.
         """
         storage = self._storage()
-        entry = self._asked(caller, subject, storage.audit_log.now_ms())
+        entry = self._audited_call(caller, subject, storage.audit_log.now_ms())
         await self._check(caller, subject, entry)
         before = await self._snapshot(caller, subject)
         intent = await storage.audit_log.begin(entry, before)
@@ -118,10 +118,10 @@ class Auditing:
             raise
 
     async def _snapshot(self, caller: Caller, subject: AuditSubject) -> Snapshot | None:
-        if not subject.thing:
+        if not subject.definition:
             return None
         return await self._storage().audit_snapshots.of(
-            caller.principal, subject.noun, subject.thing
+            caller.principal, subject.noun, subject.definition
         )
 
     async def _after(
@@ -182,7 +182,7 @@ class Auditing:
         except MillstreamError as error:
             _log.warning("audit_refusal_not_written", reason=error.detail)
 
-    def _asked(self, caller: Caller, subject: AuditSubject, now_ms: int) -> AuditedCall:
+    def _audited_call(self, caller: Caller, subject: AuditSubject, now_ms: int) -> AuditedCall:
         principal = caller.principal
         return AuditedCall.of(
             at_ms=now_ms,
@@ -210,17 +210,17 @@ class Ration:
     def __init__(self, per_minute: int) -> None:
         self._per_minute = per_minute
         self._minute = -1
-        self._taken = 0
+        self._permitted = 0
         self._left_out = 0
 
     def take(self, now_ms: int) -> int | None:
         """Return None at the limit, else the number left out since the last permitted one."""
         if now_ms // limits.MINUTE_MS != self._minute:
-            self._minute, self._taken = now_ms // limits.MINUTE_MS, 0
-        if self._taken >= self._per_minute:
+            self._minute, self._permitted = now_ms // limits.MINUTE_MS, 0
+        if self._permitted >= self._per_minute:
             self._left_out += 1
             return None
-        self._taken += 1
+        self._permitted += 1
         left_out, self._left_out = self._left_out, 0
         return left_out
 

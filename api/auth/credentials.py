@@ -33,7 +33,7 @@ from storage.domain.names import DEFAULT_NAMESPACE
 
 _BEARER = b"bearer "
 _TICKET = "mst_"
-_NOBODY = b"0" * 40  # a secret that no key has
+_IMPOSSIBLE_SECRET = b"0" * 40  # a secret that no key has
 _CLOCK = SystemClock()
 _REFUSED = "Invalid or expired API key."
 
@@ -54,9 +54,9 @@ class _CheckedCredential(NamedTuple):
     principal: Principal
 
 
-_ShownWord = tuple[bytes, bytes | None]
+_TokenKey = tuple[bytes, bytes | None]
 """A token's digest, and the namespace requested with it."""
-_Shown = _ShownWord | str
+_CacheKey = _TokenKey | str
 """A token's digest with its namespace, or the id of a key pair."""
 
 
@@ -74,14 +74,14 @@ class KeyAuthenticator:
         self._storage = storage
         self._issuers = issuers
         self._clock = clock
-        self._checked: dict[_Shown, _CheckedCredential] = {}
+        self._checked: dict[_CacheKey, _CheckedCredential] = {}
 
     async def authenticate(self, headers: RequestHeaders) -> Principal:
-        token = _word_in(headers)
+        token = _token_of(headers)
         if token is not None:
-            shown = _shown(token, headers)
-            checked = self._known(shown, self._clock.now_ms())
-            return checked.principal if checked else await self._prove(token, shown)
+            cache_key = _cache_key(token, headers)
+            checked = self._cached(cache_key, self._clock.now_ms())
+            return checked.principal if checked else await self._verify(token, cache_key)
         if b"cookie" in headers:
             return await self._of_cookie(headers)
         raise Unauthenticated
@@ -90,7 +90,7 @@ class KeyAuthenticator:
         if token.startswith(_TICKET):
             credential = await self._storage().credentials.redeem_ticket(token)
             return self._principal(credential, headers.get(NAMESPACE))
-        return await self._prove(token.encode(), _shown(token.encode(), headers))
+        return await self._verify(token.encode(), _cache_key(token.encode(), headers))
 
     async def authenticate_signed(self, signed: Signed) -> Principal:
         """Authenticate a signature, or a key or token in its place.
@@ -101,13 +101,13 @@ class KeyAuthenticator:
         if _is_bearer(headers.get(b"authorization", b"")) or b"x-api-key" in headers:
             return await self.authenticate(headers)
         key_id, now_ms = signed.key_id(), self._clock.now_ms()
-        checked = self._known(key_id, now_ms)
+        checked = self._cached(key_id, now_ms)
         credential = (
             checked.credential if checked else await self._storage().credentials.find(key_id)
         )
         if credential is None or credential.kind is not CredentialKind.PAIR:
             with suppress(Exception):
-                signed.check(_NOBODY, now_ms)
+                signed.check(_IMPOSSIBLE_SECRET, now_ms)
             raise signed.unknown()
         signed.check(credential.secret, now_ms)
         if checked is None:
@@ -135,25 +135,25 @@ class KeyAuthenticator:
 
     # Cache of verified credentials
 
-    def _known(self, shown: _Shown, now_ms: int) -> _CheckedCredential | None:
+    def _cached(self, cache_key: _CacheKey, now_ms: int) -> _CheckedCredential | None:
         """Return the cached check, if the credential is unchanged as far as this process knows."""
-        checked = self._checked.get(shown)
+        checked = self._checked.get(cache_key)
         if checked is None or checked.entry.value_at(now_ms) is None:
             return None
         return None if 0 < checked.credential.expires_ms <= now_ms else checked
 
-    def _remember(self, shown: _Shown, credential: Credential, principal: Principal) -> None:
+    def _remember(self, cache_key: _CacheKey, credential: Credential, principal: Principal) -> None:
         entry = self._storage().credentials.entry(credential.id)
         if entry is not None and entry.value.credential is credential:
             if len(self._checked) >= limits.VERIFIED_TOKENS_CACHED_MAX:
                 self._checked.clear()
-            self._checked[shown] = _CheckedCredential(credential, entry, principal)
+            self._checked[cache_key] = _CheckedCredential(credential, entry, principal)
 
     # Tokens
 
-    async def _prove(self, token: bytes, shown: _ShownWord) -> Principal:
+    async def _verify(self, token: bytes, cache_key: _TokenKey) -> Principal:
         """Verify a token and return its principal. Raises Unauthenticated, Forbidden."""
-        namespace = shown[1]
+        namespace = cache_key[1]
         if len(token) > limits.CREDENTIAL_TOKEN_CHARACTERS_MAX:
             raise Unauthenticated("The credential is too long.")
         text = token.decode("latin-1").strip()
@@ -163,7 +163,7 @@ class KeyAuthenticator:
         if credential is None:
             raise Unauthenticated(_REFUSED)
         principal = self._principal(credential, namespace)
-        self._remember(shown, credential, principal)
+        self._remember(cache_key, credential, principal)
         return principal
 
     def _has_ended(self, credential: Credential) -> bool:
@@ -192,7 +192,7 @@ class KeyAuthenticator:
         )
 
 
-def _word_in(headers: RequestHeaders) -> bytes | None:
+def _token_of(headers: RequestHeaders) -> bytes | None:
     """Return the key or token of a request, if any.
 
     Raises Unauthenticated for any other credential.
@@ -205,8 +205,8 @@ def _word_in(headers: RequestHeaders) -> bytes | None:
     return authorization[len(_BEARER) :]
 
 
-def _shown(word: bytes, headers: RequestHeaders) -> _ShownWord:
-    return hashlib.sha256(word).digest(), headers.get(NAMESPACE)
+def _cache_key(token: bytes, headers: RequestHeaders) -> _TokenKey:
+    return hashlib.sha256(token).digest(), headers.get(NAMESPACE)
 
 
 def _is_bearer(authorization: bytes) -> bool:

@@ -2,7 +2,7 @@
 
     first token, or an unknown key      ── fetch, and wait for it ─▶ cached
     cached for JWKS_AGE_MS              ── fetch in the background, continue with the cached keys
-    cached for JWKS_STALE_MS_MAX        ── no keys: an unreachable issuer vouches for nobody
+    cached for JWKS_STALE_MS_MAX        ── no keys: an unreachable issuer verifies no token
 
 However many tokens come with unknown keys, the issuer is requested once in JWKS_PAUSE_MS, or in JWKS_RETRY_MS while it
 does not answer.
@@ -42,21 +42,21 @@ class KeySet:
         self._clock = clock
         self._keys: Keys = {}
         self._read_ms: int | None = None
-        self._asks_again_ms = 0
-        self._asking: asyncio.Task[None] | None = None
+        self._next_fetch_ms = 0
+        self._fetch_task: asyncio.Task[None] | None = None
         self._raw = b""
         self.version = 0
 
     async def find(self, kid: str | None) -> jwt.PyJWK | None:
         """Return the key of that id; for a token that names none, the only key."""
         self.refresh()
-        key = self._known(kid)
-        if key is None and self._may_ask():
-            await self._ask()
-            key = self._known(kid)
-        elif key is None and self._asking is not None:
-            await asyncio.shield(self._asking)
-            key = self._known(kid)
+        key = self._cached_key(kid)
+        if key is None and self._may_fetch():
+            await self._fetch_and_wait()
+            key = self._cached_key(kid)
+        elif key is None and self._fetch_task is not None:
+            await asyncio.shield(self._fetch_task)
+            key = self._cached_key(kid)
         return key
 
     def refresh(self) -> None:
@@ -65,12 +65,12 @@ class KeySet:
         if age_ms is None:
             return
         if age_ms >= limits.JWKS_STALE_MS_MAX:
-            self._keep({}, b"")
+            self._store({}, b"")
             self._read_ms = None
-        elif age_ms >= limits.JWKS_AGE_MS and self._may_ask():
-            self._begin()
+        elif age_ms >= limits.JWKS_AGE_MS and self._may_fetch():
+            self._start_fetch()
 
-    def _known(self, kid: str | None) -> jwt.PyJWK | None:
+    def _cached_key(self, kid: str | None) -> jwt.PyJWK | None:
         if kid is not None:
             return self._keys.get(kid)
         return next(iter(self._keys.values())) if len(self._keys) == 1 else None
@@ -78,29 +78,29 @@ class KeySet:
     def _age_ms(self) -> int | None:
         return None if self._read_ms is None else self._clock.now_ms() - self._read_ms
 
-    def _may_ask(self) -> bool:
-        return self._asking is None and self._clock.now_ms() >= self._asks_again_ms
+    def _may_fetch(self) -> bool:
+        return self._fetch_task is None and self._clock.now_ms() >= self._next_fetch_ms
 
-    async def _ask(self) -> None:
-        await asyncio.shield(self._begin())
+    async def _fetch_and_wait(self) -> None:
+        await asyncio.shield(self._start_fetch())
 
-    def _begin(self) -> "asyncio.Task[None]":
-        self._asks_again_ms = self._clock.now_ms() + limits.JWKS_PAUSE_MS
-        self._asking = asyncio.create_task(self._fetch_and_keep(), name="jwks")
-        return self._asking
+    def _start_fetch(self) -> "asyncio.Task[None]":
+        self._next_fetch_ms = self._clock.now_ms() + limits.JWKS_PAUSE_MS
+        self._fetch_task = asyncio.create_task(self._fetch_and_store(), name="jwks")
+        return self._fetch_task
 
-    async def _fetch_and_keep(self) -> None:
+    async def _fetch_and_store(self) -> None:
         try:
             raw = await fetch(self._url)
-            self._keep(parse(raw), raw)
+            self._store(parse(raw), raw)
             self._read_ms = self._clock.now_ms()
         except (httpx.HTTPError, Unreadable, TimeoutError, OSError) as error:
-            self._asks_again_ms = self._clock.now_ms() + limits.JWKS_RETRY_MS
+            self._next_fetch_ms = self._clock.now_ms() + limits.JWKS_RETRY_MS
             _log.warning("jwks_unreadable", url=self._url, reason=str(error) or "no response")
         finally:
-            self._asking = None
+            self._fetch_task = None
 
-    def _keep(self, keys: Keys, raw: bytes) -> None:
+    def _store(self, keys: Keys, raw: bytes) -> None:
         if raw != self._raw:
             self._keys, self._raw = keys, raw
             self.version += 1

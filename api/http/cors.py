@@ -6,7 +6,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
 
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
-_SHOWN = (
+_EXPOSED_HEADERS = (
     "etag",
     "location",
     "retry-after",
@@ -15,7 +15,7 @@ _SHOWN = (
     "millstream-durability",
     "x-request-id",
 )
-_REMEMBERED_S = 600
+_MAX_AGE_S = 600
 
 
 def with_cors(app: ASGIApp, origins: Sequence[str]) -> ASGIApp:
@@ -26,6 +26,6 @@ def with_cors(app: ASGIApp, origins: Sequence[str]) -> ASGIApp:
         allow_methods=_METHODS,
         allow_headers=("*",),
         allow_credentials=False,
-        expose_headers=_SHOWN,
-        max_age=_REMEMBERED_S,
+        expose_headers=_EXPOSED_HEADERS,
+        max_age=_MAX_AGE_S,
     )

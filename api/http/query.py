@@ -32,7 +32,7 @@ def read_query(query_string: bytes, kind: type[msgspec.Struct] | None) -> Any:
     parameters: dict[str, Any] = dict(pairs)
     if repeatable := _repeatable(kind):
         for name in repeatable & parameters.keys():
-            parameters[name] = [value for told, value in pairs if told == name]
+            parameters[name] = [value for key, value in pairs if key == name]
         pairs = [pair for pair in pairs if pair[0] not in repeatable]
     if len({name for name, _ in pairs}) != len(pairs):
         raise ValidationFailed("A query parameter is duplicated.")

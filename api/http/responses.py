@@ -15,7 +15,7 @@ from storage.domain import limits
 from storage.domain.access.permissions import Principal
 from storage.settings import Durability
 
-CLIENT_GONE_STATUS = 499  # never sent: only for metrics
+CLIENT_CLOSED_REQUEST_STATUS = 499  # never sent: only for metrics
 DURABILITY = b"millstream-durability"
 """Header of every hot response in a deployment with less durability than `always`; otherwise absent."""
 
@@ -43,7 +43,7 @@ class Response(NamedTuple):
 Responder = Callable[[FastRequest, Receive | None], Awaitable[Response | None]]
 """Handler of a hot request, whose body is not read yet when a `Receive` is given.
 
-A failure is an answer too. None: the client is gone, and nobody would read it.
+A failure is an answer too. None: the client has disconnected.
 """
 
 
@@ -120,7 +120,7 @@ class AccessLog:
         self._rate = rate
 
     def note(self, operation: str, status: int, request_id: bytes, context: RequestContext) -> None:
-        """Log a request that was answered, or whose client was gone."""
+        """Log a request that was answered, or whose client disconnected."""
         if random.random() >= self._rate:  # noqa: S311
             return
         _log.info(

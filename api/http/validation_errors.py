@@ -17,11 +17,13 @@ from msgspec import inspect
 
 from storage.domain.errors import FieldFault, ValidationFailed
 
-_SHOWN_FAULTS_MAX = 3
-_NAME_MAX = 80  # of a field name that is compared with others, and shown
-_PLACE_MAX = 160
+_DETAILED_FAULTS_MAX = 3
+_NAME_MAX = 80  # of a field name that is compared with others, and reported
+_POINTER_MAX = 160
 
-_PLACE = re.compile(r"^(?P<what>.*?)(?: - at `(?P<key>key in )?(?P<path>\$[^`]*)`)?$", re.DOTALL)
+_MESSAGE_PARTS = re.compile(
+    r"^(?P<what>.*?)(?: - at `(?P<key>key in )?(?P<path>\$[^`]*)`)?$", re.DOTALL
+)
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`")
 _MISSING = re.compile(r"Object missing required field `(.*)`")
@@ -47,7 +49,7 @@ _CODES = {"extra_forbidden": "unknown_field", "missing": "required"}
 
 def from_msgspec(error: msgspec.ValidationError, kind: Any = None) -> ValidationFailed:
     """Convert a msgspec error. `kind`: the expected type, to state what would be right."""
-    match = _PLACE.match(str(error))
+    match = _MESSAGE_PARTS.match(str(error))
     assert match
     what = match["what"]
     steps = [name or index for name, index in _STEP.findall(match["path"] or "$")]
@@ -55,8 +57,8 @@ def from_msgspec(error: msgspec.ValidationError, kind: Any = None) -> Validation
     if named := _UNKNOWN.fullmatch(what):
         fault = _unknown(pointer + _pointer([named[1]]), named[1], _fields(_types_at(kind, steps)))
     elif named := _MISSING.fullmatch(what):
-        place = pointer + _pointer([named[1]])
-        fault = FieldFault(place, f"'{named[1]}' is required", "required")
+        missing = pointer + _pointer([named[1]])
+        fault = FieldFault(missing, f"'{named[1]}' is required", "required")
     elif named := _CHOICE.fullmatch(what):
         choices = ", ".join(_choices(_types_at(kind, steps))) or "its values"
         fault = FieldFault(pointer, f"{named[1]} is not one of {choices}", "invalid")
@@ -72,8 +74,8 @@ def from_pydantic(errors: Iterable[Any], fields: Collection[str] = ()) -> Valida
         pointer, name = _pointer(error["loc"][1:]), str(error["loc"][-1])  # the first: "body"
         code = _CODES.get(error["type"], "invalid")
         if code == "unknown_field":
-            is_looked_for = len(error["loc"]) == 2 and len(faults) < _SHOWN_FAULTS_MAX
-            faults.append(_unknown(pointer, name, fields if is_looked_for else ()))
+            has_suggestion = len(error["loc"]) == 2 and len(faults) < _DETAILED_FAULTS_MAX
+            faults.append(_unknown(pointer, name, fields if has_suggestion else ()))
         elif code == "required":
             faults.append(FieldFault(pointer, f"'{name}' is required", code))
         else:
@@ -84,7 +86,7 @@ def from_pydantic(errors: Iterable[Any], fields: Collection[str] = ()) -> Valida
 
 def _refusal(faults: Sequence[FieldFault]) -> ValidationFailed:
     """Return an error with all faults, and the first few in its sentence."""
-    sentences = [_message(fault) for fault in faults[:_SHOWN_FAULTS_MAX]]
+    sentences = [_message(fault) for fault in faults[:_DETAILED_FAULTS_MAX]]
     if len(faults) > len(sentences):
         sentences.append(f"and {len(faults) - len(sentences)} more")
     return ValidationFailed("; ".join(sentences), *faults)
@@ -92,10 +94,10 @@ def _refusal(faults: Sequence[FieldFault]) -> ValidationFailed:
 
 def _message(fault: FieldFault) -> str:
     """Return the detail prefixed by its pointer, unless the detail already names it."""
-    place = fault.pointer[:_PLACE_MAX]
-    if not place or f"'{place.removeprefix('/')}'" in fault.detail:
+    pointer = fault.pointer[:_POINTER_MAX]
+    if not pointer or f"'{pointer.removeprefix('/')}'" in fault.detail:
         return fault.detail
-    return f"{place}: {fault.detail}"
+    return f"{pointer}: {fault.detail}"
 
 
 def _unknown(pointer: str, name: str, fields: Collection[str]) -> FieldFault:
@@ -111,12 +113,12 @@ def _pointer(steps: Iterable[str | int]) -> str:
 
 def _humanise(what: str) -> str:
     """Return the text without the names of Python's types."""
-    if said := _BOUND.fullmatch(what):
-        return f"{_SIDES[said[1]]} {float(said[2]):.15g}"
-    if said := _LENGTH.fullmatch(what):
-        return f"{_SIDES[said[2]]} {said[3]} {_UNITS.get(said[1], 'items')}"
-    if said := _KIND.fullmatch(what):
-        return f"Expected {_type_names(said[1])}, got {_type_names(said[2])}"
+    if match := _BOUND.fullmatch(what):
+        return f"{_SIDES[match[1]]} {float(match[2]):.15g}"
+    if match := _LENGTH.fullmatch(what):
+        return f"{_SIDES[match[2]]} {match[3]} {_UNITS.get(match[1], 'items')}"
+    if match := _KIND.fullmatch(what):
+        return f"Expected {_type_names(match[1])}, got {_type_names(match[2])}"
     return what
 
 

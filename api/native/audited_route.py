@@ -20,7 +20,7 @@ from storage.domain.access.audit import ApiProtocol, Snapshot, is_administrative
 from storage.domain.errors import ErrorCode
 
 _READING = frozenset({"GET", "HEAD"})
-_TOLD = (
+_LOGGED_MEMBERS = (
     "id",
     "name",
     "kind",
@@ -35,7 +35,7 @@ _TOLD = (
     "deleted",
 )
 """Members of an answer that are logged if they are short values; nothing else of it is logged."""
-_TOLD_CHARACTERS_MAX = 256
+_LOGGED_CHARACTERS_MAX = 256
 _RIGHTS = ("all_namespaces", "everywhere", "roles", "grants", "rates")
 """Permissions of a new credential."""
 
@@ -112,11 +112,11 @@ def _response_values(response: Response) -> Snapshot | None:
         return None
     if not isinstance(body, dict):
         return None
-    shown = {name: body[name] for name in _TOLD if _is_short(body.get(name))}
-    return shown | {name: body[name] for name in _RIGHTS if name in body} or None
+    values = {name: body[name] for name in _LOGGED_MEMBERS if _is_short(body.get(name))}
+    return values | {name: body[name] for name in _RIGHTS if name in body} or None
 
 
 def _is_short(value: object) -> bool:
     if isinstance(value, str):
-        return len(value) <= _TOLD_CHARACTERS_MAX
+        return len(value) <= _LOGGED_CHARACTERS_MAX
     return isinstance(value, int) and not isinstance(value, bool)

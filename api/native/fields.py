@@ -154,11 +154,11 @@ def from_base64(encoded: str, pointer: str) -> bytes:
         raise ValidationFailed.at(pointer, "Invalid base64", "invalid_base64") from None
 
 
-Shown = tuple[Any, str | msgspec.UnsetType]
+BodyMembers = tuple[Any, str | msgspec.UnsetType]
 """Values of `body` and `body_base64` in an answer; one of them is UNSET."""
 
 
-def show_body(body: bytes, content_type: str) -> Shown:
+def show_body(body: bytes, content_type: str) -> BodyMembers:
     """Convert a stored body for a JSON answer."""
     if content_type == JSON and (value := _as_json(body)):
         return value, msgspec.UNSET

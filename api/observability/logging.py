@@ -10,7 +10,7 @@ from typing import Any
 import structlog
 from structlog.typing import Processor
 
-_TELLTALES = (
+_VERBOSE_LIBRARIES = (
     "alembic",  # logs each object that it inspects
     "asyncio",
     "boto3",
@@ -52,15 +52,15 @@ def configure_logs(level: str) -> None:
     root.handlers = [handler]
     root.setLevel(level.upper())
     for name in ("uvicorn", "uvicorn.error"):
-        _hand_on(logging.getLogger(name))
-    for name in _TELLTALES:
+        _propagate(logging.getLogger(name))
+    for name in _VERBOSE_LIBRARIES:
         logging.getLogger(name).setLevel(logging.WARNING)
     # Requests are counted, not logged; and uvicorn formats each line if any handler might log it.
     access = logging.getLogger("uvicorn.access")
     access.handlers, access.propagate = [], False
 
 
-def _hand_on(logger: logging.Logger) -> None:
+def _propagate(logger: logging.Logger) -> None:
     logger.handlers, logger.propagate = [], True
 
 

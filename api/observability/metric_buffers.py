@@ -38,7 +38,7 @@ from storage.domain.webhooks import AttemptOutcome, SourceKind
 from storage.operations.store_metrics import StoreMetrics
 from storage.settings import Durability
 
-_DURABILITY_WORDS: dict[Durability, str] = {"always": "fsync", "everysec": "memory"}
+_CONFIRMED_BY: dict[Durability, str] = {"always": "fsync", "everysec": "memory"}
 
 
 class CounterBuffer:
@@ -172,7 +172,7 @@ class ProtocolMetrics:
     ) -> None:
         self._received = counts.counter(MESSAGES_RECEIVED.labels(kind, protocol))
         self._received_bytes = counts.counter(RECEIVED_BYTES.labels(kind, protocol))
-        confirmed_by = _DURABILITY_WORDS[durability]
+        confirmed_by = _CONFIRMED_BY[durability]
         self._confirmed = counts.counter(MESSAGES_CONFIRMED.labels(kind, confirmed_by))
         self._deduplicated = counts.counter(MESSAGES_DEDUPLICATED.labels(kind))
         self._delivered = counts.counter(MESSAGES_DELIVERED.labels(kind, mode, "manual"))

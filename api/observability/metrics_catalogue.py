@@ -10,7 +10,7 @@ from api.observability.metric_definitions import METRICS
 from api.observability.resource_metrics import OBJECT_METRICS
 from api.observability.store_metrics import STATE_METRICS
 
-COUNTED, HELD, BY_NAME = "counted", "held", "by name"
+COUNTED, STORED, BY_NAME = "counted", "held", "by name"
 
 
 class MetricDescription(NamedTuple):
@@ -41,7 +41,7 @@ def catalogue() -> Iterator[MetricDescription]:
         yield MetricDescription(
             name, family.type, metric._labelnames, family.documentation, COUNTED
         )
-    for where, metrics in ((HELD, STATE_METRICS), (BY_NAME, OBJECT_METRICS)):
+    for where, metrics in ((STORED, STATE_METRICS), (BY_NAME, OBJECT_METRICS)):
         for metric_by_name in metrics:
             yield MetricDescription(
                 metric_by_name.name,

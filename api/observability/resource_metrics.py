@@ -60,7 +60,7 @@ Q_DEAD = _of(
 S_RECORDS = _of("stream", "records", "gauge", "Records in the hot store", _STREAM)
 S_BYTES = _of("stream", "bytes", "gauge", "Bytes of records in the hot store", _STREAM)
 S_SHARDS = _of("stream", "shards", "gauge", "Open shards", _STREAM)
-S_TAKEN = _of("stream", "records_in_total", "counter", "Records appended", _STREAM)
+S_RECORDS_IN = _of("stream", "records_in_total", "counter", "Records appended", _STREAM)
 S_BYTES_IN = _of(
     "stream", "bytes_in_total", "counter", "Bytes of records in the hot store", _STREAM
 )
@@ -95,7 +95,7 @@ TRUNCATED = StateMetric(
 
 OBJECT_METRICS: tuple[StateMetric, ...] = (
     *(Q_MESSAGES, Q_BYTES, Q_AGE, Q_SENT, Q_DELIVERED, Q_ACKED, Q_EXPIRED, Q_DEAD),
-    *(S_RECORDS, S_BYTES, S_SHARDS, S_TAKEN, S_BYTES_IN, S_ARCHIVE, S_FIRST, S_LAST),
+    *(S_RECORDS, S_BYTES, S_SHARDS, S_RECORDS_IN, S_BYTES_IN, S_ARCHIVE, S_FIRST, S_LAST),
     *(G_LAG, G_LAG_SECONDS, G_MEMBERS, G_COMMITTED, G_LAST, TRUNCATED),
 )
 """All metrics of objects, in the order of /metrics/per-object."""
@@ -117,18 +117,20 @@ async def object_families(
     namespace = principal.namespace
     if ResourceKind.QUEUES in kinds:
         queues = await storage.time_series.latest_queues(namespace)
-        shown, is_truncated = _shown(queues, prefix, principal, Action.QUEUE_LIST)
-        families += _queues(namespace, shown, now_ms)
+        visible, is_truncated = _visible_samples(queues, prefix, principal, Action.QUEUE_LIST)
+        families += _queues(namespace, visible, now_ms)
         truncated.append(((ResourceKind.QUEUES,), is_truncated))
     if ResourceKind.STREAMS in kinds:
         streams = await storage.time_series.latest_streams(namespace)
-        seen, is_truncated = _shown(streams, prefix, principal, Action.STREAM_LIST)
+        seen, is_truncated = _visible_samples(streams, prefix, principal, Action.STREAM_LIST)
         families += _streams(namespace, seen, now_ms)
         families += _offsets(namespace, seen, await storage.time_series.latest_shards(namespace))
         truncated.append(((ResourceKind.STREAMS,), is_truncated))
     if ResourceKind.GROUPS in kinds:
         groups = await storage.time_series.latest_groups(namespace)
-        visible_groups, is_truncated = _shown(groups, prefix, principal, Action.GROUP_LIST)
+        visible_groups, is_truncated = _visible_samples(
+            groups, prefix, principal, Action.GROUP_LIST
+        )
         families += _groups(
             namespace, visible_groups, await _streams_of(storage, namespace, visible_groups), now_ms
         )
@@ -136,7 +138,7 @@ async def object_families(
     return [*families, TRUNCATED.family(truncated)]
 
 
-def _shown(
+def _visible_samples(
     samples: Mapping[str, T], prefix: str, principal: Principal, see: Action
 ) -> tuple[dict[str, T], bool]:
     """Return the samples to show, and whether there are more."""
@@ -147,8 +149,8 @@ def _shown(
         if name.startswith(prefix) and allows(see, name) and allows(Action.METRICS_READ, name)
     )
     first_names = list(islice(names, limits.OBJECT_METRICS_MAX + 1))
-    shown = {name: samples[name] for name in first_names[: limits.OBJECT_METRICS_MAX]}
-    return shown, len(first_names) > limits.OBJECT_METRICS_MAX
+    visible = {name: samples[name] for name in first_names[: limits.OBJECT_METRICS_MAX]}
+    return visible, len(first_names) > limits.OBJECT_METRICS_MAX
 
 
 async def _streams_of(storage: Storage, namespace: str, groups: Iterable[str]) -> dict[str, str]:
@@ -189,7 +191,7 @@ def _streams(namespace: str, streams: Mapping[str, StreamSample], now_ms: int) -
     yield S_RECORDS.family((at, one.records) for at, one in each)
     yield S_BYTES.family((at, one.bytes_held) for at, one in each)
     yield S_SHARDS.family((at, one.shards) for at, one in each)
-    yield S_TAKEN.family((at, one.records_in) for at, one in each)
+    yield S_RECORDS_IN.family((at, one.records_in) for at, one in each)
     yield S_BYTES_IN.family((at, one.bytes_in) for at, one in each)
     yield S_ARCHIVE.family((at, one.archive_lag_ms(now_ms) / _SECOND) for at, one in each)
 

@@ -147,7 +147,7 @@ STATE_METRICS: tuple[StateMetric, ...] = (
 )
 """All metrics of the stores, in the order of /metrics."""
 
-KNOWN_MS = 5 * limits.SECOND_MS  # whatever the number of scrapers of a process
+SNAPSHOT_TTL_MS = 5 * limits.SECOND_MS  # however many scrapers a process has
 
 _SECOND = float(limits.SECOND_MS)
 
@@ -168,17 +168,17 @@ class StateMetrics:
         self._storage = storage
         self._version = version
         self._clock = SystemClock()
-        self._known: TtlCache[StoreSnapshot] = TtlCache(KNOWN_MS, self._clock)
+        self._snapshots: TtlCache[StoreSnapshot] = TtlCache(SNAPSHOT_TTL_MS, self._clock)
 
     async def families(self) -> list[Metric]:
         """Return the metrics; if a store is unreachable, only the metric of its availability."""
         try:
-            state = await self._known.get("state", self._ask)
+            state = await self._snapshots.get("state", self._read_snapshot)
         except MillstreamError:
             return [STATE_UP.family([((), 0)])]
         return list(_families(state, self._version, self._clock.now_ms()))
 
-    async def _ask(self) -> StoreSnapshot:
+    async def _read_snapshot(self) -> StoreSnapshot:
         measured, store, replays = await asyncio.gather(
             self._storage.time_series.latest_namespaces(),
             self._storage.health.hot_figures(),

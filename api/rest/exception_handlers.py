@@ -18,7 +18,7 @@ from storage.domain.access.audit import ApiProtocol
 from storage.domain.errors import MillstreamError, Unauthenticated
 
 DASHBOARD = "/ui"
-WHERE_THINGS_ARE = f": the API is at /v1, the dashboard at {DASHBOARD}."
+ENTRY_POINTS = f": the API is at /v1, the dashboard at {DASHBOARD}."
 
 
 def install_handlers(app: FastAPI) -> None:
@@ -79,12 +79,12 @@ async def _refuse_route(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if isinstance(error.__cause__, HttpError):  # raised while FastAPI read the body
         return await answer_problem(request, error.__cause__)
-    if _is_somebody_looking(request):
+    if _is_browser_navigation(request):
         return RedirectResponse(DASHBOARD)
     return await answer_problem(request, _from_starlette(request, error))
 
 
-def _is_somebody_looking(request: Request) -> bool:
+def _is_browser_navigation(request: Request) -> bool:
     """Return whether a browser opened the bare address of the service."""
     asks_for_page = "text/html" in request.headers.get("accept", "")
     return request.url.path == "/" and request.method == "GET" and asks_for_page
@@ -96,7 +96,7 @@ def _from_starlette(request: Request, error: HTTPException) -> HttpError:
         allowed = ", ".join(_methods(request))
         if not allowed:
             return HttpError(
-                HttpErrorCode.NOT_FOUND, f"{request.url.path} does not exist{WHERE_THINGS_ARE}"
+                HttpErrorCode.NOT_FOUND, f"{request.url.path} does not exist{ENTRY_POINTS}"
             )
         return HttpError(
             HttpErrorCode.METHOD_NOT_ALLOWED,

@@ -31,7 +31,7 @@ from api.http.request_id import HEADER as REQUEST_ID
 from api.http.request_id import request_id_of
 from api.http.request_spans import name_by_route, start_fast_span
 from api.http.responses import (
-    CLIENT_GONE_STATUS,
+    CLIENT_CLOSED_REQUEST_STATUS,
     AccessLog,
     ExtraHeaders,
     FindRoute,
@@ -59,7 +59,7 @@ from storage.domain.errors import Unauthenticated
 from storage.settings import Durability
 
 NO_STORE = (b"cache-control", b"no-store")
-_ASK_AGAIN = (b"cache-control", b"private, no-cache")
+_REVALIDATE = (b"cache-control", b"private, no-cache")
 _COUNTED = frozenset({"queues", "streams", "groups"})
 """Kinds of resource that can have quotas."""
 
@@ -133,16 +133,16 @@ class Gateway:
             method = "GET"
             scope = {**scope, "method": method}
         headers = dict(scope["headers"])
-        place = self._place_of(method, scope["path"], scope["query_string"])
-        if place is None:
+        match = self._find_route(method, scope["path"], scope["query_string"])
+        if match is None:
             await self._serve_control(headers, scope, receive, send)
             return
         query_string = scope["query_string"]
         is_connected = partial(is_open, receive)
         request = FastRequest(
-            place.segments, headers, query_string, is_connected, client=scope.get("client")
+            match.segments, headers, query_string, is_connected, client=scope.get("client")
         )
-        answer = await place.answer(request, receive if place.takes_body else None)
+        answer = await match.answer(request, receive if match.takes_body else None)
         if answer is None:
             return
         if answer.pieces is None:
@@ -156,9 +156,9 @@ class Gateway:
     def _match_route(self, method: bytes, path: bytes) -> RouteMatch | None:
         if b"%" in path or not path.isascii():
             return None
-        return self._place_of(method.decode(), path.decode())
+        return self._find_route(method.decode(), path.decode())
 
-    def _place_of(self, method: str, path: str, query_string: bytes = b"") -> RouteMatch | None:
+    def _find_route(self, method: str, path: str, query_string: bytes = b"") -> RouteMatch | None:
         segments = path.split("/")
         route = self.dispatcher.find(method, segments)
         if route is None:
@@ -188,7 +188,7 @@ class Gateway:
                 served = served._replace(pieces=watched)
         except ClientDisconnected:
             context = RequestContext(principal, trace, started)
-            self._recorder.note(route.operation, CLIENT_GONE_STATUS, request_id, context)
+            self._recorder.note(route.operation, CLIENT_CLOSED_REQUEST_STATUS, request_id, context)
             return None
         except Exception as error:
             if isinstance(error, Unauthenticated):
@@ -266,7 +266,10 @@ class Gateway:
         route = scope.get("route")
         if trace is not None:
             name_by_route(trace, scope["method"], getattr(route, "path", ""))
-        operation, status = getattr(route, "name", "no_route"), answer.status or CLIENT_GONE_STATUS
+        operation, status = (
+            getattr(route, "name", "no_route"),
+            answer.status or CLIENT_CLOSED_REQUEST_STATUS,
+        )
         context = RequestContext(principal, trace, started)
         self._recorder.note(operation, status, request_id, context, failure)
 
@@ -288,7 +291,7 @@ def _caching(headers: Iterable[tuple[bytes, bytes]]) -> tuple[tuple[bytes, bytes
     names = {name for name, _ in headers}
     if b"cache-control" in names:
         return ()
-    return (_ASK_AGAIN,) if b"etag" in names else (NO_STORE,)
+    return (_REVALIDATE,) if b"etag" in names else (NO_STORE,)
 
 
 def _bounded(receive: Receive, headers: RequestHeaders) -> Receive:

@@ -9,7 +9,7 @@ request in progress on its connection) is collected here and passed to the same 
 takes uvicorn's path.
 
 Limits apply before a request is parsed. A request beyond a limit gets a response, and the connection ends: its remaining
-bytes cannot be told from a next request.
+bytes cannot be distinguished from a next request.
 
     head    limited bytes, number of headers and URL length     431, 431, 414
     time    a head and a body arrive at a minimum rate          408, or the connection ends
@@ -71,20 +71,20 @@ class _NullEvent:
 class FastCycle:
     """One hot request and its response, with the attributes uvicorn expects of a cycle."""
 
-    __slots__ = ("chunks", "disconnected", "keep_alive", "place", "request", "response_complete")
+    __slots__ = ("chunks", "disconnected", "keep_alive", "match", "request", "response_complete")
     message_event = _NullEvent()
 
     def __init__(
         self,
-        place: RouteMatch,
+        match: RouteMatch,
         headers: RequestHeaders,
         query: bytes,
         keep_alive: bool,
         client: tuple[str, int] | None = None,
     ) -> None:
-        self.place = place
+        self.match = match
         self.request: FastRequest | None = FastRequest(
-            place.segments, headers, query, self.is_open, client=client
+            match.segments, headers, query, self.is_open, client=client
         )
         self.chunks: list[bytes] = []
         self.keep_alive = keep_alive
@@ -240,15 +240,15 @@ class FastPathProtocol(HttpToolsProtocol):
         path, _, query = self.url.partition(b"?")
         if len(path) > _PATH_BYTES_MAX:
             return None
-        place = find(parser.get_method(), path)
-        if place is None or self.expect_100_continue:
+        match = find(parser.get_method(), path)
+        if match is None or self.expect_100_continue:
             return None
         if parser.get_http_version() != "1.1" or parser.should_upgrade():
             return None
         headers = dict(self.headers)
-        if not _is_bounded(headers, place) or (self._has_cors and b"origin" in headers):
+        if not _is_bounded(headers, match) or (self._has_cors and b"origin" in headers):
             return None
-        return FastCycle(place, headers, query, parser.should_keep_alive(), self.client)
+        return FastCycle(match, headers, query, parser.should_keep_alive(), self.client)
 
     def _is_answering(self) -> bool:
         before = cast(Any, self.cycle)
@@ -338,7 +338,7 @@ class FastPathProtocol(HttpToolsProtocol):
         cycle.request, cycle.chunks = None, _RELEASED
         self.headers = _RELEASED
         request.body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
-        answer = await cycle.place.answer(request, None)
+        answer = await cycle.match.answer(request, None)
         while self.flow.write_paused and not cycle.disconnected:
             await self.flow.drain()
         if answer is not None and answer.pieces is not None:
@@ -422,11 +422,11 @@ class FastPathProtocol(HttpToolsProtocol):
         )
 
 
-def _is_bounded(headers: RequestHeaders, place: RouteMatch) -> bool:
+def _is_bounded(headers: RequestHeaders, match: RouteMatch) -> bool:
     """Return whether the body is absent, or of a declared length that may be buffered."""
     if b"transfer-encoding" in headers:
         return False
     length = headers.get(b"content-length")
     if length is None:
-        return not place.takes_body
+        return not match.takes_body
     return length.isdigit() and int(length) <= limits.REQUEST_BYTES_MAX

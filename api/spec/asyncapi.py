@@ -67,7 +67,7 @@ CLOSE_CODES: dict[int, str] = {
     Close.HEARTBEAT_MISSED: "The client sent nothing for a heartbeat interval plus the "
     "pong timeout.",
     Close.SLOW_CONSUMER: "Queued frames could not be sent for too long.",
-    Close.TAKEN_OVER: "Another connection resumed the session.",
+    Close.SUPERSEDED: "Another connection resumed the session.",
     Close.CREDENTIAL_ENDED: "The credential was revoked, expired, or has different "
     "permissions now.",
     Close.CLOSED_BY_OPERATOR: "An operator closed it.",

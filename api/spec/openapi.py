@@ -192,10 +192,10 @@ def _contents(route: Route, kind: type[msgspec.Struct]) -> Document:
         return {JSON: {"schema": _ref(kind.__name__)}}
     return {
         media_type: {
-            "schema": {"type": "string", "description": told},
+            "schema": {"type": "string", "description": text},
             "x-itemSchema": _ref(kind.__name__),
         }
-        for media_type, told in route.lasting.items()
+        for media_type, text in route.lasting.items()
     }
 
 

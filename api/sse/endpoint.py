@@ -135,10 +135,10 @@ class Events:
         "_instance",
         "_left",
         "_moved",
+        "_record_filter",
         "_request_id",
         "_tail",
         "_text",
-        "_wanted",
         "_wrote_at",
     )
 
@@ -160,7 +160,7 @@ class Events:
         self._tail = tail
         self._text = text
         self._cursor = cursor
-        self._wanted = record_filter
+        self._record_filter = record_filter
         self._heartbeat_ms = heartbeat_ms
         self._left: int | None = call.query.limit
         self._wrote_at = 0.0
@@ -198,7 +198,7 @@ class Events:
 
     async def _next(self) -> bytes:
         chunk = await self._read()
-        piece = b"" if chunk is None else await self._tell(chunk)
+        piece = b"" if chunk is None else await self._encode_chunk(chunk)
         quiet_ms = (_now() - self._wrote_at) * limits.SECOND_MS
         if piece or quiet_ms < self._heartbeat_ms:
             return piece
@@ -219,7 +219,7 @@ class Events:
         await asyncio.sleep(OUTAGE_PAUSE_S)
         return None
 
-    async def _tell(self, chunk: Chunk) -> bytes:
+    async def _encode_chunk(self, chunk: Chunk) -> bytes:
         """Encode a chunk up to the limit, and advance the position past it."""
         positions, shard = self._tail.positions, chunk.shard
         payload = b""
@@ -243,10 +243,10 @@ class Events:
     def _part(self, chunk: Chunk) -> tuple[Chunk, list[int] | None]:
         """Select the prefix of a chunk within the limit, and its records that match; None: all."""
         left = len(chunk) if self._left is None else self._left
-        if self._wanted is None:
+        if self._record_filter is None:
             return (chunk if left >= len(chunk) else chunk.within(left)), None
         records = enumerate(chunk.records)
-        chosen = [number for number, at in records if self._wanted(chunk.shard, at)]
+        chosen = [number for number, at in records if self._record_filter(chunk.shard, at)]
         if len(chosen) <= left:
             return chunk, chosen
         return chunk.within(chosen[left - 1] + 1), chosen[:left]

@@ -143,7 +143,7 @@ class Wire:
             raise from_msgspec(error, self._record.type) from None
         return wire.to_domain()
 
-    def shown(self, message: ReceivedMessage) -> ReceivedMessageOut:
+    def message_out(self, message: ReceivedMessage) -> ReceivedMessageOut:
         """Convert a delivery to its wire form."""
         return ReceivedMessageOut.from_domain(message, self.binary)
 

@@ -13,7 +13,7 @@ _CLOSE_S = 1.0  # closing waits behind what a slow client has not read; then the
 _REASON_BYTES_MAX = 123  # of a close frame
 
 
-class SocketGone(Exception):
+class SocketClosed(Exception):
     """The socket is closed or lost and accepts no frames."""
 
 
@@ -28,7 +28,7 @@ class Connection:
         "abort",
         "address",
         "closed",
-        "heard_s",
+        "last_received_s",
         "opened_s",
         "pinged_s",
         "slot_namespace",
@@ -50,7 +50,7 @@ class Connection:
         """The namespace whose connection slot it holds."""
         self.address = ""
         """The client's address."""
-        self.opened_s = self.heard_s = clock()
+        self.opened_s = self.last_received_s = clock()
         self.pinged_s: float | None = None
         self.stuck_s: float | None = None
         """Since when sending has made no progress; None while nothing is being sent."""
@@ -60,19 +60,19 @@ class Connection:
         """Bytes of the frames that the socket has not accepted yet."""
         return self._waiting_bytes
 
-    def heard(self) -> None:
+    def frame_received(self) -> None:
         """Record that a frame arrived, so the client is alive."""
-        self.heard_s = self._clock()
+        self.last_received_s = self._clock()
         self.pinged_s = None
 
     async def send(self, frame: ServerFrame) -> None:
-        """Send a frame. Raises SocketGone."""
+        """Send a frame. Raises SocketClosed."""
         await self.send_bytes(self.wire.encode(frame))
 
     async def send_bytes(self, payload: bytes) -> None:
-        """Send an encoded frame; waits while the client reads too slowly. Raises SocketGone."""
+        """Send an encoded frame; waits while the client reads too slowly. Raises SocketClosed."""
         if self.closed:
-            raise SocketGone
+            raise SocketClosed
         if self.stuck_s is None:
             self.stuck_s = self._clock()
         self._sending += 1
@@ -84,7 +84,7 @@ class Connection:
                 await self._send({"type": "websocket.send", "text": payload.decode()})
         except (OSError, RuntimeError):  # lost, or closed concurrently
             self.closed = True
-            raise SocketGone from None
+            raise SocketClosed from None
         finally:
             self._sending -= 1
             self._waiting_bytes -= len(payload)
@@ -98,7 +98,7 @@ class Connection:
     async def send_goodbye(self, code: int, reason: str, after_ms: int = 0) -> None:
         """Send `bye`: why the socket is about to close, and whether to reconnect."""
         bye = Bye(code, reason, is_worth_coming_back(code), after_ms / 1000)
-        with suppress(SocketGone, TimeoutError):
+        with suppress(SocketClosed, TimeoutError):
             async with asyncio.timeout(_CLOSE_S):
                 await self.send(bye)
 

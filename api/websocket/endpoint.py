@@ -23,7 +23,7 @@ from api.native.problems import PROBLEM_JSON, problem
 from api.observability.metric_definitions import WEBSOCKET_CLOSED, WEBSOCKET_RESUMED
 from api.types import RequestHeaders
 from api.websocket.codec import JSON, WHERE, WIRES, BadFrame, Wire
-from api.websocket.connection import Connection, SocketGone
+from api.websocket.connection import Connection, SocketClosed
 from api.websocket.frame_loop import ProtocolViolation, SocketLoop, decode_frames
 from api.websocket.frames import (
     ClientFrame,
@@ -85,7 +85,7 @@ class WebSocketEndpoint:
                     await socket.run(receive)
         except ProtocolViolation as violation:
             await self._close(connection, violation.code, violation.reason)
-        except SocketGone:
+        except SocketClosed:
             pass
         except Exception as error:
             context = RequestContext(principal)
@@ -264,7 +264,7 @@ class WebSocketEndpoint:
                     PushLimits(),
                 )
             )
-        except SocketGone:
+        except SocketClosed:
             if not resumed:
                 await sessions.end(session, release=True)
             raise

@@ -9,7 +9,7 @@ from starlette.types import Message, Receive
 
 from api.observability.metric_definitions import WEBSOCKET_CLOSED
 from api.websocket.codec import BadFrame, Malformed, Wire
-from api.websocket.connection import Connection, SocketGone
+from api.websocket.connection import Connection, SocketClosed
 from api.websocket.frames import (
     Ack,
     ClientFrame,
@@ -31,7 +31,7 @@ from api.websocket.frames import (
     Unsubscribe,
 )
 from api.websocket.session import PushSession, Subscription
-from api.websocket.session_registry import Sessions, cut_soon
+from api.websocket.session_registry import Sessions, abort_after_grace
 from api.websocket.subscriptions.factory import SubscriptionFactory
 from api.websocket.subscriptions.group import GroupSubscription
 from api.websocket.subscriptions.queue import QueueSubscription
@@ -85,15 +85,15 @@ class SocketLoop:
 
     def expel(self) -> None:
         """End the session because its credential is no longer valid."""
-        self._sessions.expel_soon(self._session, self._connection)
+        self._sessions.schedule_expulsion(self._session, self._connection)
 
     async def run(self, receive: Receive) -> None:
         """Process frames until the socket ends, then detach or end the session."""
         try:
             self._session.attach(self._connection)
-        except SocketGone:
+        except SocketClosed:
             raise ProtocolViolation(
-                Close.TAKEN_OVER, "another connection resumed the session"
+                Close.SUPERSEDED, "another connection resumed the session"
             ) from None
         ending = _Ending.LOST
         try:
@@ -104,7 +104,7 @@ class SocketLoop:
                 await self._take_message(message)
                 del message  # an idle socket holds as little memory as it can
             ending = await self._drain(receive) if message["type"] == DRAIN else _ending(message)
-        except SocketGone:
+        except SocketClosed:
             pass
         except ProtocolViolation:
             ending = _Ending.CLOSED
@@ -140,11 +140,11 @@ class SocketLoop:
         except TimeoutError:
             WEBSOCKET_CLOSED.labels(str(Close.RESTART)).inc()
             await self._connection.close_only(Close.RESTART, "the server is shutting down")
-            cut_soon(self._connection)
+            abort_after_grace(self._connection)
         return _Ending.DRAINED
 
     async def _take_message(self, message: Message) -> None:
-        self._connection.heard()
+        self._connection.frame_received()
         try:
             frames = decode_frames(self._connection.wire, message)
         except BadFrame as bad:

@@ -13,11 +13,11 @@ class Inbox(Generic[T]):
     Small: an `asyncio.Queue` takes 3 KB when it is empty, and most sockets idle.
     """
 
-    __slots__ = ("_came", "_items")
+    __slots__ = ("_arrival", "_items")
 
     def __init__(self) -> None:
         self._items: deque[T] | None = None  # an empty one takes 760 bytes
-        self._came: asyncio.Future[None] | None = None
+        self._arrival: asyncio.Future[None] | None = None
 
     def empty(self) -> bool:
         """Return whether a reader would have to wait."""
@@ -28,17 +28,17 @@ class Inbox(Generic[T]):
         if self._items is None:
             self._items = deque()
         self._items.append(item)
-        if self._came is not None and not self._came.done():
-            self._came.set_result(None)
+        if self._arrival is not None and not self._arrival.done():
+            self._arrival.set_result(None)
 
     async def get(self) -> T:
         """Return the oldest item, waiting for one. A cancelled reader loses nothing."""
         while not self._items:
-            self._came = asyncio.get_running_loop().create_future()
+            self._arrival = asyncio.get_running_loop().create_future()
             try:
-                await self._came
+                await self._arrival
             finally:
-                self._came = None
+                self._arrival = None
         item = self._items.popleft()
         if not self._items:
             self._items = None

@@ -32,13 +32,13 @@ class SocketsHere:
     async def close(self, sockets: Sequence[str]) -> None:
         ids = set(sockets)
         for session in list(self._sessions.every()):
-            if shown_id(session) in ids:
+            if public_id(session) in ids:
                 await self._sessions.disconnect(session)
 
     def _seen(self, session: PushSession, process: str) -> SocketSeen:
         connection = session.connection
         return SocketSeen(
-            id=shown_id(session),
+            id=public_id(session),
             process=process,
             principal=session.principal.name,
             namespace=session.principal.namespace,
@@ -53,7 +53,7 @@ class SocketsHere:
         return self._began_ms + round(loop_s * limits.SECOND_MS)
 
 
-def shown_id(session: PushSession) -> str:
+def public_id(session: PushSession) -> str:
     """Return the public id of a session.
 
     The session's own id is the secret that resumes it, and known to its client alone.

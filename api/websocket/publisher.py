@@ -16,7 +16,7 @@ from api.native.messages import SentMessageOut
 from api.native.problems import problem
 from api.observability.metric_buffers import ProtocolMetrics
 from api.observability.tracing import SEND, TraceSpan, Tracing, failure_of
-from api.websocket.connection import SocketGone
+from api.websocket.connection import SocketClosed
 from api.websocket.frames import Publish, ServerOk
 from api.websocket.serial_batcher import SerialBatcher
 from api.websocket.session import PushSession
@@ -75,7 +75,9 @@ class Publisher:
                 payload = session.wire.failure(error, id_=frame.id)
             else:
                 payload = session.wire.encode(answer)
-            with suppress(SocketGone):  # it is published anyway; a retry with its key adds nothing
+            with suppress(
+                SocketClosed
+            ):  # it is published anyway; a retry with its key adds nothing
                 await session.send_bytes(payload)
 
     async def _publish(self, session: PushSession, frame: Publish) -> ServerOk:

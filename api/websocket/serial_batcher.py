@@ -15,19 +15,19 @@ class SerialBatcher(Generic[Item]):
     `work` does not raise. Adding waits while too many items are queued.
     """
 
-    __slots__ = ("_items", "_room", "_task", "_work")
+    __slots__ = ("_capacity", "_items", "_task", "_work")
 
     def __init__(self, work: Callable[[list[Item]], Awaitable[None]]) -> None:
         self._work = work
         self._items: list[Item] = []
         self._task: asyncio.Task[None] | None = None
-        self._room: asyncio.Event | None = None
+        self._capacity: asyncio.Event | None = None
 
     async def add(self, item: Item) -> None:
         """Queue an item for the next batch."""
         while len(self._items) >= limits.PUSH_PENDING_MAX:
-            self._room = self._room or asyncio.Event()
-            await self._room.wait()
+            self._capacity = self._capacity or asyncio.Event()
+            await self._capacity.wait()
         self._items.append(item)
         if self._task is None:
             self._task = asyncio.create_task(self._run())
@@ -36,9 +36,9 @@ class SerialBatcher(Generic[Item]):
         try:
             while self._items:
                 items, self._items = self._items, []
-                if self._room is not None:
-                    self._room.set()
-                    self._room = None
+                if self._capacity is not None:
+                    self._capacity.set()
+                    self._capacity = None
                 await self._work(items)
         finally:
             self._task = None

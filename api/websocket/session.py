@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import msgspec
 
 from api.websocket.codec import Wire
-from api.websocket.connection import Connection, SocketGone
+from api.websocket.connection import Connection, SocketClosed
 from api.websocket.frames import Mode, Publish, ServerFrame
 from api.websocket.serial_batcher import SerialBatcher
 from consumers.subscriptions.credit import SubscriptionCredit
@@ -27,12 +27,12 @@ from storage.domain.access.permissions import Principal
 
 
 class Sent(msgspec.Struct, frozen=True):
-    """A numbered frame: its subscription, its content, and the bytes kept of it."""
+    """A numbered frame: its subscription, its content, and the bytes retained of it."""
 
     seq: int
     sub: "Subscription"
     what: Any
-    kept_bytes: int
+    retained_bytes: int
 
 
 class Subscription(Protocol):
@@ -94,9 +94,9 @@ class PushSession:
     """
 
     __slots__ = (
-        "_forgotten",
-        "_kept_bytes",
-        "_kept_bytes_max",
+        "_dropped_seq",
+        "_retained_bytes",
+        "_retained_bytes_max",
         "_sent",
         "_seq",
         "_ticking",
@@ -110,7 +110,7 @@ class PushSession:
         "wire",
     )
 
-    def __init__(self, principal: Principal, wire: Wire, kept_bytes_max: int) -> None:
+    def __init__(self, principal: Principal, wire: Wire, retained_bytes_max: int) -> None:
         self.id = secrets.token_urlsafe(18)
         self.principal = principal
         self.wire = wire
@@ -118,44 +118,46 @@ class PushSession:
         self.connection: Connection | None = None
         self.detached_s = 0.0
         self.ended = False
-        self._kept_bytes_max = kept_bytes_max
+        self._retained_bytes_max = retained_bytes_max
         self._ticking = False
         self._seq = 0
         self._sent: deque[Sent] | None = None
         self.publishing: SerialBatcher[Publish] | None = None
-        self._kept_bytes = 0
-        self._forgotten = 0  # number of the last frame that was dropped from memory, arrived or not
+        self._retained_bytes = 0
+        self._dropped_seq = (
+            0  # number of the last frame that was dropped from memory, arrived or not
+        )
 
     # Frames
 
     async def send(self, frame: ServerFrame) -> None:
-        """Send an unnumbered frame. Raises SocketGone."""
+        """Send an unnumbered frame. Raises SocketClosed."""
         await self.send_bytes(self.wire.encode(frame))
 
     async def send_bytes(self, payload: bytes) -> None:
-        """Send an encoded frame. Raises SocketGone."""
+        """Send an encoded frame. Raises SocketClosed."""
         if self.connection is None:
-            raise SocketGone
+            raise SocketClosed
         await self.connection.send_bytes(payload)
 
     async def deliver(
-        self, sub: Subscription, what: Any, kept_bytes: int, encode: Callable[[int], bytes]
+        self, sub: Subscription, what: Any, retained_bytes: int, encode: Callable[[int], bytes]
     ) -> None:
         """Send the frame that `encode` builds for its number.
 
-        Raises SocketGone; then the frame is sent again if the session resumes.
+        Raises SocketClosed; then the frame is sent again if the session resumes.
         """
         self._seq += 1
         if self._sent is None:
             self._sent = deque()
-        self._sent.append(Sent(self._seq, sub, what, kept_bytes))
-        self._kept_bytes += kept_bytes
-        while self._keeps_too_much(len(self._sent)):
-            self._forgotten = self._drop_oldest(self._sent)
+        self._sent.append(Sent(self._seq, sub, what, retained_bytes))
+        self._retained_bytes += retained_bytes
+        while self._exceeds_retention(len(self._sent)):
+            self._dropped_seq = self._drop_oldest(self._sent)
         await self.send_bytes(encode(self._seq))
 
-    def _keeps_too_much(self, frames: int) -> bool:
-        too_many_bytes = self._kept_bytes > self._kept_bytes_max and frames > 1
+    def _exceeds_retention(self, frames: int) -> bool:
+        too_many_bytes = self._retained_bytes > self._retained_bytes_max and frames > 1
         return too_many_bytes or frames > limits.PUSH_UNCONFIRMED_FRAMES_MAX
 
     @property
@@ -175,7 +177,7 @@ class PushSession:
 
     def _drop_oldest(self, frames: deque[Sent]) -> int:
         sent = frames.popleft()
-        self._kept_bytes -= sent.kept_bytes
+        self._retained_bytes -= sent.retained_bytes
         sent.sub.arrived(sent.what)
         return sent.seq
 
@@ -187,24 +189,24 @@ class PushSession:
     @property
     def queued_bytes(self) -> int:
         """Bytes that were sent and whose arrival is not confirmed."""
-        return self._kept_bytes
+        return self._retained_bytes
 
     # Sockets
 
     def attach(self, connection: Connection) -> None:
         """Deliver over this socket.
 
-        Raises SocketGone when another socket was faster, or the session has ended.
+        Raises SocketClosed when another socket attached first, or the session has ended.
         """
         if self.ended or self.connection is not None:
-            raise SocketGone
+            raise SocketClosed
         self.connection = connection
         for sub in self.subs.values():
             sub.start()
 
     def can_resume(self, seq: int) -> bool:
         """Return whether everything after frame `seq` can be sent again."""
-        return not self.ended and self._forgotten <= seq <= self._seq
+        return not self.ended and self._dropped_seq <= seq <= self._seq
 
     def rewind(self, seq: int) -> None:
         """Resume after `seq`: the client has every frame up to it, and none after it."""
@@ -214,7 +216,7 @@ class PushSession:
             if self.subs.get(sent.sub.name) is sent.sub:
                 lost.setdefault(sent.sub.name, []).append(sent.what)
         self._sent = None
-        self._kept_bytes = 0
+        self._retained_bytes = 0
         for name, what in lost.items():
             self.subs[name].lost(what)
 

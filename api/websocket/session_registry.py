@@ -14,7 +14,7 @@ from api.observability.metric_definitions import (
     WEBSOCKET_SUBSCRIPTIONS,
 )
 from api.websocket.codec import Wire
-from api.websocket.connection import Connection, SocketGone
+from api.websocket.connection import Connection, SocketClosed
 from api.websocket.frames import Close, Resume, ServerPing
 from api.websocket.session import PushSession
 from storage.concurrency.tasks import end
@@ -84,13 +84,13 @@ class Sessions:
             return None
         if (before := session.connection) is not None:
             await session.detach(self.clock())
-            await self.cut(before, Close.TAKEN_OVER, "another connection resumed the session")
+            await self.cut(before, Close.SUPERSEDED, "another connection resumed the session")
         session.principal = principal
         session.rewind(request.seq)
         return session
 
     async def end(self, session: PushSession, *, release: bool) -> None:
-        """End a session and forget it."""
+        """End a session and remove it."""
         self._sessions.pop(session.id, None)
         await session.end(release=release)
 
@@ -110,14 +110,14 @@ class Sessions:
         await self.end(session, release=True)
         await self.cut(connection, Close.CREDENTIAL_ENDED, "the credential expired or changed")
 
-    def expel_soon(self, session: PushSession, connection: Connection) -> None:
+    def schedule_expulsion(self, session: PushSession, connection: Connection) -> None:
         """Expel in the background."""
-        self._soon(self.expel(session, connection))
+        self._run_in_background(self.expel(session, connection))
 
     async def cut(self, connection: Connection, code: int, reason: str) -> None:
         """Close a socket from this side, aborting the connection if the client does not answer."""
         await connection.close(code, reason)
-        cut_soon(connection)
+        abort_after_grace(connection)
 
     def drain_delay_ms(self) -> int:
         """Return a random reconnect delay, so that clients of a draining server spread out."""
@@ -142,9 +142,9 @@ class Sessions:
                 waiting_bytes += session.connection.waiting_bytes
                 self._check_connection(session.connection, now_s)
             elif now_s - session.detached_s >= self.limits.resume_ms / limits.SECOND_MS:
-                self._soon(self.end(session, release=True))
+                self._run_in_background(self.end(session, release=True))
             if session.is_due:
-                self._soon(session.tick())
+                self._run_in_background(session.tick())
         WEBSOCKET_SESSIONS.set(len(self._sessions))
         WEBSOCKET_SUBSCRIPTIONS.set(subscriptions)
         WEBSOCKET_SEND_QUEUE_BYTES.set(waiting_bytes)
@@ -154,15 +154,19 @@ class Sessions:
         if stuck_s is not None and _ms(now_s - stuck_s) >= self.limits.slow_consumer_ms:
             connection.stuck_s = None
             WEBSOCKET_SLOW_CONSUMERS.inc()
-            self._soon(self.cut(connection, Close.SLOW_CONSUMER, "the client stopped reading"))
+            self._run_in_background(
+                self.cut(connection, Close.SLOW_CONSUMER, "the client stopped reading")
+            )
         elif pinged_s is None:
-            if _ms(now_s - connection.heard_s) >= self.limits.push_heartbeat_ms:
+            if _ms(now_s - connection.last_received_s) >= self.limits.push_heartbeat_ms:
                 connection.pinged_s = now_s
-                self._soon(_ping(connection))
+                self._run_in_background(_ping(connection))
         elif _ms(now_s - pinged_s) >= self.limits.push_pong_ms_max:
-            self._soon(self.cut(connection, Close.HEARTBEAT_MISSED, "no reply to a ping"))
+            self._run_in_background(
+                self.cut(connection, Close.HEARTBEAT_MISSED, "no reply to a ping")
+            )
 
-    def _soon(self, work: Coroutine[None, None, None]) -> None:
+    def _run_in_background(self, work: Coroutine[None, None, None]) -> None:
         """Run a coroutine in the background: it may have to wait for a client that reads slowly."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
@@ -171,17 +175,19 @@ class Sessions:
 
 def _is_same(owner: Principal, other: Principal) -> bool:
     """Return whether the resuming principal is the session's owner."""
-    identities = [(who.name, who.namespace, who.credential) for who in (owner, other)]
+    identities = [
+        (principal.name, principal.namespace, principal.credential) for principal in (owner, other)
+    ]
     return identities[0] == identities[1]
 
 
-def cut_soon(connection: Connection) -> None:
+def abort_after_grace(connection: Connection) -> None:
     """Abort the connection after a grace period for the client's close frame."""
     asyncio.get_running_loop().call_later(_GOODBYE_S, connection.abort)
 
 
 async def _ping(connection: Connection) -> None:
-    with suppress(SocketGone):
+    with suppress(SocketClosed):
         await connection.send(ServerPing())
 
 

@@ -104,13 +104,13 @@ class ResourceCollector:
         shards = [self._shard(request, shard) for shard in request.stream.shards]
         return _Result(request, await asyncio.gather(*shards))
 
-    async def _shard(self, request: "_Request", shard: MeasuredShard) -> "_ShardResult":
+    async def _shard(self, request: "_Request", shard: MeasuredShard) -> "_MeasuredShardLog":
         log = LogAddress(request.stream.namespace, shard.log_id)
         begins = [await self._begins(log, shard, group) for group in request.groups]
         positions = [0 if position is None else position for position in begins]
         if shard.archived is not None:
             positions.append(shard.archived)
-        return _ShardResult(shard, begins, await self._hot.sample_shard(log, positions))
+        return _MeasuredShardLog(shard, begins, await self._hot.sample_shard(log, positions))
 
     async def _begins(
         self, log: LogAddress, shard: MeasuredShard, group: MeasuredGroup
@@ -133,7 +133,7 @@ class _Request(NamedTuple):
     groups: Sequence[MeasuredGroup]
 
 
-class _ShardResult(NamedTuple):
+class _MeasuredShardLog(NamedTuple):
     """A shard, the offset at which each group continues in it, and its log."""
 
     shard: MeasuredShard
@@ -155,7 +155,7 @@ class _ShardResult(NamedTuple):
 
 class _Result(NamedTuple):
     request: _Request
-    shards: Sequence[_ShardResult]
+    shards: Sequence[_MeasuredShardLog]
 
     def cold(self) -> list[tuple[LogId, int, int]]:
         """Return (stream id, shard, offset) where groups continue in records only in the archive."""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from api.cli.up.signals import until_told_to_stop
+from api.cli.up.signals import run_until_stopped
 from api.observability.logging import configure_logs
 from spark_worker.main import work
 from storage.domain.limits import Limits
@@ -49,9 +49,7 @@ def main() -> None:
     storage = StorageSettings.model_validate_json(sys.argv[2])
     limits = msgspec.convert(json.loads(sys.argv[3]), Limits)
     handlers = getattr(importlib.import_module(module), name)
-    asyncio.run(
-        until_told_to_stop(work(worker_settings(storage), handlers=handlers, limits=limits))
-    )
+    asyncio.run(run_until_stopped(work(worker_settings(storage), handlers=handlers, limits=limits)))
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from storage.domain.timeseries.samples import QueueSample, Samples
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 
-_CLOSELY = 20  # queues whose configuration and last hour are looked at, for each of two reasons
+_EXAMINED_MAX = 20  # queues whose configuration and last hour are read, for each of two reasons
 _CLOCK = SystemClock()
 
 
@@ -61,7 +61,7 @@ async def _seen(storage: Storage, principal: Principal, checks: Mapping[str, str
     )
     now_ms = _CLOCK.now_ms()
     mine = {name: queue for name, queue in queues.items() if policy.allows(Action.QUEUE_LIST, name)}
-    closely = await storage.search.queues(namespace, _looked_at_closely(mine, now_ms))
+    examined = await storage.search.queues(namespace, _examined_queues(mine, now_ms))
     return AlertInputs(
         now_ms=now_ms,
         queues=mine,
@@ -69,8 +69,8 @@ async def _seen(storage: Storage, principal: Principal, checks: Mapping[str, str
             name: group for name, group in groups.items() if policy.allows(Action.GROUP_LIST, name)
         },
         total=totals.get(""),
-        died=await _died(storage, [queue.name for queue in closely.values()], mine),
-        paused=frozenset(name for name, queue in closely.items() if queue.spec.paused),
+        died=await _died(storage, [queue.name for queue in examined.values()], mine),
+        paused=frozenset(name for name, queue in examined.items() if queue.spec.paused),
         webhooks=[one for one in webhooks if policy.allows(Action.WEBHOOK_LIST, one.name.name)],
         failed_jobs=_recent(jobs, now_ms) if policy.allows_any_name(Action.JOB_LIST) else [],
         processes=processes,
@@ -83,17 +83,17 @@ def _recent(jobs: Sequence[Job], now_ms: int) -> list[Job]:
     return [job for job in jobs if (job.ended_at_ms or now_ms) > now_ms - limits.DAY_MS]
 
 
-def _looked_at_closely(queues: Mapping[str, QueueSample], now_ms: int) -> list[str]:
+def _examined_queues(queues: Mapping[str, QueueSample], now_ms: int) -> list[str]:
     """Return the queues with the most dead letters, and those with the oldest messages."""
-    dead = sorted(queues, key=lambda name: -queues[name].dead_lettered)[:_CLOSELY]
-    oldest = sorted(queues, key=lambda name: -queues[name].oldest_age_ms(now_ms))[:_CLOSELY]
+    dead = sorted(queues, key=lambda name: -queues[name].dead_lettered)[:_EXAMINED_MAX]
+    oldest = sorted(queues, key=lambda name: -queues[name].oldest_age_ms(now_ms))[:_EXAMINED_MAX]
     return list(dict.fromkeys((*dead, *oldest)))
 
 
 async def _died(
     storage: Storage, names: Sequence[QueueName], queues: Mapping[str, QueueSample]
 ) -> dict[str, int]:
-    """By how many the dead letters of these queues grew within the hour."""
+    """Return the growth of each queue's dead letters within the hour."""
     dead = [name for name in names if queues[name.name].dead_lettered]
     charts = await storage.time_series.of_queues(dead, limits.HOUR_MS)
     return {queue.name: _growth(chart, "dead_lettered") for queue, chart in charts.items()}

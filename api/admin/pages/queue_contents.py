@@ -26,9 +26,9 @@ SEE = Depends(may(Action.QUEUE_LIST))
 PEEK = Depends(may(Action.QUEUE_PEEK))
 After = Annotated[int, Query(ge=-1, le=limits.OFFSET_MAX)]
 
-_MOVES_SHOWN = 8
-_LOOKS_MAX = (
-    4  # calls of one page: each looks at BROWSE_SCANNED_MAX messages, and ends at BROWSE_BYTES_MAX
+_MOVES_MAX = 8
+_SCANS_MAX = (
+    4  # calls of one page: each scans BROWSE_SCANNED_MAX messages, and ends at BROWSE_BYTES_MAX
 )
 
 M = TypeVar("M", BrowsedMessage, DeadLetter)
@@ -70,16 +70,16 @@ async def _browse(
 ) -> tuple[list[BrowsedMessage], int | None]:
     """Return a page of messages that contain the text, and where the next page begins."""
 
-    async def look(after: int, rows: int) -> tuple[list[BrowsedMessage], int | None]:
+    async def read_page(after: int, rows: int) -> tuple[list[BrowsedMessage], int | None]:
         return await storage.inspector.browse(
             queue, after_offset=after, messages_max=rows, state=state
         )
 
-    return await _scan(look, lambda message: _contains(message, words), after, bool(words))
+    return await _scan(read_page, lambda message: _contains(message, words), after, bool(words))
 
 
 async def _scan(
-    look: Callable[[int, int], Awaitable[tuple[list[M], int | None]]],
+    read_page: Callable[[int, int], Awaitable[tuple[list[M], int | None]]],
     matches: Callable[[M], bool],
     after: int,
     chosen: bool,
@@ -90,9 +90,9 @@ async def _scan(
     and yet not be the last.
     """
     rows: list[M] = []
-    for _ in range(_LOOKS_MAX):
+    for _ in range(_SCANS_MAX):
         most = limits.BATCH_MESSAGES_MAX if chosen else PAGE_ROWS - len(rows)
-        messages, next_offset = await look(after, most)
+        messages, next_offset = await read_page(after, most)
         for message in filter(matches, messages):
             rows.append(message)
             if len(rows) == PAGE_ROWS and message is not messages[-1]:
@@ -106,11 +106,11 @@ async def _scan(
 def _contains(message: BrowsedMessage | DeadLetter, words: str) -> bool:
     if not words:
         return True
-    said = words.encode()
+    encoded = words.encode()
     return (
-        said in message.body
+        encoded in message.body
         or words in (message.message_id, message.group)
-        or any(words in name or said in value for name, _, value in message.headers)
+        or any(words in name or encoded in value for name, _, value in message.headers)
     )
 
 
@@ -118,7 +118,7 @@ def _contains(message: BrowsedMessage | DeadLetter, words: str) -> bool:
 async def show_message(
     request: Request, queue: QueuePath, message: str, storage: StorageDep, form: Words = ""
 ) -> Response:
-    """Show a message or dead letter with its history; only the history, once it is gone."""
+    """Show a message or dead letter with its history; only the history, once it is deleted."""
     stored, stats, history = await asyncio.gather(
         storage.catalog.fresh_queue(queue),
         storage.queues.stats(queue),
@@ -133,7 +133,7 @@ async def show_message(
         stored,
         stats,
         live=False,
-        word=message,
+        message_id=message,
         one=entry,
         dead=dead,
         history=history,
@@ -142,19 +142,21 @@ async def show_message(
 
 
 async def _message_or_none(
-    storage: Storage, queue: QueueName, word: str
+    storage: Storage, queue: QueueName, message_id: str
 ) -> BrowsedMessage | DeadLetter | None:
     try:
-        return await _message(storage, queue, word)
+        return await _message(storage, queue, message_id)
     except MessageNotFound:
         return None
 
 
-async def _message(storage: Storage, queue: QueueName, word: str) -> BrowsedMessage | DeadLetter:
+async def _message(
+    storage: Storage, queue: QueueName, message_id: str
+) -> BrowsedMessage | DeadLetter:
     try:
-        return await storage.inspector.show(queue, word)
+        return await storage.inspector.show(queue, message_id)
     except MessageNotFound:
-        return await storage.dead_letters.get(queue, word)
+        return await storage.dead_letters.get(queue, message_id)
 
 
 @router.get("/messages/{message}/body", dependencies=[PEEK])
@@ -177,7 +179,7 @@ async def list_dead_letters(
     stored, stats, moves, (rows, next_offset) = await asyncio.gather(
         storage.catalog.fresh_queue(queue),
         storage.queues.stats(queue),
-        storage.moves.list(queue, _MOVES_SHOWN),
+        storage.moves.list(queue, _MOVES_MAX),
         _dead(storage, queue, reason, q, after),
     )
     reasons, sources = await asyncio.gather(
@@ -209,13 +211,13 @@ async def _dead(
 ) -> tuple[list[DeadLetter], int | None]:
     """Return a page of the reason's dead letters that contain the text, and the next offset."""
 
-    async def look(after: int, rows: int) -> tuple[list[DeadLetter], int | None]:
+    async def read_page(after: int, rows: int) -> tuple[list[DeadLetter], int | None]:
         return await storage.dead_letters.browse(queue, after_offset=after, messages_max=rows)
 
-    def wanted(letter: DeadLetter) -> bool:
+    def matches_filter(letter: DeadLetter) -> bool:
         return (not reason or letter.reason == reason) and _contains(letter, words)
 
-    return await _scan(look, wanted, after, bool(reason or words))
+    return await _scan(read_page, matches_filter, after, bool(reason or words))
 
 
 @router.get("/groups", dependencies=[SEE])

@@ -18,7 +18,7 @@ from storage.domain.jobs import Job, JobKind
 router = APIRouter(include_in_schema=False, route_class=PageRoute, prefix="/ui/streams/{stream}")
 
 SEE = Depends(may(Action.STREAM_LIST))
-_JOBS_SHOWN = 5
+_JOBS_MAX = 5
 
 
 class ShardArchiveRow(NamedTuple):
@@ -96,4 +96,4 @@ async def _jobs(storage: Storage, principal: Principal, archive: StreamArchive) 
         namespace=principal.namespace, kind=JobKind.ARCHIVE, limit=limits.PAGE_ITEMS_DEFAULT
     )
     subject = f"stream {archive.stream.stream_id}"
-    return [job for job in jobs if job.subject == subject][:_JOBS_SHOWN]
+    return [job for job in jobs if job.subject == subject][:_JOBS_MAX]

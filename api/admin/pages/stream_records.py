@@ -185,9 +185,9 @@ async def _read_page(
     predicate = predicate_of(query.text, query.key)
     if query.cursor:
         positions = decode_cursor(query.cursor, _about(stream), dict[int, int])
-        place = BrowsePosition(positions, shard)
+        start = BrowsePosition(positions, shard)
     else:
-        place = await position_of(
+        start = await position_of(
             storage,
             stream,
             query.begin,
@@ -196,7 +196,7 @@ async def _read_page(
             time_ms=parse_time_ms(query.time) if query.time else 0,
             back=rows if predicate is None else SEARCHED_BACK,
         )
-    return await scan_records(storage, stream.name, place, predicate, rows)
+    return await scan_records(storage, stream.name, start, predicate, rows)
 
 
 def _about(stream: Stream) -> tuple[str, str]:

@@ -15,5 +15,5 @@ METRICS = "metrics"
 KEY = "key"
 POLICY = "policy"
 
-_KEPT = Annotations("kinesis.")
-annotation, annotated = _KEPT.read, _KEPT.write
+_ANNOTATIONS = Annotations("kinesis.")
+annotation, annotated = _ANNOTATIONS.read, _ANNOTATIONS.write

@@ -11,7 +11,7 @@ from msgspec import field
 from api.aws.protocol.constraints import REQUIRED, bounds
 from api.aws.protocol.shapes import Input, OperationOutput
 
-_WORD = r"[a-zA-Z0-9_.-]+"
+_NAME_PATTERN = r"[a-zA-Z0-9_.-]+"
 RECORDS_MAX = 500
 DATA_BYTES_MAX = 10_485_760
 KEY_CHARACTERS_MAX = 256
@@ -36,7 +36,7 @@ POSITIONS = (
     "AT_TIMESTAMP",
 )
 
-StreamNameIn = Annotated[str | None, bounds(1, 128, _WORD)]
+StreamNameIn = Annotated[str | None, bounds(1, 128, _NAME_PATTERN)]
 StreamArnIn = Annotated[str | None, bounds(1, 2048, r"arn:aws.*:kinesis:.*:\d{12}:stream/\S+")]
 ResourceArnIn = Annotated[
     str | None,
@@ -44,7 +44,7 @@ ResourceArnIn = Annotated[
     REQUIRED,
 ]
 StreamIdIn = Annotated[str | None, bounds(1, 24, r"[a-z0-9]{20}-[a-z0-9]{3}")]
-ConsumerNameIn = Annotated[str | None, bounds(1, 128, _WORD)]
+ConsumerNameIn = Annotated[str | None, bounds(1, 128, _NAME_PATTERN)]
 ConsumerArnIn = Annotated[
     str | None,
     bounds(
@@ -53,7 +53,7 @@ ConsumerArnIn = Annotated[
         r"^(arn):aws.*:kinesis:.*:\d{12}:.*stream\/[a-zA-Z0-9_.-]+\/consumer\/[a-zA-Z0-9_.-]+:[0-9]+",
     ),
 ]
-ShardIdIn = Annotated[str | None, bounds(1, 128, _WORD)]
+ShardIdIn = Annotated[str | None, bounds(1, 128, _NAME_PATTERN)]
 HashKeyIn = Annotated[str | None, bounds(pattern=r"^(0|([1-9]\d{0,38}))$")]
 SequenceNumberIn = Annotated[str | None, bounds(pattern=r"^(0|([1-9]\d{0,128}))$")]
 PartitionKeyIn = Annotated[str | None, bounds(1, KEY_CHARACTERS_MAX)]

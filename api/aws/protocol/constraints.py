@@ -19,7 +19,7 @@ from msgspec import inspect
 from api.aws.protocol.errors import AwsError, AwsFault
 
 ERRORS_MAX = 10  # in one error message
-SHOWN_CHARACTERS_MAX = 256  # of a value in a message
+VALUE_CHARACTERS_MAX = 256  # of a value in an error message
 _BOUNDS, _REQUIRED = "bounds", "required"
 
 REQUIRED = msgspec.Meta(extra={_REQUIRED: True})
@@ -147,45 +147,45 @@ class _FaultLimitReached(Exception):
 def _check_members(value: Any, rule: Rule, path: str, report: Callable[[str], None]) -> None:
     for field, name, below in rule.members:
         member = getattr(value, field)
-        place = f"{path}{name[:1].lower()}{name[1:]}"
+        member_path = f"{path}{name[:1].lower()}{name[1:]}"
         if member is None:
             if below.required:
-                report(_fault("null", place, "Member must not be null"))
+                report(_fault("null", member_path, "Member must not be null"))
             continue
-        _check_value(member, below, place, report)
+        _check_value(member, below, member_path, report)
 
 
-def _check_value(value: Any, rule: Rule, place: str, report: Callable[[str], None]) -> None:
+def _check_value(value: Any, rule: Rule, path: str, report: Callable[[str], None]) -> None:
     if rule.bounds is not None:
         for violation in rule.bounds.faults(value):
-            report(_fault(_shown(value), place, violation))
+            report(_fault(_format_value(value), path, violation))
     if rule.members:
-        _check_members(value, rule, f"{place}.", report)
+        _check_members(value, rule, f"{path}.", report)
     elif rule.item is not None and rule.item.members:
         for nth, item in enumerate(value, 1):
-            _check_members(item, rule.item, f"{place}.{nth}.member.", report)
+            _check_members(item, rule.item, f"{path}.{nth}.member.", report)
     elif rule.item is not None and not _is_valid(rule.item.bounds, value):
         assert rule.item.bounds is not None
         constraint = f"Member must satisfy constraint: {rule.item.bounds.sentence()}"
-        report(_fault(_shown(value), place, constraint))
+        report(_fault(_format_value(value), path, constraint))
     elif rule.entry is not None:
         for noun, limit, values in zip(
             ("keys", "value"), rule.entry, (value.keys(), value.values()), strict=True
         ):
             if limit is not None and not _is_valid(limit, values):
                 constraint = f"Map {noun} must satisfy constraint: {limit.sentence()}"
-                report(_fault(_shown(value), place, constraint))
+                report(_fault(_format_value(value), path, constraint))
 
 
 def _is_valid(limit: ValueBounds | None, values: Any) -> bool:
     return limit is None or not any(True for value in values for _ in limit.faults(value))
 
 
-def _fault(value: str, place: str, constraint: str) -> str:
-    return f"Value {value} at '{place}' failed to satisfy constraint: {constraint}"
+def _fault(value: str, path: str, constraint: str) -> str:
+    return f"Value {value} at '{path}' failed to satisfy constraint: {constraint}"
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     """Return the value as AWS prints it, truncated if it is long."""
     match value:
         case bytes():
@@ -198,7 +198,7 @@ def _shown(value: Any) -> str:
             text = f"{{{', '.join(f'{key}={_unwrap(one)}' for key, one in pairs)}}}"
         case _:
             text = str(value)
-    return f"'{text[:SHOWN_CHARACTERS_MAX]}'"
+    return f"'{text[:VALUE_CHARACTERS_MAX]}'"
 
 
 def _unwrap(value: Any) -> str:

@@ -37,7 +37,7 @@ from api.http.public_url import base_url_of
 from api.http.request import FastRequest
 from api.http.request_spans import start_span
 from api.http.responses import (
-    CLIENT_GONE_STATUS,
+    CLIENT_CLOSED_REQUEST_STATUS,
     AccessLog,
     ExtraHeaders,
     RequestContext,
@@ -221,7 +221,7 @@ class AwsEndpoint:
                 )
         except ClientDisconnected:
             context = RequestContext(principal, trace, started)
-            self._recorder.note(name, CLIENT_GONE_STATUS, request_id, context)
+            self._recorder.note(name, CLIENT_CLOSED_REQUEST_STATUS, request_id, context)
             return None
         except Exception as error:
             if principal is None and isinstance(error, AwsError | Unauthenticated):

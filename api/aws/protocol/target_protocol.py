@@ -163,10 +163,10 @@ class ServiceRouter:
 
     def find(self, method: str, path: str, query_string: bytes) -> RouteMatch | None:
         """Return the route of a path, or None when no endpoint serves it."""
-        place = self._otherwise.find(method, path, query_string)
-        if place is None or path != "/":
-            return place
-        answer_otherwise = place.answer
+        match = self._otherwise.find(method, path, query_string)
+        if match is None or path != "/":
+            return match
+        answer_otherwise = match.answer
 
         async def answer(request: FastRequest, receive: Receive | None) -> Response | None:
             target = request.headers.get(b"x-amz-target")
@@ -180,4 +180,4 @@ class ServiceRouter:
                 return await answer_otherwise(request, receive)
             return await endpoint.answer_target(request, receive)
 
-        return RouteMatch(answer, place.takes_body, place.segments)
+        return RouteMatch(answer, match.takes_body, match.segments)

@@ -1,6 +1,9 @@
-"""Attributes that are kept for their owner and mean nothing to the engine."""
+"""Annotations of a queue's specification.
+
+Attributes that the engine stores for their owner and does not use.
+"""
 
 from api.aws.protocol.metadata import Annotations
 
-_KEPT = Annotations("sqs.")
-annotation, annotated = _KEPT.read, _KEPT.write
+_ANNOTATIONS = Annotations("sqs.")
+annotation, annotated = _ANNOTATIONS.read, _ANNOTATIONS.write

@@ -30,7 +30,7 @@ def result(load: BenchLoad, tally: LatencyTally, url: str) -> Row:
             "warm_up_seconds": pace.warm_up_s,
             "size_bytes": load.size,
             "batch": load.batch,
-            "clients": pace.hands,
+            "clients": pace.clients,
             "protocol": str(load.protocol),
             "over": str(load.over),
         },

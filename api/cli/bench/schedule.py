@@ -41,7 +41,7 @@ class LoopClock:
 
 @dataclass(frozen=True)
 class BenchSchedule:
-    """Call rate and duration. `hands`: concurrent calls.
+    """Call rate and duration. `clients`: number of concurrent calls.
 
     Calls that are due in the warm-up are not counted.
     """
@@ -49,7 +49,7 @@ class BenchSchedule:
     calls_per_second: float
     seconds: float
     warm_up_s: float
-    hands: int
+    clients: int
 
     @property
     def calls(self) -> int:
@@ -95,7 +95,7 @@ async def run_open_loop(work: BenchCall, pace: BenchSchedule, clock: BenchClock)
     """Run all calls, each when it is due or as soon after as a worker is free."""
     tally, numbers, began = LatencyTally(), iter(range(pace.calls)), clock.now()
 
-    async def hand() -> None:
+    async def client() -> None:
         for number in numbers:
             due = began + pace.due(number)
             await clock.until(due)
@@ -108,7 +108,7 @@ async def run_open_loop(work: BenchCall, pace: BenchSchedule, clock: BenchClock)
                 began=began,
             )
 
-    await asyncio.gather(*(hand() for _ in range(pace.hands)))
+    await asyncio.gather(*(client() for _ in range(pace.clients)))
     return tally
 
 

@@ -30,7 +30,7 @@ SHARDS = table(
 )
 FILES = table("id", "shard", "first_offset", "next_offset", "records", "file_bytes", "path")
 
-LOOK_S = 0.5
+POLL_S = 0.5
 PAGE = 1_000
 SUMMED = ("files", "records", "file_bytes", "waiting_records")
 
@@ -73,11 +73,11 @@ def _files(cli: Terminal, name: str) -> Iterator[Row]:
     from millstream_client.sync.pages import all_pages
 
     for shard in cli.client.stream(name).shards():
-        ask = partial(_ask_files, list_archived_files, name, shard.index)
-        yield from map(to_row, all_pages(cli.client.transport, ask))
+        list_page = partial(_list_files, list_archived_files, name, shard.index)
+        yield from map(to_row, all_pages(cli.client.transport, list_page))
 
 
-def _ask_files(list_files: Callable[..., Any], name: str, shard: int, cursor: str) -> Any:
+def _list_files(list_files: Callable[..., Any], name: str, shard: int, cursor: str) -> Any:
     return list_files(name, shard=shard, limit=PAGE, cursor=cursor)
 
 
@@ -108,13 +108,13 @@ def _until_over(cli: Terminal, name: str, job: str) -> Row:
 
     client = cli.connect(LONG_S)
     at_first = _waiting(to_row(client.stream(name).archive()))
-    setbacks = RetryNotices(cli.say)
+    retry_notices = RetryNotices(cli.print_notice)
     with progress(cli, "archived:") as shown:
         while (status := to_row(client.job(job).status()))["state"] not in OVER:
             waiting = _waiting(to_row(client.stream(name).archive()))
             shown.to(max(0, at_first - waiting), at_first)
-            setbacks.tell(status["failure"])
-            time.sleep(LOOK_S)
+            retry_notices.report(status["failure"])
+            time.sleep(POLL_S)
     return status
 
 
@@ -132,10 +132,10 @@ def verify(
     Reads the stores at REDIS_URL and DATABASE_URL, or those of the `millstream up` that runs on the data directory.
     """
     from api.cli.ops.archive_verify import verify as run
-    from api.cli.up.running_stores import with_found_stores
+    from api.cli.up.running_stores import with_running_stores
 
     settings = settings_from_cli(data=data)
-    if (stores := with_found_stores(settings)) is None:
+    if (stores := with_running_stores(settings)) is None:
         raise CliError(
             f"no Millstream is running on {settings.data}: start it, specify --data, or set REDIS_URL and DATABASE_URL",
             ExitCode.UNAVAILABLE,

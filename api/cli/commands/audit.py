@@ -20,10 +20,10 @@ audit = noun("Audit log of administrative calls.")
 
 ENTRIES = table("seq", "called_at", "principal", "address", "operation", "resource", "outcome")
 
-Shown = Mapping[str, Any]
+QueryParameters = Mapping[str, Any]
 
 
-def parse_known(text: str) -> tuple[int, str]:
+def parse_entry(text: str) -> tuple[int, str]:
     """Parse SEQ:HASH, as printed by `verify`. Raises ValueError."""
     seq, _, digest = text.partition(":")
     if not (seq.isascii() and seq.isdigit() and len(digest) == 64):
@@ -88,7 +88,7 @@ def verify(
         Any,
         typer.Option(
             "--known",
-            parser=parsed_by(parse_known),
+            parser=parsed_by(parse_entry),
             metavar="SEQ:HASH",
             help="An entry printed by an earlier run, which must still exist.",
         ),
@@ -130,7 +130,7 @@ def _verify(cli: Terminal, recorded: tuple[int, str] | None) -> tuple[Chain, Aud
     return chain, None
 
 
-def _pages(cli: Terminal, query: Shown) -> Iterator[Row]:
+def _pages(cli: Terminal, query: QueryParameters) -> Iterator[Row]:
     """Yield pages as received, since the hash covers the received form."""
     from millstream_client.core.api.audit.list_audit_entries import list_audit_entries
 

@@ -69,7 +69,7 @@ def measure(
         cli.out.show(result, latency_ms=None, asked=None, machine=None)
     else:
         for difference in differences(before, result):
-            cli.say(f"The runs differ: {difference}.")
+            cli.print_notice(f"The runs differ: {difference}.")
         _show_both(cli, before, result)
     if result["failed"]:
         raise CliError(f"{result['failed']} failed: {result['failures']}", ExitCode.PARTIAL)
@@ -82,7 +82,9 @@ def _run(cli: Terminal, load: "BenchLoad") -> Row:
 
     target = cli.target
     lasts = load.pace.warm_up_s + load.pace.seconds
-    cli.say(f"{load.pace.calls} calls of {load.what} to {target.url.value}, for {lasts:g} s")
+    cli.print_notice(
+        f"{load.pace.calls} calls of {load.what} to {target.url.value}, for {lasts:g} s"
+    )
     tally = asyncio.run(run_load(target.url.value, target.api_key.value, load, LoopClock()))
     return result(load, tally, target.url.value)
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 letters = noun("Dead letters of a queue.")
 
-LOOK_S = 0.5
-UNDER_WAY = frozenset({"running", "cancelling"})
+POLL_S = 0.5
+IN_PROGRESS = frozenset({"running", "cancelling"})
 
 LETTERS = table("id", "died_at", "reason", "receive_count", "group", BODY)
 REASONS = table("reason", "count", "first_died_at", "last_died_at")
@@ -108,9 +108,9 @@ def _follow_move(cli: Terminal, name: str, begun: "MoveOut", *, wait: bool) -> N
     if wait:
         source = cli.connect(LONG_S).queue(name)
         with progress(cli, "moved:") as shown:
-            while str(last.state) in UNDER_WAY:
+            while str(last.state) in IN_PROGRESS:
                 shown.to(last.moved, last.to_move)
-                time.sleep(LOOK_S)
+                time.sleep(POLL_S)
                 last = source.move_status(begun.id)
     verb_ = "are moved" if wait else "will be moved"
     count = last.moved if wait else last.to_move

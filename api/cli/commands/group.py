@@ -32,7 +32,7 @@ RESETS = table("shard", "before", "after", "expired")
 BOOKMARK = "bookmark:"
 
 
-class StartWord(StrEnum):
+class GroupStartOption(StrEnum):
     """Start position of a group."""
 
     EARLIEST = "earliest"
@@ -64,7 +64,9 @@ def create(
     cli: Terminal,
     name: GroupName,
     stream: StreamName,
-    start: Annotated[StartWord | None, typer.Option("--start", help="Start position.")] = None,
+    start: Annotated[
+        GroupStartOption | None, typer.Option("--start", help="Start position.")
+    ] = None,
     simple: Annotated[
         bool,
         typer.Option(

@@ -20,7 +20,7 @@ PARTS = table("part", "position", "done", "counts")
 Name = Annotated[str, typer.Argument(help="Job id.")]
 
 
-class KindWord(StrEnum):
+class JobKindOption(StrEnum):
     """Job type."""
 
     ARCHIVE = "archive"
@@ -34,7 +34,9 @@ def list_jobs(
     state: Annotated[
         JobStateOption | None, typer.Option("--state", help="Only jobs in this state.")
     ] = None,
-    kind: Annotated[KindWord | None, typer.Option("--kind", help="Only jobs of this type.")] = None,
+    kind: Annotated[
+        JobKindOption | None, typer.Option("--kind", help="Only jobs of this type.")
+    ] = None,
     limit: Limit = 50,
 ) -> None:
     """List jobs, newest first."""

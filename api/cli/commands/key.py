@@ -24,7 +24,7 @@ GRANTS = table("effect", "actions", "resources")
 KeyId = Annotated[str, typer.Argument(help="Key id.")]
 
 
-class RoleWord(StrEnum):
+class RoleOption(StrEnum):
     """Role."""
 
     VIEWER = "viewer"
@@ -49,7 +49,7 @@ def _grants(option: str, help: str) -> Any:
 
 
 Name = Annotated[str, typer.Argument(help="Name of the principal.")]
-Roles = Annotated[list[RoleWord] | None, typer.Option("--role", help="A role; repeat for more.")]
+Roles = Annotated[list[RoleOption] | None, typer.Option("--role", help="A role; repeat for more.")]
 Allow = Annotated[
     list[Any] | None,
     _grants(
@@ -120,7 +120,7 @@ def pair(
     if not cli.out.for_people:
         cli.out.done("", made)
         return
-    cli.say(
+    cli.print_notice(
         f"Access key pair {made['id']} of {name} created. For ~/.aws/credentials, not shown again:"
     )
     lines = (
@@ -135,7 +135,7 @@ def pair(
 def _config(
     name: str,
     kind: str,
-    roles: list[RoleWord] | None,
+    roles: list[RoleOption] | None,
     allow: list[Any] | None,
     deny: list[Any] | None,
     expires: float | None,
@@ -178,7 +178,7 @@ def _show_secret(cli: Terminal, made: Row, sentence: str) -> None:
     if not cli.out.for_people:
         cli.out.done("", made)
         return
-    cli.say(sentence)
+    cli.print_notice(sentence)
     cli.out.line(str(made["secret"]).encode())
 
 
@@ -192,10 +192,10 @@ def list_keys(
     from millstream_client.core.types import UNSET
     from millstream_client.sync.pages import all_pages
 
-    def ask(cursor: str) -> Any:
+    def list_page(cursor: str) -> Any:
         return core.list_keys(name=name or UNSET, cursor=cursor)
 
-    rows: Iterator[Row] = map(to_row, all_pages(cli.client.transport, ask))
+    rows: Iterator[Row] = map(to_row, all_pages(cli.client.transport, list_page))
     cli.out.rows(rows, KEYS)
 
 

@@ -21,7 +21,7 @@ MESSAGES = table("id", "state", "sent_at", "due_at", "receive_count", "group", B
 RESULTS = table("receipt_handle", "status", "error")
 
 
-class VerdictWord(StrEnum):
+class OutcomeOption(StrEnum):
     """Outcome of a delivery."""
 
     ACK = "ack"
@@ -104,7 +104,7 @@ def send(
 
     target = cli.client.queue(name)
     if bodies == [STDIN]:
-        target.config()  # that it is there, before anything is read
+        target.config()  # raises if it does not exist, before anything is read
         target = cli.connect(LONG_S).queue(name)
         lines = read_stdin(whole=whole)
     else:
@@ -176,8 +176,8 @@ def settle(
     name: QueueName,
     handles: Annotated[list[str], typer.Argument(help="Receipt handles.")],
     verdict: Annotated[
-        VerdictWord, typer.Option("--as", help="Outcome of the delivery.")
-    ] = VerdictWord.ACK,
+        OutcomeOption, typer.Option("--as", help="Outcome of the delivery.")
+    ] = OutcomeOption.ACK,
     delay: Annotated[Any, duration("--delay", help="For nack: delay before redelivery.")] = None,
     visibility: Annotated[
         Any, duration("--visibility", help="For extend: new visibility timeout.")

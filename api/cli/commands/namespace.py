@@ -72,16 +72,16 @@ def list_namespaces(cli: Terminal, prefix: Prefix = "") -> None:
     """List namespaces."""
     from millstream_client.core.api.namespaces import list_namespaces
 
-    def ask(cursor: str) -> Any:
+    def list_page(cursor: str) -> Any:
         return list_namespaces.list_namespaces(prefix=prefix, cursor=cursor)
 
-    cli.out.rows(_pages(cli, ask), NAMESPACES)
+    cli.out.rows(_pages(cli, list_page), NAMESPACES)
 
 
-def _pages(cli: Terminal, ask: Any) -> Iterator[Row]:
+def _pages(cli: Terminal, list_page: Any) -> Iterator[Row]:
     from millstream_client.sync.pages import all_pages
 
-    return map(to_row, all_pages(cli.client.transport, ask))
+    return map(to_row, all_pages(cli.client.transport, list_page))
 
 
 @verb(namespace, "show", examples=["millstream namespace show default"])

@@ -67,7 +67,7 @@ def up(
         memory_mb=memory_mb,
         insecure=insecure,
     )
-    _remark_on_unknown_settings()
+    _warn_of_unknown_settings()
     run(settings)
 
 
@@ -79,11 +79,11 @@ def serve(
     from api.cli.up.up import serve as run
 
     settings = settings_from_cli(host=host, port=port, workers=workers, insecure=insecure)
-    _remark_on_unknown_settings()
+    _warn_of_unknown_settings()
     run(with_stores(settings))
 
 
-def _remark_on_unknown_settings() -> None:
+def _warn_of_unknown_settings() -> None:
     """Warn of unknown settings, since a misspelled setting has no effect."""
     from api.cli.config.sources import unknown
 
@@ -141,13 +141,13 @@ def first_key() -> None:
     """Print the administrator key of a new deployment once; print nothing for an existing one."""
     from api.cli.ops.local_keys import create_first
 
-    word = create_first()
-    if word is not None:
+    token = create_first()
+    if token is not None:
         typer.echo(
             f"""\
 Administrator key (not shown again; create others with `millstream key create --local`):
 
-  export MILLSTREAM_API_KEY={word}
+  export MILLSTREAM_API_KEY={token}
 """
         )
 

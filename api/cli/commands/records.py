@@ -83,7 +83,7 @@ def put(
     if data and data != [STDIN]:
         given = lines_from_arguments(data)
     else:
-        target.config()  # that it is there, before anything is read
+        target.config()  # raises if it does not exist, before anything is read
         target = cli.connect(LONG_S).stream(name)
         given = read_stdin(whole=whole)
     BulkSender(cli, record, target.put_many).send(given, f"{{}} appended to stream {name}.")
@@ -113,7 +113,7 @@ def read(
     """
     from api.cli.io.stream_reader import Writer, read_on
 
-    cli.client.stream(name).config()  # that it is there
+    cli.client.stream(name).config()  # raises if it does not exist
     writer = Writer(cli, long=long)
     source = cli.connect(LONG_S).stream(name)
     writer.all(read_on(source, from_, shard, limit, writer.gap))

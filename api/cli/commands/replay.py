@@ -26,7 +26,7 @@ Name = Annotated[str, typer.Argument(help="Replay id.")]
 Bound = Annotated[Any, position_option("--from", help="earliest, 10m (ago), or a time.")]
 
 
-class OrderWord(StrEnum):
+class ReplayOrderOption(StrEnum):
     """Order to preserve in the target."""
 
     SHARD = "shard"
@@ -54,7 +54,7 @@ def start(
         list[str] | None, typer.Option("--key", help="Only records of this key; repeat for more.")
     ] = None,
     order: Annotated[
-        OrderWord | None, typer.Option("--order", help="Order to preserve in the target.")
+        ReplayOrderOption | None, typer.Option("--order", help="Order to preserve in the target.")
     ] = None,
     rate: Annotated[float | None, typer.Option("--rate", help="Records per second.")] = None,
     speed: Annotated[
@@ -154,7 +154,7 @@ def retry(cli: Terminal, name: Name) -> None:
 @verb(replay, "watch")
 def watch(cli: Terminal, name: Name) -> None:
     """Show the progress of a replay until it completes. Fails if the replay fails."""
-    cli.client.replay(name).status()  # that it is there
+    cli.client.replay(name).status()  # raises if it does not exist
     _watch(cli, name)
 
 
@@ -171,10 +171,10 @@ def _watch(cli: Terminal, name: str) -> None:
 def _until_over(cli: Terminal, replay: "Replay") -> Row:
     from millstream_client.sync.replays import OVER
 
-    setbacks = RetryNotices(cli.say)
+    retry_notices = RetryNotices(cli.print_notice)
     with progress(cli, "replayed:") as shown:
         for status in replay.watch():
             shown.to(status.progress.read, status.progress.records or None)
             if status.state not in OVER:
-                setbacks.tell(status.failure)
+                retry_notices.report(status.failure)
     return to_row(status)

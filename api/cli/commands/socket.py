@@ -44,10 +44,10 @@ def list_sockets(cli: Terminal, limit: Limit = 50) -> None:
     from millstream_client.core.api.sockets import list_sockets
     from millstream_client.sync.pages import all_pages
 
-    def ask(cursor: str) -> Any:
+    def list_page(cursor: str) -> Any:
         return list_sockets.list_sockets(cursor=cursor)
 
-    cli.out.rows(map(to_row, islice(all_pages(cli.client.transport, ask), limit)), SOCKETS)
+    cli.out.rows(map(to_row, islice(all_pages(cli.client.transport, list_page), limit)), SOCKETS)
 
 
 @verb(socket, "close")

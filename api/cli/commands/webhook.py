@@ -23,7 +23,7 @@ Name = Annotated[str, typer.Argument(help="Webhook.")]
 Delivery = Annotated[str, typer.Argument(help="Delivery id.")]
 
 
-class StatusWord(StrEnum):
+class DeliveryStatusOption(StrEnum):
     """Delivery status."""
 
     DELIVERED = "delivered"
@@ -68,16 +68,16 @@ def list_webhooks(cli: Terminal, prefix: Prefix = "") -> None:
     """List webhooks and their health."""
     from millstream_client.core.api.webhooks import list_webhooks
 
-    def ask(cursor: str) -> Any:
+    def list_page(cursor: str) -> Any:
         return list_webhooks.list_webhooks(prefix=prefix, cursor=cursor)
 
-    cli.out.rows(_pages(cli, ask), WEBHOOKS)
+    cli.out.rows(_pages(cli, list_page), WEBHOOKS)
 
 
-def _pages(cli: Terminal, ask: Any) -> Iterator[Row]:
+def _pages(cli: Terminal, list_page: Any) -> Iterator[Row]:
     from millstream_client.sync.pages import all_pages
 
-    return map(to_row, all_pages(cli.client.transport, ask))
+    return map(to_row, all_pages(cli.client.transport, list_page))
 
 
 @verb(webhook, "show", examples=["millstream webhook show billing"])
@@ -104,7 +104,8 @@ def deliveries(
     cli: Terminal,
     name: Name,
     status: Annotated[
-        StatusWord | None, typer.Option("--status", help="Only deliveries with this status.")
+        DeliveryStatusOption | None,
+        typer.Option("--status", help="Only deliveries with this status."),
     ] = None,
     limit: Limit = 50,
 ) -> None:
@@ -115,10 +116,10 @@ def deliveries(
 
     status_filter = DeliveryStatus(status) if status else UNSET
 
-    def ask(cursor: str) -> Any:
+    def list_page(cursor: str) -> Any:
         return list_deliveries(name, status=status_filter, cursor=cursor)
 
-    cli.out.rows(islice(_pages(cli, ask), limit), DELIVERIES)
+    cli.out.rows(islice(_pages(cli, list_page), limit), DELIVERIES)
 
 
 @verb(webhook, "resend")

@@ -53,13 +53,13 @@ def child_environment(settings: Settings, extra: Mapping[str, str] | None = None
     for name, value in settings:
         if value is None:
             continue
-        environment[f"MILLSTREAM_{name.upper()}"] = _word(value)
+        environment[f"MILLSTREAM_{name.upper()}"] = _encode_value(value)
         if name in STORES:
-            environment[name.upper()] = _word(value)
+            environment[name.upper()] = _encode_value(value)
     return with_origins(settings, environment) | dict(extra or {})
 
 
-def _word(value: object) -> str:
+def _encode_value(value: object) -> str:
     if isinstance(value, SecretStr):
         return value.get_secret_value()
     if isinstance(value, bool | list | dict):

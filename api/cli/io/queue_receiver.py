@@ -38,7 +38,7 @@ class Receiver:
         """Receive messages indefinitely."""
         while True:
             check_reader()
-            self._hand_over(self._receive(together, WAIT_S), self._write_line)
+            self._write_and_acknowledge(self._receive(together, WAIT_S), self._write_line)
 
     def take(self, messages_max: int, wait_s: float) -> None:
         """Receive up to `messages_max` messages; `wait_s` applies to the first receive."""
@@ -46,7 +46,7 @@ class Receiver:
             self._take_together(messages_max, wait_s)
             return
         while messages_max > 0 and (batch := self._receive(messages_max, wait_s)):
-            self._hand_over(batch, self._write_line)
+            self._write_and_acknowledge(batch, self._write_line)
             messages_max -= len(batch)
             wait_s = 0.0
 
@@ -72,7 +72,9 @@ class Receiver:
             visibility_timeout_seconds=self._visibility_s,
         )
 
-    def _hand_over(self, batch: list[Message], write: Callable[[Message], None]) -> None:
+    def _write_and_acknowledge(
+        self, batch: list[Message], write: Callable[[Message], None]
+    ) -> None:
         written: list[Message] = []
         try:
             for message in batch:
@@ -113,7 +115,7 @@ class Receiver:
         results = self._source.ack(messages)
         late = sum(isinstance(result, ItemRefused) for result in results)
         if late:
-            self._cli.say(
+            self._cli.print_notice(
                 f"{late} messages were printed after their visibility timeout and will be redelivered."
             )
 

@@ -38,10 +38,10 @@ def _row(thing: Any, field: str) -> Row:
     """Return a row without empty fields, except the payload."""
     values = to_row(msgspec.structs.replace(thing, **{field: b""}))
     fields = {name: value for name, value in values.items() if value not in ("", {}, None)}
-    return fields | _shown(getattr(thing, field), thing.content_type, field)
+    return fields | _payload_field(getattr(thing, field), thing.content_type, field)
 
 
-def _shown(payload: bytes, content_type: str, field: str) -> Row:
+def _payload_field(payload: bytes, content_type: str, field: str) -> Row:
     if content_type.partition(";")[0].strip().lower() == JSON:
         try:
             return {field: msgspec.json.decode(payload)}

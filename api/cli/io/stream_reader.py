@@ -38,18 +38,18 @@ class Writer:
         if not self._cli.out.for_people:
             self._cli.out.show(record_row(record))
         elif self._long:
-            self._cli.out.line(_place_of(record).encode() + record.data)
+            self._cli.out.line(_line_prefix(record).encode() + record.data)
         else:
             self._cli.out.line(record.data)
 
     def gap(self, gap: Gap) -> None:
         """Report unreadable offsets on standard error."""
-        self._cli.say(
+        self._cli.print_notice(
             f"Offsets {gap.first} to {gap.next - 1} of shard {gap.shard} are unavailable: {gap.reason}."
         )
 
 
-def _place_of(record: Record) -> str:
+def _line_prefix(record: Record) -> str:
     moment = record.arrival_time.astimezone().isoformat(timespec="milliseconds")
     return f"{moment} {record.shard}:{record.offset} {strip_control_characters(record.key) or '-'} "
 

@@ -34,10 +34,12 @@ async def _verify(settings: Settings, stream: str | None) -> bool:
         if stream is not None:
             selected = await storage.catalog.stream(StreamName(stream, DEFAULT_NAMESPACE))
         names = await _names(storage.catalog)
-        return await _told(check, selected.stream_id if selected else None, names)
+        return await _print_report(check, selected.stream_id if selected else None, names)
 
 
-async def _told(check: ArchiveVerifier, stream_id: str | None, names: dict[str, str]) -> bool:
+async def _print_report(
+    check: ArchiveVerifier, stream_id: str | None, names: dict[str, str]
+) -> bool:
     sound = True
     async for shard in check.shards(stream_id):
         name = names.get(shard.stream_id, shard.stream_id)

@@ -18,7 +18,7 @@ from api.cli.shell.output import Column, Output, OutputFormat, Row, table, to_ro
 from api.cli.up.archive_mode import NO_SPARK, OFF, has_pyspark, own_archive
 from api.cli.up.data_directory import LAYOUT_VERSION
 from api.cli.up.listener import listening
-from api.cli.up.running_stores import with_found_stores
+from api.cli.up.running_stores import with_running_stores
 from api.cli.up.up import readiness
 from api.config.settings import Settings
 from spark_worker.runtime.java import JavaMissing, find_java
@@ -35,7 +35,7 @@ PYTHON_MIN, PYTHON_LAST = (3, 11), (3, 14)
 FILES_MIN = 4_096  # a connection is an open file
 DISK_FREE_BYTES_MIN = 1 << 30
 GIB = 1 << 30
-KEY_ENDS_SOON_MS = 14 * limits.DAY_MS
+KEY_EXPIRY_WARNING_MS = 14 * limits.DAY_MS
 
 SCHEMA_HINT = (
     "`millstream migrate` or the next `millstream up` migrates an older database; a newer"
@@ -86,14 +86,14 @@ def _version() -> Diagnostic:
 def _kernel() -> list[Diagnostic]:
     """Check the kernel settings that Valkey and Redis need; nothing if they are not readable."""
     findings = []
-    if (overcommit := _word_of(OVERCOMMIT)) is not None:
+    if (overcommit := _kernel_setting(OVERCOMMIT)) is not None:
         value = f"vm.overcommit_memory is {overcommit}"
         hint = (
             "On the store's machine, run sysctl vm.overcommit_memory=1; otherwise "
             "rewriting the append-only file can fail."
         )
         findings.append(Diagnostic("overcommit", True if overcommit == "1" else None, value, hint))
-    if (huge := _word_of(HUGE_PAGES)) is not None:
+    if (huge := _kernel_setting(HUGE_PAGES)) is not None:
         hint = f"On the store's machine, run echo madvise > {HUGE_PAGES}; otherwise the store pauses when it forks."
         findings.append(Diagnostic("huge pages", None if "[always]" in huge else True, huge, hint))
     return findings
@@ -111,7 +111,7 @@ def _allocator(settings: Settings) -> list[Diagnostic]:
     return [Diagnostic("allocator", None if library is None else True, name, hint)]
 
 
-def _word_of(path: Path) -> str | None:
+def _kernel_setting(path: Path) -> str | None:
     try:
         return path.read_text().strip()
     except OSError:  # not available in this kernel, or not readable by us
@@ -193,7 +193,10 @@ def _archive(settings: Settings) -> list[Diagnostic]:
     """Check the archive's location, and whether a worker can run on this machine."""
     if settings.archive_url == OFF:
         return [Diagnostic("archive", True, "disabled by MILLSTREAM_ARCHIVE_URL", "")]
-    return [_spark(), _archive_place(settings.archive_url or own_archive(settings.data.resolve()))]
+    return [
+        _spark(),
+        _archive_location(settings.archive_url or own_archive(settings.data.resolve())),
+    ]
 
 
 def _spark() -> Diagnostic:
@@ -206,7 +209,7 @@ def _spark() -> Diagnostic:
     return Diagnostic("spark", True, f"Java {java.version} at {java.home}", "")
 
 
-def _archive_place(url: str) -> Diagnostic:
+def _archive_location(url: str) -> Diagnostic:
     split = urlsplit(url)
     if split.scheme != "file":
         where = f"{split.scheme}://{split.hostname}{split.path}"  # a URL may hold a secret
@@ -222,13 +225,13 @@ def _archive_place(url: str) -> Diagnostic:
 
 
 def _stores(settings: Settings) -> list[Diagnostic]:
-    found_settings = with_found_stores(settings)
-    if found_settings is None:
+    running_settings = with_running_stores(settings)
+    if running_settings is None:
         return [Diagnostic("stores", None, "not running", "Start `millstream up` and try again.")]
     try:
-        if fault := schema_fault(found_settings.storage()):
+        if fault := schema_fault(running_settings.storage()):
             return [Diagnostic("migrations", False, fault, SCHEMA_HINT)]
-        return asyncio.run(_diagnose(found_settings))
+        return asyncio.run(_diagnose(running_settings))
     except MillstreamError as error:
         return [
             Diagnostic(
@@ -258,7 +261,7 @@ async def _administrators(settings: Settings, storage: Storage) -> list[Diagnost
         if credential.all_namespaces and credential.is_live(now_ms)
     ]
     ends = [credential.rights.expires_at_ms for credential in live]
-    lasting = [end for end in ends if end is None or end > now_ms + KEY_ENDS_SOON_MS]
+    lasting = [end for end in ends if end is None or end > now_ms + KEY_EXPIRY_WARNING_MS]
     return [
         Diagnostic(
             "keys",

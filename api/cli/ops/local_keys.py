@@ -38,7 +38,7 @@ def create(config: dict[str, Any], data: Path | None) -> Row:
 
     async def make() -> Row:
         async with open_credentials(settings) as credentials, open_audit(settings) as audit:
-            intent = await audit.begin(_asked(audit, "create_key"), None)
+            intent = await audit.begin(_audited_call(audit, "create_key"), None)
             try:
                 issued, secret = await credentials.create(LOCAL_ADMINISTRATOR, request.to_domain())
             except MillstreamError as error:
@@ -59,7 +59,7 @@ def create_first() -> str | None:
 
     async def make() -> str | None:
         async with open_credentials(settings) as credentials, open_audit(settings) as audit:
-            intent = await audit.begin(_asked(audit, "create_first_key"), None)
+            intent = await audit.begin(_audited_call(audit, "create_first_key"), None)
             secret = await credentials.create_first()
             if secret is None:
                 await audit.abort(intent)
@@ -70,7 +70,7 @@ def create_first() -> str | None:
     return asyncio.run(make())
 
 
-def _asked(audit: AuditLog, operation: str) -> AuditedCall:
+def _audited_call(audit: AuditLog, operation: str) -> AuditedCall:
     """Return the audited call of a local command, which needs no credential but is audited."""
     return AuditedCall.of(
         at_ms=audit.now_ms(),

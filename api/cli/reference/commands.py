@@ -11,8 +11,8 @@ from api.cli.shell.terminal import COMMON
 INTRO = """\
 Every command with its arguments and options, as in `--help`. [The command line](cli.md) explains how they fit together. Commands with a noun and a verb, such as `millstream queue ls`, talk to a running service, and also have these options:
 """
-RUN_ELSEWHERE = "<!-- not run: tests/contract/cli/test_cli.py runs the examples of every help -->"
-WORDS = {
+NOT_RUN = "<!-- not run: tests/contract/cli/test_cli.py runs the examples of every help -->"
+METAVARS = {
     "STR": "TEXT",
     "INT RANGE": "NUMBER",
     "INT": "NUMBER",
@@ -58,7 +58,7 @@ def _command(path: tuple[str, ...], command: Any, common: Container[str]) -> str
         )
     if examples:
         lines = "\n".join(line.strip() for line in examples.strip().splitlines())
-        parts.append(f"{RUN_ELSEWHERE}\n```sh\n{lines}\n```")
+        parts.append(f"{NOT_RUN}\n```sh\n{lines}\n```")
     return "\n\n".join(parts)
 
 
@@ -66,13 +66,13 @@ def _row(parameter: Any) -> tuple[str, str]:
     if parameter.param_type_name == "argument":
         name = parameter.name.rstrip("_").upper()
         return code(name if parameter.required else f"[{name}]"), parameter.help or ""
-    spelled = ", ".join(code(option) for option in (*parameter.opts, *parameter.secondary_opts))
+    declaration = ", ".join(code(option) for option in (*parameter.opts, *parameter.secondary_opts))
     if not parameter.is_flag:
         choices = getattr(parameter.type, "choices", None)
-        spelled += f" {code('|'.join(map(str, choices)) if choices else _metavar(parameter))}"
-    return spelled, parameter.help or ""
+        declaration += f" {code('|'.join(map(str, choices)) if choices else _metavar(parameter))}"
+    return declaration, parameter.help or ""
 
 
 def _metavar(parameter: Any) -> str:
     name = str(parameter.metavar or parameter.type.name.upper())
-    return WORDS.get(name, name)
+    return METAVARS.get(name, name)

@@ -11,8 +11,8 @@ INTRO = (
     "use. The AsyncAPI document (`openapi/asyncapi.json`, or `/asyncapi.json` of a "
     "running service) lists every field with its type and bounds.\n"
 )
-SENT, HEARD = "receive", "send"
-HEADINGS = {SENT: "Frames that you send", HEARD: "Frames that you receive"}
+SENT, RECEIVED = "receive", "send"
+HEADINGS = {SENT: "Frames that you send", RECEIVED: "Frames that you receive"}
 
 
 def frames_page() -> str:
@@ -20,19 +20,19 @@ def frames_page() -> str:
     document = build_asyncapi()
     parts = []
     for action, heading in HEADINGS.items():
-        frames = [_frame(document, name) for name in _said_by(document, action)]
+        frames = [_frame(document, name) for name in _messages_of(document, action)]
         parts.append("\n\n".join((f"## {heading}", *frames)))
     return page("WebSocket frames", INTRO, *parts)
 
 
-def _said_by(document: dict[str, Any], action: str) -> list[str]:
+def _messages_of(document: dict[str, Any], action: str) -> list[str]:
     """Return the names of the messages of one direction, in order.
 
     A reply is listed by the operation that it answers.
     """
     names = {}
     for operation in document["operations"].values():
-        replies = operation.get("reply", {}).get("messages", []) if action == HEARD else []
+        replies = operation.get("reply", {}).get("messages", []) if action == RECEIVED else []
         own = operation["messages"] if operation["action"] == action else []
         names.update(
             dict.fromkeys(reference["$ref"].rpartition("/")[2] for reference in (*replies, *own))

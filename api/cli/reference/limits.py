@@ -89,7 +89,7 @@ def limits_page() -> str:
     entries = list(all_limits())
     for heading in dict.fromkeys(entry.heading for entry in entries):
         rows = [
-            (code(entry.name), spelled(entry.name, entry.value), entry.why)
+            (code(entry.name), format_value(entry.name, entry.value), entry.why)
             for entry in entries
             if entry.heading == heading
         ]
@@ -127,10 +127,10 @@ def _sentence(why: str) -> str:
     return why.partition("\n")[0].strip()
 
 
-def spelled(name: str, value: Any) -> str:
+def format_value(name: str, value: Any) -> str:
     """Format a value with the unit that its name indicates."""
     if isinstance(value, tuple):
-        return ", ".join(spelled(name, item) for item in value)
+        return ", ".join(format_value(name, item) for item in value)
     if name.endswith("_S") and isinstance(value, int):
         return f"{value} s"
     if "_MS" in name and value == int(value):

@@ -18,14 +18,14 @@ Complete = Callable[[Any, str], list[str]]
 def _names(list_all: Callable[["Millstream", str], Any]) -> Complete:
     def complete(ctx: Any, incomplete: str) -> list[str]:
         try:
-            return _ask(list_all, ctx.params, incomplete)
+            return _list_names(list_all, ctx.params, incomplete)
         except Exception:  # a shell expects names, and nothing else
             return []
 
     return complete
 
 
-def _ask(
+def _list_names(
     list_all: Callable[["Millstream", str], Any], options: dict[str, Any], incomplete: str
 ) -> list[str]:
     from itertools import islice

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 from api.cli.errors import PipeClosed, Terminated
 
-LOOK_MS = 200
+POLL_MS = 200
 
 
 @contextmanager
@@ -37,7 +37,7 @@ def exit_on_broken_pipe() -> Iterator[None]:
 
     def watch() -> None:
         while not over.is_set():
-            if _is_closed(descriptor, LOOK_MS):
+            if _is_closed(descriptor, POLL_MS):
                 reader_left.set()
                 signal.pthread_kill(main.ident or 0, signal.SIGTERM)
                 return
@@ -62,10 +62,10 @@ def check_reader() -> None:
         raise PipeClosed
 
 
-def _is_closed(descriptor: int, patience_ms: int) -> bool:
+def _is_closed(descriptor: int, timeout_ms: int) -> bool:
     poll = select.poll()
     poll.register(descriptor, 0)  # errors and hang-ups are always reported
-    return bool(poll.poll(patience_ms))
+    return bool(poll.poll(timeout_ms))
 
 
 def _stdout() -> int | None:

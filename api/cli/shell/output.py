@@ -22,7 +22,7 @@ from api.cli.shell.parsers import show_duration
 
 Row = dict[str, Any]
 TIMES = ("_at", "_time", "_after", "_arrival", "_since")  # suffixes of the names of times
-CARRIED = frozenset({"body", "data", "headers", "tags", "request"})
+CALLER_DATA = frozenset({"body", "data", "headers", "tags", "request"})
 _TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{3})?(?:000)?(?:Z|\+00:00)")
 WIDTH_OF_FILES = 1 << 15  # maximum line width in characters outside a terminal
 
@@ -83,7 +83,7 @@ def _as_sent(name: str, value: Any) -> Any:
 
     Payloads of callers are unchanged.
     """
-    if name in CARRIED:
+    if name in CALLER_DATA:
         return value
     if isinstance(value, str) and name.endswith(TIMES) and (match := _TIME.fullmatch(value)):
         return f"{match[1]}{match[2] or '.000'}Z"

@@ -13,7 +13,7 @@ _WHOLE = re.compile(r"(?:[0-9]+(?:\.[0-9]+)?(?:ms|[smhdw]))+")
 _SECONDS_ALONE = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _OFFSET = re.compile(r"[0-9]+")
 _OFFSETS = re.compile(r"[0-9]+=[0-9]+(?:,[0-9]+=[0-9]+)*")
-_SHOWN = (("d", 86_400), ("h", 3_600), ("m", 60))
+_DISPLAY_UNITS = (("d", 86_400), ("h", 3_600), ("m", 60))
 
 EARLIEST = frozenset({"earliest", "oldest"})
 LATEST = frozenset({"latest", "newest"})
@@ -33,7 +33,7 @@ def parse_duration(text: str) -> float:
 
 def show_duration(seconds: float) -> str:
     """Format a duration in the shortest form that is exact to the millisecond: 7d, 90m, 0.5s."""
-    for unit, size in _SHOWN:
+    for unit, size in _DISPLAY_UNITS:
         if seconds and seconds % size == 0:
             return f"{seconds // size:.0f}{unit}"
     exact = f"{seconds:.3f}".rstrip("0").rstrip(".")

@@ -29,21 +29,21 @@ def progress(cli: Terminal, what: str) -> Iterator[ProgressDisplay]:
         with _bar(what) as bar:
             yield bar
     else:
-        yield ProgressLines(what, cli.say)
+        yield ProgressLines(what, cli.print_notice)
 
 
 class RetryNotices:
     """Reports the failure of a job's attempt that is retried, unless it is unchanged."""
 
-    def __init__(self, say: Callable[[str], None]) -> None:
-        self._say = say
-        self._said = ""
+    def __init__(self, print_line: Callable[[str], None]) -> None:
+        self._print_line = print_line
+        self._last_failure = ""
 
-    def tell(self, failure: str) -> None:
+    def report(self, failure: str) -> None:
         """Report the failure of the last attempt of a running job; "" for none."""
-        if failure and failure != self._said:
-            self._say(f"an attempt failed and will be retried: {failure}")
-        self._said = failure
+        if failure and failure != self._last_failure:
+            self._print_line(f"an attempt failed and will be retried: {failure}")
+        self._last_failure = failure
 
 
 class _Silent:
@@ -55,23 +55,26 @@ class ProgressLines:
     """Prints a line every few seconds, if anything has happened since the last."""
 
     def __init__(
-        self, what: str, say: Callable[[str], None], now: Callable[[], float] = time.monotonic
+        self,
+        what: str,
+        print_line: Callable[[str], None],
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._what = what
-        self._say = say
+        self._print_line = print_line
         self._now = now
-        self._began = self._said = now()
+        self._began = self._reported_s = now()
         self._first: int | None = None
 
     def to(self, done: int, total: int | None = None) -> None:
         now = self._now()
         if self._first is None:
             self._first = done
-        if now - self._said < EVERY_S:
+        if now - self._reported_s < EVERY_S:
             return
-        self._said = now
+        self._reported_s = now
         rate = (done - self._first) / (now - self._began)
-        self._say(sentence(self._what, done, total, rate))
+        self._print_line(sentence(self._what, done, total, rate))
 
 
 def sentence(what: str, done: int, total: int | None, rate: float) -> str:
@@ -109,8 +112,8 @@ def _bar(what: str) -> Iterator[ProgressDisplay]:
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=None)
 
-        class Shown:
+        class BarDisplay:
             def to(self, done: int, total: int | None = None) -> None:
                 bar.update(task, completed=done, total=total)
 
-        yield Shown()
+        yield BarDisplay()

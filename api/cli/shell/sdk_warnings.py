@@ -12,21 +12,21 @@ LOGGER = "millstream"
 class SdkWarningHandler(logging.Handler):
     """Logging handler that prints each warning unless it repeats the last one."""
 
-    def __init__(self, say: Callable[[str], None]) -> None:
+    def __init__(self, print_line: Callable[[str], None]) -> None:
         super().__init__(logging.WARNING)
-        self._say = say
+        self._print_line = print_line
         self._last = ""
 
     def emit(self, record: logging.LogRecord) -> None:
         line = record.getMessage()
         if line != self._last:
             self._last = line
-            self._say(f"millstream: {line}")
+            self._print_line(f"millstream: {line}")
 
 
-def listen(say: Callable[[str], None]) -> Callable[[], None]:
+def listen(print_line: Callable[[str], None]) -> Callable[[], None]:
     """Print warnings from now on; return a function that ends that."""
-    logger, handler = logging.getLogger(LOGGER), SdkWarningHandler(say)
+    logger, handler = logging.getLogger(LOGGER), SdkWarningHandler(print_line)
     logger.addHandler(handler)
 
     def end() -> None:

@@ -143,8 +143,8 @@ class Terminal:
         """True if progress is to be shown on standard error."""
         return sys.stderr.isatty() and not self.out.quiet
 
-    def say(self, line: str) -> None:
-        """Print a remark on standard error."""
+    def print_notice(self, line: str) -> None:
+        """Print a notice on standard error."""
         if not self.out.quiet:
             typer.echo(line, err=True)
 
@@ -167,7 +167,7 @@ def _terminal(
 ) -> Iterator[Terminal]:
     target = find_target(environment(), url=url, api_key=api_key, ca_file=ca_file, profile=profile)
     cli = Terminal(target, Output(output, quiet=quiet), retry)
-    stop_listening = listen(cli.say)
+    stop_listening = listen(cli.print_notice)
     try:
         with ended_by_sigterm(), _troubles():
             yield cli

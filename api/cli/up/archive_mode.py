@@ -16,13 +16,13 @@ NO_SPARK = "PySpark is not installed: pip install '.[spark]' in a clone of Mills
 class ArchiveMode(msgspec.Struct, frozen=True):
     """Archive mode.
 
-    `url` is 'off' or the archive's URL; `works`: a worker is to run here; `remark`: a line for the user when something is
+    `url` is 'off' or the archive's URL; `works`: a worker is to run here; `notice`: a line for the user when something is
     not as expected.
     """
 
     url: str
     works: bool
-    remark: str = ""
+    notice: str = ""
 
 
 def resolve_archive_mode(settings: Settings, data: Path) -> ArchiveMode:
@@ -32,15 +32,15 @@ def resolve_archive_mode(settings: Settings, data: Path) -> ArchiveMode:
     """
     if settings.archive_url == OFF:
         return ArchiveMode(
-            OFF, works=False, remark="The archive is disabled by MILLSTREAM_ARCHIVE_URL.\n"
+            OFF, works=False, notice="The archive is disabled by MILLSTREAM_ARCHIVE_URL.\n"
         )
     url, reason = settings.archive_url or own_archive(data), why_not()
     if reason is None:
         return ArchiveMode(url, works=True)
     if settings.archive_url is not None or Path(data, _FOLDER).is_dir():
-        remark = f"The archive is readable, but no worker writes to it: {reason}.\n"
-        return ArchiveMode(url, works=False, remark=remark)
-    return ArchiveMode(OFF, works=False, remark=f"The archive is disabled: {reason}.\n")
+        notice = f"The archive is readable, but no worker writes to it: {reason}.\n"
+        return ArchiveMode(url, works=False, notice=notice)
+    return ArchiveMode(OFF, works=False, notice=f"The archive is disabled: {reason}.\n")
 
 
 def own_archive(data: Path) -> str:

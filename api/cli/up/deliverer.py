@@ -5,7 +5,7 @@ import asyncio
 import uvloop
 
 from api.cli.errors import CliError, ExitCode
-from api.cli.up.signals import until_told_to_stop
+from api.cli.up.signals import run_until_stopped
 from api.config.settings import Settings
 from api.observability.logging import configure_logs
 from api.observability.metric_buffers import WebhookMetrics
@@ -25,7 +25,7 @@ def run(settings: Settings) -> None:
     configure_logs(settings.log_level)
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(until_told_to_stop(_deliver(settings)))
+            runner.run(run_until_stopped(_deliver(settings)))
     except StorageUnavailable as error:
         raise CliError(error.detail, ExitCode.UNAVAILABLE) from None
 

@@ -77,7 +77,7 @@ def _api_program(
         environment=environment,
         grace_s=API_GRACE_S,
         keep_open=(listener, *keep_open),
-        on_end=lambda pid: _forget_gauges(pid, metrics),
+        on_end=lambda pid: _remove_gauges(pid, metrics),
     )
 
 
@@ -101,9 +101,9 @@ def uvicorn_protocol_options(settings: Settings) -> list[str]:
     return [*PROTOCOLS, f"--timeout-keep-alive={settings.keep_alive_seconds}"]
 
 
-def _forget_gauges(pid: int, metrics: Path) -> None:
-    forget = cast(Callable[[int, str], None], mark_process_dead)
-    forget(pid, str(metrics))
+def _remove_gauges(pid: int, metrics: Path) -> None:
+    remove = cast(Callable[[int, str], None], mark_process_dead)
+    remove(pid, str(metrics))
 
 
 def sweeper_program(settings: Settings, keep_open: tuple[int, ...] = ()) -> ProcessSpec:
@@ -126,7 +126,7 @@ def worker_program(
         environment=child_environment(settings, {METRICS_DIRECTORY: str(metrics)}),
         grace_s=WORKER_GRACE_S,
         keep_open=keep_open,
-        on_end=lambda pid: _forget_gauges(pid, metrics),
+        on_end=lambda pid: _remove_gauges(pid, metrics),
     )
 
 
@@ -139,7 +139,7 @@ def deliverer_program(
         command=[*PYTHON, "-m", "api.cli", "deliver"],
         environment=child_environment(settings, {METRICS_DIRECTORY: str(metrics)}),
         keep_open=keep_open,
-        on_end=lambda pid: _forget_gauges(pid, metrics),
+        on_end=lambda pid: _remove_gauges(pid, metrics),
     )
 
 

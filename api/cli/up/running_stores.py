@@ -9,7 +9,7 @@ from storage.embedded.postgres import PostgresServer
 from storage.embedded.valkey import ValkeyServer
 
 
-def with_found_stores(settings: Settings) -> Settings | None:
+def with_running_stores(settings: Settings) -> Settings | None:
     """Return the settings with the URLs of the stores of `millstream up`.
 
     None where none runs on their data directory.

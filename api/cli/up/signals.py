@@ -17,7 +17,7 @@ async def stop_signal() -> None:
     await received.wait()
 
 
-async def until_told_to_stop(work: Coroutine[Any, Any, None]) -> None:
+async def run_until_stopped(work: Coroutine[Any, Any, None]) -> None:
     """Run `work` until it ends or a stop signal arrives; then cancel it and wait for its end."""
     working = asyncio.create_task(work)
     stopping = asyncio.create_task(stop_signal())

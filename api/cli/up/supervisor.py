@@ -26,7 +26,7 @@ BACK_OFF_S_MAX = 10.0
 SETTLED_S = 30.0  # running this long resets the back-off
 GRACE_S = 10.0
 
-Say = Callable[[str], None]
+Report = Callable[[str], None]
 
 
 def _nothing(*_: object) -> None:
@@ -93,10 +93,10 @@ def describe_exit(returncode: int) -> str:
 class ProcessMonitor:
     """Keeps one program running until it is stopped."""
 
-    def __init__(self, program: ProcessSpec, say: Say) -> None:
+    def __init__(self, program: ProcessSpec, report: Report) -> None:
         self.program = program
         self.restarts = 0
-        self._say = say
+        self._report = report
         self._process: asyncio.subprocess.Process | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -122,7 +122,7 @@ class ProcessMonitor:
     def _on_exit(self, pid: int, returncode: int, wait_s: float) -> None:
         self.restarts += 1
         self.program.on_end(pid)
-        self._say(
+        self._report(
             f"{self.program.name} (process {pid}) exited with {describe_exit(returncode)}; restarting it in {wait_s:.1f} s"
         )
 
@@ -133,7 +133,7 @@ class ProcessMonitor:
                 self.program.prepare()
                 self._process = await _spawn(self.program)
             except (OSError, subprocess.SubprocessError, EmbeddedServerError) as error:
-                self._say(f"cannot start {self.program.name}: {error}")
+                self._report(f"cannot start {self.program.name}: {error}")
                 wait_s = BACK_OFF_S_MAX
             else:
                 return self._process
@@ -179,17 +179,17 @@ async def _end(process: asyncio.subprocess.Process, program: ProcessSpec) -> Non
 class Supervisor:
     """Programs in starting order; they stop group by group, last group first."""
 
-    def __init__(self, say: Say = _nothing) -> None:
-        self._say = say
+    def __init__(self, report: Report = _nothing) -> None:
+        self._report = report
         self._groups: list[list[ProcessMonitor]] = []
 
     async def start(self, *programs: ProcessSpec) -> list[ProcessMonitor]:
         """Start a group. Raises OSError when a program cannot be started at all."""
-        keepers = [ProcessMonitor(program, self._say) for program in programs]
-        self._groups.append(keepers)
-        for keeper in keepers:
-            await keeper.start()
-        return keepers
+        monitors = [ProcessMonitor(program, self._report) for program in programs]
+        self._groups.append(monitors)
+        for monitor in monitors:
+            await monitor.start()
+        return monitors
 
     async def run_once(self, program: ProcessSpec) -> int:
         """Run a program to its end and return its exit code; if cancelled, stop it."""
@@ -202,6 +202,6 @@ class Supervisor:
 
     async def stop(self) -> None:
         """Stop every program: the members of a group together, the groups in reverse order."""
-        for keepers in reversed(self._groups):
-            await asyncio.gather(*(keeper.stop() for keeper in keepers))
+        for monitors in reversed(self._groups):
+            await asyncio.gather(*(monitor.stop() for monitor in monitors))
         self._groups.clear()

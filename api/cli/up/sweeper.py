@@ -3,7 +3,7 @@
 import asyncio
 
 from api.cli.errors import CliError, ExitCode
-from api.cli.up.signals import until_told_to_stop
+from api.cli.up.signals import run_until_stopped
 from api.config.settings import Settings
 from api.observability.logging import configure_logs
 from consumers.maintenance.scheduler import sweep
@@ -20,7 +20,7 @@ def run(settings: Settings) -> None:
     """
     configure_logs(settings.log_level)
     try:
-        asyncio.run(until_told_to_stop(_sweep(settings)))
+        asyncio.run(run_until_stopped(_sweep(settings)))
     except StorageUnavailable as error:
         raise CliError(error.detail, ExitCode.UNAVAILABLE) from None
 

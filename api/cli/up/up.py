@@ -39,7 +39,7 @@ from api.cli.up.programs import (
     sweeper_program,
     worker_program,
 )
-from api.cli.up.signals import until_told_to_stop
+from api.cli.up.signals import run_until_stopped
 from api.cli.up.supervisor import ProcessMonitor, ProcessSpec, Supervisor, server_process
 from api.cli.up.tls import check_tls, own_context
 from api.config.settings import Settings
@@ -81,10 +81,10 @@ def up(settings: Settings) -> None:
         with listening(settings.host, settings.port) as listener:
             servers = _private_servers(settings, data)
             archiving = resolve_archive_mode(settings, data)
-            resolved = with_stores(_told(settings, data, listener, servers, archiving))
+            resolved = with_stores(_child_settings(settings, data, listener, servers, archiving))
             start = _everything(resolved, servers, listener, lock, works=archiving.works)
             first = [first_key_program(resolved, (lock,))] if resolved.wants_credentials else []
-            _run(resolved, listener, start, archiving.remark, first)
+            _run(resolved, listener, start, archiving.notice, first)
 
 
 def serve(settings: Settings) -> None:
@@ -130,7 +130,7 @@ def memory_bytes(settings: Settings) -> int:
     return max(limits.MEMORY_BYTES_MIN, int(granted_bytes() * limits.MEMORY_SHARE))
 
 
-def _told(
+def _child_settings(
     settings: Settings,
     data: Path,
     listener: socket.socket,
@@ -187,10 +187,10 @@ def _api_alone(settings: Settings, listener: socket.socket, metrics: Path) -> St
 
 
 async def _start_servers(supervisor: Supervisor, servers: list[EmbeddedServer], lock: int) -> None:
-    keepers = await supervisor.start(*(server_process(server, (lock,)) for server in servers))
+    monitors = await supervisor.start(*(server_process(server, (lock,)) for server in servers))
     waits = [
-        asyncio.to_thread(server.wait_ready, alive=_in_its_first_life(keeper))
-        for server, keeper in zip(servers, keepers, strict=True)
+        asyncio.to_thread(server.wait_ready, alive=_in_its_first_life(monitor))
+        for server, monitor in zip(servers, monitors, strict=True)
     ]
     try:
         await asyncio.gather(*waits)
@@ -198,8 +198,8 @@ async def _start_servers(supervisor: Supervisor, servers: list[EmbeddedServer], 
         raise CliError(str(error), ExitCode.UNAVAILABLE) from None
 
 
-def _in_its_first_life(keeper: ProcessMonitor) -> Callable[[], bool]:
-    return lambda: keeper.alive and keeper.restarts == 0
+def _in_its_first_life(monitor: ProcessMonitor) -> Callable[[], bool]:
+    return lambda: monitor.alive and monitor.restarts == 0
 
 
 async def _migrate(supervisor: Supervisor, program: ProcessSpec) -> None:
@@ -213,18 +213,18 @@ async def _start_api(
 ) -> None:
     """Start the programs and wait until /readyz is 200."""
     url = url_of(listener, settings.scheme)
-    keepers = await supervisor.start(*programs)
+    monitors = await supervisor.start(*programs)
     deadline = time.monotonic() + READY_S
-    look = _not_shaking_hands if settings.ssl_cert_reqs == "required" else readiness
-    while (answer := await asyncio.to_thread(look, url)) != "":
-        if ended := [keeper.program.name for keeper in keepers if keeper.restarts]:
+    check = _tls_readiness if settings.ssl_cert_reqs == "required" else readiness
+    while (answer := await asyncio.to_thread(check, url)) != "":
+        if ended := [monitor.program.name for monitor in monitors if monitor.restarts]:
             raise CliError(f"{ended[0]} exited during startup (see above)")
         if time.monotonic() > deadline:
             raise CliError(f"not ready after {READY_S:.0f} s: {answer}", ExitCode.UNAVAILABLE)
         await asyncio.sleep(READY_POLL_S)
 
 
-def _not_shaking_hands(url: str) -> str:
+def _tls_readiness(url: str) -> str:
     """Return the reason why the service does not speak TLS; empty if it does.
 
     More requires a client certificate, which we do not have.
@@ -265,7 +265,7 @@ def _run(
     settings: Settings,
     listener: socket.socket,
     start: Startup,
-    remark: str = "",
+    notice: str = "",
     first: Sequence[ProcessSpec] = (),
 ) -> None:
     """Start the service and keep it running.
@@ -275,13 +275,13 @@ def _run(
     configure_logs(settings.log_level)
     key = WITH_KEY if settings.wants_credentials else ""
     steps = FIRST_STEPS.format(url=url_of(listener, settings.scheme), key=key)
-    asyncio.run(_supervise(start, steps + remark, first))
+    asyncio.run(_supervise(start, steps + notice, first))
 
 
 async def _supervise(start: Startup, announcement: str, first: Sequence[ProcessSpec]) -> None:
     supervisor = Supervisor(get_logger("millstream.supervisor").warning)
     try:
-        await until_told_to_stop(_start_and_stay(supervisor, start, announcement, first))
+        await run_until_stopped(_start_and_stay(supervisor, start, announcement, first))
     finally:
         await supervisor.stop()
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from api.cli.errors import CliError, ExitCode
 from api.cli.up.archive_mode import why_not
-from api.cli.up.signals import until_told_to_stop
+from api.cli.up.signals import run_until_stopped
 from api.config.settings import Settings
 from api.observability.logging import configure_logs
 from api.observability.metric_definitions import (
@@ -28,12 +28,12 @@ def run(settings: Settings) -> None:
     if (reason := why_not()) is not None:
         raise CliError(reason, ExitCode.UNAVAILABLE)
     try:
-        asyncio.run(until_told_to_stop(work(_told(settings), on_end=_count)))
+        asyncio.run(run_until_stopped(work(_worker_settings(settings), on_end=_count)))
     except StorageUnavailable as error:
         raise CliError(error.detail, ExitCode.UNAVAILABLE) from None
 
 
-def _told(settings: Settings) -> WorkerSettings:
+def _worker_settings(settings: Settings) -> WorkerSettings:
     """Return the worker's settings.
 
     With `millstream up` on the same machine its files are in the deployment's directory.
@@ -59,7 +59,7 @@ def _count(kind: JobKind, state: JobState, seconds: float, gained: Mapping[str, 
         case JobKind.ARCHIVE:
             ARCHIVE_SEGMENTS.inc(gained.get("files", 0))
             ARCHIVE_BYTES.inc(gained.get("file_bytes", 0))
-            if state not in _WENT_WELL:
+            if state not in _SUCCESSFUL_STATES:
                 ARCHIVE_FAILURES.inc()
         case JobKind.REPLAY:
             REPLAY_RECORDS.inc(gained.get("sent", 0))
@@ -67,4 +67,4 @@ def _count(kind: JobKind, state: JobState, seconds: float, gained: Mapping[str, 
             pass
 
 
-_WENT_WELL = (JobState.DONE, JobState.PAUSED, JobState.CANCELLED)
+_SUCCESSFUL_STATES = (JobState.DONE, JobState.PAUSED, JobState.CANCELLED)

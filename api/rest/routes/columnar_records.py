@@ -61,7 +61,7 @@ async def append_columns(call: Call[AppendColumns]) -> AppendedColumns:
     The most efficient way to append, in MessagePack. The records are the same as those of other appends, without headers
     and event times. Check `failed`: records can be rejected individually.
     """
-    columns = _taken(call.body)
+    columns = _extract_columns(call.body)
     count = len(columns)
     call.metrics.received(count, total_bytes(columns.data))
     key = idempotency_key(call.headers)
@@ -79,7 +79,7 @@ async def append_columns(call: Call[AppendColumns]) -> AppendedColumns:
     return AppendedColumns([_range_out(appended, count) for appended in ranges], failed)
 
 
-def _taken(body: AppendColumns) -> Columns:
+def _extract_columns(body: AppendColumns) -> Columns:
     """Return the columns and release them from the call."""
     columns = Columns(body.data, body.keys)
     body.data, body.keys = [], []

@@ -48,11 +48,11 @@ class Readiness:
         """Return each check's name with 'ok' or its error."""
         async with self._lock:
             if time.monotonic() - self._checked_at >= CACHE_SECONDS:
-                self._checks = await self._ask()
+                self._checks = await self._run_checks()
                 self._checked_at = time.monotonic()
             return self._checks
 
-    async def _ask(self) -> dict[str, str]:
+    async def _run_checks(self) -> dict[str, str]:
         try:
             return await asyncio.wait_for(self._health.check(), CHECK_SECONDS_MAX)
         except TimeoutError:

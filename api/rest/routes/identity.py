@@ -57,7 +57,7 @@ async def log_in(
     The response sets the session cookie. The session ends when the key does, or after one day.
     """
     headers = dict(request.scope["headers"])
-    session = await storage.credentials.log_in(login.api_key or _shown_key(request))
+    session = await storage.credentials.log_in(login.api_key or _key_from_headers(request))
     if session is None:
         raise Unauthenticated("Invalid or expired API key.")
     if (former := session_token(headers)) is not None:
@@ -72,13 +72,13 @@ async def log_in(
 async def log_out(request: Request, storage: StorageDep, response: Response) -> None:
     """Log a browser out: its session ends in all processes."""
     headers = dict(request.scope["headers"])
-    word = session_token(headers)
-    if word is not None:
-        await storage.credentials.log_out(word)
+    token = session_token(headers)
+    if token is not None:
+        await storage.credentials.log_out(token)
     response.headers["set-cookie"] = set_cookie(headers, request.url.scheme, "", 0)
 
 
-def _shown_key(request: Request) -> str:
+def _key_from_headers(request: Request) -> str:
     authorization = request.headers.get("authorization", "")
     if authorization.lower().startswith(_BEARER):
         return authorization[len(_BEARER) :].strip()

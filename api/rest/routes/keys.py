@@ -79,7 +79,7 @@ async def get_key(
     issued = await storage.credentials.get(principal, key)
     if is_unchanged(if_none_match, issued.version):
         return Response(status_code=304, headers={"etag": etag(issued.version)})
-    return _shown(issued, response)
+    return _key_response(issued, response)
 
 
 @router.patch("/{key}", dependencies=[MANAGE, JSON_ONLY])
@@ -95,7 +95,7 @@ async def change_key(
     issued = await storage.credentials.change(
         principal, key, patch.apply, if_match=expected_version(if_match)
     )
-    return _shown(issued, response)
+    return _key_response(issued, response)
 
 
 @router.delete("/{key}", dependencies=[MANAGE], status_code=204)
@@ -129,7 +129,7 @@ def _made(issued: IssuedCredential, secret: NewSecret, response: Response) -> Ke
     return KeyCreated.of(issued, secret.token)
 
 
-def _shown(issued: IssuedCredential, response: Response) -> KeyOut:
+def _key_response(issued: IssuedCredential, response: Response) -> KeyOut:
     response.headers["etag"] = etag(issued.version)
     return KeyOut.from_domain(issued)
 

@@ -126,7 +126,7 @@ async def receive_messages(call: Call[Receive]) -> ReceivedMessages:
         is_client_connected=call.is_client_connected,
     )
     if messages or receive.wait_seconds != 0:
-        await _release_if_gone(call, messages)
+        await _release_if_disconnected(call, messages)
     call.metrics.delivered(messages)
     if call.trace is not None:
         call.trace.add_links(contexts_of(messages), len(messages))
@@ -134,7 +134,9 @@ async def receive_messages(call: Call[Receive]) -> ReceivedMessages:
     return ReceivedMessages([ReceivedMessageOut.from_domain(one, binary) for one in messages])
 
 
-async def _release_if_gone(call: Call[Receive], messages: Sequence[ReceivedMessage]) -> None:
+async def _release_if_disconnected(
+    call: Call[Receive], messages: Sequence[ReceivedMessage]
+) -> None:
     """Release the messages when the client has disconnected. Raises ClientDisconnected."""
     if not call.is_client_connected():
         if messages:

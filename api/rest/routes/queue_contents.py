@@ -57,10 +57,10 @@ _MESSAGE = {"schema": {"anyOf": _SCHEMAS}}
 )
 async def get_message(queue: QueuePath, message: MessagePath, storage: StorageDep) -> Response:
     """Show a message or dead letter by id or offset, without receiving it."""
-    return await _shown(queue, message, storage)
+    return await _message_response(queue, message, storage)
 
 
-async def _shown(queue: QueueName, message: str, storage: Storage) -> Response:
+async def _message_response(queue: QueueName, message: str, storage: Storage) -> Response:
     out: BrowsedMessageOut | DeadLetterOut
     try:
         out = BrowsedMessageOut.from_domain(await storage.inspector.show(queue, message), False)
@@ -105,7 +105,7 @@ async def change_message(
             delay_ms=None if delay is None else to_ms(delay),
             priority=change.priority,
         )
-    return await _shown(queue, message, storage)
+    return await _message_response(queue, message, storage)
 
 
 @router.delete("/{queue}/messages/{message}", dependencies=[PURGE], status_code=204)

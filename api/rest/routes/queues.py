@@ -71,7 +71,7 @@ async def put_queue(
         queue, spec, if_match=expected_version(if_match), create_only=create_only
     )
     response.status_code = 201 if created else 200
-    return _shown(stored, response)
+    return _queue_response(stored, response)
 
 
 def _authorise(storage: Storage, principal: Principal, spec: QueueSpec) -> None:
@@ -89,7 +89,7 @@ async def _require_queue(storage: StorageDep, queue: QueuePath) -> None:
         raise PreconditionFailed("If-Match: * requires an existing queue.") from None
 
 
-def _shown(queue: Queue, response: Response) -> QueueOut:
+def _queue_response(queue: Queue, response: Response) -> QueueOut:
     response.headers["etag"] = etag(queue.version)
     return QueueOut.from_domain(queue)
 
@@ -107,7 +107,7 @@ async def get_queue(
     stored = await storage.catalog.fresh_queue(queue)
     if is_unchanged(if_none_match, stored.version):
         return Response(status_code=304, headers={"etag": etag(stored.version)})
-    return _shown(stored, response)
+    return _queue_response(stored, response)
 
 
 @router.patch("/{queue}", dependencies=[MANAGE, JSON_ONLY])
@@ -128,7 +128,7 @@ async def change_queue(
         return changed
 
     stored = await storage.catalog.change_queue(queue, change, if_match=expected_version(if_match))
-    return _shown(stored, response)
+    return _queue_response(stored, response)
 
 
 @router.delete("/{queue}", dependencies=[MANAGE], status_code=204)

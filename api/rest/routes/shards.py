@@ -64,7 +64,7 @@ async def reshard_stream(stream: StreamPath, storage: StorageDep, change: Reshar
             )
     try:
         return await _shards(storage, stream)
-    except StorageUnavailable:  # it is done, and what it came to cannot be told
+    except StorageUnavailable:  # the reshard is done, and its result cannot be read
         raise OutcomeUnknown from None
 
 

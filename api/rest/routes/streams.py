@@ -59,7 +59,7 @@ async def put_stream(
         stream, config.to_domain(), if_match=expected_version(if_match), create_only=create_only
     )
     response.status_code = 201 if created else 200
-    return _shown(stored, response)
+    return _stream_response(stored, response)
 
 
 async def _require_stream(storage: StorageDep, stream: StreamPath) -> None:
@@ -70,7 +70,7 @@ async def _require_stream(storage: StorageDep, stream: StreamPath) -> None:
         raise PreconditionFailed("If-Match: * requires an existing stream.") from None
 
 
-def _shown(stream: Stream, response: Response) -> StreamOut:
+def _stream_response(stream: Stream, response: Response) -> StreamOut:
     response.headers["etag"] = etag(stream.version)
     return StreamOut.from_domain(stream)
 
@@ -88,7 +88,7 @@ async def get_stream(
     stored = await storage.catalog.fresh_stream(stream)
     if is_unchanged(if_none_match, stored.version):
         return Response(status_code=304, headers={"etag": etag(stored.version)})
-    return _shown(stored, response)
+    return _stream_response(stored, response)
 
 
 @router.patch("/{stream}", dependencies=[MANAGE, JSON_ONLY])
@@ -103,7 +103,7 @@ async def change_stream(
     stored = await storage.catalog.change_stream(
         stream, patch.apply, if_match=expected_version(if_match)
     )
-    return _shown(stored, response)
+    return _stream_response(stored, response)
 
 
 @router.delete("/{stream}", dependencies=[MANAGE], status_code=204)

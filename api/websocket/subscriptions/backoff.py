@@ -26,7 +26,7 @@ class RetryBackoff:
         self._pause_ms = limits.PUSH_BACKOFF_MS_MIN
 
     async def wait_and_retry(self, error: MillstreamError) -> bool:
-        """Wait out the backoff and return whether to retry. Raises SocketGone."""
+        """Wait out the backoff and return whether to retry. Raises SocketClosed."""
         if not error.code.retryable:
             return False
         if error.code is not ErrorCode.IN_FLIGHT_LIMIT_REACHED:  # ended by the client's own acks
@@ -36,7 +36,7 @@ class RetryBackoff:
         return True
 
     async def pause(self, reason: str) -> None:
-        """Notify the client that delivery is paused. Raises SocketGone."""
+        """Notify the client that delivery is paused. Raises SocketClosed."""
         if not self._paused_for:
             self._paused_for = reason
             await self._session.send(Paused(self._sub, reason))
@@ -44,7 +44,7 @@ class RetryBackoff:
     async def resume(self, reason: str = STORAGE) -> None:
         """Reset the backoff; notify the client if delivery was paused for this reason.
 
-        Raises SocketGone.
+        Raises SocketClosed.
         """
         self._pause_ms = limits.PUSH_BACKOFF_MS_MIN
         if self._paused_for == reason:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from api.observability.metric_buffers import ProtocolMetrics
-from api.websocket.connection import SocketGone
+from api.websocket.connection import SocketClosed
 from api.websocket.frames import (
     Ack,
     Assigned,
@@ -121,7 +121,7 @@ class GroupSubscription(ShardReaders):
         await self._stop_reading(shards)
         open_ = [shard for shard in shards if not self._is_done(shard)]
         if open_ and self._running:
-            with suppress(SocketGone):
+            with suppress(SocketClosed):
                 await self._send_revoking(open_)
         self._give_up([shard for shard in shards if shard not in open_])
 
@@ -135,7 +135,7 @@ class GroupSubscription(ShardReaders):
             self._positions[place.shard] = offset
             self._committed[place.shard] = offset
         if places and self._running:
-            with suppress(SocketGone):
+            with suppress(SocketClosed):
                 await self._send_assigned([place.shard for place in places])
             self._start_reading(place.shard for place in places)
 
@@ -147,7 +147,7 @@ class GroupSubscription(ShardReaders):
     async def _send_revoked(self, shards: Sequence[int]) -> None:
         if self._running:
             self._announced.difference_update(shards)
-            with suppress(SocketGone):
+            with suppress(SocketClosed):
                 await self._session.send(Revoked(self.name, list(shards)))
 
     def start(self) -> None:
@@ -159,10 +159,10 @@ class GroupSubscription(ShardReaders):
         self._starting = asyncio.create_task(self._start())
 
     async def _start(self) -> None:
-        gone = sorted(self._announced - self._positions.keys())
-        with suppress(SocketGone):
-            if gone:
-                await self._send_revoked(gone)
+        revoked = sorted(self._announced - self._positions.keys())
+        with suppress(SocketClosed):
+            if revoked:
+                await self._send_revoked(revoked)
             if self._positions:
                 await self._send_assigned(sorted(self._positions))
             if self._member.revoking:
@@ -252,7 +252,7 @@ class GroupSubscription(ShardReaders):
         results = await self._commit_together(offsets)
         for ack in acks:
             assert ack.shard is not None
-            with suppress(SocketGone):
+            with suppress(SocketClosed):
                 await self._answer(ack, results[ack.shard])
 
     async def _commit_together(self, offsets: dict[int, int]) -> dict[int, CommitResult]:

@@ -13,7 +13,7 @@ from api.native.problems import error_of
 from api.native.settle_results import count_settled, settled_out
 from api.observability.metric_buffers import ProtocolMetrics
 from api.observability.tracing import RECEIVE, Tracing, contexts_of
-from api.websocket.connection import SocketGone
+from api.websocket.connection import SocketClosed
 from api.websocket.frames import (
     Ack,
     Extend,
@@ -70,7 +70,7 @@ class QueueSubscription:
         "_auto_extend",
         "_backoff",
         "_engine",
-        "_held",
+        "_leased",
         "_paused",
         "_pump",
         "_queue",
@@ -95,7 +95,7 @@ class QueueSubscription:
         self._engine = engine
         self._visibility_timeout_ms = optional_ms(request.visibility_timeout_seconds)
         self._auto_extend = request.auto_extend
-        self._held = LeasedDeliveries[ReceivedMessageOut]()
+        self._leased = LeasedDeliveries[ReceivedMessageOut]()
         self._again: Sequence[Sequence[str]] = ()  # frames that a broken socket lost
         self._verdicts: SerialBatcher[Settling] | None = None
         self._backoff = RetryBackoff(session, self.name)
@@ -126,7 +126,7 @@ class QueueSubscription:
             await end(pump)
 
     async def _deliver_all(self) -> None:
-        """Deliver until cancelled, or until the socket or the queue is gone.
+        """Deliver until cancelled, or until the socket is closed or the queue deleted.
 
         While idle, it keeps as little memory as it can.
         """
@@ -154,13 +154,13 @@ class QueueSubscription:
                 elif messages:
                     await self._deliver(messages)
                 del messages
-        except SocketGone:
+        except SocketClosed:
             return
 
     async def _deliver(self, messages: list[ReceivedMessage]) -> None:
         size_bytes = sum([len(message.body) for message in messages])
         self.credit.take(len(messages), size_bytes)
-        self._held.hold(self._session.next_seq, messages, self._session.wire.shown)
+        self._leased.hold(self._session.next_seq, messages, self._session.wire.message_out)
         self._engine.count.delivered(messages)
         if self._engine.tracing is not None:
             trace = self._engine.tracing.start_span(RECEIVE, "deliver", self._queue.name, b"")
@@ -174,30 +174,30 @@ class QueueSubscription:
         for nth, handles in enumerate(again):
             try:
                 await self._send(handles, 0)
-            except SocketGone:
+            except SocketClosed:
                 self._again = again[nth + 1 :]  # this one is known to the session
                 raise
 
     async def _send(self, handles: Sequence[str], size_bytes: int) -> None:
         seq = self._session.next_seq
-        shown = self._held.again(handles, seq)
-        if not shown:
+        deliveries = self._leased.again(handles, seq)
+        if not deliveries:
             return
         await self._session.deliver(
             self,
             handles,
             size_bytes,
-            lambda number: self._session.wire.encode(Messages(self.name, number, shown)),
+            lambda number: self._session.wire.encode(Messages(self.name, number, deliveries)),
         )
 
     async def _fail(self, error: MillstreamError) -> None:
-        """Report to the client that the queue is gone or forbidden, and end the subscription."""
-        with suppress(SocketGone):
+        """Report to the client that the queue is deleted or forbidden, and end the subscription."""
+        with suppress(SocketClosed):
             await self._session.send_bytes(self._session.wire.failure(error, sub=self.name))
         await self._session.unsubscribe(self)
 
     def arrived(self, what: Sequence[str]) -> None:
-        self._held.arrived(what)
+        self._leased.arrived(what)
 
     def lost(self, what: Sequence[Sequence[str]]) -> None:
         self._again = [*self._again, *what]
@@ -248,12 +248,12 @@ class QueueSubscription:
 
     def _note(self, frame: Settling, settled: Sequence[Settled]) -> None:
         for handle, answer in zip(_handles(frame), settled, strict=True):
-            if (seq := self._held.seq_of(handle)) is not None:
+            if (seq := self._leased.seq_of(handle)) is not None:
                 self._session.confirm(seq)
             if answer.error is None and isinstance(frame, Extend) and answer.visible_at_ms:
-                self._held.extended(handle, answer.visible_at_ms)
+                self._leased.extended(handle, answer.visible_at_ms)
             else:
-                self._held.discard(handle)
+                self._leased.discard(handle)
 
     async def _answer(self, frame: Settling, settled: Sequence[Settled]) -> None:
         try:
@@ -268,7 +268,7 @@ class QueueSubscription:
                     refused.setdefault(answer.error, []).append(handle)
             for code, handles in refused.items():
                 await self._send_refused(code, handles)
-        except SocketGone:
+        except SocketClosed:
             return
 
     async def _send_refused(self, code: ErrorCode, handles: list[str]) -> None:
@@ -283,7 +283,7 @@ class QueueSubscription:
                     error, id_=frame.id, sub=self.name, receipt_handles=list(_handles(frame))
                 )
             )
-        except SocketGone:
+        except SocketClosed:
             return
 
     # Time
@@ -292,7 +292,7 @@ class QueueSubscription:
     def is_due(self) -> bool:
         """Return whether deliveries are held or the queue's definition may have changed."""
         queue = self._engine.catalog.cached_queue(self._queue)
-        return len(self._held) > 0 or queue is None or queue.spec.paused is not self._paused
+        return len(self._leased) > 0 or queue is None or queue.spec.paused is not self._paused
 
     async def tick(self) -> None:
         """Extend expiring deliveries, forget expired ones, and check the queue's definition."""
@@ -300,8 +300,8 @@ class QueueSubscription:
         await self._check_queue()
         if self._auto_extend and self._pump is not None:
             await self._extend(now_ms)
-        for handle in self._held.lapsed(now_ms):
-            self._held.discard(handle)
+        for handle in self._leased.lapsed(now_ms):
+            self._leased.discard(handle)
 
     async def _check_queue(self) -> None:
         try:
@@ -315,7 +315,7 @@ class QueueSubscription:
             return  # the next tick tries again
         if queue.spec.paused is not self._paused and self._pump is not None:
             self._paused = queue.spec.paused
-            with suppress(SocketGone):
+            with suppress(SocketClosed):
                 if self._paused:
                     await self._backoff.pause(QUEUE)
                 else:
@@ -325,7 +325,7 @@ class QueueSubscription:
 
     async def _extend(self, now_ms: int) -> None:
         timeout_ms = self._timeout_ms()
-        ending = self._held.ending(now_ms + timeout_ms // 2)
+        ending = self._leased.ending(now_ms + timeout_ms // 2)
         for start in range(0, len(ending), limits.SETTLEMENTS_MAX):
             handles = ending[start : start + limits.SETTLEMENTS_MAX]
             settlements = [
@@ -342,14 +342,14 @@ class QueueSubscription:
         lost: list[str] = []
         for handle, answer in zip(handles, settled, strict=True):
             if answer.error is None and answer.visible_at_ms:
-                self._held.extended(handle, answer.visible_at_ms)
+                self._leased.extended(handle, answer.visible_at_ms)
             else:
-                self._held.discard(handle)
+                self._leased.discard(handle)
                 lost.append(handle)
         if lost:
             try:
                 await self._send_refused(ErrorCode.RECEIPT_HANDLE_EXPIRED, lost)
-            except SocketGone:
+            except SocketClosed:
                 return
 
     def _timeout_ms(self) -> int:
@@ -362,7 +362,7 @@ class QueueSubscription:
         await self.stop()
         if self._verdicts is not None:
             await self._verdicts.finished()
-        handles = self._held.handles if release else []
+        handles = self._leased.handles if release else []
         for start in range(0, len(handles), _RELEASE_BATCH_MAX):
             batch = handles[start : start + _RELEASE_BATCH_MAX]
             try:

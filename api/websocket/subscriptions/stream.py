@@ -12,7 +12,7 @@ from math import inf
 import msgspec
 
 from api.observability.metric_buffers import ProtocolMetrics
-from api.websocket.connection import SocketGone
+from api.websocket.connection import SocketClosed
 from api.websocket.frames import Gap, Mode, ServerFrame, ShardEnded, Subscribe
 from api.websocket.session import PushSession
 from api.websocket.subscriptions.backoff import RetryBackoff
@@ -162,7 +162,7 @@ class ShardReaders:
                         break
             self._readers.pop(shard, None)
             await self._follow(shard)
-        except SocketGone:
+        except SocketClosed:
             return
         except MillstreamError as error:
             await self._fail(error)
@@ -195,7 +195,7 @@ class ShardReaders:
 
     async def _fail(self, error: MillstreamError) -> None:
         """Report the error to the client and end the subscription."""
-        with suppress(SocketGone):
+        with suppress(SocketClosed):
             await self._session.send_bytes(self._session.wire.failure(error, sub=self.name))
         await self._session.unsubscribe(self)
 
@@ -298,7 +298,7 @@ class StreamSubscription(ShardReaders):
     Each shard is read in order, and after its parents; or one shard alone.
     """
 
-    __slots__ = ("_alone", "_catalog", "_gone", "_parents", "_streams")
+    __slots__ = ("_alone", "_catalog", "_expired", "_parents", "_streams")
 
     def __init__(
         self,
@@ -316,7 +316,7 @@ class StreamSubscription(ShardReaders):
         self._catalog = catalog
         self._alone = request.shard
         self._parents: dict[int, tuple[int, ...]] | None = None  # of shards started while following
-        self._gone: dict[int, int] | None = None  # positions in shards that no longer exist
+        self._expired: dict[int, int] | None = None  # positions in shards that no longer exist
 
     async def open(self, positions: Mapping[int, int], since_ms: int | None) -> None:
         """Seek to these positions, or to a time. Raises ShardNotFound, StreamNotFound."""
@@ -333,7 +333,7 @@ class StreamSubscription(ShardReaders):
         if since_ms is not None:
             positions = await positions_since(self._streams, self._catalog, self._stream, since_ms)
         self._positions = await self._all(stream, positions)
-        self._gone = expired_positions(stream, positions) or None
+        self._expired = expired_positions(stream, positions) or None
 
     async def _all(self, stream: Stream, positions: Mapping[int, int]) -> dict[int, int]:
         return {
@@ -349,23 +349,23 @@ class StreamSubscription(ShardReaders):
 
         The socket may have broken after a shard ended and before its children started.
         """
-        if self._gone is None:
+        if self._expired is None:
             super().start()
         self._running = True
-        if self._gone is not None or FULLY_READ in self._positions.values():
+        if self._expired is not None or FULLY_READ in self._positions.values():
             self._readers[_FOLLOWING] = asyncio.create_task(self._read_on())
 
     async def _read_on(self) -> None:
         try:
-            for shard, offset in (self._gone or {}).items():
+            for shard, offset in (self._expired or {}).items():
                 self._positions[shard] = offset
                 await self._lose(shard)
-            self._gone = None
+            self._expired = None
             self._start_reading(self._positions)
             await self._follow(_FOLLOWING)
         except MillstreamError as error:
             await self._fail(error)
-        except SocketGone:
+        except SocketClosed:
             return
         finally:
             self._readers.pop(_FOLLOWING, None)
@@ -379,7 +379,7 @@ class StreamSubscription(ShardReaders):
         return await super()._recovered(shard, error)
 
     async def _lose(self, shard: int) -> None:
-        """Report a shard that no longer exists as an expired gap. Raises SocketGone.
+        """Report a shard that no longer exists as an expired gap. Raises SocketClosed.
 
         The number of its unread records is no longer known.
         """

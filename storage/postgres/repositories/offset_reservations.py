@@ -61,7 +61,7 @@ class Reservations:
     async def open_log(
         self, log_id: LogId, store_epoch: int, hot_next: int | None, reserve: int, lost: bool = True
     ) -> Reservation | None:
-        """Reserve offsets for the log in this store epoch; None when its queue or stream was deleted.
+        """Reserve offsets for the log in this store epoch; None if its owner was deleted.
 
         `hot_next` is the next offset that the hot store knows, or None when it knows no such log, and `reserve` is how many
         offsets to reserve. The first caller in a store epoch decides; later ones get its decision.

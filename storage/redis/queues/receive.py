@@ -43,7 +43,7 @@ class HotReceive(msgspec.Struct, frozen=True):
 
 
 class ReceivePart(msgspec.Struct, frozen=True, gc=False):
-    """One caller's receive. `abandoned` gets the messages if the caller has disconnected by then."""
+    """One caller's receive. `abandoned` gets the messages if the caller disconnects first."""
 
     messages_max: int
     visibility_timeout_ms: int

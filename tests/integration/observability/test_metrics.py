@@ -16,7 +16,7 @@ from prometheus_client.openmetrics.parser import (
 )
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
-from api.cli.up.programs import PROTOCOLS, _forget_gauges
+from api.cli.up.programs import PROTOCOLS, _remove_gauges
 from api.observability.resource_metrics import OBJECT_METRICS
 from api.observability.store_metrics import STATE_METRICS
 from storage.bootstrap import open_storage
@@ -270,7 +270,7 @@ def test_workers_are_summed_and_killed_ones_stay_counted(redis_url, database_url
         both = [scraped_once(first, 5), scraped_once(second, 5)]
         doomed.kill()
         doomed.wait()
-        _forget_gauges(doomed.pid, directory)
+        _remove_gauges(doomed.pid, directory)
         alone = scraped(second)
         with worker(environment) as (third, _):
             wait_for(third)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.admin import display_formats
-from api.admin.body_preview import SHOWN_BYTES_MAX, BodyForm, escape_misleading, preview, summary
+from api.admin.body_preview import PREVIEW_BYTES_MAX, BodyForm, escape_misleading, preview, summary
 from api.admin.lists import PAGE_ROWS, parse_search, slice_of, sorted_names
 from api.admin.sparklines import sparkline
 
@@ -77,10 +77,10 @@ def test_deeply_nested_json_is_shown_as_text():
 
 
 def test_long_body_is_truncated_and_marked():
-    body = preview("é".encode() * SHOWN_BYTES_MAX)
+    body = preview("é".encode() * PREVIEW_BYTES_MAX)
 
     assert body.cut
-    assert len(body.text.encode()) <= SHOWN_BYTES_MAX
+    assert len(body.text.encode()) <= PREVIEW_BYTES_MAX
 
 
 def test_control_and_bidi_characters_are_escaped():

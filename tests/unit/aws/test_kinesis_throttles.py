@@ -113,8 +113,8 @@ async def test_subscription_is_taken_over_after_settling_time():
     second = subscriptions.open(KEY, SETTLED_S)
 
     assert refused.value.fault.shape == "ResourceInUseException"
-    assert first.taken_over.is_set()
-    assert not second.taken_over.is_set()
+    assert first.superseded.is_set()
+    assert not second.superseded.is_set()
 
 
 async def test_ended_subscriptions_are_forgotten():
@@ -143,4 +143,4 @@ async def test_removing_consumer_ends_its_subscriptions_only():
 
     subscriptions.end_all("stream", "app")
 
-    assert (mine.taken_over.is_set(), other.taken_over.is_set()) == (True, False)
+    assert (mine.superseded.is_set(), other.superseded.is_set()) == (True, False)

@@ -8,7 +8,7 @@ from api.auth.revalidation import SessionRevalidator
 from api.aws.protocol.endpoint import AwsEndpoint, Deployment
 from api.aws.protocol.errors import AwsError
 from api.aws.protocol.request_id import new_request_id
-from api.aws.sqs.actions.receive import _release_if_gone
+from api.aws.sqs.actions.receive import _release_if_disconnected
 from api.aws.sqs.queues.urls import queue_arn, queue_of_arn, queue_of_url, queue_url
 from api.aws.sqs.service import SQS
 from api.errors import ClientDisconnected
@@ -117,6 +117,6 @@ async def test_messages_are_released_when_client_disconnects(messages):
     call = LeavingClient()
 
     with pytest.raises(ClientDisconnected):
-        await _release_if_gone(call, QueueName("orders"), messages)  # type: ignore[arg-type]
+        await _release_if_disconnected(call, QueueName("orders"), messages)  # type: ignore[arg-type]
 
     assert call.released == messages

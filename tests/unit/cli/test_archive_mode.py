@@ -25,7 +25,7 @@ def test_archive_defaults_to_data_directory(tmp_path, with_spark):
     own = resolve_archive_mode(settings(), tmp_path)
     returned_resolve_archive_mode = resolve_archive_mode(settings("s3://bucket/prefix"), tmp_path)
 
-    assert (own.url, own.works, own.remark) == (f"file://{tmp_path}/archive", True, "")
+    assert (own.url, own.works, own.notice) == (f"file://{tmp_path}/archive", True, "")
     assert (returned_resolve_archive_mode.url, returned_resolve_archive_mode.works) == (
         "s3://bucket/prefix",
         True,
@@ -36,14 +36,14 @@ def test_archive_off_is_reported(tmp_path, with_spark):
     decided = resolve_archive_mode(settings("off"), tmp_path)
 
     assert (decided.url, decided.works) == ("off", False)
-    assert decided.remark.startswith("The archive is disabled")
+    assert decided.notice.startswith("The archive is disabled")
 
 
 def test_archive_is_off_without_spark_and_says_why(tmp_path, without_spark):
     decided = resolve_archive_mode(settings(), tmp_path)
 
     assert (decided.url, decided.works) == ("off", False)
-    assert decided.remark == f"The archive is disabled: {NO_SPARK}.\n"
+    assert decided.notice == f"The archive is disabled: {NO_SPARK}.\n"
 
 
 @pytest.mark.parametrize("told", [None, "s3://bucket/prefix"])
@@ -53,4 +53,4 @@ def test_existing_archive_stays_readable_without_spark(tmp_path, without_spark, 
     decided = resolve_archive_mode(settings(told), tmp_path)
 
     assert (decided.url, decided.works) == (told or f"file://{tmp_path}/archive", False)
-    assert NO_SPARK in decided.remark
+    assert NO_SPARK in decided.notice

@@ -264,10 +264,10 @@ def test_progress_lines_are_rate_limited():
 
 def test_repeated_failure_reason_is_reported_once():
     said: list[str] = []
-    setbacks = RetryNotices(said.append)
+    retry_notices = RetryNotices(said.append)
 
     for failure in ("", "no way", "no way", "", "no way", "no room"):
-        setbacks.tell(failure)
+        retry_notices.report(failure)
 
     assert [line.rpartition(": ")[2] for line in said] == ["no way", "no way", "no room"]
 

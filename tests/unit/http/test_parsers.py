@@ -23,7 +23,7 @@ from api.aws.sqs.actions.move_tasks import _decode as read_task_handle
 from api.aws.sqs.pagination import page_of
 from api.aws.sqs.service import SQS
 from api.aws.sqs.shapes import SendMessageBatch
-from api.cli.commands.audit import parse_known
+from api.cli.commands.audit import parse_entry
 from api.errors import HttpError
 from api.http.query import read_query
 from api.native import fields
@@ -83,7 +83,7 @@ def test_opaque_tokens_decode_or_raise_documented_error(text):
     only(could_be_id, text, raises=())
     only(read_arn, text, raises=())
     only(check_name, text, raises=(ValidationFailed,))
-    only(parse_known, text, raises=(ValueError,))
+    only(parse_entry, text, raises=(ValueError,))
 
 
 @given(ANYTHING, ANYTHING)

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import pytest
 
-from api.aws.kinesis.actions.put import _as_placed
+from api.aws.kinesis.actions.put import _with_current_shards
 from api.rest.routes.shards import reshard_stream
 from api.rest.schemas.shard import Reshard, Split
 from storage.domain.errors import OutcomeUnknown, StorageUnavailable
@@ -30,7 +30,7 @@ async def test_append_to_unlisted_shard_is_outcome_unknown():
     placed = Appended(shard=1, offset=0, arrival_ms=0, duplicate=False)
 
     with pytest.raises(OutcomeUnknown):
-        await _as_placed(cast(Any, call), cast(Any, stream), [placed])
+        await _with_current_shards(cast(Any, call), cast(Any, stream), [placed])
 
 
 async def test_completed_reshard_is_outcome_unknown():

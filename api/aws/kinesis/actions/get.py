@@ -112,7 +112,7 @@ async def get_records(call: AwsCall[GetRecords]) -> GetRecordsResult:
     """Read from a position. Repeating the call returns the same records."""
     request = call.request
     position = await _position(call, str(request.shard_iterator))
-    stream, shard = await _place(call, position)
+    stream, shard = await _shard_of_iterator(call, position)
     key, now_s = (stream.stream_id, shard.index), now_ms(call) / 1_000
     shard_limits = process_state(call).shard_limits
     shard_limits.read(key, f"shard {shard_id(shard.index)} in stream {stream.name.name}", now_s)
@@ -122,10 +122,10 @@ async def get_records(call: AwsCall[GetRecords]) -> GetRecordsResult:
     shard_read = await read_on(
         call.storage.streams, stream.name, shard.index, position.offset, records_max=limit
     )
-    return await _told(call, stream, shard, shard_read)
+    return await _records_result(call, stream, shard, shard_read)
 
 
-async def _told(
+async def _records_result(
     call: AwsCall[GetRecords], stream: Stream, shard: Shard, shard_read: ShardRead
 ) -> GetRecordsResult:
     converted = record_page(stream, shard, shard_read.records)
@@ -170,7 +170,9 @@ async def _position(call: AwsCall[GetRecords], text: str) -> ShardIterator:
     return position
 
 
-async def _place(call: AwsCall[GetRecords], position: ShardIterator) -> tuple[Stream, Shard]:
+async def _shard_of_iterator(
+    call: AwsCall[GetRecords], position: ShardIterator
+) -> tuple[Stream, Shard]:
     """Return the iterator's shard, unless the stream was recreated.
 
     Raises AwsError: ResourceNotFound.

@@ -1,6 +1,6 @@
 """PutRecord and PutRecords.
 
-    decode ▶ constraints ▶ the stream's own limits ▶ place each record ▶ one append ▶ an answer for each
+    decode ▶ constraints ▶ the stream's own limits ▶ select each record's shard ▶ one append ▶ an answer for each
 
 A record that the stream would never take refuses the whole call; what fails on its way fails alone.
 """
@@ -27,8 +27,8 @@ from api.aws.kinesis.records.put_results import (
     PutRecordsResultEntry,
     Result,
     number_of,
-    told_ranges,
-    told_results,
+    range_entries,
+    result_entries,
 )
 from api.aws.kinesis.records.record import encryption_of
 from api.aws.kinesis.records.sequence_numbers import read_number
@@ -116,11 +116,11 @@ async def put_record(call: AwsCall[PutRecord]) -> PutRecordResult:
     if isinstance(result, MillstreamError):
         raise translate(result)
     call.metrics.confirmed(1, 0)
-    number = number_of(await _as_placed(call, stream, [result]), result)
+    number = number_of(await _with_current_shards(call, stream, [result]), result)
     return PutRecordResult(shard_id(result.shard), number, encryption_of(stream))
 
 
-def _looks_right(request: PutRecords) -> bool:
+def _is_typical(request: PutRecords) -> bool:
     """Return whether this is a typical valid call, which needs no check of its constraints.
 
     Every record has data, a key of valid length, and no explicit hash key.
@@ -131,16 +131,16 @@ def _looks_right(request: PutRecords) -> bool:
     if request.stream_name is None or not _NAME.fullmatch(request.stream_name):
         return False
     data, keys = [one.data for one in records], [one.partition_key for one in records]
-    if not all(data) or not all(keys) or _has_places(records):
+    if not all(data) or not all(keys) or _has_hash_keys(records):
         return False
     return max(map(len, cast(list[str], keys))) <= KEY_CHARACTERS_MAX and request.stream_id is None
 
 
-def _has_places(entries: Sequence[PutRecordsEntry]) -> bool:
+def _has_hash_keys(entries: Sequence[PutRecordsEntry]) -> bool:
     return [one.explicit_hash_key for one in entries].count(None) != len(entries)
 
 
-@operations.add("PutRecords", PutRecords, Action.STREAM_PUT, fast_validate=_looks_right)
+@operations.add("PutRecords", PutRecords, Action.STREAM_PUT, fast_validate=_is_typical)
 async def put_records(call: AwsCall[PutRecords]) -> PutRecordsResult:
     """Append up to 500 records; each has its own result."""
     request = call.request
@@ -150,10 +150,10 @@ async def put_records(call: AwsCall[PutRecords]) -> PutRecordsResult:
         auto
         or request.dry_run
         or process_state(call).shard_limits.limited
-        or _has_places(request.records or [])
+        or _has_hash_keys(request.records or [])
     ):
         results = await _put(call, stream, request.records or [], bool(request.dry_run), _PATH)
-        entries = told_results(await _as_placed(call, stream, results), results)
+        entries = result_entries(await _with_current_shards(call, stream, results), results)
     else:
         entries = await _put_columns(call, stream)
     failed = sum([one.error_code is not None for one in entries])
@@ -163,16 +163,16 @@ async def put_records(call: AwsCall[PutRecords]) -> PutRecordsResult:
 
 async def _put_columns(call: AwsCall[PutRecords], stream: Stream) -> list[PutRecordsResultEntry]:
     """Append the records of a typical call as columns, with keys alone."""
-    columns = _taken(call.request)
+    columns = _extract_columns(call.request)
     count = len(columns)
     call.metrics.received(count, _check_sizes(stream, columns, _PATH))
     appending = call.storage.streams.append_columns(stream.name, columns)
     del columns  # packed by append_columns
     ranges = await appending
-    return told_ranges(await _as_placed(call, stream, ranges), ranges, count)
+    return range_entries(await _with_current_shards(call, stream, ranges), ranges, count)
 
 
-def _taken(request: PutRecords) -> Columns:
+def _extract_columns(request: PutRecords) -> Columns:
     """Take the records out of the call, which no longer references them.
 
     Raises AwsError for a record without a key.
@@ -198,7 +198,7 @@ async def _put(
     auto = _is_auto(stream)
     if not auto:
         _check_keys(entries, path)
-    records = _placed(entries, auto)
+    records = _to_records(entries, auto)
     columns = Columns([one.data for one in records], [one.key for one in records])
     total = _check_sizes(stream, columns, path)
     if dry:
@@ -216,10 +216,10 @@ def _is_auto(stream: Stream) -> bool:
 def _check_keys(entries: Sequence[PutRecordsEntry], path: str) -> None:
     for nth, entry in enumerate(entries, 1):
         if entry.partition_key is None:
-            place = f"{path.format(nth)}partitionKey"
+            member = f"{path.format(nth)}partitionKey"
             refuse(
                 VALIDATION,
-                f"1 validation error detected: Value null at '{place}' failed to satisfy constraint: "
+                f"1 validation error detected: Value null at '{member}' failed to satisfy constraint: "
                 "Member must not be null",
             )
 
@@ -248,29 +248,33 @@ def _check_sizes(stream: Stream, columns: Columns, path: str) -> int:
     return total
 
 
-def _placed(entries: Sequence[PutRecordsEntry], auto: bool) -> list[Record]:
+def _to_records(entries: Sequence[PutRecordsEntry], auto: bool) -> list[Record]:
     """Convert the entries to records, with a hash key where the partition key does not decide."""
     if auto:
         keys = [(one.data or b"", one.partition_key or "") for one in entries]
         return [Record(data, key, hash_key=secrets.randbelow(RING_SIZE)) for data, key in keys]
-    if not _has_places(entries):
+    if not _has_hash_keys(entries):
         return [Record(one.data or b"", one.partition_key or "") for one in entries]
     return [
-        Record(one.data or b"", one.partition_key or "", hash_key=_place(one.explicit_hash_key))
+        Record(
+            one.data or b"",
+            one.partition_key or "",
+            hash_key=_parse_hash_key(one.explicit_hash_key),
+        )
         for one in entries
     ]
 
 
-def _place(explicit: str | None) -> int | None:
+def _parse_hash_key(explicit: str | None) -> int | None:
     if explicit is None:
         return None
-    place = int(explicit)
-    if place >= RING_SIZE:
+    hash_key = int(explicit)
+    if hash_key >= RING_SIZE:
         raise invalid(
             "Invalid ExplicitHashKey. ExplicitHashKey must be in the range: [0, 2^128-1]. "
             f"Specified value was {explicit}"
         )
-    return place
+    return hash_key
 
 
 def _check_ordering(number: str, now: int) -> None:
@@ -278,14 +282,14 @@ def _check_ordering(number: str, now: int) -> None:
 
     The offsets of a shard are in order anyway.
     """
-    place = read_number(number)
-    if place is None or place.arrival_s > now // 1_000 + 1:
+    parsed = read_number(number)
+    if parsed is None or parsed.arrival_s > now // 1_000 + 1:
         raise invalid(
             f"SequenceNumberForOrdering {number} is not a sequence number of this stream."
         )
 
 
-async def _as_placed(
+async def _with_current_shards(
     call: AwsCall[PutRecord] | AwsCall[PutRecords],
     stream: Stream,
     results: Sequence[Result] | Sequence[AppendedRange],

@@ -69,7 +69,7 @@ class ListShardsResult(OperationOutput):
 async def list_shards(call: AwsCall[ListShards]) -> ListShardsResult:
     """List shards by name, without expired ones."""
     request = call.request
-    stream, chosen, after = await _asked_for(call)
+    stream, chosen, after = await _page_request(call)
     await charge_control_call(call, "ListShards", 1_000, stream)
     limit = min(request.max_results or _LISTED_MAX, _LISTED_MAX)
     shards = [
@@ -85,7 +85,7 @@ async def list_shards(call: AwsCall[ListShards]) -> ListShardsResult:
     return ListShardsResult([shard_out(shard) for shard in page], token)
 
 
-async def _asked_for(call: AwsCall[ListShards]) -> tuple[Stream, ShardFilter | None, str]:
+async def _page_request(call: AwsCall[ListShards]) -> tuple[Stream, ShardFilter | None, str]:
     """Return the stream, the filter, and the shard after which the page begins."""
     request = call.request
     named = request.stream_name is not None or request.stream_arn is not None
@@ -153,16 +153,16 @@ async def split_shard(call: AwsCall[SplitShard]) -> None:
     request = call.request
     stream = await _to_reshard(call, "SplitShard", 5)
     shard = await shard_of(call, stream, str(request.shard_to_split))
-    place = int(request.new_starting_hash_key or 0)
+    hash_key = int(request.new_starting_hash_key or 0)
     _check_open(shard, stream)
-    if not shard.first_hash_key + 1 < place < shard.last_hash_key:
+    if not shard.first_hash_key + 1 < hash_key < shard.last_hash_key:
         raise invalid(
-            f"NewStartingHashKey {place} used in SplitShard() on shard {shard_id(shard.index)} in stream "
+            f"NewStartingHashKey {hash_key} used in SplitShard() on shard {shard_id(shard.index)} in stream "
             f"{stream.name.name} under account {await call.account_id()} is not both greater than one plus "
             f"the shard's StartingHashKey {shard.first_hash_key} and less than the shard's EndingHashKey "
             f"{shard.last_hash_key}."
         )
-    await _reshard(call.storage.streams.split(stream.name, shard.index, place))
+    await _reshard(call.storage.streams.split(stream.name, shard.index, hash_key))
 
 
 @operations.add("MergeShards", MergeShards, Action.STREAM_MANAGE)

@@ -99,7 +99,7 @@ async def _events(
     ends_s, arrival_ms, wait_s = clock() + LIFETIME_S, 0, 0.0
     try:
         while clock() < ends_s:
-            shard_read = await _read_unless_taken(
+            shard_read = await _read_until_superseded(
                 call,
                 stream=stream,
                 shard=shard,
@@ -131,7 +131,7 @@ async def _events(
         subscription.ended = True  # stays in the registry until SETTLED_S has passed
 
 
-async def _read_unless_taken(
+async def _read_until_superseded(
     call: AwsCall[SubscribeToShard],
     *,
     stream: Stream,
@@ -154,7 +154,7 @@ async def _read_unless_taken(
             wait_ms=round(wait_s * limits.SECOND_MS),
         )
     )
-    takeover = asyncio.create_task(subscription.taken_over.wait())
+    takeover = asyncio.create_task(subscription.superseded.wait())
     try:
         await asyncio.wait([reading, takeover], return_when=asyncio.FIRST_COMPLETED)
         if takeover.done():

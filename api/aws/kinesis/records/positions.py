@@ -31,7 +31,7 @@ async def offset_at(
     timestamp: float | None,
 ) -> int:
     """Return the offset of a position. Raises AwsError: InvalidArgument."""
-    _check_given(kind, number, timestamp)
+    _check_parameters(kind, number, timestamp)
     streams = call.storage.streams
     match kind:
         case "TRIM_HORIZON":
@@ -45,14 +45,14 @@ async def offset_at(
             return await _at_number(call, stream, shard, cast(str, number), behind)
 
 
-def _check_given(kind: str, number: str | None, timestamp: float | None) -> None:
+def _check_parameters(kind: str, number: str | None, timestamp: float | None) -> None:
     if (kind in _OF_NUMBERS) is not (number is not None):
-        raise invalid(_not_given(kind, "startingSequenceNumber", number is None))
+        raise invalid(_parameter_message(kind, "startingSequenceNumber", number is None))
     if (kind == "AT_TIMESTAMP") is not (timestamp is not None):
-        raise invalid(_not_given(kind, "timestampInMillis", timestamp is None))
+        raise invalid(_parameter_message(kind, "timestampInMillis", timestamp is None))
 
 
-def _not_given(kind: str, parameter: str, missing: bool) -> str:
+def _parameter_message(kind: str, parameter: str, missing: bool) -> str:
     if missing:
         return (
             f"Must either specify {parameter} parameter for iterator of type {kind}. "
@@ -81,23 +81,23 @@ async def _first_since(call: AwsCall[Any], stream: Stream, shard: Shard, timesta
 async def _at_number(
     call: AwsCall[Any], stream: Stream, shard: Shard, number: str, behind: bool
 ) -> int:
-    place = read_number(number)
+    parsed = read_number(number)
     opened_s = shard.opened_at_ms // SECOND_MS
-    if place is None:
+    if parsed is None:
         raise await _foreign(call, stream, shard, number)
-    if place.shard != shard.index:
+    if parsed.shard != shard.index:
         raise invalid(
-            f"Invalid StartingSequenceNumber. It encodes {shard_id(place.shard)}, "
+            f"Invalid StartingSequenceNumber. It encodes {shard_id(parsed.shard)}, "
             f"while it was used in a call to a shard with {shard_id(shard.index)}"
         )
-    if place.offset == OFFSET_MAX and place.opened_s == opened_s - 1:
+    if parsed.offset == OFFSET_MAX and parsed.opened_s == opened_s - 1:
         return 0  # the position before the first record: `number_before`
     tip = await _tip(call.storage.streams, stream, shard)
-    if place.offset == OFFSET_MAX and not shard.is_open:
+    if parsed.offset == OFFSET_MAX and not shard.is_open:
         return tip
-    if place.opened_s != opened_s or place.offset > tip:
+    if parsed.opened_s != opened_s or parsed.offset > tip:
         raise await _foreign(call, stream, shard, number)
-    return min(tip, place.offset + behind)
+    return min(tip, parsed.offset + behind)
 
 
 async def _foreign(call: AwsCall[Any], stream: Stream, shard: Shard, number: str) -> AwsError:

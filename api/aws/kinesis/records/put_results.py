@@ -29,7 +29,7 @@ def number_of(stream: Stream, placed: Appended) -> str:
     return sequence_number(opened_ms, placed.shard, placed.offset, placed.arrival_ms)
 
 
-def told_results(stream: Stream, results: Sequence[Result]) -> list[PutRecordsResultEntry]:
+def result_entries(stream: Stream, results: Sequence[Result]) -> list[PutRecordsResultEntry]:
     """Convert the results of records that were appended one by one."""
     return [
         PutRecordsResultEntry(number_of(stream, one), shard_id(one.shard))
@@ -39,15 +39,17 @@ def told_results(stream: Stream, results: Sequence[Result]) -> list[PutRecordsRe
     ]
 
 
-def told_ranges(
+def range_entries(
     stream: Stream, ranges: Sequence[AppendedRange], count: int
 ) -> list[PutRecordsResultEntry]:
     """Convert the results of records that were appended in ranges; `count` is that of all."""
     if len(ranges) == 1:
-        return _told_range(stream, ranges[0])
+        return _entries_of_range(stream, ranges[0])
     entries = [_MISSING] * count
     for appended in ranges:
-        for number, entry in zip(appended.numbers, _told_range(stream, appended), strict=True):
+        for number, entry in zip(
+            appended.numbers, _entries_of_range(stream, appended), strict=True
+        ):
             entries[number] = entry
     return entries
 
@@ -55,7 +57,7 @@ def told_ranges(
 _MISSING = PutRecordsResultEntry()
 
 
-def _told_range(stream: Stream, appended: AppendedRange) -> list[PutRecordsResultEntry]:
+def _entries_of_range(stream: Stream, appended: AppendedRange) -> list[PutRecordsResultEntry]:
     """Convert one range: neighbours that arrived together have numbers one step apart."""
     count = len(appended.numbers)
     if appended.error is not None:

@@ -86,15 +86,15 @@ def number_before(opened_ms: int, shard: int) -> str:
 def read_number(text: str) -> SequenceNumberFields | None:
     """Parse a number; None for one that this service cannot have created."""
     number = int(text)
-    place = SequenceNumberFields(
+    fields = SequenceNumberFields(
         number >> _OPENED & _SECONDS_MASK,
         number >> _INDEX & _INDEX_MASK,
         number >> _OFFSET & 2**64 - 1,
         number >> _ARRIVAL & _SECONDS_MASK,
     )
     again = _number(
-        place.opened_s * SECOND_MS, place.shard, place.offset, place.arrival_s * SECOND_MS
+        fields.opened_s * SECOND_MS, fields.shard, fields.offset, fields.arrival_s * SECOND_MS
     )
-    if number.bit_length() != _BITS or number != again or place.offset > OFFSET_MAX:
+    if number.bit_length() != _BITS or number != again or fields.offset > OFFSET_MAX:
         return None
-    return place
+    return fields

@@ -25,8 +25,8 @@ async def append_throttled(
     now_s = now_ms(call) / 1_000
     results: list[Result] = []
     for record in records:
-        place = hash_key(record.key) if record.hash_key is None else record.hash_key
-        shard = next(one for one in stream.open_shards if one.takes(place))
+        position = hash_key(record.key) if record.hash_key is None else record.hash_key
+        shard = next(one for one in stream.open_shards if one.takes(position))
         fits = shard_limits.write((stream.stream_id, shard.index), record.size_bytes, now_s)
         results.append(_ADMITTED if fits else _too_fast(shard, stream))
     admitted = [nth for nth, one in enumerate(results) if one is _ADMITTED]

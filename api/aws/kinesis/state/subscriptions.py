@@ -20,14 +20,14 @@ Key = tuple[str, str, int]
 
 
 class ShardSubscription:
-    """A streaming call. `taken_over` is set by the call that ends it."""
+    """A streaming call. `superseded` is set by the call that ends it."""
 
-    __slots__ = ("ended", "since_s", "taken_over")
+    __slots__ = ("ended", "since_s", "superseded")
 
     def __init__(self, since_s: float) -> None:
         self.since_s = since_s
         self.ended = False
-        self.taken_over = asyncio.Event()
+        self.superseded = asyncio.Event()
 
 
 class Subscriptions:
@@ -38,14 +38,14 @@ class Subscriptions:
 
     def open(self, key: Key, now_s: float) -> ShardSubscription:
         """Open a subscription, which ends its predecessor. Raises AwsError: ResourceInUse."""
-        self._forget(now_s)
+        self._evict(now_s)
         before = self._last.get(key)
         if before is not None and now_s < before.since_s + SETTLED_S:
             refuse(RESOURCE_IN_USE, "Another active subscription exists for this consumer.")
         if before is None and len(self._last) >= SUBSCRIPTIONS_MAX:
             refuse(RESOURCE_IN_USE, "This process has reached its limit of subscriptions.")
         if before is not None:
-            before.taken_over.set()
+            before.superseded.set()
         opened = self._last[key] = ShardSubscription(now_s)
         self._last.move_to_end(key)
         return opened
@@ -54,12 +54,12 @@ class Subscriptions:
         """End every subscription of a deregistered consumer."""
         for key, subscription in self._last.items():
             if key[:2] == (stream_id, consumer):
-                subscription.taken_over.set()
+                subscription.superseded.set()
 
-    def _forget(self, now_s: float) -> None:
+    def _evict(self, now_s: float) -> None:
         """Drop the oldest ended subscriptions.
 
-        A live one delays those behind it by a few minutes at most. One whose client was gone before its first event never ends,
+        A live one delays those behind it by a few minutes at most. One whose client disconnected before its first event never ends,
         and is dropped by its age.
         """
         while self._last:

@@ -15,7 +15,7 @@ Plain: TypeAlias = Any
 
 _DEPTH_MAX = 16  # twice as deep as any shape
 _TIME = 1
-_KNOWN_TO_THE_LIBRARY = (
+_LIBRARY_TAGS = (
     0, 2, 3, 4, 5, 25, 28, 29, 30, 35, 36, 37, 52, 54, 100, 256, 258, 260, 261, 1004, 43000,
 )  # fmt: skip
 
@@ -34,7 +34,7 @@ def _seconds(value: Any, _: bool) -> float:
     return value / 1000 if isinstance(value, int) else value
 
 
-_MEANINGS = {**dict.fromkeys(_KNOWN_TO_THE_LIBRARY, _refuse), _TIME: _seconds}
+_MEANINGS = {**dict.fromkeys(_LIBRARY_TAGS, _refuse), _TIME: _seconds}
 
 
 def loads(encoded: bytes) -> Plain:

@@ -50,12 +50,12 @@ async def change_message_visibility_batch(
     entries = named_entries(call.request.entries, _ENTRY)
     changes: dict[str, Settlement] = {}
     refused = []
-    for place, (name, entry) in enumerate(entries, 1):
+    for number, (name, entry) in enumerate(entries, 1):
         if not entry.receipt_handle:
-            raise missing(f"{_ENTRY}.{place}.ReceiptHandle")
+            raise missing(f"{_ENTRY}.{number}.ReceiptHandle")
         try:
             if entry.visibility_timeout is None:
-                raise missing(f"{_ENTRY}.{place}.VisibilityTimeout")
+                raise missing(f"{_ENTRY}.{number}.VisibilityTimeout")
             changes[name] = _settlement(entry.receipt_handle, entry.visibility_timeout)
         except AwsError as error:
             refused.append(failed(name, error))

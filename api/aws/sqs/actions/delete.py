@@ -50,9 +50,9 @@ async def delete_message_batch(call: AwsCall[DeleteMessageBatch]) -> DeleteMessa
     queue = await queue_at(call, call.request.queue_url)
     entries = named_entries(call.request.entries, _ENTRY)
     handles: dict[str, str] = {}
-    for place, (name, entry) in enumerate(entries, 1):
+    for number, (name, entry) in enumerate(entries, 1):
         if not entry.receipt_handle:
-            raise missing(f"{_ENTRY}.{place}.ReceiptHandle")
+            raise missing(f"{_ENTRY}.{number}.ReceiptHandle")
         handles[name] = entry.receipt_handle
     settled = await _delete(call, queue, list(handles.values()))
     successful, refused = [], []

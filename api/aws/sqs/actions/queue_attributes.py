@@ -8,7 +8,7 @@ from api.aws.sqs.call_helpers import arns_of, queue_at
 from api.aws.sqs.errors import missing, required
 from api.aws.sqs.queues.attributes import POLICY, apply_attributes
 from api.aws.sqs.queues.policies import check_honoured
-from api.aws.sqs.queues.queue_attributes import check_names, told_attributes, wants_counts
+from api.aws.sqs.queues.queue_attributes import check_names, selected_attributes, wants_counts
 from api.aws.sqs.queues.redrive_target import check_redrive_target
 from api.aws.sqs.shapes import AttributeMap, Names
 from storage.domain.access.permissions import Action
@@ -36,7 +36,7 @@ async def get_queue_attributes(call: AwsCall[GetQueueAttributes]) -> GetQueueAtt
     names = call.request.attribute_names or []
     check_names(names)
     stats = await call.storage.queues.stats(queue.name) if wants_counts(names) else None
-    attributes = told_attributes(queue, stats, names, await arns_of(call))
+    attributes = selected_attributes(queue, stats, names, await arns_of(call))
     return GetQueueAttributesResult(attributes or None)
 
 

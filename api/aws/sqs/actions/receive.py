@@ -69,7 +69,7 @@ async def receive_message(call: AwsCall[ReceiveMessage]) -> ReceiveMessageResult
         attempt_id=request.receive_request_attempt_id or "",
     )
     if messages or wait_ms:
-        await _release_if_gone(call, queue.name, messages)
+        await _release_if_disconnected(call, queue.name, messages)
     call.metrics.delivered(messages)
     if not messages:
         return ReceiveMessageResult()
@@ -130,7 +130,7 @@ def _optional_ms(seconds: int | None) -> int | None:
     return None if seconds is None else seconds * limits.SECOND_MS
 
 
-async def _release_if_gone(
+async def _release_if_disconnected(
     call: AwsCall[ReceiveMessage], name: QueueName, messages: Sequence[ReceivedMessage]
 ) -> None:
     """Release the messages immediately if the client has disconnected.

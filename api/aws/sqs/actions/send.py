@@ -7,7 +7,7 @@ from api.aws.sqs.errors import BATCH_REQUEST_TOO_LONG, refuse, required
 from api.aws.sqs.messages.batches import failed, named_entries
 from api.aws.sqs.messages.message import (
     Digests,
-    check_batch_words,
+    check_batch_ids,
     digests_of,
     new_message,
     sequence_number,
@@ -62,7 +62,7 @@ async def send_message_batch(call: AwsCall[SendMessageBatch]) -> SendMessageBatc
     entries = named_entries(request.entries, _ENTRY)
     _check_size(entries)
     if queue.spec.type is QueueType.FIFO:
-        check_batch_words([entry for _, entry in entries], queue)
+        check_batch_ids([entry for _, entry in entries], queue)
     messages: dict[str, tuple[NewMessage, SendMessageEntry]] = {}
     refused: list[BatchResultErrorEntry] = []
     for name, entry in entries:

@@ -42,7 +42,7 @@ def named_entries(entries: Sequence[E] | None, kind: str) -> list[tuple[str, E]]
             f"Maximum number of entries per request are {ENTRIES_MAX}. "
             f"You have sent {len(entries)}.",
         )
-    named = [(_id_of(entry, kind, place), entry) for place, entry in enumerate(entries, 1)]
+    named = [(_id_of(entry, kind, number), entry) for number, entry in enumerate(entries, 1)]
     seen: set[str] = set()
     for name, _ in named:
         if name in seen:
@@ -51,9 +51,9 @@ def named_entries(entries: Sequence[E] | None, kind: str) -> list[tuple[str, E]]
     return named
 
 
-def _id_of(entry: BatchEntry, kind: str, place: int) -> str:
+def _id_of(entry: BatchEntry, kind: str, number: int) -> str:
     if entry.id is None:
-        raise missing(f"{kind}.{place}.Id")
+        raise missing(f"{kind}.{number}.Id")
     if not _ID.fullmatch(entry.id):
         refuse(
             INVALID_BATCH_ENTRY_ID,

@@ -27,7 +27,7 @@ from api.aws.sqs.messages.message_attributes import (
     attribute_values,
     attributes_to_headers,
     chosen,
-    headers_to_tell,
+    representable_headers,
     system_attributes_to_headers,
     text_of,
     trace_to_headers,
@@ -47,7 +47,7 @@ FIRST_SEQUENCE_NUMBER = 10**19
 ALL = "All"
 
 # "alphanumeric characters and punctuation", 1 to 128
-_WORD = re.compile(r"[!-~]{1,128}")
+_ID = re.compile(r"[!-~]{1,128}")
 
 
 class Digests(NamedTuple):
@@ -58,7 +58,7 @@ class Digests(NamedTuple):
     system: str | None
 
 
-def check_batch_words(entries: Iterable[MessageFields], queue: Queue) -> None:
+def check_batch_ids(entries: Iterable[MessageFields], queue: Queue) -> None:
     """Raise AwsError if any entry of a FIFO batch lacks its group or deduplication id.
 
     Then no entry of the batch is accepted.
@@ -93,7 +93,7 @@ def new_message(
         request.delay_seconds,
     )
     if group is not None or dedup_id is not None or queue.spec.type is QueueType.FIFO:
-        _check_words(group, dedup_id, queue)
+        _check_ids(group, dedup_id, queue)
     if delay_seconds is not None:
         _check_delay(delay_seconds, queue)
         if queue.spec.type is QueueType.FIFO:  # 0 means the queue's own delay
@@ -117,24 +117,24 @@ def new_message(
     return message
 
 
-def _check_words(group: str | None, dedup_id: str | None, queue: Queue) -> None:
+def _check_ids(group: str | None, dedup_id: str | None, queue: Queue) -> None:
     fifo = queue.spec.type is QueueType.FIFO
     if fifo and not group:
         raise missing("MessageGroupId")
     if group is not None:
-        _check_word("MessageGroupId", group)
+        _check_id("MessageGroupId", group)
     if dedup_id is not None:
         if not fifo:
             raise wrong_queue_type("MessageDeduplicationId", dedup_id)
-        _check_word("MessageDeduplicationId", dedup_id)
+        _check_id("MessageDeduplicationId", dedup_id)
     elif fifo and not queue.spec.deduplicate_by_content:
         raise no_deduplication()
 
 
-def _check_word(parameter: str, word: str) -> None:
-    if not _WORD.fullmatch(word):
+def _check_id(parameter: str, value: str) -> None:
+    if not _ID.fullmatch(value):
         reason = f"{parameter} can only include alphanumeric and punctuation characters. 1 to 128 in length."
-        raise invalid_value(parameter, word[:256], reason)
+        raise invalid_value(parameter, value[:256], reason)
 
 
 def _check_delay(delay_seconds: int, queue: Queue) -> None:
@@ -184,7 +184,7 @@ def received_message(
         body = returned_body.decode()
     headers: Headers = ()
     if attribute_names and message.headers:
-        headers = chosen(headers_to_tell(message.headers), attribute_names)
+        headers = chosen(representable_headers(message.headers), attribute_names)
     return Message(
         message_id=message.message_id,
         receipt_handle=message.receipt_handle,

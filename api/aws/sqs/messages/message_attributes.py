@@ -157,7 +157,7 @@ def is_name(name: str) -> bool:
     )
 
 
-def headers_to_tell(headers: Headers) -> Headers:
+def representable_headers(headers: Headers) -> Headers:
     """Return the headers that SQS can represent, each with its SQS type."""
     if not headers:
         return ()

@@ -48,7 +48,7 @@ _SSE = "SqsManagedSseEnabled"
 _THROUGHPUT = "FifoThroughputLimit"
 _PER_QUEUE, _PER_GROUP = "perQueue", "perMessageGroupId"
 _SCOPES = {"queue": DedupScope.QUEUE, "messageGroup": DedupScope.GROUP}
-_SCOPE_WORDS = {scope: word for word, scope in _SCOPES.items()}
+_SCOPE_VALUES = {scope: word for word, scope in _SCOPES.items()}
 
 
 class Attribute(NamedTuple):
@@ -109,7 +109,7 @@ def read_attributes(spec: QueueSpec, arns: Arns) -> dict[str, str]:
 def first_difference(spec: QueueSpec, attributes: Mapping[str, str], arns: Arns) -> str | None:
     """Return the first attribute that differs from the specification. Raises AwsError."""
     for name, text in attributes.items():
-        if name == FIFO_QUEUE and _truth(name, text) is not (spec.type is QueueType.FIFO):
+        if name == FIFO_QUEUE and _parse_boolean(name, text) is not (spec.type is QueueType.FIFO):
             return name
         if apply_attributes(spec, {name: text}, arns) != spec:
             return name
@@ -128,14 +128,14 @@ def _number(name: str, text: str, low: int, high: int) -> int:
     return int(text)
 
 
-def _truth(name: str, text: str) -> bool:
+def _parse_boolean(name: str, text: str) -> bool:
     word = text.lower()
     if word not in ("true", "false"):
         bad_value(name)
     return word == "true"
 
 
-def _word(truth: bool) -> str:
+def _format_boolean(truth: bool) -> str:
     return "true" if truth else "false"
 
 
@@ -157,13 +157,13 @@ def _write_size(spec: QueueSpec, text: str, _: Arns) -> QueueSpec:
 
 
 def _write_fifo(spec: QueueSpec, text: str, _: Arns) -> QueueSpec:
-    if not _truth(FIFO_QUEUE, text):
+    if not _parse_boolean(FIFO_QUEUE, text):
         bad_value(FIFO_QUEUE, "Modifying queue type is not supported.")
     return spec
 
 
 def _write_by_content(spec: QueueSpec, text: str, _: Arns) -> QueueSpec:
-    return replace(spec, deduplicate_by_content=_truth("ContentBasedDeduplication", text))
+    return replace(spec, deduplicate_by_content=_parse_boolean("ContentBasedDeduplication", text))
 
 
 def _write_scope(spec: QueueSpec, text: str, _: Arns) -> QueueSpec:
@@ -201,7 +201,7 @@ def _write_kms_reuse(spec: QueueSpec, text: str, _: Arns) -> QueueSpec:
 
 
 def _write_sse(spec: QueueSpec, text: str, _: Arns) -> QueueSpec:
-    if _truth(_SSE, text):
+    if _parse_boolean(_SSE, text):
         return annotated(annotated(spec, _SSE, None), _KMS_KEY, None)
     return annotated(spec, _SSE, "false")
 
@@ -218,10 +218,10 @@ ATTRIBUTES: dict[str, Attribute] = {
         lambda spec, _: "true" if spec.type is QueueType.FIFO else None, _write_fifo
     ),
     "ContentBasedDeduplication": Attribute(
-        lambda spec, _: _word(spec.deduplicate_by_content), _write_by_content, True
+        lambda spec, _: _format_boolean(spec.deduplicate_by_content), _write_by_content, True
     ),
     "DeduplicationScope": Attribute(
-        lambda spec, _: _SCOPE_WORDS[spec.dedup_scope], _write_scope, True
+        lambda spec, _: _SCOPE_VALUES[spec.dedup_scope], _write_scope, True
     ),
     _THROUGHPUT: Attribute(
         lambda spec, _: annotation(spec, _THROUGHPUT) or _PER_QUEUE, _write_throughput, True

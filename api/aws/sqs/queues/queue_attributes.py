@@ -32,7 +32,7 @@ def wants_counts(names: Sequence[str]) -> bool:
     return any(name == ALL or name in COUNTS for name in names)
 
 
-def told_attributes(
+def selected_attributes(
     queue: Queue, stats: QueueStats | None, names: Sequence[str], arns: Arns
 ) -> dict[str, str]:
     """Return the named attributes that are set; `stats` is required if counts are among them."""

@@ -30,7 +30,7 @@ _PERMISSIONS = {
     "denyAll": RedrivePermission.DENY_ALL,
     "byQueue": RedrivePermission.BY_QUEUE,
 }
-_WORDS = {permission: word for word, permission in _PERMISSIONS.items()}
+_PERMISSION_VALUES = {permission: word for word, permission in _PERMISSIONS.items()}
 
 
 def read_redrive_policy(spec: QueueSpec, arns: Arns) -> str | None:
@@ -96,7 +96,7 @@ def read_redrive_allow_policy(spec: QueueSpec, arns: Arns) -> str | None:
     allow = spec.redrive_allow
     if allow == RedriveAllow():
         return annotation(spec, REDRIVE_ALLOW_POLICY)
-    policy: dict[str, Any] = {"redrivePermission": _WORDS[allow.permission]}
+    policy: dict[str, Any] = {"redrivePermission": _PERMISSION_VALUES[allow.permission]}
     if allow.sources:
         policy["sourceQueueArns"] = [arns.of(source) for source in allow.sources]
     return _text(policy)
