@@ -61,7 +61,7 @@ def _spelled(moment):
 
 def test_hot_and_archived_records_are_read_in_partitions(spark, stream, settings):
     stream.put(range(100))
-    stream.archive(settings)
+    stream.archive_stream(settings)
     stream.put(range(100, 150))
 
     frame = read(spark, stream, recordsPerPartition="20")
@@ -99,7 +99,7 @@ def test_batch_reads_between_offsets_and_from_given_shards(spark, stream):
 
 def test_batch_reads_between_times(spark, stream, settings):
     stream.put(range(10))
-    stream.archive(settings)
+    stream.archive_stream(settings)
     between = moment()
     stream.put(range(10, 20))
     after = moment()

@@ -58,7 +58,7 @@ def run(spark, stream, checkpoint, **options):
 
 def test_runs_from_checkpoint_read_each_record_once(spark, stream, checkpoint, settings):
     stream.put(range(50))
-    stream.archive(settings)
+    stream.archive_stream(settings)
     first = run(spark, stream, checkpoint, startingOffsets="earliest", maxRecordsPerTrigger="20")
     stream.put(range(50, 80))
     second = run(spark, stream, checkpoint, startingOffsets="earliest", maxRecordsPerTrigger="20")
