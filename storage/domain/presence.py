@@ -20,11 +20,26 @@ class ProcessRole(StrEnum):
     WORKER = "worker"
 
 
+class FailingObject(msgspec.Struct, frozen=True):
+    """An object that a task of a process could not serve; the task continues with the others.
+
+    `object` names it, as in `queues/orders`. `since_ms`: its first failure since the last success.
+    """
+
+    task: str
+    object: str
+    reason: str
+    since_ms: int
+    visited_at_ms: int
+    failures: int = 1
+
+
 class ProcessSeen(msgspec.Struct, frozen=True, kw_only=True):
     """A process as it last published itself. `id` is unique to this run of it.
 
     A restart has another id. `sockets` are open connections, `sessions` those of clients, of which some may be
-    disconnected temporarily.
+    disconnected temporarily. `failing`: the objects that its tasks cannot serve, the longest failing first;
+    PRESENCE_FAILING_MAX at most.
     """
 
     id: str
@@ -37,6 +52,7 @@ class ProcessSeen(msgspec.Struct, frozen=True, kw_only=True):
     sockets: int = 0
     sessions: int = 0
     seen_at_ms: int = 0
+    failing: tuple[FailingObject, ...] = ()
 
 
 class SubscriptionSeen(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,6 +1,6 @@
 """Limits of maintenance."""
 
-from storage.domain.units import MINUTE_MS
+from storage.domain.units import MINUTE_MS, SECOND_MS
 
 # Maintenance
 REPAIR_ATTEMPTS_MAX = 8  # times one call may find its log not ready before it fails
@@ -8,3 +8,15 @@ MAINTENANCE_TASK_MS_MAX = (
     5 * MINUTE_MS
 )  # one round of a maintenance task; the remaining work waits for the next
 TOMBSTONE_MS = 10 * MINUTE_MS  # ten times the maximum age of any cache
+
+# Objects that fail by themselves
+ISOLATION_BACKOFF_MS = SECOND_MS  # after the first failure; doubled with each further one
+ISOLATION_BACKOFF_DOUBLINGS_MAX = 9  # up to four minutes between visits
+ISOLATED_FAILURES_MAX = (
+    1_000  # objects whose failures a process remembers; beyond it the oldest is evicted
+)
+ISOLATED_FAILURE_AGE_MS = (
+    15 * MINUTE_MS
+)  # a failing object that was not visited for this long was deleted
+ISOLATED_STORE_FAILURES_MAX = 3  # objects in a row for which the store failed, until a round ends
+ISOLATED_REASON_CHARACTERS_MAX = 500
