@@ -4,10 +4,9 @@
   "jwks_url": "https://login.example.com/keys", "namespace": "default", "roles_claim": "groups"}]
 """
 
-from urllib.parse import urlsplit
-
 import msgspec
 
+from storage.domain.access.egress import parse_url
 from storage.domain.access.permissions import Role
 from storage.domain.errors import ValidationFailed
 from storage.domain.names import check_name
@@ -66,12 +65,11 @@ def _check_namespace(namespace: str) -> None:
 
 def _check_url(url: str) -> None:
     try:
-        split = urlsplit(url)
-        _ = split.port
+        parsed = parse_url(url)
     except ValueError:
         raise ValueError("jwks_url is not a valid URL") from None
-    is_local = split.scheme == "http" and split.hostname in _LOOPBACK
-    if not split.hostname or split.username is not None:
+    is_local = parsed.scheme == "http" and parsed.host in _LOOPBACK
+    if not parsed.host or parsed.userinfo:
         raise ValueError("jwks_url must have a host and no credentials")
-    if split.scheme != "https" and not is_local:
+    if parsed.scheme != "https" and not is_local:
         raise ValueError("jwks_url must use https, except on loopback")

@@ -16,6 +16,7 @@ import socket
 from collections.abc import Callable, Iterable, Sequence
 
 import httpx
+from msgspec.structs import replace
 
 from consumers.webhooks.delivery_log import DeliveryLogWriter
 from consumers.webhooks.endpoint import DeliveryObserver, Endpoint
@@ -29,7 +30,7 @@ from storage.domain import limits
 from storage.domain.access.egress import Egress
 from storage.domain.clock import Clock, SystemClock
 from storage.domain.errors import MillstreamError, StaleGeneration
-from storage.domain.webhooks import LeasedWebhook, SourceKind
+from storage.domain.webhooks import DisabledReason, LeasedWebhook, SourceKind
 
 logger = logging.getLogger(__name__)
 
@@ -120,6 +121,9 @@ class Deliverer:
                 except MillstreamError as error:
                     logger.warning("heartbeat_failed", extra={"reason": error.detail})
                     await self._stop_what_has_run_out()
+                except Exception:  # the webhooks that are served must not end with one round
+                    logger.exception("heartbeat_failed")
+                    await self._stop_what_has_run_out()
                 await asyncio.sleep(_BEAT_S)
         finally:
             await end(writing)
@@ -159,7 +163,23 @@ class Deliverer:
             await self._stop(surplus)
         elif missing > 0:
             for served in await self._storage.deliveries.claim(self.name, missing):
-                self._begin(served)
+                await self._begin_or_disable(served)
+
+    async def _begin_or_disable(self, served: LeasedWebhook) -> None:
+        """Serve a webhook; disable one that cannot be started, so that it affects no other.
+
+        Raises StorageUnavailable.
+        """
+        try:
+            self._begin(served)
+        except Exception as error:
+            webhook = served.webhook
+            logger.exception("webhook_start_failed", extra={"webhook": str(webhook.name)})
+            failure = f"The webhook could not be started: {error!r}"
+            health = replace(
+                webhook.health, last_failure=failure, last_failure_at_ms=self._clock.now_ms()
+            )
+            await self._storage.deliveries.disable(served.lease, DisabledReason.INVALID, health)
 
     def _begin(self, served: LeasedWebhook) -> None:
         sender = Sender(

@@ -16,7 +16,7 @@ from storage.bootstrap import Storage
 from storage.domain import limits
 from storage.domain.access.egress import Egress
 from storage.domain.clock import Clock, SystemClock
-from storage.domain.errors import MillstreamError, WebhookBusy
+from storage.domain.errors import MillstreamError, ValidationFailed, WebhookBusy
 from storage.domain.names import QueueName, WebhookName
 from storage.domain.webhooks import (
     Attempt,
@@ -112,15 +112,25 @@ class Requested:
         if self._in_flight >= limits.WEBHOOK_MANUAL_DELIVERY_CONCURRENCY_MAX:
             raise WebhookBusy
         self._in_flight += 1
-        sender = Sender(
-            served=served,
-            egress=self._egress,
-            clock=self._clock,
-            tls=self._tls,
-            resolver=self._resolver,
-        )
         try:
-            yield sender
+            sender = self._new_sender(served)
+            try:
+                yield sender
+            finally:
+                await sender.close()
         finally:
             self._in_flight -= 1
-            await sender.close()
+
+    def _new_sender(self, served: LeasedWebhook) -> Sender:
+        """Return a sender. Raises ValidationFailed for a URL that an earlier version accepted."""
+        try:
+            return Sender(
+                served=served,
+                egress=self._egress,
+                clock=self._clock,
+                tls=self._tls,
+                resolver=self._resolver,
+            )
+        except (httpx.InvalidURL, UnicodeError) as error:
+            detail = f"The webhook's URL is not valid: {error}"
+            raise ValidationFailed.at("/url", detail, "invalid") from None

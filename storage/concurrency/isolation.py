@@ -105,4 +105,4 @@ class Isolation:
 
 def _retry_at_ms(entry: FailingObject) -> int:
     doublings = min(entry.failures, limits.ISOLATION_BACKOFF_DOUBLINGS_MAX)
-    return entry.visited_at_ms + limits.ISOLATION_BACKOFF_MS * 2 ** (doublings - 1)
+    return entry.visited_at_ms + (limits.ISOLATION_BACKOFF_MS << (doublings - 1))

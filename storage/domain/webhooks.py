@@ -217,10 +217,15 @@ def _header_faults(headers: tuple[tuple[str, str], ...]) -> list[FieldFault]:
 
 
 class DisabledReason(StrEnum):
-    """Reason for which the service disabled a webhook. gone: its receiver answered 410."""
+    """Reason for which the service disabled a webhook.
+
+    gone: its receiver answered 410. failing: it did not succeed for too long. invalid: it could not be started with its
+    configuration.
+    """
 
     GONE = "gone"
     FAILING = "failing"
+    INVALID = "invalid"
 
 
 class DeliveryHealth(msgspec.Struct, frozen=True, kw_only=True):

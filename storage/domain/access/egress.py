@@ -11,10 +11,11 @@ a network, with or without a port:
 """
 
 import ipaddress
+import re
 import socket
 from collections.abc import Iterable
-from urllib.parse import SplitResult, urlsplit
 
+import httpx
 import msgspec
 
 from storage.domain import limits
@@ -25,6 +26,8 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 WEB_PORTS = frozenset({80, 443})
 _DEFAULT_PORTS = {"http": 80, "https": 443}
+
+_HOST_NAME = re.compile(r"[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*\.?", re.IGNORECASE)
 
 _NOT_PUBLIC: tuple[Network, ...] = tuple(
     ipaddress.ip_network(network)
@@ -122,10 +125,10 @@ class Egress(msgspec.Struct, frozen=True):
 
         Only what can be decided without resolving the host is checked.
         """
-        split = _split(url)
-        host = split.hostname or ""
-        port = split.port or _DEFAULT_PORTS[split.scheme]
-        if split.scheme == "http" and not self.may_be_plain(host, port):
+        parsed = _parse(url)
+        host = parsed.host
+        port = parsed.port or _DEFAULT_PORTS[parsed.scheme]
+        if parsed.scheme == "http" and not self.may_be_plain(host, port):
             raise _refused(
                 "Only https URLs are allowed unless the host is listed in MILLSTREAM_WEBHOOK_ALLOW"
             )
@@ -157,23 +160,37 @@ def literal(host: str) -> Address | None:
         return None
 
 
-def _split(url: str) -> SplitResult:
+def parse_url(url: str) -> httpx.URL:
+    """Parse a URL as the HTTP client that sends to it does, so that both see the same host.
+
+    Raises ValueError with a reason that may be shown.
+    """
+    try:
+        parsed = httpx.URL(url)
+        host = parsed.host  # decodes an internationalized name, which may fail as well
+    except (httpx.InvalidURL, UnicodeError) as error:
+        raise ValueError(f"Not a valid URL: {error}") from None
+    if host and not _HOST_NAME.fullmatch(parsed.raw_host.decode()) and literal(host) is None:
+        raise ValueError("Not a valid URL: invalid host name")
+    return parsed
+
+
+def _parse(url: str) -> httpx.URL:
     if len(url) > limits.WEBHOOK_URL_CHARACTERS_MAX:
         raise _refused(f"A URL can have at most {limits.WEBHOOK_URL_CHARACTERS_MAX} characters")
     if not url.isascii() or not url.isprintable() or " " in url or "\\" in url:
         raise _refused("A URL must be printable ASCII; percent-encode other characters")
     try:
-        split = urlsplit(url)
-        port = split.port
-    except ValueError:
-        raise _refused("Not a valid URL") from None
-    if split.scheme not in _DEFAULT_PORTS or not split.hostname or port == 0:
+        parsed = parse_url(url)
+    except ValueError as error:
+        raise _refused(str(error)) from None
+    if parsed.scheme not in _DEFAULT_PORTS or not parsed.host or parsed.port == 0:
         raise _refused("The URL must have the form https://host/path")
-    if split.username is not None or split.password is not None:
+    if parsed.userinfo:
         raise _refused("The URL cannot contain a user name or password; use a header")
-    if split.fragment:
+    if parsed.fragment:
         raise _refused("The URL cannot have a fragment")
-    return split
+    return parsed
 
 
 def _refused(detail: str) -> ValidationFailed:

@@ -8,6 +8,7 @@ import pytest
 
 from consumers.webhooks.manual_delivery import Requested
 from storage.bootstrap import open_storage
+from storage.concurrency.tasks import end
 from storage.domain.errors import (
     DeliveryNotFound,
     PayloadGone,
@@ -18,13 +19,24 @@ from storage.domain.errors import (
     WebhookBusy,
     WebhookNotFound,
 )
-from storage.domain.limits import DAY_MS, HOUR_MS, SECOND_MS
+from storage.domain.limits import (
+    DAY_MS,
+    HOUR_MS,
+    SECOND_MS,
+    WEBHOOK_MANUAL_DELIVERY_CONCURRENCY_MAX,
+)
 from storage.domain.limits import WEBHOOK_LOG_ATTEMPTS_MAX as KEPT
 from storage.domain.limits import WEBHOOK_LOG_PAYLOAD_BYTES_MAX as KEPT_BYTES
 from storage.domain.names import QueueName, WebhookName
 from storage.domain.queues.message import NewMessage
 from storage.domain.queues.queue import QueueSpec
-from storage.domain.webhooks import AttemptOutcome, DeliveryStatus, Source, WebhookSpec
+from storage.domain.webhooks import (
+    AttemptOutcome,
+    DeliveryStatus,
+    DisabledReason,
+    Source,
+    WebhookSpec,
+)
 from tests.integration.webhooks.conftest import ALLOW, HOOK, ORDERS
 from tests.webhook_receiver import hang, respond_with
 
@@ -247,6 +259,71 @@ async def test_failing_log_write_does_not_stop_log(bench, storage, receiver, mon
     [delivery] = await bench.deliveries()
     assert receiver.bodies == [b"lost", b"kept"]
     assert delivery.payload.body == b"kept"
+
+
+# Webhooks that fail by themselves
+
+
+async def test_webhook_that_cannot_start_is_disabled_alone(
+    bench, storage, receiver, database_url, caplog
+):
+    """A host that only one of two URL parsers accepted ended the deliverer, and all its webhooks."""
+    await many_hooks(bench, storage, 3)
+    await spoil_url(database_url, "hook1", "https://8.8.8.999/hook")
+    deliverer = bench.deliverer()
+
+    await deliverer.heartbeat()
+    await send(storage, b"one", queue=QueueName("q0"))
+    await send(storage, b"two", queue=QueueName("q2"))
+    await receiver.until(2)
+    await deliverer.heartbeat()
+    served = deliverer.served
+    await deliverer._leave()
+
+    spoiled = await storage.webhooks.get(WebhookName("hook1"))
+    assert served == ["hook0", "hook2"]
+    assert (spoiled.is_active, spoiled.disabled_reason) == (False, DisabledReason.INVALID)
+    assert "8.8.8.999" in spoiled.health.last_failure
+    assert caplog.messages.count("webhook_start_failed") == 1
+
+
+async def test_failing_heartbeat_does_not_end_deliverer(bench, storage, receiver, monkeypatch):
+    await many_hooks(bench, storage, 1)
+    deliverer = bench.deliverer()
+    shares, failures = storage.deliveries.shares, [ValueError("a bug")]
+
+    async def failing():
+        if failures:
+            raise failures.pop()
+        return await shares()
+
+    monkeypatch.setattr(storage.deliveries, "shares", failing)
+    running = asyncio.create_task(deliverer.run())
+    await send(storage, b"one", queue=QueueName("q0"))
+    await receiver.until(1)
+    await end(running)
+
+    assert failures == []
+
+
+async def test_test_of_webhook_with_invalid_url_is_rejected(
+    bench, storage, database_url, requested
+):
+    await many_hooks(bench, storage, 1)
+    await spoil_url(database_url, "hook0", "https://8.8.8.999/hook")
+
+    for _ in range(WEBHOOK_MANUAL_DELIVERY_CONCURRENCY_MAX + 1):
+        with pytest.raises(ValidationFailed, match=r"8\.8\.8\.999"):
+            await requested.test(WebhookName("hook0"))
+
+
+async def spoil_url(database_url: str, name: str, url: str) -> None:
+    """Store a URL that an earlier version accepted."""
+    statement = (
+        "update webhooks set spec = jsonb_set(spec, '{url}', to_jsonb(%s::text)) where name = %s"
+    )
+    async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as connection:
+        await connection.execute(statement, (url, name))
 
 
 # Requested deliveries

@@ -105,6 +105,11 @@ def test_url_with_private_address_is_rejected_in_any_spelling(host):
         "hooks",
         "",
         "https://[::1/",
+        "https://[v1.x]/",
+        "https://8.8.8.999/hook",
+        "https://010.8.8.8/",
+        "https://999.1.1.1/",
+        "https://xn--/",
         "https://example.com/" + "x" * 2048,
     ],
 )

@@ -393,6 +393,7 @@ def test_setting_is_list_of_issuers():
         ({"jwks_url": "https://user:word@login.example.com/keys"}, "no credentials"),
         ({"jwks_url": "file:///etc/passwd"}, "jwks_url must have a host"),
         ({"jwks_url": "https://[x"}, "jwks_url is not a valid URL"),
+        ({"jwks_url": "https://8.8.8.999/keys"}, "jwks_url is not a valid URL"),
         ({"roles": ["owner"]}, "'owner'"),
         ({"roles": None}, "specify roles or roles_claim"),
         ({"roles_claim": "groups"}, "specify roles or roles_claim"),

@@ -1,5 +1,7 @@
 """Objects that fail by themselves delay no others, and are visited again after a back-off."""
 
+from functools import partial
+
 import pytest
 
 from storage.concurrency.isolation import Isolation
@@ -27,7 +29,7 @@ class Objects:
 
     async def round(self, *names: str) -> list[int]:
         return [
-            await self.isolation.visit("queues", name, lambda name=name: self.visit(name), 0)
+            await self.isolation.visit("queues", name, partial(self.visit, name), 0)
             for name in names or NAMES
         ]
 

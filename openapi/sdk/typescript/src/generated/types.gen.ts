@@ -929,9 +929,12 @@ export type DeliveryStatus = 'delivered' | 'retrying' | 'failed' | 'gap';
 /**
  * DisabledReason
  *
- * Reason for which the service disabled a webhook. gone: its receiver answered 410.
+ * Reason for which the service disabled a webhook.
+ *
+ * gone: its receiver answered 410. failing: it did not succeed for too long. invalid: it could not be started with its
+ * configuration.
  */
-export type DisabledReason = 'gone' | 'failing';
+export type DisabledReason = 'gone' | 'failing' | 'invalid';
 
 /**
  * Effect
