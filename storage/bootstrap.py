@@ -22,6 +22,7 @@ from storage.catalog.account_settings import AccountSettingsStore
 from storage.catalog.catalog import Catalog, WriteTombstones, open_catalog
 from storage.catalog.namespaces import Namespaces
 from storage.catalog.search import CatalogSearch
+from storage.concurrency.isolation import Isolation
 from storage.domain.access.egress import Egress
 from storage.domain.clock import Clock, SystemClock
 from storage.domain.limits import Limits
@@ -133,6 +134,7 @@ class Storage:
     store_metrics: StoreMetrics
     health: HealthChecks
     maintenance: Maintenance
+    isolation: Isolation
 
 
 @asynccontextmanager
@@ -145,6 +147,7 @@ async def open_storage(
     """
     async with _closing_in_time() as stack:
         database = await stack.enter_async_context(open_database(settings))
+        isolation = Isolation(clock)
         nodes = Nodes(settings.redis_url)
         store, identities = HotStore(nodes), StoreIdentities(database)
         epoch = StoreEpoch(store, identities)
@@ -208,6 +211,7 @@ async def open_storage(
             catalog=catalog,
             database=database,
             clock=clock,
+            isolation=isolation,
         )
         stack.push_async_callback(moves.close)
         resharder = Resharder(logs, catalog, provisioner, database)
@@ -226,11 +230,22 @@ async def open_storage(
             archive=tiered,
         )
         jobs = Jobs(database, limits)
-        groups = Groups(database, streams, catalog, clock, limits)
+        groups = Groups(
+            database=database,
+            streams=streams,
+            catalog=catalog,
+            clock=clock,
+            limits=limits,
+            isolation=isolation,
+        )
         stack.push_async_callback(groups.close)
         hot_series, measured = HotSeries(pipeline), MeasuredRows(database)
         sampler = Sampler(
-            hot_series, ResourceCollector(hot_series, logs, measured, clock), measured, store, clock
+            hot_series,
+            ResourceCollector(hot_series, logs, measured, clock, isolation),
+            measured,
+            store,
+            clock,
         )
         egress = Egress.of(settings.webhook_allow)
         webhooks = Webhooks(
@@ -246,6 +261,7 @@ async def open_storage(
             jobs=jobs,
             shared_rate=SharedRate(pipeline),
             clock=clock,
+            isolation=isolation,
         )
         yield Storage(
             queues=queues,
@@ -265,17 +281,18 @@ async def open_storage(
                 groups=groups,
                 secrets=WebhookSecrets(box),
                 clock=clock,
+                isolation=isolation,
             ),
             catalog=catalog,
             search=CatalogSearch(database),
             namespaces=namespaces,
             quotas=QuotaEnforcer(hot_rates, namespaces, clock),
             connection_slots=connection_slots,
-            presence=ProcessRegistry(HotPresence(pipeline), wakeups, clock),
+            presence=ProcessRegistry(HotPresence(pipeline), wakeups, clock, isolation),
             memory_guard=memory_guard,
-            usage=StorageUsage(logs, catalog),
+            usage=StorageUsage(logs, catalog, isolation),
             authorizer=Authorizer(),
-            audit_log=AuditLog(database, clock),
+            audit_log=AuditLog(database, clock, isolation),
             audit_snapshots=AuditSnapshots(catalog, groups, webhooks, credentials),
             credentials=credentials,
             registered_consumers=RegisteredConsumers(database, clock),
@@ -284,18 +301,41 @@ async def open_storage(
             jobs=jobs,
             replays=replays,
             archive_admin=ArchiveAdmin(rows, logs, catalog, jobs, clock, on=root is not None),
-            archive_planner=ArchivePlanner(rows, logs, catalog, jobs, clock),
+            archive_planner=ArchivePlanner(
+                rows=rows, hot=logs, catalog=catalog, jobs=jobs, clock=clock, isolation=isolation
+            ),
             archive_committer=ArchiveCommitter(rows, catalog, jobs, trimmer, clock),
             archive_garbage_collector=ArchiveGarbageCollector(
-                rows=rows, writes=writes, root=root, hot=logs, catalog=catalog, clock=clock
+                rows=rows,
+                writes=writes,
+                root=root,
+                hot=logs,
+                catalog=catalog,
+                clock=clock,
+                isolation=isolation,
             )
             if root
             else None,
-            staged_writes=StagedWrites(writes, root, catalog, streams, clock),
+            staged_writes=StagedWrites(
+                rows=writes,
+                root=root,
+                catalog=catalog,
+                streams=streams,
+                clock=clock,
+                isolation=isolation,
+            ),
             time_series=TimeSeriesQuery(hot_series, sampler, catalog, groups, clock),
             store_metrics=StoreMetrics(pipeline, database),
             health=HealthChecks(store, database, clock, settings),
-            maintenance=Maintenance(logs, store, identities, catalog, database),
+            maintenance=Maintenance(
+                logs=logs,
+                store=store,
+                identities=identities,
+                catalog=catalog,
+                database=database,
+                isolation=isolation,
+            ),
+            isolation=isolation,
         )
 
 
@@ -318,7 +358,7 @@ async def open_credentials(settings: StorageSettings) -> AsyncGenerator[Credenti
 async def open_audit(settings: StorageSettings) -> AsyncGenerator[AuditLog]:
     """Open only the audit log, for an operator on the machine."""
     async with open_database(settings) as database:
-        yield AuditLog(database, SystemClock())
+        yield AuditLog(database, _DEFAULT_CLOCK, Isolation(_DEFAULT_CLOCK))
 
 
 @asynccontextmanager

@@ -195,8 +195,20 @@ def _of_deployment(seen: AlertInputs) -> Iterable[Alert]:
         if process.event_loop_lag_ms >= LOOP_LATE_MS:
             late = f"Its event loop lags by {display_formats.format_duration(process.event_loop_lag_ms)}."
             yield Alert(WARN, f"Process {process.pid} is overloaded", late, "/ui/system")
+    yield from _failing_objects(seen.processes)
     if seen.total is not None:
         yield from _of_store(seen.total, seen.now_ms)
+
+
+def _failing_objects(processes: Sequence[ProcessSeen]) -> Iterable[Alert]:
+    failing = {
+        (entry.task, entry.object): entry for process in processes for entry in process.failing
+    }
+    for entry in list(failing.values())[:NAMED_MAX]:
+        title = f"Task {entry.task} fails for {entry.object}"
+        yield Alert(WARN, title, entry.reason, "/ui/system")
+    names = [name for _, name in failing]
+    yield from _more(names, "failing objects", "/ui/system", {})
 
 
 def _of_store(total: TotalSample, now_ms: int) -> Iterable[Alert]:

@@ -64,6 +64,9 @@ class SessionRevalidator:
                 holds = await self._authenticator.is_still_valid(principal)
             except MillstreamError:
                 continue
+            except Exception:  # one principal's failure must not keep others admitted
+                _log.exception("standing_check_failed", principal=principal.name)
+                continue
             if not holds:
                 for end in self._registered.pop(principal, set()):
                     end()

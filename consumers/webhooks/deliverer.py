@@ -57,15 +57,22 @@ class WebhookServer:
         self.task = asyncio.create_task(self._serve())
 
     async def _serve(self) -> None:
+        failure, wait_ms = "", limits.WEBHOOK_SOURCE_RETRY_MS
         while True:
             try:
                 await source_of(self.endpoint, self._storage).run()
             except StaleGeneration:
                 logger.info("webhook_lease_lost", extra={"webhook": str(self.leased.webhook.name)})
                 return
-            except Exception:
-                logger.exception("webhook_failed", extra={"webhook": str(self.leased.webhook.name)})
-                await asyncio.sleep(limits.WEBHOOK_SOURCE_RETRY_MS / limits.SECOND_MS)
+            except Exception as error:
+                if failure != (failure := repr(error)):
+                    wait_ms = limits.WEBHOOK_SOURCE_RETRY_MS
+                    logger.exception(
+                        "webhook_failed", extra={"webhook": str(self.leased.webhook.name)}
+                    )
+                self.endpoint.report_source_error(f"Internal error: {failure}")
+                await asyncio.sleep(wait_ms / limits.SECOND_MS)
+                wait_ms = min(2 * wait_ms, limits.WEBHOOK_SOURCE_RETRY_MS_MAX)
 
     async def stop(self) -> None:
         """Stop; deliveries in flight have a moment, which a second cancellation would cut short."""

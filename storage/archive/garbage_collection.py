@@ -5,9 +5,12 @@ docs/internals/tiering.md lists what is deleted when.
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
+from functools import partial
 from itertools import islice
 
 from storage.catalog.catalog import Catalog
+from storage.concurrency.isolation import Isolation
 from storage.domain import limits
 from storage.domain.archive import retired
 from storage.domain.clock import Clock
@@ -38,7 +41,9 @@ class ArchiveGarbageCollector:
         hot: HotLogs,
         catalog: Catalog,
         clock: Clock,
+        isolation: Isolation,
     ) -> None:
+        self._isolation = isolation
         self._rows = rows
         self._writes = writes
         self._root = root
@@ -55,11 +60,15 @@ class ArchiveGarbageCollector:
         """
         done = 0
         async for stream in self._catalog.iter_streams():
-            done += await self._retire(stream)
+            done += await self._visit(f"streams/{stream.name}", partial(self._retire, stream))
         async for queue in self._catalog.iter_queues():
             if queue.spec.archive:
-                done += await self._retire(view_of(queue))
+                visit = partial(self._retire, view_of(queue))
+                done += await self._visit(f"queues/{queue.name}", visit)
         return done
+
+    async def _visit(self, subject: str, work: Callable[[], Awaitable[int]]) -> int:
+        return await self._isolation.visit("archived", subject, work, 0)
 
     async def _retire(self, stream: Stream) -> int:
         marks = await self._rows.marks([stream.stream_id])
@@ -101,11 +110,18 @@ class ArchiveGarbageCollector:
         """
         before_ms = self._clock.now_ms() - limits.READER_GRACE_MS
         files = await self._rows.to_delete(before_ms, limits.ARCHIVE_DELETIONS_PER_ROUND)
-        for _, path in files:
-            await asyncio.to_thread(self._root.delete, path)
-        await self._rows.delete_files([file_id for file_id, _ in files])
+        deleted = [
+            file_id
+            for file_id, path in files
+            if await self._visit(f"archive/{path}", partial(self._delete, path))
+        ]
+        await self._rows.delete_files(deleted)
         await self._rows.delete_orphaned_shards()
-        return len(files)
+        return len(deleted)
+
+    async def _delete(self, path: str) -> int:
+        await asyncio.to_thread(self._root.delete, path)
+        return 1
 
     async def collect_orphans(self) -> int:
         """Delete day-old files of attempts and writers that never committed; return their number.
@@ -124,7 +140,9 @@ class ArchiveGarbageCollector:
         in_use = await self._writes.staged_in_use()
         orphans = {path for path in old if path.rsplit("/", 1)[-1] not in in_use}
         orphans -= await self._rows.existing_paths(old)
+        done = 0
         for path in sorted(orphans):
-            logger.info("archive_orphan_deleted", extra={"path": path})
-            await asyncio.to_thread(self._root.delete, path)
-        return len(orphans)
+            if await self._visit(f"archive/{path}", partial(self._delete, path)):
+                logger.info("archive_orphan_deleted", extra={"path": path})
+                done += 1
+        return done

@@ -12,8 +12,10 @@ docs/internals/tiering.md explains each step, and what a crash does.
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Mapping
+from functools import partial
 
 from storage.catalog.catalog import Catalog
+from storage.concurrency.isolation import Isolation
 from storage.domain import limits
 from storage.domain.archive import (
     ArchivedFile,
@@ -47,12 +49,15 @@ class ArchivePlanner:
 
     def __init__(
         self,
+        *,
         rows: ArchiveRows,
         hot: HotLogs,
         catalog: Catalog,
         jobs: Jobs,
         clock: Clock,
+        isolation: Isolation,
     ) -> None:
+        self._isolation = isolation
         self._rows = rows
         self._hot = hot
         self._catalog = catalog
@@ -65,9 +70,15 @@ class ArchivePlanner:
         async for log in self._due():
             lanes.add((log.namespace, lane_of(log.stream_id)))
         for namespace, lane in sorted(lanes):
-            await self._jobs.submit(
-                namespace, JobKind.ARCHIVE, f"lane {lane}", {"lane": lane}, take_open=True
+            submit = partial(
+                self._jobs.submit,
+                namespace,
+                JobKind.ARCHIVE,
+                f"lane {lane}",
+                {"lane": lane},
+                take_open=True,
             )
+            await self._isolation.visit("archive", f"namespaces/{namespace}", submit, None)
         return len(lanes)
 
     async def due(
@@ -94,7 +105,13 @@ class ArchivePlanner:
             for begin in range(0, len(shards), limits.ARCHIVE_MEASURE_CONCURRENCY_MAX):
                 part = shards[begin : begin + limits.ARCHIVE_MEASURE_CONCURRENCY_MAX]
                 measurements = [
-                    self._measure_backlog(stream, shard, marks, name) for stream, shard in part
+                    self._isolation.visit(
+                        "archive",
+                        f"streams/{stream.name}/shards/{shard.index}",
+                        partial(self._measure_backlog, stream, shard, marks, name),
+                        None,
+                    )
+                    for stream, shard in part
                 ]
                 for log in await asyncio.gather(*measurements):
                     if log is not None:
@@ -179,7 +196,10 @@ class ArchivePlanner:
         crowded = await self._rows.crowded_hours(self._clock.now_ms())
         namespaces = {hour.namespace for hour in crowded}
         for namespace in sorted(namespaces):
-            await self._jobs.submit(namespace, JobKind.COMPACT, "all", {}, take_open=True)
+            submit = partial(
+                self._jobs.submit, namespace, JobKind.COMPACT, "all", {}, take_open=True
+            )
+            await self._isolation.visit("compaction", f"namespaces/{namespace}", submit, None)
         return len(namespaces)
 
     async def to_compact(self, namespace: str) -> list[list[ArchivedFile]]:

@@ -5,7 +5,9 @@ See `storage.domain.access.audit`.
 
 import logging
 import uuid
+from functools import partial
 
+from storage.concurrency.isolation import Isolation
 from storage.domain import limits
 from storage.domain.access.audit import (
     UNKNOWN,
@@ -29,7 +31,8 @@ class AuditLog:
     Nothing is ever deleted from it.
     """
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(self, database: Database, clock: Clock, isolation: Isolation) -> None:
+        self._isolation = isolation
         self._rows = AuditRows(database)
         self._clock = clock
 
@@ -82,7 +85,15 @@ class AuditLog:
         """Append intents of processes that died before they concluded them, as unknown."""
         before_ms = self._clock.now_ms() - limits.AUDIT_INTENT_MS
         abandoned = await self._rows.abandoned(before_ms, limits.AUDIT_INTENTS_PER_ROUND)
-        closed = [await self._rows.give_up(intent_id, UNKNOWN) for intent_id in abandoned]
+        closed = [
+            await self._isolation.visit(
+                "audit",
+                f"audit/{intent_id}",
+                partial(self._rows.give_up, intent_id, UNKNOWN),
+                False,
+            )
+            for intent_id in abandoned
+        ]
         return sum(closed)
 
     async def page(

@@ -43,7 +43,10 @@ class Isolation:
 
     @property
     def failing(self) -> tuple[FailingObject, ...]:
-        """The objects whose last visit failed, the longest failing first; deleted ones leave the list."""
+        """The objects whose last visit failed, in the order of their last visit.
+
+        Deleted ones leave the list.
+        """
         since_ms = self._clock.now_ms() - limits.ISOLATED_FAILURE_AGE_MS
         self._failing = {
             key: entry for key, entry in self._failing.items() if entry.visited_at_ms > since_ms

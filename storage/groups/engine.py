@@ -11,10 +11,12 @@ commits, and resets, move a group. docs/internals/rebalance.md explains the prot
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 
 from msgspec.structs import replace
 
 from storage.catalog.catalog import Catalog
+from storage.concurrency.isolation import Isolation
 from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.errors import (
@@ -67,12 +69,15 @@ class Groups:
 
     def __init__(
         self,
+        *,
         database: Database,
         streams: Streams,
         catalog: Catalog,
         clock: Clock,
         limits: Limits,
+        isolation: Isolation,
     ) -> None:
+        self._isolation = isolation
         self._rows = GroupRows(database)
         self._streams = streams
         self._catalog = catalog
@@ -333,11 +338,14 @@ class Groups:
             await self._finish_closed(name, shard, committed)
         names = await self._rows.to_settle(self._coordinator.now())
         for name in names:
-            try:
-                await self._coordinator.apply(name, MembershipChange(reevaluate))
-            except GroupNotFound:
-                continue
+            await self._isolation.visit(
+                "groups", f"groups/{name}", partial(self._reevaluate, name), None
+            )
         return len(names)
+
+    async def _reevaluate(self, name: GroupName) -> None:
+        with suppress(GroupNotFound):  # deleted since it was listed
+            await self._coordinator.apply(name, MembershipChange(reevaluate))
 
     async def delete_read(self, stream: Stream) -> None:
         """Delete the records of a stream that all of its groups have committed.

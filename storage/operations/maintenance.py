@@ -1,9 +1,10 @@
 """Store-wide maintenance for the sweeper; queues and streams maintain themselves."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 from storage.catalog.catalog import Catalog
+from storage.concurrency.isolation import Isolation
 from storage.domain import limits
 from storage.domain.names import LogId
 from storage.postgres.advisory_lock import try_advisory_lock
@@ -22,12 +23,15 @@ class Maintenance:
 
     def __init__(
         self,
+        *,
         logs: HotLogs,
         store: HotStore,
         identities: StoreIdentities,
         catalog: Catalog,
         database: Database,
+        isolation: Isolation,
     ) -> None:
+        self._isolation = isolation
         self._logs = logs
         self._store = store
         self._identities = identities
@@ -56,10 +60,25 @@ class Maintenance:
         after: LogId = ""
         while page := await self._catalog.deleted_logs(0, after=after):
             for namespace, log_id in page:
-                await self._logs.tombstone(LogAddress(namespace, log_id))
+                await self._visit(namespace, log_id, self._logs.tombstone)
             after = page[-1][1]
-        expired = await self._catalog.deleted_logs(limits.TOMBSTONE_MS)
-        for namespace, log_id in expired:
-            await self._logs.delete_tombstone(LogAddress(namespace, log_id))
-        await self._catalog.delete_tombstoned([log_id for _, log_id in expired])
-        return len(expired)
+        deleted = [
+            log_id
+            for namespace, log_id in await self._catalog.deleted_logs(limits.TOMBSTONE_MS)
+            if await self._visit(namespace, log_id, self._logs.delete_tombstone)
+        ]
+        await self._catalog.delete_tombstoned(deleted)
+        return len(deleted)
+
+    async def _visit(
+        self, namespace: str, log_id: LogId, work: Callable[[LogAddress], Awaitable[object]]
+    ) -> bool:
+        """Return whether the work on one log succeeded."""
+
+        async def visit() -> bool:
+            await work(LogAddress(namespace, log_id))
+            return True
+
+        return await self._isolation.visit(
+            "deleted", f"logs/{namespace}/{log_id}", visit, skipped=False
+        )

@@ -19,6 +19,7 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
+from storage.concurrency.isolation import Isolation
 from storage.concurrency.tasks import end
 from storage.domain import limits
 from storage.domain.clock import Clock
@@ -35,7 +36,10 @@ _LEAVE_S = 1.0  # a process that ends waits at most this long for a store that d
 class ProcessRegistry:
     """The published state of all processes of a deployment."""
 
-    def __init__(self, hot: HotPresence, wakeups: Wakeups, clock: Clock) -> None:
+    def __init__(
+        self, hot: HotPresence, wakeups: Wakeups, clock: Clock, isolation: Isolation
+    ) -> None:
+        self._isolation = isolation
         self._hot = hot
         self._wakeups = wakeups
         self.clock = clock
@@ -43,10 +47,12 @@ class ProcessRegistry:
     async def heartbeat(
         self, process: ProcessSeen, sockets: Sequence[SocketSeen] = ()
     ) -> tuple[str, ...]:
-        """Publish a process's state; return the ids of its sockets that it is to close.
+        """Publish this process's state; return the ids of its sockets that it is to close.
 
         Raises StorageUnavailable.
         """
+        failing = self._isolation.failing[: limits.PRESENCE_FAILING_MAX]
+        process = replace(process, failing=failing)
         return await self._hot.beat(process, sockets, self.clock.script_time())
 
     async def leave(self, process: str) -> None:

@@ -7,8 +7,11 @@ advisory lock.
 
 import asyncio
 import secrets
+from contextlib import suppress
+from functools import partial
 
 from storage.catalog.catalog import Catalog
+from storage.concurrency.isolation import Isolation
 from storage.concurrency.tasks import end
 from storage.domain import limits
 from storage.domain.clock import Clock
@@ -49,7 +52,9 @@ class Moves:
         catalog: Catalog,
         database: Database,
         clock: Clock,
+        isolation: Isolation,
     ) -> None:
+        self._isolation = isolation
         self._hot = hot
         self._executor = executor
         self._transfer = transfer
@@ -176,12 +181,10 @@ class Moves:
 
         Then a sweep continues it.
         """
-        try:
-            has_more = True
-            while has_more:
-                has_more = await self._take_turn(move_id)
-        except MillstreamError:
-            return
+        take_turn = partial(self._take_turn, move_id)
+        with suppress(MillstreamError):
+            while await self._isolation.visit("moves", f"moves/{move_id}", take_turn, False):
+                continue
 
     async def _take_turn(self, move_id: str) -> bool:
         """Work on a move for a limited time; return whether there is more to do here."""

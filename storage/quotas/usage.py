@@ -2,8 +2,10 @@
 
 import asyncio
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 from storage.catalog.catalog import Catalog
+from storage.concurrency.isolation import Isolation
 from storage.domain import limits
 from storage.domain.queues.queue import Queue
 from storage.domain.quotas import Namespace
@@ -18,9 +20,10 @@ class StorageUsage:
     A namespace that is over its limit is marked so.
     """
 
-    def __init__(self, logs: HotLogs, catalog: Catalog) -> None:
+    def __init__(self, logs: HotLogs, catalog: Catalog, isolation: Isolation) -> None:
         self._logs = logs
         self._catalog = catalog
+        self._isolation = isolation
 
     async def measure_all(self) -> int:
         """Measure every namespace that has a limit; return their number."""
@@ -31,8 +34,12 @@ class StorageUsage:
             if namespace.quotas.stored_bytes_max is not None
         ]
         for namespace in limited:
-            await self._catalog.namespaces.weigh(namespace, await self.measure(namespace))
+            subject = f"namespaces/{namespace.name}"
+            await self._isolation.visit("weights", subject, partial(self._update, namespace), None)
         return len(limited)
+
+    async def _update(self, namespace: Namespace) -> None:
+        await self._catalog.namespaces.weigh(namespace, await self.measure(namespace))
 
     async def measure(self, namespace: Namespace) -> int:
         """Return the log bytes of all its queues and streams, dead letters and views included."""

@@ -6,10 +6,12 @@
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TypeVar
 
 import msgspec
 
+from storage.concurrency.isolation import Isolation
 from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.errors import GroupNotFound, JobNotFound, JobRefused, ValidationFailed
@@ -61,7 +63,9 @@ class Replays:
         jobs: Jobs,
         shared_rate: SharedRate,
         clock: Clock,
+        isolation: Isolation,
     ) -> None:
+        self._isolation = isolation
         self._windows = windows
         self._planning = planning
         self._streams = streams
@@ -294,10 +298,16 @@ class Replays:
         done = 0
         for state, before_ms in ((JobState.CANCELLED, None), (JobState.FAILED, failed_before_ms)):
             for job in await self._ended(state, before_ms):
-                await self.retire_producers(job, spec_of(job))
-                self._retired.add(job.job_id)
-                done += 1
+                subject = f"replays/{job.namespace}/{job.job_id}"
+                done += await self._isolation.visit(
+                    "replays", subject, partial(self._retire, job), 0
+                )
         return done
+
+    async def _retire(self, job: Job) -> int:
+        await self.retire_producers(job, spec_of(job))
+        self._retired.add(job.job_id)
+        return 1
 
     async def _ended(self, state: JobState, before_ms: int | None) -> list[Job]:
         ended: list[Job] = []

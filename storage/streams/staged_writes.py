@@ -13,10 +13,12 @@ import asyncio
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 
 from msgspec.structs import replace
 
 from storage.catalog.catalog import Catalog
+from storage.concurrency.isolation import Isolation
 from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.errors import (
@@ -48,8 +50,16 @@ class StagedWrites:
     """
 
     def __init__(
-        self, rows: WriteRows, root: Root | None, catalog: Catalog, streams: Streams, clock: Clock
+        self,
+        *,
+        rows: WriteRows,
+        root: Root | None,
+        catalog: Catalog,
+        streams: Streams,
+        clock: Clock,
+        isolation: Isolation,
     ) -> None:
+        self._isolation = isolation
         self._rows = rows
         self._root_or_none = root
         self._catalog = catalog
@@ -174,9 +184,14 @@ class StagedWrites:
         before_ms = self._clock.now_ms() - limits.COMMIT_ABANDONED_MS
         open_writes = await self._rows.open(before_ms, limits.PAGE_ITEMS_DEFAULT)
         for name, write in open_writes:
-            with suppress(StreamNotFound):  # deleted in the meantime
-                await self._append_some(await self._catalog.stream(name), write)
+            await self._isolation.visit(
+                "writes", f"streams/{name}", partial(self._continue, name, write), None
+            )
         return len(open_writes)
+
+    async def _continue(self, name: StreamName, write: Write) -> None:
+        with suppress(StreamNotFound):  # deleted in the meantime
+            await self._append_some(await self._catalog.stream(name), write)
 
     async def delete_old(self) -> int:
         """Delete the records of batches that were done long ago; return their number."""

@@ -2,8 +2,10 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple, TypeVar
 
+from storage.concurrency.isolation import Isolation
 from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.groups.group import without_holes
@@ -66,7 +68,10 @@ class GroupObservation(NamedTuple):
 class ResourceCollector:
     """Collector that queries the stores, many logs concurrently."""
 
-    def __init__(self, hot: HotSeries, logs: HotLogs, rows: MeasuredRows, clock: Clock) -> None:
+    def __init__(
+        self, hot: HotSeries, logs: HotLogs, rows: MeasuredRows, clock: Clock, isolation: Isolation
+    ) -> None:
+        self._isolation = isolation
         self._hot = hot
         self._logs = logs
         self._rows = rows
@@ -74,7 +79,11 @@ class ResourceCollector:
 
     async def queues(self, queues: Iterable[MeasuredQueue]) -> list[Observation]:
         """Observe the queues, except those that are being deleted."""
-        return [one for one in await together(self._queue, queues) if one is not None]
+        return [seen for seen in await together(self._visit_queue, queues) if seen is not None]
+
+    async def _visit_queue(self, queue: MeasuredQueue) -> Observation | None:
+        subject = f"queues/{queue.namespace}/{queue.name}"
+        return await self._isolation.visit("series", subject, partial(self._queue, queue), None)
 
     async def _queue(self, queue: MeasuredQueue) -> Observation | None:
         now = self._clock.script_time()
@@ -94,11 +103,16 @@ class ResourceCollector:
         ]
         holes = await self._rows.holes([shard.log_id for shard in read]) if read else {}
         requests = [_Request(stream, groups.get(stream.stream_id, ())) for stream in streams]
-        results = await together(self._stream, requests)
+        visits = await together(self._visit_stream, requests)
+        results = [result for result in visits if result is not None]
         cold = [position for one in results for position in one.cold()]
         since = await self._rows.archived_since(cold) if cold else []
         archived_since = dict(zip(cold, since, strict=True))
         return [one.seen(holes, archived_since) for one in results]
+
+    async def _visit_stream(self, request: "_Request") -> "_Result | None":
+        subject = f"streams/{request.stream.namespace}/{request.stream.name}"
+        return await self._isolation.visit("series", subject, partial(self._stream, request), None)
 
     async def _stream(self, request: "_Request") -> "_Result":
         shards = [self._shard(request, shard) for shard in request.stream.shards]

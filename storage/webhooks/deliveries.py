@@ -6,7 +6,9 @@ one that is silent for WEBHOOK_LEASE_MS loses what it holds; the epoch of a leas
 
 import logging
 from collections.abc import Sequence
+from functools import partial
 
+from storage.concurrency.isolation import Isolation
 from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.errors import (
@@ -14,8 +16,6 @@ from storage.domain.errors import (
     MillstreamError,
     OffsetOutOfRange,
     PayloadGone,
-    SecretsOff,
-    SecretUnreadable,
     ShardNotFound,
     StreamNotFound,
 )
@@ -43,6 +43,7 @@ from storage.postgres.repositories.webhook_deliveries import (
     Seen,
     Shares,
 )
+from storage.postgres.repositories.webhooks import SealedSecret, StoredWebhook
 from storage.queues.dead_letters import QueueDeadLetters
 from storage.queues.inspection import QueueInspector
 from storage.streams.engine import Streams
@@ -70,7 +71,9 @@ class WebhookDeliveries:
         groups: Groups,
         secrets: WebhookSecrets,
         clock: Clock,
+        isolation: Isolation,
     ) -> None:
+        self._isolation = isolation
         self._rows = DeliveryRows(database)
         self._inspector = inspector
         self._dead_letters = dead_letters
@@ -97,17 +100,24 @@ class WebhookDeliveries:
         claimed = await self._rows.claim(deliverer, count, limits.WEBHOOK_LEASE_MS, self._now())
         served, unreadable = [], []
         for stored, secrets in claimed:
-            try:
-                served.append(self._secrets.decrypt(stored, secrets))
-            except (SecretUnreadable, SecretsOff) as error:
+            leased = await self._isolation.visit(
+                "deliver",
+                f"webhooks/{stored.webhook.name}",
+                partial(self._decrypt, stored, secrets),
+                None,
+            )
+            if leased is None:
                 unreadable.append(stored.webhook.webhook_id)
-                logger.warning(
-                    "webhook_serve_failed",
-                    extra={"webhook": str(stored.webhook.name), "reason": error.detail},
-                )
+            else:
+                served.append(leased)
         if unreadable:
             await self._rows.release(deliverer, unreadable)
         return served
+
+    async def _decrypt(
+        self, stored: StoredWebhook, secrets: Sequence[SealedSecret]
+    ) -> LeasedWebhook:
+        return self._secrets.decrypt(stored, secrets)
 
     async def release(self, deliverer: str, webhook_ids: Sequence[str]) -> None:
         """Release the leases of these webhooks, so that other deliverers may serve them."""

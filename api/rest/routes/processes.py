@@ -40,6 +40,7 @@ EXAMPLES = {
                     "event_loop_lag_seconds": 0.001,
                     "sockets": 1,
                     "sessions": 1,
+                    "failing": [],
                 }
             ]
         },

@@ -6,7 +6,33 @@ from pydantic import BaseModel, Field
 
 from api.native.fields import rfc3339
 from api.rest.schema_base import Time, in_seconds
-from storage.domain.presence import ProcessRole, ProcessSeen, SocketSeen, SubscriptionSeen
+from storage.domain.presence import (
+    FailingObject,
+    ProcessRole,
+    ProcessSeen,
+    SocketSeen,
+    SubscriptionSeen,
+)
+
+
+class FailingObjectOut(BaseModel):
+    """An object that a process could not serve. It serves the others, and retries this one."""
+
+    task: Annotated[str, Field(description="The task: `queues`, `archive`, `deliver` and so on.")]
+    object: Annotated[str, Field(description="The object, as in `queues/default/orders`.")]
+    reason: Annotated[str, Field(description="The last error.")]
+    failing_since: Time
+    failures: Annotated[int, Field(description="Failed attempts since then.")]
+
+    @classmethod
+    def from_domain(cls, failing: FailingObject) -> Self:
+        return cls(
+            task=failing.task,
+            object=failing.object,
+            reason=failing.reason,
+            failing_since=rfc3339(failing.since_ms),
+            failures=failing.failures,
+        )
 
 
 class ProcessOut(BaseModel):
@@ -31,6 +57,10 @@ class ProcessOut(BaseModel):
     sessions: Annotated[
         int, Field(description="WebSocket sessions, including briefly disconnected ones.")
     ]
+    failing: Annotated[
+        list[FailingObjectOut],
+        Field(description="Objects that it cannot serve, at most 20, longest failing first."),
+    ]
 
     @classmethod
     def from_domain(cls, seen: ProcessSeen) -> Self:
@@ -45,6 +75,7 @@ class ProcessOut(BaseModel):
             event_loop_lag_seconds=in_seconds(round(seen.event_loop_lag_ms)),
             sockets=seen.sockets,
             sessions=seen.sessions,
+            failing=[FailingObjectOut.from_domain(failing) for failing in seen.failing],
         )
 
 

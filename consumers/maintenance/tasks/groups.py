@@ -1,9 +1,13 @@
 """Maintenance of consumer groups: rebalances, and records that all groups have read."""
 
+from contextlib import suppress
+from functools import partial
+
 from consumers.maintenance.task import MaintenanceTask
 from storage.bootstrap import Storage
 from storage.domain import limits
 from storage.domain.errors import StreamNotFound
+from storage.domain.streams.stream import Stream
 
 
 async def rebalance_groups(storage: Storage) -> int:
@@ -15,10 +19,13 @@ async def delete_read_records(storage: Storage) -> None:
     """Visit every stream whose records are deleted once all its groups have read them."""
     async for stream in storage.catalog.iter_streams():
         if stream.spec.drop_when_read:
-            try:
-                await storage.groups.delete_read(stream)
-            except StreamNotFound:
-                continue  # deleted since it was listed
+            visit = partial(_delete_read, storage, stream)
+            await storage.isolation.visit("read", f"streams/{stream.name}", visit, None)
+
+
+async def _delete_read(storage: Storage, stream: Stream) -> None:
+    with suppress(StreamNotFound):  # deleted since it was listed
+        await storage.groups.delete_read(stream)
 
 
 TASKS = (

@@ -50,7 +50,8 @@ class ActiveQueueTracker:
 
 
 async def _sweep(storage: Storage, queue: Queue) -> int:
-    return await drain(partial(storage.queues.sweep, queue.name, queue))
+    visit = partial(drain, partial(storage.queues.sweep, queue.name, queue))
+    return await storage.isolation.visit("queues", f"queues/{queue.name}", visit, 0)
 
 
 async def _visit_all(

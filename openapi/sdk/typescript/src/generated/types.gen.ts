@@ -974,6 +974,42 @@ export type EstimateOut = {
 export type EventTimes = 'arrival' | 'client_prefer' | 'client_require';
 
 /**
+ * FailingObjectOut
+ *
+ * An object that a process could not serve. It serves the others, and retries this one.
+ */
+export type FailingObjectOut = {
+    /**
+     * Task
+     *
+     * The task: `queues`, `archive`, `deliver` and so on.
+     */
+    task: string;
+    /**
+     * Object
+     *
+     * The object, as in `queues/default/orders`.
+     */
+    object: string;
+    /**
+     * Reason
+     *
+     * The last error.
+     */
+    reason: string;
+    /**
+     * Failing Since
+     */
+    failing_since: string;
+    /**
+     * Failures
+     *
+     * Failed attempts since then.
+     */
+    failures: number;
+};
+
+/**
  * FenceConfig
  *
  * The fencing token that appends must carry; empty for none.
@@ -2707,6 +2743,12 @@ export type ProcessOut = {
      * WebSocket sessions, including briefly disconnected ones.
      */
     sessions: number;
+    /**
+     * Failing
+     *
+     * Objects that it cannot serve, at most 20, longest failing first.
+     */
+    failing: Array<FailingObjectOut>;
 };
 
 /**

@@ -2,12 +2,16 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
 
 from ..models.process_role import ProcessRole
+
+if TYPE_CHECKING:
+    from ..models.failing_object_out import FailingObjectOut
+
 
 T = TypeVar("T", bound="ProcessOut")
 
@@ -27,6 +31,7 @@ class ProcessOut:
         event_loop_lag_seconds (float): Last measured event-loop lag.
         sockets (int): Open WebSocket connections.
         sessions (int): WebSocket sessions, including briefly disconnected ones.
+        failing (list[FailingObjectOut]): Objects that it cannot serve, at most 20, longest failing first.
     """
 
     id: str
@@ -39,6 +44,7 @@ class ProcessOut:
     event_loop_lag_seconds: float
     sockets: int
     sessions: int
+    failing: list[FailingObjectOut]
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -62,6 +68,11 @@ class ProcessOut:
 
         sessions = self.sessions
 
+        failing = []
+        for failing_item_data in self.failing:
+            failing_item = failing_item_data.to_dict()
+            failing.append(failing_item)
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
@@ -76,6 +87,7 @@ class ProcessOut:
                 "event_loop_lag_seconds": event_loop_lag_seconds,
                 "sockets": sockets,
                 "sessions": sessions,
+                "failing": failing,
             }
         )
 
@@ -83,6 +95,8 @@ class ProcessOut:
 
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        from ..models.failing_object_out import FailingObjectOut  # noqa: PLC0415
+
         d = dict(src_dict)
         id = d.pop("id")
 
@@ -104,6 +118,13 @@ class ProcessOut:
 
         sessions = d.pop("sessions")
 
+        failing = []
+        _failing = d.pop("failing")
+        for failing_item_data in _failing:
+            failing_item = FailingObjectOut.from_dict(failing_item_data)
+
+            failing.append(failing_item)
+
         process_out = cls(
             id=id,
             role=role,
@@ -115,6 +136,7 @@ class ProcessOut:
             event_loop_lag_seconds=event_loop_lag_seconds,
             sockets=sockets,
             sessions=sessions,
+            failing=failing,
         )
 
         process_out.additional_properties = d

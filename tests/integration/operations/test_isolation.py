@@ -1,0 +1,254 @@
+"""Each loop over many owners' objects serves the others when one raises."""
+
+from collections.abc import Awaitable, Callable, Iterable
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+import pytest
+
+from consumers.maintenance.tasks.groups import delete_read_records
+from consumers.maintenance.tasks.queues import sweep_queues
+from consumers.maintenance.tasks.streams import finish_reshards, scale_streams, trim_streams
+from storage.archive.garbage_collection import ArchiveGarbageCollector
+from storage.bootstrap import Storage
+from storage.domain.names import GroupName, QueueName, StreamName
+from storage.domain.queues.queue import QueueSpec
+from storage.domain.quotas import Quotas
+from storage.domain.streams.stream import StreamMode, StreamSpec
+from tests.conditions import eventually
+
+NAMES = ("a", "bad", "c")
+SPEC = StreamSpec(archive=True, drop_when_read=True, mode=StreamMode.ON_DEMAND)
+
+Run = Callable[[Storage], Awaitable[object]]
+
+
+class Loop:
+    """A loop under test: `target` and `method` serve one object, `run` serves all."""
+
+    def __init__(
+        self,
+        task: str,
+        target: Callable[[Storage], Any],
+        method: str,
+        run: Run,
+        *,
+        objects: tuple[str, str, Iterable[Any]] | None = None,
+        result: object = 0,
+    ) -> None:
+        self.task = task
+        self.target = target
+        self.method = method
+        self.run = run
+        self.objects = objects
+        self.result = result
+
+
+async def _collect(storage: Storage) -> None:
+    rows = SimpleNamespace(
+        to_delete=returning([(name, name) for name in NAMES]),
+        delete_files=returning(None),
+        delete_orphaned_shards=returning(0),
+    )
+    await collector_of(storage, rows, delete_file).collect()
+
+
+async def _retire(storage: Storage) -> None:
+    await collector_of(storage, storage.archive_planner._rows, delete_file).retire()
+
+
+def collector_of(storage: Storage, rows: Any, delete: Any) -> ArchiveGarbageCollector:
+    return ArchiveGarbageCollector(
+        rows=rows,
+        writes=SimpleNamespace(),  # type: ignore[arg-type]
+        root=SimpleNamespace(delete=delete),
+        hot=storage.archive_planner._hot,
+        catalog=storage.catalog,
+        clock=storage.audit_log._clock,
+        isolation=storage.isolation,
+    )
+
+
+def returning(value: object) -> Callable[..., Awaitable[object]]:
+    async def give(*_: object, **__: object) -> object:
+        return value
+
+    return give
+
+
+SERVED: list[str] = []
+
+
+def delete_file(path: str) -> None:
+    SERVED.append(path)
+    if path == "bad":
+        raise PermissionError(path)
+
+
+def jobs() -> list[Any]:
+    return [SimpleNamespace(job_id=name, namespace="default", spec={}) for name in NAMES]
+
+
+LOOPS = [
+    Loop("queues", lambda s: s.queues, "sweep", sweep_queues),
+    Loop("streams", lambda s: s.streams, "trim", trim_streams),
+    Loop("loads", lambda s: s.streams, "scale", scale_streams),
+    Loop("reshards", lambda s: s.streams, "finish_reshard", finish_reshards),
+    Loop("read", lambda s: s.groups, "delete_read", delete_read_records),
+    Loop(
+        "groups",
+        lambda s: s.groups._coordinator,
+        "apply",
+        lambda s: s.groups.rebalance_all(),
+        objects=("groups._rows", "to_settle", [GroupName(name) for name in NAMES]),
+    ),
+    Loop(
+        "archive",
+        lambda s: s.archive_planner,
+        "_measure_backlog",
+        lambda s: s.archive_planner.plan(),
+        result=None,
+    ),
+    Loop("archived", lambda _: ArchiveGarbageCollector, "_retire", _retire),
+    Loop("archived", lambda _: None, "", _collect),
+    Loop("weights", lambda s: s.usage, "measure", lambda s: s.usage.measure_all()),
+    Loop(
+        "deleted",
+        lambda s: s.maintenance._logs,
+        "delete_tombstone",
+        lambda s: s.maintenance.tombstone_deleted(),
+    ),
+    Loop(
+        "replays",
+        lambda s: s.replays,
+        "_retire",
+        lambda s: s.replays.sweep(),
+        objects=("replays", "_ended", jobs()),
+    ),
+    Loop(
+        "writes",
+        lambda s: s.staged_writes,
+        "_continue",
+        lambda s: s.staged_writes.finish(),
+        objects=("staged_writes._rows", "open", [(StreamName(name), None) for name in NAMES]),
+    ),
+    Loop(
+        "audit",
+        lambda s: s.audit_log._rows,
+        "give_up",
+        lambda s: s.audit_log.close_abandoned(),
+        objects=("audit_log._rows", "abandoned", NAMES),
+    ),
+    Loop(
+        "moves",
+        lambda s: s.moves,
+        "_take_turn",
+        lambda s: s.moves.resume(),
+        objects=("moves._rows", "open", [SimpleNamespace(move_id=name) for name in NAMES]),
+        result=False,
+    ),
+    Loop(
+        "series",
+        lambda s: s.time_series._sampler._collector,
+        "_queue",
+        lambda s: s.time_series.sample(),
+        result=None,
+    ),
+    Loop(
+        "series",
+        lambda s: s.time_series._sampler._collector,
+        "_stream",
+        lambda s: s.time_series.sample(),
+        result=None,
+    ),
+]
+
+
+@pytest.fixture
+async def storage(engines: Storage, monkeypatch: pytest.MonkeyPatch) -> Storage:
+    """Queues, streams and namespaces of three owners, of which one is bad."""
+    for name in NAMES:
+        await engines.catalog.put_queue(QueueName(name), QueueSpec())
+        await engines.catalog.put_stream(StreamName(name), SPEC)
+        await engines.namespaces.put(name, Quotas(stored_bytes_max=1 << 30))
+    SERVED.clear()
+    return engines
+
+
+@pytest.mark.parametrize("loop", LOOPS, ids=lambda loop: f"{loop.task}-{loop.method or 'file'}")
+async def test_loop_serves_others_when_one_object_raises(storage, monkeypatch, caplog, clock, loop):
+    """A maintenance task ended at the first queue that raised, and left those behind it."""
+    arrange(storage, monkeypatch, loop)
+
+    for _ in range(2):
+        await loop.run(storage)
+    await eventually(lambda: served(), {"a", "bad", "c"})
+
+    [failing] = storage.isolation.failing
+    assert failing.task == loop.task
+    assert "bad" in failing.object
+    assert caplog.messages.count("object_failed") == 1
+    assert SERVED.count("bad") == 1  # it backs off
+    assert SERVED.count("c") >= 1
+
+
+async def served() -> set[str]:
+    return set(SERVED)
+
+
+def arrange(storage: Storage, monkeypatch: pytest.MonkeyPatch, loop: Loop) -> None:
+    if loop.task == "reshards":
+        pretend_to_reshard(storage, monkeypatch)
+    if loop.task == "deleted":
+        logs = [("default", name) for name in NAMES]
+        monkeypatch.setattr(storage.catalog, "deleted_logs", pages_of(logs))
+        monkeypatch.setattr(storage.catalog, "delete_tombstoned", returning(None))
+        monkeypatch.setattr(storage.maintenance._logs, "tombstone", returning(None))
+    if loop.task == "writes":
+        monkeypatch.setattr(storage.staged_writes, "_root_or_none", object())
+    if loop.objects is not None:
+        path, method, objects = loop.objects
+        owner: Any = storage
+        for part in path.split("."):
+            owner = getattr(owner, part)
+        monkeypatch.setattr(owner, method, returning(list(objects)))
+    if loop.method:
+        monkeypatch.setattr(loop.target(storage), loop.method, serve(loop.result))
+
+
+def serve(result: object) -> Callable[..., Awaitable[object]]:
+    async def visit(*arguments: object, **_: object) -> object:
+        text = " ".join(map(str, map(name_of, arguments)))
+        name = next(name for name in NAMES if name in text.replace("default", "").split("/"))
+        SERVED.append(name)
+        if name == "bad":
+            raise ValueError("this object only")
+        return result
+
+    return visit
+
+
+def name_of(argument: object) -> object:
+    """Return the name in an argument, as `default/name`."""
+    for member in ("name", "stream", "job_id", "log_id"):
+        if (found := getattr(argument, member, None)) is not None:
+            return f"/{name_of(found)}/"
+    return f"/{argument}/" if isinstance(argument, str | msgspec.Struct) else ""
+
+
+def pretend_to_reshard(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+    iter_streams = storage.catalog.iter_streams
+
+    async def opening() -> Any:
+        async for stream in iter_streams():
+            yield msgspec.structs.replace(stream, shards_target=2)
+
+    monkeypatch.setattr(storage.catalog, "iter_streams", opening)
+
+
+def pages_of(logs: list[tuple[str, str]]) -> Callable[..., Awaitable[object]]:
+    async def give(_: int, after: str = "") -> object:
+        return [] if after else logs
+
+    return give
