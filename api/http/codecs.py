@@ -8,10 +8,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import msgspec
+from msgspec import inspect
 
 from api.errors import HttpError, HttpErrorCode
 from api.http.item_limits import check_json_items, check_msgpack_items
-from api.http.validation_errors import from_msgspec
+from api.http.validation_errors import from_msgspec, types_at
 from api.types import RequestHeaders
 from storage.domain import limits
 from storage.domain.errors import BatchTooLarge, FieldFault, ValidationFailed
@@ -132,6 +133,7 @@ class ItemsBody(Generic[Item]):
         self._json = msgspec.json.Decoder(json)
         self._msgpack = msgspec.msgpack.Decoder(packed)
         self._items_max = items_max
+        self._own_fields = _fields_of_item(json, field)
         self._raw = raw
         self._lines = lines
 
@@ -158,7 +160,15 @@ class ItemsBody(Generic[Item]):
         many = getattr(body, self._field)
         if many is msgspec.UNSET:
             return Items([body.to_domain()], True, body)
+        self._check_nothing_beside_batch(body)
         return self._many(many, body)
+
+    def _check_nothing_beside_batch(self, body: WireItem[Item]) -> None:
+        """Raise ValidationFailed if the object has an item's fields as well as the batch."""
+        for name, default in self._own_fields:
+            if getattr(body, name) != default:
+                detail = f"'{name}' cannot be combined with '{self._field}'; set it in each item"
+                raise ValidationFailed.at(f"/{name}", detail, "conflict")
 
     def _many(self, items: Sequence[WireItem[Item]], around: Any = None) -> Items[Item]:
         if len(items) > self._items_max:
@@ -183,6 +193,13 @@ class ItemsBody(Generic[Item]):
             except ValidationFailed as error:
                 return within(f"/{self._field}/{index}", error)
         raise AssertionError("an item was refused once and accepted the second time")
+
+
+def _fields_of_item(kind: type[Any], batch: str) -> list[tuple[str, Any]]:
+    """Return the fields that a batch's items have, with their values if they are absent."""
+    [item] = [one for one in types_at(kind, [batch, "0"]) if isinstance(one, inspect.StructType)]
+    empty = kind()
+    return [(field.name, getattr(empty, field.name)) for field in item.fields]
 
 
 def within(place: str, error: ValidationFailed) -> ValidationFailed:

@@ -43,6 +43,29 @@ _KINDS = {
     "object": "an object",
     "bytes": "bytes",
 }
+_FOREIGN_NAMES = {
+    "attributes": ("headers", "tags"),
+    "content": ("body", "data"),
+    "data": ("body", "data"),
+    "deduplicationid": ("dedup_id",),
+    "delay": ("delay_seconds",),
+    "explicithashkey": ("hash_key",),
+    "groupid": ("group",),
+    "limit": ("messages_max", "records_max"),
+    "maxmessages": ("messages_max",),
+    "maxnumberofmessages": ("messages_max",),
+    "maxrecords": ("records_max",),
+    "messageattributes": ("headers",),
+    "messagebody": ("body",),
+    "messagededuplicationid": ("dedup_id",),
+    "messagegroupid": ("group",),
+    "partitionkey": ("key",),
+    "payload": ("body", "data"),
+    "value": ("data", "body"),
+    "visibilitytimeout": ("visibility_timeout_seconds",),
+    "waittimeseconds": ("wait_seconds",),
+}
+"""Names that AWS and others use for a field, in lower case without underscores, and those that it has here."""
 _NO_OBJECT = frozenset({"model_type", "model_attributes_type", "dict_type"})
 _CODES = {"extra_forbidden": "unknown_field", "missing": "required"}
 
@@ -55,12 +78,12 @@ def from_msgspec(error: msgspec.ValidationError, kind: Any = None) -> Validation
     steps = [name or index for name, index in _STEP.findall(match["path"] or "$")]
     pointer = _pointer(step for step in steps if step != "...")
     if named := _UNKNOWN.fullmatch(what):
-        fault = _unknown(pointer + _pointer([named[1]]), named[1], _fields(_types_at(kind, steps)))
+        fault = _unknown(pointer + _pointer([named[1]]), named[1], _fields(types_at(kind, steps)))
     elif named := _MISSING.fullmatch(what):
         missing = pointer + _pointer([named[1]])
         fault = FieldFault(missing, f"'{named[1]}' is required", "required")
     elif named := _CHOICE.fullmatch(what):
-        choices = ", ".join(_choices(_types_at(kind, steps))) or "its values"
+        choices = ", ".join(_choices(types_at(kind, steps))) or "its values"
         fault = FieldFault(pointer, f"{named[1]} is not one of {choices}", "invalid")
     else:
         fault = FieldFault(pointer, _humanise(what), "invalid")
@@ -101,9 +124,16 @@ def _message(fault: FieldFault) -> str:
 
 
 def _unknown(pointer: str, name: str, fields: Collection[str]) -> FieldFault:
-    near = get_close_matches(name, fields, n=1) if len(name) <= _NAME_MAX else []
-    meant = f"; did you mean '{near[0]}'?" if near else ""
+    near = _nearest(name, fields) if len(name) <= _NAME_MAX else ""
+    meant = f"; did you mean '{near}'?" if near else ""
     return FieldFault(pointer, f"Unknown field '{name[:_NAME_MAX]}'{meant}", "unknown_field")
+
+
+def _nearest(name: str, fields: Collection[str]) -> str:
+    """Return the field that an unknown name stands for elsewhere, or resembles; empty if there is none."""
+    foreign = _FOREIGN_NAMES.get(name.replace("_", "").lower(), ())
+    candidates = [field for field in foreign if field in fields]
+    return next(iter([*candidates, *get_close_matches(name.lower(), fields, n=1)]), "")
 
 
 def _pointer(steps: Iterable[str | int]) -> str:
@@ -129,7 +159,7 @@ def _type_names(names: str) -> str:
 # Suggestions
 
 
-def _types_at(kind: Any, steps: Sequence[str]) -> list[inspect.Type]:
+def types_at(kind: Any, steps: Sequence[str]) -> list[inspect.Type]:
     """Return the types allowed at the end of a path; none without a kind."""
     types = [] if kind is None else _alternatives(inspect.type_info(kind))
     for step in steps:

@@ -90,7 +90,7 @@ def former_name(name: str) -> Meta:
     )
 
 
-class _MessageFields(msgspec.Struct, kw_only=True, gc=False):
+class _MessageFields(msgspec.Struct, kw_only=True, gc=False, forbid_unknown_fields=True):
     """Fields that every form of a message has beside its body."""
 
     body_base64: Base64 | UnsetType = UNSET
@@ -147,7 +147,7 @@ class PackedMessageOrBatch(PackedMessage, kw_only=True, gc=False):
     messages: list[PackedMessage] | UnsetType = UNSET
 
 
-class SendMessages(msgspec.Struct):
+class SendMessages(msgspec.Struct, forbid_unknown_fields=True):
     """Batch of messages.
 
     A single message, NDJSON, MessagePack and raw bodies are also accepted.
@@ -196,7 +196,7 @@ class SentMessages(msgspec.Struct):
     messages: list[SentMessageOut]
 
 
-class Receive(msgspec.Struct):
+class Receive(msgspec.Struct, forbid_unknown_fields=True):
     """Receive options: maximum number of messages, wait, and visibility timeout."""
 
     messages_max: Annotated[int, Meta(ge=1, le=limits.RECEIVE_MESSAGES_MAX)] = 1
@@ -351,7 +351,7 @@ class BrowseQuery(msgspec.Struct, forbid_unknown_fields=True):
     cursor: Annotated[str, Meta(description="`next_cursor` of the previous page.")] = ""
 
 
-class SettlementIn(msgspec.Struct, gc=False):
+class SettlementIn(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     """Settlement of one delivery.
 
     ack: done. nack: failed, retry after `delay_seconds`, or after the queue's back-off. release: not tried, available again
@@ -379,7 +379,7 @@ class SettlementIn(msgspec.Struct, gc=False):
         )
 
 
-class SettlementOrBatch(msgspec.Struct, kw_only=True):
+class SettlementOrBatch(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """A batch of settlements."""
 
     settlements: list[SettlementIn] | UnsetType = UNSET
@@ -389,7 +389,7 @@ class SettlementOrBatch(msgspec.Struct, kw_only=True):
         raise ValidationFailed.at("/settlements", "'settlements' is required", "required")
 
 
-class Settle(msgspec.Struct):
+class Settle(msgspec.Struct, forbid_unknown_fields=True):
     """Settlements of deliveries of one queue, each with its own result."""
 
     settlements: Annotated[

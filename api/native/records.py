@@ -58,7 +58,7 @@ BytesMax = Annotated[int, Meta(ge=1, le=limits.READ_BYTES_MAX)]
 RECORDS_DEFAULT = 1_000
 
 
-class _RecordFields(msgspec.Struct, kw_only=True, gc=False):
+class _RecordFields(msgspec.Struct, kw_only=True, gc=False, forbid_unknown_fields=True):
     """Fields that every form of a record has beside its data."""
 
     data_base64: Base64 | UnsetType = UNSET
@@ -120,7 +120,7 @@ class PackedRecordOrBatch(PackedRecord, kw_only=True, gc=False):
     records: list[PackedRecord] | UnsetType = UNSET
 
 
-class AppendRecords(msgspec.Struct):
+class AppendRecords(msgspec.Struct, forbid_unknown_fields=True):
     """Batch of records.
 
     A single record, NDJSON, MessagePack and raw bodies are also accepted.
@@ -129,7 +129,7 @@ class AppendRecords(msgspec.Struct):
     records: Annotated[list[RecordIn], Meta(min_length=1, max_length=limits.BATCH_RECORDS_MAX)]
 
 
-class ProducerIn(msgspec.Struct, frozen=True):
+class ProducerIn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """An idempotent producer, with the sequence of the first record.
 
     The next ones follow. A new epoch starts at 0.
@@ -165,7 +165,7 @@ class PackedShardRecordOrBatch(PackedRecordOrBatch, kw_only=True, gc=False):
     fence: Fence = ""
 
 
-class AppendToShard(msgspec.Struct, kw_only=True):
+class AppendToShard(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """A batch of records for one shard: all of them or none, and only if the conditions hold."""
 
     records: Annotated[list[RecordIn], Meta(min_length=1, max_length=limits.BATCH_RECORDS_MAX)]

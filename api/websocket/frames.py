@@ -74,11 +74,11 @@ class From(StrEnum):
 # ── From the client ──
 
 
-class ClientFrameBase(msgspec.Struct, tag_field="type"):
+class ClientFrameBase(msgspec.Struct, tag_field="type", forbid_unknown_fields=True):
     """Base of the client's frames, with their `type`."""
 
 
-class Resume(msgspec.Struct, frozen=True):
+class Resume(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The session to resume, and the last frame that its client received."""
 
     session: str
@@ -96,7 +96,7 @@ class Hello(ClientFrameBase, tag="hello"):
     resume: Resume | None = None
 
 
-class CreditIn(msgspec.Struct, frozen=True):
+class CreditIn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Credit to add: messages or records, and bytes of their bodies or data."""
 
     messages: Annotated[int, Meta(ge=0, le=limits.CREDIT_MESSAGES_MAX)] = (
@@ -105,7 +105,7 @@ class CreditIn(msgspec.Struct, frozen=True):
     bytes: Annotated[int, Meta(ge=0, le=limits.CREDIT_BYTES_MAX)] = limits.CREDIT_BYTES_DEFAULT
 
 
-class StartIn(msgspec.Struct, frozen=True, rename={"start": "from"}):
+class StartIn(msgspec.Struct, frozen=True, rename={"start": "from"}, forbid_unknown_fields=True):
     """Start position: at most one of the fields.
 
     `cursor`: a cursor from REST or from a `records` frame. `offsets`: one offset for each shard.

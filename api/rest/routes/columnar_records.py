@@ -17,7 +17,7 @@ from storage.domain.streams.stream import AppendedRange
 fast_routes = FastRouter()
 
 
-class AppendColumns(msgspec.Struct, gc=False):
+class AppendColumns(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     """Bodies, and one partition key per body or none.
 
     Bodies are base64 in JSON and bin in MessagePack.

@@ -86,7 +86,7 @@ class GroupRecords(Lined, kw_only=True):
     gaps: list[GapOut]
 
 
-class OffsetIn(msgspec.Struct, frozen=True):
+class OffsetIn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The next offset to read of a shard."""
 
     shard: ShardIndex

@@ -31,7 +31,7 @@ class SampleBy(StrEnum):
     OFFSET = "offset"
 
 
-class Sample(msgspec.Struct, frozen=True):
+class Sample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Random sample of about this fraction of the records, above 0 and below 1.
 
     A record without a key is sampled by its offset.
@@ -41,7 +41,7 @@ class Sample(msgspec.Struct, frozen=True):
     by: SampleBy = SampleBy.OFFSET
 
 
-class Condition(msgspec.Struct, frozen=True, kw_only=True):
+class Condition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Condition on a JSON body.
 
     Exactly one of `equals`, whose `None` is JSON's null, and `exists` is given.
@@ -64,7 +64,7 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True):
         return field_faults
 
 
-class Filter(msgspec.Struct, frozen=True, kw_only=True):
+class Filter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Filter of records: selects those that match every field that is set."""
 
     keys: tuple[str, ...] = ()
