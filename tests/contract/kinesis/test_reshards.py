@@ -88,6 +88,24 @@ def test_reader_finds_end_of_shard_and_children(kinesis, single):
     assert rest["ChildShards"] == again["ChildShards"]
 
 
+@pytest.mark.parametrize("kind", ["AT_SEQUENCE_NUMBER", "AFTER_SEQUENCE_NUMBER"])
+def test_reader_from_start_of_child_misses_no_record(kinesis, single, kind):
+    """lifion-kinesis stores a child's start as its checkpoint, and lost the first record of each child."""
+    kinesis.split_shard(
+        StreamName=single, ShardToSplit="shardId-000000000000", NewStartingHashKey=MIDDLE
+    )
+    put(kinesis, single, 20)
+    read = []
+    for shard in shards_of(kinesis, single)[1:]:
+        start = shard["SequenceNumberRange"]["StartingSequenceNumber"]
+        iterator = iterator_of(
+            kinesis, single, int(shard["ShardId"][-1]), kind=kind, StartingSequenceNumber=start
+        )
+        read += kinesis.get_records(ShardIterator=iterator)["Records"]
+
+    assert len(read) == 20
+
+
 def test_positions_at_end_of_closed_shard_return_its_end(kinesis, single):
     put(kinesis, single, 3)
     kinesis.split_shard(

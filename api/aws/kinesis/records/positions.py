@@ -92,6 +92,8 @@ async def _at_number(
         )
     if parsed.offset == OFFSET_MAX and parsed.opened_s == opened_s - 1:
         return 0  # the position before the first record: `number_before`
+    if parsed.offset == 0 and parsed.opened_s == opened_s and parsed.arrival_s < opened_s:
+        return 0  # where the shard starts: `starting_number`
     tip = await _tip(call.storage.streams, stream, shard)
     if parsed.offset == OFFSET_MAX and not shard.is_open:
         return tip

@@ -66,8 +66,12 @@ def sequence_number(opened_ms: int, shard: int, offset: int, arrival_ms: int) ->
 
 
 def starting_number(opened_ms: int, shard: int) -> str:
-    """Return the number at which a shard starts, not above its first record's."""
-    return sequence_number(opened_ms, shard, 0, opened_ms)
+    """Return the number at which a shard starts: below its first record's, as at Amazon.
+
+    Its arrival is in the second before the shard was opened, where no record's is. Readers that continue after it
+    begin with the first record.
+    """
+    return str(_number(opened_ms, shard, 0, opened_ms - SECOND_MS))
 
 
 def ending_number(opened_ms: int, shard: int, closed_ms: int) -> str:
