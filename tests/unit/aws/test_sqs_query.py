@@ -156,7 +156,7 @@ def test_lists_and_maps_are_flattened_in_xml():
 
     one = (
         "<Message><MessageId>m</MessageId><ReceiptHandle>r</ReceiptHandle><MD5OfBody>d</MD5OfBody>"
-        "<Body>&lt;&amp;&gt;&#13;\n&quot;é</Body>"
+        "<Body>&lt;&amp;&gt;&#xD;\n&quot;é</Body>"
         "<Attribute><Name>SentTimestamp</Name><Value>1</Value></Attribute>"
         "<MD5OfMessageAttributes>e</MD5OfMessageAttributes>"
         "<MessageAttribute><Name>b</Name><Value><BinaryValue>AAE=</BinaryValue>"

@@ -16,8 +16,9 @@ from api.aws.protocol.shapes import ListOf, MapOf, Plan, Scalar, Structure, plan
 FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 cannot represent."""
 
-# A parser would turn a bare carriage return into a line feed (XML 1.0, 2.11).
-_MORE_ENTITIES = {'"': "&quot;", "\r": "&#13;"}
+# A parser would turn a bare carriage return into a line feed (XML 1.0, 2.11). In hexadecimal, as Amazon writes it: the
+# parser of the SDK for JavaScript before 3.447 knows no other form.
+_MORE_ENTITIES = {'"': "&quot;", "\r": "&#xD;"}
 
 
 def answer_xml(
