@@ -139,7 +139,8 @@ class Subscribe(ClientFrameBase, tag="subscribe"):
     auto_extend: Annotated[
         bool,
         Meta(
-            description="Extend the visibility timeout of deliveries while the connection is open."
+            description="Extend the visibility timeout of deliveries while the connection is "
+            "open. It is three seconds at least."
         ),
     ] = False
 

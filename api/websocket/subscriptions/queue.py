@@ -140,7 +140,9 @@ class QueueSubscription:
                         self._queue,
                         messages_max=min(self.credit.messages, limits.PUSH_RECORDS_MAX),
                         bytes_max=min(self.credit.bytes, limits.PUSH_BYTES_MAX),
-                        visibility_timeout_ms=self._visibility_timeout_ms,
+                        visibility_timeout_ms=self._timeout_ms()
+                        if self._auto_extend
+                        else self._visibility_timeout_ms,
                         forever=True,
                     )
                 except MillstreamError as error:
@@ -325,7 +327,7 @@ class QueueSubscription:
 
     async def _extend(self, now_ms: int) -> None:
         timeout_ms = self._timeout_ms()
-        ending = self._leased.ending(now_ms + timeout_ms // 2)
+        ending = self._leased.ending(now_ms + max(timeout_ms // 2, 2 * limits.PUSH_TICK_MS))
         for start in range(0, len(ending), limits.SETTLEMENTS_MAX):
             handles = ending[start : start + limits.SETTLEMENTS_MAX]
             settlements = [
@@ -356,7 +358,10 @@ class QueueSubscription:
         queue = self._engine.catalog.cached_queue(self._queue)
         default_ms = limits.VISIBILITY_TIMEOUT_MS_DEFAULT
         own_ms = default_ms if queue is None else queue.spec.visibility_timeout_ms
-        return self._visibility_timeout_ms or own_ms
+        timeout_ms = self._visibility_timeout_ms or own_ms
+        return (
+            max(timeout_ms, limits.AUTO_EXTEND_TIMEOUT_MS_MIN) if self._auto_extend else timeout_ms
+        )
 
     async def end(self, *, release: bool) -> None:
         await self.stop()

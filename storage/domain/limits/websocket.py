@@ -29,6 +29,9 @@ PUSH_UNCONFIRMED_FRAMES_MAX = 4_096
 PUSH_PENDING_MAX = (
     256  # waiting publishes and settlements per session; beyond it, its socket is not read
 )
+AUTO_EXTEND_TIMEOUT_MS_MIN = (
+    3 * SECOND_MS
+)  # of deliveries that are extended: a shorter timeout could end before the check that extends it
 PUSH_TICK_MS = SECOND_MS  # how often sessions are checked for work that is due
 PUSH_BACKOFF_MS_MIN = 200  # before a subscription retries after an outage
 PUSH_BACKOFF_MS_MAX = 5 * SECOND_MS

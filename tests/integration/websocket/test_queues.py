@@ -2,12 +2,13 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
+from datetime import datetime
 
 import msgspec
 import pytest
 
 from storage.domain.errors import StorageUnavailable
-from storage.domain.limits import Limits
+from storage.domain.limits import AUTO_EXTEND_TIMEOUT_MS_MIN, SECOND_MS, Limits
 from storage.domain.names import QueueName
 from storage.domain.queues.message import NewMessage
 from storage.domain.queues.queue import QueueSpec
@@ -226,6 +227,24 @@ async def test_deliveries_of_live_socket_are_extended(server, storage):
         reply = await socket.request("ack", sub="a", receipt_handles=handles(first))
 
     assert reply["failed"] == 0
+
+
+@pytest.mark.parametrize("lease_s", [0.4, 1, 2])
+async def test_short_lease_of_live_socket_outlasts_check_that_extends_it(server, storage, lease_s):
+    """Leases of one and two seconds ended before the check, and the message went to another."""
+    async with server.socket() as socket:
+        await socket.subscribe(
+            "a", "queue:orders", visibility_timeout_seconds=lease_s, auto_extend=True
+        )
+        await send(storage, b"one")
+        [message] = await socket.messages(1)
+
+    leased_s = parsed(message["visible_at"]) - parsed(message["first_received_at"])
+    assert leased_s >= AUTO_EXTEND_TIMEOUT_MS_MIN / SECOND_MS
+
+
+def parsed(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()
 
 
 async def test_closed_socket_releases_its_messages_immediately(server, storage):
