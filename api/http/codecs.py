@@ -4,7 +4,7 @@ A route names one codec for its requests. Responses are JSON unless `Accept` nam
 lines, NDJSON.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import msgspec
@@ -12,7 +12,7 @@ from msgspec import inspect
 
 from api.errors import HttpError, HttpErrorCode
 from api.http.item_limits import check_json_items, check_msgpack_items
-from api.http.validation_errors import from_msgspec, types_at
+from api.http.validation_errors import from_msgspec, nearest, types_at
 from api.types import RequestHeaders
 from storage.domain import limits
 from storage.domain.errors import BatchTooLarge, FieldFault, ValidationFailed
@@ -35,6 +35,8 @@ _PLAIN = {
     b"application/msgpack": MSGPACK,
     b"application/x-ndjson": NDJSON,
 }
+_FIELD_PREFIX = b"millstream-"
+_NAMESPACE = b"millstream-namespace"
 _SAME = {
     "application/x-msgpack": MSGPACK,
     "application/vnd.msgpack": MSGPACK,
@@ -50,6 +52,19 @@ def media_type(headers: RequestHeaders) -> str:
         return plain
     name = value.partition(b";")[0].strip().lower().decode("latin-1")
     return _SAME.get(name, name)
+
+
+def refuse_field_headers(headers: RequestHeaders, known: Collection[bytes] = ()) -> None:
+    """Raise ValidationFailed for a `Millstream-…` header that has no meaning in the request.
+
+    `known`: the names of those that have, as for raw bodies, which take their fields from headers.
+    """
+    for name in headers:
+        if name.startswith(_FIELD_PREFIX) and name != _NAMESPACE and name not in known:
+            text = name.decode("latin-1")
+            meant = nearest(text, [one.decode() for one in (*known, _NAMESPACE)])
+            detail = f"The header '{text}' has no meaning in this request" + meant
+            raise ValidationFailed.at(f"/{text}", detail, "unknown_header")
 
 
 class Codec(Protocol[In_co]):
@@ -81,6 +96,7 @@ class StructBody(Generic[In]):
         kind = media_type(headers)
         if kind not in (JSON, MSGPACK, UNNAMED):
             raise unsupported(kind)
+        refuse_field_headers(headers)
         if kind == MSGPACK:
             check_msgpack_items(payload)
             return decoding(self._msgpack.decode, payload, HttpErrorCode.MALFORMED_MSGPACK)
@@ -139,6 +155,8 @@ class ItemsBody(Generic[Item]):
 
     def decode(self, payload: bytes, headers: RequestHeaders) -> Items[Item]:
         kind = media_type(headers)
+        if kind in (JSON, MSGPACK, NDJSON):
+            refuse_field_headers(headers)
         if kind in (JSON, NDJSON):
             check_json_items(payload)
         if kind == JSON:
@@ -196,10 +214,14 @@ class ItemsBody(Generic[Item]):
 
 
 def _fields_of_item(kind: type[Any], batch: str) -> list[tuple[str, Any]]:
-    """Return the fields that a batch's items have, with their values if they are absent."""
+    """Return the fields that items and their batch's object have, with the values of absent ones."""
     [item] = [one for one in types_at(kind, [batch, "0"]) if isinstance(one, inspect.StructType)]
     empty = kind()
-    return [(field.name, getattr(empty, field.name)) for field in item.fields]
+    return [
+        (field.name, getattr(empty, field.name))
+        for field in item.fields
+        if hasattr(empty, field.name)
+    ]
 
 
 def within(place: str, error: ValidationFailed) -> ValidationFailed:

@@ -1,5 +1,6 @@
 """Query strings, decoded to structs."""
 
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 from typing import Any
 from urllib.parse import parse_qsl
@@ -7,7 +8,7 @@ from urllib.parse import parse_qsl
 import msgspec
 from msgspec import inspect
 
-from api.http.validation_errors import from_msgspec
+from api.http.validation_errors import from_msgspec, unknown_field
 from storage.domain import limits
 from storage.domain.errors import ValidationFailed
 
@@ -17,7 +18,7 @@ def read_query(query_string: bytes, kind: type[msgspec.Struct] | None) -> Any:
 
     Raises ValidationFailed for unknown, repeated or wrong parameters.
     """
-    if kind is None or not query_string:
+    if not query_string:
         return kind and kind()
     try:
         pairs = parse_qsl(
@@ -29,6 +30,9 @@ def read_query(query_string: bytes, kind: type[msgspec.Struct] | None) -> Any:
     except ValueError:
         detail = f"A query can have at most {limits.QUERY_PARAMETERS_MAX} parameters."
         raise ValidationFailed(detail) from None
+    if kind is None:
+        refuse_parameters([name for name, _ in pairs], ())
+        return None
     parameters: dict[str, Any] = dict(pairs)
     if repeatable := _repeatable(kind):
         for name in repeatable & parameters.keys():
@@ -40,6 +44,13 @@ def read_query(query_string: bytes, kind: type[msgspec.Struct] | None) -> Any:
         return msgspec.convert(parameters, kind, strict=False)
     except msgspec.ValidationError as error:
         raise from_msgspec(error, kind) from None
+
+
+def refuse_parameters(names: Iterable[str], allowed: Collection[str]) -> None:
+    """Raise ValidationFailed for names that are not parameters of the operation."""
+    faults = [unknown_field(name, allowed) for name in names if name not in allowed]
+    if faults:
+        raise ValidationFailed("; ".join(fault.detail for fault in faults[:3]), *faults)
 
 
 @lru_cache(maxsize=256)

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 import msgspec
 
-from api.http.codecs import Codec, answer_type, encode_answer
+from api.http.codecs import Codec, answer_type, encode_answer, refuse_field_headers
 from api.http.query import read_query
 from api.http.rate_limit_headers import rate_limit_headers
 from api.http.request import AppContext, Call, FastRequest, In, Name
@@ -226,7 +226,10 @@ async def _read_and_spend(
     messages = size_bytes = 0
     try:
         if route.body is None:
+            refuse_field_headers(request.headers)
             return read_query(request.query_string, route.query)
+        if request.query_string:
+            read_query(request.query_string, None)
         value = route.body.decode(request.body, request.headers)
         if route.sends is not None:
             messages, size_bytes = route.sends(value), len(request.body)

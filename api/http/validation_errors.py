@@ -123,17 +123,24 @@ def _message(fault: FieldFault) -> str:
     return f"{pointer}: {fault.detail}"
 
 
+def unknown_field(name: str, fields: Collection[str]) -> FieldFault:
+    """Return the fault of an unknown field or parameter, with the nearest known one."""
+    return _unknown(_pointer([name]), name, fields)
+
+
 def _unknown(pointer: str, name: str, fields: Collection[str]) -> FieldFault:
-    near = _nearest(name, fields) if len(name) <= _NAME_MAX else ""
-    meant = f"; did you mean '{near}'?" if near else ""
+    meant = nearest(name, fields)
     return FieldFault(pointer, f"Unknown field '{name[:_NAME_MAX]}'{meant}", "unknown_field")
 
 
-def _nearest(name: str, fields: Collection[str]) -> str:
-    """Return the field that an unknown name stands for elsewhere, or resembles; empty if there is none."""
+def nearest(name: str, fields: Collection[str]) -> str:
+    """Return a suggestion: the field that a name stands for elsewhere, or resembles; or nothing."""
+    if len(name) > _NAME_MAX:
+        return ""
     foreign = _FOREIGN_NAMES.get(name.replace("_", "").lower(), ())
-    candidates = [field for field in foreign if field in fields]
-    return next(iter([*candidates, *get_close_matches(name.lower(), fields, n=1)]), "")
+    near = [field for field in foreign if field in fields]
+    near += get_close_matches(name.lower(), fields, n=1)
+    return f"; did you mean '{near[0]}'?" if near else ""
 
 
 def _pointer(steps: Iterable[str | int]) -> str:

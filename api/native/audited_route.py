@@ -3,19 +3,18 @@
 Those are the routes that change something and require permission to administer it.
 """
 
-from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import Any, cast
+from typing import cast
 
 import msgspec
 from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 from api.auth.audit import Auditing, AuditSubject, Caller, address_of, failure_outcome
 from api.errors import HttpErrorCode
 from api.native.dependencies import REQUEST_ID_KEY, Right, named_in, principal_of, right_of
+from api.native.native_route import Handler, NativeRoute
 from storage.domain.access.audit import ApiProtocol, Snapshot, is_administrative, outcome
 from storage.domain.errors import ErrorCode
 
@@ -39,10 +38,8 @@ _LOGGED_CHARACTERS_MAX = 256
 _RIGHTS = ("all_namespaces", "everywhere", "roles", "grants", "rates")
 """Permissions of a new credential."""
 
-Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
-
-class AuditedRoute(APIRoute):
+class AuditedRoute(NativeRoute):
     """Route class of audited routers.
 
     Read routes and those of the data plane behave as usual.

@@ -14,6 +14,7 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from math import isfinite
 from typing import Any
 
 import msgspec
@@ -138,12 +139,32 @@ def body_from_msgpack(
 
 
 def _json_of(value: Any, field: str) -> bytes:
+    _check_json_form(value, field)
     try:
         return _compact.encode(value)
     except (TypeError, ValueError, RecursionError):
         raise ValidationFailed.at(
             f"/{field}", "This value has no JSON form; send bin", "invalid"
         ) from None
+
+
+def _check_json_form(value: Any, pointer: str) -> None:
+    """Raise ValidationFailed for what JSON would lose: numbers that are not finite, and equal keys.
+
+    In JSON the keys 1 and "1" are one, and NaN is null.
+    """
+    if isinstance(value, float) and not isfinite(value):
+        raise ValidationFailed.at(f"/{pointer}", "NaN and infinity have no JSON form", "invalid")
+    if isinstance(value, list):
+        for index, item in enumerate(value):
+            _check_json_form(item, f"{pointer}/{index}")
+    elif isinstance(value, dict):
+        names = {key if isinstance(key, str) else str(key) for key in value}
+        if len(names) < len(value) or not all(type(key) in (str, int) for key in value):
+            detail = "Keys must be distinct texts or whole numbers"
+            raise ValidationFailed.at(f"/{pointer}", detail, "invalid")
+        for key, item in value.items():
+            _check_json_form(item, f"{pointer}/{key}")
 
 
 def from_base64(encoded: str, pointer: str) -> bytes:
@@ -205,6 +226,11 @@ def show_headers(headers: Headers) -> tuple[dict[str, str], dict[str, str]]:
 
 
 _HEADER_PREFIX = b"millstream-header-"
+
+
+def header_names_from_http(headers: RequestHeaders) -> list[bytes]:
+    """Return the names of the `Millstream-Header-<name>` headers of a raw request."""
+    return [name for name in headers if name.startswith(_HEADER_PREFIX)]
 
 
 def headers_from_http(headers: RequestHeaders) -> Headers:

@@ -5,11 +5,12 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from api.http.codecs import Lined
+from api.http.codecs import Lined, refuse_field_headers
 from api.native.fields import (
     body_from_json,
     body_from_msgpack,
     content_type_from_http,
+    header_names_from_http,
     headers_from_http,
     headers_from_json,
     http_number,
@@ -156,6 +157,15 @@ class SendMessages(msgspec.Struct, forbid_unknown_fields=True):
     messages: Annotated[list[MessageIn], Meta(min_length=1, max_length=limits.BATCH_MESSAGES_MAX)]
 
 
+_RAW_MESSAGE_HEADERS = (
+    b"millstream-group",
+    b"millstream-dedup-id",
+    b"millstream-delay-seconds",
+    b"millstream-ttl-seconds",
+    b"millstream-priority",
+)
+
+
 def message_from_raw(payload: bytes, headers: RequestHeaders) -> NewMessage:
     """Build a message whose body is the request's, as `curl -d hello` sends it.
 
@@ -163,6 +173,7 @@ def message_from_raw(payload: bytes, headers: RequestHeaders) -> NewMessage:
     """
     if not any(name.startswith(b"millstream-") for name in headers):
         return NewMessage(payload, content_type=content_type_from_http(headers))
+    refuse_field_headers(headers, (*_RAW_MESSAGE_HEADERS, *header_names_from_http(headers)))
     return NewMessage(
         payload,
         headers_from_http(headers),

@@ -7,11 +7,12 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from api.http.codecs import Lined
+from api.http.codecs import Lined, refuse_field_headers
 from api.native.fields import (
     body_from_json,
     body_from_msgpack,
     content_type_from_http,
+    header_names_from_http,
     headers_from_http,
     headers_from_json,
     http_text,
@@ -199,6 +200,7 @@ def record_from_raw(payload: bytes, headers: RequestHeaders) -> Record:
 
     The other fields are in headers.
     """
+    refuse_field_headers(headers, (b"millstream-key", *header_names_from_http(headers)))
     key = http_text(headers, "Millstream-Key")
     if len(key) > limits.KEY_CHARACTERS_MAX:
         raise ValidationFailed.at("/Millstream-Key", "At most 256 characters", "too_long")

@@ -7,12 +7,13 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from api.http.codecs import ARROW
 from api.native.dependencies import ShardPath, StorageDep, StreamPath, may
 from api.native.examples import Example
+from api.native.native_route import NativeRoute
 from api.observability.metric_buffers import ProtocolMetrics
 from storage.domain import limits
 from storage.domain.access.permissions import Action
 from storage.streams.arrow_reader import ArrowPage
 
-router = APIRouter(prefix="/v1/streams/{stream}", tags=["streams"])
+router = APIRouter(prefix="/v1/streams/{stream}", tags=["streams"], route_class=NativeRoute)
 
 READ = Depends(may(Action.STREAM_READ))
 

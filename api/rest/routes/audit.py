@@ -10,12 +10,13 @@ from api.native.cursors import decode_cursor, encode_cursor
 from api.native.dependencies import Cursor, Limit, PrincipalDep, StorageDep, may
 from api.native.examples import AT, Example
 from api.native.fields import moment_ms
+from api.native.native_route import NativeRoute
 from api.rest.schemas.audit import AuditEntry, AuditOrder, AuditPage
 from storage.domain import limits
 from storage.domain.access.audit import AuditFilter, canonical
 from storage.domain.access.permissions import Action, Principal
 
-router = APIRouter(prefix="/v1/audit", tags=["audit"])
+router = APIRouter(prefix="/v1/audit", tags=["audit"], route_class=NativeRoute)
 
 READ = Depends(may(Action.AUDIT_READ))
 Text = Annotated[str | None, Query(max_length=limits.AUDIT_TEXT_CHARACTERS_MAX)]

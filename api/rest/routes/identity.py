@@ -8,12 +8,13 @@ from api.auth.cookies import session_token, set_cookie
 from api.native.dependencies import PrincipalDep, StorageDep, require_json
 from api.native.examples import API_KEY, GRANT, KEY_ID, LATER, RATES, Example
 from api.native.fields import rfc3339
+from api.native.native_route import NativeRoute
 from api.rest.conditional_requests import NO_STORE
 from api.rest.schemas.key import LoggedInOut, LogIn, TicketOut, WhoamiOut
 from storage.domain import limits
 from storage.domain.errors import Unauthenticated
 
-router = APIRouter(prefix="/v1", tags=["keys"])
+router = APIRouter(prefix="/v1", tags=["keys"], route_class=NativeRoute)
 
 SESSIONS_PATH = "/v1/sessions"
 """Path of the log-in, which needs no authentication."""

@@ -4,10 +4,11 @@ from fastapi import APIRouter, Depends
 
 from api.native.dependencies import StorageDep, may_all
 from api.native.examples import AT, LATER, PROCESS_ID, Example
+from api.native.native_route import NativeRoute
 from api.rest.schemas.presence import ProcessList, ProcessOut
 from storage.domain.access.permissions import Action
 
-router = APIRouter(prefix="/v1/processes", tags=["processes"])
+router = APIRouter(prefix="/v1/processes", tags=["processes"], route_class=NativeRoute)
 
 SEE = Depends(may_all(Action.METRICS_READ))
 

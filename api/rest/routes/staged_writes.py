@@ -9,11 +9,12 @@ from api.http.body import read_body
 from api.http.codecs import ARROW, media_type, unsupported
 from api.native.dependencies import PrincipalDep, StorageDep, StreamPath, may, require_json
 from api.native.examples import Example
+from api.native.native_route import NativeRoute
 from api.rest.schema_base import Config
 from storage.domain import limits
 from storage.domain.access.permissions import Action
 
-router = APIRouter(prefix="/v1/streams/{stream}", tags=["writes"])
+router = APIRouter(prefix="/v1/streams/{stream}", tags=["writes"], route_class=NativeRoute)
 
 PUT = Depends(may(Action.STREAM_PUT))
 

@@ -2,7 +2,7 @@
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from api.native.cursors import decode_cursor, encode_cursor
@@ -150,3 +150,38 @@ def test_empty_patch_changes_nothing():
     spec = QueueSpec(visibility_timeout_ms=1_500, attempts_max=None, tags={"a": "1"})
 
     assert QueuePatch().apply(spec) == spec
+
+
+@pytest.mark.parametrize(
+    ("value", "pointer"),
+    [
+        (float("nan"), "/body"),
+        ({"a": [1, {"b": float("inf")}]}, "/body/a/1/b"),
+        ([1.0, float("-inf")], "/body/1"),
+        ({1: "a", "1": "b"}, "/body"),
+        ({"a": {float("nan"): 1}}, "/body/a"),
+        ({1.5: "a"}, "/body"),
+        ({True: "a"}, "/body"),
+    ],
+)
+def test_messagepack_value_that_json_would_change_is_rejected(value, pointer):
+    """NaN was stored as null, and of the keys 1 and "1" one was lost, with 201."""
+    packed = msgspec.msgpack.decode(msgspec.msgpack.encode(value))
+
+    with pytest.raises(ValidationFailed) as rejected:
+        body_from_msgpack(packed, UNSET, "body")
+
+    assert [fault.pointer for fault in rejected.value.faults] == [pointer]
+
+
+@given(json_values)
+def test_messagepack_value_keeps_its_value_as_json(value):
+    assume(not isinstance(value, str))  # text is a body of its own
+    try:
+        packed = msgspec.msgpack.encode(value)
+    except OverflowError:
+        return  # an integer that MessagePack cannot hold
+
+    body, _ = body_from_msgpack(msgspec.msgpack.decode(packed), UNSET, "body")
+
+    assert msgspec.json.decode(body) == value

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any, TypeVar, cast
 
 from attrs import define as _attrs_define
-from attrs import field as _attrs_field
 
 from ..types import UNSET, Unset
 
@@ -27,7 +26,6 @@ class Receive:
     wait_seconds: float | None | Unset = UNSET
     visibility_timeout_seconds: float | None | Unset = UNSET
     attempt_id: str | Unset = ""
-    additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         messages_max = self.messages_max
@@ -47,7 +45,7 @@ class Receive:
         attempt_id = self.attempt_id
 
         field_dict: dict[str, Any] = {}
-        field_dict.update(self.additional_properties)
+
         field_dict.update({})
         if messages_max is not UNSET:
             field_dict["messages_max"] = messages_max
@@ -94,21 +92,4 @@ class Receive:
             attempt_id=attempt_id,
         )
 
-        receive.additional_properties = d
         return receive
-
-    @property
-    def additional_keys(self) -> list[str]:
-        return list(self.additional_properties.keys())
-
-    def __getitem__(self, key: str) -> Any:
-        return self.additional_properties[key]
-
-    def __setitem__(self, key: str, value: Any) -> None:
-        self.additional_properties[key] = value
-
-    def __delitem__(self, key: str) -> None:
-        del self.additional_properties[key]
-
-    def __contains__(self, key: str) -> bool:
-        return key in self.additional_properties

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from attrs import define as _attrs_define
-from attrs import field as _attrs_field
 
 from ..types import UNSET, Unset
 
@@ -39,7 +38,6 @@ class RecordIn:
     event_time: datetime.datetime | None | Unset = UNSET
     hash_key: None | str | Unset = UNSET
     data: Any | Unset = UNSET
-    additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         data_base64 = self.data_base64
@@ -69,7 +67,7 @@ class RecordIn:
         data = self.data
 
         field_dict: dict[str, Any] = {}
-        field_dict.update(self.additional_properties)
+
         field_dict.update({})
         if data_base64 is not UNSET:
             field_dict["data_base64"] = data_base64
@@ -144,21 +142,4 @@ class RecordIn:
             data=data,
         )
 
-        record_in.additional_properties = d
         return record_in
-
-    @property
-    def additional_keys(self) -> list[str]:
-        return list(self.additional_properties.keys())
-
-    def __getitem__(self, key: str) -> Any:
-        return self.additional_properties[key]
-
-    def __setitem__(self, key: str, value: Any) -> None:
-        self.additional_properties[key] = value
-
-    def __delitem__(self, key: str) -> None:
-        del self.additional_properties[key]
-
-    def __contains__(self, key: str) -> bool:
-        return key in self.additional_properties

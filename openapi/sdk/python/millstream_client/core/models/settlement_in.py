@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any, TypeVar, cast
 
 from attrs import define as _attrs_define
-from attrs import field as _attrs_field
 
 from ..models.settle_action import SettleAction
 from ..types import UNSET, Unset
@@ -37,7 +36,6 @@ class SettlementIn:
     delay_seconds: float | None | Unset = UNSET
     visibility_timeout_seconds: float | None | Unset = UNSET
     reason: str | Unset = ""
-    additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         receipt_handle = self.receipt_handle
@@ -59,7 +57,7 @@ class SettlementIn:
         reason = self.reason
 
         field_dict: dict[str, Any] = {}
-        field_dict.update(self.additional_properties)
+
         field_dict.update(
             {
                 "receipt_handle": receipt_handle,
@@ -112,21 +110,4 @@ class SettlementIn:
             reason=reason,
         )
 
-        settlement_in.additional_properties = d
         return settlement_in
-
-    @property
-    def additional_keys(self) -> list[str]:
-        return list(self.additional_properties.keys())
-
-    def __getitem__(self, key: str) -> Any:
-        return self.additional_properties[key]
-
-    def __setitem__(self, key: str, value: Any) -> None:
-        self.additional_properties[key] = value
-
-    def __delitem__(self, key: str) -> None:
-        del self.additional_properties[key]
-
-    def __contains__(self, key: str) -> bool:
-        return key in self.additional_properties
