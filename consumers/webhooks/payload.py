@@ -102,10 +102,18 @@ def _plain(event: Event, name: str) -> str | int | None:
 def _facts(event: Event) -> list[tuple[str, str]]:
     values = [(name, _plain(event, name)) for name in _FACTS]
     return [
-        (name, quote_from_bytes(str(value).encode(), safe=_VISIBLE))
+        (name, _field_value(str(value).encode()))
         for name, value in values
         if value not in (None, "")
     ]
+
+
+def _field_value(value: bytes) -> str:
+    """Percent-encode what a header cannot carry: all but visible ASCII, and spaces at the edges."""
+    quoted = quote_from_bytes(value, safe=_VISIBLE)
+    inner = quoted.strip(" ")
+    left = len(quoted) - len(quoted.lstrip(" "))
+    return "%20" * left + inner + "%20" * (len(quoted) - len(inner) - left)
 
 
 def _own(headers: Headers) -> list[tuple[str, str]]:
@@ -113,7 +121,7 @@ def _own(headers: Headers) -> list[tuple[str, str]]:
     return [
         (
             f"millstream-header-{quote_from_bytes(name.encode(), safe=_NAME_MARKS)}",
-            quote_from_bytes(value.strip(), safe=_VISIBLE),
+            _field_value(value),
         )
         for name, _, value in headers
         if not name.startswith(RESERVED)

@@ -2,9 +2,11 @@
 
 import json
 from typing import Any
+from urllib.parse import unquote
 
+import h11
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import SecretStr
 
@@ -28,6 +30,47 @@ def test_signature_matches_example_of_specification():
     )
 
     assert signature == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+
+
+TEXTS = st.text(max_size=20) | st.sampled_from(["k ", " k", "  ", "\tk", "a\r\nb: c", "\x00", "é"])
+
+
+@given(TEXTS, TEXTS, st.binary(max_size=20), TEXTS, TEXTS, st.sampled_from(BodyFormat))
+@example("k ", "", b"", "", "", BodyFormat.BODY)
+def test_every_event_renders_to_a_legal_request(key, group, value, name, content_type, form):
+    """A record key that ended with a space made an illegal header, and its shard failed for ever."""
+    event = Event(
+        event_id="e1",
+        kind="stream.record",
+        source="group:g",
+        payload=b"x",
+        content_type=content_type,
+        headers=((name, "", value),),
+        at_ms=0,
+        key=key,
+        group=group,
+    )
+
+    headers, _ = render(event, form, "hook", 1)
+
+    for header in headers:
+        h11.Request(method="POST", target="/", headers=[("host", "h"), header])
+
+
+def test_spaces_at_the_edges_of_a_key_arrive():
+    event = Event(
+        event_id="e1",
+        kind="stream.record",
+        source="group:g",
+        payload=b"x",
+        content_type="",
+        at_ms=0,
+        key=" k ",
+    )
+
+    headers, _ = render(event, BodyFormat.BODY, "hook", 1)
+
+    assert unquote(dict(headers)["millstream-key"]) == " k "
 
 
 def test_expired_secret_no_longer_signs():
