@@ -2,14 +2,17 @@
 
 import xml.etree.ElementTree as ET
 
+import msgspec
 import pytest
 
 from api.aws.protocol.codecs.query import parse_parameters, read_parameters
 from api.aws.protocol.codecs.xml import answer_xml, error_xml
 from api.aws.protocol.errors import BAD_REQUEST, AwsError
+from api.aws.protocol.shapes import ListOf, MapOf, Plan, Scalar, Structure, plan_of
 from api.aws.sqs.actions.move_tasks import ListMessageMoveTasksResult, MoveTask
 from api.aws.sqs.actions.queue_attributes import GetQueueAttributesResult, SetQueueAttributes
 from api.aws.sqs.actions.queues import CreateQueue
+from api.aws.sqs.service import SQS
 from api.aws.sqs.shapes import (
     AttributeValue,
     BatchResultErrorEntry,
@@ -217,3 +220,38 @@ def test_error_xml_is_well_formed_for_any_message():
     message = root.find(f".//{{{NAMESPACE}}}Message")
     assert message is not None
     assert message.text == 'no "<\ufffd\ufffd>" here'
+
+
+def renamed_members() -> list[tuple[type[msgspec.Struct], str, str]]:
+    """Return the members of requests whose name in a query differs from their own."""
+    return [
+        (operation.input_type, member.query_name, member.name)
+        for service in (SQS,)
+        for operation in service.operations.values()
+        for member in plan_of(operation.input_type).members
+        if member.query_name != member.name
+    ]
+
+
+@pytest.mark.parametrize(("kind", "query_name", "name"), renamed_members())
+def test_maps_and_lists_are_parsed_under_their_own_names(kind, query_name, name):
+    """The attributes of SDKs that send `MessageAttributes.1` and `Tags.1` were dropped, with 200."""
+    [member] = [one for one in plan_of(kind).members if one.query_name == query_name]
+
+    assert parsed(form_of(member.plan, name), kind) == parsed(
+        form_of(member.plan, query_name), kind
+    )
+    assert parsed(form_of(member.plan, name), kind) != kind()
+
+
+def form_of(plan: Plan, path: str) -> str:
+    """Return parameters that set a member of this shape."""
+    match plan:
+        case ListOf(item=item):
+            return form_of(item, f"{path}.1")
+        case MapOf(key_name=key_name, value_name=value_name, value=value):
+            return f"{path}.1.{key_name}=k&" + form_of(value, f"{path}.1.{value_name}")
+        case Structure(members=members):
+            return "&".join(form_of(one.plan, f"{path}.{one.query_name}") for one in members)
+        case Scalar(kind=kind):
+            return f"{path}={'1' if kind is int else 'AAE%3D' if kind is bytes else 'text'}"

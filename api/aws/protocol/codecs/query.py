@@ -4,7 +4,8 @@
     AttributeName.1=All&AttributeName.2=Policy           {"AttributeNames": ["All", "Policy"]}
 
 Lists come with or without `.member`, which older clients put before the number, and one of a single text without a
-number: AttributeName=All. What the shape does not name is ignored, as Amazon does.
+number: AttributeName=All. Maps and lists come under the name of their member as well (Tags.1.Key for Tag.1.Key), as
+the SDKs for Java before 1.12.584 and 2.21.19 and API Gateway's templates send them. What the shape does not name is ignored, as Amazon does.
 """
 
 import re
@@ -80,9 +81,9 @@ def _tree_of(parameters: dict[str, str]) -> Tree:
 def _members(plan: Structure, tree: Tree, path: str) -> dict[str, Any]:
     values = {}
     for member in plan.members:
-        node = tree.get(member.query_name)
-        if node is not None:
-            values[member.name] = _value(member.plan, node, f"{path}{member.query_name}")
+        name = member.query_name if member.query_name in tree else member.name
+        if (node := tree.get(name)) is not None:
+            values[member.name] = _value(member.plan, node, f"{path}{name}")
     return values
 
 
