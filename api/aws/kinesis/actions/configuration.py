@@ -124,11 +124,18 @@ async def _change_retention(
     stream = await stream_of(call, request.stream_name, request.stream_arn)
     await charge_control_call(call, "ChangeRetention", 5, stream)
     if not HOURS_MIN <= hours <= HOURS_MAX:
-        bound, least = ("Minimum", HOURS_MIN) if hours < HOURS_MIN else ("Maximum", HOURS_MAX)
-        raise invalid(f"{bound} allowed retention period is {least} hours. Requested {hours}.")
+        bound, allowed, fault = (
+            ("Minimum", HOURS_MIN, "short") if hours < HOURS_MIN else ("Maximum", HOURS_MAX, "long")
+        )
+        raise invalid(
+            f"{bound} allowed retention period is {allowed} hours. "
+            f"Requested retention period ({hours} hours) is too {fault}."
+        )
 
     def change(spec: StreamSpec) -> StreamSpec:
         now = retention_hours(spec)
+        if spec.retention_ms is not None and hours == now:
+            return spec  # accepted without a change, as at Amazon: Terraform sets what is there
         if longer and (spec.retention_ms is None or hours <= now):
             raise invalid(
                 f"Requested retention period ({hours} hours) for stream {stream.name.name} can not be "
