@@ -222,8 +222,8 @@ class GroupSubscription(ShardReaders):
             self._beat_now.set()
 
     def _rewind(self, shard: int, offset: int) -> None:
-        if shard in self._positions and offset >= self._committed.get(shard, 0):
-            self._positions[shard] = offset
+        if shard in self._positions:  # records committed from a lost frame are not sent again
+            self._positions[shard] = max(offset, self._committed.get(shard, 0))
             self._at_end.discard(shard)
 
     # Acks and released shards

@@ -206,6 +206,24 @@ async def test_resumed_member_keeps_shards_and_misses_nothing(server, storage):
     assert request["type"] == "ok"
 
 
+async def test_resume_before_partly_acked_frame_sends_its_rest(server, storage):
+    """The rest of a frame of which a part was committed was passed over."""
+    async with server.socket() as socket:
+        await share(socket)
+        await assigned(socket, 2)
+        before = {"session": socket.welcome["session"], "seq": 0}
+        await put(storage, 0, 0, 5)
+        await socket.records(5)
+        await socket.request("ack", sub="a", shard=0, up_to=2)
+        socket.cut()
+
+    async with server.socket(greet=False) as again:
+        await again.hello(resume=before)
+        records = await again.records(3)
+
+    assert numbers(records) == [2, 3, 4]
+
+
 async def test_closed_socket_leaves_group_immediately(server, storage):
     async with server.socket() as other:
         async with server.socket() as socket:
