@@ -27,6 +27,12 @@ def redrive_policy(sqs, dead_url, receives_max=1):
     return {"RedrivePolicy": json.dumps(policy)}
 
 
+def test_invalid_receive_count_is_named_as_it_was_sent(sqs, name, dead_url):
+    """`true` was told back as `True`."""
+    with pytest.raises(sqs.exceptions.ClientError, match="maxReceiveCount: true, valid values"):
+        sqs.create_queue(QueueName=name, Attributes=redrive_policy(sqs, dead_url, True))
+
+
 def receive(sqs, url, **options):
     response = sqs.receive_message(QueueUrl=url, AttributeNames=["All"], **options)
     return response.get("Messages", [])

@@ -71,10 +71,14 @@ def _receives_max(count: object, text: str) -> int:
         if 1 <= receives_max <= limits.RECEIVES_MAX_MAX:
             return receives_max
     reason = (
-        f"Invalid value for maxReceiveCount: {count}, valid values are from 1 to "
+        f"Invalid value for maxReceiveCount: {_as_json(count)}, valid values are from 1 to "
         f"{limits.RECEIVES_MAX_MAX} both inclusive."
     )
     raise invalid_value(REDRIVE_POLICY, text, reason)
+
+
+def _as_json(value: object) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def check_target(source: QueueName, spec: QueueSpec, target: Queue | None, text: str) -> None:
