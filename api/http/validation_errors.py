@@ -151,12 +151,16 @@ def _pointer(steps: Iterable[str | int]) -> str:
 def _humanise(what: str) -> str:
     """Return the text without the names of Python's types."""
     if match := _BOUND.fullmatch(what):
-        return f"{_SIDES[match[1]]} {float(match[2]):.15g}"
+        return f"{_SIDES[match[1]]} {_number(float(match[2]))}"
     if match := _LENGTH.fullmatch(what):
         return f"{_SIDES[match[2]]} {match[3]} {_UNITS.get(match[1], 'items')}"
     if match := _KIND.fullmatch(what):
         return f"Expected {_type_names(match[1])}, got {_type_names(match[2])}"
     return what
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if value.is_integer() else f"{value:.15g}"
 
 
 def _type_names(names: str) -> str:

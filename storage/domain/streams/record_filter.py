@@ -11,6 +11,7 @@ A body that is not JSON meets no condition except `exists: false`. All condition
 """
 
 import hashlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
@@ -22,6 +23,7 @@ from storage.domain.errors import FieldFault
 from storage.domain.streams.stream import LogRecord
 
 _SAMPLES = 2**64
+_JSON_POINTER = re.compile(r"(?:/(?:[^~/]|~[01])*)*")
 
 
 class SampleBy(StrEnum):
@@ -58,8 +60,8 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             field_faults.append(
                 FieldFault(pointer, "Specify exactly one of equals and exists", "exclusive")
             )
-        if self.path and not self.path.startswith("/"):
-            detail = "A JSON Pointer must be empty or start with '/'"
+        if not _JSON_POINTER.fullmatch(self.path):
+            detail = "A JSON Pointer must be empty or start with '/'; '~' is followed by 0 or 1"
             field_faults.append(FieldFault(f"{pointer}/path", detail))
         return field_faults
 

@@ -52,6 +52,21 @@ def test_msgspec_path_becomes_json_pointer(text, pointer):
 
 
 @pytest.mark.parametrize(
+    ("bound", "detail"),
+    [
+        ("9007199254740991", "At most 9007199254740991"),
+        ("20.0", "At most 20"),
+        ("0.5", "At most 0.5"),
+    ],
+)
+def test_bound_is_shown_exactly(bound, detail):
+    """A limit was shown as 9.00719925474099e+15."""
+    [fault] = from_msgspec(msgspec.ValidationError(f"Expected `int` <= {bound}")).faults
+
+    assert fault.detail == detail
+
+
+@pytest.mark.parametrize(
     ("body", "told"),
     [
         ('{"settlements":[{"receipt_handle":"a","action":"delete"}]}', "/settlements/0/action: 'delete' is not one of ack, nack"),

@@ -133,3 +133,15 @@ def test_sampling_by_key_selects_complete_keys():
 )
 def test_invalid_filter_is_rejected(filter_):
     assert filter_.faults()
+
+
+@pytest.mark.parametrize("path", ["a", "/a~2", "/~", "/a/b~", "~0"])
+def test_malformed_json_pointer_is_rejected(path):
+    [fault] = Filter(body=(Condition(path=path, exists=True),)).faults()
+
+    assert fault.pointer == "/filter/body/0/path"
+
+
+@pytest.mark.parametrize("path", ["", "/", "/a~0b/c~1d", "/a//b", "/é"])
+def test_json_pointer_is_accepted(path):
+    assert Filter(body=(Condition(path=path, exists=True),)).faults() == []
