@@ -149,7 +149,7 @@ def _json_of(value: Any, field: str) -> bytes:
 
 
 def _check_json_form(value: Any, pointer: str) -> None:
-    """Raise ValidationFailed for what JSON would lose: numbers that are not finite, and equal keys.
+    """Raise ValidationFailed for what JSON would lose: non-finite numbers and equal keys.
 
     In JSON the keys 1 and "1" are one, and NaN is null.
     """

@@ -3,7 +3,9 @@
 A misspelled qualifier must not be ignored: `DELETE /v1/queues/orders?if_empty=true` would delete a full queue.
 """
 
-from collections.abc import Callable, Coroutine, Iterator
+import json
+import re
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -18,6 +20,8 @@ from storage.domain.errors import ValidationFailed
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
+_UNSTORABLE = re.compile(rb"\\u0000|\\ud[89a-f]|\0", re.IGNORECASE)
+"""Escapes of NUL and of surrogates, of which a pair is one character."""
 _EMPTY = (b"", b"{}", b"null")
 
 
@@ -28,18 +32,54 @@ class NativeRoute(APIRoute):
         """Return FastAPI's handler behind the checks."""
         handle: Handler = super().get_route_handler()
         parameters = frozenset(_query_parameters(self.dependant))
-        return partial(_checked, handle, parameters, takes_body=self.body_field is not None)
+        if "requestBody" in (self.openapi_extra or {}):  # the handler reads it by itself
+            return partial(_checked, handle, parameters)
+        return partial(_checked_with_body, handle, parameters, self.body_field is not None)
 
 
-async def _checked(
-    handle: Handler, parameters: frozenset[str], request: Request, *, takes_body: bool
+async def _checked_with_body(
+    handle: Handler, parameters: frozenset[str], takes_body: bool, request: Request
 ) -> Response:
+    body = await request.body()
+    if not takes_body and body.strip() not in _EMPTY:
+        raise ValidationFailed("The operation takes no request body.")
+    if _UNSTORABLE.search(body):
+        _check_texts(body)
+    return await _checked(handle, parameters, request)
+
+
+async def _checked(handle: Handler, parameters: frozenset[str], request: Request) -> Response:
     refuse_field_headers(dict(request.scope["headers"]))
     if request.scope["query_string"]:
         refuse_parameters(list(request.query_params), parameters)
-    if not takes_body and (await request.body()).strip() not in _EMPTY:
-        raise ValidationFailed("The operation takes no request body.")
+        _check_text(request.query_params, "")
     return await handle(request)
+
+
+def _check_texts(body: bytes) -> None:
+    """Raise ValidationFailed for unstorable texts; FastAPI refuses what is not JSON."""
+    try:
+        value = json.loads(body)
+    except ValueError:
+        return
+    _check_text(value, "")
+
+
+def _check_text(value: Any, pointer: str) -> None:
+    if isinstance(value, str) and not _is_storable(value):
+        detail = "Text cannot contain NUL or half of a surrogate pair"
+        raise ValidationFailed.at(pointer, detail, "invalid_text")
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            _check_text(name, pointer)
+            _check_text(inner, f"{pointer}/{name}")
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            _check_text(inner, f"{pointer}/{index}")
+
+
+def _is_storable(text: str) -> bool:
+    return "\0" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def _query_parameters(dependant: Dependant) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """Errors of the native API: RFC 9457 problems, one row for each code."""
 
+import json
 from typing import Any
 
 import msgspec
@@ -180,7 +181,14 @@ def problem(error: Exception, *, instance: str, request_id: str) -> Problem:
         "request_id": request_id,
         **_more(error),
     }
-    return Problem(code, row.status, _headers(error, row.status), msgspec.json.encode(members))
+    return Problem(code, row.status, _headers(error, row.status), _encode(members))
+
+
+def _encode(members: dict[str, Any]) -> bytes:
+    try:
+        return msgspec.json.encode(members)
+    except UnicodeEncodeError:  # a name or text of the request with half of a surrogate pair
+        return json.dumps(members, ensure_ascii=False).encode(errors="replace")
 
 
 def code_of(error: Exception) -> AnyCode:

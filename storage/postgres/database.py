@@ -29,6 +29,7 @@ from storage.domain.errors import (
     StorageBusy,
     StorageFull,
     StorageUnavailable,
+    ValidationFailed,
 )
 from storage.domain.histogram import LatencyBuffer
 from storage.settings import InvalidUrl, StorageSettings
@@ -43,6 +44,8 @@ _REFUSALS = frozenset({"25006", "55P03"})
 """Read-only, as a standby is; lock timeout."""
 
 _DISK_FULL = "53100"
+_UNSTORABLE_TEXTS = ("22021", "22P05")  # character_not_in_repertoire, untranslatable_character
+_UNSTORABLE = "A text contains NUL or half of a surrogate pair, which cannot be stored."
 _UNDEFINED_TABLE = "42P01"
 
 
@@ -176,6 +179,8 @@ def _translated(lost: type[MillstreamError]) -> Iterator[None]:
         raise lost("Postgres timed out.") from error
     except NoConnectionFree as error:
         raise StorageBusy("All Postgres connections are in use; nothing happened.") from error
+    except UnicodeEncodeError as error:
+        raise ValidationFailed(_UNSTORABLE) from error
     except DBAPIError as error:
         if error.connection_invalidated:
             raise lost("The connection to Postgres was lost.") from error
@@ -189,11 +194,18 @@ def refusal(error: BaseException | None) -> MillstreamError | None:
     state = error.sqlstate or ""
     if state == _DISK_FULL:
         return StorageFull("Postgres is out of disk space; nothing happened.")
+    if state in _UNSTORABLE_TEXTS or _has_nul(error):
+        return ValidationFailed(_UNSTORABLE)
     if state == _UNDEFINED_TABLE:
         return StorageUnavailable("The database has not been migrated to this version.")
     if state.startswith(_REFUSAL_CLASSES) or state in _REFUSALS or _never_connected(error):
         return StorageUnavailable(f"Postgres rejected the statement: {_first_line(error)}")
     return None
+
+
+def _has_nul(error: psycopg.Error) -> bool:
+    """Return whether the driver refused a text, before it sent anything."""
+    return isinstance(error, psycopg.DataError) and error.sqlstate is None
 
 
 def _never_connected(error: psycopg.Error) -> bool:

@@ -319,3 +319,11 @@ def test_shortest_and_longest_names_are_accepted(kinesis, name, name_length):
     kinesis.create_stream(StreamName=word, ShardCount=1)
 
     assert len(shards_of(kinesis, word)) == 1
+
+
+def test_tag_with_nul_is_rejected(kinesis, name):
+    """It was an internal error, which SDKs retry."""
+    with pytest.raises(kinesis.exceptions.ClientError) as refused:
+        kinesis.create_stream(StreamName=name, ShardCount=1, Tags={"a": "a\0b"})
+
+    assert refused.value.response["ResponseMetadata"]["HTTPStatusCode"] == 400

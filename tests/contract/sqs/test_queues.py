@@ -203,3 +203,11 @@ def test_removing_kms_key_does_not_restore_sqs_encryption(sqs, url):
     assert attributes_of(sqs, url, "SqsManagedSseEnabled", "KmsMasterKeyId") == {
         "SqsManagedSseEnabled": "false"
     }
+
+
+def test_tag_with_nul_is_rejected(sqs, name):
+    """It was an internal error, which SDKs retry."""
+    with pytest.raises(ClientError) as refused:
+        sqs.create_queue(QueueName=name, tags={"a": "a\0b"})
+
+    assert refused.value.response["ResponseMetadata"]["HTTPStatusCode"] == 400
