@@ -60,6 +60,8 @@ _MALFORMED = HttpError(HttpErrorCode.BAD_REQUEST, "Invalid HTTP request.")
 
 _RELEASED: list[Any] = []  # replaces a consumed list; nothing is added to it
 
+_VERSIONS = ("1.1", "1.0")
+
 
 class _NullEvent:
     """Replacement of the event that uvicorn sets when data arrives; nothing waits for it here."""
@@ -71,7 +73,15 @@ class _NullEvent:
 class FastCycle:
     """One hot request and its response, with the attributes uvicorn expects of a cycle."""
 
-    __slots__ = ("chunks", "disconnected", "keep_alive", "match", "request", "response_complete")
+    __slots__ = (
+        "chunks",
+        "disconnected",
+        "is_chunked",
+        "keep_alive",
+        "match",
+        "request",
+        "response_complete",
+    )
     message_event = _NullEvent()
 
     def __init__(
@@ -81,8 +91,11 @@ class FastCycle:
         query: bytes,
         keep_alive: bool,
         client: tuple[str, int] | None = None,
+        *,
+        is_chunked: bool = True,
     ) -> None:
         self.match = match
+        self.is_chunked = is_chunked
         self.request: FastRequest | None = FastRequest(
             match.segments, headers, query, self.is_open, client=client
         )
@@ -243,12 +256,20 @@ class FastPathProtocol(HttpToolsProtocol):
         match = find(parser.get_method(), path)
         if match is None or self.expect_100_continue:
             return None
-        if parser.get_http_version() != "1.1" or parser.should_upgrade():
+        version = parser.get_http_version()
+        if version not in _VERSIONS or parser.should_upgrade():
             return None
         headers = dict(self.headers)
         if not _is_bounded(headers, match) or (self._has_cors and b"origin" in headers):
             return None
-        return FastCycle(match, headers, query, parser.should_keep_alive(), self.client)
+        return FastCycle(
+            match,
+            headers,
+            query,
+            parser.should_keep_alive(),
+            self.client,
+            is_chunked=version != "1.0",
+        )
 
     def _is_answering(self) -> bool:
         before = cast(Any, self.cycle)
@@ -363,15 +384,22 @@ class FastPathProtocol(HttpToolsProtocol):
     async def _write_pieces(
         self, answer: Response, pieces: AsyncGenerator[bytes], cycle: FastCycle
     ) -> None:
-        """Write a streaming response in chunks. Its task ends when the connection does."""
+        """Write a streaming response: in chunks, or to HTTP/1.0 until the connection closes.
+
+        Its task ends when the connection does.
+        """
         self._lasting, self._drains = asyncio.current_task(), answer.drains
+        is_chunked = cycle.is_chunked
+        cycle.keep_alive &= is_chunked
         try:
-            head = encode_head(answer, self.server_state.default_headers, cycle.keep_alive)
+            server_headers = self.server_state.default_headers
+            head = encode_head(answer, server_headers, cycle.keep_alive, is_chunked=is_chunked)
             self.transport.write(head)
             async for piece in pieces:
-                self.transport.write(b"%x\r\n%b\r\n" % (len(piece), piece))
+                self.transport.write(b"%x\r\n%b\r\n" % (len(piece), piece) if is_chunked else piece)
                 await self.flow.drain()
-            self.transport.write(b"0\r\n\r\n")
+            if is_chunked:
+                self.transport.write(b"0\r\n\r\n")
         except asyncio.CancelledError:
             if not cycle.disconnected:
                 self.transport.close()

@@ -15,10 +15,12 @@ _STATUS_LINES = {
 }
 
 
-def encode_head(answer: Response, server_headers: Headers, keep_alive: bool) -> bytes:
+def encode_head(
+    answer: Response, server_headers: Headers, keep_alive: bool, *, is_chunked: bool = True
+) -> bytes:
     """Encode the status line and the headers; a streaming response has no length."""
     if answer.pieces is not None:
-        length = b"transfer-encoding: chunked\r\n"
+        length = b"transfer-encoding: chunked\r\n" if is_chunked else b""
     elif answer.status == HTTPStatus.NO_CONTENT:
         length = b""
     else:

@@ -44,6 +44,10 @@ class Wire:
         length = int(headers.get(b"content-length", 0)) if has_body else 0
         return status, headers, self._read.read(length)
 
+    def rest(self) -> bytes:
+        """Read until the server closes."""
+        return self._read.read()
+
     def is_closed(self) -> bool:
         """Return whether the server has closed without sending more."""
         return self._read.read(1) == b""
@@ -133,6 +137,24 @@ def test_connection_persists_or_closes_as_requested(wire, request_bytes, closes)
     else:
         wire.send(post(b"again"))
         assert wire.answer()[0] == 201
+
+
+@pytest.mark.parametrize("accept", [b"application/x-ndjson", b"text/event-stream"])
+def test_stream_to_http_1_0_client_ends_with_connection(wire, client, name, accept):
+    """Chunks reached clients of HTTP/1.0, as which nginx spoke to its upstream, as part of the data."""
+    client.put(f"/v1/streams/{name}", json={})
+    client.post(f"/v1/streams/{name}/records", json={"data": "a record"})
+    path = f"/v1/streams/{name}/events?follow=false&from=earliest".encode()
+    wire.send(b"GET %b HTTP/1.0\r\n%baccept: %b\r\n\r\n" % (path, HOST, accept))
+
+    status, headers, _ = wire.answer(has_body=False)
+    body = wire.rest()
+
+    assert (status, headers.get(b"transfer-encoding")) == (200, None)
+    assert headers[b"connection"] == b"close"
+    first = body.splitlines()[0]
+    assert first.startswith((b"{", b"retry:")), first
+    assert b"a record" in body
 
 
 def test_expect_100_continue_is_answered(wire):
