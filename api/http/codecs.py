@@ -54,15 +54,15 @@ def media_type(headers: RequestHeaders) -> str:
     return _SAME.get(name, name)
 
 
-def refuse_field_headers(headers: RequestHeaders, known: Collection[bytes] = ()) -> None:
+def refuse_field_headers(headers: RequestHeaders, allowed: Collection[bytes] = ()) -> None:
     """Raise ValidationFailed for a `Millstream-…` header that has no meaning in the request.
 
-    `known`: the names of those that have, as for raw bodies, which take their fields from headers.
+    `allowed`: the names of those that have, as for raw bodies, which take their fields from headers.
     """
     for name in headers:
-        if name.startswith(_FIELD_PREFIX) and name != _NAMESPACE and name not in known:
+        if name.startswith(_FIELD_PREFIX) and name != _NAMESPACE and name not in allowed:
             text = name.decode("latin-1")
-            meant = nearest(text, [one.decode() for one in (*known, _NAMESPACE)])
+            meant = nearest(text, [header.decode() for header in (*allowed, _NAMESPACE)])
             detail = f"The header '{text}' has no meaning in this request" + meant
             raise ValidationFailed.at(f"/{text}", detail, "unknown_header")
 
@@ -214,8 +214,10 @@ class ItemsBody(Generic[Item]):
 
 
 def _fields_of_item(kind: type[Any], batch: str) -> list[tuple[str, Any]]:
-    """Return the fields that items and their batch's object have, with the values of absent ones."""
-    [item] = [one for one in types_at(kind, [batch, "0"]) if isinstance(one, inspect.StructType)]
+    """Return the fields common to items and their batch's object, with their defaults."""
+    [item] = [
+        struct for struct in types_at(kind, [batch, "0"]) if isinstance(struct, inspect.StructType)
+    ]
     empty = kind()
     return [
         (field.name, getattr(empty, field.name))

@@ -26,6 +26,7 @@ from api.http.rate_limit_headers import rate_limit_headers
 from api.http.request import AppContext, Call, FastRequest, In, Name
 from api.observability.metric_buffers import MetricBuffers, ProtocolMetrics
 from storage.domain.access.permissions import Action, Principal
+from storage.domain.errors import ValidationFailed
 from storage.domain.names import GroupName, QueueName, StreamName
 from storage.quotas.enforcer import QuotaEnforcer
 from storage.settings import Durability
@@ -227,6 +228,8 @@ async def _read_and_spend(
     try:
         if route.body is None:
             refuse_field_headers(request.headers)
+            if request.body.strip():
+                raise ValidationFailed("The operation takes no request body.")
             return read_query(request.query_string, route.query)
         if request.query_string:
             read_query(request.query_string, None)

@@ -134,7 +134,7 @@ def _unknown(pointer: str, name: str, fields: Collection[str]) -> FieldFault:
 
 
 def nearest(name: str, fields: Collection[str]) -> str:
-    """Return a suggestion: the field that a name stands for elsewhere, or resembles; or nothing."""
+    """Suggest the field that a name stands for elsewhere, or resembles; empty if none."""
     if len(name) > _NAME_MAX:
         return ""
     foreign = _FOREIGN_NAMES.get(name.replace("_", "").lower(), ())

@@ -109,7 +109,7 @@ def _facts(event: Event) -> list[tuple[str, str]]:
 
 
 def _field_value(value: bytes) -> str:
-    """Percent-encode what a header cannot carry: all but visible ASCII, and spaces at the edges."""
+    """Percent-encode all but visible ASCII, and spaces at the edges, for a header."""
     quoted = quote_from_bytes(value, safe=_VISIBLE)
     inner = quoted.strip(" ")
     left = len(quoted) - len(quoted.lstrip(" "))

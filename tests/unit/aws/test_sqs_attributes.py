@@ -197,7 +197,7 @@ def test_invalid_attribute_value_is_rejected(name, text):
                 f"Invalid value for maxReceiveCount: {told}, valid values are from 1 to 1000 both "
                 "inclusive.",
             )
-            for count, told in [("0", "0"), ("1001", "1001"), ('"x"', "x"), ("1.5", "1.5"), ("true", "True")]
+            for count, told in [("0", "0"), ("1001", "1001"), ('"x"', "x"), ("1.5", "1.5"), ("true", "true")]
         ],
     ],
 )  # fmt: skip
