@@ -60,7 +60,7 @@ class CredentialCache:
 
     def cached(self, credential_id: str) -> Credential | None:
         """Return the credential if it is cached and live."""
-        entry = self._cache.peek(credential_id)
+        entry = self._cache.get_cached(credential_id)
         if entry is None:
             return None
         credential = entry.credential
@@ -89,19 +89,19 @@ class CredentialCache:
             return None
         key_id, secret = parsed
         credential = await self.find(key_id)
-        return credential if (credential or _NO_CREDENTIAL).is_proved_by(secret) else None
+        return credential if (credential or _NO_CREDENTIAL).is_verified_by(secret) else None
 
     async def flush_uses(self) -> None:
         """Write when credentials were last used, as recorded in this process."""
         await self._uses.flush()
 
-    def drop(self, credential_id: str) -> None:
+    def invalidate(self, credential_id: str) -> None:
         """Invalidate a credential."""
-        self._cache.drop(credential_id)
+        self._cache.invalidate(credential_id)
 
-    def drop_all(self) -> None:
+    def invalidate_all(self) -> None:
         """Invalidate all credentials."""
-        self._cache.drop_all()
+        self._cache.invalidate_all()
 
     async def close(self) -> None:
         """Stop the reads in progress, and write when credentials were last used."""

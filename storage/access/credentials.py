@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from storage.access.authorization import Authorizer
 from storage.access.credential_cache import CredentialCache
 from storage.access.secret_box import SecretBox
-from storage.access.sessions import Entrances, NewSession
+from storage.access.sessions import NewSession, SessionStore
 from storage.domain import limits
 from storage.domain.access.credentials import (
     Credential,
@@ -83,7 +83,7 @@ class Credentials:
         """Return this process's cache entry of an id, or None; the entry has its own expiry."""
         self.used = self._cache.used
         """Record that the credential of an id authenticated a caller now; written later."""
-        self._entrances = Entrances(database, self._cache, listener, clock)
+        self._sessions = SessionStore(database, self._cache, listener, clock)
         self._watchers: list[OnChange] = []
         listener.subscribe(CHANNEL, self._on_announced, self._on_lost)
 
@@ -112,28 +112,28 @@ class Credentials:
 
         None if the caller's credential no longer exists.
         """
-        return await self._entrances.make_ticket(by)
+        return await self._sessions.make_ticket(by)
 
     async def redeem_ticket(self, token: str) -> Credential | None:
         """Return the credential that requested the ticket, the first time it is redeemed."""
-        return await self._entrances.redeem_ticket(token)
+        return await self._sessions.redeem_ticket(token)
 
     async def log_in(self, token: str) -> NewSession | None:
         """Start a session for this API key; None if it is not a live key."""
-        return await self._entrances.log_in(token)
+        return await self._sessions.log_in(token)
 
     async def find_session(self, token: str) -> Credential | None:
         """Return the API key that logged in, until the session ends."""
-        return await self._entrances.find_session(token)
+        return await self._sessions.find_session(token)
 
     async def log_out(self, token: str) -> None:
         """End the session, if it exists."""
-        await self._entrances.log_out(token)
+        await self._sessions.log_out(token)
 
     async def flush_uses(self) -> None:
         """Write when credentials and sessions were last used, as recorded in this process."""
         await self._cache.flush_uses()
-        await self._entrances.flush_uses()
+        await self._sessions.flush_uses()
 
     # Management
 
@@ -326,15 +326,15 @@ class Credentials:
         if digest is None:
             self._changed(payload)
         else:
-            self._entrances.drop(digest)
+            self._sessions.invalidate(digest)
 
     def _changed(self, credential_id: str) -> None:
-        self._cache.drop(credential_id)
+        self._cache.invalidate(credential_id)
         self._notify(credential_id)
 
     def _on_lost(self) -> None:
-        self._cache.drop_all()
-        self._entrances.drop_all()
+        self._cache.invalidate_all()
+        self._sessions.invalidate_all()
         self._notify(None)
 
     def _notify(self, credential_id: str | None) -> None:
@@ -343,7 +343,7 @@ class Credentials:
 
     async def close(self) -> None:
         """Stop the work in progress, and write when credentials were last used."""
-        await self._entrances.close()
+        await self._sessions.close()
         await self._cache.close()
 
 

@@ -51,7 +51,7 @@ class _CachedSession(msgspec.Struct, frozen=True):
     session: BrowserSession | None
 
 
-class Entrances:
+class SessionStore:
     """Issuer and verifier of tickets and sessions.
 
     Every method raises StorageUnavailable or StorageBusy.
@@ -171,15 +171,15 @@ class Entrances:
             try:
                 await self._sessions.delete(digest)
             finally:
-                self.drop(digest)
+                self.invalidate(digest)
 
-    def drop(self, digest: bytes) -> None:
+    def invalidate(self, digest: bytes) -> None:
         """Invalidate a session."""
-        self._cache.drop(digest)
+        self._cache.invalidate(digest)
 
-    def drop_all(self) -> None:
+    def invalidate_all(self) -> None:
         """Invalidate all sessions."""
-        self._cache.drop_all()
+        self._cache.invalidate_all()
 
     async def flush_uses(self) -> None:
         """Write when sessions were last used, as recorded in this process."""

@@ -68,7 +68,7 @@ class ManifestCache:
 
     # Extents
 
-    async def glimpse(self, key: ShardKey) -> ArchiveExtent | None:
+    async def get_stale(self, key: ShardKey) -> ArchiveExtent | None:
         """Return the archive's cached extent, however old; it is refreshed in the background.
 
         Waits only when nothing is cached, and not for long. None where the archive has nothing, or no answer arrived.
@@ -156,9 +156,9 @@ class ManifestCache:
 
         None, by a fresh read, behind the last file.
         """
-        return self.peek(key, offset) or await self._plan(key, offset)
+        return self.get_cached(key, offset) or await self._plan(key, offset)
 
-    def peek(self, key: ShardKey, offset: int) -> ArchivedFile | None:
+    def get_cached(self, key: ShardKey, offset: int) -> ArchivedFile | None:
         """Return the cached file with an offset or the next one; None if it is not cached."""
         plan = self._plans.get(key)
         if (

@@ -66,7 +66,7 @@ class RowGroupScanner:
             return
         if number + 1 < len(footer.facts.groups):
             self._cache.read_ahead(file, number + 1)
-        elif following := self._manifest.peek(key, file.next_offset):
+        elif following := self._manifest.get_cached(key, file.next_offset):
             self._cache.read_ahead(following, 0)
 
     def _remember(self, key: ShardKey, position: int) -> None:

@@ -157,7 +157,7 @@ class TieredReader:
             return await self._read_archive_instead(key, request, hot)
         if hot.start == 0:
             return TierDecision(0, hot.start_at)
-        return _beginning(hot, await self._manifest.glimpse(key))
+        return _beginning(hot, await self._manifest.get_stale(key))
 
     async def _reaching_below(
         self, stream: Stream, shard: Shard, request: ReadRequest, hot: Hot

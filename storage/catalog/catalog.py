@@ -80,7 +80,7 @@ class Catalog:
 
     def cached_queue(self, name: QueueName) -> Queue | None:
         """Return the queue if it is in the cache and young enough to act on."""
-        return self._queues.cache.peek(name)
+        return self._queues.cache.get_cached(name)
 
     async def queue(self, name: QueueName) -> Queue:
         """Return the queue, from the cache if possible.
@@ -390,16 +390,16 @@ class Catalog:
         kind, _, path = payload.partition(":")
         namespace, _, name = path.partition("/")
         if kind == self._queues.kind:
-            self._queues.cache.drop(QueueName(name, namespace))
+            self._queues.cache.invalidate(QueueName(name, namespace))
         elif kind == self._streams.kind:
-            self._streams.cache.drop(StreamName(name, namespace))
+            self._streams.cache.invalidate(StreamName(name, namespace))
         elif kind == NAMESPACE:
-            self.namespaces.drop_all()
+            self.namespaces.invalidate_all()
 
     def _on_lost(self) -> None:
-        self._queues.cache.drop_all()
-        self._streams.cache.drop_all()
-        self.namespaces.drop_all()
+        self._queues.cache.invalidate_all()
+        self._streams.cache.invalidate_all()
+        self.namespaces.invalidate_all()
 
     async def close(self) -> None:
         """Stop the reads in progress."""

@@ -54,7 +54,7 @@ class DefinitionStore(Generic[N, S, D]):
         self, name: N, spec: S, if_match: int | None, create_only: bool
     ) -> tuple[D, bool]:
         spec.check()
-        with self._dropping(name):
+        with self._invalidating(name):
             async with self._definitions.lock(name) as locked:
                 _check_version(locked.definition, if_match)
                 if locked.definition is None:
@@ -66,14 +66,14 @@ class DefinitionStore(Generic[N, S, D]):
                 return await self._update(locked, locked.definition, changed), False
 
     async def change(self, name: N, change: Callable[[S], S], if_match: int | None) -> D:
-        with self._dropping(name):
+        with self._invalidating(name):
             async with self._definitions.lock(name) as locked:
                 current = self._existing(locked, name)
                 _check_version(current, if_match)
                 return await self._update(locked, current, change(cast("S", current.spec)))
 
     async def delete(self, name: N, if_match: int | None) -> D:
-        with self._dropping(name):
+        with self._invalidating(name):
             async with self._definitions.lock(name) as locked:
                 current = self._existing(locked, name)
                 _check_version(current, if_match)
@@ -83,7 +83,7 @@ class DefinitionStore(Generic[N, S, D]):
     @asynccontextmanager
     async def changing(self, name: N) -> AsyncGenerator[tuple[LockedDefinition[D], D]]:
         """Lock a name and yield its definition, for changes beside the specification."""
-        with self._dropping(name):
+        with self._invalidating(name):
             async with self._definitions.lock(name) as locked:
                 yield locked, self._existing(locked, name)
 
@@ -136,12 +136,12 @@ class DefinitionStore(Generic[N, S, D]):
         return changed
 
     @contextmanager
-    def _dropping(self, name: N) -> Iterator[None]:
+    def _invalidating(self, name: N) -> Iterator[None]:
         """Invalidate the cached definition at the end, also if the change failed."""
         try:
             yield
         finally:
-            self.cache.drop(name)
+            self.cache.invalidate(name)
 
 
 def _check_version(definition: Queue | Stream | None, if_match: int | None) -> None:

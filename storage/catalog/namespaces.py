@@ -65,7 +65,7 @@ class Namespaces:
             raise NamespaceNotFound(f"Namespace '{name}' does not exist.", namespace=name)
         return namespace
 
-    def drop_all(self) -> None:
+    def invalidate_all(self) -> None:
         """Have the table read again soon: a namespace has changed, or may have."""
         self._stale.set()
 
@@ -199,7 +199,7 @@ class Namespaces:
         try:
             await self.read_again()
         except MillstreamError:
-            self.drop_all()  # the change stands all the same
+            self.invalidate_all()  # the change stands all the same
 
     def _new(self, name: str, quotas: Quotas) -> Namespace:
         now_ms = self._clock.now_ms()
@@ -238,7 +238,7 @@ async def running(namespaces: Namespaces) -> AsyncGenerator[Namespaces]:
     try:
         await namespaces.read_again()
     except MillstreamError:
-        namespaces.drop_all()
+        namespaces.invalidate_all()
     task = asyncio.create_task(namespaces.keep_up(), name="namespaces")
     try:
         yield namespaces

@@ -71,7 +71,7 @@ class DefinitionCache(Generic[N, D]):
         self._reading: dict[N, asyncio.Task[D]] = {}
         self._tasks: set[asyncio.Task[D]] = set()
 
-    def peek(self, name: N) -> D | None:
+    def get_cached(self, name: N) -> D | None:
         """Return the definition if it is cached and young enough."""
         entry = self._entries.get(name)
         return None if entry is None else entry.value_at(self._clock.now_ms())
@@ -85,7 +85,7 @@ class DefinitionCache(Generic[N, D]):
 
         Raises what the read raises.
         """
-        return self.peek(name) or await self._join(name)
+        return self.get_cached(name) or await self._single_flight(name)
 
     async def fresh(self, name: N) -> D:
         """Return the definition by a read that began after this call.
@@ -95,14 +95,14 @@ class DefinitionCache(Generic[N, D]):
         earlier = self._reading.get(name)
         if earlier is not None:
             await asyncio.wait([earlier])
-        return await self._join(name)
+        return await self._single_flight(name)
 
-    def drop(self, name: N) -> None:
+    def invalidate(self, name: N) -> None:
         """Invalidate one definition."""
         self._evict(name)
         self._reading.pop(name, None)
 
-    def drop_all(self) -> None:
+    def invalidate_all(self) -> None:
         """Invalidate every definition."""
         for entry in self._entries.values():
             entry.invalidate()
@@ -115,7 +115,7 @@ class DefinitionCache(Generic[N, D]):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _join(self, name: N) -> D:
+    async def _single_flight(self, name: N) -> D:
         """Wait for the read of this name; a caller that gives up does not end it for the others."""
         task = self._reading.get(name)
         if task is None:

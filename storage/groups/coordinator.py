@@ -140,7 +140,7 @@ class GroupCoordinator:
             now_ms = self._clock.now_ms()
             last = self._attended_ms
             if last is None or not 0 <= now_ms - last < limits.DATABASE_HEARTBEAT_MS:
-                await self._rows.attend(self._limits.outage_ms, self.now())
+                await self._rows.record_database_heartbeat(self._limits.outage_ms, self.now())
                 self._attended_ms = now_ms
 
     async def apply(self, name: GroupName, change: MembershipChange) -> ChangeResult:

@@ -157,7 +157,7 @@ class HeartbeatLoop:
         """
         with self._presence.waiter(self.process.id) as waiter:
             while True:
-                waiter.start_over()
+                waiter.reset()
                 with suppress(MillstreamError):
                     await self.send()
                 await self._pause(waiter)

@@ -295,7 +295,7 @@ class Queues:
         log_id = (await self._catalog.queue(name)).log_id
         with self._wakeups.waiting([log_id], alone=True) as waiter:
             while True:
-                waiter.start_over()
+                waiter.reset()
                 once = partial(self._receive, request, True)
                 received = await self._executor.run(name, once)
                 del once  # an idle wait holds as little memory as possible

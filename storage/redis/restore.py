@@ -29,7 +29,7 @@ class _KeyEntry(NamedTuple):
     bytes: int
 
 
-class BackedStore:
+class SnapshotStore:
     """The hot store for backup and restore.
 
     Reports its layout, and checks that it is a single server, and empty. All methods raise StorageUnavailable, and
@@ -84,12 +84,12 @@ class BackedStore:
         """Mark the store as complete: services may use it."""
         self._client.set(VERSION_KEY, layout)
 
-    def fill(self, source: "BackedStore") -> int:
+    def fill(self, source: "SnapshotStore") -> int:
         """Copy every key of ours; return their number."""
         with self._large_keys():
             return sum(self._put(piece, source) for piece in source._pieces())
 
-    def _put(self, piece: Sequence[_KeyEntry], source: "BackedStore") -> int:
+    def _put(self, piece: Sequence[_KeyEntry], source: "SnapshotStore") -> int:
         with source._client.pipeline(transaction=False) as dumps:
             for entry in piece:
                 dumps.dump(entry.name)
@@ -154,7 +154,7 @@ class BackedStore:
 
 
 @contextmanager
-def backed_store(url: str) -> Iterator[BackedStore]:
+def backed_store(url: str) -> Iterator[SnapshotStore]:
     """Open the hot store at a URL, converting its errors to ours."""
     client = Redis.from_url(
         url,
@@ -165,7 +165,7 @@ def backed_store(url: str) -> Iterator[BackedStore]:
     )
     try:
         with client:
-            yield BackedStore(client)
+            yield SnapshotStore(client)
     except ResponseError as error:
         raise BackupError(f"the store rejected the command: {error}") from None
     except (RedisError, OSError) as error:

@@ -76,7 +76,7 @@ class Reading:
         with self._wakeups.waiting([channel], alone=False) as waiter:
             until = _seconds_from_now(wait_ms)
             while True:
-                waiter.start_over()
+                waiter.reset()
                 shard_read = await self._executor.run(stream, partial(read, register_waiter=True))
                 if _has_news(shard_read) or shard_read.ended or _seconds_from_now(0) >= until:
                     return shard_read
@@ -143,7 +143,7 @@ class Reading:
             shards = [stream.shard(index) for index in _to_read(stream, positions)]
             channels = [_address(stream, shard).channel for shard in shards]
             with self._wakeups.waiting(channels, alone=False) as waiter:
-                waiter.start_over()
+                waiter.reset()
                 read = partial(self._read_all, positions, records_max, bytes_max, wait_ms > 0)
                 stream_read = await self._executor.run(stream, read)
                 if any(_has_news(one) for one in stream_read.shards):
@@ -155,7 +155,9 @@ class Reading:
                     await waiter.wait(left)
             if any(one.ended for one in stream_read.shards):
                 stream = (
-                    await self._executor.current(name) if _is_news(stream, stream_read) else stream
+                    await self._executor.current(name)
+                    if _has_unknown_children(stream, stream_read)
+                    else stream
                 )
                 if read_frontier(stream, stream_read.positions) == read_frontier(stream, positions):
                     return stream_read
@@ -271,7 +273,7 @@ class Reading:
         logs = [shard.log_id for shard in _among(stream, positions)]
         with self._wakeups.waiting(logs, alone=False) as waiter:
             while True:
-                waiter.start_over()
+                waiter.reset()
                 reads = await self._executor.run(stream, read)
                 left = until - _seconds_from_now(0)
                 if left <= 0 or any(_has_news(one) or one.ended for one in reads):
@@ -327,7 +329,7 @@ def _to_read(stream: Stream, positions: Mapping[int, int]) -> dict[int, int | No
     return {index: offset for index, offset in ahead.items() if offset != FULLY_READ}
 
 
-def _is_news(stream: Stream, stream_read: StreamRead) -> bool:
+def _has_unknown_children(stream: Stream, stream_read: StreamRead) -> bool:
     """Return whether a shard ended whose children this definition does not have."""
     return any(
         needs_refresh(stream, {child.index: 0})

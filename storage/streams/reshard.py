@@ -46,7 +46,7 @@ T = TypeVar("T")
 Plan = Callable[[Stream], Sequence[Change]]
 
 
-class _Giving(Enum):
+class _FenceTransfer(Enum):
     """The fence that a parent passes on to its children.
 
     After the first parent was closed, they may have records, and a fence of their own.
@@ -164,7 +164,13 @@ class Resharder:
         """Close the one or two parents; their children get the first fence that one of them has."""
         fence = ""
         for nth, index in enumerate(parents):
-            giving = _Giving.ANY if nth == 0 else _Giving.SET if not fence else _Giving.NONE
+            giving = (
+                _FenceTransfer.ANY
+                if nth == 0
+                else _FenceTransfer.SET
+                if not fence
+                else _FenceTransfer.NONE
+            )
             fence = await self._close_log(stream, stream.shard(index), giving) or fence
 
     async def ensure_closed(self, stream: Stream, shard: Shard) -> None:
@@ -178,16 +184,16 @@ class Resharder:
 
     async def reclose(self, stream: Stream, shard: Shard) -> None:
         """Close the log of a closed shard again after its store lost the mark that it is closed."""
-        await self._close_log(stream, shard, _Giving.NONE)
+        await self._close_log(stream, shard, _FenceTransfer.NONE)
 
-    async def _close_log(self, stream: Stream, shard: Shard, giving: "_Giving") -> str:
+    async def _close_log(self, stream: Stream, shard: Shard, giving: "_FenceTransfer") -> str:
         """Close a shard's log once its children have its fence; return that fence."""
         children = [
             child for child in (*stream.shards, *stream.opening) if shard.index in child.parents
         ]
         [(closed, fence)] = await self._each(stream, [shard], partial(self._close, (), ""))
         while not closed:
-            if giving is _Giving.ANY or (giving is _Giving.SET and fence):
+            if giving is _FenceTransfer.ANY or (giving is _FenceTransfer.SET and fence):
                 await self._each(stream, children, partial(self._inherit_fence, fence))
             [(closed, fence)] = await self._each(
                 stream, [shard], partial(self._close, children, fence)

@@ -33,7 +33,7 @@ from storage.log.provisioner import LogDeleted
 from storage.redis.streams.append import AppendPart, PartAppended
 from storage.redis.transport.script_status import LogNotReady
 from storage.streams.idempotent_append import IdempotentAppender, _Batch, _hash_keys
-from storage.streams.reshard import _Giving
+from storage.streams.reshard import _FenceTransfer
 from tests.stateful.conftest import Bench
 
 KEYS = ["", *(f"key {number}" for number in range(6))]
@@ -210,7 +210,7 @@ class IdempotentAppendMachine(RuleBasedStateMachine):
         )
         await self.resharder._make_logs(stream)
         one = low if first else high
-        await self.resharder._close_log(stream, stream.shard(one.index), _Giving.ANY)
+        await self.resharder._close_log(stream, stream.shard(one.index), _FenceTransfer.ANY)
 
     @rule()
     def finish(self) -> None:

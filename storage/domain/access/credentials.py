@@ -212,7 +212,7 @@ class Credential(msgspec.Struct, frozen=True, eq=False, kw_only=True):
         """Return its holder in `namespace`: its own, or any if it is valid everywhere."""
         return msgspec.structs.replace(self.holder, namespace=namespace)
 
-    def is_proved_by(self, secret: str) -> bool:
+    def is_verified_by(self, secret: str) -> bool:
         """Return whether this is an API key with that secret, in constant time.
 
         The duration does not reveal how much of the secret is right.

@@ -221,7 +221,7 @@ class GroupRows:
 
     # Queries of the sweeper
 
-    async def attend(self, outage_ms: int, now_ms: int | None) -> None:
+    async def record_database_heartbeat(self, outage_ms: int, now_ms: int | None) -> None:
         """Record that the database is reachable, at most once a second.
 
         After an outage also since when it is again.

@@ -59,7 +59,7 @@ class Waiter:
         finally:
             timer.cancel()
 
-    def start_over(self) -> None:
+    def reset(self) -> None:
         """Discard an earlier wake-up: the caller is about to read."""
         self._wakeup = None
 

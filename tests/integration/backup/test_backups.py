@@ -39,7 +39,7 @@ from storage.embedded.valkey import running_valkey
 from storage.postgres import dump
 from storage.postgres.migrate import config_of, connected
 from storage.postgres.schema_revision import head
-from storage.redis.restore import BackedStore
+from storage.redis.restore import SnapshotStore
 from storage.redis.snapshot import snapshot_of
 from storage.schema_version import migrate
 from storage.settings import StorageSettings
@@ -376,7 +376,7 @@ async def test_nothing_starts_on_unfinished_restore(source, target, tmp_path, mo
     def broken(*_):
         raise ConnectionResetError
 
-    where = BackedStore if step == "fill" else dump
+    where = SnapshotStore if step == "fill" else dump
     monkeypatch.setattr(where, step, broken)
     with pytest.raises(MillstreamError):
         await restored(target, tmp_path / "backup")

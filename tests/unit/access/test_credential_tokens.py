@@ -106,10 +106,10 @@ def test_credential_is_proved_only_by_complete_secret():
     )
     pair = Credential(id=made.id, kind=CredentialKind.PAIR, name="a")
 
-    assert credential.is_proved_by(made.secret)
-    assert not credential.is_proved_by(made.secret[:-1])
-    assert not credential.is_proved_by("")
-    assert not pair.is_proved_by("")
+    assert credential.is_verified_by(made.secret)
+    assert not credential.is_verified_by(made.secret[:-1])
+    assert not credential.is_verified_by("")
+    assert not pair.is_verified_by("")
 
 
 RATE = st.none() | st.floats(0.1, 1e6)

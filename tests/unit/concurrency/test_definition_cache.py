@@ -81,7 +81,7 @@ async def test_definition_is_read_once(cache, source):
 async def test_dropped_definition_is_read_again(cache, source):
     await cache.get(ORDERS)
 
-    cache.drop(ORDERS)
+    cache.invalidate(ORDERS)
 
     assert (await cache.get(ORDERS)).version == 2
 
@@ -104,12 +104,12 @@ async def test_clock_set_back_expires_definitions(cache, clock):
     assert (await cache.get(ORDERS)).version == 2
 
 
-async def _drop(cache: DefinitionCache[QueueName, Queue]) -> None:
-    cache.drop(ORDERS)
+async def _invalidate(cache: DefinitionCache[QueueName, Queue]) -> None:
+    cache.invalidate(ORDERS)
 
 
-async def _drop_all(cache: DefinitionCache[QueueName, Queue]) -> None:
-    cache.drop_all()
+async def _invalidate_all(cache: DefinitionCache[QueueName, Queue]) -> None:
+    cache.invalidate_all()
 
 
 async def _read_anew(cache: DefinitionCache[QueueName, Queue]) -> None:
@@ -121,7 +121,7 @@ async def _need_room(cache: DefinitionCache[QueueName, Queue]) -> None:
         await cache.get(other)
 
 
-@pytest.mark.parametrize("forget", [_drop, _drop_all, _read_anew, _need_room])
+@pytest.mark.parametrize("forget", [_invalidate, _invalidate_all, _read_anew, _need_room])
 async def test_held_entry_is_marked_expired_when_replaced(cache, clock, forget):
     await cache.get(ORDERS)
     entry = cache.entry(ORDERS)
@@ -167,7 +167,7 @@ async def test_definition_changed_during_read_is_not_cached(cache, source):
     source.pause()
     early = await started(cache.get(ORDERS))
 
-    cache.drop(ORDERS)
+    cache.invalidate(ORDERS)
     source.resume()
     await early
 
@@ -178,7 +178,7 @@ async def test_reader_after_change_does_not_join_earlier_read(cache, source):
     source.pause()
     early = await started(cache.get(ORDERS))
 
-    cache.drop(ORDERS)
+    cache.invalidate(ORDERS)
     late = await started(cache.get(ORDERS))
     source.resume()
 
@@ -207,11 +207,11 @@ async def test_read_started_before_subscription_is_not_cached(cache, source):
     assert (await cache.get(ORDERS)).version == 2
 
 
-async def test_read_overlapping_drop_all_is_not_cached(cache, source):
+async def test_read_overlapping_invalidation_is_not_cached(cache, source):
     source.pause()
     early = await started(cache.get(ORDERS))
 
-    cache.drop_all()
+    cache.invalidate_all()
     source.resume()
     await early
 

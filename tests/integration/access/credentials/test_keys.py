@@ -43,7 +43,7 @@ async def test_only_new_key_authenticates(credentials):
     assert (principal.name, principal.credential) == ("orders-service", issued.id)
     assert principal.policy.allows(Action.QUEUE_SEND, "orders")
     assert not principal.policy.allows(Action.QUEUE_RECEIVE, "orders")
-    assert not found.is_proved_by(another.secret)
+    assert not found.is_verified_by(another.secret)
     assert await credentials.authenticate(with_the_wrong_secret + secret.token[-6:]) is None
 
 
