@@ -316,12 +316,23 @@ def test_read_limits_are_enforced(kinesis, single, limit):
 
 @pytest.mark.parametrize(
     ("operation", "hours"),
-    [("increase", 24), ("increase", 23), ("increase", 8_761), ("decrease", 24), ("decrease", 1)],
+    [("increase", 23), ("increase", 8_761), ("decrease", 48), ("decrease", 1)],
 )
 def test_retention_is_bounded_and_changes_in_one_direction(kinesis, stream, operation, hours):
     call = getattr(kinesis, f"{operation}_stream_retention_period")
 
     assert refusal(call, StreamName=stream, RetentionPeriodHours=hours)[:2] == (400, INVALID)
+
+
+@pytest.mark.parametrize("operation", ["increase", "decrease"])
+def test_present_retention_is_accepted_without_a_change(kinesis, stream, operation):
+    """Terraform sets the default of 24 hours on every create, and failed."""
+    change = getattr(kinesis, f"{operation}_stream_retention_period")
+
+    change(StreamName=stream, RetentionPeriodHours=24)
+
+    summary = kinesis.describe_stream_summary(StreamName=stream)["StreamDescriptionSummary"]
+    assert summary["RetentionPeriodHours"] == 24
 
 
 @pytest.mark.parametrize(

@@ -211,10 +211,12 @@ def test_malformed_trace_context_is_dropped(client, queue):
     assert "headers" not in receive_one(client, queue)
 
 
-def test_unknown_message_field_is_ignored(client, queue):
+def test_unknown_message_field_is_rejected(client, queue):
+    """It was ignored, and with it a misspelled group, delay or deduplication id."""
     answer = client.post(f"{queue}/messages", json={"body": "a", "colour": "red"})
 
-    assert answer.status_code == 201
+    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, "/colour")
+    assert client.get(f"{queue}/stats").json()["sent"] == 0
 
 
 def test_repeat_with_same_idempotency_key_adds_nothing(client, queue):

@@ -52,7 +52,9 @@ async def test_quota_change_is_audited_with_previous_value(secured_service: Secu
     await secured_service.request("PUT", path, everywhere, json={"queues_max": 3})
     await secured_service.request("PUT", path, everywhere, json={"queues_max": 5})
 
-    response = await secured_service.request("GET", "/v1/audit?operation=put_namespace", everywhere)
+    response = await secured_service.request(
+        "GET", f"/v1/audit?resource=namespaces/{TENANT}", everywhere
+    )
 
     [last, *_] = response.json()["items"]
     assert (last["resource"], last["outcome"]) == (f"namespaces/{TENANT}", "done")
