@@ -8,6 +8,7 @@ from millstream_client.errors import (
     Limited,
     MillstreamError,
     NotFound,
+    NotMillstream,
     OutcomeUnknown,
     PartlyRefused,
     Refused,
@@ -60,6 +61,8 @@ def _hint(error: MillstreamError) -> str:
     match error:
         case ConnectionFailed():
             return "Start one with `millstream up`, or specify another with --url."
+        case NotMillstream():
+            return "Specify the address of a Millstream service with --url."
         case Unauthenticated():
             return "Specify a key with --api-key or MILLSTREAM_API_KEY."
         case Limited() | Unavailable():

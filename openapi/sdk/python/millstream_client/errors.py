@@ -46,6 +46,20 @@ class NotAnAddress(ConnectionFailed):
     retryable = False
 
 
+class NotMillstream(MillstreamError):
+    """Something answered at the URL that is not Millstream, or an incompatible version of it."""
+
+    def __init__(self, url: str, status: int, content_type: str) -> None:
+        self.url = url
+        self.status = status
+        self.content_type = content_type
+        answer = f"HTTP {status}, {content_type or 'no content type'}"
+        super().__init__(f"{url} answers, but it is not Millstream ({answer})")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.url, self.status, self.content_type)
+
+
 class OutcomeUnknown(MillstreamError):
     """The call was sent but got no response: it may have taken effect."""
 
@@ -160,6 +174,18 @@ _FAMILIES: dict[int, type[Refused]] = {
     503: Unavailable,
     504: TimedOut,
 }
+
+
+def not_millstream(response: httpx.Response, url: str) -> NotMillstream:
+    """Return the error for a response that cannot be decoded."""
+    content_type = response.headers.get("content-type", "").partition(";")[0]
+    return NotMillstream(url, response.status_code, content_type)
+
+
+def is_foreign(response: httpx.Response) -> bool:
+    """Return whether an error response is a page of another service, not a proxy's."""
+    content_type = response.headers.get("content-type", "")
+    return content_type.startswith("text/html") and response.status_code in (403, 404, 405)
 
 
 def refused(response: httpx.Response) -> Refused:

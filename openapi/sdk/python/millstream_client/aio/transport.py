@@ -9,7 +9,13 @@ import msgspec
 
 from millstream_client.aio.waiting import AsyncSleep, sleep
 from millstream_client.calls import Call
-from millstream_client.errors import Refused, refused, unsent_or_unknown
+from millstream_client.errors import (
+    Refused,
+    is_foreign,
+    not_millstream,
+    refused,
+    unsent_or_unknown,
+)
 from millstream_client.retries import Attempts, Retries
 from millstream_client.settings import Options
 from millstream_client.tracing import trace_headers
@@ -51,12 +57,20 @@ class AsyncTransport:
                 pause = attempts.pause_after(failure)
             else:
                 if response.is_success:
-                    return call.read(response)
+                    return self._read(call, response)
+                if is_foreign(response):
+                    raise not_millstream(response, self.options.url)
                 problem: Refused = refused(response)
                 if attempts.has_happened_before(problem):
                     return call.read(httpx.Response(204))
                 pause = attempts.pause_after(problem)
             await self.sleep(pause)
+
+    def _read(self, call: Call[T], response: httpx.Response) -> T:
+        try:
+            return call.read(response)
+        except (msgspec.MsgspecError, ValueError, KeyError, TypeError) as error:
+            raise not_millstream(response, self.options.url) from error
 
     async def _send(self, call: Call[Any]) -> httpx.Response:
         content = call.content if call.json is None else msgspec.json.encode(call.json)
