@@ -306,10 +306,20 @@ class Groups:
         return await self._resetter.reset(name, spec, dry_run=dry_run)
 
     async def save_bookmark(
-        self, name: GroupName, bookmark: str, positions: Mapping[int, int] | None = None
+        self,
+        name: GroupName,
+        bookmark: str,
+        positions: Mapping[int, int] | None = None,
+        *,
+        create_only: bool = False,
     ) -> Bookmark:
-        """Save positions under a name: those given, or the group's current ones."""
-        return await self._resetter.save_bookmark(name, bookmark, positions)
+        """Save positions under a name: those given, or the group's current ones.
+
+        Raises PreconditionFailed if it exists and `create_only` is set.
+        """
+        return await self._resetter.save_bookmark(
+            name, bookmark, positions, create_only=create_only
+        )
 
     async def bookmarks(self, name: GroupName) -> list[Bookmark]:
         """Return the group's bookmarks, by name."""

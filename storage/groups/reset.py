@@ -162,11 +162,16 @@ class OffsetResetter:
     # Bookmarks
 
     async def save_bookmark(
-        self, name: GroupName, bookmark: str, positions: Mapping[int, int] | None
+        self,
+        name: GroupName,
+        bookmark: str,
+        positions: Mapping[int, int] | None,
+        *,
+        create_only: bool,
     ) -> Bookmark:
         """Save positions under a name: those given, or the group's current ones.
 
-        Raises GroupFull, OffsetOutOfRange, ShardNotFound, ValidationFailed.
+        Raises GroupFull, OffsetOutOfRange, ShardNotFound, ValidationFailed, PreconditionFailed.
         """
         group, _, shards = await self._rows.describe(name)
         states = {state.shard.index: state for state in await self._streams.shards(group.stream)}
@@ -180,7 +185,7 @@ class OffsetResetter:
         names = {one.name for one in await self._rows.bookmarks(group)}
         if bookmark not in names and len(names) >= limits.BOOKMARKS_MAX:
             raise GroupFull(f"A group can have at most {limits.BOOKMARKS_MAX} bookmarks.")
-        if not await self._rows.put_bookmark(group, saved):
+        if not await self._rows.put_bookmark(group, saved, create_only=create_only):
             raise GroupNotFound
         return saved
 

@@ -197,11 +197,14 @@ async def put_bookmark(
     bookmark: NamePart,
     storage: StorageDep,
     body: Annotated[BookmarkIn, Body(default_factory=BookmarkIn)],
+    if_none_match: IfNoneMatch = None,
 ) -> BookmarkOut:
     """Save the group's current offsets, or other offsets, as a bookmark."""
     offsets = body.positions
     positions = None if offsets is None else positions_from(offsets, "/positions")
-    saved = await storage.groups.save_bookmark(group, bookmark, positions)
+    saved = await storage.groups.save_bookmark(
+        group, bookmark, positions, create_only=is_create_only(if_none_match)
+    )
     return BookmarkOut.from_domain(saved)
 
 

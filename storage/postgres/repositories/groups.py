@@ -15,7 +15,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlmodel import col
 
 from storage.domain import limits
-from storage.domain.errors import GroupNotFound, StorageUnavailable
+from storage.domain.errors import GroupNotFound, PreconditionFailed, StorageUnavailable
 from storage.domain.groups.assignment import Member, MemberId
 from storage.domain.groups.group import Bookmark, Commit, Group, MemberShard
 from storage.domain.names import GroupName, LogId
@@ -287,19 +287,27 @@ class GroupRows:
             rows = await session.execute(statement.order_by(col(GroupBookmarkRow.name)))
             return [_bookmark(row) for row in rows]
 
-    async def put_bookmark(self, group: Group, bookmark: Bookmark) -> bool:
-        """Store the bookmark, replacing one of that name. False when the group was deleted."""
+    async def put_bookmark(self, group: Group, bookmark: Bookmark, *, create_only: bool) -> bool:
+        """Store the bookmark, replacing one of that name. False when the group was deleted.
+
+        Raises PreconditionFailed if it exists and `create_only` is set.
+        """
         values = {
             "positions": {str(shard): offset for shard, offset in bookmark.positions.items()},
             "created_at_ms": bookmark.created_at_ms,
         }
         key = {"group_id": group.group_id, "name": bookmark.name}
-        statement = upsert(GroupBookmarkRow).values(**key, **values)
+        insert = upsert(GroupBookmarkRow).values(**key, **values)
+        statement = (
+            insert.on_conflict_do_nothing(index_elements=list(key))
+            if create_only
+            else insert.on_conflict_do_update(index_elements=list(key), set_=values)
+        )
         try:
             async with self._database.writing() as session:
-                await session.execute(
-                    statement.on_conflict_do_update(index_elements=list(key), set_=values)
-                )
+                stored = statement.returning(col(GroupBookmarkRow.name))
+                if await session.scalar(stored) is None:
+                    raise PreconditionFailed("The bookmark exists.")
         except IntegrityError:
             return False
         return True

@@ -6658,6 +6658,12 @@ export type DeleteBookmarkResponse = DeleteBookmarkResponses[keyof DeleteBookmar
 
 export type PutBookmarkData = {
     body?: BookmarkIn;
+    headers?: {
+        /**
+         * `*` on PUT: create only, never replace.
+         */
+        'if-none-match'?: string;
+    };
     path: {
         /**
          * 1 to 80 of A-Z a-z 0-9 _ . -

@@ -14,9 +14,12 @@ def put_bookmark(
     bookmark: str,
     *,
     body: BookmarkIn | Unset = UNSET,
+    if_none_match: str | Unset = UNSET,
 ) -> Call[BookmarkOut]:
     """Save the group's current offsets, or other offsets, as a bookmark."""
     headers: dict[str, Any] = {}
+    if not isinstance(if_none_match, Unset):
+        headers["if-none-match"] = if_none_match
 
     _kwargs: dict[str, Any] = {}
 
