@@ -114,7 +114,7 @@ async def test_append_with_stale_definition_is_redirected_to_children(
     async with open_storage(settings, clock=clock) as other:
         await append(other.streams)
         monkeypatch.setattr(
-            other.catalog._streams.cache, "drop", lambda _: None
+            other.catalog._streams.cache, "invalidate", lambda _: None
         )  # misses notifications
         await streams.set_shard_count(CLICKS, 4)
         await streams.merge(CLICKS, 3, 4)
@@ -131,7 +131,7 @@ async def test_stale_process_can_address_child_by_index(engines, streams, monkey
     """A client may know the child from another process."""
     old = await engines.catalog.stream(CLICKS)
     await streams.split(CLICKS, 0, HALF)
-    monkeypatch.setattr(engines.catalog._streams.cache, "peek", lambda _: old)
+    monkeypatch.setattr(engines.catalog._streams.cache, "get_cached", lambda _: old)
 
     appended = await streams.append_to_shard(CLICKS, 2, [Record(b"x")])
 
