@@ -5,13 +5,14 @@
                                         └───────────────────────── raises ◀────────────────────────────┤
                                                         removed from `failing` ◀────────── succeeds ───┘
 
-A failure of the store is not the object's. A few in a row are isolated all the same, since one server of a cluster may be
-down; more of them end the round, which the caller repeats.
+A failure of the store is not the object's: it is neither logged nor listed for it, and the next round visits it again. The
+others are visited all the same, since one server of a cluster may be down; but once none was served for a while, the
+failure is raised and ends the round, which the caller repeats.
 """
 
 import logging
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
@@ -33,25 +34,29 @@ T = TypeVar("T")
 _STORE_FAILURES = (StorageUnavailable, StorageBusy, StorageFull, OutcomeUnknown)
 
 
+class _Outage(NamedTuple):
+    """Failures of the store since a task last served an object."""
+
+    since_ms: int
+    failures: int
+
+
 class Isolation:
     """Visits to objects by the tasks of one process, and the objects whose visits fail."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._failing: dict[tuple[str, str], FailingObject] = {}
-        self._store_failures: dict[str, int] = {}
+        self._outages: dict[str, _Outage] = {}
 
     @property
     def failing(self) -> tuple[FailingObject, ...]:
-        """The objects whose last visit failed, in the order of their last visit.
-
-        Deleted ones leave the list.
-        """
+        """The objects whose last visit failed, the longest failing first; deleted ones leave."""
         since_ms = self._clock.now_ms() - limits.ISOLATED_FAILURE_AGE_MS
         self._failing = {
             key: entry for key, entry in self._failing.items() if entry.visited_at_ms > since_ms
         }
-        return tuple(self._failing.values())
+        return tuple(sorted(self._failing.values(), key=lambda entry: entry.since_ms))
 
     async def visit(
         self, task: str, subject: str, work: Callable[[], Awaitable[T]], skipped: T
@@ -67,27 +72,26 @@ class Isolation:
             return skipped
         try:
             result = await work()
-        except _STORE_FAILURES as error:
+        except _STORE_FAILURES:
             if self._is_store_down(task):
                 raise
-            self._record(task, subject, error)
             return skipped
         except Exception as error:
-            self._store_failures.pop(task, None)
+            self._outages.pop(task, None)
             self._record(task, subject, error)
             return skipped
-        self._store_failures.pop(task, None)
+        self._outages.pop(task, None)
         if self._failing.pop((task, subject), None) is not None:
             logger.info("object_recovered", extra={"task": task, "object": subject})
         return result
 
     def _is_store_down(self, task: str) -> bool:
-        """Count a failure of the store; return whether there were too many in a row."""
-        count = self._store_failures.pop(task, 0) + 1
-        if count > limits.ISOLATED_STORE_FAILURES_MAX:
-            return True
-        self._store_failures[task] = count
-        return False
+        """Count a failure of the store; return whether it served nothing of the task for a while."""
+        now_ms = self._clock.now_ms()
+        since_ms, failures = self._outages.get(task, _Outage(now_ms, 0))
+        self._outages[task] = _Outage(since_ms, failures + 1)
+        has_lasted = now_ms - since_ms >= limits.ISOLATED_STORE_OUTAGE_MS
+        return has_lasted and failures >= limits.ISOLATED_STORE_FAILURES_MAX
 
     def _record(self, task: str, subject: str, error: Exception) -> None:
         now_ms = self._clock.now_ms()

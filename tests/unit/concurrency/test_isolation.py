@@ -7,7 +7,7 @@ import pytest
 from storage.concurrency.isolation import Isolation
 from storage.domain import limits
 from storage.domain.clock import ManualClock
-from storage.domain.errors import QueueNotFound, StorageUnavailable
+from storage.domain.errors import OutcomeUnknown, QueueNotFound, StorageBusy, StorageUnavailable
 
 NAMES = ["queues/a", "queues/b", "queues/c"]
 
@@ -39,9 +39,7 @@ def objects() -> Objects:
     return Objects()
 
 
-@pytest.mark.parametrize(
-    "error", [ValueError("a bug"), QueueNotFound("no queue"), StorageUnavailable("down")]
-)
+@pytest.mark.parametrize("error", [ValueError("a bug"), QueueNotFound("no queue")])
 async def test_failing_object_does_not_stop_round(objects, error):
     objects.errors["queues/b"] = error
 
@@ -83,14 +81,56 @@ async def test_backoff_is_limited(objects):
     assert len(objects.visits) >= day // 6
 
 
-async def test_store_failure_of_every_object_ends_round(objects):
-    names = [f"queues/{number}" for number in range(10)]
-    objects.errors = {name: StorageUnavailable("down") for name in names}
+STORE_FAILURES = [StorageUnavailable("down"), StorageBusy("busy"), OutcomeUnknown("late")]
 
-    with pytest.raises(StorageUnavailable):
-        await objects.round(*names)
 
-    assert len(objects.visits) == limits.ISOLATED_STORE_FAILURES_MAX + 1
+@pytest.mark.parametrize("error", STORE_FAILURES)
+async def test_store_failure_is_not_the_objects(objects, caplog, error):
+    """Moves and rebalances would have waited for minutes after an outage of the store."""
+    objects.errors["queues/b"] = error
+
+    for _ in range(20):
+        assert await objects.round() == [1, 0, 1]
+        objects.clock.advance(limits.SECOND_MS)
+    del objects.errors["queues/b"]
+
+    assert await objects.round() == [1, 1, 1]
+    assert (objects.isolation.failing, caplog.messages) == ((), [])
+
+
+async def test_lasting_outage_of_store_ends_round(objects):
+    objects.errors = {name: StorageUnavailable("down") for name in NAMES}
+
+    assert await objects.round() == [0, 0, 0]
+    objects.clock.advance(limits.ISOLATED_STORE_OUTAGE_MS)
+    objects.visits.clear()
+    for _ in range(2):
+        with pytest.raises(StorageUnavailable):
+            await objects.round()
+
+    assert objects.visits == ["queues/a", "queues/a"]
+    objects.errors.clear()
+    assert await objects.round() == [1, 1, 1]
+
+
+async def test_partial_outage_of_store_ends_no_round(objects):
+    """One server of a cluster was down: the objects of the others are served."""
+    names = [f"queues/{number}" for number in range(20)]
+    objects.errors = {name: StorageUnavailable("down") for name in names[:12]}
+
+    for _ in range(10):
+        assert sum(await objects.round(*names)) == 8
+        objects.clock.advance(limits.SECOND_MS)
+
+
+async def test_longest_failing_object_is_first(objects):
+    for name in ("queues/c", "queues/a"):
+        objects.errors[name] = ValueError("a bug")
+        await objects.round()
+        objects.clock.advance(limits.MINUTE_MS)
+    await objects.round()
+
+    assert [failing.object for failing in objects.isolation.failing] == ["queues/c", "queues/a"]
 
 
 async def test_deleted_object_leaves_failing_list(objects):
@@ -109,7 +149,7 @@ async def test_remembered_failures_are_bounded(objects):
     await objects.round(*names)
 
     assert len(objects.isolation.failing) == limits.ISOLATED_FAILURES_MAX
-    assert objects.isolation.failing[-1].object == names[-1]
+    assert {failing.object for failing in objects.isolation.failing} == set(names[5:])
 
 
 async def test_clock_set_back_does_not_extend_backoff(objects):
