@@ -22,6 +22,7 @@ from api.native.fields import (
     show_headers,
     to_ms,
 )
+from api.native.former_names import former_member
 from api.native.problems import ItemError
 from api.types import RequestHeaders
 from storage.domain import limits
@@ -81,14 +82,6 @@ WaitSeconds = Annotated[
         description="Time to wait for the first message.",
     ),
 ]
-
-
-def former_name(name: str) -> Meta:
-    """Describe a former name of member `name`, which answers carry beside it for one release."""
-    return Meta(
-        description=f"Former name of `{name}`, which replaces it.",
-        extra_json_schema={"deprecated": True},
-    )
 
 
 class _MessageFields(msgspec.Struct, kw_only=True, gc=False, forbid_unknown_fields=True):
@@ -240,10 +233,10 @@ class ReceivedMessageOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=Fa
     first_received_at: Time
     visible_at: Time
     receive_count: int
-    receives: Annotated[int, former_name("receive_count")]
+    receives: Annotated[int, former_member("receive_count")]
     failures: int
     crash_count: int
-    crashes: Annotated[int, former_name("crash_count")]
+    crashes: Annotated[int, former_member("crash_count")]
     dead_letter_source: str = ""
 
     @classmethod
@@ -308,10 +301,10 @@ class BrowsedMessageOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=Fal
     sent_at: Time
     due_at: Time | UnsetType = UNSET
     receive_count: int
-    receives: Annotated[int, former_name("receive_count")]
+    receives: Annotated[int, former_member("receive_count")]
     failures: int
     crash_count: int
-    crashes: Annotated[int, former_name("crash_count")]
+    crashes: Annotated[int, former_member("crash_count")]
     first_received_at: Time | UnsetType = UNSET
 
     @classmethod
@@ -440,10 +433,10 @@ class DeadLetterOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     sent_at: Time
     died_at: Time
     receive_count: int
-    receives: Annotated[int, former_name("receive_count")]
+    receives: Annotated[int, former_member("receive_count")]
     failures: int
     crash_count: int
-    crashes: Annotated[int, former_name("crash_count")]
+    crashes: Annotated[int, former_member("crash_count")]
 
     @classmethod
     def from_domain(cls, letter: DeadLetter, binary: bool) -> "DeadLetterOut":

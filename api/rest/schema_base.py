@@ -1,6 +1,5 @@
 """Shared parts of configuration schemas. Unknown fields are rejected."""
 
-from operator import attrgetter
 from typing import Annotated, Any, TypeVar
 
 from fastapi.exceptions import RequestValidationError
@@ -10,7 +9,6 @@ from pydantic import (
     Field,
     PlainSerializer,
     ValidationError,
-    computed_field,
 )
 
 from api.native.fields import to_ms, to_seconds
@@ -38,16 +36,6 @@ class Config(BaseModel):
 
 
 ConfigT = TypeVar("ConfigT", bound=Config)
-
-
-def former_name(name: str, type_: Any) -> Any:
-    """Declare a former name of field `name`, which answers carry beside it for one release."""
-    declare = computed_field(
-        return_type=type_,
-        description=f"Former name of `{name}`, which replaces it.",
-        json_schema_extra={"deprecated": True},
-    )
-    return declare(property(attrgetter(name)))
 
 
 def valid(config: type[ConfigT], values: dict[str, Any]) -> ConfigT:

@@ -205,7 +205,7 @@ def refusal(error: BaseException | None) -> MillstreamError | None:
 
 def _has_nul(error: psycopg.Error) -> bool:
     """Return whether the driver refused a text, before it sent anything."""
-    return isinstance(error, psycopg.DataError) and error.sqlstate is None
+    return isinstance(error, psycopg.DataError) and "NUL (0x00)" in str(error)
 
 
 def _never_connected(error: psycopg.Error) -> bool:

@@ -5,7 +5,8 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BaseModel, Field
 
-from api.rest.schema_base import Time, former_name
+from api.native.former_names import former_field, former_name
+from api.rest.schema_base import Time
 from storage.domain.access.audit import ApiProtocol, AuditRecord
 
 
@@ -33,13 +34,7 @@ class AuditEntry(BaseModel):
             "under this name have only `door`."
         ),
     ] = None
-    door: Annotated[
-        ApiProtocol,
-        Field(
-            description="Former name of `protocol`, which replaces it.",
-            json_schema_extra={"deprecated": True},
-        ),
-    ]
+    door: Annotated[ApiProtocol, former_field("protocol")]
     operation: str
     action: Annotated[str, Field(description="Permission that the operation requires.")]
     resource: Annotated[str, Field(description="Resource, as in `/v1/…`.")]

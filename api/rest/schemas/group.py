@@ -6,7 +6,8 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import AwareDatetime, BaseModel, Field
 
 from api.native.fields import moment_ms, rfc3339, to_ms, to_seconds
-from api.rest.schema_base import Config, Seconds, Time, former_name, in_seconds
+from api.native.former_names import former_name
+from api.rest.schema_base import Config, Seconds, Time, in_seconds
 from storage.domain import limits
 from storage.domain.errors import ValidationFailed
 from storage.domain.groups.assignment import Member, ShardLease

@@ -6,7 +6,8 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import BaseModel, Field
 
 from api.native.fields import rfc3339
-from api.rest.schema_base import Time, former_name
+from api.native.former_names import former_name
+from api.rest.schema_base import Time
 from storage.domain.jobs import Job, JobKind, JobPart, JobState, RequestedState
 
 

@@ -8,7 +8,8 @@ import msgspec
 from pydantic import AwareDatetime, BaseModel, Field, model_validator
 
 from api.native.fields import moment_ms, rfc3339
-from api.rest.schema_base import Config, Seconds, Time, former_name, in_seconds, merged
+from api.native.former_names import former_field, former_name
+from api.rest.schema_base import Config, Seconds, Time, in_seconds, merged
 from storage.access.sessions import NewSession
 from storage.domain import limits
 from storage.domain.access.credentials import (
@@ -123,13 +124,7 @@ class KeyConfig(KeyRights):
             "namespaces can set it."
         ),
     ] = False
-    everywhere: Annotated[
-        bool,
-        Field(
-            description="Former name of `all_namespaces`, which replaces it.",
-            json_schema_extra={"deprecated": True},
-        ),
-    ] = False
+    everywhere: Annotated[bool, former_field("all_namespaces")] = False
 
     @model_validator(mode="after")
     def _names_agree(self) -> Self:

@@ -5,7 +5,8 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import BaseModel, Field
 
 from api.native.fields import rfc3339
-from api.rest.schema_base import Config, Time, former_name
+from api.native.former_names import former_name
+from api.rest.schema_base import Config, Time
 from storage.domain import limits
 from storage.domain.quotas import Namespace, Quotas, Rates, ResourceRates
 

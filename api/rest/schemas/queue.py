@@ -6,6 +6,7 @@ import msgspec
 from pydantic import BaseModel, Field
 
 from api.native.fields import rfc3339, to_ms
+from api.native.former_names import former_name
 from api.rest.queue_policies import (
     BackoffConfig,
     BackoffOut,
@@ -19,7 +20,6 @@ from api.rest.schema_base import (
     Seconds,
     Tags,
     Time,
-    former_name,
     in_seconds,
     merged,
     valid,

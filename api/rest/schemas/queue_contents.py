@@ -7,7 +7,8 @@ from msgspec import UNSET
 from pydantic import BaseModel, Field, model_validator
 
 from api.native.fields import body_from_json, rfc3339
-from api.rest.schema_base import Config, Seconds, Time, former_name
+from api.native.former_names import former_name
+from api.rest.schema_base import Config, Seconds, Time
 from storage.domain import limits
 from storage.domain.queues.history import MessageEvent, MessageEventType, MessageHistory
 from storage.domain.queues.message import DeathReason

@@ -7,8 +7,9 @@ import msgspec
 from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
 
 from api.native.fields import moment_ms, rfc3339
+from api.native.former_names import former_name
 from api.native.records import RecordOut
-from api.rest.schema_base import Config, Time, former_name
+from api.rest.schema_base import Config, Time
 from storage.domain import limits
 from storage.domain.jobs import JobState, RequestedState
 from storage.domain.replays.pacing import Pacing

@@ -5,7 +5,8 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import BaseModel, Field
 
 from api.native.fields import rfc3339, to_ms
-from api.rest.schema_base import Config, Seconds, Time, former_name, in_seconds
+from api.native.former_names import former_name
+from api.rest.schema_base import Config, Seconds, Time, in_seconds
 from storage.domain import limits
 from storage.domain.webhooks import (
     Attempt,

@@ -297,8 +297,6 @@ def tag_faults(tags: dict[str, str]) -> list[FieldFault]:
     faults = []
     if len(tags) > limits.TAGS_MAX:
         faults.append(FieldFault("/tags", f"at most {limits.TAGS_MAX} tags", "too_many"))
-    if any("\0" in word for pair in tags.items() for word in pair):  # Postgres stores none
-        faults.append(FieldFault("/tags", "a tag cannot contain a NUL character", "invalid"))
     for key, value in tags.items():
         if (
             not 0 < len(key) <= limits.TAG_KEY_CHARACTERS_MAX

@@ -1,0 +1,34 @@
+"""Former names of members, which one release takes and returns beside the current ones (ADR 0053).
+
+The next release deletes this module, and what uses it.
+"""
+
+from operator import attrgetter
+from typing import Any
+
+from msgspec import Meta
+from pydantic import Field, computed_field
+
+_DEPRECATED = {"deprecated": True}
+
+
+def _description(name: str) -> str:
+    return f"Former name of `{name}`, which replaces it."
+
+
+def former_member(name: str) -> Meta:
+    """Describe a former name of a msgspec struct's member `name`."""
+    return Meta(description=_description(name), extra_json_schema=_DEPRECATED)
+
+
+def former_field(name: str) -> Any:
+    """Describe a former name of a pydantic model's field `name`, which has a value of its own."""
+    return Field(description=_description(name), json_schema_extra={**_DEPRECATED})
+
+
+def former_name(name: str, type_: Any) -> Any:
+    """Declare a former name of a pydantic model's field `name`, which has its value."""
+    declare = computed_field(
+        return_type=type_, description=_description(name), json_schema_extra={**_DEPRECATED}
+    )
+    return declare(property(attrgetter(name)))
