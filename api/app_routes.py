@@ -1,7 +1,4 @@
-"""All routes of the service: the fast ones, and FastAPI's routers in order of precedence.
-
-A new module of routes is added here.
-"""
+"""All routes of the service: the fast ones, and FastAPI's routers in order of precedence."""
 
 from typing import Any
 
@@ -10,33 +7,7 @@ from fastapi import APIRouter, FastAPI
 from api.admin import routes as dashboard
 from api.http.routing import Dispatcher, Route
 from api.observability.metric_buffers import MetricBuffers
-from api.rest.routes import (
-    archives,
-    arrow_records,
-    audit,
-    columnar_records,
-    group_records,
-    groups,
-    health,
-    identity,
-    jobs,
-    keys,
-    messages,
-    moves,
-    namespaces,
-    processes,
-    queue_contents,
-    queues,
-    records,
-    replays,
-    shards,
-    sockets,
-    staged_writes,
-    streams,
-    timeseries,
-    webhook_deliveries,
-    webhooks,
-)
+from api.rest.route_modules import ROUTE_MODULES
 from api.rest.routes.metrics import metrics_router
 from api.spec.asyncapi import build_asyncapi
 from api.spec.openapi import build_document
@@ -46,14 +17,8 @@ from api.websocket import endpoint as websocket
 
 def fast_routes() -> list[Route]:
     """Return the routes that are dispatched ahead of FastAPI."""
-    routers = (
-        messages.fast_routes,
-        records.fast_routes,
-        columnar_records.fast_routes,
-        group_records.fast_routes,
-        events.fast_routes,
-    )
-    return [route for router in routers for route in router.routes]
+    modules = (module for module in (*ROUTE_MODULES, events) if hasattr(module, "fast_routes"))
+    return [route for module in modules for route in module.fast_routes.routes]
 
 
 def control_routers(
@@ -61,27 +26,7 @@ def control_routers(
 ) -> tuple[APIRouter, ...]:
     """Return FastAPI's routers."""
     return (
-        queues.router,
-        queue_contents.router,
-        moves.router,
-        streams.router,
-        staged_writes.router,
-        arrow_records.router,
-        shards.router,
-        groups.router,
-        webhooks.router,
-        webhook_deliveries.router,
-        jobs.router,
-        replays.router,
-        archives.router,
-        timeseries.router,
-        namespaces.router,
-        processes.router,
-        sockets.router,
-        keys.router,
-        identity.router,
-        audit.router,
-        health.router,
+        *(module.router for module in ROUTE_MODULES if hasattr(module, "router")),
         metrics_router(counts, lambda: app.state.state_metrics),
         _operator_routes(app, dispatcher),
         *dashboard.ROUTERS,

@@ -1,6 +1,6 @@
-"""Former names of members, which one release takes and returns beside the current ones (ADR 0053).
+"""Former names of members, accepted and returned beside the current ones.
 
-The next release deletes this module, and what uses it.
+ADR 0053: for one release. The next release deletes this module, and what uses it.
 """
 
 from operator import attrgetter

@@ -18,8 +18,6 @@ ISOLATED_FAILURES_MAX = (
 ISOLATED_FAILURE_AGE_MS = (
     15 * MINUTE_MS
 )  # a failing object that was not visited for this long was deleted
-ISOLATED_STORE_FAILURES_MAX = 3  # and
-ISOLATED_STORE_OUTAGE_MS = (
-    5 * SECOND_MS
-)  # a round ends when the store failed for more objects than that, for so long, and served none
+ISOLATED_STORE_FAILURES_MAX = 3  # objects in a row for which the store fails before a round ends
+ISOLATED_STORE_OUTAGE_MS = 5 * SECOND_MS  # without an object served, before a round ends
 ISOLATED_REASON_CHARACTERS_MAX = 500
