@@ -197,8 +197,8 @@ class LogMachine(RuleBasedStateMachine):
             with pytest.raises(OffsetOutOfRange):
                 self.bench.run(read)
             return
-        process = self.bench.run(read)
-        self.check_read(offset, limit, process)
+        read_result = self.bench.run(read)
+        self.check_read(offset, limit, read_result)
 
     def check_read(self, offset: int, limit: int, found) -> None:
         first = min(
@@ -215,21 +215,21 @@ class LogMachine(RuleBasedStateMachine):
 
     @rule(count=st.integers(1, 5))
     def read_the_last(self, count: int) -> None:
-        process = self.bench.run(self.streams.read_shard(self.name, 0, ReadFrom(tail=count)))
+        read_result = self.bench.run(self.streams.read_shard(self.name, 0, ReadFrom(tail=count)))
         offset = max(self.model.start, self.model.tip - count)
-        self.check_read(offset, 10_000, process)
+        self.check_read(offset, 10_000, read_result)
 
     @rule(data=st.data())
     def read_from_a_time(self, data: st.DataObject) -> None:
         times = [at for _, at in self.model.records.values()]
         at_ms = data.draw(st.sampled_from(times or [0])) + data.draw(st.integers(-1, 1))
 
-        process = self.bench.run(
+        read_result = self.bench.run(
             self.streams.read_shard(self.name, 0, ReadFrom(time_ms=at_ms), records_max=1)
         )
 
         later = [offset for offset, (_, at) in self.model.records.items() if at >= at_ms]
-        assert [record.offset for record in process.records] == sorted(later)[:1]
+        assert [record.offset for record in read_result.records] == sorted(later)[:1]
 
     @precondition(lambda self: self.model.tip)
     @rule()

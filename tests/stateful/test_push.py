@@ -196,8 +196,8 @@ class PushMachine(RuleBasedStateMachine):
             return
         more = {"delay_seconds": 0} if verdict == "nack" else {}
         for number in range(2 if twice and verdict == "ack" else 1):
-            process = self.run(self._ask(client, verdict, handles, more))
-            assert process["failed"] == 0, (number, process)
+            reply = self.run(self._ask(client, verdict, handles, more))
+            assert reply["failed"] == 0, (number, reply)
         for handle in handles:
             number = client.held.pop(handle)
             if verdict == "ack":

@@ -166,7 +166,7 @@ def test_troubleshooting_quotes_existing_messages():
     page = (DOCS / "how-to" / "troubleshoot.md").read_text()
     rows = page.partition("## It does not start")[2].partition("## ")[0].splitlines()
     matches = [word for row in rows for word in re.findall(r"`([^`]+)`", row.split(" | ")[0])]
-    membership = " ".join(
+    text = " ".join(
         re.sub(r'"\s*\n\s*f?"', "", path.read_text())
         for room in ("api", "storage")
         for path in (ROOT / room).rglob("*.py")
@@ -176,7 +176,7 @@ def test_troubleshooting_quotes_existing_messages():
         piece.strip() for word in matches for piece in word.split("…") if len(piece.strip()) > 8
     ]
     assert len(pieces) > 8
-    assert [piece for piece in pieces if piece not in membership] == []
+    assert [piece for piece in pieces if piece not in text] == []
 
 
 def test_every_setting_is_described():

@@ -202,6 +202,11 @@ def violations() -> Counter[Violation]:
     for files in classes.values():
         for file in files if len(files) > 1 else ():
             counts["class-name-repeated", file] += 1
+    for path in sorted((ROOT / "tests").rglob("*.py")):
+        tree = ast.parse(path.read_text())
+        for rule in (*_docstring_faults(tree), *_attribute_docstring_faults(tree)):
+            if rule == "docstring-opener":
+                counts[rule, str(path.relative_to(ROOT))] += 1
     for path in sorted(SDK.rglob("*.py")):
         if path.relative_to(SDK).parts[0] not in GENERATED:
             tree = ast.parse(path.read_text())

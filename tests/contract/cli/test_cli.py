@@ -483,10 +483,10 @@ def test_reference_page_runs(name):
     """Run every command of docs/reference/cli.md, in order."""
     blocks = re.findall(r"```sh\n(.*?)```", PAGE.read_text(), re.DOTALL)
 
-    membership = "".join(_run("page", renamed(block, name).splitlines()) for block in blocks)
+    output = "".join(_run("page", renamed(block, name).splitlines()) for block in blocks)
 
-    assert "hello" in membership
-    assert "p99 ms" in membership
+    assert "hello" in output
+    assert "p99 ms" in output
 
 
 def test_every_verb_is_on_reference_page():

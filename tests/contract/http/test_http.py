@@ -63,15 +63,15 @@ def wire(client, service_url) -> Iterator[Wire]:
 def post(
     body: bytes, *headers: bytes, version: bytes = b"1.1", path: bytes = PATH.encode()
 ) -> bytes:
-    membership = b"".join(header + b"\r\n" for header in headers)
+    lines = b"".join(header + b"\r\n" for header in headers)
     length = b"content-length: %d\r\n" % len(body)
-    return b"POST %b HTTP/%b\r\n%b%b%b\r\n%b" % (path, version, HOST, length, membership, body)
+    return b"POST %b HTTP/%b\r\n%b%b%b\r\n%b" % (path, version, HOST, length, lines, body)
 
 
 def chunked(*chunks: bytes) -> bytes:
-    membership = b"".join(b"%x\r\n%b\r\n" % (len(chunk), chunk) for chunk in chunks)
+    pieces = b"".join(b"%x\r\n%b\r\n" % (len(chunk), chunk) for chunk in chunks)
     head = b"POST %b HTTP/1.1\r\n%btransfer-encoding: chunked\r\n\r\n" % (PATH.encode(), HOST)
-    return head + membership + b"0\r\n\r\n"
+    return head + pieces + b"0\r\n\r\n"
 
 
 def test_both_http_paths_answer_alike(wire):

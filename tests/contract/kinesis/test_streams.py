@@ -322,7 +322,7 @@ def test_shortest_and_longest_names_are_accepted(kinesis, name, name_length):
 
 
 def test_tag_with_nul_is_rejected(kinesis, name):
-    """It was an internal error, which SDKs retry."""
+    """SDKs retried the internal error that it was."""
     with pytest.raises(kinesis.exceptions.ClientError) as refused:
         kinesis.create_stream(StreamName=name, ShardCount=1, Tags={"a": "a\0b"})
 

@@ -212,7 +212,7 @@ def test_malformed_trace_context_is_dropped(client, queue):
 
 
 def test_unknown_message_field_is_rejected(client, queue):
-    """It was ignored, and with it a misspelled group, delay or deduplication id."""
+    """A misspelled group, delay or deduplication id was dropped, with 201."""
     answer = client.post(f"{queue}/messages", json={"body": "a", "colour": "red"})
 
     assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, "/colour")

@@ -206,7 +206,7 @@ def test_removing_kms_key_does_not_restore_sqs_encryption(sqs, url):
 
 
 def test_tag_with_nul_is_rejected(sqs, name):
-    """It was an internal error, which SDKs retry."""
+    """SDKs retried the internal error that it was."""
     with pytest.raises(ClientError) as refused:
         sqs.create_queue(QueueName=name, tags={"a": "a\0b"})
 

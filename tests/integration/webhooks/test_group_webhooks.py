@@ -40,7 +40,7 @@ async def append(storage, *bodies: bytes, shard: int = 0) -> None:
 
 async def committed(storage) -> dict[int, int | None]:
     _, _, shards = await storage.groups.describe(READERS)
-    return {shard: actual_shard.committed for shard, actual_shard in shards.items()}
+    return {shard: group_shard.committed for shard, group_shard in shards.items()}
 
 
 async def test_records_are_posted_in_order_and_committed(bench, storage, receiver):

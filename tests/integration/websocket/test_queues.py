@@ -277,10 +277,10 @@ async def test_disconnected_socket_keeps_its_messages_until_timeout(forgetful, s
 
         socket.cut()
         await asyncio.sleep(0.2)
-        cached_counts = await counts(storage)
+        counts_after_cut = await counts(storage)
         await until(storage, ready=1, in_flight=0)
 
-    assert cached_counts == (0, 1)
+    assert counts_after_cut == (0, 1)
 
 
 # ── Resuming ──

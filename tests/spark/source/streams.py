@@ -49,10 +49,10 @@ class Stream:
 
     @property
     def shards(self) -> list[Mapping[str, Any]]:
-        mappings: list[Mapping[str, Any]] = self.http.get(f"/v1/streams/{self.name}/shards").json()[
+        shards: list[Mapping[str, Any]] = self.http.get(f"/v1/streams/{self.name}/shards").json()[
             "items"
         ]
-        return mappings
+        return shards
 
     @property
     def extents(self) -> dict[int, tuple[int, int]]:

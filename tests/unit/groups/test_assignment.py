@@ -168,10 +168,10 @@ def test_shard_is_revoked_when_not_given_up_in_time():
     )
 
     late = rebalance(beating, FOUR, PATIENCE, 64)
-    received_rebalance = rebalance(beating, FOUR, PATIENCE, 65)
+    rebalanced = rebalance(beating, FOUR, PATIENCE, 65)
 
     assert owners(late) == owners(joined)
-    assert Counter(owners(received_rebalance).values()) == {"a": 2, "b": 2}
+    assert Counter(owners(rebalanced).values()) == {"a": 2, "b": 2}
 
 
 def test_silent_member_loses_its_shards():

@@ -52,14 +52,14 @@ RELIED_ON = {
     "self.flow": ("drain", "read_paused", "resume_reading", "write_paused"),
     "self.server_state": ("default_headers", "total_requests"),
 }
-"""What the protocol reads, replaces, calls or overrides of uvicorn's protocol, and of two of its parts."""
+"""Attributes of uvicorn's protocol and two of its parts that this one reads, replaces, calls or overrides."""
 
 READ_OF_A_CYCLE = {
     "connection_lost": {"disconnected", "message_event", "response_complete"},
     "on_headers_complete": {"response_complete"},
     "shutdown": {"keep_alive", "response_complete"},
 }
-"""What uvicorn's protocol reads or sets of the present cycle, by method that a hot request does not replace."""
+"""Attributes of the cycle that uvicorn's protocol reads or sets, by method that a hot request keeps."""
 
 CALLBACKS = {
     "connection_lost",
@@ -70,7 +70,7 @@ CALLBACKS = {
     "on_message_begin",
     "on_message_complete",
 }
-"""What asyncio and httptools define."""
+"""Attributes that asyncio and httptools define."""
 
 
 class Loop:
