@@ -14,6 +14,7 @@ import random
 import secrets
 import socket
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 
 import httpx
 from msgspec.structs import replace
@@ -54,25 +55,28 @@ class WebhookServer:
         self.leased = served
         self.endpoint = endpoint
         self._storage = storage
+        self._is_lost = False
         self.task = asyncio.create_task(self._serve())
 
     async def _serve(self) -> None:
-        failure, wait_ms = "", limits.WEBHOOK_SOURCE_RETRY_MS
+        subject = f"webhooks/{self.leased.webhook.name}"
         while True:
-            try:
-                await source_of(self.endpoint, self._storage).run()
-            except StaleGeneration:
-                logger.info("webhook_lease_lost", extra={"webhook": str(self.leased.webhook.name)})
+            with suppress(MillstreamError):  # an outage of the store
+                await self._storage.isolation.visit("deliver", subject, self._run, None)
+            if self._is_lost:
                 return
-            except Exception as error:
-                if failure != (failure := repr(error)):
-                    wait_ms = limits.WEBHOOK_SOURCE_RETRY_MS
-                    logger.exception(
-                        "webhook_failed", extra={"webhook": str(self.leased.webhook.name)}
-                    )
-                self.endpoint.report_source_error(f"Internal error: {failure}")
-                await asyncio.sleep(wait_ms / limits.SECOND_MS)
-                wait_ms = min(2 * wait_ms, limits.WEBHOOK_SOURCE_RETRY_MS_MAX)
+            await asyncio.sleep(limits.WEBHOOK_SOURCE_RETRY_MS / limits.SECOND_MS)
+
+    async def _run(self) -> None:
+        """Deliver until cancelled, or until another deliverer has the lease."""
+        try:
+            await source_of(self.endpoint, self._storage).run()
+        except StaleGeneration:
+            logger.info("webhook_lease_lost", extra={"webhook": str(self.leased.webhook.name)})
+            self._is_lost = True
+        except Exception as error:
+            self.endpoint.report_source_error(f"Internal error: {error!r}")
+            raise
 
     async def stop(self) -> None:
         """Stop; deliveries in flight have a moment, which a second cancellation would cut short."""

@@ -101,7 +101,7 @@ class WebhookDeliveries:
         served, unreadable = [], []
         for stored, secrets in claimed:
             leased = await self._isolation.visit(
-                "deliver",
+                "claim",
                 f"webhooks/{stored.webhook.name}",
                 partial(self._decrypt, stored, secrets),
                 None,

@@ -59,7 +59,6 @@ WEBHOOK_READ_RECORDS = 200  # of one shard, held in memory
 WEBHOOK_READ_BYTES = 4 * MIB
 WEBHOOK_COMMIT_MS = SECOND_MS  # records delivered within this may be delivered again after a crash
 WEBHOOK_SOURCE_RETRY_MS = 5 * SECOND_MS  # the source was deleted, or the store is unreachable
-WEBHOOK_SOURCE_RETRY_MS_MAX = 60 * SECOND_MS  # between attempts of a source that keeps failing
 WEBHOOK_LOG_ATTEMPTS_MAX = 20  # per delivery
 WEBHOOK_LOG_MS_DEFAULT = 3 * DAY_MS
 WEBHOOK_LOG_MS_MIN = MINUTE_MS

@@ -7,6 +7,7 @@ import psycopg
 import pytest
 
 from consumers.webhooks.manual_delivery import Requested
+from consumers.webhooks.queue_source import QueueSource
 from storage.bootstrap import open_storage
 from storage.concurrency.tasks import end
 from storage.domain.errors import (
@@ -285,6 +286,33 @@ async def test_webhook_that_cannot_start_is_disabled_alone(
     assert (spoiled.is_active, spoiled.disabled_reason) == (False, DisabledReason.INVALID)
     assert "8.8.8.999" in spoiled.health.last_failure
     assert caplog.messages.count("webhook_start_failed") == 1
+
+
+async def test_webhook_whose_source_fails_delays_no_other(
+    bench, storage, receiver, monkeypatch, caplog
+):
+    await many_hooks(bench, storage, 2)
+    run = QueueSource.run
+
+    async def failing(self: QueueSource) -> None:
+        if self._queue.name == "q0":
+            raise ValueError("a bug")
+        await run(self)
+
+    monkeypatch.setattr(QueueSource, "run", failing)
+    deliverer = bench.deliverer()
+    await deliverer.heartbeat()
+    await send(storage, b"one", queue=QueueName("q1"))
+    await receiver.until(1)
+    failing_objects = [entry.object for entry in storage.isolation.failing]
+    health = deliverer._serving[
+        (await storage.webhooks.get(WebhookName("hook0"))).webhook_id
+    ].endpoint.health
+    await deliverer._leave()
+
+    assert failing_objects == ["webhooks/default/hook0"]
+    assert "a bug" in health.last_failure
+    assert caplog.messages.count("object_failed") == 1
 
 
 async def test_failing_heartbeat_does_not_end_deliverer(bench, storage, receiver, monkeypatch):
