@@ -76,11 +76,11 @@ def from_msgspec(error: msgspec.ValidationError, kind: Any = None) -> Validation
     assert match
     what = match["what"]
     steps = [name or index for name, index in _STEP.findall(match["path"] or "$")]
-    pointer = _pointer(step for step in steps if step != "...")
+    pointer = pointer_to(step for step in steps if step != "...")
     if named := _UNKNOWN.fullmatch(what):
-        fault = _unknown(pointer + _pointer([named[1]]), named[1], _fields(types_at(kind, steps)))
+        fault = _unknown(pointer + pointer_to([named[1]]), named[1], _fields(types_at(kind, steps)))
     elif named := _MISSING.fullmatch(what):
-        missing = pointer + _pointer([named[1]])
+        missing = pointer + pointer_to([named[1]])
         fault = FieldFault(missing, f"'{named[1]}' is required", "required")
     elif named := _CHOICE.fullmatch(what):
         choices = ", ".join(_choices(types_at(kind, steps))) or "its values"
@@ -94,7 +94,7 @@ def from_pydantic(errors: Iterable[Any], fields: Collection[str] = ()) -> Valida
     """Convert FastAPI's list of errors. `fields`: the fields that the body may have."""
     faults: list[FieldFault] = []
     for error in errors:
-        pointer, name = _pointer(error["loc"][1:]), str(error["loc"][-1])  # the first: "body"
+        pointer, name = pointer_to(error["loc"][1:]), str(error["loc"][-1])  # the first: "body"
         code = _CODES.get(error["type"], "invalid")
         if code == "unknown_field":
             has_suggestion = len(error["loc"]) == 2 and len(faults) < _DETAILED_FAULTS_MAX
@@ -125,7 +125,7 @@ def _message(fault: FieldFault) -> str:
 
 def unknown_field(name: str, fields: Collection[str]) -> FieldFault:
     """Return the fault of an unknown field or parameter, with the nearest known one."""
-    return _unknown(_pointer([name]), name, fields)
+    return _unknown(pointer_to([name]), name, fields)
 
 
 def _unknown(pointer: str, name: str, fields: Collection[str]) -> FieldFault:
@@ -143,7 +143,7 @@ def nearest(name: str, fields: Collection[str]) -> str:
     return f"; did you mean '{near[0]}'?" if near else ""
 
 
-def _pointer(steps: Iterable[str | int]) -> str:
+def pointer_to(steps: Iterable[str | int]) -> str:
     """Return a JSON Pointer: `("tags", "a/b")` is `/tags/a~1b` (RFC 6901, section 3)."""
     return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in steps)
 

@@ -110,7 +110,8 @@ def _response_values(response: Response) -> Snapshot | None:
     if not isinstance(body, dict):
         return None
     values = {name: body[name] for name in _LOGGED_MEMBERS if _is_short(body.get(name))}
-    return values | {name: body[name] for name in _RIGHTS if name in body} or None
+    dry_run = {"dry_run": True} if body.get("dry_run") is True else {}
+    return values | dry_run | {name: body[name] for name in _RIGHTS if name in body} or None
 
 
 def _is_short(value: object) -> bool:

@@ -22,6 +22,8 @@ class Example(msgspec.Struct, frozen=True):
 
 
 MESSAGE_ID = "1c7e4a90-5b3d-8f21-a6c0-000000000007"
+CREATED = {"created": True, "dry_run": False, "changes": []}
+"""Outcome of a PUT that created its object."""
 AT = "2026-01-31T12:00:00.000Z"
 LATER = "2026-01-31T12:00:30.000Z"
 PROCESS_ID = "c0a81f6e2d93b574"

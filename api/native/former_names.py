@@ -6,8 +6,9 @@ ADR 0053: for one release. The next release deletes this module, and what uses i
 from operator import attrgetter
 from typing import Any
 
+from fastapi import Response
 from msgspec import Meta
-from pydantic import Field, computed_field
+from pydantic import BaseModel, Field, computed_field
 
 _DEPRECATED = {"deprecated": True}
 
@@ -32,3 +33,26 @@ def former_name(name: str, type_: Any) -> Any:
         return_type=type_, description=_description(name), json_schema_extra={**_DEPRECATED}
     )
     return declare(property(attrgetter(name)))
+
+
+DEPRECATION = "@1795564800"
+"""Value of the `Deprecation` header (RFC 9745): the time from which a member is deprecated."""
+
+
+def deprecated_member(name: str) -> Any:
+    """Describe a member of a configuration that a resource of its own, `name`, replaces."""
+    return Field(
+        description=f"Replaced by `PUT` and `DELETE …/{name}`.", json_schema_extra={**_DEPRECATED}
+    )
+
+
+def deprecated_members(config: type[BaseModel]) -> set[str]:
+    """Return the names of a configuration's deprecated members."""
+    fields = config.model_fields.items()
+    return {name for name, field in fields if field.json_schema_extra == _DEPRECATED}
+
+
+def note_former_members(response: Response, config: BaseModel) -> None:
+    """Add the header `Deprecation` to the answer if the request has a deprecated member."""
+    if config.model_fields_set & deprecated_members(type(config)):
+        response.headers["deprecation"] = DEPRECATION

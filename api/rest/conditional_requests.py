@@ -3,7 +3,7 @@
 import re
 from typing import Annotated
 
-from fastapi import Header
+from fastapi import Header, Response
 
 from storage.domain.errors import ValidationFailed
 
@@ -24,6 +24,12 @@ _ETAG = re.compile(r'"v([1-9][0-9]{0,17})"')
 def etag(version: int) -> str:
     """Return the ETag of a version."""
     return f'"v{version}"'
+
+
+def note_outcome(response: Response, version: int, *, created: bool) -> None:
+    """Set the status and ETag of the answer to a PUT."""
+    response.status_code = 201 if created else 200
+    response.headers["etag"] = etag(version)
 
 
 def expected_version(if_match: str | None) -> int | None:

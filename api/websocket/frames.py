@@ -389,7 +389,7 @@ class Revoked(ServerFrameBase, tag="revoked"):
 
 
 class Paused(ServerFrameBase, tag="paused"):
-    """Delivery is paused: 'storage' is unreachable, or the 'queue' is paused."""
+    """Delivery is paused: 'storage' is unreachable, or the 'queue' or 'group' is paused."""
 
     sub: str
     reason: str

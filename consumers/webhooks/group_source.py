@@ -87,6 +87,7 @@ class GroupSource:
 
     async def _arrange(self, membership: Membership) -> None:
         self._mine.generation = membership.generation
+        self._mine.paused = membership.group.spec.paused
         given = {place.shard: place for place in membership.assigned}
         for shard in [shard for shard in self._sources if shard not in given]:
             self._give_up(shard)

@@ -35,12 +35,16 @@ KIND = "stream.record"
 
 
 class MemberGeneration:
-    """The membership by which a shard is read: the group's member and its latest generation."""
+    """The membership by which a shard is read: the group's member and its latest generation.
+
+    While the group is paused, nothing is read or delivered.
+    """
 
     def __init__(self, group: GroupName, member_id: str) -> None:
         self.group = group
         self.member_id = member_id
         self.generation = 0
+        self.paused = False
 
 
 class ShardSource:
@@ -91,6 +95,9 @@ class ShardSource:
 
     async def step(self, wait_ms: int = 0) -> int:
         """Read, or try to deliver the next record, once; return the ms until the next step."""
+        if self._membership.paused:
+            await self._commit_in_time()
+            return limits.WEBHOOK_COMMIT_MS
         if not self._records:
             return await self._read(wait_ms)
         if (later_ms := self._due_ms - self._endpoint.clock.now_ms()) > 0:

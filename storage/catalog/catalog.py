@@ -17,7 +17,7 @@ from contextlib import asynccontextmanager
 
 from msgspec.structs import replace
 
-from storage.catalog.definition_store import DefinitionRules, DefinitionStore
+from storage.catalog.definition_store import DefinitionRules, DefinitionStore, Put
 from storage.catalog.namespaces import Namespaces
 from storage.catalog.namespaces import running as up_to_date
 from storage.domain import limits
@@ -103,16 +103,30 @@ class Catalog:
         *,
         if_match: int | None = None,
         create_only: bool = False,
-    ) -> tuple[Queue, bool]:
-        """Create the queue or replace its specification; return it, and whether it was created.
+        dry_run: bool = False,
+        replace_pause: bool = False,
+    ) -> Put[Queue]:
+        """Create the queue or replace its specification.
 
         An equal specification changes nothing, the version included. Annotations, which protocol endpoints keep with it, stay
-        unless the specification has its own. Raises ValidationFailed when the specification is not valid or has another type,
-        PreconditionFailed when `if_match` does not hold, or for `create_only` with a queue that exists.
+        unless the specification has its own; `paused` stays unless `replace_pause`. A dry run does all but keep the result.
+        Raises ValidationFailed when the specification is not valid or has another type, PreconditionFailed when `if_match` does
+        not hold, AlreadyExists for `create_only` with a queue that exists.
         """
         await self._check_target(name, spec)
         await self._check_view(name, spec)
-        return await self._queues.put(name, spec, if_match, create_only)
+
+        def merge(current: QueueSpec) -> QueueSpec:
+            paused = spec.paused if replace_pause else current.paused
+            return replace(spec, annotations=spec.annotations or current.annotations, paused=paused)
+
+        return await self._queues.put(
+            name, spec, merge=merge, if_match=if_match, create_only=create_only, dry_run=dry_run
+        )
+
+    async def pause_queue(self, name: QueueName, *, paused: bool) -> Queue:
+        """Pause the queue's delivery, or resume it. Raises QueueNotFound."""
+        return await self._queues.change(name, lambda spec: replace(spec, paused=paused), None)
 
     async def change_queue(
         self,
@@ -246,15 +260,22 @@ class Catalog:
         *,
         if_match: int | None = None,
         create_only: bool = False,
-    ) -> tuple[Stream, bool]:
-        """Create the stream or replace its specification; return it, and whether it was created.
+        dry_run: bool = False,
+    ) -> Put[Stream]:
+        """Create the stream or replace its specification.
 
         Otherwise like `put_queue`; the number of shards cannot change. Raises StreamReadOnly for a queue's view.
         """
         queue = await self._queue_or_none(name, self.queue)
         if queue is not None and queue.spec.stream_view:
             raise StreamReadOnly
-        return await self._streams.put(name, spec, if_match, create_only)
+
+        def merge(current: StreamSpec) -> StreamSpec:
+            return replace(spec, annotations=spec.annotations or current.annotations)
+
+        return await self._streams.put(
+            name, spec, merge=merge, if_match=if_match, create_only=create_only, dry_run=dry_run
+        )
 
     async def change_stream(
         self,

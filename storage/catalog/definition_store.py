@@ -9,7 +9,12 @@ from msgspec.structs import replace
 from storage.concurrency.definition_cache import DefinitionCache
 from storage.domain import limits
 from storage.domain.clock import Clock
-from storage.domain.errors import InvalidCursor, MillstreamError, PreconditionFailed
+from storage.domain.errors import (
+    AlreadyExists,
+    InvalidCursor,
+    MillstreamError,
+    PreconditionFailed,
+)
 from storage.domain.names import QueueName, StreamName
 from storage.domain.queues.queue import Queue, QueueSpec
 from storage.domain.streams.stream import Stream, StreamSpec
@@ -24,6 +29,17 @@ from storage.postgres.repositories.definitions import (
 N = TypeVar("N", bound=QueueName | StreamName)
 S = TypeVar("S", bound=QueueSpec | StreamSpec)
 D = TypeVar("D", bound=Queue | Stream)
+
+
+P = TypeVar("P")
+
+
+class Put(NamedTuple, Generic[P]):
+    """Definition after a put, and the one that it replaced: None if it was created."""
+
+    definition: P
+    created: bool
+    before: P | None
 
 
 class DefinitionRules(NamedTuple, Generic[N, S, D]):
@@ -51,19 +67,27 @@ class DefinitionStore(Generic[N, S, D]):
         self.cache = DefinitionCache(self._read, lambda: listener.listening, clock)
 
     async def put(
-        self, name: N, spec: S, if_match: int | None, create_only: bool
-    ) -> tuple[D, bool]:
+        self,
+        name: N,
+        spec: S,
+        *,
+        merge: Callable[[S], S],
+        if_match: int | None,
+        create_only: bool,
+        dry_run: bool,
+    ) -> Put[D]:
+        """Store `spec` for a new name, and `merge` of the current specification otherwise."""
         spec.check()
         with self._invalidating(name):
-            async with self._definitions.lock(name) as locked:
-                _check_version(locked.definition, if_match)
-                if locked.definition is None:
-                    return await self._insert(locked, name, spec), True
+            async with self._definitions.lock(name, dry_run=dry_run) as locked:
+                current = locked.definition
+                _check_version(current, if_match)
+                if current is None:
+                    return Put(await self._insert(locked, name, spec), True, None)
                 if create_only:
-                    raise PreconditionFailed(f"The {self.kind} '{name.name}' already exists.")
-                annotations = locked.definition.spec.annotations
-                changed = spec if spec.annotations else replace(spec, annotations=annotations)
-                return await self._update(locked, locked.definition, changed), False
+                    raise AlreadyExists(self.kind, name.name, current)
+                merged = merge(cast("S", current.spec))
+                return Put(await self._update(locked, current, merged), False, current)
 
     async def change(self, name: N, change: Callable[[S], S], if_match: int | None) -> D:
         with self._invalidating(name):

@@ -13,10 +13,12 @@ from contextlib import asynccontextmanager, suppress
 
 from msgspec.structs import replace
 
+from storage.catalog.definition_store import Put
 from storage.concurrency.tasks import end
 from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.errors import (
+    AlreadyExists,
     InvalidCursor,
     MillstreamError,
     NamespaceInUse,
@@ -120,30 +122,32 @@ class Namespaces:
         *,
         if_match: int | None = None,
         create_only: bool = False,
-    ) -> tuple[Namespace, bool]:
-        """Create the namespace or replace its quotas; return it, and whether it was created.
+        dry_run: bool = False,
+    ) -> Put[Namespace]:
+        """Create the namespace or replace its quotas.
 
         Equal quotas change nothing. Raises ValidationFailed, PreconditionFailed, QuotaReached if there are as many as a process
         can have in memory.
         """
         _check_namespace_name(name)
         quotas.check()
-        async with self._rows.lock(name) as locked:
-            _check_version(locked.namespace, if_match)
-            if locked.namespace is None:
-                stored, created = self._new(name, quotas), True
+        async with self._rows.lock(name, dry_run=dry_run) as locked:
+            current = locked.namespace
+            _check_version(current, if_match)
+            if current is None:
+                stored = self._new(name, quotas)
                 if not await locked.insert(stored, limits.NAMESPACES_MAX):
                     raise QuotaReached(
                         f"The limit of {limits.NAMESPACES_MAX} namespaces is reached."
                     )
             elif create_only:
-                raise PreconditionFailed(f"Namespace '{name}' already exists.")
+                raise AlreadyExists("namespace", name, current)
             else:
-                stored, created = self._changed(locked.namespace, quotas), False
-                if stored is not locked.namespace:
+                stored = self._changed(current, quotas)
+                if stored is not current:
                     await locked.update(stored)
         await self._apply_local_change()
-        return stored, created
+        return Put(stored, current is None, current)
 
     async def get(self, name: str) -> Namespace:
         """Return the namespace as Postgres has it now.

@@ -240,6 +240,14 @@ class PreconditionFailed(MillstreamError):
     code = ErrorCode.PRECONDITION_FAILED
 
 
+class AlreadyExists(PreconditionFailed):
+    """The request may only create, and the object exists. `current` is its definition."""
+
+    def __init__(self, noun: str, name: str, current: object) -> None:
+        super().__init__(f"The {noun} '{name}' already exists.")
+        self.current = current
+
+
 class ReceiptHandleExpired(MillstreamError):
     """This receipt handle belongs to an earlier delivery of the message."""
 

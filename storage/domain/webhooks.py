@@ -111,7 +111,7 @@ class WebhookSpec(msgspec.Struct, frozen=True, kw_only=True):
     dead_letter_queue: str | None = None
     disable_after_ms: int = limits.WEBHOOK_DISABLE_AFTER_MS_DEFAULT
     log_ms: int = limits.WEBHOOK_LOG_MS_DEFAULT
-    enabled: bool = True
+    paused: bool = False
 
     def check(self) -> None:
         """Raise ValidationFailed with every fault except those of the URL.
@@ -262,7 +262,7 @@ class Webhook(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_active(self) -> bool:
         """True if deliverers serve it."""
-        return self.spec.enabled and self.disabled_at_ms is None
+        return not self.spec.paused and self.disabled_at_ms is None
 
 
 class Secret(msgspec.Struct, frozen=True):

@@ -16,10 +16,12 @@ from functools import partial
 from msgspec.structs import replace
 
 from storage.catalog.catalog import Catalog
+from storage.catalog.definition_store import Put
 from storage.concurrency.isolation import Isolation
 from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.errors import (
+    AlreadyExists,
     GroupNotFound,
     InvalidCursor,
     MillstreamError,
@@ -35,6 +37,7 @@ from storage.domain.groups.group import (
     CommitResult,
     Fetched,
     Group,
+    GroupKind,
     GroupSpec,
     MemberShard,
     Membership,
@@ -52,6 +55,7 @@ from storage.groups.membership import GroupMembership
 from storage.groups.offsets import OffsetCommitter
 from storage.groups.reset import OffsetResetter, StartOffsets
 from storage.postgres.database import Database
+from storage.postgres.repositories.group_locks import Named
 from storage.postgres.repositories.group_mapping import GroupShard
 from storage.postgres.repositories.groups import GroupRows
 from storage.streams.engine import Streams
@@ -114,10 +118,12 @@ class Groups:
         *,
         if_match: int | None = None,
         create_only: bool = False,
-    ) -> tuple[Group, bool]:
-        """Create the group or change its timeouts; return the group, and whether it was created.
+        dry_run: bool = False,
+    ) -> Put[Group]:
+        """Create the group or change its timeouts; whether it is paused does not change.
 
-        Raises StreamNotFound, ValidationFailed for what is not valid or cannot change, PreconditionFailed.
+        Raises StreamNotFound, ValidationFailed for what is not valid or cannot change, PreconditionFailed, AlreadyExists for
+        `create_only` with a group that exists.
         """
         spec.check()
         stream = await self._catalog.fresh_stream(StreamName(spec.stream, name.namespace))
@@ -125,22 +131,40 @@ class Groups:
             detail = "Consumer groups cannot read a queue's stream view; read it by offset"
             raise ValidationFailed.at("/stream", detail, "not_supported")
         shards = await self._starts.initial_offsets(stream, spec.start)
-        async with self._rows.named(name) as named:
+        async with self._rows.named(name, dry_run=dry_run) as named:
             current = named.group
             _check_version(current, if_match)
             if current is None:
                 created = _new_group(name, spec, stream.stream_id, self._clock.now_ms())
                 await named.insert(created, shards)
-                return created, True
+                return Put(created, True, None)
             if create_only:
-                raise PreconditionFailed(f"Group '{name.name}' already exists.")
+                raise AlreadyExists("group", name.name, current)
             _refuse_change(current.spec, spec)
-            if spec == current.spec:
-                return current, False
-            now_ms = max(self._clock.now_ms(), current.changed_at_ms)
-            changed = replace(current, spec=spec, version=current.version + 1, changed_at_ms=now_ms)
-            await named.update(changed)
-            return changed, False
+            merged = replace(spec, paused=current.spec.paused)
+            return Put(await self._update(named, current, merged), False, current)
+
+    async def _update(self, named: Named, current: Group, spec: GroupSpec) -> Group:
+        """Store the next version, unless it is equal to the current one."""
+        if spec == current.spec:
+            return current
+        now_ms = max(self._clock.now_ms(), current.changed_at_ms)
+        changed = replace(current, spec=spec, version=current.version + 1, changed_at_ms=now_ms)
+        await named.update(changed)
+        return changed
+
+    async def pause(self, name: GroupName, *, paused: bool) -> Group:
+        """Pause delivery to the group's members, or resume it.
+
+        They notice at their next heartbeat; shards stay assigned, commits are accepted. Raises ValidationFailed for a simple group.
+        """
+        async with self._rows.named(name) as named:
+            if named.group is None:
+                raise GroupNotFound(f"Group '{name.name}' does not exist.")
+            if named.group.spec.kind is GroupKind.SIMPLE:
+                detail = "A simple group has no members; only ordered groups can be paused"
+                raise ValidationFailed.at("/kind", detail, "not_supported")
+            return await self._update(named, named.group, replace(named.group.spec, paused=paused))
 
     async def get(self, name: GroupName) -> Group:
         """Return the group's definition."""

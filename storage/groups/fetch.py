@@ -57,7 +57,7 @@ class GroupFetcher:
             unfinished = [
                 member_shard
                 for member_shard in membership.assigned
-                if member_shard.shard not in ended
+                if member_shard.shard not in ended and not membership.group.spec.paused
             ]
             ahead = _of_this_lease(unfinished, positions, generation)
             starts = await self._starts(membership.group, unfinished, ahead)
@@ -100,7 +100,7 @@ class GroupFetcher:
         new = [
             member_shard for member_shard in membership.assigned if member_shard.committed is None
         ]
-        if not new:
+        if not new or membership.group.spec.paused:
             return []
         stream = await self._offsets.stream(membership.group)
         existing = {shard.index: shard for shard in stream.shards}

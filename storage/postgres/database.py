@@ -90,8 +90,11 @@ class Database:
         *,
         unknown: type[MillstreamError] = OutcomeUnknown,
         limit_ms: int = limits.POSTGRES_REPLY_MS_MAX,
+        dry_run: bool = False,
     ) -> AsyncGenerator[AsyncSession]:
         """Open a transaction that is committed at the end, unless its block raises.
+
+        A dry run is rolled back instead.
 
         The block has `limit_ms`. Raises StorageUnavailable, StorageBusy or StorageFull when nothing
         happened, and `unknown` when the commit was not answered: a caller for whom doing it twice is
@@ -102,6 +105,8 @@ class Database:
                 async with asyncio.timeout(limit_ms / limits.SECOND_MS):
                     yield session
                     await session.flush()
+                if dry_run:
+                    return
                 with _translated(unknown):
                     async with asyncio.timeout(_REPLY_SECONDS):
                         await session.commit()

@@ -5,6 +5,7 @@
 
 import base64
 import os
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -14,6 +15,7 @@ from storage.domain import limits
 from storage.domain.access.egress import Egress
 from storage.domain.clock import Clock
 from storage.domain.errors import (
+    AlreadyExists,
     GroupNotFound,
     InvalidCursor,
     PreconditionFailed,
@@ -34,6 +36,18 @@ from storage.postgres.repositories.webhooks import (
 from storage.webhooks.secrets import WebhookSecrets
 
 _SECRET_PREFIX = "whsec_"  # noqa: S105  what a secret begins with is none
+
+
+HEADER_VALUE_DIFFERS = "another value"
+"""Stands for a header's former value in a comparison: values are secret."""
+
+
+class PutWebhook(NamedTuple):
+    """Webhook after a put, a new one's secret, and the webhook before, without header values."""
+
+    webhook: Webhook
+    secret: Secret | None
+    before: Webhook | None
 
 
 class Webhooks:
@@ -67,23 +81,29 @@ class Webhooks:
         *,
         if_match: int | None = None,
         create_only: bool = False,
-    ) -> tuple[Webhook, Secret | None]:
-        """Create the webhook or replace its configuration; return it, and a new one's secret.
+        dry_run: bool = False,
+        replace_pause: bool = False,
+    ) -> PutWebhook:
+        """Create the webhook or replace its configuration.
 
-        An equal configuration changes nothing. Raises ValidationFailed, PreconditionFailed, SecretsOff.
+        An equal configuration changes nothing; `paused` stays unless `replace_pause`. A dry run does all but keep the result.
+        Raises ValidationFailed, PreconditionFailed, SecretsOff, AlreadyExists for `create_only` with a webhook that exists.
         """
         spec.check()
         self._egress.check_url(spec.url)
         await self._check_source(name, spec)
         now_ms = self._clock.now_ms()
-        async with self._rows.named(name) as named:
+        async with self._rows.named(name, dry_run=dry_run) as named:
             if named.stored is None:
                 _check_version(None, if_match)
-                return await self._create(named, name, spec, now_ms)
-            _check_version(named.stored.webhook, if_match)
+                return PutWebhook(*await self._create(named, name, spec, now_ms), None)
+            before = self._secrets.decrypt_headers(named.stored)
+            _check_version(before, if_match)
+            merged = _merged(before.spec, spec, replace_pause=replace_pause)
             if create_only:
-                raise PreconditionFailed(f"Webhook '{name.name}' already exists.")
-            return await self._replace(named, named.stored, spec, now_ms), None
+                raise AlreadyExists("webhook", name.name, _compared(before, merged))
+            after = await self._replace(named, before, merged, now_ms)
+            return PutWebhook(_without_values(after), None, _compared(before, merged))
 
     async def _create(
         self, named: NamedWebhook, name: WebhookName, spec: WebhookSpec, now_ms: int
@@ -103,16 +123,13 @@ class Webhooks:
         return _without_values(webhook), secret
 
     async def _replace(
-        self, named: NamedWebhook, stored: StoredWebhook, spec: WebhookSpec, now_ms: int
+        self, named: NamedWebhook, before: Webhook, spec: WebhookSpec, now_ms: int
     ) -> Webhook:
-        before = self._secrets.decrypt_headers(stored)
         if spec.source != before.spec.source:
             detail = "The source of a webhook is immutable; create another webhook"
             raise ValidationFailed.at("/source", detail, "immutable")
-        if spec.headers is None:
-            spec = replace(spec, headers=before.spec.headers)
         if spec == before.spec:
-            return _without_values(before)
+            return before
         changed = replace(
             before,
             spec=spec,
@@ -120,7 +137,21 @@ class Webhooks:
             changed_at_ms=max(now_ms, before.changed_at_ms),
         )
         await named.update(changed, self._secrets.encrypt_headers(changed))
-        return _without_values(changed)
+        return changed
+
+    async def pause(self, name: WebhookName, *, paused: bool) -> Webhook:
+        """Pause deliveries, or resume them. A webhook that the service disabled stays disabled."""
+        now_ms = self._clock.now_ms()
+        async with self._rows.named(name) as named:
+            stored = _required(named.stored, name)
+            webhook = stored.webhook
+            if webhook.spec.paused is paused:
+                return webhook
+            changed = replace(
+                _next_version(webhook, now_ms), spec=replace(webhook.spec, paused=paused)
+            )
+            await named.update(changed, stored.sealed_headers)
+            return changed
 
     async def _check_source(self, name: WebhookName, spec: WebhookSpec) -> None:
         """Raise ValidationFailed unless the source and the dead-letter queue exist."""
@@ -203,7 +234,7 @@ class Webhooks:
             return secret, until_ms if living else None
 
     async def enable(self, name: WebhookName) -> Webhook:
-        """Enable the webhook, whether it was disabled by its owner or by Millstream.
+        """Enable the webhook, whether it was paused by its owner or disabled by the service.
 
         Events that wait for their own retry are retried immediately.
         """
@@ -213,7 +244,7 @@ class Webhooks:
             webhook = stored.webhook
             enabled = replace(
                 _next_version(webhook, now_ms),
-                spec=replace(webhook.spec, enabled=True),
+                spec=replace(webhook.spec, paused=False),
                 disabled_at_ms=None,
                 disabled_reason=None,
                 health=replace(webhook.health, failing_since_ms=None, blocked={}),
@@ -241,6 +272,21 @@ def _new_secret() -> str:
 def _next_version(webhook: Webhook, now_ms: int) -> Webhook:
     changed_at_ms = max(now_ms, webhook.changed_at_ms)
     return replace(webhook, version=webhook.version + 1, changed_at_ms=changed_at_ms)
+
+
+def _merged(before: WebhookSpec, spec: WebhookSpec, *, replace_pause: bool) -> WebhookSpec:
+    headers = before.headers if spec.headers is None else spec.headers
+    return replace(spec, headers=headers, paused=spec.paused if replace_pause else before.paused)
+
+
+def _compared(before: Webhook, after: WebhookSpec) -> Webhook:
+    """Return `before` with a marker in place of each header value that `after` changes."""
+    new = dict(after.headers or ())
+    headers = tuple(
+        (name, "" if new.get(name, value) == value else HEADER_VALUE_DIFFERS)
+        for name, value in before.spec.headers or ()
+    )
+    return replace(before, spec=replace(before.spec, headers=headers))
 
 
 def _without_values(webhook: Webhook) -> Webhook:

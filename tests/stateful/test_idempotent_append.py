@@ -90,7 +90,7 @@ class IdempotentAppendMachine(RuleBasedStateMachine):
     def create(self, shards: int, data: st.DataObject) -> None:
         self.name = StreamName(self.bench.new_name("stream"))
         spec = StreamSpec(shards=shards, retention_ms=1_000 * DAY_MS)
-        stream, _ = self.bench.run(self.bench.storage.catalog.put_stream(self.name, spec))
+        stream, *_ = self.bench.run(self.bench.storage.catalog.put_stream(self.name, spec))
         keys = data.draw(st.lists(st.sampled_from(KEYS), min_size=RECORDS, max_size=RECORDS))
         whose = data.draw(st.lists(st.sampled_from(PRODUCERS), min_size=RECORDS, max_size=RECORDS))
         steps = data.draw(st.lists(st.integers(1, 3), min_size=RECORDS, max_size=RECORDS))

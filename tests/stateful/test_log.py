@@ -67,7 +67,7 @@ class LogMachine(RuleBasedStateMachine):
     def create(self) -> None:
         self.name = StreamName(self.bench.new_name("stream"))
         spec = StreamSpec(retention_ms=RETENTION_MS)
-        stream, _ = self.bench.run(self.bench.storage.catalog.put_stream(self.name, spec))
+        stream, *_ = self.bench.run(self.bench.storage.catalog.put_stream(self.name, spec))
         self.keys = every_key("default", stream.shards[0].log_id)
         self.model = LogModel()
         self.ever: dict[int, bytes] = {}

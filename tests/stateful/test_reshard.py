@@ -54,7 +54,7 @@ class ReshardMachine(RuleBasedStateMachine):
         self.name = StreamName(self.bench.new_name("stream"))
         brief = MINUTE_MS  # empty shards expire; nothing is trimmed
         spec = StreamSpec(shards=shards, retention_ms=brief)
-        self.stream, _ = self.bench.run(self.bench.storage.catalog.put_stream(self.name, spec))
+        self.stream, *_ = self.bench.run(self.bench.storage.catalog.put_stream(self.name, spec))
         self.places: dict[tuple[int, int], bytes] = {}
         self.written: dict[str, list[bytes]] = {key: [] for key in KEYS}
         self.calls: list[Call] = []

@@ -107,7 +107,7 @@ class TiersMachine(RuleBasedStateMachine):
     def create(self) -> None:
         self.name = StreamName(f"stream-{next(self.numbers)}")
         spec = StreamSpec(retention_ms=None, hot_retention_ms=HOT_MS)
-        stream, _ = self.run(self.tiers.storage.catalog.put_stream(self.name, spec))
+        stream, *_ = self.run(self.tiers.storage.catalog.put_stream(self.name, spec))
         self.keys = every_key("default", stream.shards[0].log_id)
         self.ever: dict[int, tuple[Record, int]] = {}
         self.hot = Hot()

@@ -17,14 +17,16 @@ from api.native.dependencies import (
     may,
     require_json,
 )
-from api.native.examples import AT, LATER, MEMBERSHIP, Example
+from api.native.examples import AT, CREATED, LATER, MEMBERSHIP, Example
 from api.rest.conditional_requests import (
     IfMatch,
     IfNoneMatch,
     etag,
     expected_version,
     is_create_only,
+    note_outcome,
 )
+from api.rest.definition_changes import DryRun, comparing
 from api.rest.schemas.group import (
     BookmarkIn,
     BookmarkList,
@@ -34,6 +36,7 @@ from api.rest.schemas.group import (
     GroupLag,
     GroupOut,
     GroupPage,
+    GroupStored,
     JoinIn,
     MembershipOut,
     ResetIn,
@@ -44,6 +47,7 @@ from api.rest.schemas.group import (
 from storage.domain import limits
 from storage.domain.access.permissions import Action
 from storage.domain.errors import GroupNotFound, PreconditionFailed
+from storage.domain.groups.group import Group
 
 router = APIRouter(prefix="/v1/groups", tags=["groups"], route_class=AuditedRoute)
 
@@ -57,7 +61,7 @@ JSON_ONLY = Depends(require_json)
 @router.put(
     "/{group}",
     dependencies=[MANAGE, JSON_ONLY],
-    responses={201: {"model": GroupOut, "description": "Created"}},
+    responses={201: {"model": GroupStored, "description": "Created"}},
 )
 async def put_consumer_group(
     group: GroupPath,
@@ -67,21 +71,29 @@ async def put_consumer_group(
     config: GroupConfig,
     if_match: IfMatch = None,
     if_none_match: IfNoneMatch = None,
-) -> GroupOut:
-    """Create a group that reads a stream, or change its timeouts."""
+    dry_run: DryRun = False,
+) -> GroupStored:
+    """Create a group that reads a stream, or change its timeouts.
+
+    A paused group stays paused. With `If-None-Match: *` an existing group is refused with 412, `changes` with the requested fields that differ from it, and
+    `current` with the group.
+    """
     stream = f"{principal.namespace}/{config.stream}"
     storage.authorizer.authorise(principal, Action.STREAM_READ, stream)
     if if_match == "*":
         await _require_group(storage, group)
-    stored, created = await storage.groups.put(
-        group,
-        config.to_domain(),
-        if_match=expected_version(if_match),
-        create_only=is_create_only(if_none_match),
-    )
-    response.status_code = 201 if created else 200
-    response.headers["etag"] = etag(stored.version)
-    return GroupOut.from_domain(stored)
+    with comparing(
+        config, lambda definition: GroupConfig.from_domain(definition.spec), GroupOut.from_domain
+    ):
+        put = await storage.groups.put(
+            group,
+            config.to_domain(),
+            if_match=expected_version(if_match),
+            create_only=is_create_only(if_none_match),
+            dry_run=dry_run,
+        )
+    note_outcome(response, put.definition.version, created=put.created and not dry_run)
+    return GroupStored.of(put, dry_run=dry_run)
 
 
 async def _require_group(storage: StorageDep, group: GroupPath) -> None:
@@ -106,6 +118,30 @@ async def get_consumer_group(
     return GroupDetail.of(
         stored, members, [(found.lease, found.committed) for found in shards.values()]
     )
+
+
+@router.put("/{group}/pause", dependencies=[MANAGE])
+async def pause_consumer_group(
+    group: GroupPath, storage: StorageDep, response: Response
+) -> GroupOut:
+    """Pause a group: its members receive no records until it is resumed.
+
+    Members notice within one heartbeat, at most 5 seconds. They keep their shards, and may commit what they have received.
+    """
+    return _group_response(await storage.groups.pause(group, paused=True), response)
+
+
+@router.delete("/{group}/pause", dependencies=[MANAGE])
+async def resume_consumer_group(
+    group: GroupPath, storage: StorageDep, response: Response
+) -> GroupOut:
+    """Resume a group."""
+    return _group_response(await storage.groups.pause(group, paused=False), response)
+
+
+def _group_response(group: Group, response: Response) -> GroupOut:
+    response.headers["etag"] = etag(group.version)
+    return GroupOut.from_domain(group)
 
 
 @router.delete("/{group}", dependencies=[MANAGE], status_code=204)
@@ -232,6 +268,7 @@ _GROUP = {
     "session_timeout_seconds": 30,
     "static_timeout_seconds": 300,
     "revoke_timeout_seconds": 60,
+    "paused": False,
     "version": 1,
     "created_at": AT,
     "changed_at": AT,
@@ -268,7 +305,16 @@ _SHARD_LAG = {
 }
 
 EXAMPLES = {
-    "put_consumer_group": Example("/v1/groups/readers", {"stream": "clicks"}, 201, _GROUP),
+    "put_consumer_group": Example(
+        "/v1/groups/readers", {"stream": "clicks"}, 201, {**_GROUP, **CREATED}
+    ),
+    "pause_consumer_group": Example(
+        "/v1/groups/readers/pause",
+        answer={**_GROUP, "paused": True, "version": 2, "changed_at": LATER},
+    ),
+    "resume_consumer_group": Example(
+        "/v1/groups/readers/pause", answer={**_GROUP, "version": 3, "changed_at": LATER}
+    ),
     "list_consumer_groups": Example(
         "/v1/groups?prefix=re", answer={"items": [_GROUP], "next_cursor": None}
     ),

@@ -16,15 +16,17 @@ from api.native.dependencies import (
     may_all,
     require_json,
 )
-from api.native.examples import AT, Example
+from api.native.examples import AT, CREATED, Example
 from api.rest.conditional_requests import (
     IfMatch,
     IfNoneMatch,
     etag,
     expected_version,
     is_create_only,
+    note_outcome,
 )
-from api.rest.schemas.namespace import NamespaceConfig, NamespaceOut, NamespacePage
+from api.rest.definition_changes import DryRun, comparing
+from api.rest.schemas.namespace import NamespaceConfig, NamespaceOut, NamespacePage, NamespaceStored
 from storage.bootstrap import Storage
 from storage.domain import limits
 from storage.domain.access.permissions import Action
@@ -47,7 +49,7 @@ JSON_ONLY = Depends(require_json)
 @router.put(
     "/{namespace}",
     dependencies=[*MANAGE, JSON_ONLY],
-    responses={201: {"model": NamespaceOut, "description": "Created"}},
+    responses={201: {"model": NamespaceStored, "description": "Created"}},
 )
 async def put_namespace(
     namespace: NamePart,
@@ -56,19 +58,23 @@ async def put_namespace(
     config: Annotated[NamespaceConfig, Body(default_factory=NamespaceConfig)],
     if_match: IfMatch = None,
     if_none_match: IfNoneMatch = None,
-) -> NamespaceOut:
+    dry_run: DryRun = False,
+) -> NamespaceStored:
     """Create a namespace, or replace its quotas. They apply in all processes within a second."""
     if if_match == "*":
         await _require_namespace(storage, namespace)
-    stored, created = await storage.namespaces.put(
-        namespace,
-        config.to_domain(),
-        if_match=expected_version(if_match),
-        create_only=is_create_only(if_none_match),
-    )
-    response.status_code = 201 if created else 200
-    response.headers["etag"] = etag(stored.version)
-    return NamespaceOut.from_domain(stored)
+    with comparing(
+        config, lambda definition: NamespaceConfig.of(definition.quotas), NamespaceOut.from_domain
+    ):
+        put = await storage.namespaces.put(
+            namespace,
+            config.to_domain(),
+            if_match=expected_version(if_match),
+            create_only=is_create_only(if_none_match),
+            dry_run=dry_run,
+        )
+    note_outcome(response, put.definition.version, created=put.created and not dry_run)
+    return NamespaceStored.of_put(put, dry_run=dry_run)
 
 
 @router.get("/{namespace}", dependencies=MANAGE)
@@ -157,7 +163,7 @@ EXAMPLES = {
             "queues_max": 50,
         },
         status=201,
-        answer=_NAMESPACE,
+        answer={**_NAMESPACE, **CREATED},
     ),
     "get_namespace": Example("/v1/namespaces/acme", answer=_NAMESPACE),
     "list_namespaces": Example(

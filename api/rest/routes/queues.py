@@ -16,7 +16,8 @@ from api.native.dependencies import (
     may,
     require_json,
 )
-from api.native.examples import AT, LATER, Example
+from api.native.examples import AT, CREATED, LATER, Example
+from api.native.former_names import note_former_members
 from api.rest.conditional_requests import (
     IfMatch,
     IfNoneMatch,
@@ -24,7 +25,9 @@ from api.rest.conditional_requests import (
     expected_version,
     is_create_only,
     is_unchanged,
+    note_outcome,
 )
+from api.rest.definition_changes import DryRun, comparing
 from api.rest.schemas.queue import (
     Purged,
     QueueConfig,
@@ -32,6 +35,7 @@ from api.rest.schemas.queue import (
     QueuePage,
     QueuePatch,
     QueueStatsOut,
+    QueueStored,
 )
 from storage.bootstrap import Storage
 from storage.domain import limits
@@ -50,7 +54,7 @@ JSON_ONLY = Depends(require_json)
 @router.put(
     "/{queue}",
     dependencies=[MANAGE, JSON_ONLY],
-    responses={201: {"model": QueueOut, "description": "Created"}},
+    responses={201: {"model": QueueStored, "description": "Created"}},
 )
 async def put_queue(
     queue: QueuePath,
@@ -60,18 +64,32 @@ async def put_queue(
     config: Annotated[QueueConfig, Body(default_factory=QueueConfig)],
     if_match: IfMatch = None,
     if_none_match: IfNoneMatch = None,
-) -> QueueOut:
-    """Create a queue, or replace its configuration."""
+    dry_run: DryRun = False,
+) -> QueueStored:
+    """Create a queue, or replace its configuration.
+
+    A paused queue stays paused. With `If-None-Match: *` an existing queue is refused with 412, `changes` with the requested fields that differ from it, and
+    `current` with the queue.
+    """
     create_only = is_create_only(if_none_match)
     spec = config.to_domain()
     _authorise(storage, principal, spec)
     if if_match == "*":
         await _require_queue(storage, queue)
-    stored, created = await storage.catalog.put_queue(
-        queue, spec, if_match=expected_version(if_match), create_only=create_only
-    )
-    response.status_code = 201 if created else 200
-    return _queue_response(stored, response)
+    with comparing(
+        config, lambda definition: QueueConfig.from_domain(definition.spec), QueueOut.from_domain
+    ):
+        put = await storage.catalog.put_queue(
+            queue,
+            spec,
+            if_match=expected_version(if_match),
+            create_only=create_only,
+            dry_run=dry_run,
+            replace_pause=config.paused is not None,
+        )
+    note_former_members(response, config)
+    note_outcome(response, put.definition.version, created=put.created and not dry_run)
+    return QueueStored.of(put, dry_run=dry_run)
 
 
 def _authorise(storage: Storage, principal: Principal, spec: QueueSpec) -> None:
@@ -128,7 +146,20 @@ async def change_queue(
         return changed
 
     stored = await storage.catalog.change_queue(queue, change, if_match=expected_version(if_match))
+    note_former_members(response, patch)
     return _queue_response(stored, response)
+
+
+@router.put("/{queue}/pause", dependencies=[MANAGE])
+async def pause_queue(queue: QueuePath, storage: StorageDep, response: Response) -> QueueOut:
+    """Pause delivery: the queue accepts messages and delivers none until it is resumed."""
+    return _queue_response(await storage.catalog.pause_queue(queue, paused=True), response)
+
+
+@router.delete("/{queue}/pause", dependencies=[MANAGE])
+async def resume_queue(queue: QueuePath, storage: StorageDep, response: Response) -> QueueOut:
+    """Resume delivery."""
+    return _queue_response(await storage.catalog.pause_queue(queue, paused=False), response)
 
 
 @router.delete("/{queue}", dependencies=[MANAGE], status_code=204)
@@ -236,7 +267,14 @@ EXAMPLES = {
         "/v1/queues/orders",
         {"visibility_timeout_seconds": 60, "tags": {"team": "shop"}},
         201,
-        _QUEUE,
+        {**_QUEUE, **CREATED},
+    ),
+    "pause_queue": Example(
+        "/v1/queues/orders/pause",
+        answer={**_QUEUE, "paused": True, "version": 2, "changed_at": LATER},
+    ),
+    "resume_queue": Example(
+        "/v1/queues/orders/pause", answer={**_QUEUE, "version": 3, "changed_at": LATER}
     ),
     "get_queue": Example("/v1/queues/orders", answer=_QUEUE),
     "change_queue": Example(

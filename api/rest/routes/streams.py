@@ -16,7 +16,7 @@ from api.native.dependencies import (
     may,
     require_json,
 )
-from api.native.examples import AT, LATER, Example
+from api.native.examples import AT, CREATED, LATER, Example
 from api.rest.conditional_requests import (
     IfMatch,
     IfNoneMatch,
@@ -24,8 +24,10 @@ from api.rest.conditional_requests import (
     expected_version,
     is_create_only,
     is_unchanged,
+    note_outcome,
 )
-from api.rest.schemas.stream import StreamConfig, StreamOut, StreamPage, StreamPatch
+from api.rest.definition_changes import DryRun, comparing
+from api.rest.schemas.stream import StreamConfig, StreamOut, StreamPage, StreamPatch, StreamStored
 from storage.domain import limits
 from storage.domain.access.permissions import Action
 from storage.domain.errors import PreconditionFailed, StreamNotFound
@@ -41,7 +43,7 @@ JSON_ONLY = Depends(require_json)
 @router.put(
     "/{stream}",
     dependencies=[MANAGE, JSON_ONLY],
-    responses={201: {"model": StreamOut, "description": "Created"}},
+    responses={201: {"model": StreamStored, "description": "Created"}},
 )
 async def put_stream(
     stream: StreamPath,
@@ -50,16 +52,28 @@ async def put_stream(
     config: Annotated[StreamConfig, Body(default_factory=StreamConfig)],
     if_match: IfMatch = None,
     if_none_match: IfNoneMatch = None,
-) -> StreamOut:
-    """Create a stream, or replace its configuration."""
+    dry_run: DryRun = False,
+) -> StreamStored:
+    """Create a stream, or replace its configuration.
+
+    With `If-None-Match: *` an existing stream is refused with 412, `changes` with the requested fields that differ from it, and
+    `current` with the stream.
+    """
     create_only = is_create_only(if_none_match)
     if if_match == "*":
         await _require_stream(storage, stream)
-    stored, created = await storage.catalog.put_stream(
-        stream, config.to_domain(), if_match=expected_version(if_match), create_only=create_only
-    )
-    response.status_code = 201 if created else 200
-    return _stream_response(stored, response)
+    with comparing(
+        config, lambda definition: StreamConfig.from_domain(definition.spec), StreamOut.from_domain
+    ):
+        put = await storage.catalog.put_stream(
+            stream,
+            config.to_domain(),
+            if_match=expected_version(if_match),
+            create_only=create_only,
+            dry_run=dry_run,
+        )
+    note_outcome(response, put.definition.version, created=put.created and not dry_run)
+    return StreamStored.of(put, dry_run=dry_run)
 
 
 async def _require_stream(storage: StorageDep, stream: StreamPath) -> None:
@@ -164,7 +178,7 @@ _STREAM = {
 }
 
 EXAMPLES = {
-    "put_stream": Example("/v1/streams/clicks", {"shards": 2}, 201, _STREAM),
+    "put_stream": Example("/v1/streams/clicks", {"shards": 2}, 201, {**_STREAM, **CREATED}),
     "get_stream": Example("/v1/streams/clicks", answer=_STREAM),
     "change_stream": Example(
         "/v1/streams/clicks",

@@ -16,15 +16,18 @@ from api.native.dependencies import (
     may,
     require_json,
 )
-from api.native.examples import AT, LATER, Example
+from api.native.examples import AT, CREATED, LATER, Example
 from api.native.fields import rfc3339, to_ms
+from api.native.former_names import note_former_members
 from api.rest.conditional_requests import (
     IfMatch,
     IfNoneMatch,
     etag,
     expected_version,
     is_create_only,
+    note_outcome,
 )
+from api.rest.definition_changes import DryRun, comparing
 from api.rest.schemas.webhook import (
     RotateIn,
     SecretOut,
@@ -37,7 +40,7 @@ from storage.bootstrap import Storage
 from storage.domain import limits
 from storage.domain.access.permissions import Action, Principal
 from storage.domain.errors import PreconditionFailed, WebhookNotFound
-from storage.domain.webhooks import SourceKind, WebhookSpec
+from storage.domain.webhooks import SourceKind, Webhook, WebhookSpec
 
 router = APIRouter(prefix="/v1/webhooks", tags=["webhooks"], route_class=AuditedRoute)
 
@@ -59,24 +62,41 @@ async def put_webhook(
     config: WebhookConfig,
     if_match: IfMatch = None,
     if_none_match: IfNoneMatch = None,
+    dry_run: DryRun = False,
 ) -> WebhookStored:
     """Create a webhook for a queue or a consumer group, or replace its configuration.
 
-    When the webhook is created, the response contains the signing secret, in the format of Standard Webhooks.
+    When the webhook is created, the response contains the signing secret, in the format of Standard Webhooks. Whether it is
+    paused or disabled does not change. With `If-None-Match: *` an existing webhook is refused with 412, `changes` with the
+    requested fields that differ from it, and `current` with the webhook.
     """
     spec = config.to_domain()
     _authorise(storage, principal, spec)
     if if_match == "*":
         await _require_webhook(storage, webhook)
-    stored, secret = await storage.webhooks.put(
-        webhook,
-        spec,
-        if_match=expected_version(if_match),
-        create_only=is_create_only(if_none_match),
-    )
-    response.status_code = 200 if secret is None else 201
-    response.headers["etag"] = etag(stored.version)
-    return WebhookStored.of(stored, secret)
+    with comparing(
+        _without_values(config),
+        lambda definition: WebhookConfig.from_domain(definition.spec),
+        WebhookOut.from_domain,
+    ):
+        put = await storage.webhooks.put(
+            webhook,
+            spec,
+            if_match=expected_version(if_match),
+            create_only=is_create_only(if_none_match),
+            dry_run=dry_run,
+            replace_pause=config.enabled is not None,
+        )
+    note_former_members(response, config)
+    note_outcome(response, put.webhook.version, created=put.before is None and not dry_run)
+    return WebhookStored.of(put, dry_run=dry_run)
+
+
+def _without_values(config: WebhookConfig) -> WebhookConfig:
+    """Return the configuration without header values, as the engine returns it."""
+    if config.headers is None:
+        return config
+    return config.model_copy(update={"headers": dict.fromkeys(config.headers, "")})
 
 
 def _authorise(storage: Storage, principal: Principal, spec: WebhookSpec) -> None:
@@ -105,6 +125,27 @@ async def get_webhook(webhook: WebhookPath, storage: StorageDep, response: Respo
     stored = await storage.webhooks.get(webhook)
     response.headers["etag"] = etag(stored.version)
     return WebhookOut.from_domain(stored)
+
+
+@router.put("/{webhook}/pause", dependencies=[MANAGE])
+async def pause_webhook(
+    webhook: WebhookPath, storage: StorageDep, response: Response
+) -> WebhookOut:
+    """Pause deliveries. Messages and records wait in their queue or stream."""
+    return _webhook_response(await storage.webhooks.pause(webhook, paused=True), response)
+
+
+@router.delete("/{webhook}/pause", dependencies=[MANAGE])
+async def resume_webhook(
+    webhook: WebhookPath, storage: StorageDep, response: Response
+) -> WebhookOut:
+    """Resume deliveries. A webhook that the service has disabled stays disabled."""
+    return _webhook_response(await storage.webhooks.pause(webhook, paused=False), response)
+
+
+def _webhook_response(webhook: Webhook, response: Response) -> WebhookOut:
+    response.headers["etag"] = etag(webhook.version)
+    return WebhookOut.from_domain(webhook)
 
 
 @router.delete("/{webhook}", dependencies=[MANAGE], status_code=204)
@@ -166,10 +207,11 @@ async def rotate_webhook_secret(
 async def enable_webhook(
     webhook: WebhookPath, storage: StorageDep, response: Response
 ) -> WebhookOut:
-    """Enable a webhook. Shards waiting for a retry are retried immediately."""
-    stored = await storage.webhooks.enable(webhook)
-    response.headers["etag"] = etag(stored.version)
-    return WebhookOut.from_domain(stored)
+    """Enable a webhook that the service has disabled, or resume a paused one.
+
+    Shards waiting for a retry are retried immediately.
+    """
+    return _webhook_response(await storage.webhooks.enable(webhook), response)
 
 
 # Examples of the OpenAPI document
@@ -200,6 +242,7 @@ _HOOK = {
     "dead_letter_queue": None,
     "disable_after_seconds": 432000,
     "log_retention_seconds": 259200,
+    "paused": False,
     "enabled": True,
     "version": 1,
     "created_at": AT,
@@ -218,7 +261,7 @@ EXAMPLES = {
             "timeout_seconds": 1,
         },
         201,
-        {**_HOOK, "secret": _SECRET},
+        {**_HOOK, **CREATED, "secret": _SECRET},
     ),
     "get_webhook": Example("/v1/webhooks/shop", answer=_HOOK),
     "list_webhooks": Example(
@@ -228,6 +271,20 @@ EXAMPLES = {
         "/v1/webhooks/shop/secret",
         {"overlap_seconds": 86400},
         answer={"secret": _SECRET, "created_at": AT, "old_secret_expires_at": LATER},
+    ),
+    "pause_webhook": Example(
+        "/v1/webhooks/shop/pause",
+        answer={
+            **_HOOK,
+            "paused": True,
+            "enabled": False,
+            "version": 3,
+            "changed_at": LATER,
+            "health": {**_HOOK_HEALTH, "state": "paused"},
+        },
+    ),
+    "resume_webhook": Example(
+        "/v1/webhooks/shop/pause", answer={**_HOOK, "version": 4, "changed_at": LATER}
     ),
     "enable_webhook": Example("/v1/webhooks/shop/enable", answer={**_HOOK, "version": 3}),
     "delete_webhook": Example("/v1/webhooks/shop", status=204),

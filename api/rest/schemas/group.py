@@ -7,7 +7,9 @@ from pydantic import AwareDatetime, BaseModel, Field
 
 from api.native.fields import moment_ms, rfc3339, to_ms, to_seconds
 from api.native.former_names import former_name
+from api.rest.definition_changes import PutOutcome, put_outcome
 from api.rest.schema_base import Config, Seconds, Time, in_seconds
+from storage.catalog.definition_store import Put
 from storage.domain import limits
 from storage.domain.errors import ValidationFailed
 from storage.domain.groups.assignment import Member, ShardLease
@@ -64,6 +66,11 @@ class GroupConfig(Config):
         Field(description="A revoked shard that is not released within this time is reassigned."),
     ] = in_seconds(limits.REVOKE_TIMEOUT_MS_DEFAULT)
 
+    @classmethod
+    def from_domain(cls, spec: GroupSpec) -> Self:
+        """Return the configuration of `spec`."""
+        return cls.model_validate(_group_config(spec), strict=False)
+
     def to_domain(self) -> GroupSpec:
         """Return the specification, which the engine validates."""
         return GroupSpec(
@@ -96,19 +103,40 @@ class GroupOut(BaseModel):
     session_timeout_seconds: Seconds
     static_timeout_seconds: Seconds
     revoke_timeout_seconds: Seconds
+    paused: Annotated[bool, Field(description="Members receive no records.")]
     version: int
     created_at: Time
     changed_at: Time
 
     @classmethod
-    def from_domain(cls, group: Group) -> Self:
-        return cls(**_group_fields(group))
+    def from_domain(cls, group: Group, **outcome: Any) -> Self:
+        return cls(**_group_fields(group), **outcome)
+
+
+class GroupStored(PutOutcome, GroupOut):
+    """A group after a PUT, and what the PUT changed."""
+
+    @classmethod
+    def of(cls, put: Put[Group], *, dry_run: bool) -> Self:
+        """Return the group with the outcome of the PUT."""
+        before = None if put.before is None else GroupConfig.from_domain(put.before.spec)
+        after = GroupConfig.from_domain(put.definition.spec)
+        return cls.from_domain(put.definition, **put_outcome(before, after, dry_run=dry_run))
 
 
 def _group_fields(group: Group) -> dict[str, Any]:
-    spec = group.spec
     return {
         "name": group.name.name,
+        **_group_config(group.spec),
+        "paused": group.spec.paused,
+        "version": group.version,
+        "created_at": rfc3339(group.created_at_ms),
+        "changed_at": rfc3339(group.changed_at_ms),
+    }
+
+
+def _group_config(spec: GroupSpec) -> dict[str, Any]:
+    return {
         "stream": spec.stream,
         "kind": spec.kind,
         "start": spec.start,
@@ -116,9 +144,6 @@ def _group_fields(group: Group) -> dict[str, Any]:
         "session_timeout_seconds": in_seconds(spec.session_timeout_ms),
         "static_timeout_seconds": in_seconds(spec.static_timeout_ms),
         "revoke_timeout_seconds": in_seconds(spec.revoke_timeout_ms),
-        "version": group.version,
-        "created_at": rfc3339(group.created_at_ms),
-        "changed_at": rfc3339(group.changed_at_ms),
     }
 
 

@@ -6,7 +6,9 @@ from pydantic import BaseModel, Field
 
 from api.native.fields import rfc3339
 from api.native.former_names import former_name
+from api.rest.definition_changes import PutOutcome, put_outcome
 from api.rest.schema_base import Config, Time
+from storage.catalog.definition_store import Put
 from storage.domain import limits
 from storage.domain.quotas import Namespace, Quotas, Rates, ResourceRates
 
@@ -88,6 +90,11 @@ class NamespaceConfig(Config):
         ),
     ] = None
 
+    @classmethod
+    def of(cls, quotas: Quotas) -> Self:
+        """Return the stored quotas."""
+        return cls(**_quota_fields(quotas))
+
     def to_domain(self) -> Quotas:
         """Return the quotas."""
         return Quotas(
@@ -126,19 +133,11 @@ class NamespaceOut(NamespaceConfig):
     stores_too_much: ClassVar[Any] = former_name("over_storage_quota", bool)
 
     @classmethod
-    def from_domain(cls, namespace: Namespace) -> Self:
+    def from_domain(cls, namespace: Namespace, **outcome: Any) -> Self:
         """Return the stored namespace."""
-        quotas = namespace.quotas
         return cls(
-            rates=None if quotas.rates is None else RatesConfig.of(quotas.rates),
-            resources=[
-                ResourceRatesConfig(resources=one.resources, rates=RatesConfig.of(one.rates))
-                for one in quotas.resources
-            ],
-            connections_max=quotas.connections_max,
-            queues_max=quotas.queues_max,
-            streams_max=quotas.streams_max,
-            stored_bytes_max=quotas.stored_bytes_max,
+            **_quota_fields(namespace.quotas),
+            **outcome,
             name=namespace.name,
             account_id=namespace.account_id,
             stored_bytes=namespace.stored_bytes,
@@ -147,6 +146,31 @@ class NamespaceOut(NamespaceConfig):
             created_at=rfc3339(namespace.created_at_ms),
             changed_at=rfc3339(namespace.changed_at_ms),
         )
+
+
+class NamespaceStored(PutOutcome, NamespaceOut):
+    """A namespace after a PUT, and what the PUT changed."""
+
+    @classmethod
+    def of_put(cls, put: Put[Namespace], *, dry_run: bool) -> Self:
+        """Return the namespace with the outcome of the PUT."""
+        before = None if put.before is None else NamespaceConfig.of(put.before.quotas)
+        after = NamespaceConfig.of(put.definition.quotas)
+        return cls.from_domain(put.definition, **put_outcome(before, after, dry_run=dry_run))
+
+
+def _quota_fields(quotas: Quotas) -> dict[str, Any]:
+    return {
+        "rates": None if quotas.rates is None else RatesConfig.of(quotas.rates),
+        "resources": [
+            ResourceRatesConfig(resources=one.resources, rates=RatesConfig.of(one.rates))
+            for one in quotas.resources
+        ],
+        "connections_max": quotas.connections_max,
+        "queues_max": quotas.queues_max,
+        "streams_max": quotas.streams_max,
+        "stored_bytes_max": quotas.stored_bytes_max,
+    }
 
 
 class NamespacePage(BaseModel):

@@ -6,7 +6,8 @@ import msgspec
 from pydantic import BaseModel, Field
 
 from api.native.fields import rfc3339, to_ms
-from api.native.former_names import former_name
+from api.native.former_names import deprecated_member, former_name
+from api.rest.definition_changes import PutOutcome, put_outcome
 from api.rest.queue_policies import (
     BackoffConfig,
     BackoffOut,
@@ -24,6 +25,7 @@ from api.rest.schema_base import (
     merged,
     valid,
 )
+from storage.catalog.definition_store import Put
 from storage.domain import limits
 from storage.domain.queues.policies import GroupWeight, Overflow, PoisonPolicy
 from storage.domain.queues.queue import (
@@ -63,7 +65,7 @@ class QueueConfig(Config):
     dead_letters: DeadLettersConfig | None = None
     redrive_allow: RedriveAllowConfig = RedriveAllowConfig()
     backoff: BackoffConfig | None = None
-    paused: Annotated[bool, Field(description="Accepts messages but delivers none.")] = False
+    paused: Annotated[bool | None, deprecated_member("pause")] = None
     messages_max: Annotated[
         int | None,
         Field(
@@ -119,7 +121,7 @@ class QueueConfig(Config):
                 self.redrive_allow.permission, tuple(self.redrive_allow.sources)
             ),
             backoff=None if self.backoff is None else self.backoff.to_domain(),
-            paused=self.paused,
+            paused=bool(self.paused),
             messages_max=self.messages_max,
             bytes_max=self.bytes_max,
             overflow=self.overflow,
@@ -197,7 +199,7 @@ class QueuePatch(Config):
     dead_letters: DeadLettersConfig | None = None
     redrive_allow: RedriveAllowConfig | None = None
     backoff: BackoffConfig | None = None
-    paused: bool | None = None
+    paused: Annotated[bool | None, deprecated_member("pause")] = None
     messages_max: Annotated[int | None, Field(ge=1)] = None
     bytes_max: Annotated[int | None, Field(ge=1)] = None
     overflow: Annotated[Overflow | None, Field(strict=False)] = None
@@ -237,7 +239,7 @@ class QueueOut(BaseModel):
     dead_letters: DeadLettersConfig | None
     redrive_allow: RedriveAllowConfig
     backoff: BackoffOut | None
-    paused: bool
+    paused: Annotated[bool, Field(description="Accepts messages but delivers none.")]
     messages_max: int | None
     bytes_max: int | None
     overflow: Overflow
@@ -252,14 +254,26 @@ class QueueOut(BaseModel):
     changed_at: Time
 
     @classmethod
-    def from_domain(cls, queue: Queue) -> Self:
+    def from_domain(cls, queue: Queue, **outcome: Any) -> Self:
         return cls(
             name=queue.name.name,
             version=queue.version,
             created_at=rfc3339(queue.created_at_ms),
             changed_at=rfc3339(queue.changed_at_ms),
             **_queue_fields(queue.spec),
+            **outcome,
         )
+
+
+class QueueStored(PutOutcome, QueueOut):
+    """A queue after a PUT, and what the PUT changed."""
+
+    @classmethod
+    def of(cls, put: Put[Queue], *, dry_run: bool) -> Self:
+        """Return the queue with the outcome of the PUT."""
+        before = None if put.before is None else QueueConfig.from_domain(put.before.spec)
+        after = QueueConfig.from_domain(put.definition.spec)
+        return cls.from_domain(put.definition, **put_outcome(before, after, dry_run=dry_run))
 
 
 class QueuePage(BaseModel):

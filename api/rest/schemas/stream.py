@@ -6,7 +6,9 @@ import msgspec
 from pydantic import BaseModel, Field
 
 from api.native.fields import optional_ms, rfc3339, to_ms
+from api.rest.definition_changes import PutOutcome, put_outcome
 from api.rest.schema_base import Bytes, Config, Seconds, Tags, Time, in_seconds, merged, valid
+from storage.catalog.definition_store import Put
 from storage.domain import limits
 from storage.domain.streams.stream import EventTimes, Stream, StreamMode, StreamSpec
 
@@ -184,7 +186,7 @@ class StreamOut(BaseModel):
     changed_at: Time
 
     @classmethod
-    def from_domain(cls, stream: Stream) -> Self:
+    def from_domain(cls, stream: Stream, **outcome: Any) -> Self:
         return cls(
             name=stream.name.name,
             open_shards=len(stream.open_shards),
@@ -192,7 +194,19 @@ class StreamOut(BaseModel):
             created_at=rfc3339(stream.created_at_ms),
             changed_at=rfc3339(stream.changed_at_ms),
             **_stream_fields(stream.spec),
+            **outcome,
         )
+
+
+class StreamStored(PutOutcome, StreamOut):
+    """A stream after a PUT, and what the PUT changed."""
+
+    @classmethod
+    def of(cls, put: Put[Stream], *, dry_run: bool) -> Self:
+        """Return the stream with the outcome of the PUT."""
+        before = None if put.before is None else StreamConfig.from_domain(put.before.spec)
+        after = StreamConfig.from_domain(put.definition.spec)
+        return cls.from_domain(put.definition, **put_outcome(before, after, dry_run=dry_run))
 
 
 class StreamPage(BaseModel):

@@ -5,7 +5,8 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import BaseModel, Field
 
 from api.native.fields import rfc3339, to_ms
-from api.native.former_names import former_name
+from api.native.former_names import deprecated_member, former_name
+from api.rest.definition_changes import PutOutcome, put_outcome
 from api.rest.schema_base import Config, Seconds, Time, in_seconds
 from storage.domain import limits
 from storage.domain.webhooks import (
@@ -16,12 +17,12 @@ from storage.domain.webhooks import (
     DeliveryStatus,
     DisabledReason,
     OnFailure,
-    Secret,
     Source,
     Webhook,
     WebhookDelivery,
     WebhookSpec,
 )
+from storage.webhooks.engine import PutWebhook
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,80}$")]
 _RETRIES = [in_seconds(delay) for delay in limits.WEBHOOK_RETRY_DELAYS_MS]
@@ -89,7 +90,14 @@ class WebhookConfig(Config):
     log_retention_seconds: Annotated[
         Seconds, Field(description="Time that the log keeps a delivery after its last attempt.")
     ] = in_seconds(limits.WEBHOOK_LOG_MS_DEFAULT)
-    enabled: bool = True
+    enabled: Annotated[bool | None, deprecated_member("pause")] = None
+
+    @classmethod
+    def from_domain(cls, spec: WebhookSpec) -> Self:
+        """Return the configuration of `spec`."""
+        fields = _webhook_config(spec)
+        del fields["header_names"]
+        return cls.model_validate(fields | {"headers": dict(spec.headers or ())})
 
     def to_domain(self) -> WebhookSpec:
         """Return the specification, which the engine validates."""
@@ -106,7 +114,7 @@ class WebhookConfig(Config):
             dead_letter_queue=self.dead_letter_queue,
             disable_after_ms=to_ms(self.disable_after_seconds),
             log_ms=to_ms(self.log_retention_seconds),
-            enabled=self.enabled,
+            paused=self.enabled is False,
         )
 
 
@@ -120,8 +128,8 @@ class BlockedShard(BaseModel):
 class WebhookHealth(BaseModel):
     """Health of a webhook, as reported by its deliverer within the last seconds.
 
-    `state`: `active`, `failing` since its last success, or `disabled`. `disabled_reason`: `failing` or `gone` (410), if
-    the service disabled it.
+    `state`: `active`, `failing` since its last success, `paused` by its owner, or `disabled` by the service, for the
+    `disabled_reason`: it was `failing` for too long, its receiver is `gone` (410), or its configuration is `invalid`.
     """
 
     state: str
@@ -157,8 +165,10 @@ class WebhookHealth(BaseModel):
 
 
 def _state(webhook: Webhook, health: DeliveryHealth) -> str:
-    if not webhook.is_active:
+    if webhook.disabled_at_ms is not None:
         return "disabled"
+    if webhook.spec.paused:
+        return "paused"
     return "active" if health.failing_since_ms is None else "failing"
 
 
@@ -182,7 +192,10 @@ class WebhookOut(BaseModel):
     dead_letter_queue: str | None
     disable_after_seconds: Seconds
     log_retention_seconds: Seconds
-    enabled: bool
+    paused: Annotated[bool, Field(description="Deliveries are paused by the owner.")]
+    enabled: Annotated[
+        bool, Field(description="The opposite of `paused`.", json_schema_extra={"deprecated": True})
+    ]
     version: int
     created_at: Time
     changed_at: Time
@@ -193,20 +206,38 @@ class WebhookOut(BaseModel):
         return cls(**_webhook_fields(webhook))
 
 
-class WebhookStored(WebhookOut):
-    """A webhook, with its signing secret if it was just created: it is not returned again."""
+class WebhookStored(PutOutcome, WebhookOut):
+    """A webhook after a PUT; its signing secret, if it was created, is not returned again."""
 
     secret: str | None
 
     @classmethod
-    def of(cls, webhook: Webhook, secret: Secret | None) -> Self:
-        return cls(**_webhook_fields(webhook), secret=None if secret is None else secret.value)
+    def of(cls, put: PutWebhook, *, dry_run: bool) -> Self:
+        """Return the webhook with the outcome of the PUT. The secret of a dry run is not valid."""
+        before = None if put.before is None else WebhookConfig.from_domain(put.before.spec)
+        after = WebhookConfig.from_domain(put.webhook.spec)
+        return cls(
+            **_webhook_fields(put.webhook),
+            **put_outcome(before, after, dry_run=dry_run),
+            secret=None if put.secret is None or dry_run else put.secret.value,
+        )
 
 
 def _webhook_fields(webhook: Webhook) -> dict[str, Any]:
-    spec = webhook.spec
     return {
         "name": webhook.name.name,
+        **_webhook_config(webhook.spec),
+        "paused": webhook.spec.paused,
+        "enabled": not webhook.spec.paused,
+        "version": webhook.version,
+        "created_at": rfc3339(webhook.created_at_ms),
+        "changed_at": rfc3339(webhook.changed_at_ms),
+        "health": WebhookHealth.from_domain(webhook),
+    }
+
+
+def _webhook_config(spec: WebhookSpec) -> dict[str, Any]:
+    return {
         "source": str(spec.source),
         "url": spec.url,
         "header_names": [name for name, _ in spec.headers or ()],
@@ -219,11 +250,6 @@ def _webhook_fields(webhook: Webhook) -> dict[str, Any]:
         "dead_letter_queue": spec.dead_letter_queue,
         "disable_after_seconds": in_seconds(spec.disable_after_ms),
         "log_retention_seconds": in_seconds(spec.log_ms),
-        "enabled": spec.enabled,
-        "version": webhook.version,
-        "created_at": rfc3339(webhook.created_at_ms),
-        "changed_at": rfc3339(webhook.changed_at_ms),
-        "health": WebhookHealth.from_domain(webhook),
     }
 
 

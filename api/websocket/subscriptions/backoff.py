@@ -12,6 +12,7 @@ from storage.domain.errors import ErrorCode, MillstreamError
 
 STORAGE = "storage"
 QUEUE = "queue"
+GROUP = "group"
 
 
 class RetryBackoff:

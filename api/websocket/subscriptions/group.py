@@ -1,7 +1,7 @@
 """Group subscriptions: deliver the shards assigned to this socket; acks commit offsets."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 from api.observability.metric_buffers import ProtocolMetrics
@@ -20,6 +20,7 @@ from api.websocket.frames import (
 )
 from api.websocket.serial_batcher import SerialBatcher
 from api.websocket.session import PushSession
+from api.websocket.subscriptions.backoff import GROUP
 from api.websocket.subscriptions.stream import ShardReaders
 from consumers.feeds.blocks import Chunk
 from consumers.feeds.feed import Feeds
@@ -49,6 +50,7 @@ class GroupSubscription(ShardReaders):
         "_committed",
         "_groups",
         "_member",
+        "_paused",
         "_starting",
     )
 
@@ -70,6 +72,7 @@ class GroupSubscription(ShardReaders):
         self._at_end: set[int] = set()  # closed shards that were delivered completely
         self._announced: set[int] = set()  # shards that the client considers assigned
         self._commits = SerialBatcher[Ack](self._commit)
+        self._paused = False
         self._beat_now = asyncio.Event()
         self._beats: asyncio.Task[None] | None = None
         self._starting: asyncio.Task[None] | None = None
@@ -104,9 +107,27 @@ class GroupSubscription(ShardReaders):
                     return
 
     async def _apply(self, changes: Changes) -> None:
+        await self._follow_pause()
         await self._drop(changes.revoked)
         await self._prepare_revocation(changes.revoking)
         await self._add(changes.assigned)
+
+    async def _follow_pause(self) -> None:
+        """Stop or continue reading if the group was paused or resumed."""
+        if self._member.group.spec.paused is self._paused:
+            return
+        self._paused = self._member.group.spec.paused
+        if self._paused:
+            await self._stop_reading(list(self._readers))
+        else:
+            self._start_reading(self._positions.keys() - self._member.revoking)
+        if self._running:
+            with suppress(SocketClosed):
+                await (self._backoff.pause(GROUP) if self._paused else self._backoff.resume(GROUP))
+
+    def _start_reading(self, shards: Iterable[int]) -> None:
+        if not self._paused:
+            super()._start_reading(shards)
 
     async def _drop(self, shards: Sequence[int]) -> None:
         await self._stop_reading(shards)
@@ -167,6 +188,8 @@ class GroupSubscription(ShardReaders):
                 await self._send_assigned(sorted(self._positions))
             if self._member.revoking:
                 await self._send_revoking(sorted(self._member.revoking))
+            if self._paused:
+                await self._backoff.pause(GROUP)
             self._start_reading(self._positions.keys() - self._member.revoking)
 
     async def stop(self) -> None:

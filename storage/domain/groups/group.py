@@ -38,7 +38,7 @@ class StartAt(StrEnum):
 class GroupSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Configuration of a group as requested by its owner.
 
-    `start_time_ms` is given with `StartAt.TIME`, and only with it.
+    `start_time_ms` is given with `StartAt.TIME`, and only with it. Members of a `paused` group receive nothing.
     """
 
     stream: str
@@ -48,6 +48,7 @@ class GroupSpec(msgspec.Struct, frozen=True, kw_only=True):
     session_timeout_ms: int = limits.SESSION_TIMEOUT_MS_DEFAULT
     static_timeout_ms: int = limits.STATIC_TIMEOUT_MS_DEFAULT
     revoke_timeout_ms: int = limits.REVOKE_TIMEOUT_MS_DEFAULT
+    paused: bool = False
 
     def check(self) -> None:
         """Raise ValidationFailed with every fault of the specification."""

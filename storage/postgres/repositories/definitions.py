@@ -373,12 +373,12 @@ class Definitions(Generic[N, D]):
             return [self._rows.definition(row) for row in await session.execute(statement)]
 
     @asynccontextmanager
-    async def lock(self, name: N) -> AsyncGenerator[LockedDefinition[D]]:
-        """Lock the name until the block ends, which commits unless it raises.
+    async def lock(self, name: N, *, dry_run: bool = False) -> AsyncGenerator[LockedDefinition[D]]:
+        """Lock the name; the block commits at its end, unless it raises or is a dry run.
 
         Raises OutcomeUnknown when the commit was not answered.
         """
-        async with self._database.writing() as session:
+        async with self._database.writing(dry_run=dry_run) as session:
             await session.execute(query("hold_name"), {"name": f"{self.kind}:{name}"})
             yield LockedDefinition(session, self._rows, name, await self._find(session, name))
 

@@ -90,9 +90,9 @@ class GroupRows:
     # Definitions
 
     @asynccontextmanager
-    async def named(self, name: GroupName) -> AsyncGenerator[Named]:
-        """Lock the name until the block ends, which commits unless it raises."""
-        async with self._database.writing() as session:
+    async def named(self, name: GroupName, *, dry_run: bool = False) -> AsyncGenerator[Named]:
+        """Lock the name; the block commits at its end, unless it raises or is a dry run."""
+        async with self._database.writing(dry_run=dry_run) as session:
             await session.execute(query("hold_name"), {"name": f"group:{name}"})
             yield Named(session, name, await find_group(session, name))
 

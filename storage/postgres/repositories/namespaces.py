@@ -88,12 +88,12 @@ class NamespaceRows:
             return [_namespace(row) for row in await session.scalars(statement)]
 
     @asynccontextmanager
-    async def lock(self, name: str) -> AsyncGenerator[LockedNamespace]:
-        """Lock the name until the block ends, which commits unless it raises.
+    async def lock(self, name: str, *, dry_run: bool = False) -> AsyncGenerator[LockedNamespace]:
+        """Lock the name; the block commits at its end, unless it raises or is a dry run.
 
         Raises OutcomeUnknown.
         """
-        async with self._database.writing() as session:
+        async with self._database.writing(dry_run=dry_run) as session:
             await session.execute(query("hold_name"), {"name": f"{KIND}:{name}"})
             row = await session.scalar(_ALL.where(col(NamespaceRow.name) == name))
             yield LockedNamespace(session, name, None if row is None else _namespace(row))

@@ -92,12 +92,14 @@ class WebhookRows:
         self._database = database
 
     @asynccontextmanager
-    async def named(self, name: WebhookName) -> AsyncGenerator[NamedWebhook]:
-        """Lock the name until the block ends, which commits unless it raises.
+    async def named(
+        self, name: WebhookName, *, dry_run: bool = False
+    ) -> AsyncGenerator[NamedWebhook]:
+        """Lock the name; the block commits at its end, unless it raises or is a dry run.
 
         Raises OutcomeUnknown.
         """
-        async with self._database.writing() as session:
+        async with self._database.writing(dry_run=dry_run) as session:
             await session.execute(query("hold_name"), {"name": f"webhook:{name}"})
             row = (await session.execute(_of(name).with_for_update())).one_or_none()
             yield NamedWebhook(session, None if row is None else stored_of(row))
@@ -165,7 +167,7 @@ def webhook_values(webhook: Webhook, sealed_headers: bytes | None) -> dict[str, 
         "webhook_id": webhook.webhook_id,
         "namespace": webhook.name.namespace,
         "name": webhook.name.name,
-        "spec": msgspec.to_builtins(spec) | {"source": str(spec.source)},
+        "spec": _stored_spec(spec),
         "sealed_headers": sealed_headers,
         "version": webhook.version,
         "created_at_ms": webhook.created_at_ms,
@@ -177,14 +179,28 @@ def webhook_values(webhook: Webhook, sealed_headers: bytes | None) -> dict[str, 
     }
 
 
+def _stored_spec(spec: WebhookSpec) -> dict[str, Any]:
+    stored: dict[str, Any] = msgspec.to_builtins(spec) | {
+        "source": str(spec.source),
+        "enabled": not spec.paused,
+    }
+    del stored["paused"]  # processes of the previous version read `enabled`
+    return stored
+
+
+def _spec_of(stored: dict[str, Any]) -> WebhookSpec:
+    source = msgspec.to_builtins(Source.of(stored["source"]))
+    values = stored | {"source": source, "paused": not stored["enabled"]}
+    return msgspec.convert(values, WebhookSpec)
+
+
 def stored_of(row: Row[Any]) -> StoredWebhook:
     """Return the webhook of a row that has all its columns."""
-    spec = row.spec | {"source": msgspec.to_builtins(Source.of(row.spec["source"]))}
     reason = row.disabled_because
     webhook = Webhook(
         name=WebhookName(row.name, row.namespace),
         webhook_id=row.webhook_id,
-        spec=msgspec.convert(spec, WebhookSpec),
+        spec=_spec_of(row.spec),
         version=row.version,
         created_at_ms=row.created_at_ms,
         changed_at_ms=row.changed_at_ms,

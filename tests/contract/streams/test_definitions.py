@@ -9,6 +9,7 @@ def test_put_without_body_creates_stream_with_defaults(client, name):
     assert answer.status_code == 201
     assert answer.headers["etag"] == '"v1"'
     shown = answer.json()
+    assert [shown.pop(key) for key in ("created", "dry_run", "changes")] == [True, False, []]
     assert shown.pop("created_at") == shown.pop("changed_at")
     assert shown == {
         "name": name,

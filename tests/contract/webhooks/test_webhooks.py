@@ -228,13 +228,13 @@ def test_secret_overlap_is_limited(client, hook):
     assert answer.json()["errors"][0]["pointer"] == "/overlap_seconds"
 
 
-def test_disabled_webhook_is_enabled_again(client, source, name):
+def test_paused_webhook_is_enabled_again(client, source, name):
     path = f"/v1/webhooks/{name}"
     client.put(path, json={"source": source, "url": URL, "enabled": False}).raise_for_status()
     before = client.get(path).json()
 
     enabled = client.post(f"{path}/enable")
 
-    assert (before["health"]["state"], before["enabled"]) == ("disabled", False)
+    assert (before["health"]["state"], before["enabled"]) == ("paused", False)
     assert (enabled.json()["health"]["state"], enabled.json()["enabled"]) == ("active", True)
     assert enabled.headers["etag"] == '"v2"'

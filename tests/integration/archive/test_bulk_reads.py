@@ -17,7 +17,7 @@ ORDERS = QueueName("orders")
 
 @pytest.fixture
 async def at(engines) -> LogAddress:
-    stream, _ = await engines.catalog.put_stream(CLICKS, StreamSpec())
+    stream, *_ = await engines.catalog.put_stream(CLICKS, StreamSpec())
     return LogAddress("default", stream.shards[0].log_id)
 
 
@@ -90,7 +90,7 @@ async def test_range_at_end_of_log_is_empty(engines, at, ranges):
 
 
 async def test_stream_view_range_equals_its_records(engines, ranges):
-    queue, _ = await engines.catalog.put_queue(ORDERS, QueueSpec(stream_view=True))
+    queue, *_ = await engines.catalog.put_queue(ORDERS, QueueSpec(stream_view=True))
     await engines.queues.send(ORDERS, [NewMessage(b"a"), NewMessage(b"b", group="g")])
     read = await engines.streams.read_shard(StreamName("orders"), 0, ReadFrom(offset=0))
 

@@ -10,7 +10,7 @@ from tests.integration.catalog.definitions import CLICKS, ORDERS
 
 
 async def test_deleted_queue_is_gone_and_its_log_is_tombstoned(catalog, tombstones):
-    queue, _ = await catalog.put_queue(ORDERS, QueueSpec())
+    queue, *_ = await catalog.put_queue(ORDERS, QueueSpec())
 
     deleted = await catalog.delete_queue(ORDERS)
 
@@ -21,7 +21,7 @@ async def test_deleted_queue_is_gone_and_its_log_is_tombstoned(catalog, tombston
 
 
 async def test_deleted_stream_is_gone_and_its_logs_are_tombstoned(catalog, tombstones):
-    stream, _ = await catalog.put_stream(CLICKS, StreamSpec(shards=2))
+    stream, *_ = await catalog.put_stream(CLICKS, StreamSpec(shards=2))
 
     await catalog.delete_stream(CLICKS)
 
@@ -32,7 +32,7 @@ async def test_deleted_stream_is_gone_and_its_logs_are_tombstoned(catalog, tombs
 
 async def test_log_of_deleted_queue_cannot_be_opened(catalog, reservations):
     """A process that still caches the definition must not create the log again."""
-    queue, _ = await catalog.put_queue(ORDERS, QueueSpec())
+    queue, *_ = await catalog.put_queue(ORDERS, QueueSpec())
     await reservations.open_log(queue.log_id, 1, None, 100)
     await reservations.open_log(queue.log_id, 2, 10, 100)
 
@@ -43,10 +43,10 @@ async def test_log_of_deleted_queue_cannot_be_opened(catalog, reservations):
 
 
 async def test_recreated_queue_has_its_own_log(catalog):
-    first, _ = await catalog.put_queue(ORDERS, QueueSpec())
+    first, *_ = await catalog.put_queue(ORDERS, QueueSpec())
     await catalog.delete_queue(ORDERS)
 
-    second, is_new = await catalog.put_queue(ORDERS, QueueSpec())
+    second, is_new, _ = await catalog.put_queue(ORDERS, QueueSpec())
 
     assert is_new
     assert second.version == 1
@@ -68,7 +68,7 @@ async def test_delete_with_wrong_version_is_rejected(catalog):
 
 
 async def test_log_that_cannot_be_tombstoned_is_left_for_maintenance(catalog, tombstones):
-    queue, _ = await catalog.put_queue(ORDERS, QueueSpec())
+    queue, *_ = await catalog.put_queue(ORDERS, QueueSpec())
     tombstones.out_of_order = True
 
     await catalog.delete_queue(ORDERS)
@@ -77,8 +77,8 @@ async def test_log_that_cannot_be_tombstoned_is_left_for_maintenance(catalog, to
 
 
 async def test_deleted_logs_are_listed_by_age_in_pages(catalog, clock):
-    queue, _ = await catalog.put_queue(ORDERS, QueueSpec())
-    stream, _ = await catalog.put_stream(CLICKS, StreamSpec(shards=2))
+    queue, *_ = await catalog.put_queue(ORDERS, QueueSpec())
+    stream, *_ = await catalog.put_stream(CLICKS, StreamSpec(shards=2))
     await catalog.delete_queue(ORDERS)
     clock.advance(ms=1_000)
     await catalog.delete_stream(CLICKS)
@@ -94,9 +94,9 @@ async def test_deleted_logs_are_listed_by_age_in_pages(catalog, clock):
 
 
 async def test_forgotten_logs_are_not_listed_and_live_ones_stay(catalog):
-    queue, _ = await catalog.put_queue(ORDERS, QueueSpec())
-    stream, _ = await catalog.put_stream(CLICKS, StreamSpec(shards=2))
-    living, _ = await catalog.put_queue(QueueName("living"), QueueSpec())
+    queue, *_ = await catalog.put_queue(ORDERS, QueueSpec())
+    stream, *_ = await catalog.put_stream(CLICKS, StreamSpec(shards=2))
+    living, *_ = await catalog.put_queue(QueueName("living"), QueueSpec())
     await catalog.delete_queue(ORDERS)
     await catalog.delete_stream(CLICKS)
 

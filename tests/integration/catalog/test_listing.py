@@ -66,6 +66,6 @@ async def test_maintenance_sees_every_queue_of_every_namespace_once(catalog, mon
 
 
 async def test_maintenance_sees_every_stream(catalog):
-    created, _ = await catalog.put_stream(CLICKS, StreamSpec(shards=2))
+    created, *_ = await catalog.put_stream(CLICKS, StreamSpec(shards=2))
 
     assert [stream async for stream in catalog.iter_streams()] == [created]

@@ -23,7 +23,7 @@ async def test_change_reaches_other_process(catalog, other):
     await catalog.put_queue(ORDERS, QueueSpec())
     await other.queue(ORDERS)
 
-    changed, _ = await catalog.put_queue(ORDERS, QueueSpec(delay_ms=1))
+    changed, *_ = await catalog.put_queue(ORDERS, QueueSpec(delay_ms=1))
 
     await eventually(lambda: other.queue(ORDERS), changed)
 
@@ -39,7 +39,7 @@ async def test_deletion_reaches_other_process(catalog, other):
 
 
 async def test_definition_is_cached(catalog, database_url):
-    created, _ = await catalog.put_queue(ORDERS, QueueSpec())
+    created, *_ = await catalog.put_queue(ORDERS, QueueSpec())
     await eventually(lambda: is_cached(catalog, ORDERS), True)
 
     change_without_notification(database_url)
@@ -70,7 +70,7 @@ async def test_losing_listen_connection_clears_cache(catalog, database_url):
 
 async def test_cached_definitions_survive_short_database_outage(catalog, database_url, monkeypatch):
     monkeypatch.setattr("storage.postgres.listener._GRACE_SECONDS", 3.0)
-    created, _ = await catalog.put_queue(ORDERS, QueueSpec())
+    created, *_ = await catalog.put_queue(ORDERS, QueueSpec())
     await eventually(lambda: is_cached(catalog, ORDERS), True)
 
     with nobody_connects(database_url):
@@ -88,13 +88,13 @@ async def test_listen_connection_and_cache_recover(catalog, other, database_url)
     end_listeners(database_url)
     await eventually(lambda: is_cached(other, ORDERS), True)
 
-    changed, _ = await catalog.put_queue(ORDERS, QueueSpec(delay_ms=1))
+    changed, *_ = await catalog.put_queue(ORDERS, QueueSpec(delay_ms=1))
 
     await eventually(lambda: other.queue(ORDERS), changed)
 
 
 async def test_fields_of_later_version_are_ignored(catalog, database_url):
-    created, _ = await catalog.put_queue(ORDERS, QueueSpec())
+    created, *_ = await catalog.put_queue(ORDERS, QueueSpec())
 
     execute(database_url, """update queues set spec = spec || '{"shiny": true}'""")
 

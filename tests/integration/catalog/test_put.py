@@ -23,7 +23,7 @@ FIFO = QueueSpec(type=QueueType.FIFO)
 
 
 async def test_queue_is_created_and_found(catalog, clock):
-    created, is_new = await catalog.put_queue(ORDERS, FIFO)
+    created, is_new, _ = await catalog.put_queue(ORDERS, FIFO)
 
     assert is_new
     assert created.version == 1
@@ -37,20 +37,20 @@ async def test_unknown_queue_is_not_found(catalog):
 
 
 async def test_put_of_equal_spec_changes_nothing(catalog, clock):
-    created, _ = await catalog.put_queue(ORDERS, FIFO)
+    created, *_ = await catalog.put_queue(ORDERS, FIFO)
 
     clock.advance(ms=1_000)
-    again, is_new = await catalog.put_queue(ORDERS, FIFO)
+    again, is_new, _ = await catalog.put_queue(ORDERS, FIFO)
 
     assert not is_new
     assert again == created
 
 
 async def test_put_of_other_spec_increments_version(catalog, clock):
-    created, _ = await catalog.put_queue(ORDERS, QueueSpec())
+    created, *_ = await catalog.put_queue(ORDERS, QueueSpec())
 
     clock.advance(ms=1_000)
-    changed, is_new = await catalog.put_queue(ORDERS, QueueSpec(delay_ms=500))
+    changed, is_new, _ = await catalog.put_queue(ORDERS, QueueSpec(delay_ms=500))
 
     assert not is_new
     assert changed.log_id == created.log_id
@@ -110,8 +110,8 @@ async def test_concurrent_creations_have_one_winner(catalog, other):
         *(each.put_queue(ORDERS, QueueSpec()) for each in (catalog, other) * 5)
     )
 
-    assert sorted(is_new for _, is_new in puts) == [False] * 9 + [True]
-    assert len({queue.log_id for queue, _ in puts}) == 1
+    assert sorted(put.created for put in puts) == [False] * 9 + [True]
+    assert len({put.definition.log_id for put in puts}) == 1
 
 
 async def test_queue_and_stream_may_share_name(catalog):
@@ -131,16 +131,16 @@ async def test_queue_names_are_isolated_per_namespace(catalog):
 
 
 async def test_namespace_keeps_its_account_id(catalog):
-    first, _ = await catalog.namespaces.put("acme", NO_QUOTAS)
+    first, *_ = await catalog.namespaces.put("acme", NO_QUOTAS)
 
-    again, _ = await catalog.namespaces.put("acme", Quotas(queues_max=1))
+    again, *_ = await catalog.namespaces.put("acme", Quotas(queues_max=1))
 
     assert again.account_id == first.account_id
     assert len(first.account_id) == 12
 
 
 async def test_shards_partition_hash_ring(catalog):
-    stream, _ = await catalog.put_stream(CLICKS, StreamSpec(shards=3))
+    stream, *_ = await catalog.put_stream(CLICKS, StreamSpec(shards=3))
 
     fresh_stream = await catalog.fresh_stream(CLICKS)
 
@@ -152,14 +152,14 @@ async def test_shards_partition_hash_ring(catalog):
 
 
 async def test_logs_of_stream_can_be_opened(catalog, reservations):
-    stream, _ = await catalog.put_stream(CLICKS, StreamSpec(shards=2))
+    stream, *_ = await catalog.put_stream(CLICKS, StreamSpec(shards=2))
 
     for shard in stream.shards:
         assert await reservations.open_log(shard.log_id, 1, None, 100) is not None
 
 
 async def test_changed_stream_keeps_its_shards(catalog):
-    stream, _ = await catalog.put_stream(CLICKS, StreamSpec(shards=2))
+    stream, *_ = await catalog.put_stream(CLICKS, StreamSpec(shards=2))
 
     changed = await catalog.change_stream(CLICKS, lambda spec: replace(spec, retention_ms=HOUR_MS))
 
@@ -186,7 +186,7 @@ async def test_change_of_unknown_queue_is_rejected(catalog):
 
 
 async def test_invalid_change_leaves_queue_unchanged(catalog):
-    created, _ = await catalog.put_queue(ORDERS, QueueSpec())
+    created, *_ = await catalog.put_queue(ORDERS, QueueSpec())
 
     with pytest.raises(ValidationFailed):
         await catalog.change_queue(ORDERS, lambda spec: replace(spec, delay_ms=-1))

@@ -23,8 +23,8 @@ pytestmark = pytest.mark.one_store
 async def test_group_is_created_once_and_timeouts_can_change(groups):
     spec = GroupSpec(stream="clicks", session_timeout_ms=10_000)
 
-    changed, created = await groups.put(READERS, spec)
-    again, _ = await groups.put(READERS, spec)
+    changed, created, _ = await groups.put(READERS, spec)
+    again, *_ = await groups.put(READERS, spec)
 
     assert not created
     assert (changed.version, again) == (2, changed)

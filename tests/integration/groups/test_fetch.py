@@ -2,6 +2,7 @@
 
 import asyncio
 
+import msgspec
 import pytest
 
 from storage.domain.errors import (
@@ -133,3 +134,27 @@ async def test_unread_expired_records_are_reported_as_gap(storage, groups, clock
     assert {(shard, gap.first, gap.next, gap.reason) for shard, gap in fetched_records.gaps} >= {
         (0, 1, 3, "expired")
     }
+
+
+async def test_paused_group_receives_nothing_and_may_commit(storage, groups):
+    await fill(storage)
+    first = await groups.fetch(READERS, "a", records_max=4)
+
+    await groups.pause(READERS, paused=True)
+    paused = await groups.fetch(READERS, "a")
+    committed = await groups.commit(READERS, commits(first))
+    await groups.pause(READERS, paused=False)
+    after = await groups.fetch(READERS, "a")
+
+    assert (data(paused), paused.positions) == ([], {})
+    assert len(paused.membership.assigned) == 4
+    assert all(isinstance(result, GroupOffset) for result in committed)
+    assert len(data(after)) == 12 - len(data(first))
+
+
+async def test_put_leaves_group_paused(groups):
+    current = await groups.pause(READERS, paused=True)
+
+    put = await groups.put(READERS, msgspec.structs.replace(current.spec, paused=False))
+
+    assert (put.definition.spec.paused, put.definition.version) == (True, current.version)

@@ -328,7 +328,7 @@ async def test_recreated_queue_is_another_queue(storage, redis_url, database_url
 
 async def test_idempotency_keys_of_idle_log_expire(storage, redis_url):
     """Split and merged shards kept their idempotency keys for as long as the shard: a day."""
-    stream, _ = await storage.catalog.put_stream(CLICKS, StreamSpec())
+    stream, *_ = await storage.catalog.put_stream(CLICKS, StreamSpec())
 
     await storage.streams.append(CLICKS, [Record(b"x")], idempotency_key="k")
 

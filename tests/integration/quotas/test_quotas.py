@@ -297,9 +297,9 @@ async def test_namespace_created_by_another_process_is_usable(three):
 
 
 async def test_stale_namespace_version_is_not_replaced(engines):
-    made, created = await engines.namespaces.put("acme", NO_QUOTAS, create_only=True)
-    same, _ = await engines.namespaces.put("acme", NO_QUOTAS)
-    changed, _ = await engines.namespaces.put("acme", Quotas(queues_max=1), if_match=1)
+    made, created, _ = await engines.namespaces.put("acme", NO_QUOTAS, create_only=True)
+    same, *_ = await engines.namespaces.put("acme", NO_QUOTAS)
+    changed, *_ = await engines.namespaces.put("acme", Quotas(queues_max=1), if_match=1)
 
     assert (created, made.version, same.version, changed.version) == (True, 1, 1, 2)
     with pytest.raises(PreconditionFailed):
@@ -309,13 +309,13 @@ async def test_stale_namespace_version_is_not_replaced(engines):
 
 
 async def test_empty_namespace_is_deleted_and_its_name_is_free(engines):
-    made, _ = await engines.namespaces.put("acme", NO_QUOTAS)
+    made, *_ = await engines.namespaces.put("acme", NO_QUOTAS)
 
     await engines.namespaces.delete("acme")
 
     with pytest.raises(NamespaceNotFound):
         await engines.namespaces.get("acme")
-    again, created = await engines.namespaces.put("acme", NO_QUOTAS)
+    again, created, _ = await engines.namespaces.put("acme", NO_QUOTAS)
     assert created
     assert again.account_id != made.account_id
 

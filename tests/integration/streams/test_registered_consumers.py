@@ -83,7 +83,7 @@ async def test_unknown_consumer_is_neither_changed_nor_removed(registrations, st
 async def test_recreated_stream_does_not_inherit_consumers(engines, registrations, stream):
     await registrations.register(stream, "app", {}, 5)
     await engines.catalog.delete_stream(ORDERS)
-    again, _ = await engines.catalog.put_stream(ORDERS, StreamSpec())
+    again, *_ = await engines.catalog.put_stream(ORDERS, StreamSpec())
 
     assert await registrations.find(again, "app") is None
     assert await registrations.count(again) == 0

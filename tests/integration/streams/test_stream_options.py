@@ -336,7 +336,7 @@ async def test_provisioned_stream_keeps_its_shards(engines, streams, clock):
 
 async def test_offset_jump_of_new_epoch_is_not_load(engines, streams, clock, redis_url):
     name = StreamName("elastic")
-    stream, _ = await engines.catalog.put_stream(name, StreamSpec(mode=StreamMode.ON_DEMAND))
+    stream, *_ = await engines.catalog.put_stream(name, StreamSpec(mode=StreamMode.ON_DEMAND))
     await push(streams, name, 1_000)
     await scale_streams(engines)
     with redis.Redis.from_url(redis_url) as store:

@@ -163,7 +163,7 @@ async def test_deleted_queue_leaves_no_series(storage, clock, redis_url):
     await storage.time_series.sample()
     without = keys_of_series(redis_url)
     extra = QueueName("extra")
-    queue, _ = await storage.catalog.put_queue(extra, QueueSpec())
+    queue, *_ = await storage.catalog.put_queue(extra, QueueSpec())
     await send(storage, 2, extra)
     await tick(storage, clock)
     with_it = keys_of_series(redis_url)

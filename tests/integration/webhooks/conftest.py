@@ -111,7 +111,7 @@ class Bench:
         """Create a webhook `hook` to the receiver, unless `url` is given."""
         fields = {"url": self.url, "timeout_ms": 2_000, **more}
         webhook_spec = WebhookSpec(source=Source.of(source), **fields)  # type: ignore[arg-type]
-        webhook, _ = await self.storage.webhooks.put(HOOK, webhook_spec)
+        webhook, *_ = await self.storage.webhooks.put(HOOK, webhook_spec)
         return webhook
 
     async def endpoint(

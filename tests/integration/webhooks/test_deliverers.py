@@ -433,7 +433,7 @@ async def test_deleted_message_too_large_to_log_cannot_be_resent(
 async def test_test_delivery_is_signed_and_its_response_returned(
     bench, storage, receiver, requested
 ):
-    await bench.queue_hook(enabled=False)
+    await bench.queue_hook(paused=True)
     receiver.behaviours = [respond_with(418, b"tea")]
 
     attempt = await requested.test(HOOK)

@@ -349,3 +349,19 @@ async def test_missing_shard_delivers_nothing(bench, storage, receiver):
     assert wait_ms == limits.WEBHOOK_SOURCE_RETRY_MS
     assert not source.is_done
     assert receiver.requests == []
+
+
+async def test_webhook_of_paused_group_delivers_nothing(bench, storage, receiver):
+    await group_hook(bench)
+    source = await bench.group_source()
+    await storage.groups.pause(READERS, paused=True)
+    await source.heartbeat()
+    await append(storage, b"0")
+
+    await source.round()
+    paused = list(receiver.bodies)
+    await storage.groups.pause(READERS, paused=False)
+    await source.heartbeat()
+    await source.round()
+
+    assert (paused, receiver.bodies) == ([], [b"0"])

@@ -361,3 +361,32 @@ async def test_every_record_is_committed_while_members_change(server, storage):
                     await last.request(
                         "ack", sub="a", shard=frame["shard"], up_to=frame["next_offset"]
                     )
+
+
+async def test_pause_and_resume_of_group_are_announced(server, storage):
+    async with server.socket() as socket:
+        await share(socket)
+        await assigned(socket, 2)
+
+        await storage.groups.pause(READERS, paused=True)
+        paused = await socket.receive_frame("paused")
+        await put(storage, 0, 0, 1)
+        await socket.expect_nothing("records", seconds=0.2)
+        await storage.groups.pause(READERS, paused=False)
+        await socket.receive_frame("resumed")
+        frame = await socket.receive_frame("records")
+
+    assert (paused["sub"], paused["reason"]) == ("a", "group")
+    assert (frame["shard"], len(frame["records"])) == (0, 1)
+
+
+async def test_subscription_to_paused_group_is_told_at_start(server, storage):
+    await storage.groups.pause(READERS, paused=True)
+    await put(storage, 0, 0, 1)
+
+    async with server.socket() as socket:
+        await share(socket)
+        paused = await socket.receive_frame("paused")
+        await socket.expect_nothing("records", seconds=0.2)
+
+    assert paused["reason"] == "group"

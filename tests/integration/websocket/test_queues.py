@@ -440,11 +440,11 @@ async def test_pause_and_resume_of_queue_are_announced(server, storage):
     async with server.socket() as socket:
         await socket.subscribe("a", "queue:orders")
 
-        await storage.catalog.put_queue(ORDERS, QueueSpec(paused=True))
+        await storage.catalog.pause_queue(ORDERS, paused=True)
         paused = await socket.receive_frame("paused")
         await send(storage, b"one")
         await socket.expect_nothing("messages", seconds=0.2)
-        await storage.catalog.put_queue(ORDERS, QueueSpec())
+        await storage.catalog.pause_queue(ORDERS, paused=False)
         await socket.receive_frame("resumed")
         [message] = await socket.messages(1)
 
@@ -468,11 +468,11 @@ async def test_message_received_during_pause_is_not_delivered(server, storage, m
     monkeypatch.setattr(type(storage.queues), "receive", late)
     async with server.socket() as socket:
         await socket.subscribe("a", "queue:orders")
-        await storage.catalog.put_queue(ORDERS, QueueSpec(paused=True))
+        await storage.catalog.pause_queue(ORDERS, paused=True)
         await socket.receive_frame("paused")
         arrives.set()
         await socket.expect_nothing("messages", seconds=0.2)
-        await storage.catalog.put_queue(ORDERS, QueueSpec())
+        await storage.catalog.pause_queue(ORDERS, paused=False)
         [message] = await socket.messages(1)
 
     assert message["body"] == "one"

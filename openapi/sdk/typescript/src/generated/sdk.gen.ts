@@ -2,7 +2,7 @@
 
 import { client } from './client.gen.js';
 import type { Client, Options as Options2, TDataShape } from './client/index.js';
-import type { AppendColumnsData, AppendColumnsErrors, AppendColumnsResponses, AppendRecordsData, AppendRecordsErrors, AppendRecordsResponses, AppendRecordsToShardData, AppendRecordsToShardErrors, AppendRecordsToShardResponses, BrowseMessagesData, BrowseMessagesErrors, BrowseMessagesResponses, CancelJobData, CancelJobErrors, CancelJobResponses, CancelReplayData, CancelReplayErrors, CancelReplayResponses, ChangeKeyData, ChangeKeyErrors, ChangeKeyResponses, ChangeMessageData, ChangeMessageErrors, ChangeMessageResponses, ChangeMoveData, ChangeMoveErrors, ChangeMoveResponses, ChangeQueueData, ChangeQueueErrors, ChangeQueueResponses, ChangeStreamData, ChangeStreamErrors, ChangeStreamResponses, CheckLiveData, CheckLiveErrors, CheckLiveResponses, CheckReadyData, CheckReadyErrors, CheckReadyResponses, CloseSocketData, CloseSocketErrors, CloseSocketResponses, CommitOffsetsData, CommitOffsetsErrors, CommitOffsetsResponses, CommitStagedData, CommitStagedErrors, CommitStagedResponses, CreateKeyData, CreateKeyErrors, CreateKeyResponses, DeleteBookmarkData, DeleteBookmarkErrors, DeleteBookmarkResponses, DeleteConsumerGroupData, DeleteConsumerGroupErrors, DeleteConsumerGroupResponses, DeleteMessageData, DeleteMessageErrors, DeleteMessageResponses, DeleteNamespaceData, DeleteNamespaceErrors, DeleteNamespaceResponses, DeleteQueueData, DeleteQueueErrors, DeleteQueueResponses, DeleteStreamData, DeleteStreamErrors, DeleteStreamResponses, DeleteWebhookData, DeleteWebhookErrors, DeleteWebhookResponses, DiscardStagedData, DiscardStagedErrors, DiscardStagedResponses, EnableWebhookData, EnableWebhookErrors, EnableWebhookResponses, FetchRecordsData, FetchRecordsErrors, FetchRecordsResponses, FlushArchiveData, FlushArchiveErrors, FlushArchiveResponses, GetArchiveData, GetArchiveErrors, GetArchiveResponses, GetConsumerGroupData, GetConsumerGroupErrors, GetConsumerGroupResponses, GetGroupLagData, GetGroupLagErrors, GetGroupLagResponses, GetGroupSeriesData, GetGroupSeriesErrors, GetGroupSeriesResponses, GetJobData, GetJobErrors, GetJobResponses, GetKeyData, GetKeyErrors, GetKeyResponses, GetLatestRecordData, GetLatestRecordErrors, GetLatestRecordResponses, GetMessageData, GetMessageErrors, GetMessageHistoryData, GetMessageHistoryErrors, GetMessageHistoryResponses, GetMessageResponses, GetMoveData, GetMoveErrors, GetMoveResponses, GetNamespaceData, GetNamespaceErrors, GetNamespaceResponses, GetNamespaceSeriesData, GetNamespaceSeriesErrors, GetNamespaceSeriesResponses, GetQueueData, GetQueueErrors, GetQueueResponses, GetQueueSeriesData, GetQueueSeriesErrors, GetQueueSeriesResponses, GetQueueStatsData, GetQueueStatsErrors, GetQueueStatsResponses, GetReplayData, GetReplayErrors, GetReplayResponses, GetStreamData, GetStreamErrors, GetStreamResponses, GetStreamSeriesData, GetStreamSeriesErrors, GetStreamSeriesResponses, GetWebhookData, GetWebhookErrors, GetWebhookResponses, JoinGroupData, JoinGroupErrors, JoinGroupResponses, LeaveGroupData, LeaveGroupErrors, LeaveGroupResponses, ListArchivedFilesData, ListArchivedFilesErrors, ListArchivedFilesResponses, ListAuditEntriesData, ListAuditEntriesErrors, ListAuditEntriesResponses, ListBookmarksData, ListBookmarksErrors, ListBookmarksResponses, ListConsumerGroupsData, ListConsumerGroupsErrors, ListConsumerGroupsResponses, ListDeadLettersData, ListDeadLettersErrors, ListDeadLettersResponses, ListDeathReasonsData, ListDeathReasonsErrors, ListDeathReasonsResponses, ListDeliveriesData, ListDeliveriesErrors, ListDeliveriesResponses, ListJobsData, ListJobsErrors, ListJobsResponses, ListKeysData, ListKeysErrors, ListKeysResponses, ListMovesData, ListMovesErrors, ListMovesResponses, ListNamespacesData, ListNamespacesErrors, ListNamespacesResponses, ListParkedGroupsData, ListParkedGroupsErrors, ListParkedGroupsResponses, ListProcessesData, ListProcessesErrors, ListProcessesResponses, ListQueuesData, ListQueuesErrors, ListQueuesResponses, ListReplaysData, ListReplaysErrors, ListReplaysResponses, ListShardsData, ListShardsErrors, ListShardsResponses, ListSocketsData, ListSocketsErrors, ListSocketsResponses, ListStreamsData, ListStreamsErrors, ListStreamsResponses, ListWebhooksData, ListWebhooksErrors, ListWebhooksResponses, LogInData, LogInErrors, LogInResponses, LogOutData, LogOutErrors, LogOutResponses, MakeTicketData, MakeTicketErrors, MakeTicketResponses, PauseGroupData, PauseGroupErrors, PauseGroupResponses, PauseReplayData, PauseReplayErrors, PauseReplayResponses, PurgeQueueData, PurgeQueueErrors, PurgeQueueResponses, PutBookmarkData, PutBookmarkErrors, PutBookmarkResponses, PutConsumerGroupData, PutConsumerGroupErrors, PutConsumerGroupResponses, PutFenceData, PutFenceErrors, PutFenceResponses, PutNamespaceData, PutNamespaceErrors, PutNamespaceResponses, PutQueueData, PutQueueErrors, PutQueueResponses, PutStreamData, PutStreamErrors, PutStreamResponses, PutWebhookData, PutWebhookErrors, PutWebhookResponses, ReadEventsData, ReadEventsErrors, ReadEventsResponse, ReadEventsResponses, ReadShardData, ReadShardErrors, ReadShardEventsData, ReadShardEventsErrors, ReadShardEventsResponse, ReadShardEventsResponses, ReadShardResponses, ReadStreamData, ReadStreamErrors, ReadStreamResponses, ReadTableData, ReadTableErrors, ReadTableResponses, ReceiveMessagesData, ReceiveMessagesErrors, ReceiveMessagesResponses, RedriveQueueData, RedriveQueueErrors, RedriveQueueResponses, ResendDeliveryData, ResendDeliveryErrors, ResendDeliveryResponses, ResetGroupData, ResetGroupErrors, ResetGroupResponses, ReshardStreamData, ReshardStreamErrors, ReshardStreamResponses, ResumeGroupData, ResumeGroupErrors, ResumeGroupResponses, ResumeReplayData, ResumeReplayErrors, ResumeReplayResponses, RetryJobData, RetryJobErrors, RetryJobResponses, RetryReplayData, RetryReplayErrors, RetryReplayResponses, RevokeKeyData, RevokeKeyErrors, RevokeKeyResponses, RotateKeyData, RotateKeyErrors, RotateKeyResponses, RotateWebhookSecretData, RotateWebhookSecretErrors, RotateWebhookSecretResponses, SendHeartbeatData, SendHeartbeatErrors, SendHeartbeatResponses, SendMessagesData, SendMessagesErrors, SendMessagesResponses, SettleMessagesData, SettleMessagesErrors, SettleMessagesResponses, StageRecordsData, StageRecordsErrors, StageRecordsResponses, StartMoveData, StartMoveErrors, StartMoveResponses, StartReplayData, StartReplayErrors, StartReplayResponses, TestWebhookData, TestWebhookErrors, TestWebhookResponses, TruncateShardData, TruncateShardErrors, TruncateShardResponses, WhoamiData, WhoamiErrors, WhoamiResponses } from './types.gen.js';
+import type { AppendColumnsData, AppendColumnsErrors, AppendColumnsResponses, AppendRecordsData, AppendRecordsErrors, AppendRecordsResponses, AppendRecordsToShardData, AppendRecordsToShardErrors, AppendRecordsToShardResponses, BrowseMessagesData, BrowseMessagesErrors, BrowseMessagesResponses, CancelJobData, CancelJobErrors, CancelJobResponses, CancelReplayData, CancelReplayErrors, CancelReplayResponses, ChangeKeyData, ChangeKeyErrors, ChangeKeyResponses, ChangeMessageData, ChangeMessageErrors, ChangeMessageResponses, ChangeMoveData, ChangeMoveErrors, ChangeMoveResponses, ChangeQueueData, ChangeQueueErrors, ChangeQueueResponses, ChangeStreamData, ChangeStreamErrors, ChangeStreamResponses, CheckLiveData, CheckLiveErrors, CheckLiveResponses, CheckReadyData, CheckReadyErrors, CheckReadyResponses, CloseSocketData, CloseSocketErrors, CloseSocketResponses, CommitOffsetsData, CommitOffsetsErrors, CommitOffsetsResponses, CommitStagedData, CommitStagedErrors, CommitStagedResponses, CreateKeyData, CreateKeyErrors, CreateKeyResponses, DeleteBookmarkData, DeleteBookmarkErrors, DeleteBookmarkResponses, DeleteConsumerGroupData, DeleteConsumerGroupErrors, DeleteConsumerGroupResponses, DeleteMessageData, DeleteMessageErrors, DeleteMessageResponses, DeleteNamespaceData, DeleteNamespaceErrors, DeleteNamespaceResponses, DeleteQueueData, DeleteQueueErrors, DeleteQueueResponses, DeleteStreamData, DeleteStreamErrors, DeleteStreamResponses, DeleteWebhookData, DeleteWebhookErrors, DeleteWebhookResponses, DiscardStagedData, DiscardStagedErrors, DiscardStagedResponses, EnableWebhookData, EnableWebhookErrors, EnableWebhookResponses, FetchRecordsData, FetchRecordsErrors, FetchRecordsResponses, FlushArchiveData, FlushArchiveErrors, FlushArchiveResponses, GetArchiveData, GetArchiveErrors, GetArchiveResponses, GetConsumerGroupData, GetConsumerGroupErrors, GetConsumerGroupResponses, GetGroupLagData, GetGroupLagErrors, GetGroupLagResponses, GetGroupSeriesData, GetGroupSeriesErrors, GetGroupSeriesResponses, GetJobData, GetJobErrors, GetJobResponses, GetKeyData, GetKeyErrors, GetKeyResponses, GetLatestRecordData, GetLatestRecordErrors, GetLatestRecordResponses, GetMessageData, GetMessageErrors, GetMessageHistoryData, GetMessageHistoryErrors, GetMessageHistoryResponses, GetMessageResponses, GetMoveData, GetMoveErrors, GetMoveResponses, GetNamespaceData, GetNamespaceErrors, GetNamespaceResponses, GetNamespaceSeriesData, GetNamespaceSeriesErrors, GetNamespaceSeriesResponses, GetQueueData, GetQueueErrors, GetQueueResponses, GetQueueSeriesData, GetQueueSeriesErrors, GetQueueSeriesResponses, GetQueueStatsData, GetQueueStatsErrors, GetQueueStatsResponses, GetReplayData, GetReplayErrors, GetReplayResponses, GetStreamData, GetStreamErrors, GetStreamResponses, GetStreamSeriesData, GetStreamSeriesErrors, GetStreamSeriesResponses, GetWebhookData, GetWebhookErrors, GetWebhookResponses, JoinGroupData, JoinGroupErrors, JoinGroupResponses, LeaveGroupData, LeaveGroupErrors, LeaveGroupResponses, ListArchivedFilesData, ListArchivedFilesErrors, ListArchivedFilesResponses, ListAuditEntriesData, ListAuditEntriesErrors, ListAuditEntriesResponses, ListBookmarksData, ListBookmarksErrors, ListBookmarksResponses, ListConsumerGroupsData, ListConsumerGroupsErrors, ListConsumerGroupsResponses, ListDeadLettersData, ListDeadLettersErrors, ListDeadLettersResponses, ListDeathReasonsData, ListDeathReasonsErrors, ListDeathReasonsResponses, ListDeliveriesData, ListDeliveriesErrors, ListDeliveriesResponses, ListJobsData, ListJobsErrors, ListJobsResponses, ListKeysData, ListKeysErrors, ListKeysResponses, ListMovesData, ListMovesErrors, ListMovesResponses, ListNamespacesData, ListNamespacesErrors, ListNamespacesResponses, ListParkedGroupsData, ListParkedGroupsErrors, ListParkedGroupsResponses, ListProcessesData, ListProcessesErrors, ListProcessesResponses, ListQueuesData, ListQueuesErrors, ListQueuesResponses, ListReplaysData, ListReplaysErrors, ListReplaysResponses, ListShardsData, ListShardsErrors, ListShardsResponses, ListSocketsData, ListSocketsErrors, ListSocketsResponses, ListStreamsData, ListStreamsErrors, ListStreamsResponses, ListWebhooksData, ListWebhooksErrors, ListWebhooksResponses, LogInData, LogInErrors, LogInResponses, LogOutData, LogOutErrors, LogOutResponses, MakeTicketData, MakeTicketErrors, MakeTicketResponses, PauseConsumerGroupData, PauseConsumerGroupErrors, PauseConsumerGroupResponses, PauseGroupData, PauseGroupErrors, PauseGroupResponses, PauseQueueData, PauseQueueErrors, PauseQueueResponses, PauseReplayData, PauseReplayErrors, PauseReplayResponses, PauseWebhookData, PauseWebhookErrors, PauseWebhookResponses, PurgeQueueData, PurgeQueueErrors, PurgeQueueResponses, PutBookmarkData, PutBookmarkErrors, PutBookmarkResponses, PutConsumerGroupData, PutConsumerGroupErrors, PutConsumerGroupResponses, PutFenceData, PutFenceErrors, PutFenceResponses, PutNamespaceData, PutNamespaceErrors, PutNamespaceResponses, PutQueueData, PutQueueErrors, PutQueueResponses, PutStreamData, PutStreamErrors, PutStreamResponses, PutWebhookData, PutWebhookErrors, PutWebhookResponses, ReadEventsData, ReadEventsErrors, ReadEventsResponse, ReadEventsResponses, ReadShardData, ReadShardErrors, ReadShardEventsData, ReadShardEventsErrors, ReadShardEventsResponse, ReadShardEventsResponses, ReadShardResponses, ReadStreamData, ReadStreamErrors, ReadStreamResponses, ReadTableData, ReadTableErrors, ReadTableResponses, ReceiveMessagesData, ReceiveMessagesErrors, ReceiveMessagesResponses, RedriveQueueData, RedriveQueueErrors, RedriveQueueResponses, ResendDeliveryData, ResendDeliveryErrors, ResendDeliveryResponses, ResetGroupData, ResetGroupErrors, ResetGroupResponses, ReshardStreamData, ReshardStreamErrors, ReshardStreamResponses, ResumeConsumerGroupData, ResumeConsumerGroupErrors, ResumeConsumerGroupResponses, ResumeGroupData, ResumeGroupErrors, ResumeGroupResponses, ResumeQueueData, ResumeQueueErrors, ResumeQueueResponses, ResumeReplayData, ResumeReplayErrors, ResumeReplayResponses, ResumeWebhookData, ResumeWebhookErrors, ResumeWebhookResponses, RetryJobData, RetryJobErrors, RetryJobResponses, RetryReplayData, RetryReplayErrors, RetryReplayResponses, RevokeKeyData, RevokeKeyErrors, RevokeKeyResponses, RotateKeyData, RotateKeyErrors, RotateKeyResponses, RotateWebhookSecretData, RotateWebhookSecretErrors, RotateWebhookSecretResponses, SendHeartbeatData, SendHeartbeatErrors, SendHeartbeatResponses, SendMessagesData, SendMessagesErrors, SendMessagesResponses, SettleMessagesData, SettleMessagesErrors, SettleMessagesResponses, StageRecordsData, StageRecordsErrors, StageRecordsResponses, StartMoveData, StartMoveErrors, StartMoveResponses, StartReplayData, StartReplayErrors, StartReplayResponses, TestWebhookData, TestWebhookErrors, TestWebhookResponses, TruncateShardData, TruncateShardErrors, TruncateShardResponses, WhoamiData, WhoamiErrors, WhoamiResponses } from './types.gen.js';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -118,6 +118,9 @@ export const getConsumerGroup = <ThrowOnError extends boolean = false>(options: 
  * Create a group that reads a stream, or change its timeouts.
  *
  * Create a group that reads a stream, or change its timeouts.
+ *
+ * A paused group stays paused. With `If-None-Match: *` an existing group is refused with 412, `changes` with the requested fields that differ from it, and
+ * `current` with the group.
  */
 export const putConsumerGroup = <ThrowOnError extends boolean = false>(options: Options<PutConsumerGroupData, ThrowOnError>) => (options.client ?? client).put<PutConsumerGroupResponses, PutConsumerGroupErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -235,6 +238,30 @@ export const sendHeartbeat = <ThrowOnError extends boolean = false>(options: Opt
         'Content-Type': 'application/json',
         ...options.headers
     }
+});
+
+/**
+ * Resume a group.
+ *
+ * Resume a group.
+ */
+export const resumeConsumerGroup = <ThrowOnError extends boolean = false>(options: Options<ResumeConsumerGroupData, ThrowOnError>) => (options.client ?? client).delete<ResumeConsumerGroupResponses, ResumeConsumerGroupErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/groups/{group}/pause',
+    ...options
+});
+
+/**
+ * Pause a group: its members receive no records until it is resumed.
+ *
+ * Pause a group: its members receive no records until it is resumed.
+ *
+ * Members notice within one heartbeat, at most 5 seconds. They keep their shards, and may commit what they have received.
+ */
+export const pauseConsumerGroup = <ThrowOnError extends boolean = false>(options: Options<PauseConsumerGroupData, ThrowOnError>) => (options.client ?? client).put<PauseConsumerGroupResponses, PauseConsumerGroupErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/groups/{group}/pause',
+    ...options
 });
 
 /**
@@ -522,6 +549,9 @@ export const changeQueue = <ThrowOnError extends boolean = false>(options: Optio
  * Create a queue, or replace its configuration.
  *
  * Create a queue, or replace its configuration.
+ *
+ * A paused queue stays paused. With `If-None-Match: *` an existing queue is refused with 412, `changes` with the requested fields that differ from it, and
+ * `current` with the queue.
  */
 export const putQueue = <ThrowOnError extends boolean = false>(options: Options<PutQueueData, ThrowOnError>) => (options.client ?? client).put<PutQueueResponses, PutQueueErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -723,6 +753,28 @@ export const changeMove = <ThrowOnError extends boolean = false>(options: Option
         'Content-Type': 'application/json',
         ...options.headers
     }
+});
+
+/**
+ * Resume delivery.
+ *
+ * Resume delivery.
+ */
+export const resumeQueue = <ThrowOnError extends boolean = false>(options: Options<ResumeQueueData, ThrowOnError>) => (options.client ?? client).delete<ResumeQueueResponses, ResumeQueueErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/queues/{queue}/pause',
+    ...options
+});
+
+/**
+ * Pause delivery: the queue accepts messages and delivers none until it is resumed.
+ *
+ * Pause delivery: the queue accepts messages and delivers none until it is resumed.
+ */
+export const pauseQueue = <ThrowOnError extends boolean = false>(options: Options<PauseQueueData, ThrowOnError>) => (options.client ?? client).put<PauseQueueResponses, PauseQueueErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/queues/{queue}/pause',
+    ...options
 });
 
 /**
@@ -1008,6 +1060,9 @@ export const changeStream = <ThrowOnError extends boolean = false>(options: Opti
  * Create a stream, or replace its configuration.
  *
  * Create a stream, or replace its configuration.
+ *
+ * With `If-None-Match: *` an existing stream is refused with 412, `changes` with the requested fields that differ from it, and
+ * `current` with the stream.
  */
 export const putStream = <ThrowOnError extends boolean = false>(options: Options<PutStreamData, ThrowOnError>) => (options.client ?? client).put<PutStreamResponses, PutStreamErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -1313,7 +1368,9 @@ export const getWebhook = <ThrowOnError extends boolean = false>(options: Option
  *
  * Create a webhook for a queue or a consumer group, or replace its configuration.
  *
- * When the webhook is created, the response contains the signing secret, in the format of Standard Webhooks.
+ * When the webhook is created, the response contains the signing secret, in the format of Standard Webhooks. Whether it is
+ * paused or disabled does not change. With `If-None-Match: *` an existing webhook is refused with 412, `changes` with the
+ * requested fields that differ from it, and `current` with the webhook.
  */
 export const putWebhook = <ThrowOnError extends boolean = false>(options: Options<PutWebhookData, ThrowOnError>) => (options.client ?? client).put<PutWebhookResponses, PutWebhookErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -1351,13 +1408,37 @@ export const resendDelivery = <ThrowOnError extends boolean = false>(options: Op
 });
 
 /**
- * Enable a webhook. Shards waiting for a retry are retried immediately.
+ * Enable a webhook that the service has disabled, or resume a paused one.
  *
- * Enable a webhook. Shards waiting for a retry are retried immediately.
+ * Enable a webhook that the service has disabled, or resume a paused one.
+ *
+ * Shards waiting for a retry are retried immediately.
  */
 export const enableWebhook = <ThrowOnError extends boolean = false>(options: Options<EnableWebhookData, ThrowOnError>) => (options.client ?? client).post<EnableWebhookResponses, EnableWebhookErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/webhooks/{webhook}/enable',
+    ...options
+});
+
+/**
+ * Resume deliveries. A webhook that the service has disabled stays disabled.
+ *
+ * Resume deliveries. A webhook that the service has disabled stays disabled.
+ */
+export const resumeWebhook = <ThrowOnError extends boolean = false>(options: Options<ResumeWebhookData, ThrowOnError>) => (options.client ?? client).delete<ResumeWebhookResponses, ResumeWebhookErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/webhooks/{webhook}/pause',
+    ...options
+});
+
+/**
+ * Pause deliveries. Messages and records wait in their queue or stream.
+ *
+ * Pause deliveries. Messages and records wait in their queue or stream.
+ */
+export const pauseWebhook = <ThrowOnError extends boolean = false>(options: Options<PauseWebhookData, ThrowOnError>) => (options.client ?? client).put<PauseWebhookResponses, PauseWebhookErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/webhooks/{webhook}/pause',
     ...options
 });
 

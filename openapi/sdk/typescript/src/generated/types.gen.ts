@@ -1044,6 +1044,32 @@ export type FenceOut = {
 };
 
 /**
+ * FieldChange
+ *
+ * A field of a configuration that differs.
+ */
+export type FieldChange = {
+    /**
+     * Pointer
+     *
+     * JSON Pointer of the field.
+     */
+    pointer: string;
+    /**
+     * Before
+     *
+     * Current value; null if it has none.
+     */
+    before: unknown;
+    /**
+     * After
+     *
+     * Requested value; null if it has none.
+     */
+    after: unknown;
+};
+
+/**
  * FilterConfig
  *
  * Records to replay: those that match all conditions.
@@ -1190,6 +1216,12 @@ export type GroupDetail = {
      */
     revoke_timeout_seconds: number;
     /**
+     * Paused
+     *
+     * Members receive no records.
+     */
+    paused: boolean;
+    /**
      * Version
      */
     version: number;
@@ -1281,6 +1313,12 @@ export type GroupOut = {
      */
     revoke_timeout_seconds: number;
     /**
+     * Paused
+     *
+     * Members receive no records.
+     */
+    paused: boolean;
+    /**
      * Version
      */
     version: number;
@@ -1352,6 +1390,76 @@ export type GroupShardOut = {
      * Finished
      */
     finished: boolean;
+};
+
+/**
+ * GroupStored
+ *
+ * A group after a PUT, and what the PUT changed.
+ */
+export type GroupStored = {
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Stream
+     */
+    stream: string;
+    kind: GroupKind;
+    start: StartAt;
+    /**
+     * Start Time
+     */
+    start_time: string | null;
+    /**
+     * Session Timeout Seconds
+     */
+    session_timeout_seconds: number;
+    /**
+     * Static Timeout Seconds
+     */
+    static_timeout_seconds: number;
+    /**
+     * Revoke Timeout Seconds
+     */
+    revoke_timeout_seconds: number;
+    /**
+     * Paused
+     *
+     * Members receive no records.
+     */
+    paused: boolean;
+    /**
+     * Version
+     */
+    version: number;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Changed At
+     */
+    changed_at: string;
+    /**
+     * Created
+     *
+     * False if the object existed.
+     */
+    created: boolean;
+    /**
+     * Dry Run
+     *
+     * True if nothing was stored.
+     */
+    dry_run: boolean;
+    /**
+     * Changes
+     *
+     * Fields that differ from those before.
+     */
+    changes: Array<FieldChange>;
 };
 
 /**
@@ -2456,6 +2564,106 @@ export type NamespacePage = {
 };
 
 /**
+ * NamespaceStored
+ *
+ * A namespace after a PUT, and what the PUT changed.
+ */
+export type NamespaceStored = {
+    /**
+     * Limits for all calls in the namespace together.
+     */
+    rates?: RatesConfig | null;
+    /**
+     * Resources
+     */
+    resources?: Array<ResourceRatesConfig>;
+    /**
+     * Connections Max
+     *
+     * Concurrent WebSocket connections; null: no limit.
+     */
+    connections_max?: number | null;
+    /**
+     * Queues Max
+     *
+     * null: no limit.
+     */
+    queues_max?: number | null;
+    /**
+     * Streams Max
+     *
+     * null: no limit.
+     */
+    streams_max?: number | null;
+    /**
+     * Stored Bytes Max
+     *
+     * Maximum size of its queues and streams in the hot store. Exceeding it is detected within seconds; then writes are rejected until the size is below the limit. null: no limit.
+     */
+    stored_bytes_max?: number | null;
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Account Id
+     *
+     * Its 12-digit account id in URLs and ARNs of the SQS- and Kinesis-compatible APIs.
+     */
+    account_id: string;
+    /**
+     * Stored Bytes
+     *
+     * Last measured size, if it is limited; otherwise null.
+     */
+    stored_bytes: number | null;
+    /**
+     * Over Storage Quota
+     *
+     * Whether writes are rejected because of the size.
+     */
+    over_storage_quota: boolean;
+    /**
+     * Version
+     */
+    version: number;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Changed At
+     */
+    changed_at: string;
+    /**
+     * Created
+     *
+     * False if the object existed.
+     */
+    created: boolean;
+    /**
+     * Dry Run
+     *
+     * True if nothing was stored.
+     */
+    dry_run: boolean;
+    /**
+     * Changes
+     *
+     * Fields that differ from those before.
+     */
+    changes: Array<FieldChange>;
+    /**
+     * Stores Too Much
+     *
+     * Former name of `over_storage_quota`, which replaces it.
+     *
+     * @deprecated
+     */
+    readonly stores_too_much?: boolean;
+};
+
+/**
  * OffsetIn
  *
  * The next offset to read of a shard.
@@ -2846,9 +3054,11 @@ export type QueueConfig = {
     /**
      * Paused
      *
-     * Accepts messages but delivers none.
+     * Replaced by `PUT` and `DELETE …/pause`.
+     *
+     * @deprecated
      */
-    paused?: boolean;
+    paused?: boolean | null;
     /**
      * Messages Max
      *
@@ -2952,6 +3162,8 @@ export type QueueOut = {
     backoff: BackoffOut | null;
     /**
      * Paused
+     *
+     * Accepts messages but delivers none.
      */
     paused: boolean;
     /**
@@ -3070,6 +3282,10 @@ export type QueuePatch = {
     backoff?: BackoffConfig | null;
     /**
      * Paused
+     *
+     * Replaced by `PUT` and `DELETE …/pause`.
+     *
+     * @deprecated
      */
     paused?: boolean | null;
     /**
@@ -3209,6 +3425,131 @@ export type QueueStatsOut = {
      * @deprecated
      */
     readonly receives?: number;
+};
+
+/**
+ * QueueStored
+ *
+ * A queue after a PUT, and what the PUT changed.
+ */
+export type QueueStored = {
+    /**
+     * Name
+     */
+    name: string;
+    type: QueueType;
+    /**
+     * Visibility Timeout Seconds
+     */
+    visibility_timeout_seconds: number;
+    /**
+     * Delay Seconds
+     */
+    delay_seconds: number;
+    /**
+     * Ttl Seconds
+     */
+    ttl_seconds: number | number | null;
+    /**
+     * Retention Seconds
+     */
+    retention_seconds: number;
+    /**
+     * Dead Letter Retention Seconds
+     */
+    dead_letter_retention_seconds: number;
+    /**
+     * Message Bytes Max
+     */
+    message_bytes_max: number;
+    /**
+     * Attempts Max
+     */
+    attempts_max: number | null;
+    /**
+     * Receive Wait Seconds
+     */
+    receive_wait_seconds: number;
+    /**
+     * In Flight Max
+     */
+    in_flight_max: number;
+    /**
+     * Deduplicate By Content
+     */
+    deduplicate_by_content: boolean;
+    dedup_scope: DedupScope;
+    dead_letters: DeadLettersConfig | null;
+    redrive_allow: RedriveAllowConfig;
+    backoff: BackoffOut | null;
+    /**
+     * Paused
+     *
+     * Accepts messages but delivers none.
+     */
+    paused: boolean;
+    /**
+     * Messages Max
+     */
+    messages_max: number | null;
+    /**
+     * Bytes Max
+     */
+    bytes_max: number | null;
+    overflow: Overflow;
+    on_poison: PoisonPolicy;
+    /**
+     * Group Weights
+     */
+    group_weights: Array<GroupWeightConfig>;
+    /**
+     * Stream View
+     */
+    stream_view: boolean;
+    /**
+     * Archive
+     */
+    archive: boolean;
+    /**
+     * History
+     */
+    history: boolean;
+    /**
+     * Tags
+     */
+    tags: {
+        [key: string]: string;
+    };
+    /**
+     * Version
+     */
+    version: number;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Changed At
+     */
+    changed_at: string;
+    /**
+     * Created
+     *
+     * False if the object existed.
+     */
+    created: boolean;
+    /**
+     * Dry Run
+     *
+     * True if nothing was stored.
+     */
+    dry_run: boolean;
+    /**
+     * Changes
+     *
+     * Fields that differ from those before.
+     */
+    changes: Array<FieldChange>;
 };
 
 /**
@@ -4750,6 +5091,112 @@ export type StreamRecords = {
 };
 
 /**
+ * StreamStored
+ *
+ * A stream after a PUT, and what the PUT changed.
+ */
+export type StreamStored = {
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Shards
+     *
+     * Number of shards at creation.
+     */
+    shards: number;
+    /**
+     * Open Shards
+     *
+     * Now.
+     */
+    open_shards: number;
+    mode: StreamMode;
+    /**
+     * Retention Seconds
+     */
+    retention_seconds: number | number | null;
+    /**
+     * Retention Bytes
+     */
+    retention_bytes: number | null;
+    /**
+     * Retention Records
+     */
+    retention_records: number | null;
+    /**
+     * Drop When Read
+     */
+    drop_when_read: boolean;
+    /**
+     * Record Bytes Max
+     */
+    record_bytes_max: number;
+    event_times: EventTimes;
+    /**
+     * Event Time Skew Seconds Max
+     */
+    event_time_skew_seconds_max: number | number | null;
+    /**
+     * Key Index
+     */
+    key_index: boolean;
+    /**
+     * Archive
+     */
+    archive: boolean;
+    /**
+     * Archive Lag Seconds
+     */
+    archive_lag_seconds: number;
+    /**
+     * Hot Retention Seconds
+     */
+    hot_retention_seconds: number | number | null;
+    /**
+     * Hot Bytes Max
+     */
+    hot_bytes_max: number | null;
+    /**
+     * Tags
+     */
+    tags: {
+        [key: string]: string;
+    };
+    /**
+     * Version
+     */
+    version: number;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Changed At
+     */
+    changed_at: string;
+    /**
+     * Created
+     *
+     * False if the object existed.
+     */
+    created: boolean;
+    /**
+     * Dry Run
+     *
+     * True if nothing was stored.
+     */
+    dry_run: boolean;
+    /**
+     * Changes
+     *
+     * Fields that differ from those before.
+     */
+    changes: Array<FieldChange>;
+};
+
+/**
  * SubscriptionOut
  *
  * A subscription of a client.
@@ -4938,8 +5385,12 @@ export type WebhookConfig = {
     log_retention_seconds?: number;
     /**
      * Enabled
+     *
+     * Replaced by `PUT` and `DELETE …/pause`.
+     *
+     * @deprecated
      */
-    enabled?: boolean;
+    enabled?: boolean | null;
 };
 
 /**
@@ -4947,8 +5398,8 @@ export type WebhookConfig = {
  *
  * Health of a webhook, as reported by its deliverer within the last seconds.
  *
- * `state`: `active`, `failing` since its last success, or `disabled`. `disabled_reason`: `failing` or `gone` (410), if
- * the service disabled it.
+ * `state`: `active`, `failing` since its last success, `paused` by its owner, or `disabled` by the service, for the
+ * `disabled_reason`: it was `failing` for too long, its receiver is `gone` (410), or its configuration is `invalid`.
  */
 export type WebhookHealth = {
     /**
@@ -5049,9 +5500,19 @@ export type WebhookOut = {
      */
     log_retention_seconds: number;
     /**
-     * Enabled
+     * Paused
+     *
+     * Deliveries are paused by the owner.
      */
-    enabled: boolean;
+    paused: boolean;
+    /**
+     * Enabled
+     *
+     * The opposite of `paused`.
+     *
+     * @deprecated
+     */
+    enabled?: boolean;
     /**
      * Version
      */
@@ -5086,7 +5547,7 @@ export type WebhookPage = {
 /**
  * WebhookStored
  *
- * A webhook, with its signing secret if it was just created: it is not returned again.
+ * A webhook after a PUT; its signing secret, if it was created, is not returned again.
  */
 export type WebhookStored = {
     /**
@@ -5136,9 +5597,19 @@ export type WebhookStored = {
      */
     log_retention_seconds: number;
     /**
-     * Enabled
+     * Paused
+     *
+     * Deliveries are paused by the owner.
      */
-    enabled: boolean;
+    paused: boolean;
+    /**
+     * Enabled
+     *
+     * The opposite of `paused`.
+     *
+     * @deprecated
+     */
+    enabled?: boolean;
     /**
      * Version
      */
@@ -5152,6 +5623,24 @@ export type WebhookStored = {
      */
     changed_at: string;
     health: WebhookHealth;
+    /**
+     * Created
+     *
+     * False if the object existed.
+     */
+    created: boolean;
+    /**
+     * Dry Run
+     *
+     * True if nothing was stored.
+     */
+    dry_run: boolean;
+    /**
+     * Changes
+     *
+     * Fields that differ from those before.
+     */
+    changes: Array<FieldChange>;
     /**
      * Secret
      */
@@ -5255,6 +5744,12 @@ export type GroupDetailWritable = {
      * Revoke Timeout Seconds
      */
     revoke_timeout_seconds: number;
+    /**
+     * Paused
+     *
+     * Members receive no records.
+     */
+    paused: boolean;
     /**
      * Version
      */
@@ -5791,6 +6286,98 @@ export type NamespacePageWritable = {
 };
 
 /**
+ * NamespaceStored
+ *
+ * A namespace after a PUT, and what the PUT changed.
+ */
+export type NamespaceStoredWritable = {
+    /**
+     * Limits for all calls in the namespace together.
+     */
+    rates?: RatesConfig | null;
+    /**
+     * Resources
+     */
+    resources?: Array<ResourceRatesConfig>;
+    /**
+     * Connections Max
+     *
+     * Concurrent WebSocket connections; null: no limit.
+     */
+    connections_max?: number | null;
+    /**
+     * Queues Max
+     *
+     * null: no limit.
+     */
+    queues_max?: number | null;
+    /**
+     * Streams Max
+     *
+     * null: no limit.
+     */
+    streams_max?: number | null;
+    /**
+     * Stored Bytes Max
+     *
+     * Maximum size of its queues and streams in the hot store. Exceeding it is detected within seconds; then writes are rejected until the size is below the limit. null: no limit.
+     */
+    stored_bytes_max?: number | null;
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Account Id
+     *
+     * Its 12-digit account id in URLs and ARNs of the SQS- and Kinesis-compatible APIs.
+     */
+    account_id: string;
+    /**
+     * Stored Bytes
+     *
+     * Last measured size, if it is limited; otherwise null.
+     */
+    stored_bytes: number | null;
+    /**
+     * Over Storage Quota
+     *
+     * Whether writes are rejected because of the size.
+     */
+    over_storage_quota: boolean;
+    /**
+     * Version
+     */
+    version: number;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Changed At
+     */
+    changed_at: string;
+    /**
+     * Created
+     *
+     * False if the object existed.
+     */
+    created: boolean;
+    /**
+     * Dry Run
+     *
+     * True if nothing was stored.
+     */
+    dry_run: boolean;
+    /**
+     * Changes
+     *
+     * Fields that differ from those before.
+     */
+    changes: Array<FieldChange>;
+};
+
+/**
  * QueueStatsOut
  *
  * Exact current counts.
@@ -6009,8 +6596,8 @@ export type ReplayPageWritable = {
  *
  * Health of a webhook, as reported by its deliverer within the last seconds.
  *
- * `state`: `active`, `failing` since its last success, or `disabled`. `disabled_reason`: `failing` or `gone` (410), if
- * the service disabled it.
+ * `state`: `active`, `failing` since its last success, `paused` by its owner, or `disabled` by the service, for the
+ * `disabled_reason`: it was `failing` for too long, its receiver is `gone` (410), or its configuration is `invalid`.
  */
 export type WebhookHealthWritable = {
     /**
@@ -6105,9 +6692,19 @@ export type WebhookOutWritable = {
      */
     log_retention_seconds: number;
     /**
-     * Enabled
+     * Paused
+     *
+     * Deliveries are paused by the owner.
      */
-    enabled: boolean;
+    paused: boolean;
+    /**
+     * Enabled
+     *
+     * The opposite of `paused`.
+     *
+     * @deprecated
+     */
+    enabled?: boolean;
     /**
      * Version
      */
@@ -6142,7 +6739,7 @@ export type WebhookPageWritable = {
 /**
  * WebhookStored
  *
- * A webhook, with its signing secret if it was just created: it is not returned again.
+ * A webhook after a PUT; its signing secret, if it was created, is not returned again.
  */
 export type WebhookStoredWritable = {
     /**
@@ -6192,9 +6789,19 @@ export type WebhookStoredWritable = {
      */
     log_retention_seconds: number;
     /**
-     * Enabled
+     * Paused
+     *
+     * Deliveries are paused by the owner.
      */
-    enabled: boolean;
+    paused: boolean;
+    /**
+     * Enabled
+     *
+     * The opposite of `paused`.
+     *
+     * @deprecated
+     */
+    enabled?: boolean;
     /**
      * Version
      */
@@ -6208,6 +6815,24 @@ export type WebhookStoredWritable = {
      */
     changed_at: string;
     health: WebhookHealthWritable;
+    /**
+     * Created
+     *
+     * False if the object existed.
+     */
+    created: boolean;
+    /**
+     * Dry Run
+     *
+     * True if nothing was stored.
+     */
+    dry_run: boolean;
+    /**
+     * Changes
+     *
+     * Fields that differ from those before.
+     */
+    changes: Array<FieldChange>;
     /**
      * Secret
      */
@@ -6566,7 +7191,12 @@ export type PutConsumerGroupData = {
          */
         group: string;
     };
-    query?: never;
+    query?: {
+        /**
+         * Check the request and return what it would change, without changing it.
+         */
+        dry_run?: boolean;
+    };
     url: '/v1/groups/{group}';
 };
 
@@ -6583,11 +7213,11 @@ export type PutConsumerGroupResponses = {
     /**
      * Successful Response
      */
-    200: GroupOut;
+    200: GroupStored;
     /**
      * Created
      */
-    201: GroupOut;
+    201: GroupStored;
 };
 
 export type PutConsumerGroupResponse = PutConsumerGroupResponses[keyof PutConsumerGroupResponses];
@@ -6849,6 +7479,66 @@ export type SendHeartbeatResponses = {
 };
 
 export type SendHeartbeatResponse = SendHeartbeatResponses[keyof SendHeartbeatResponses];
+
+export type ResumeConsumerGroupData = {
+    body?: never;
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        group: string;
+    };
+    query?: never;
+    url: '/v1/groups/{group}/pause';
+};
+
+export type ResumeConsumerGroupErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type ResumeConsumerGroupError = ResumeConsumerGroupErrors[keyof ResumeConsumerGroupErrors];
+
+export type ResumeConsumerGroupResponses = {
+    /**
+     * Successful Response
+     */
+    200: GroupOut;
+};
+
+export type ResumeConsumerGroupResponse = ResumeConsumerGroupResponses[keyof ResumeConsumerGroupResponses];
+
+export type PauseConsumerGroupData = {
+    body?: never;
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        group: string;
+    };
+    query?: never;
+    url: '/v1/groups/{group}/pause';
+};
+
+export type PauseConsumerGroupErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type PauseConsumerGroupError = PauseConsumerGroupErrors[keyof PauseConsumerGroupErrors];
+
+export type PauseConsumerGroupResponses = {
+    /**
+     * Successful Response
+     */
+    200: GroupOut;
+};
+
+export type PauseConsumerGroupResponse = PauseConsumerGroupResponses[keyof PauseConsumerGroupResponses];
 
 export type FetchRecordsData = {
     body?: never;
@@ -7395,7 +8085,12 @@ export type PutNamespaceData = {
          */
         namespace: string;
     };
-    query?: never;
+    query?: {
+        /**
+         * Check the request and return what it would change, without changing it.
+         */
+        dry_run?: boolean;
+    };
     url: '/v1/namespaces/{namespace}';
 };
 
@@ -7412,11 +8107,11 @@ export type PutNamespaceResponses = {
     /**
      * Successful Response
      */
-    200: NamespaceOut;
+    200: NamespaceStored;
     /**
      * Created
      */
-    201: NamespaceOut;
+    201: NamespaceStored;
 };
 
 export type PutNamespaceResponse = PutNamespaceResponses[keyof PutNamespaceResponses];
@@ -7604,7 +8299,12 @@ export type PutQueueData = {
          */
         queue: string;
     };
-    query?: never;
+    query?: {
+        /**
+         * Check the request and return what it would change, without changing it.
+         */
+        dry_run?: boolean;
+    };
     url: '/v1/queues/{queue}';
 };
 
@@ -7621,11 +8321,11 @@ export type PutQueueResponses = {
     /**
      * Successful Response
      */
-    200: QueueOut;
+    200: QueueStored;
     /**
      * Created
      */
-    201: QueueOut;
+    201: QueueStored;
 };
 
 export type PutQueueResponse = PutQueueResponses[keyof PutQueueResponses];
@@ -8130,6 +8830,66 @@ export type ChangeMoveResponses = {
 };
 
 export type ChangeMoveResponse = ChangeMoveResponses[keyof ChangeMoveResponses];
+
+export type ResumeQueueData = {
+    body?: never;
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        queue: string;
+    };
+    query?: never;
+    url: '/v1/queues/{queue}/pause';
+};
+
+export type ResumeQueueErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type ResumeQueueError = ResumeQueueErrors[keyof ResumeQueueErrors];
+
+export type ResumeQueueResponses = {
+    /**
+     * Successful Response
+     */
+    200: QueueOut;
+};
+
+export type ResumeQueueResponse = ResumeQueueResponses[keyof ResumeQueueResponses];
+
+export type PauseQueueData = {
+    body?: never;
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        queue: string;
+    };
+    query?: never;
+    url: '/v1/queues/{queue}/pause';
+};
+
+export type PauseQueueErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type PauseQueueError = PauseQueueErrors[keyof PauseQueueErrors];
+
+export type PauseQueueResponses = {
+    /**
+     * Successful Response
+     */
+    200: QueueOut;
+};
+
+export type PauseQueueResponse = PauseQueueResponses[keyof PauseQueueResponses];
 
 export type PurgeQueueData = {
     body?: never;
@@ -8832,7 +9592,12 @@ export type PutStreamData = {
          */
         stream: string;
     };
-    query?: never;
+    query?: {
+        /**
+         * Check the request and return what it would change, without changing it.
+         */
+        dry_run?: boolean;
+    };
     url: '/v1/streams/{stream}';
 };
 
@@ -8849,11 +9614,11 @@ export type PutStreamResponses = {
     /**
      * Successful Response
      */
-    200: StreamOut;
+    200: StreamStored;
     /**
      * Created
      */
-    201: StreamOut;
+    201: StreamStored;
 };
 
 export type PutStreamResponse = PutStreamResponses[keyof PutStreamResponses];
@@ -9648,7 +10413,12 @@ export type PutWebhookData = {
          */
         webhook: string;
     };
-    query?: never;
+    query?: {
+        /**
+         * Check the request and return what it would change, without changing it.
+         */
+        dry_run?: boolean;
+    };
     url: '/v1/webhooks/{webhook}';
 };
 
@@ -9786,6 +10556,66 @@ export type EnableWebhookResponses = {
 };
 
 export type EnableWebhookResponse = EnableWebhookResponses[keyof EnableWebhookResponses];
+
+export type ResumeWebhookData = {
+    body?: never;
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        webhook: string;
+    };
+    query?: never;
+    url: '/v1/webhooks/{webhook}/pause';
+};
+
+export type ResumeWebhookErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type ResumeWebhookError = ResumeWebhookErrors[keyof ResumeWebhookErrors];
+
+export type ResumeWebhookResponses = {
+    /**
+     * Successful Response
+     */
+    200: WebhookOut;
+};
+
+export type ResumeWebhookResponse = ResumeWebhookResponses[keyof ResumeWebhookResponses];
+
+export type PauseWebhookData = {
+    body?: never;
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        webhook: string;
+    };
+    query?: never;
+    url: '/v1/webhooks/{webhook}/pause';
+};
+
+export type PauseWebhookErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type PauseWebhookError = PauseWebhookErrors[keyof PauseWebhookErrors];
+
+export type PauseWebhookResponses = {
+    /**
+     * Successful Response
+     */
+    200: WebhookOut;
+};
+
+export type PauseWebhookResponse = PauseWebhookResponses[keyof PauseWebhookResponses];
 
 export type RotateWebhookSecretData = {
     body?: RotateIn;

@@ -33,6 +33,7 @@ class GroupDetail:
         session_timeout_seconds (float):
         static_timeout_seconds (float):
         revoke_timeout_seconds (float):
+        paused (bool): Members receive no records.
         version (int):
         created_at (datetime.datetime):
         changed_at (datetime.datetime):
@@ -49,6 +50,7 @@ class GroupDetail:
     session_timeout_seconds: float
     static_timeout_seconds: float
     revoke_timeout_seconds: float
+    paused: bool
     version: int
     created_at: datetime.datetime
     changed_at: datetime.datetime
@@ -77,6 +79,8 @@ class GroupDetail:
         static_timeout_seconds = self.static_timeout_seconds
 
         revoke_timeout_seconds = self.revoke_timeout_seconds
+
+        paused = self.paused
 
         version = self.version
 
@@ -108,6 +112,7 @@ class GroupDetail:
                 "session_timeout_seconds": session_timeout_seconds,
                 "static_timeout_seconds": static_timeout_seconds,
                 "revoke_timeout_seconds": revoke_timeout_seconds,
+                "paused": paused,
                 "version": version,
                 "created_at": created_at,
                 "changed_at": changed_at,
@@ -154,6 +159,8 @@ class GroupDetail:
 
         revoke_timeout_seconds = d.pop("revoke_timeout_seconds")
 
+        paused = d.pop("paused")
+
         version = d.pop("version")
 
         created_at = datetime.datetime.fromisoformat(d.pop("created_at"))
@@ -185,6 +192,7 @@ class GroupDetail:
             session_timeout_seconds=session_timeout_seconds,
             static_timeout_seconds=static_timeout_seconds,
             revoke_timeout_seconds=revoke_timeout_seconds,
+            paused=paused,
             version=version,
             created_at=created_at,
             changed_at=changed_at,

@@ -28,6 +28,7 @@ class GroupOut:
         session_timeout_seconds (float):
         static_timeout_seconds (float):
         revoke_timeout_seconds (float):
+        paused (bool): Members receive no records.
         version (int):
         created_at (datetime.datetime):
         changed_at (datetime.datetime):
@@ -41,6 +42,7 @@ class GroupOut:
     session_timeout_seconds: float
     static_timeout_seconds: float
     revoke_timeout_seconds: float
+    paused: bool
     version: int
     created_at: datetime.datetime
     changed_at: datetime.datetime
@@ -67,6 +69,8 @@ class GroupOut:
 
         revoke_timeout_seconds = self.revoke_timeout_seconds
 
+        paused = self.paused
+
         version = self.version
 
         created_at = self.created_at.isoformat()
@@ -85,6 +89,7 @@ class GroupOut:
                 "session_timeout_seconds": session_timeout_seconds,
                 "static_timeout_seconds": static_timeout_seconds,
                 "revoke_timeout_seconds": revoke_timeout_seconds,
+                "paused": paused,
                 "version": version,
                 "created_at": created_at,
                 "changed_at": changed_at,
@@ -125,6 +130,8 @@ class GroupOut:
 
         revoke_timeout_seconds = d.pop("revoke_timeout_seconds")
 
+        paused = d.pop("paused")
+
         version = d.pop("version")
 
         created_at = datetime.datetime.fromisoformat(d.pop("created_at"))
@@ -140,6 +147,7 @@ class GroupOut:
             session_timeout_seconds=session_timeout_seconds,
             static_timeout_seconds=static_timeout_seconds,
             revoke_timeout_seconds=revoke_timeout_seconds,
+            paused=paused,
             version=version,
             created_at=created_at,
             changed_at=changed_at,

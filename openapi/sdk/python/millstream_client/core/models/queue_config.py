@@ -47,7 +47,7 @@ class QueueConfig:
 
             `sources` applies to `by_queue`.
         backoff (BackoffConfig | None | Unset):
-        paused (bool | Unset): Accepts messages but delivers none. Default: False.
+        paused (bool | None | Unset): Replaced by `PUT` and `DELETE …/pause`.
         messages_max (int | None | Unset): Maximum number of messages; null: unlimited.
         bytes_max (int | None | Unset): Maximum size, counted as `bytes_held`.
         overflow (Overflow | Unset): Handling of a send that would exceed the queue's cap.
@@ -82,7 +82,7 @@ class QueueConfig:
     dead_letters: DeadLettersConfig | None | Unset = UNSET
     redrive_allow: RedriveAllowConfig | Unset = UNSET
     backoff: BackoffConfig | None | Unset = UNSET
-    paused: bool | Unset = False
+    paused: bool | None | Unset = UNSET
     messages_max: int | None | Unset = UNSET
     bytes_max: int | None | Unset = UNSET
     overflow: Overflow | Unset = UNSET
@@ -153,7 +153,11 @@ class QueueConfig:
         else:
             backoff = self.backoff
 
-        paused = self.paused
+        paused: bool | None | Unset
+        if isinstance(self.paused, Unset):
+            paused = UNSET
+        else:
+            paused = self.paused
 
         messages_max: int | None | Unset
         if isinstance(self.messages_max, Unset):
@@ -346,7 +350,14 @@ class QueueConfig:
 
         backoff = _parse_backoff(d.pop("backoff", UNSET))
 
-        paused = d.pop("paused", UNSET)
+        def _parse_paused(data: object) -> bool | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(bool | None | Unset, data)
+
+        paused = _parse_paused(d.pop("paused", UNSET))
 
         def _parse_messages_max(data: object) -> int | None | Unset:
             if data is None:

@@ -48,7 +48,7 @@ class QueueOut:
 
             `sources` applies to `by_queue`.
         backoff (BackoffOut | None):
-        paused (bool):
+        paused (bool): Accepts messages but delivers none.
         messages_max (int | None):
         bytes_max (int | None):
         overflow (Overflow): Handling of a send that would exceed the queue's cap.

@@ -42,7 +42,7 @@ class QueuePatch:
             dead_letters (DeadLettersConfig | None | Unset):
             redrive_allow (None | RedriveAllowConfig | Unset):
             backoff (BackoffConfig | None | Unset):
-            paused (bool | None | Unset):
+            paused (bool | None | Unset): Replaced by `PUT` and `DELETE …/pause`.
             messages_max (int | None | Unset):
             bytes_max (int | None | Unset):
             overflow (None | Overflow | Unset):

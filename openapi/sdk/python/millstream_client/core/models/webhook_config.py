@@ -42,7 +42,7 @@ class WebhookConfig:
             Default: 432000.0.
         log_retention_seconds (float | Unset): Time that the log keeps a delivery after its last attempt. Default:
             259200.0.
-        enabled (bool | Unset):  Default: True.
+        enabled (bool | None | Unset): Replaced by `PUT` and `DELETE …/pause`.
     """
 
     source: str
@@ -57,7 +57,7 @@ class WebhookConfig:
     dead_letter_queue: None | str | Unset = UNSET
     disable_after_seconds: float | Unset = 432000.0
     log_retention_seconds: float | Unset = 259200.0
-    enabled: bool | Unset = True
+    enabled: bool | None | Unset = UNSET
 
     def to_dict(self) -> dict[str, Any]:
         from ..models.webhook_config_headers import WebhookConfigHeaders  # noqa: PLC0415
@@ -106,7 +106,11 @@ class WebhookConfig:
 
         log_retention_seconds = self.log_retention_seconds
 
-        enabled = self.enabled
+        enabled: bool | None | Unset
+        if isinstance(self.enabled, Unset):
+            enabled = UNSET
+        else:
+            enabled = self.enabled
 
         field_dict: dict[str, Any] = {}
 
@@ -209,7 +213,14 @@ class WebhookConfig:
 
         log_retention_seconds = d.pop("log_retention_seconds", UNSET)
 
-        enabled = d.pop("enabled", UNSET)
+        def _parse_enabled(data: object) -> bool | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(bool | None | Unset, data)
+
+        enabled = _parse_enabled(d.pop("enabled", UNSET))
 
         webhook_config = cls(
             source=source,

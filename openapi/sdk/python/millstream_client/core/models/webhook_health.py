@@ -21,8 +21,8 @@ T = TypeVar("T", bound="WebhookHealth")
 class WebhookHealth:
     """Health of a webhook, as reported by its deliverer within the last seconds.
 
-    `state`: `active`, `failing` since its last success, or `disabled`. `disabled_reason`: `failing` or `gone` (410), if
-    the service disabled it.
+    `state`: `active`, `failing` since its last success, `paused` by its owner, or `disabled` by the service, for the
+    `disabled_reason`: it was `failing` for too long, its receiver is `gone` (410), or its configuration is `invalid`.
 
         Attributes:
             state (str):

@@ -9,6 +9,7 @@ from attrs import field as _attrs_field
 
 from ..models.body_format import BodyFormat
 from ..models.on_failure import OnFailure
+from ..types import UNSET, Unset
 
 if TYPE_CHECKING:
     from ..models.webhook_health import WebhookHealth
@@ -40,15 +41,17 @@ class WebhookOut:
         dead_letter_queue (None | str):
         disable_after_seconds (float):
         log_retention_seconds (float):
-        enabled (bool):
+        paused (bool): Deliveries are paused by the owner.
         version (int):
         created_at (datetime.datetime):
         changed_at (datetime.datetime):
         health (WebhookHealth): Health of a webhook, as reported by its deliverer within the last seconds.
 
-            `state`: `active`, `failing` since its last success, or `disabled`. `disabled_reason`: `failing` or `gone`
-            (410), if
-            the service disabled it.
+            `state`: `active`, `failing` since its last success, `paused` by its owner, or `disabled` by the service, for
+            the
+            `disabled_reason`: it was `failing` for too long, its receiver is `gone` (410), or its configuration is
+            `invalid`.
+        enabled (bool | Unset): The opposite of `paused`.
     """
 
     name: str
@@ -64,11 +67,12 @@ class WebhookOut:
     dead_letter_queue: None | str
     disable_after_seconds: float
     log_retention_seconds: float
-    enabled: bool
+    paused: bool
     version: int
     created_at: datetime.datetime
     changed_at: datetime.datetime
     health: WebhookHealth
+    enabled: bool | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -100,7 +104,7 @@ class WebhookOut:
 
         log_retention_seconds = self.log_retention_seconds
 
-        enabled = self.enabled
+        paused = self.paused
 
         version = self.version
 
@@ -109,6 +113,8 @@ class WebhookOut:
         changed_at = self.changed_at.isoformat()
 
         health = self.health.to_dict()
+
+        enabled = self.enabled
 
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
@@ -127,13 +133,15 @@ class WebhookOut:
                 "dead_letter_queue": dead_letter_queue,
                 "disable_after_seconds": disable_after_seconds,
                 "log_retention_seconds": log_retention_seconds,
-                "enabled": enabled,
+                "paused": paused,
                 "version": version,
                 "created_at": created_at,
                 "changed_at": changed_at,
                 "health": health,
             }
         )
+        if enabled is not UNSET:
+            field_dict["enabled"] = enabled
 
         return field_dict
 
@@ -178,7 +186,7 @@ class WebhookOut:
 
         log_retention_seconds = d.pop("log_retention_seconds")
 
-        enabled = d.pop("enabled")
+        paused = d.pop("paused")
 
         version = d.pop("version")
 
@@ -187,6 +195,8 @@ class WebhookOut:
         changed_at = datetime.datetime.fromisoformat(d.pop("changed_at"))
 
         health = WebhookHealth.from_dict(d.pop("health"))
+
+        enabled = d.pop("enabled", UNSET)
 
         webhook_out = cls(
             name=name,
@@ -202,11 +212,12 @@ class WebhookOut:
             dead_letter_queue=dead_letter_queue,
             disable_after_seconds=disable_after_seconds,
             log_retention_seconds=log_retention_seconds,
-            enabled=enabled,
+            paused=paused,
             version=version,
             created_at=created_at,
             changed_at=changed_at,
             health=health,
+            enabled=enabled,
         )
 
         webhook_out.additional_properties = d

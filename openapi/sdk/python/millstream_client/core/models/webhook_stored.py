@@ -9,8 +9,10 @@ from attrs import field as _attrs_field
 
 from ..models.body_format import BodyFormat
 from ..models.on_failure import OnFailure
+from ..types import UNSET, Unset
 
 if TYPE_CHECKING:
+    from ..models.field_change import FieldChange
     from ..models.webhook_health import WebhookHealth
 
 
@@ -19,7 +21,7 @@ T = TypeVar("T", bound="WebhookStored")
 
 @_attrs_define
 class WebhookStored:
-    """A webhook, with its signing secret if it was just created: it is not returned again.
+    """A webhook after a PUT; its signing secret, if it was created, is not returned again.
 
     Attributes:
         name (str):
@@ -40,16 +42,21 @@ class WebhookStored:
         dead_letter_queue (None | str):
         disable_after_seconds (float):
         log_retention_seconds (float):
-        enabled (bool):
+        paused (bool): Deliveries are paused by the owner.
         version (int):
         created_at (datetime.datetime):
         changed_at (datetime.datetime):
         health (WebhookHealth): Health of a webhook, as reported by its deliverer within the last seconds.
 
-            `state`: `active`, `failing` since its last success, or `disabled`. `disabled_reason`: `failing` or `gone`
-            (410), if
-            the service disabled it.
+            `state`: `active`, `failing` since its last success, `paused` by its owner, or `disabled` by the service, for
+            the
+            `disabled_reason`: it was `failing` for too long, its receiver is `gone` (410), or its configuration is
+            `invalid`.
+        created (bool): False if the object existed.
+        dry_run (bool): True if nothing was stored.
+        changes (list[FieldChange]): Fields that differ from those before.
         secret (None | str):
+        enabled (bool | Unset): The opposite of `paused`.
     """
 
     name: str
@@ -65,12 +72,16 @@ class WebhookStored:
     dead_letter_queue: None | str
     disable_after_seconds: float
     log_retention_seconds: float
-    enabled: bool
+    paused: bool
     version: int
     created_at: datetime.datetime
     changed_at: datetime.datetime
     health: WebhookHealth
+    created: bool
+    dry_run: bool
+    changes: list[FieldChange]
     secret: None | str
+    enabled: bool | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -102,7 +113,7 @@ class WebhookStored:
 
         log_retention_seconds = self.log_retention_seconds
 
-        enabled = self.enabled
+        paused = self.paused
 
         version = self.version
 
@@ -112,8 +123,19 @@ class WebhookStored:
 
         health = self.health.to_dict()
 
+        created = self.created
+
+        dry_run = self.dry_run
+
+        changes = []
+        for changes_item_data in self.changes:
+            changes_item = changes_item_data.to_dict()
+            changes.append(changes_item)
+
         secret: None | str
         secret = self.secret
+
+        enabled = self.enabled
 
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
@@ -132,19 +154,25 @@ class WebhookStored:
                 "dead_letter_queue": dead_letter_queue,
                 "disable_after_seconds": disable_after_seconds,
                 "log_retention_seconds": log_retention_seconds,
-                "enabled": enabled,
+                "paused": paused,
                 "version": version,
                 "created_at": created_at,
                 "changed_at": changed_at,
                 "health": health,
+                "created": created,
+                "dry_run": dry_run,
+                "changes": changes,
                 "secret": secret,
             }
         )
+        if enabled is not UNSET:
+            field_dict["enabled"] = enabled
 
         return field_dict
 
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        from ..models.field_change import FieldChange  # noqa: PLC0415
         from ..models.webhook_health import WebhookHealth  # noqa: PLC0415
 
         d = dict(src_dict)
@@ -184,7 +212,7 @@ class WebhookStored:
 
         log_retention_seconds = d.pop("log_retention_seconds")
 
-        enabled = d.pop("enabled")
+        paused = d.pop("paused")
 
         version = d.pop("version")
 
@@ -194,12 +222,25 @@ class WebhookStored:
 
         health = WebhookHealth.from_dict(d.pop("health"))
 
+        created = d.pop("created")
+
+        dry_run = d.pop("dry_run")
+
+        changes = []
+        _changes = d.pop("changes")
+        for changes_item_data in _changes:
+            changes_item = FieldChange.from_dict(changes_item_data)
+
+            changes.append(changes_item)
+
         def _parse_secret(data: object) -> None | str:
             if data is None:
                 return data
             return cast(None | str, data)
 
         secret = _parse_secret(d.pop("secret"))
+
+        enabled = d.pop("enabled", UNSET)
 
         webhook_stored = cls(
             name=name,
@@ -215,12 +256,16 @@ class WebhookStored:
             dead_letter_queue=dead_letter_queue,
             disable_after_seconds=disable_after_seconds,
             log_retention_seconds=log_retention_seconds,
-            enabled=enabled,
+            paused=paused,
             version=version,
             created_at=created_at,
             changed_at=changed_at,
             health=health,
+            created=created,
+            dry_run=dry_run,
+            changes=changes,
             secret=secret,
+            enabled=enabled,
         )
 
         webhook_stored.additional_properties = d

@@ -5,7 +5,7 @@ import httpx
 
 from ....calls import Call
 from ...models.group_config import GroupConfig
-from ...models.group_out import GroupOut
+from ...models.group_stored import GroupStored
 from ...types import UNSET, Unset
 
 
@@ -13,16 +13,27 @@ def put_consumer_group(
     group: str,
     *,
     body: GroupConfig,
+    dry_run: bool | Unset = False,
     if_match: str | Unset = UNSET,
     if_none_match: str | Unset = UNSET,
-) -> Call[GroupOut]:
-    """Create a group that reads a stream, or change its timeouts."""
+) -> Call[GroupStored]:
+    """Create a group that reads a stream, or change its timeouts.
+
+    A paused group stays paused. With `If-None-Match: *` an existing group is refused with 412, `changes` with the requested fields that differ from it, and
+    `current` with the group.
+    """
     headers: dict[str, Any] = {}
     if not isinstance(if_match, Unset):
         headers["if-match"] = if_match
 
     if not isinstance(if_none_match, Unset):
         headers["if-none-match"] = if_none_match
+
+    params: dict[str, Any] = {}
+
+    params["dry_run"] = dry_run
+
+    params = {k: v for k, v in params.items() if v is not UNSET and v is not None}
 
     _kwargs: dict[str, Any] = {}
 
@@ -36,19 +47,20 @@ def put_consumer_group(
             group=quote(str(group), safe=""),
         ),
         _read,
+        params=params,
         headers=headers,
         **_kwargs,
     )
 
 
-def _read(response: httpx.Response) -> GroupOut:
+def _read(response: httpx.Response) -> GroupStored:
     if response.status_code == 200:
-        response_200 = GroupOut.from_dict(response.json())
+        response_200 = GroupStored.from_dict(response.json())
 
         return response_200
 
     if response.status_code == 201:
-        response_201 = GroupOut.from_dict(response.json())
+        response_201 = GroupStored.from_dict(response.json())
 
         return response_201
 

@@ -5,7 +5,7 @@ import httpx
 
 from ....calls import Call
 from ...models.namespace_config import NamespaceConfig
-from ...models.namespace_out import NamespaceOut
+from ...models.namespace_stored import NamespaceStored
 from ...types import UNSET, Unset
 
 
@@ -13,9 +13,10 @@ def put_namespace(
     namespace: str,
     *,
     body: NamespaceConfig | Unset = UNSET,
+    dry_run: bool | Unset = False,
     if_match: str | Unset = UNSET,
     if_none_match: str | Unset = UNSET,
-) -> Call[NamespaceOut]:
+) -> Call[NamespaceStored]:
     """Create a namespace, or replace its quotas. They apply in all processes within a second."""
     headers: dict[str, Any] = {}
     if not isinstance(if_match, Unset):
@@ -23,6 +24,12 @@ def put_namespace(
 
     if not isinstance(if_none_match, Unset):
         headers["if-none-match"] = if_none_match
+
+    params: dict[str, Any] = {}
+
+    params["dry_run"] = dry_run
+
+    params = {k: v for k, v in params.items() if v is not UNSET and v is not None}
 
     _kwargs: dict[str, Any] = {}
 
@@ -37,19 +44,20 @@ def put_namespace(
             namespace=quote(str(namespace), safe=""),
         ),
         _read,
+        params=params,
         headers=headers,
         **_kwargs,
     )
 
 
-def _read(response: httpx.Response) -> NamespaceOut:
+def _read(response: httpx.Response) -> NamespaceStored:
     if response.status_code == 200:
-        response_200 = NamespaceOut.from_dict(response.json())
+        response_200 = NamespaceStored.from_dict(response.json())
 
         return response_200
 
     if response.status_code == 201:
-        response_201 = NamespaceOut.from_dict(response.json())
+        response_201 = NamespaceStored.from_dict(response.json())
 
         return response_201
 

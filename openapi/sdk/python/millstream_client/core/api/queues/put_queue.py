@@ -5,7 +5,7 @@ import httpx
 
 from ....calls import Call
 from ...models.queue_config import QueueConfig
-from ...models.queue_out import QueueOut
+from ...models.queue_stored import QueueStored
 from ...types import UNSET, Unset
 
 
@@ -13,16 +13,27 @@ def put_queue(
     queue: str,
     *,
     body: QueueConfig | Unset = UNSET,
+    dry_run: bool | Unset = False,
     if_match: str | Unset = UNSET,
     if_none_match: str | Unset = UNSET,
-) -> Call[QueueOut]:
-    """Create a queue, or replace its configuration."""
+) -> Call[QueueStored]:
+    """Create a queue, or replace its configuration.
+
+    A paused queue stays paused. With `If-None-Match: *` an existing queue is refused with 412, `changes` with the requested fields that differ from it, and
+    `current` with the queue.
+    """
     headers: dict[str, Any] = {}
     if not isinstance(if_match, Unset):
         headers["if-match"] = if_match
 
     if not isinstance(if_none_match, Unset):
         headers["if-none-match"] = if_none_match
+
+    params: dict[str, Any] = {}
+
+    params["dry_run"] = dry_run
+
+    params = {k: v for k, v in params.items() if v is not UNSET and v is not None}
 
     _kwargs: dict[str, Any] = {}
 
@@ -37,19 +48,20 @@ def put_queue(
             queue=quote(str(queue), safe=""),
         ),
         _read,
+        params=params,
         headers=headers,
         **_kwargs,
     )
 
 
-def _read(response: httpx.Response) -> QueueOut:
+def _read(response: httpx.Response) -> QueueStored:
     if response.status_code == 200:
-        response_200 = QueueOut.from_dict(response.json())
+        response_200 = QueueStored.from_dict(response.json())
 
         return response_200
 
     if response.status_code == 201:
-        response_201 = QueueOut.from_dict(response.json())
+        response_201 = QueueStored.from_dict(response.json())
 
         return response_201
 

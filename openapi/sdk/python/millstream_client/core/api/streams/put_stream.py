@@ -5,7 +5,7 @@ import httpx
 
 from ....calls import Call
 from ...models.stream_config import StreamConfig
-from ...models.stream_out import StreamOut
+from ...models.stream_stored import StreamStored
 from ...types import UNSET, Unset
 
 
@@ -13,16 +13,27 @@ def put_stream(
     stream: str,
     *,
     body: StreamConfig | Unset = UNSET,
+    dry_run: bool | Unset = False,
     if_match: str | Unset = UNSET,
     if_none_match: str | Unset = UNSET,
-) -> Call[StreamOut]:
-    """Create a stream, or replace its configuration."""
+) -> Call[StreamStored]:
+    """Create a stream, or replace its configuration.
+
+    With `If-None-Match: *` an existing stream is refused with 412, `changes` with the requested fields that differ from it, and
+    `current` with the stream.
+    """
     headers: dict[str, Any] = {}
     if not isinstance(if_match, Unset):
         headers["if-match"] = if_match
 
     if not isinstance(if_none_match, Unset):
         headers["if-none-match"] = if_none_match
+
+    params: dict[str, Any] = {}
+
+    params["dry_run"] = dry_run
+
+    params = {k: v for k, v in params.items() if v is not UNSET and v is not None}
 
     _kwargs: dict[str, Any] = {}
 
@@ -37,19 +48,20 @@ def put_stream(
             stream=quote(str(stream), safe=""),
         ),
         _read,
+        params=params,
         headers=headers,
         **_kwargs,
     )
 
 
-def _read(response: httpx.Response) -> StreamOut:
+def _read(response: httpx.Response) -> StreamStored:
     if response.status_code == 200:
-        response_200 = StreamOut.from_dict(response.json())
+        response_200 = StreamStored.from_dict(response.json())
 
         return response_200
 
     if response.status_code == 201:
-        response_201 = StreamOut.from_dict(response.json())
+        response_201 = StreamStored.from_dict(response.json())
 
         return response_201
 

@@ -10,7 +10,10 @@ from ...models.webhook_out import WebhookOut
 def enable_webhook(
     webhook: str,
 ) -> Call[WebhookOut]:
-    """Enable a webhook. Shards waiting for a retry are retried immediately."""
+    """Enable a webhook that the service has disabled, or resume a paused one.
+
+    Shards waiting for a retry are retried immediately.
+    """
 
     _kwargs: dict[str, Any] = {}
 

@@ -13,12 +13,15 @@ def put_webhook(
     webhook: str,
     *,
     body: WebhookConfig,
+    dry_run: bool | Unset = False,
     if_match: str | Unset = UNSET,
     if_none_match: str | Unset = UNSET,
 ) -> Call[WebhookStored]:
     """Create a webhook for a queue or a consumer group, or replace its configuration.
 
-    When the webhook is created, the response contains the signing secret, in the format of Standard Webhooks.
+    When the webhook is created, the response contains the signing secret, in the format of Standard Webhooks. Whether it is
+    paused or disabled does not change. With `If-None-Match: *` an existing webhook is refused with 412, `changes` with the
+    requested fields that differ from it, and `current` with the webhook.
     """
     headers: dict[str, Any] = {}
     if not isinstance(if_match, Unset):
@@ -26,6 +29,12 @@ def put_webhook(
 
     if not isinstance(if_none_match, Unset):
         headers["if-none-match"] = if_none_match
+
+    params: dict[str, Any] = {}
+
+    params["dry_run"] = dry_run
+
+    params = {k: v for k, v in params.items() if v is not UNSET and v is not None}
 
     _kwargs: dict[str, Any] = {}
 
@@ -39,6 +48,7 @@ def put_webhook(
             webhook=quote(str(webhook), safe=""),
         ),
         _read,
+        params=params,
         headers=headers,
         **_kwargs,
     )

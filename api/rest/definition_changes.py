@@ -1,0 +1,86 @@
+"""Outcome of a PUT: the fields that it changed, or would change."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+from fastapi import Query
+from pydantic import BaseModel, Field
+
+from api.http.validation_errors import pointer_to
+from api.native.former_names import deprecated_members
+from api.rest.schema_base import Config
+from storage.domain.errors import AlreadyExists
+
+DryRun = Annotated[
+    bool,
+    Query(description="Check the request and return what it would change, without changing it."),
+]
+
+
+class FieldChange(BaseModel):
+    """A field of a configuration that differs."""
+
+    pointer: Annotated[str, Field(description="JSON Pointer of the field.")]
+    before: Annotated[Any, Field(description="Current value; null if it has none.")]
+    after: Annotated[Any, Field(description="Requested value; null if it has none.")]
+
+
+class PutOutcome(BaseModel):
+    """Outcome of a PUT."""
+
+    created: Annotated[bool, Field(description="False if the object existed.")]
+    dry_run: Annotated[bool, Field(description="True if nothing was stored.")]
+    changes: Annotated[
+        list[FieldChange], Field(description="Fields that differ from those before.")
+    ]
+
+
+def put_outcome(before: Config | None, after: Config, *, dry_run: bool) -> dict[str, Any]:
+    """Return the fields of a PutOutcome. `before` is None if the object was created."""
+    changes: list[FieldChange] = []
+    if before is not None:
+        old, new = _dumped(before), _dumped(after)
+        changes = list(_changes((), dict.fromkeys((*old, *new)), old, new))
+    return {"created": before is None, "dry_run": dry_run, "changes": changes}
+
+
+@contextmanager
+def comparing(
+    requested: Config,
+    config_of: Callable[[Any], Config],
+    representation: Callable[[Any], BaseModel],
+) -> Iterator[None]:
+    """Add the object that exists, and the requested fields that differ, to AlreadyExists.
+
+    A field that the request leaves out does not differ: its default was not asked for.
+    """
+    try:
+        yield
+    except AlreadyExists as error:
+        fields = _dumped(requested, exclude_unset=True)
+        changes = _changes((), fields, _dumped(config_of(error.current)), fields)
+        error.facts["changes"] = [change.model_dump() for change in changes]
+        error.facts["current"] = representation(error.current).model_dump(mode="json")
+        raise
+
+
+def _dumped(config: Config, *, exclude_unset: bool = False) -> dict[str, Any]:
+    return config.model_dump(
+        mode="json", exclude=deprecated_members(type(config)), exclude_unset=exclude_unset
+    )
+
+
+def _changes(
+    path: tuple[str, ...],
+    names: Iterable[str],
+    before: Mapping[str, Any],
+    after: Mapping[str, Any],
+) -> Iterator[FieldChange]:
+    for name in names:
+        old, new = before.get(name), after.get(name)
+        if isinstance(old, dict) and isinstance(new, dict):
+            inner = new if names is after else dict.fromkeys((*old, *new))
+            yield from _changes((*path, name), inner, old, new)
+        elif old != new:
+            yield FieldChange(pointer=pointer_to((*path, name)), before=old, after=new)

@@ -1,0 +1,34 @@
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ....calls import Call
+from ...models.webhook_out import WebhookOut
+
+
+def resume_webhook(
+    webhook: str,
+) -> Call[WebhookOut]:
+    """Resume deliveries. A webhook that the service has disabled stays disabled."""
+
+    _kwargs: dict[str, Any] = {}
+
+    return Call(
+        "resume_webhook",
+        "DELETE",
+        "/v1/webhooks/{webhook}/pause".format(
+            webhook=quote(str(webhook), safe=""),
+        ),
+        _read,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> WebhookOut:
+    if response.status_code == 200:
+        response_200 = WebhookOut.from_dict(response.json())
+
+        return response_200
+
+    raise AssertionError(f"{response.status_code} was not read")
